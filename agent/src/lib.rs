@@ -1,0 +1,1 @@
+//! A load machine: joins a coordinator and fires what it is told

@@ -1,0 +1,2 @@
+//! agent binary
+fn main() {}

@@ -1,0 +1,1 @@
+//! Micro-benches, ceilings, and side-by-side runs with other tools

@@ -1,0 +1,2 @@
+//! coordinator binary
+fn main() {}

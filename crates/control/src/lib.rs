@@ -1,0 +1,1 @@
+//! How many machines agree to fire at once: state machines without I/O

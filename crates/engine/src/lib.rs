@@ -1,0 +1,1 @@
+//! Does a plan: workers, pacing, open and closed loop, TLS, HTTP

@@ -1,0 +1,1 @@
+//! Samples this machine and this process from /proc

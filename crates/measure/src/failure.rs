@@ -1,0 +1,95 @@
+//! Why an operation failed: stage × kind.
+
+use serde::{Deserialize, Serialize};
+
+/// What a failure is counted under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Failure {
+    /// Where in the operation.
+    pub stage: Stage,
+    /// What broke.
+    pub kind: Kind,
+}
+
+/// Where in the operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Stage {
+    /// Before anything was sent: the arrival itself.
+    Load,
+    /// Name resolution.
+    Dns,
+    /// TCP connect.
+    Connect,
+    /// TLS handshake, or the confirmation of a handshake-only operation.
+    Tls,
+    /// Request and response.
+    Http,
+}
+
+/// What broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Kind {
+    /// Connection refused.
+    Refused,
+    /// Connection reset.
+    Reset,
+    /// No route to host or network.
+    Unreachable,
+    /// A time-out of the plan fired.
+    TimeOut,
+    /// The peer ended the connection before it should.
+    Eof,
+    /// The peer sent a fatal TLS alert, by its code (RFC 8446 §6.2).
+    AlertReceived(u8),
+    /// We sent a fatal TLS alert, by its code.
+    AlertSent(u8),
+    /// The server's certificate is not acceptable.
+    Certificate(CertificateFault),
+    /// What came is not TLS, or breaks its rules.
+    BadTls,
+    /// A status the plan does not expect.
+    Status(u16),
+    /// The body's length is not the one the plan expects.
+    BodyLength,
+    /// The connection ended inside the body.
+    ShortBody,
+    /// Head or framing breaks RFC 9112.
+    BadFraming,
+    /// The name does not exist or has no address.
+    NoSuchName,
+    /// No local port left (`EADDRNOTAVAIL`).
+    PortsExhausted,
+    /// No file descriptor left (`EMFILE`, `ENFILE`).
+    FilesExhausted,
+    /// The resolved address is outside what this agent may fire at.
+    NotAllowed,
+    /// Connections and queue were full: the arrival was never sent.
+    NotSent,
+    /// Cut at the end of the drain, or by a stop.
+    Cut,
+    /// Any other error of the operating system, by its number.
+    Os(i32),
+}
+
+/// Why a certificate was not accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum CertificateFault {
+    /// Past its notAfter.
+    Expired,
+    /// Before its notBefore.
+    NotYetValid,
+    /// Not for this name.
+    WrongName,
+    /// No path to a root of the plan.
+    UnknownIssuer,
+    /// Its signature, or the handshake's, does not verify.
+    BadSignature,
+    /// Revoked.
+    Revoked,
+    /// Wrong purpose.
+    WrongPurpose,
+    /// Cannot be parsed.
+    Malformed,
+    /// Anything else.
+    Other,
+}

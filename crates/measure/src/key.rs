@@ -1,0 +1,35 @@
+//! What a figure belongs to.
+
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// Warm-up has totals of its own; which one an operation belongs to is decided by its `intended_at`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Period {
+    /// Before the measured part.
+    WarmUp,
+    /// What the result is about.
+    Measured,
+}
+
+/// Key of a cell in a [`crate::Snapshot`]. The coordinator adds agent and labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CellKey {
+    /// Warm-up or measured.
+    pub period: Period,
+    /// Index of the request in the plan.
+    pub request: u16,
+    /// Address it went to; `None` where it never got as far as one.
+    pub address: Option<SocketAddr>,
+}
+
+/// A worker's short name of a [`CellKey`]: the address by the index that [`crate::Recorder::address`] gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CellId {
+    /// Warm-up or measured.
+    pub period: Period,
+    /// Index of the request in the plan.
+    pub request: u16,
+    /// Index of the address; 0 is "none".
+    pub address: u16,
+}

@@ -1,0 +1,88 @@
+//! What is measured in time, and the outcomes it is kept apart by.
+
+use serde::{Deserialize, Serialize};
+
+/// How an operation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Outcome {
+    /// As the plan expects.
+    Ok,
+    /// A time-out fired; its times are those that had passed. Headline figures use ok and timed out.
+    TimedOut,
+    /// Anything else; only `errors.*` shows it.
+    Failed,
+}
+
+/// A quantity with a histogram of nanoseconds. A phase that did not happen is not recorded, never 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Metric {
+    /// done − intended.
+    ResponseTime,
+    /// done − begun.
+    ServiceTime,
+    /// begun − intended; open loop only.
+    Lateness,
+    /// Name resolution.
+    Dns,
+    /// TCP connect, about one round trip.
+    Connect,
+    /// Full handshake.
+    HandshakeFull,
+    /// Full handshake with a HelloRetryRequest.
+    HandshakeFullRetried,
+    /// Resumed handshake.
+    HandshakeResumed,
+    /// Resumed handshake with a HelloRetryRequest.
+    HandshakeResumedRetried,
+    /// From the operation's first own act on an open connection until its last request byte is written.
+    Send,
+    /// sent → first response byte.
+    FirstByte,
+    /// First response byte → last.
+    Receive,
+    /// ab's "connect": dns + connect + handshake, of operations that opened their connection.
+    Opening,
+    /// ab's "processing": done − handshake's end (or begun, on an open connection).
+    Processing,
+}
+
+impl Metric {
+    /// All, in the order of reports.
+    pub const ALL: [Metric; 14] = [
+        Metric::ResponseTime,
+        Metric::ServiceTime,
+        Metric::Lateness,
+        Metric::Dns,
+        Metric::Connect,
+        Metric::HandshakeFull,
+        Metric::HandshakeFullRetried,
+        Metric::HandshakeResumed,
+        Metric::HandshakeResumedRetried,
+        Metric::Send,
+        Metric::FirstByte,
+        Metric::Receive,
+        Metric::Opening,
+        Metric::Processing,
+    ];
+
+    /// Name in plans and results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::ResponseTime => "response_time",
+            Metric::ServiceTime => "service_time",
+            Metric::Lateness => "lateness",
+            Metric::Dns => "dns",
+            Metric::Connect => "connect",
+            Metric::HandshakeFull => "handshake_full",
+            Metric::HandshakeFullRetried => "handshake_full_retried",
+            Metric::HandshakeResumed => "handshake_resumed",
+            Metric::HandshakeResumedRetried => "handshake_resumed_retried",
+            Metric::Send => "send",
+            Metric::FirstByte => "first_byte",
+            Metric::Receive => "receive",
+            Metric::Opening => "opening",
+            Metric::Processing => "processing",
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What TLS agreed on, by IANA code points, tallied over all connections.
+
+use serde::{Deserialize, Serialize};
+
+/// Full or resumed, each with or without a HelloRetryRequest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum HandshakeKind {
+    /// Full.
+    Full,
+    /// Full, after a HelloRetryRequest.
+    FullRetried,
+    /// Resumed.
+    Resumed,
+    /// Resumed, after a HelloRetryRequest.
+    ResumedRetried,
+}
+
+/// What one handshake agreed on. 0 means "none" or "not seen".
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Negotiated {
+    /// `0x0303` or `0x0304`.
+    pub version: u16,
+    /// Cipher suite.
+    pub suite: u16,
+    /// Key exchange group; 0 where none was used.
+    pub group: u16,
+    /// Signature scheme of the server's handshake signature; 0 in a resumed handshake.
+    pub signature_scheme: u16,
+    /// ALPN protocol; empty where none.
+    pub alpn: String,
+    /// Full or resumed.
+    pub kind: HandshakeKind,
+    /// Whether an OCSP response was stapled.
+    pub ocsp_staple: bool,
+}
+
+/// A certificate chain as the server sent it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Chain {
+    /// SHA-256 of the DER certificates, one after another.
+    pub sha256: [u8; 32],
+    /// Key of the leaf, such as `ECDSA P-256` or `RSA 2048`.
+    pub key: String,
+    /// Certificates in the chain.
+    pub certificates: u8,
+    /// DER bytes of the chain.
+    pub bytes: u32,
+}

@@ -1,0 +1,70 @@
+//! How connections are used: requests each, who closes, HTTP version, source addresses, time-outs.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// How connections are used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Connection {
+    /// Requests per connection.
+    pub requests: RequestsPerConnection,
+    /// Who closes, and how.
+    pub close: Close,
+    /// Handshake only: wait for the server's end of the connection, which alone shows a refused client certificate.
+    pub confirm: bool,
+    /// HTTP version.
+    pub http: HttpVersion,
+    /// Local addresses to connect from, in turn; empty lets the kernel choose.
+    pub source_addresses: Vec<IpAddr>,
+    /// Time-outs per stage.
+    pub timeouts: Timeouts,
+}
+
+/// `connection.requests`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestsPerConnection {
+    /// `0`: an operation is a connection with its handshake and no request.
+    HandshakeOnly,
+    /// So many, then the connection is closed; 1 is keep-alive off.
+    Limited(NonZeroU32),
+    /// `"unlimited"`: keep-alive.
+    Unlimited,
+}
+
+/// `connection.close`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Close {
+    /// We close and do not wait; TIME_WAIT stays here.
+    Fin,
+    /// `Connection: close` in the request, then wait for the server's EOF; TIME_WAIT stays there.
+    Server,
+    /// `SO_LINGER` zero: a reset, no TIME_WAIT anywhere.
+    Rst,
+}
+
+/// `connection.http`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// HTTP/1.1.
+    Http11,
+}
+
+/// Time-outs per stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Name resolution and TCP connect, each.
+    pub connect: Duration,
+    /// TLS handshake.
+    pub handshake: Duration,
+    /// From the first request byte to the last body byte; also the wait for a confirmed close.
+    pub request: Duration,
+}
+
+impl Timeouts {
+    /// The longest an operation may take after it has begun.
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        2 * self.connect + self.handshake + self.request
+    }
+}

@@ -1,0 +1,26 @@
+//! What to do. Raw TOML goes in, a [`Plan`] that cannot be wrong comes out, or every problem at once.
+//! Pure: no clock, no network, no file system; files a plan names are read through [`Files`].
+
+mod connection;
+mod file;
+mod load;
+mod plan;
+mod problem;
+mod rate;
+mod request;
+mod share;
+mod target;
+mod threshold;
+mod tls;
+
+pub use connection::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
+pub use file::{File, Sha256};
+pub use load::{Arrivals, End, Load, Shape, Stage, ThinkTime};
+pub use plan::{Files, Plan};
+pub use problem::{Problem, Problems};
+pub use rate::Rate;
+pub use request::{Body, Expect, Piece, Request, StatusSet, Template};
+pub use share::Deal;
+pub use target::{Address, Builtin, BuiltinKey, Dns, Host, Scheme, Target, Url};
+pub use threshold::{Comparison, Limit, Metric, Statistic, Threshold};
+pub use tls::{CipherSuite, ClientCertificate, Group, KeyExchange, Resumption, ResumptionKind, Tls, TlsVersion, Verify};

@@ -1,0 +1,69 @@
+//! Exact division of a whole among agents, and of an agent's part among its workers.
+
+/// Deals a sequence of `0..total` (or an endless one) to `parts` owners so that every prefix is spread evenly and the
+/// whole gives part `i` exactly `⌊total(i+1)/parts⌋ − ⌊total·i/parts⌋`: full rounds give one each in order, the last,
+/// partial round goes to those with one more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deal {
+    total: Option<u64>,
+    parts: u64,
+}
+
+impl Deal {
+    /// A deal of `total` (`None`: endless) over `parts`, at least one.
+    #[must_use]
+    pub fn new(total: Option<u64>, parts: u32) -> Deal {
+        Deal { total, parts: u64::from(parts.max(1)) }
+    }
+
+    /// How many part `part` gets of `total`; `None` for an endless deal.
+    #[must_use]
+    pub fn amount(&self, part: u32) -> Option<u64> {
+        let (parts, part) = (u128::from(self.parts), u128::from(part));
+        let bound = |i: u128| (u128::from(self.total.unwrap_or(0)) * i / parts) as u64;
+        self.total.map(|_| bound(part + 1) - bound(part))
+    }
+
+    /// The `nth` item (from 0) of part `part` in the whole sequence, while there is one.
+    #[must_use]
+    pub fn item(&self, part: u32, nth: u64) -> Option<u64> {
+        let Some(total) = self.total else { return Some(nth * self.parts + u64::from(part)) };
+        let rounds = total / self.parts;
+        if nth < rounds {
+            return Some(nth * self.parts + u64::from(part));
+        }
+        if nth >= self.amount(part)? {
+            return None;
+        }
+        let earlier = (0..part).filter(|&other| self.amount(other) > Some(rounds)).count();
+        Some(rounds * self.parts + earlier as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Deal;
+
+    #[test]
+    fn parts_hold_every_item_once_and_the_stated_amounts() {
+        for (total, parts) in [(10, 4), (0, 3), (7, 7), (3, 5), (1000, 7), (5, 1)] {
+            let deal = Deal::new(Some(total), parts);
+            let mut seen = Vec::new();
+            for part in 0..parts {
+                let own: Vec<u64> = (0..).map_while(|nth| deal.item(part, nth)).collect();
+                let (t, n, i) = (total, u64::from(parts), u64::from(part));
+                assert_eq!(own.len() as u64, t * (i + 1) / n - t * i / n, "{total} over {parts}, part {part}");
+                assert!(own.is_sorted());
+                seen.extend(own);
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, (0..total).collect::<Vec<_>>(), "{total} over {parts}");
+        }
+    }
+
+    #[test]
+    fn endless_deal_goes_round() {
+        let deal = Deal::new(None, 3);
+        assert_eq!((0..3).map(|nth| deal.item(1, nth)).collect::<Vec<_>>(), [Some(1), Some(4), Some(7)]);
+    }
+}

@@ -1,0 +1,90 @@
+//! Where the load goes: URL, fixed addresses, name resolution, and the built-in target.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Where the load goes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// The URL; its path is what a request without a path of its own asks for.
+    pub url: Url,
+    /// Connect to these, in turn, instead of resolving the name. Empty means DNS. Results are kept per address.
+    pub addresses: Vec<Address>,
+    /// When the name is resolved; without meaning where `addresses` are given or the host is an IP address.
+    pub dns: Dns,
+    /// The built-in target that starts and stops with the run; its URL and CA are filled in when it listens.
+    pub builtin: Option<Builtin>,
+}
+
+/// A parsed `http://` or `https://` URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url {
+    /// `http` or `https`.
+    pub scheme: Scheme,
+    /// Name or address.
+    pub host: Host,
+    /// Port; 80 or 443 where the URL has none.
+    pub port: u16,
+    /// Path with query, beginning with `/`.
+    pub path: String,
+}
+
+/// URL scheme.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Plain TCP.
+    Http,
+    /// TLS.
+    Https,
+}
+
+/// The host part of a URL.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Host {
+    /// A DNS name, in lower case.
+    Name(String),
+    /// An IPv4 or IPv6 address.
+    Ip(IpAddr),
+}
+
+/// An address to connect to; without a port it is the URL's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Address {
+    /// IPv4 or IPv6.
+    pub ip: IpAddr,
+    /// Port where it differs from the URL's.
+    pub port: Option<u16>,
+}
+
+/// When the target's name is resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dns {
+    /// Once, before the run; all addresses found are used in turn. The default.
+    Once,
+    /// For every connection; the time is the phase `dns` of the operation that opens it.
+    EveryConnection,
+    /// Again after so long.
+    Every(Duration),
+}
+
+/// The built-in target: an HTTPS server with known behaviour, for a first run and for tests.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Builtin {
+    /// TLS, or plain HTTP.
+    pub tls: bool,
+    /// Kind of the server's key.
+    pub key: BuiltinKey,
+    /// Bytes of the response body.
+    pub body_bytes: u64,
+    /// Fixed delay before each response.
+    pub delay: Duration,
+}
+
+/// Kind of the built-in target's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuiltinKey {
+    /// ECDSA P-256.
+    P256,
+    /// RSA with 2048 bits.
+    Rsa2048,
+}

@@ -1,0 +1,105 @@
+//! What TLS the client offers, how much of it it checks, and when it resumes.
+
+/// TLS of a plan whose target is `https`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tls {
+    /// Versions offered.
+    pub versions: Vec<TlsVersion>,
+    /// Cipher suites offered, in order of preference; TLS 1.3 and 1.2 together.
+    pub cipher_suites: Vec<CipherSuite>,
+    /// Key exchange groups offered, in order; a key share is made for the first.
+    pub groups: Vec<Group>,
+    /// When a session is offered.
+    pub resumption: Resumption,
+    /// What is checked of the server.
+    pub verify: Verify,
+    /// Fresh keys for every handshake, or cheap ones.
+    pub key_exchange: KeyExchange,
+    /// Roots; the platform's where absent.
+    pub ca: Option<crate::File>,
+    /// Client identities, handed out over virtual users in turn.
+    pub client_certificates: Vec<ClientCertificate>,
+    /// SNI and the name that is verified; the URL's host where absent.
+    pub server_name: Option<String>,
+    /// ALPN protocols offered; empty offers none.
+    pub alpn: Vec<String>,
+}
+
+/// TLS version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TlsVersion {
+    /// TLS 1.2 (RFC 5246).
+    V12,
+    /// TLS 1.3 (RFC 8446).
+    V13,
+}
+
+/// A cipher suite that rustls with aws-lc-rs offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CipherSuite {
+    /// IANA code point.
+    pub code: u16,
+    /// IANA name.
+    pub name: &'static str,
+}
+
+/// A key exchange group that rustls with aws-lc-rs offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Group {
+    /// IANA code point.
+    pub code: u16,
+    /// IANA name, such as `X25519` or `secp256r1`.
+    pub name: &'static str,
+}
+
+/// `tls.resumption`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Resumption {
+    /// No connection offers a session.
+    Never,
+    /// So many of the new connections (0 to 1) offer one, where one is at hand; `"always"` is 1.
+    Share {
+        /// Share of new connections, above 0, at most 1.
+        share: f64,
+        /// Which kind of session.
+        kind: ResumptionKind,
+    },
+}
+
+/// Which kind of session is resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResumptionKind {
+    /// TLS 1.3 PSK; TLS 1.2 by ticket or session id as the server gives them.
+    Any,
+    /// TLS 1.2 by session id only (RFC 5246 §7.4.1.2).
+    SessionId,
+}
+
+/// `tls.verify`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verify {
+    /// Chain and handshake signature, every time.
+    Full,
+    /// A chain already accepted for this name in this run is not verified again; the signature always is.
+    Once,
+    /// Neither chain nor signature.
+    None,
+}
+
+/// `tls.key_exchange`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyExchange {
+    /// A new key pair for every handshake.
+    Fresh,
+    /// P-256 with the scalar 1, X25519 and ML-KEM with one key pair per worker. Never with real data.
+    Cheap,
+}
+
+/// A client identity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientCertificate {
+    /// PEM chain, leaf first.
+    pub cert: crate::File,
+    /// PEM private key (PKCS#8, PKCS#1 or SEC1).
+    pub key: crate::File,
+}

@@ -1,0 +1,1 @@
+//! A result document in, bytes out: one file per format

@@ -1,0 +1,1 @@
+//! An HTTPS server with known delays, capacities and faults
