@@ -1,6 +1,6 @@
 //! A worker's recorder: no lock, no allocation once its cells exist.
 
-use crate::{CellId, Chain, Failure, HandshakeKind, Negotiated, Snapshot};
+use crate::{CellId, Chain, Failure, HandshakeKind, Interval, Negotiated, Spare};
 
 /// One ended operation, instants in nanoseconds of the run clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,9 +91,18 @@ impl Recorder {
         unimplemented!()
     }
 
-    /// Ends the current interval and begins the one that holds `now` (skipped seconds are empty: no snapshot is made for
-    /// them). Returns the ended interval's snapshot. `spare` is an emptied snapshot to use next, so that nothing is allocated.
-    pub fn cut(&mut self, _now: u64, _spare: Option<Snapshot>) -> Snapshot {
+    /// Number of the current interval.
+    #[must_use]
+    pub fn interval(&self) -> u32 {
+        unimplemented!()
+    }
+
+    /// Ends the current interval and begins the one that holds `now`, or the next one where `now` lies before the boundary
+    /// (the last cut of a run). Skipped seconds are empty: no interval is made for them.
+    ///
+    /// Costs a few moves. Send the interval to another thread, call [`Interval::merge_into`] or [`Interval::into_snapshot`]
+    /// there, and give the [`Spare`] back at a later cut, so that nothing is allocated.
+    pub fn cut(&mut self, _now: u64, _spare: Option<Spare>) -> Interval {
         unimplemented!()
     }
 
