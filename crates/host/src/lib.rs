@@ -1,1 +1,20 @@
-//! Samples this machine and this process from /proc
+//! Samples this machine and this process from `/proc` and `/sys` (Linux only). It knows nothing of load, plans or
+//! verdicts; the difference of two samples is a [`Usage`], what does not change is [`Facts`].
+
+mod cgroup;
+mod cpu;
+mod encoding;
+mod error;
+mod facts;
+mod network;
+mod process;
+mod sample;
+mod sampler;
+mod source;
+mod usage;
+
+pub use error::HostError;
+pub use facts::Facts;
+pub use sample::Sample;
+pub use sampler::Sampler;
+pub use usage::{CpuUsage, InterfaceUsage, MachineUsage, ProcessUsage, TcpUsage, ThreadUsage, Usage};

@@ -1,0 +1,208 @@
+//! Takes samples.
+
+use crate::cpu::MachineTimes;
+use crate::network::{TcpCounters, interfaces};
+use crate::process::ProcessTimes;
+use crate::source::Source;
+use crate::{Facts, HostError, Sample};
+use rustix::time::{ClockId, clock_gettime};
+use std::path::Path;
+
+/// Takes samples of this machine and this process.
+#[derive(Debug, Clone)]
+pub struct Sampler {
+    source: Source,
+}
+
+impl Default for Sampler {
+    fn default() -> Sampler {
+        Sampler::new()
+    }
+}
+
+impl Sampler {
+    /// Of this machine.
+    #[must_use]
+    pub fn new() -> Sampler {
+        Sampler::at(Path::new("/"))
+    }
+
+    /// Of the files `proc/…` and `sys/…` below `root`.
+    #[must_use]
+    pub fn at(root: &Path) -> Sampler {
+        Sampler { source: Source::new(root) }
+    }
+
+    /// What does not change while a run lasts.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is not what proc(5) promises.
+    pub fn facts(&self) -> Result<Facts, HostError> {
+        Facts::read(&self.source)
+    }
+
+    /// What was counted up to now. A few dozen small files: about a millisecond, so once a second, off the workers.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`].
+    pub fn sample(&self) -> Result<Sample, HostError> {
+        let now = clock_gettime(ClockId::Monotonic);
+        self.sample_at(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+    }
+
+    fn sample_at(&self, at_ns: u64) -> Result<Sample, HostError> {
+        let source = &self.source;
+        let meminfo = source.read("proc/meminfo")?;
+        let kib = |key| meminfo.number_after::<u64>(key).map(|kib| kib.saturating_mul(1024));
+        Ok(Sample {
+            at_ns,
+            process: ProcessTimes::read(source)?,
+            machine: MachineTimes::parse(&source.read("proc/stat")?)?,
+            memory_total_bytes: kib("MemTotal:")?,
+            memory_available_bytes: kib("MemAvailable:")?,
+            interfaces: interfaces(&source.read("proc/self/net/dev")?)?,
+            tcp: TcpCounters::parse(&source.read("proc/self/net/snmp")?, &source.read("proc/self/net/netstat")?)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sampler;
+    use std::path::Path;
+
+    /// (file, its text a moment earlier, its text now)
+    const FILES: &[(&str, &str, &str)] = &[
+        ("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 600 kB\n", "MemTotal: 1000 kB\nMemAvailable: 500 kB\n"),
+        (
+            "proc/stat",
+            "cpu  10 0 10 80 0 0 0 0 0 0\ncpu0 10 0 10 80 0 0 0 0 0 0\nctxt 5\n",
+            "cpu  50 10 30 90 10 5 10 5 0 0\ncpu0 50 10 30 90 10 5 10 5 0 0\nctxt 25\n",
+        ),
+        ("proc/self/stat", "7 (a (b) c) S 1 1 1 0 -1 0 0 0 0 0 100 50 0 0", "7 (a (b) c) S 1 1 1 0 -1 0 0 0 0 0 150 75 0 0"),
+        ("proc/self/status", "VmRSS:\t 10 kB\n", "VmRSS:\t 12 kB\n"),
+        ("proc/self/task/7/stat", "7 (w0) S 1 1 1 0 -1 0 0 0 0 0 1 1 0", "7 (w0) S 1 1 1 0 -1 0 0 0 0 0 9 9 0"),
+        (
+            "proc/self/task/7/status",
+            "voluntary_ctxt_switches:\t1\nnonvoluntary_ctxt_switches:\t2\n",
+            "voluntary_ctxt_switches:\t4\nnonvoluntary_ctxt_switches:\t3\n",
+        ),
+        ("proc/self/task/7/schedstat", "100000000 0 3\n", "850000000 250000000 9\n"),
+        ("proc/self/task/8/stat", "8 (w1) S 1 1 1 0 -1 0 0 0 0 0 10 10 0", "8 (w1) S 1 1 1 0 -1 0 0 0 0 0 30 15 0"),
+        (
+            "proc/self/task/8/status",
+            "voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n",
+            "voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n",
+        ),
+        (
+            "proc/self/net/dev",
+            "Inter-|\n face |\n  lo: 5 0 0 0 0 0 0 0 5 0\neth0:100 1 0 0 0 0 0 0 200 2 0\n",
+            "Inter-|\n face |\n  lo: 5 0 0 0 0 0 0 0 5 0\neth0:1100 1 0 0 0 0 0 0 2200 2 0\n",
+        ),
+        (
+            "proc/self/net/snmp",
+            "Tcp: CurrEstab OutSegs RetransSegs\nTcp: 3 100 1\n",
+            "Tcp: CurrEstab OutSegs RetransSegs\nTcp: 4 300 6\n",
+        ),
+        (
+            "proc/self/net/netstat",
+            "TcpExt: ListenOverflows ListenDrops TCPTimeouts\nTcpExt: 0 0 0\n",
+            "TcpExt: ListenOverflows ListenDrops TCPTimeouts\nTcpExt: 7 8 9\n",
+        ),
+    ];
+
+    fn write(root: &Path, file: &str, text: &str) {
+        let path = root.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn machine(root: &Path) -> Sampler {
+        FILES.iter().for_each(|(file, earlier, _)| write(root, file, earlier));
+        Sampler::at(root)
+    }
+
+    #[test]
+    fn difference_of_two_samples_gives_shares() {
+        let root = tempfile::tempdir().unwrap();
+        let sampler = machine(root.path());
+        let earlier = sampler.sample_at(0).unwrap();
+        FILES.iter().for_each(|(file, _, now)| write(root.path(), file, now));
+        let usage = sampler.sample_at(1_000_000_000).unwrap().since(&earlier);
+
+        assert_eq!((usage.process.user_share, usage.process.system_share), (0.5, 0.25));
+        assert_eq!((usage.process.voluntary_switches, usage.process.involuntary_switches), (3, 1));
+        assert_eq!(usage.process.rss_bytes, 12 * 1024);
+        let shares: Vec<_> = usage.threads.iter().map(|t| (t.tid, t.name.as_str(), t.cpu_share, t.waiting_share)).collect();
+        assert_eq!(shares, [(7, "w0", 0.75, 0.25), (8, "w1", 0.25, 0.0)]);
+        assert_eq!(usage.busiest_thread(|thread| thread.name.starts_with('w')).unwrap().tid, 7);
+        let total = &usage.machine.total;
+        let ticks = [total.user_share, total.system_share, total.softirq_share, total.steal_share, total.idle_share]
+            .map(|share| (share * 110.0).round() as u32);
+        assert_eq!(ticks, [50, 25, 10, 5, 20], "user + nice, system + irq, softirq, steal, idle + iowait of 110 ticks");
+        assert_eq!((usage.machine.cpus.len(), usage.machine.cpus[0].number), (1, Some(0)));
+        assert_eq!((usage.machine.context_switches, usage.machine.memory_available_bytes), (20, 500 * 1024));
+        let interfaces: Vec<_> = usage.interfaces.iter().map(|i| (i.name.as_str(), i.received_bytes, i.sent_bytes)).collect();
+        assert_eq!(interfaces, [("eth0", 1000, 2000)], "lo carried nothing");
+        let tcp = &usage.tcp;
+        assert_eq!([tcp.segments_sent, tcp.retransmits, tcp.listen_overflows, tcp.listen_drops, tcp.timeouts], [200, 5, 7, 8, 9]);
+        assert_eq!(tcp.established, 4);
+        assert_eq!(crate::Usage::decode(&usage.encode()).unwrap(), usage);
+    }
+
+    #[test]
+    fn two_samples_at_one_instant_give_no_shares() {
+        let root = tempfile::tempdir().unwrap();
+        let sample = machine(root.path()).sample_at(5).unwrap();
+        let usage = sample.since(&sample);
+        assert_eq!((usage.process.user_share, usage.machine.total.idle_share), (0.0, 0.0));
+    }
+
+    #[test]
+    fn malformed_text_is_an_error_that_names_the_file() {
+        for (file, text) in [
+            ("proc/stat", ""),
+            ("proc/stat", "cpu  1 2 3\nctxt 5\n"),
+            ("proc/stat", "cpu  1 2 3 4 5 6 7 8\ncpux 1\nctxt 5\n"),
+            ("proc/stat", "cpu  1 2 3 4 5 6 7 99999999999999999999\nctxt 5\n"),
+            ("proc/self/stat", "7 nothing in parentheses"),
+            ("proc/self/stat", ")7(\n"),
+            ("proc/self/stat", "7 (a) S 1"),
+            ("proc/self/status", "VmRSS: lots\n"),
+            ("proc/self/task/7/schedstat", "x"),
+            ("proc/self/task/7/status", ""),
+            ("proc/self/net/dev", "a\nb\nno colon\n"),
+            ("proc/self/net/dev", "a\nb\neth0: 1 2\n"),
+            ("proc/self/net/snmp", "Tcp: OutSegs\n"),
+            ("proc/self/net/netstat", "TcpExt: ListenOverflows\nTcpExt: -\n"),
+            ("proc/meminfo", "MemTotal: 1000 kB\n"),
+        ] {
+            let root = tempfile::tempdir().unwrap();
+            let sampler = machine(root.path());
+            write(root.path(), file, text);
+            let error = sampler.sample_at(0).unwrap_err().to_string();
+            assert!(error.contains(file) && error.contains("malformed"), "{file} {text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn missing_file_is_an_error_and_an_ended_thread_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let sampler = machine(root.path());
+        std::fs::remove_file(root.path().join("proc/self/task/8/status")).unwrap();
+        assert_eq!(sampler.sample_at(0).unwrap().process.threads.len(), 1);
+        std::fs::remove_file(root.path().join("proc/stat")).unwrap();
+        assert!(sampler.sample_at(0).unwrap_err().to_string().contains("cannot read"));
+    }
+
+    #[test]
+    fn this_machine_can_be_sampled() {
+        let sampler = Sampler::new();
+        let facts = sampler.facts().unwrap();
+        assert!(!facts.hostname.is_empty() && facts.usable_cpus() >= 1 && facts.memory_total_bytes > 0, "{facts:?}");
+        let earlier = sampler.sample().unwrap();
+        assert!(std::hint::black_box((0..20_000_000_u64).fold(0, |a, b| a ^ b.wrapping_mul(31))) != 1);
+        let usage = sampler.sample().unwrap().since(&earlier);
+        assert!(usage.elapsed_ns > 0 && !usage.threads.is_empty(), "{usage:?}");
+    }
+}
