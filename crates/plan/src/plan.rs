@@ -1,6 +1,6 @@
 //! The checked plan.
 
-use crate::{Connection, File, Load, Problems, Request, Sha256, Target, Threshold, Tls};
+use crate::{Connection, File, Load, Owner, Problems, Request, Sha256, Share, Target, Threshold, Tls, share};
 
 /// What to do, checked: whoever holds one can run it.
 ///
@@ -15,6 +15,7 @@ pub struct Plan {
     pub(crate) tls: Option<Tls>,
     pub(crate) load: Load,
     pub(crate) thresholds: Vec<Threshold>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Where the content of a file comes from: the plan's folder at the coordinator, received chunks at an agent.
@@ -24,14 +25,33 @@ pub trait Files {
     /// # Errors
     /// A reason in words, such as "no such file".
     fn read(&mut self, name: &str) -> Result<Vec<u8>, String>;
+
+    /// Names of the files in a folder, as [`Files::read`] takes them, in any order.
+    ///
+    /// # Errors
+    /// A reason in words, such as "no such folder".
+    fn list(&mut self, _folder: &str) -> Result<Vec<String>, String> {
+        Err("folders cannot be listed here".to_owned())
+    }
 }
 
 impl Plan {
+    /// Longest text that is read, in bytes.
+    pub const MAX_BYTES: usize = 1 << 20;
+
     /// Parses a plan as a user writes it; reads the files it names.
     ///
     /// # Errors
     /// Every problem of the text at once, each with its place.
     pub fn parse(_text: &str, _files: &mut dyn Files) -> Result<Plan, Problems> {
+        unimplemented!()
+    }
+
+    /// As [`Plan::parse`], for bytes that may not be text.
+    ///
+    /// # Errors
+    /// As [`Plan::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are problems too.
+    pub fn parse_bytes(_bytes: &[u8], _files: &mut dyn Files) -> Result<Plan, Problems> {
         unimplemented!()
     }
 
@@ -65,6 +85,24 @@ impl Plan {
     #[must_use]
     pub fn with_builtin_at(self, _address: std::net::SocketAddr, _ca_pem: Option<&[u8]>) -> Plan {
         unimplemented!()
+    }
+
+    /// What agent `agent` (from 0) of `agents` does of the load.
+    #[must_use]
+    pub fn share(&self, agent: u32, agents: u32) -> Share {
+        Share::of(&self.load, agent, agents)
+    }
+
+    /// Cluster-wide numbers (from 0) of the virtual users that `owner` has at one time or another, ascending; none in an open
+    /// loop. When each is active: [`crate::Profile::active_spans`].
+    pub fn users(&self, owner: Owner) -> impl Iterator<Item = u32> + use<> {
+        share::users_of(&self.load, owner)
+    }
+
+    /// Remarks on the text this plan was parsed from: what has no effect, or has one that surprises. No part of the plan.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Name of the plan, fit for a folder's name.

@@ -1,5 +1,66 @@
 //! Exact division of a whole among agents, and of an agent's part among its workers.
 
+use crate::{End, Load, Owner, Profile, Rate, Schedule, Shape};
+
+/// What one of several agents does of a load, for a person to read before the run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    /// Virtual users at the beginning; `None` for an open loop.
+    pub connections: Option<u32>,
+    /// Most virtual users at any time; `None` for an open loop.
+    pub peak_connections: Option<u32>,
+    /// Arrivals per second at the beginning; `None` for a closed loop. Agents interleave, so each has an equal part.
+    pub rate: Option<Rate>,
+    /// Bound on open connections; `None` for a closed loop, where it is the number of virtual users.
+    pub max_connections: Option<u32>,
+    /// Measured operations, where their number is known before the run: with `requests`, or with even arrivals.
+    pub requests: Option<u64>,
+}
+
+impl Share {
+    /// Share of agent `agent` of `agents`. Every whole number, summed over all agents, is the load's.
+    pub(crate) fn of(load: &Load, agent: u32, agents: u32) -> Share {
+        let part = |total: u64| Deal::new(Some(total), agents).amount(agent).unwrap_or(0);
+        let requests = match load.end {
+            End::Requests(requests) => Some(part(requests)),
+            End::Duration(_) => Schedule::measured(load).and_then(|schedule| schedule.known_total()).map(part),
+        };
+        match load.shape {
+            Shape::Closed { connections, .. } => Share {
+                connections: Some(users(load, agent, agents).take_while(|&user| user < connections).count() as u32),
+                peak_connections: Some(users(load, agent, agents).count() as u32),
+                rate: None,
+                max_connections: None,
+                requests,
+            },
+            Shape::Open { rate, max_connections, .. } => Share {
+                connections: None,
+                peak_connections: None,
+                rate: Rate::per_second(rate.as_per_second() / f64::from(agents.max(1))),
+                max_connections: Some(part(u64::from(max_connections)) as u32),
+                requests,
+            },
+        }
+    }
+}
+
+/// Numbers of the virtual users that an agent has, ascending.
+fn users(load: &Load, agent: u32, agents: u32) -> impl Iterator<Item = u32> {
+    users_of(load, Owner { agent, agents, worker: 0, workers: 1 })
+}
+
+/// Cluster-wide numbers of the virtual users that `owner` has at one time or another, ascending; none in an open loop.
+pub(crate) fn users_of(load: &Load, owner: Owner) -> impl Iterator<Item = u32> + use<> {
+    let peak = match load.shape {
+        Shape::Closed { .. } => Profile::measured(load).peak() as u64,
+        Shape::Open { .. } => 0,
+    };
+    let among_agents = Deal::new(Some(peak), owner.agents);
+    let among_workers = Deal::new(among_agents.amount(owner.agent), owner.workers);
+    let item = move |nth| among_agents.item(owner.agent, among_workers.item(owner.worker, nth)?);
+    (0..).map_while(item).map(|user| user as u32)
+}
+
 /// Deals a sequence of `0..total` (or an endless one) to `parts` owners so that every prefix is spread evenly and the
 /// whole gives part `i` exactly `⌊total(i+1)/parts⌋ − ⌊total·i/parts⌋`: full rounds give one each in order, the last,
 /// partial round goes to those with one more.
