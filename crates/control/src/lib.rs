@@ -1,1 +1,28 @@
-//! How many machines agree to fire at once: state machines without I/O
+//! How many machines agree to fire at once: state machines without I/O. Time is an argument, events go in, actions come
+//! out; names only the wire's messages and none of its transport.
+
+mod clock;
+mod id;
+mod order;
+mod run_event;
+mod token;
+
+pub use clock::{Boot, FleetTime, Mono, Now};
+pub use id::{AgentId, CoordinatorId, Digest, RunId};
+pub use order::{Assignment, EndCause, Order, PlanFile, Report, Stop};
+pub use run_event::{AgentFacts, Audience, ClockReading, Outcome, RunEvent, RunFile, RunRequest, Skew};
+pub use token::{Secret, Token, TokenError};
+
+use std::time::Duration;
+
+/// A granted lease lasts so long from the instant its beat was sent.
+pub const LEASE: Duration = Duration::from_secs(5);
+
+/// Largest canonical text of a plan: it travels in one message. What is larger belongs into files.
+pub const PLAN_MAX_BYTES: usize = 768 << 10;
+
+/// Intervals of one agent that an event lists as missing; more are not listed.
+pub const MISSING_MAX: usize = 100;
+
+/// Notes of one agent in one run that are passed on.
+pub const NOTES_MAX: u32 = 1_000;

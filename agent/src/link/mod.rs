@@ -1,0 +1,62 @@
+//! The agent's end of the control plane: one stream to the coordinator, dialled again for as long as the agent stays.
+//! Knows nothing of load: orders go out to whoever fires, reports come back.
+
+use control::{Order, Report, Token};
+use proto::Bytes;
+use std::collections::BTreeMap;
+use tokio::sync::mpsc;
+
+/// Orders that may wait for the runner. A run needs a handful, and one lease a second.
+pub const ORDERS_MAX: usize = 64;
+
+/// Reports that may wait for the link; when it cannot take more (see `control::HELD_MAX_BYTES`), the runner's encoder
+/// waits, and never a worker.
+pub const REPORTS_MAX: usize = 16;
+
+/// Where to join, and as whom.
+#[derive(Debug, Clone)]
+pub struct LinkConfig {
+    /// `HOST:PORT`; an IPv6 address in brackets.
+    pub coordinator: String,
+    /// What `start` printed there.
+    pub token: Token,
+    /// What the agent says of itself.
+    pub identity: Identity,
+}
+
+/// What an agent says of itself; the link adds the id of its process.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// Host name, or what `--name` said.
+    pub name: String,
+    /// What `--label` said.
+    pub labels: BTreeMap<String, String>,
+    /// Load threads it would use.
+    pub workers: u32,
+    /// Host facts, encoded; at most 64 KiB.
+    pub host: Bytes,
+}
+
+/// What whoever fires holds: orders come out of it, reports go into it.
+#[derive(Debug)]
+pub struct RunnerEnd {
+    /// Ends when the link has ended.
+    pub orders: mpsc::Receiver<Order>,
+    /// Closed when the link has ended.
+    pub reports: mpsc::Sender<Report>,
+}
+
+/// The link's side of the same.
+#[derive(Debug)]
+pub struct LinkEnd {
+    pub(crate) orders: mpsc::Sender<Order>,
+    pub(crate) reports: mpsc::Receiver<Report>,
+}
+
+/// A link and a runner, joined by bounded channels.
+#[must_use]
+pub fn pair() -> (LinkEnd, RunnerEnd) {
+    let (orders_in, orders) = mpsc::channel(ORDERS_MAX);
+    let (reports, reports_out) = mpsc::channel(REPORTS_MAX);
+    (LinkEnd { orders: orders_in, reports: reports_out }, RunnerEnd { orders, reports })
+}

@@ -1,0 +1,149 @@
+//! Between an agent's link and whoever fires there: orders go one way, reports the other.
+
+use crate::{Boot, Digest, Mono, RunId};
+use proto::Bytes;
+
+/// What the link asks of whoever fires.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Order {
+    /// Parse the plan, resolve, build what can be built; answer [`Report::Prepared`] or [`Report::NotPrepared`].
+    /// Whatever was prepared before is forgotten.
+    Prepare(Assignment),
+    /// Begin at `at`. Firing is allowed while the lease holds, and it can be extended only while it holds.
+    Start {
+        /// Run to start, prepared before.
+        run: RunId,
+        /// The start instant.
+        at: Mono,
+        /// The lease at this moment.
+        lease_until: Boot,
+    },
+    /// The lease holds until then; never earlier than was said before.
+    ExtendLease {
+        /// Run it is for.
+        run: RunId,
+        /// End of the lease.
+        until: Boot,
+    },
+    /// End the run before its plan does; [`Report::Ended`] still follows.
+    Stop {
+        /// Run to end.
+        run: RunId,
+        /// Whether what has begun may finish.
+        how: Stop,
+    },
+    /// Drop everything about the run, ending it at once if it is still going on; no report is wanted any more.
+    Forget {
+        /// Run to forget.
+        run: RunId,
+    },
+}
+
+/// An agent's part in a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// The run.
+    pub run: RunId,
+    /// What people call it.
+    pub run_name: String,
+    /// The plan's canonical text.
+    pub plan: String,
+    /// SHA-256 of the text, as the coordinator knows it.
+    pub plan_digest: Digest,
+    /// Which share is this agent's, from 0.
+    pub agent_index: u32,
+    /// Agents in the run.
+    pub agents: u32,
+    /// Files that the plan names; their content matches their hash.
+    pub files: Vec<PlanFile>,
+}
+
+/// A file that a plan names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanFile {
+    /// Its name in the canonical text.
+    pub sha256: Digest,
+    /// All of it.
+    pub content: Bytes,
+}
+
+/// How to end a run before its plan does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// Nothing new begins; what has begun may finish.
+    Drain,
+    /// What has begun is cut.
+    Now,
+}
+
+/// What whoever fires tells the link, in the order in which it happened. Reports of a forgotten run are dropped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// Ready to start.
+    Prepared {
+        /// The run.
+        run: RunId,
+        /// SHA-256 of the plan as it was parsed and rendered here.
+        plan_digest: Digest,
+        /// Target addresses, resolved.
+        addresses: Vec<String>,
+        /// Load threads that will be used.
+        workers: u32,
+    },
+    /// This agent cannot run the plan.
+    NotPrepared {
+        /// The run.
+        run: RunId,
+        /// Why, and what to do about it.
+        problem: String,
+    },
+    /// The load began.
+    Began {
+        /// The run.
+        run: RunId,
+        /// The first instant of it.
+        at: Mono,
+    },
+    /// One second of the run clock was recorded, and never changes.
+    Interval {
+        /// The run.
+        run: RunId,
+        /// From 0.
+        interval: u32,
+        /// An encoded snapshot.
+        encoded: Bytes,
+    },
+    /// The run is over; after all its intervals.
+    Ended {
+        /// The run.
+        run: RunId,
+        /// Why.
+        cause: EndCause,
+        /// Encoded snapshot of the sum of all intervals.
+        totals: Bytes,
+        /// The agent's own figures; the link does not look inside.
+        figures: Bytes,
+    },
+    /// Something for the record; any number per run is cut to [`crate::NOTES_MAX`] by the coordinator.
+    Note {
+        /// The run, if it is about one.
+        run: Option<RunId>,
+        /// A word, such as "policy".
+        event: String,
+        /// In words.
+        text: String,
+    },
+}
+
+/// Why an agent's run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EndCause {
+    /// All of the plan is done.
+    Plan,
+    /// It was asked to stop.
+    Stopped,
+    /// The coordinator was not heard for longer than a lease.
+    LeaseExpired,
+    /// It could not go on, in words.
+    Failed(String),
+}

@@ -1,0 +1,227 @@
+//! What the coordinator is asked to run, and what it learns as the run goes.
+
+use crate::{AgentId, Digest, EndCause, FleetTime, RunId, Stop};
+use proto::Bytes;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// One run over the fleet.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// Random.
+    pub run: RunId,
+    /// What people call it.
+    pub name: String,
+    /// The plan's canonical text, at most [`crate::PLAN_MAX_BYTES`].
+    pub plan: String,
+    /// SHA-256 of the text.
+    pub plan_digest: Digest,
+    /// Files that the plan names.
+    pub files: Vec<RunFile>,
+    /// How many agents to wait for; at least 1.
+    pub agents: u32,
+    /// How long the plan fires, if it says so; an agent that goes on for much longer is stopped.
+    pub firing: Option<Duration>,
+    /// Longest that an operation may take once begun, so that a drain is waited for.
+    pub drain: Duration,
+}
+
+/// A file that a plan names, and who needs it.
+#[derive(Debug, Clone)]
+pub struct RunFile {
+    /// Of the content.
+    pub sha256: Digest,
+    /// All of it.
+    pub content: Bytes,
+    /// Agents (by index) that get it; private keys go only where they are used.
+    pub audience: Audience,
+}
+
+/// Who gets a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Audience {
+    /// Every agent of the run.
+    All,
+    /// These, by index.
+    Only(Vec<u32>),
+}
+
+/// What an agent says of itself when it joins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentFacts {
+    /// Its process.
+    pub id: AgentId,
+    /// Host name, or what `--name` said. Two agents may have the same.
+    pub name: String,
+    /// Version of its program.
+    pub version: String,
+    /// What `--label` said.
+    pub labels: BTreeMap<String, String>,
+    /// Load threads it would use.
+    pub workers: u32,
+    /// Host facts, encoded by the agent.
+    pub host: Bytes,
+}
+
+/// Where an agent's clock stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockReading {
+    /// Coordinator's monotonic clock minus the agent's, in nanoseconds.
+    pub offset_ns: i64,
+    /// Error bound of it, in nanoseconds.
+    pub bound_ns: u64,
+}
+
+/// How far apart the agents began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Skew {
+    /// Agents that began.
+    pub agents: u32,
+    /// From the first to the last, in nanoseconds.
+    pub skew_ns: u64,
+    /// Error bound of it, in nanoseconds.
+    pub bound_ns: u64,
+}
+
+/// What happens in a run, in order. Agents are named by their index in the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunEvent {
+    /// An agent is at hand for this run, which is still gathering; indices are given by [`RunEvent::Assembled`].
+    Joined {
+        /// The agent.
+        agent: AgentFacts,
+    },
+    /// One of those went away again.
+    Left {
+        /// The agent.
+        agent: AgentFacts,
+    },
+    /// How many of the wanted agents are at hand; after each change.
+    Waiting {
+        /// At hand.
+        have: u32,
+        /// Asked for.
+        want: u32,
+    },
+    /// All agents are at hand and get the plan; an agent's index is its place in this list.
+    Assembled {
+        /// The agents of this run.
+        agents: Vec<AgentFacts>,
+    },
+    /// The agent holds the same plan and can run it.
+    Ready {
+        /// By index.
+        agent: u32,
+        /// Target addresses it resolved.
+        addresses: Vec<String>,
+        /// Load threads it will use.
+        workers: u32,
+        /// Its clock.
+        clock: ClockReading,
+    },
+    /// The agent cannot run the plan; the run will not start.
+    Problem {
+        /// By index.
+        agent: u32,
+        /// Why, and what to do.
+        problem: String,
+    },
+    /// The start instant is named.
+    Armed {
+        /// Coordinator's monotonic clock.
+        start_at: FleetTime,
+        /// From now.
+        start_in: Duration,
+    },
+    /// The agent began.
+    Began {
+        /// By index.
+        agent: u32,
+        /// First instant of its run, on the coordinator's clock.
+        at: FleetTime,
+        /// Error bound of it, in nanoseconds.
+        bound_ns: u64,
+    },
+    /// Every agent has begun or will not: how well they began together. Nothing if fewer than one began.
+    Started {
+        /// Over all that began.
+        skew: Skew,
+    },
+    /// An interval of an agent; each comes once.
+    Interval {
+        /// By index.
+        agent: u32,
+        /// Second of the run clock, from 0.
+        interval: u32,
+        /// An encoded snapshot.
+        encoded: Bytes,
+    },
+    /// An agent's own sum of all its intervals; once, after the last of them.
+    Totals {
+        /// By index.
+        agent: u32,
+        /// How many intervals it counts.
+        intervals: u32,
+        /// An encoded snapshot.
+        encoded: Bytes,
+    },
+    /// The agent's stream is gone; it may come back.
+    Gone {
+        /// By index.
+        agent: u32,
+        /// Why, as far as known.
+        why: String,
+    },
+    /// The agent is back in this run.
+    Back {
+        /// By index.
+        agent: u32,
+    },
+    /// The agent's part is over.
+    Ended {
+        /// By index.
+        agent: u32,
+        /// Why.
+        cause: EndCause,
+        /// Intervals that are known to exist and never came; at most [`crate::MISSING_MAX`] of them.
+        missing: Vec<u32>,
+        /// The agent's own figures.
+        figures: Bytes,
+        /// Its clock, measured at the end.
+        clock: Option<ClockReading>,
+    },
+    /// The agent is given up; what it delivered stands, what it did not is a gap.
+    Lost {
+        /// By index.
+        agent: u32,
+        /// Number of the first interval that never came.
+        next_interval: u32,
+        /// Why, in words.
+        why: String,
+    },
+    /// Something for the record.
+    Note {
+        /// By index; nothing: the coordinator itself.
+        agent: Option<u32>,
+        /// A word.
+        event: String,
+        /// In words.
+        text: String,
+    },
+    /// The last event.
+    Done {
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It ran; each agent's [`RunEvent::Ended`] or [`RunEvent::Lost`] says how far.
+    Ran,
+    /// It was stopped before anything was fired.
+    StoppedBeforeStart(Stop),
+    /// It never began: a [`RunEvent::Problem`] or [`RunEvent::Lost`] says why.
+    NotStarted,
+}
