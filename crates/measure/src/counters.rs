@@ -72,3 +72,85 @@ pub struct Resumption {
     /// Tickets (TLS 1.3) or sessions (TLS 1.2) received.
     pub received: u64,
 }
+
+impl Counters {
+    /// Adds every count of `other`. Sums stop at the end of their type instead of wrapping; no honest run comes near.
+    pub fn merge(&mut self, other: &Counters) {
+        add(&mut self.started, other.started);
+        add(&mut self.ok, other.ok);
+        add(&mut self.timed_out, other.timed_out);
+        add(&mut self.failed, other.failed);
+        add(&mut self.payload_bytes, other.payload_bytes);
+        add(&mut self.wire_bytes_sent, other.wire_bytes_sent);
+        add(&mut self.wire_bytes_received, other.wire_bytes_received);
+        add(&mut self.handshake_bytes_sent, other.handshake_bytes_sent);
+        add(&mut self.handshake_bytes_received, other.handshake_bytes_received);
+        add(&mut self.unconfirmed, other.unconfirmed);
+        self.connections.merge(&other.connections);
+        self.resumption.merge(&other.resumption);
+        add_all(&mut self.failures, &other.failures);
+        add_all(&mut self.statuses, &other.statuses);
+        add_all(&mut self.negotiated, &other.negotiated);
+        add_all(&mut self.chains, &other.chains);
+    }
+
+    /// Operations that ended, whatever the outcome.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.ok.saturating_add(self.timed_out).saturating_add(self.failed)
+    }
+
+    /// `errors.share`: (timed out + failed) / ended; `None` where nothing ended.
+    #[must_use]
+    pub fn errors_share(&self) -> Option<f64> {
+        let (errors, ended) = (self.timed_out.saturating_add(self.failed), self.ended());
+        (ended > 0).then(|| errors as f64 / ended as f64)
+    }
+
+    /// Completed handshakes: every one has a tally in `negotiated`.
+    #[must_use]
+    pub fn handshakes(&self) -> u64 {
+        self.negotiated.values().fold(0, |sum: u64, &count| sum.saturating_add(count))
+    }
+
+    /// `tls.resumed.share`: accepted resumptions / completed handshakes; `None` where there was no handshake.
+    #[must_use]
+    pub fn resumed_share(&self) -> Option<f64> {
+        let handshakes = self.handshakes();
+        (handshakes > 0).then(|| self.resumption.accepted as f64 / handshakes as f64)
+    }
+}
+
+impl Connections {
+    fn merge(&mut self, other: &Connections) {
+        add(&mut self.attempted, other.attempted);
+        add(&mut self.opened, other.opened);
+        add(&mut self.reused, other.reused);
+        add(&mut self.reused_closed, other.reused_closed);
+        add(&mut self.back_offs, other.back_offs);
+        add(&mut self.back_off_ns, other.back_off_ns);
+    }
+}
+
+impl Resumption {
+    fn merge(&mut self, other: &Resumption) {
+        add(&mut self.offered, other.offered);
+        add(&mut self.accepted, other.accepted);
+        add(&mut self.refused, other.refused);
+        add(&mut self.none_at_hand, other.none_at_hand);
+        add(&mut self.received, other.received);
+    }
+}
+
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
+fn add_all<K: Ord + Clone>(sums: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
+    for (key, &count) in more {
+        match sums.get_mut(key) {
+            Some(sum) => add(sum, count),
+            None => _ = sums.insert(key.clone(), count),
+        }
+    }
+}

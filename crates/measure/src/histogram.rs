@@ -1,6 +1,249 @@
-//! A histogram of nanoseconds, bucket for bucket that of HdrHistogram.
+//! A histogram of nanoseconds, bucket for bucket that of HdrHistogram, in memory that grows with what is recorded.
+
+use crate::bucket::{self, BUCKETS, HIGHEST};
+use std::fmt;
+
+/// Counters per page. A second of response times lies on a few dozen pages of 512 bytes; the full array would be 270 kB.
+const PAGE: usize = 64;
+const PAGES: usize = BUCKETS / PAGE;
 
 /// Counts of values, 3 significant digits from 1 ns to one hour, in HdrHistogram's layout (lowest discernible value 1,
 /// highest trackable 3.6·10¹², 3 digits), so that other HdrHistogram tools read what we write.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Histogram {}
+///
+/// Below 2048 ns every value has a bucket of its own; above, a bucket is at most 1/1024 of its lowest value wide.
+#[derive(Clone, Default)]
+pub struct Histogram {
+    /// By page of the bucket array: 0 where nothing was recorded on it, else its place in `pages` plus 1. Empty at first.
+    directory: Vec<u16>,
+    /// Pages in the order of first use. Those from `used` on are zero and wait to be used.
+    pages: Vec<[u64; PAGE]>,
+    used: usize,
+}
+
+/// A bucket that is not empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    /// Smallest value that falls into it, nanoseconds.
+    pub lowest_ns: u64,
+    /// Largest value that falls into it, nanoseconds.
+    pub highest_ns: u64,
+    /// Values recorded in it.
+    pub count: u64,
+}
+
+impl Histogram {
+    /// Largest value that has a bucket, nanoseconds: one hour.
+    pub const HIGHEST_NS: u64 = HIGHEST;
+
+    /// Counts one value; `false` where it is above [`Histogram::HIGHEST_NS`] and was not counted.
+    #[inline]
+    #[must_use]
+    pub fn record(&mut self, ns: u64) -> bool {
+        if ns > HIGHEST {
+            return false;
+        }
+        let index = bucket::index_of(ns);
+        match self.directory.get(index / PAGE) {
+            Some(&slot) if slot != 0 => self.pages[usize::from(slot) - 1][index % PAGE] += 1,
+            _ => self.page(index / PAGE)[index % PAGE] += 1,
+        }
+        true
+    }
+
+    /// Adds the counts of `other`, exactly.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (number, theirs) in other.used_pages() {
+            for (ours, theirs) in self.page(number).iter_mut().zip(theirs) {
+                *ours = ours.saturating_add(*theirs);
+            }
+        }
+    }
+
+    /// Forgets all counts and keeps the memory; costs as much as there is recorded.
+    pub fn clear(&mut self) {
+        self.directory.fill(0);
+        self.pages[..self.used].fill([0; PAGE]);
+        self.used = 0;
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.pages[..self.used].iter().flatten().fold(0, |sum: u64, &count| sum.saturating_add(count))
+    }
+
+    /// Whether nothing is recorded.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.used == 0
+    }
+
+    /// The buckets that are not empty, from the smallest values up.
+    pub fn iter(&self) -> impl Iterator<Item = Bucket> + '_ {
+        self.counts().map(|(index, count)| Bucket {
+            lowest_ns: bucket::lowest_in(index),
+            highest_ns: bucket::highest_in(index),
+            count,
+        })
+    }
+
+    /// HdrHistogram's percentile: the largest value that falls into the bucket in which the `percentile` (0 to 100) of all
+    /// values is reached. So it is at most 1/1024 above the true one and never below. `None` where nothing is recorded.
+    #[must_use]
+    pub fn value_at_percentile(&self, percentile: f64) -> Option<u64> {
+        self.value_at_rank(rank(percentile, self.count()))
+    }
+
+    /// Largest value of the bucket that holds the `rank`-th smallest value, counted from 1.
+    pub(crate) fn value_at_rank(&self, rank: u64) -> Option<u64> {
+        let mut seen = 0u64;
+        self.iter().find_map(|bucket| {
+            seen = seen.saturating_add(bucket.count);
+            (seen >= rank).then_some(bucket.highest_ns)
+        })
+    }
+
+    /// Number of values from the bucket that holds `low_ns` to the one that holds `high_ns`, both included whole.
+    #[must_use]
+    pub fn count_between(&self, low_ns: u64, high_ns: u64) -> u64 {
+        self.iter()
+            .filter(|bucket| bucket.highest_ns >= low_ns && bucket.lowest_ns <= high_ns)
+            .fold(0, |sum: u64, bucket| sum.saturating_add(bucket.count))
+    }
+
+    /// Index and count of the buckets that are not empty, ascending.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        self.used_pages().flat_map(|(number, page)| {
+            let counts = page.iter().enumerate().filter(|&(_, &count)| count != 0);
+            counts.map(move |(offset, &count)| (number * PAGE + offset, count))
+        })
+    }
+
+    /// Adds `count` to the bucket `index`; `false` where there is no such bucket.
+    pub(crate) fn add_at(&mut self, index: usize, count: u64) -> bool {
+        if index < BUCKETS && count != 0 {
+            let counter = &mut self.page(index / PAGE)[index % PAGE];
+            *counter = counter.saturating_add(count);
+        }
+        index < BUCKETS
+    }
+
+    /// Bytes of memory that its counts occupy.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.used * size_of::<[u64; PAGE]>()
+    }
+
+    fn used_pages(&self) -> impl Iterator<Item = (usize, &[u64; PAGE])> + '_ {
+        let slots = self.directory.iter().enumerate().filter(|&(_, &slot)| slot != 0);
+        slots.map(|(number, &slot)| (number, &self.pages[usize::from(slot) - 1]))
+    }
+
+    /// The page `number`, made on first use.
+    #[cold]
+    fn page(&mut self, number: usize) -> &mut [u64; PAGE] {
+        if self.directory.is_empty() {
+            self.directory.resize(PAGES, 0);
+        }
+        if self.directory[number] == 0 {
+            if self.used == self.pages.len() {
+                self.pages.push([0; PAGE]);
+            }
+            self.used += 1;
+            self.directory[number] = u16::try_from(self.used).expect("there are fewer pages than a u16 counts");
+        }
+        &mut self.pages[usize::from(self.directory[number]) - 1]
+    }
+}
+
+/// Rank, from 1, of the `percentile` of `count` values. As HdrHistogram does it: the next smaller float is taken, so that
+/// rounding in 99.9 / 100 × 1000 does not reach for the 1000th of 1000 values.
+pub(crate) fn rank(percentile: f64, count: u64) -> u64 {
+    if percentile >= 100.0 {
+        return count;
+    }
+    let share = percentile.max(0.0).next_down() / 100.0;
+    ((share * count as f64).ceil() as u64).clamp(1, count.max(1))
+}
+
+/// Equal counts in every bucket; where they lie in memory does not matter.
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Histogram) -> bool {
+        self.counts().eq(other.counts())
+    }
+}
+
+impl Eq for Histogram {}
+
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().map(|bucket| (bucket.lowest_ns..=bucket.highest_ns, bucket.count))).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        for &value in values {
+            assert!(histogram.record(value));
+        }
+        histogram
+    }
+
+    #[test]
+    fn percentiles_are_those_worked_out_by_hand() {
+        let one_to_thousand = of(&(1..=1000).collect::<Vec<_>>());
+        let cases = [(0.0, 1), (0.1, 1), (50.0, 500), (50.01, 501), (99.0, 990), (99.9, 999), (99.91, 1000), (100.0, 1000)];
+        for (percentile, value) in cases {
+            assert_eq!(one_to_thousand.value_at_percentile(percentile), Some(value), "p{percentile}");
+        }
+        assert_eq!(Histogram::default().value_at_percentile(50.0), None);
+        assert_eq!(of(&[1_000_000]).value_at_percentile(50.0), Some(1_000_447), "highest value of the bucket");
+    }
+
+    #[test]
+    fn absurd_percentiles_are_the_first_or_the_last_value() {
+        let histogram = of(&[5, 7]);
+        for (percentile, value) in [(-1.0, 5), (f64::NAN, 5), (f64::NEG_INFINITY, 5), (101.0, 7), (f64::INFINITY, 7)] {
+            assert_eq!(histogram.value_at_percentile(percentile), Some(value), "p{percentile}");
+        }
+    }
+
+    #[test]
+    fn an_hour_has_a_bucket_and_a_nanosecond_more_has_none() {
+        let mut histogram = Histogram::default();
+        assert!(histogram.record(Histogram::HIGHEST_NS) && histogram.record(0));
+        assert!(!histogram.record(Histogram::HIGHEST_NS + 1) && !histogram.record(u64::MAX));
+        assert_eq!(histogram.count(), 2);
+    }
+
+    #[test]
+    fn count_between_takes_both_end_buckets_whole() {
+        let histogram = of(&[1, 2, 3, 4096, 4099, 4100, 9_000_000]);
+        for (low, high, count) in [(2, 3, 2), (0, 0, 0), (4097, 4098, 2), (3, 4100, 4), (0, u64::MAX, 7), (9, 5, 0)] {
+            assert_eq!(histogram.count_between(low, high), count, "{low}..={high}");
+        }
+    }
+
+    #[test]
+    fn iteration_gives_ranges_and_counts_ascending() {
+        let histogram = of(&[9_000_000, 4099, 4096, 3]);
+        let buckets: Vec<_> = histogram.iter().map(|bucket| (bucket.lowest_ns, bucket.highest_ns, bucket.count)).collect();
+        assert_eq!(buckets, [(3, 3, 1), (4096, 4099, 2), (8_994_816, 9_003_007, 1)]);
+    }
+
+    #[test]
+    fn cleared_histogram_is_empty_and_takes_no_new_memory_for_the_same_values() {
+        let values = [1, 70, 5_000, 1_000_000, 3_000_000_000];
+        let mut histogram = of(&values);
+        let capacity = histogram.pages.capacity();
+        histogram.clear();
+        assert!(histogram.is_empty() && histogram == Histogram::default());
+        for value in values.into_iter().rev() {
+            assert!(histogram.record(value));
+        }
+        assert_eq!((histogram.pages.capacity(), &histogram), (capacity, &of(&values)));
+    }
+}

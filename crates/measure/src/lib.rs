@@ -1,24 +1,35 @@
 //! What happened. One recorder per worker, snapshots of one second, an exact merge, a versioned encoding.
 //! Pure: no clock, no thread, no I/O; instants are nanoseconds of the run clock, given by the caller.
 
+mod bucket;
 mod counters;
 mod distribution;
 mod failure;
+mod hdr;
 mod histogram;
+mod hot;
 mod interval;
 mod key;
 mod metric;
+mod percentile;
 mod recorder;
+mod seconds;
 mod snapshot;
+mod tally;
 mod tls;
+mod wire;
+mod zigzag;
 
 pub use counters::{Connections, Counters, Resumption};
 pub use distribution::Distribution;
 pub use failure::{CertificateFault, Failure, Kind, Stage};
-pub use histogram::Histogram;
+pub use hdr::HistogramError;
+pub use histogram::{Bucket, Histogram};
 pub use interval::{Interval, Spare};
 pub use key::{CellId, CellKey, Period};
 pub use metric::{Metric, Outcome};
+pub use percentile::Percentile;
 pub use recorder::{Handshake, Operation, Recorder, Verdict};
 pub use snapshot::{Cell, Snapshot};
 pub use tls::{Chain, HandshakeKind, Negotiated};
+pub use wire::DecodeError;

@@ -34,16 +34,31 @@ pub enum Metric {
     HandshakeResumed,
     /// Resumed handshake with a HelloRetryRequest.
     HandshakeResumedRetried,
-    /// From the operation's first own act on an open connection until its last request byte is written.
+    /// First request byte given to TLS or TCP → last request byte written.
     Send,
     /// sent → first response byte.
     FirstByte,
-    /// First response byte → last.
+    /// First response byte → last body byte; of a time-out or failure in between, what had passed.
     Receive,
     /// ab's "connect": dns + connect + handshake, of operations that opened their connection.
     Opening,
-    /// ab's "processing": done − handshake's end (or begun, on an open connection).
+    /// ab's "processing": done − handshake's end (or begun, on an open connection); not of operations that failed before.
     Processing,
+}
+
+impl Outcome {
+    /// All, in the order of reports.
+    pub const ALL: [Outcome; 3] = [Outcome::Ok, Outcome::TimedOut, Outcome::Failed];
+
+    /// Name in results and tags.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::TimedOut => "timed_out",
+            Outcome::Failed => "failed",
+        }
+    }
 }
 
 impl Metric {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 /// What was recorded in one second of one worker or agent, or any sum of such.
 ///
-/// Merging is exact, commutative and associative; the empty snapshot is its neutral element. `Snapshot::encode` and
-/// `Snapshot::decode` are the versioned wire format: histograms as HdrHistogram V2 deflate.
+/// Merging is exact, commutative and associative; the empty snapshot is its neutral element. [`Snapshot::encode`] and
+/// [`Snapshot::decode`] are the versioned wire format: histograms as HdrHistogram V2 deflate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Figures by key.
@@ -22,4 +22,34 @@ pub struct Cell {
     pub times: BTreeMap<(Outcome, Metric), Distribution>,
     /// Response times by outcome and intended second of the run clock.
     pub response_times: BTreeMap<(Outcome, u32), Distribution>,
+}
+
+impl Snapshot {
+    /// Adds everything in `other`.
+    pub fn merge(&mut self, other: &Snapshot) {
+        for (key, cell) in &other.cells {
+            self.cells.entry(*key).or_default().merge(cell);
+        }
+    }
+
+    /// Whether nothing is recorded in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.cells.values().all(|cell| *cell == Cell::default())
+    }
+}
+
+impl Cell {
+    /// Adds everything in `other`.
+    pub fn merge(&mut self, other: &Cell) {
+        self.counters.merge(&other.counters);
+        merge_maps(&mut self.times, &other.times);
+        merge_maps(&mut self.response_times, &other.response_times);
+    }
+}
+
+fn merge_maps<K: Ord + Copy>(into: &mut BTreeMap<K, Distribution>, from: &BTreeMap<K, Distribution>) {
+    for (key, distribution) in from {
+        into.entry(*key).or_default().merge(distribution);
+    }
 }

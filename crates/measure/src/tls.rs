@@ -1,5 +1,6 @@
 //! What TLS agreed on, by IANA code points, tallied over all connections.
 
+use crate::Metric;
 use serde::{Deserialize, Serialize};
 
 /// Full or resumed, each with or without a HelloRetryRequest.
@@ -13,6 +14,25 @@ pub enum HandshakeKind {
     Resumed,
     /// Resumed, after a HelloRetryRequest.
     ResumedRetried,
+}
+
+impl HandshakeKind {
+    /// Whether a session was resumed.
+    #[must_use]
+    pub fn is_resumed(self) -> bool {
+        matches!(self, HandshakeKind::Resumed | HandshakeKind::ResumedRetried)
+    }
+
+    /// The metric its duration is kept under.
+    #[must_use]
+    pub fn metric(self) -> Metric {
+        match self {
+            HandshakeKind::Full => Metric::HandshakeFull,
+            HandshakeKind::FullRetried => Metric::HandshakeFullRetried,
+            HandshakeKind::Resumed => Metric::HandshakeResumed,
+            HandshakeKind::ResumedRetried => Metric::HandshakeResumedRetried,
+        }
+    }
 }
 
 /// What one handshake agreed on. 0 means "none" or "not seen".

@@ -1,0 +1,241 @@
+//! HdrHistogram's V2 encoding and its deflated form, written and read by our own code; the bytes are a foreign format,
+//! so reading trusts none of them. Source: `AbstractHistogram.java` and `ZigZagLEB128` of HdrHistogram 2.1.
+
+use crate::bucket::{BUCKETS, HIGHEST, SIGNIFICANT_DIGITS};
+use crate::{Histogram, zigzag};
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+
+const COOKIE: u32 = 0x1c84_9303 | 0x10;
+const COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
+/// Cookie, payload length, normalizing offset, digits (4 bytes each), lowest, highest, ratio (8 bytes each).
+const HEADER_BYTES: usize = 40;
+const LOWEST: u64 = 1;
+const RATIO: f64 = 1.0;
+/// A histogram in which no bucket is empty and every counter needs its 9 bytes.
+const MAX_PLAIN_BYTES: usize = HEADER_BYTES + BUCKETS * zigzag::MAX_BYTES;
+
+/// More values in one histogram than any run records, and as many as a float counts exactly: a bound for foreign counts.
+pub(crate) const MAX_COUNT: u64 = 1 << 53;
+
+/// Why bytes are not a histogram of ours.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HistogramError {
+    /// The bytes end early, or go on after the end.
+    #[error("histogram of {found} bytes, where its header says {stated}")]
+    Length {
+        /// Bytes that the header announces.
+        stated: u64,
+        /// Bytes there are.
+        found: u64,
+    },
+    /// Not an HdrHistogram in V2 (deflate) encoding.
+    #[error("histogram begins with {found:#010x}, where HdrHistogram V2 has {wanted:#010x}")]
+    Cookie {
+        /// What was there.
+        found: u32,
+        /// What stands there in this encoding.
+        wanted: u32,
+    },
+    /// An HdrHistogram with other buckets than ours.
+    #[error("histogram's {field} is {found}, only {wanted} can be merged")]
+    Layout {
+        /// Which parameter.
+        field: &'static str,
+        /// What was there.
+        found: u64,
+        /// Ours.
+        wanted: u64,
+    },
+    /// The deflate stream is broken, or holds more than a histogram can.
+    #[error("histogram's deflate stream is broken or too long")]
+    Deflate,
+    /// A counter is cut off, lies beyond the last bucket, or is larger than any run makes it.
+    #[error("histogram's counter at byte {at} is cut off, beyond the last bucket, or too large")]
+    Counter {
+        /// Offset in the inflated payload.
+        at: usize,
+    },
+}
+
+impl Histogram {
+    /// The histogram in HdrHistogram's V2 deflate encoding: what other tools read, and what an `.hlog` holds as base64.
+    #[must_use]
+    pub fn encode_v2_deflate(&self) -> Vec<u8> {
+        let mut encoded = Vec::new();
+        Encoder::new().encode(self, &mut encoded);
+        encoded
+    }
+
+    /// Reads HdrHistogram's V2 deflate encoding.
+    ///
+    /// # Errors
+    /// Where the bytes are anything else, or have other buckets than ours. Hostile bytes cost bounded memory and time.
+    pub fn decode_v2_deflate(encoded: &[u8]) -> Result<Histogram, HistogramError> {
+        Decoder::new().decode(encoded)
+    }
+}
+
+/// Encodes many histograms with one compressor, whose set-up costs more than a small histogram.
+pub(crate) struct Encoder {
+    compress: Compress,
+    plain: Vec<u8>,
+}
+
+impl Encoder {
+    pub(crate) fn new() -> Encoder {
+        Encoder { compress: Compress::new(Compression::fast(), true), plain: Vec::new() }
+    }
+
+    /// Appends the V2 deflate encoding of `histogram` to `out`.
+    pub(crate) fn encode(&mut self, histogram: &Histogram, out: &mut Vec<u8>) {
+        self.plain.clear();
+        write_plain(histogram, &mut self.plain);
+        out.extend(COMPRESSED_COOKIE.to_be_bytes());
+        let length_at = out.len();
+        out.extend([0; 4]);
+        self.deflate(out);
+        let length = u32::try_from(out.len() - length_at - 4).expect("a deflated histogram is far below 4 GiB");
+        out[length_at..length_at + 4].copy_from_slice(&length.to_be_bytes());
+    }
+
+    fn deflate(&mut self, out: &mut Vec<u8>) {
+        self.compress.reset();
+        loop {
+            // Room for a block of stored bytes, so that one round is nearly always enough.
+            out.reserve(self.plain.len() / 2 + 64);
+            let read = usize::try_from(self.compress.total_in()).expect("a histogram fits into memory");
+            let status = self.compress.compress_vec(&self.plain[read..], out, FlushCompress::Finish);
+            if status.expect("deflate into memory cannot fail") == Status::StreamEnd {
+                return;
+            }
+        }
+    }
+}
+
+fn write_plain(histogram: &Histogram, plain: &mut Vec<u8>) {
+    plain.extend(COOKIE.to_be_bytes());
+    plain.extend([0; 4]);
+    plain.extend(0u32.to_be_bytes());
+    plain.extend(SIGNIFICANT_DIGITS.to_be_bytes());
+    plain.extend(LOWEST.to_be_bytes());
+    plain.extend(HIGHEST.to_be_bytes());
+    plain.extend(RATIO.to_be_bytes());
+    write_counts(histogram, plain);
+    let length = u32::try_from(plain.len() - HEADER_BYTES).expect("the counts of a histogram are far below 4 GiB");
+    plain[4..8].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Counters from the first to the last that is not 0: a count as it is, two or more zeros as minus their number.
+fn write_counts(histogram: &Histogram, plain: &mut Vec<u8>) {
+    let mut next = 0;
+    for (index, count) in histogram.counts() {
+        match index - next {
+            0 => {}
+            1 => zigzag::write(0, plain),
+            zeros => zigzag::write(-(zeros as i64), plain),
+        }
+        zigzag::write(i64::try_from(count).unwrap_or(i64::MAX), plain);
+        next = index + 1;
+    }
+    if next == 0 {
+        zigzag::write(0, plain);
+    }
+}
+
+/// Decodes many histograms with one inflate buffer.
+pub(crate) struct Decoder {
+    decompress: Decompress,
+    plain: Vec<u8>,
+}
+
+impl Decoder {
+    pub(crate) fn new() -> Decoder {
+        // One byte more than the longest histogram, so that a longer stream shows as one that has not ended.
+        Decoder { decompress: Decompress::new(true), plain: vec![0; MAX_PLAIN_BYTES + 1] }
+    }
+
+    pub(crate) fn decode(&mut self, encoded: &[u8]) -> Result<Histogram, HistogramError> {
+        let mut fields = Fields(encoded);
+        expect_cookie(&mut fields, COMPRESSED_COOKIE)?;
+        expect_length(&mut fields)?;
+        self.decompress.reset(true);
+        let status = self.decompress.decompress(fields.0, &mut self.plain, FlushDecompress::Finish);
+        let whole = self.decompress.total_in() == fields.0.len() as u64;
+        if !matches!(status, Ok(Status::StreamEnd)) || !whole {
+            return Err(HistogramError::Deflate);
+        }
+        let length = usize::try_from(self.decompress.total_out()).unwrap_or(0);
+        read_plain(self.plain.get(..length).unwrap_or_default())
+    }
+}
+
+fn read_plain(plain: &[u8]) -> Result<Histogram, HistogramError> {
+    let mut fields = Fields(plain);
+    expect_cookie(&mut fields, COOKIE)?;
+    let stated = fields.u32()?;
+    expect_field("normalizing offset", u64::from(fields.u32()?), 0)?;
+    expect_field("number of significant digits", u64::from(fields.u32()?), u64::from(SIGNIFICANT_DIGITS))?;
+    expect_field("lowest discernible value", fields.u64()?, LOWEST)?;
+    expect_field("highest trackable value", fields.u64()?, HIGHEST)?;
+    expect_field("conversion ratio (bits)", fields.u64()?, RATIO.to_bits())?;
+    let found = fields.0.len() as u64;
+    if u64::from(stated) != found {
+        return Err(HistogramError::Length { stated: u64::from(stated), found });
+    }
+    read_counts(fields.0)
+}
+
+fn read_counts(payload: &[u8]) -> Result<Histogram, HistogramError> {
+    let mut histogram = Histogram::default();
+    let (mut rest, mut index, mut total) = (payload, 0usize, 0u64);
+    while !rest.is_empty() {
+        let broken = HistogramError::Counter { at: payload.len() - rest.len() };
+        let Some(number) = zigzag::read(&mut rest) else { return Err(broken) };
+        let Ok(count) = u64::try_from(number) else {
+            let zeros = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
+            index = index.saturating_add(zeros);
+            continue;
+        };
+        total = total.saturating_add(count);
+        if total > MAX_COUNT || !histogram.add_at(index, count) {
+            return Err(broken);
+        }
+        index += 1;
+    }
+    Ok(histogram)
+}
+
+/// Big-endian fields from the front of foreign bytes.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn u32(&mut self) -> Result<u32, HistogramError> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, HistogramError> {
+        self.take().map(u64::from_be_bytes)
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], HistogramError> {
+        let found = self.0.len() as u64;
+        let (field, rest) = self.0.split_first_chunk().ok_or(HistogramError::Length { stated: N as u64, found })?;
+        self.0 = rest;
+        Ok(*field)
+    }
+}
+
+fn expect_cookie(fields: &mut Fields<'_>, wanted: u32) -> Result<(), HistogramError> {
+    let found = fields.u32()?;
+    if found == wanted { Ok(()) } else { Err(HistogramError::Cookie { found, wanted }) }
+}
+
+fn expect_length(fields: &mut Fields<'_>) -> Result<(), HistogramError> {
+    let stated = u64::from(fields.u32()?);
+    let found = fields.0.len() as u64;
+    if stated == found { Ok(()) } else { Err(HistogramError::Length { stated, found }) }
+}
+
+fn expect_field(field: &'static str, found: u64, wanted: u64) -> Result<(), HistogramError> {
+    if found == wanted { Ok(()) } else { Err(HistogramError::Layout { field, found, wanted }) }
+}

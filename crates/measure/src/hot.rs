@@ -1,0 +1,72 @@
+//! A cell as a worker writes it: flat arrays and short lists; what it holds becomes a [`Cell`] on another thread.
+
+use crate::seconds::Seconds;
+use crate::tally::Tally;
+use crate::{Cell, Chain, Counters, Distribution, Failure, Metric, Negotiated, Outcome};
+
+/// Figures of one key in the current interval.
+#[derive(Debug)]
+pub(crate) struct HotCell {
+    /// Whether anything was recorded since it was cleared.
+    pub(crate) touched: bool,
+    /// Plain counts; its maps stay empty, the tallies below stand for them.
+    pub(crate) counters: Counters,
+    pub(crate) failures: Tally<Failure>,
+    pub(crate) statuses: Tally<u16>,
+    pub(crate) negotiated: Tally<Negotiated>,
+    pub(crate) chains: Tally<Chain>,
+    pub(crate) response_times: Seconds,
+    times: [[Option<Box<Distribution>>; Metric::ALL.len()]; Outcome::ALL.len()],
+}
+
+impl Default for HotCell {
+    fn default() -> HotCell {
+        HotCell {
+            touched: false,
+            counters: Counters::default(),
+            failures: Tally::default(),
+            statuses: Tally::default(),
+            negotiated: Tally::default(),
+            chains: Tally::default(),
+            response_times: Seconds::default(),
+            times: [const { [const { None }; Metric::ALL.len()] }; Outcome::ALL.len()],
+        }
+    }
+}
+
+impl HotCell {
+    /// Takes in one value of any metric but the response time.
+    #[inline]
+    pub(crate) fn record(&mut self, outcome: Outcome, metric: Metric, ns: u64) {
+        let place = &mut self.times[outcome as usize][metric as usize];
+        match place {
+            Some(distribution) => distribution.record(ns),
+            None => place.insert(Box::default()).record(ns),
+        }
+    }
+
+    /// Adds everything to `cell` and clears it, memory kept.
+    pub(crate) fn drain_into(&mut self, cell: &mut Cell) {
+        cell.counters.merge(&self.counters);
+        self.counters = Counters::default();
+        self.failures.drain_into(&mut cell.counters.failures);
+        self.statuses.drain_into(&mut cell.counters.statuses);
+        self.negotiated.drain_into(&mut cell.counters.negotiated);
+        self.chains.drain_into(&mut cell.counters.chains);
+        self.drain_times_into(cell);
+        self.response_times.drain(|outcome, second, distribution| {
+            cell.response_times.entry((outcome, second)).or_default().merge(distribution);
+        });
+        self.touched = false;
+    }
+
+    fn drain_times_into(&mut self, cell: &mut Cell) {
+        for (outcome, metrics) in Outcome::ALL.into_iter().zip(&mut self.times) {
+            for (metric, distribution) in Metric::ALL.into_iter().zip(metrics) {
+                let Some(distribution) = distribution.as_mut().filter(|distribution| !distribution.is_empty()) else { continue };
+                cell.times.entry((outcome, metric)).or_default().merge(distribution);
+                distribution.clear();
+            }
+        }
+    }
+}

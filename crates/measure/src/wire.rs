@@ -1,0 +1,213 @@
+//! The versioned encoding of a [`Snapshot`]: a version byte, then postcard; histograms as HdrHistogram V2 deflate.
+//! Decoding trusts nothing: sizes are bounded, and a distribution whose figures contradict each other is refused.
+
+use crate::hdr::{Decoder, Encoder, MAX_COUNT};
+use crate::{Cell, CellKey, Counters, Distribution, Histogram, HistogramError, Metric, Outcome, Snapshot};
+use serde::{Deserialize, Serialize, Serializer};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
+const VERSION: u8 = 1;
+
+/// Memory that the histograms of one decoded snapshot may take: a hostile one deflates a thousandfold.
+const MAX_HISTOGRAM_BYTES: usize = 256 << 20;
+
+/// Why bytes are not a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// Nothing there.
+    #[error("snapshot has no bytes")]
+    Empty,
+    /// Longer than [`Snapshot::MAX_ENCODED_BYTES`], or its histograms would take too much memory.
+    #[error("snapshot of {found} bytes, at most {most} are read")]
+    TooLarge {
+        /// Bytes that came, or that its histograms take so far.
+        found: usize,
+        /// Bound on them.
+        most: usize,
+    },
+    /// Of another version.
+    #[error("snapshot of version {found}, only version {VERSION} is understood; agents and coordinator must be of one version")]
+    Version {
+        /// Version byte.
+        found: u8,
+    },
+    /// Not what the version says.
+    #[error("snapshot is malformed: {reason}")]
+    Malformed {
+        /// What is wrong.
+        reason: String,
+    },
+    /// A histogram in it is broken.
+    #[error("in a snapshot, {0}")]
+    Histogram(#[from] HistogramError),
+}
+
+impl Snapshot {
+    /// Longest encoding that [`Snapshot::decode`] reads.
+    pub const MAX_ENCODED_BYTES: usize = 16 << 20;
+
+    /// The snapshot as bytes of the current version.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut encoder = Encoder::new();
+        let cells: Vec<_> = self.cells.iter().map(|(key, cell)| WireCell::new(*key, cell, &mut encoder)).collect();
+        postcard::to_extend(&cells, vec![VERSION]).expect("encoding into memory cannot fail")
+    }
+
+    /// Reads what [`Snapshot::encode`] wrote.
+    ///
+    /// # Errors
+    /// Where the bytes are of another version, too large, malformed, or contradict themselves. Hostile bytes cost bounded
+    /// memory and time.
+    pub fn decode(encoded: &[u8]) -> Result<Snapshot, DecodeError> {
+        if encoded.len() > Snapshot::MAX_ENCODED_BYTES {
+            return Err(DecodeError::TooLarge { found: encoded.len(), most: Snapshot::MAX_ENCODED_BYTES });
+        }
+        match encoded.split_first() {
+            None => Err(DecodeError::Empty),
+            Some((&VERSION, body)) => decode_body(body),
+            Some((&found, _)) => Err(DecodeError::Version { found }),
+        }
+    }
+}
+
+fn decode_body(body: &[u8]) -> Result<Snapshot, DecodeError> {
+    let (cells, rest) = postcard::take_from_bytes::<Vec<WireCell<'_>>>(body).map_err(|error| malformed(&error.to_string()))?;
+    if !rest.is_empty() {
+        return Err(malformed("bytes follow after its end"));
+    }
+    let mut reader = Reader { decoder: Decoder::new(), histogram_bytes: 0 };
+    let mut snapshot = Snapshot::default();
+    for wire in cells {
+        let key = wire.key;
+        if snapshot.cells.insert(key, reader.cell(wire)?).is_some() {
+            return Err(malformed("a cell comes twice"));
+        }
+    }
+    Ok(snapshot)
+}
+
+#[derive(Serialize, Deserialize)]
+struct WireCell<'a> {
+    key: CellKey,
+    counters: Cow<'a, Counters>,
+    #[serde(borrow)]
+    times: Vec<WireDistribution<'a, Metric>>,
+    #[serde(borrow)]
+    response_times: Vec<WireDistribution<'a, u32>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WireDistribution<'a, K> {
+    outcome: Outcome,
+    /// Metric, or intended second.
+    of: K,
+    count: u64,
+    sum: u128,
+    sum_of_squares: u128,
+    min: u64,
+    max: u64,
+    overflow: u64,
+    /// HdrHistogram V2 deflate.
+    #[serde(borrow, serialize_with = "as_bytes")]
+    histogram: Cow<'a, [u8]>,
+}
+
+fn as_bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bytes(bytes)
+}
+
+impl<'a> WireCell<'a> {
+    fn new(key: CellKey, cell: &'a Cell, encoder: &mut Encoder) -> WireCell<'a> {
+        WireCell {
+            key,
+            counters: Cow::Borrowed(&cell.counters),
+            times: write_all(&cell.times, encoder),
+            response_times: write_all(&cell.response_times, encoder),
+        }
+    }
+}
+
+fn write_all<K: Copy>(
+    distributions: &BTreeMap<(Outcome, K), Distribution>,
+    encoder: &mut Encoder,
+) -> Vec<WireDistribution<'static, K>> {
+    let write = |(&(outcome, of), distribution): (&(Outcome, K), &Distribution)| {
+        let mut histogram = Vec::new();
+        encoder.encode(&distribution.histogram, &mut histogram);
+        let Distribution { count, sum, sum_of_squares, min, max, overflow, .. } = *distribution;
+        WireDistribution { outcome, of, count, sum, sum_of_squares, min, max, overflow, histogram: Cow::Owned(histogram) }
+    };
+    distributions.iter().map(write).collect()
+}
+
+/// Turns wire types into ours and keeps account of the memory they take.
+struct Reader {
+    decoder: Decoder,
+    histogram_bytes: usize,
+}
+
+impl Reader {
+    fn cell(&mut self, wire: WireCell<'_>) -> Result<Cell, DecodeError> {
+        Ok(Cell {
+            times: self.distributions(&wire.times)?,
+            response_times: self.distributions(&wire.response_times)?,
+            counters: wire.counters.into_owned(),
+        })
+    }
+
+    fn distributions<K: Ord + Copy>(
+        &mut self,
+        wires: &[WireDistribution<'_, K>],
+    ) -> Result<BTreeMap<(Outcome, K), Distribution>, DecodeError> {
+        let mut distributions = BTreeMap::new();
+        for wire in wires {
+            if distributions.insert((wire.outcome, wire.of), self.distribution(wire)?).is_some() {
+                return Err(malformed("a distribution comes twice"));
+            }
+        }
+        Ok(distributions)
+    }
+
+    fn distribution<K>(&mut self, wire: &WireDistribution<'_, K>) -> Result<Distribution, DecodeError> {
+        let histogram = self.decoder.decode(&wire.histogram)?;
+        self.histogram_bytes += histogram.heap_bytes();
+        if self.histogram_bytes > MAX_HISTOGRAM_BYTES {
+            return Err(DecodeError::TooLarge { found: self.histogram_bytes, most: MAX_HISTOGRAM_BYTES });
+        }
+        let &WireDistribution { count, sum, sum_of_squares, min, max, overflow, .. } = wire;
+        let distribution = Distribution { histogram, count, sum, sum_of_squares, min, max, overflow };
+        if is_possible(&distribution) { Ok(distribution) } else { Err(malformed("a histogram and its exact figures disagree")) }
+    }
+}
+
+/// Whether some set of values has these figures, as far as bounds tell. A product too large for its type bounds nothing.
+fn is_possible(distribution: &Distribution) -> bool {
+    let &Distribution { ref histogram, count, sum, sum_of_squares, min, max, overflow } = distribution;
+    if count == 0 {
+        return *distribution == Distribution::default();
+    }
+    let times = |left: u64, right: u128| u128::from(left).checked_mul(right);
+    let within = |low: Option<u128>, value: u128, high: Option<u128>| {
+        low.is_none_or(|low| low <= value) && high.is_none_or(|high| value <= high)
+    };
+    let first = histogram.iter().next().is_none_or(|bucket| (bucket.lowest_ns..=bucket.highest_ns).contains(&min));
+    let beyond = if overflow > 0 {
+        max > Histogram::HIGHEST_NS
+    } else {
+        histogram.iter().last().is_some_and(|last| last.highest_ns >= max)
+    };
+    count <= MAX_COUNT
+        && histogram.count().checked_add(overflow) == Some(count)
+        && min <= max
+        && first
+        && beyond
+        && within(times(min, count.into()), sum, times(max, count.into()))
+        && within(times(min, sum), sum_of_squares, times(max, sum))
+}
+
+fn malformed(reason: &str) -> DecodeError {
+    DecodeError::Malformed { reason: reason.to_owned() }
+}
