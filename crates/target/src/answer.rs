@@ -1,0 +1,68 @@
+//! One answer: status, body, framing, delay, and what is wrong with it.
+
+use crate::Fault;
+use std::time::Duration;
+
+/// How requests are answered. The default is 200 with 356 bytes, `Content-Length`, at once.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// Final status, 200 to 999. 204 and 304 have no body and no framing.
+    pub status: u16,
+    /// Bytes of the body; any size, no more than 64 KiB of it is ever in memory.
+    pub body_bytes: u64,
+    /// How the end of the body is found.
+    pub framing: Framing,
+    /// Statuses 100 to 199 sent, in order, before the final head.
+    pub interim: Vec<u16>,
+    /// Wait between the request's last byte and the final head; `interim` is sent before it. tokio's timer ticks
+    /// once a millisecond and never fires early: the delay is right to about +1 ms, and zero is exact.
+    pub delay: Duration,
+    /// So many requests of each connection are answered soundly before the fault shows.
+    pub sound_first: u32,
+    /// What is wrong with the answer.
+    pub fault: Option<Fault>,
+}
+
+impl Default for Answer {
+    fn default() -> Answer {
+        Answer {
+            status: 200,
+            body_bytes: 356,
+            framing: Framing::ContentLength,
+            interim: Vec::new(),
+            delay: Duration::ZERO,
+            sound_first: 0,
+            fault: None,
+        }
+    }
+}
+
+impl Answer {
+    /// The default answer with another status.
+    #[must_use]
+    pub fn status(status: u16) -> Answer {
+        Answer { status, ..Answer::default() }
+    }
+
+    /// The default answer with a fault.
+    #[must_use]
+    pub fn faulty(fault: Fault) -> Answer {
+        Answer { fault: Some(fault), ..Answer::default() }
+    }
+
+    /// Whether RFC 9112 §6.3 allows this status a body.
+    pub(crate) fn has_body(&self) -> bool {
+        !matches!(self.status, 204 | 304)
+    }
+}
+
+/// How the end of a body is found (RFC 9112 §6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// `Content-Length`.
+    ContentLength,
+    /// `Transfer-Encoding: chunked`, in chunks of up to 64 KiB.
+    Chunked,
+    /// The connection's end; every answer is then the last of its connection.
+    EofDelimited,
+}

@@ -1,0 +1,120 @@
+//! One accepted connection, from its first byte to its end: connection faults, handshake, then requests.
+
+use crate::counts::Tally;
+use crate::exchange::Exchange;
+use crate::prepared::Prepared;
+use crate::wire::{Wire, end};
+use crate::{ConnectionFault, Ending, KeepAlive};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+/// Longest wait for a client's handshake.
+const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(30);
+
+/// What all connections of a target share.
+pub(crate) struct Shared {
+    pub acceptor: Option<TlsAcceptor>,
+    /// The default answer, then those of `paths`.
+    pub answers: Vec<Prepared>,
+    pub paths: Vec<String>,
+    pub keep_alive: KeepAlive,
+    pub connection_fault: Option<ConnectionFault>,
+    pub tally: Arc<Tally>,
+}
+
+impl Shared {
+    /// Which of `answers` a path gets.
+    pub fn answer_of(&self, path: &str) -> usize {
+        self.paths.iter().position(|own| own == path).map_or(0, |index| index + 1)
+    }
+}
+
+/// Counts a connection as open while it lives, also where its task is cut.
+struct Open(Arc<Shared>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.tally.connection_ended();
+    }
+}
+
+/// Serves a connection to its end.
+pub(crate) async fn serve(tcp: TcpStream, shared: Arc<Shared>) {
+    shared.tally.connection_opened();
+    let open = Open(shared);
+    let shared = &*open.0;
+    // Fails only where the client has gone already.
+    let _ = tcp.set_nodelay(true);
+    match (shared.connection_fault, &shared.acceptor) {
+        (Some(fault), _) => fail(tcp, fault).await,
+        (None, None) => converse(tcp, shared).await,
+        (None, Some(acceptor)) => {
+            if let Some(tls) = handshake(tcp, acceptor, &shared.tally).await {
+                converse(tls, shared).await;
+            }
+        }
+    }
+}
+
+async fn converse<W: Wire>(wire: W, shared: &Shared) {
+    let mut exchange = Exchange::new(wire, shared);
+    // An error is a client that has gone or broken TLS; dropping the socket is all that is left.
+    if let Ok(ending) = exchange.run().await {
+        end(exchange.into_wire(), ending).await;
+    }
+}
+
+async fn handshake(tcp: TcpStream, acceptor: &TlsAcceptor, tally: &Tally) -> Option<TlsStream<TcpStream>> {
+    let accept = acceptor.accept(tcp).into_fallible();
+    match tokio::time::timeout(HANDSHAKE_DEADLINE, accept).await {
+        Ok(Ok(tls)) => {
+            let session = tls.get_ref().1;
+            if let Some(kind) = session.handshake_kind() {
+                tally.handshake(kind, session.peer_certificates().is_some());
+            }
+            Some(tls)
+        }
+        Ok(Err((_, tcp))) => {
+            tally.handshake_failed();
+            // rustls has written its alert.
+            end(tcp, Ending::Orderly).await;
+            None
+        }
+        Err(_) => {
+            tally.handshake_failed();
+            None
+        }
+    }
+}
+
+async fn fail(mut tcp: TcpStream, fault: ConnectionFault) {
+    if first_bytes(&tcp).await.is_err() {
+        return;
+    }
+    let ending = match fault {
+        ConnectionFault::Reset => Ending::Reset,
+        ConnectionFault::Close => Ending::Orderly,
+        ConnectionFault::Silence => Ending::Hang,
+        ConnectionFault::Garbage => {
+            let _ = tcp.write_all(b"\x00\x01\x02 neither TLS nor HTTP\r\n\r\n").await;
+            Ending::Orderly
+        }
+    };
+    end(tcp, ending).await;
+}
+
+async fn first_bytes(tcp: &TcpStream) -> io::Result<usize> {
+    let mut scratch = [0; 4096];
+    loop {
+        tcp.readable().await?;
+        match tcp.try_read(&mut scratch) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            result => return result,
+        }
+    }
+}

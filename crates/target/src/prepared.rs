@@ -1,0 +1,223 @@
+//! Answers as bytes, made once before the first request.
+
+use crate::{Answer, BindError, Ending, Fault, Framing, Place};
+use std::time::Duration;
+
+/// Bodies above this are sent as repetitions of one block: four TLS records, one system call.
+const BLOCK_BYTES: u64 = 64 * 1024;
+
+/// An answer as bytes.
+pub(crate) struct Prepared {
+    pub status: u16,
+    pub payload_bytes: u64,
+    /// Sent before the delay; empty where there is no delay, the interim heads then stand before the final one.
+    pub early: Vec<u8>,
+    pub delay: Duration,
+    /// Whether this answer ends its connection.
+    pub last: bool,
+    pub sound_first: u32,
+    pub fault: Option<PreparedFault>,
+    kept: Response,
+    closing: Response,
+    kept_head: Response,
+    closing_head: Response,
+}
+
+/// A fault as bytes.
+pub(crate) struct PreparedFault {
+    pub response: Response,
+    pub then: Ending,
+}
+
+/// Bytes to write: `first`, then `block` so many times, then `last`.
+#[derive(Default)]
+pub(crate) struct Response {
+    pub first: Vec<u8>,
+    pub block: Vec<u8>,
+    pub blocks: u64,
+    pub last: Vec<u8>,
+}
+
+impl Prepared {
+    pub fn new(answer: &Answer) -> Result<Prepared, BindError> {
+        check_statuses(answer)?;
+        let interim: Vec<u8> = answer.interim.iter().flat_map(|&status| interim_head(status)).collect();
+        let (early, before) = if answer.delay.is_zero() { (Vec::new(), interim) } else { (interim, Vec::new()) };
+        let head = |close| [before.clone(), head(answer, close)].concat();
+        Ok(Prepared {
+            status: answer.status,
+            payload_bytes: if answer.has_body() { answer.body_bytes } else { 0 },
+            early,
+            delay: answer.delay,
+            last: answer.has_body() && answer.framing == Framing::EofDelimited,
+            sound_first: answer.sound_first,
+            fault: answer.fault.as_ref().map(|fault| PreparedFault::new(fault, answer, head(false))),
+            kept: Response::whole(answer, head(false)),
+            closing: Response::whole(answer, head(true)),
+            kept_head: Response::bytes(head(false)),
+            closing_head: Response::bytes(head(true)),
+        })
+    }
+
+    /// The bytes for a request.
+    pub fn response(&self, is_head: bool, close: bool) -> &Response {
+        match (is_head, close) {
+            (false, false) => &self.kept,
+            (false, true) => &self.closing,
+            (true, false) => &self.kept_head,
+            (true, true) => &self.closing_head,
+        }
+    }
+}
+
+impl PreparedFault {
+    fn new(fault: &Fault, answer: &Answer, head: Vec<u8>) -> PreparedFault {
+        match fault {
+            Fault::Stop { at, then } => PreparedFault { response: Response::stopped(answer, head, *at), then: *then },
+            Fault::BadFraming(kind) => PreparedFault { response: Response::bytes(kind.bytes()), then: Ending::Hang },
+            Fault::Raw { bytes, then } => PreparedFault { response: Response::bytes(bytes.clone()), then: *then },
+        }
+    }
+}
+
+impl Response {
+    fn bytes(first: Vec<u8>) -> Response {
+        Response { first, ..Response::default() }
+    }
+
+    fn whole(answer: &Answer, head: Vec<u8>) -> Response {
+        match answer.framing {
+            _ if !answer.has_body() => Response::bytes(head),
+            Framing::Chunked => Response::chunked(head, answer.body_bytes),
+            Framing::ContentLength | Framing::EofDelimited => Response::plain(head, answer.body_bytes),
+        }
+    }
+
+    fn stopped(answer: &Answer, mut head: Vec<u8>, at: Place) -> Response {
+        match at {
+            Place::BeforeHead => Response::default(),
+            Place::InHead => {
+                head.truncate(head.len() / 2);
+                Response::bytes(head)
+            }
+            Place::InBody => {
+                if answer.framing == Framing::Chunked {
+                    head.extend_from_slice(format!("{:x}\r\n", answer.body_bytes).as_bytes());
+                }
+                Response::plain(head, answer.body_bytes / 2)
+            }
+        }
+    }
+
+    fn plain(mut first: Vec<u8>, payload_bytes: u64) -> Response {
+        let (blocks, rest) = (payload_bytes / BLOCK_BYTES, payload_bytes % BLOCK_BYTES);
+        first.extend(payload(rest));
+        let block = if blocks > 0 { payload(BLOCK_BYTES).collect() } else { Vec::new() };
+        Response { first, block, blocks, last: Vec::new() }
+    }
+
+    fn chunked(mut first: Vec<u8>, payload_bytes: u64) -> Response {
+        let (blocks, rest) = (payload_bytes / BLOCK_BYTES, payload_bytes % BLOCK_BYTES);
+        if rest > 0 {
+            first.extend(chunk(rest));
+        }
+        let mut last = b"0\r\n\r\n".to_vec();
+        if blocks == 0 {
+            first.append(&mut last);
+        }
+        let block = if blocks > 0 { chunk(BLOCK_BYTES) } else { Vec::new() };
+        Response { first, block, blocks, last }
+    }
+}
+
+fn check_statuses(answer: &Answer) -> Result<(), BindError> {
+    let final_fits = (200..=999).contains(&answer.status);
+    // 101 would hand the connection to another protocol.
+    let unfit = answer.interim.iter().find(|&&status| !(100..=199).contains(&status) || status == 101);
+    match unfit {
+        Some(&status) => Err(BindError::Status(status)),
+        None if !final_fits => Err(BindError::Status(answer.status)),
+        None => Ok(()),
+    }
+}
+
+fn payload(bytes: u64) -> impl Iterator<Item = u8> {
+    // Never above BLOCK_BYTES.
+    std::iter::repeat_n(b'x', bytes as usize)
+}
+
+fn chunk(bytes: u64) -> Vec<u8> {
+    format!("{bytes:x}\r\n").into_bytes().into_iter().chain(payload(bytes)).chain(*b"\r\n").collect()
+}
+
+fn head(answer: &Answer, close: bool) -> Vec<u8> {
+    let framing = match answer.framing {
+        _ if !answer.has_body() => String::new(),
+        Framing::ContentLength => format!("content-length: {}\r\n", answer.body_bytes),
+        Framing::Chunked => "transfer-encoding: chunked\r\n".to_owned(),
+        Framing::EofDelimited => String::new(),
+    };
+    let connection = if close { "connection: close\r\n" } else { "" };
+    let (status, reason) = (answer.status, reason(answer.status));
+    format!("HTTP/1.1 {status} {reason}\r\nserver: cannonade-target\r\ncontent-type: text/plain\r\n{framing}{connection}\r\n")
+        .into_bytes()
+}
+
+fn interim_head(status: u16) -> Vec<u8> {
+    let hints = if status == 103 { "link: </style.css>; rel=preload; as=style\r\n" } else { "" };
+    format!("HTTP/1.1 {status} {}\r\n{hints}\r\n", reason(status)).into_bytes()
+}
+
+/// RFC 9110 §15; empty, which RFC 9112 §4 allows, for the rest.
+fn reason(status: u16) -> &'static str {
+    match status {
+        100 => "Continue",
+        103 => "Early Hints",
+        200 => "OK",
+        204 => "No Content",
+        301 => "Moved Permanently",
+        302 => "Found",
+        304 => "Not Modified",
+        400 => "Bad Request",
+        404 => "Not Found",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_of_any_size_add_up_to_what_was_asked() {
+        for framing in [Framing::ContentLength, Framing::Chunked] {
+            for body_bytes in [0, 1, 356, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 1_900_000] {
+                let answer = Answer { body_bytes, framing, ..Answer::default() };
+                let response = Response::whole(&answer, Vec::new());
+                let payload = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'x').count() as u64;
+                let sum = payload(&response.first) + response.blocks * payload(&response.block) + payload(&response.last);
+                assert_eq!(sum, body_bytes, "{framing:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn small_answers_are_one_write() {
+        let prepared = Prepared::new(&Answer { framing: Framing::Chunked, interim: vec![100], ..Answer::default() }).unwrap();
+        let response = prepared.response(false, false);
+        assert!(response.first.starts_with(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"));
+        assert!(response.first.ends_with(b"x\r\n0\r\n\r\n"));
+        assert_eq!((response.blocks, response.last.len(), prepared.early.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn statuses_that_cannot_be_sent_are_refused() {
+        for (status, interim) in [(100, vec![]), (1000, vec![]), (200, vec![200]), (200, vec![101])] {
+            assert!(Prepared::new(&Answer { status, interim, ..Answer::default() }).is_err());
+        }
+    }
+}

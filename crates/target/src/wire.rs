@@ -1,0 +1,64 @@
+//! A connection as the HTTP side sees it, TLS or not, and the ways to end one.
+
+use crate::Ending;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+/// How long an ended connection waits for the client's end. Closing at once while the client still sends would turn
+/// the FIN into a RST, which can take the last answer, or a TLS alert, with it (RFC 9112 §9.6).
+const LINGER: Duration = Duration::from_secs(2);
+
+/// A byte stream over TCP.
+pub(crate) trait Wire: AsyncRead + AsyncWrite + Unpin {
+    /// The socket below.
+    fn tcp(&self) -> &TcpStream;
+}
+
+impl Wire for TcpStream {
+    fn tcp(&self) -> &TcpStream {
+        self
+    }
+}
+
+impl Wire for TlsStream<TcpStream> {
+    fn tcp(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+}
+
+/// Ends a connection. Errors are none: the client may have gone first.
+pub(crate) async fn end<W: Wire>(mut wire: W, ending: Ending) {
+    match ending {
+        Ending::Orderly => {
+            let _ = wire.shutdown().await;
+            linger(wire.tcp()).await;
+        }
+        Ending::Truncate => {
+            let _ = rustix::net::shutdown(wire.tcp(), rustix::net::Shutdown::Write);
+            linger(wire.tcp()).await;
+        }
+        Ending::Reset => {
+            let _ = wire.tcp().set_zero_linger();
+        }
+        Ending::Hang => discard(wire.tcp()).await,
+    }
+}
+
+async fn linger(tcp: &TcpStream) {
+    let _ = tokio::time::timeout(LINGER, discard(tcp)).await;
+}
+
+/// Reads and forgets until the client's end.
+async fn discard(tcp: &TcpStream) {
+    let mut scratch = [0; 4096];
+    while tcp.readable().await.is_ok() {
+        match tcp.try_read(&mut scratch) {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+}
