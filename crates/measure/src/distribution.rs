@@ -99,14 +99,86 @@ impl Distribution {
         (numerator as f64 / count as f64 - fraction * fraction).max(0.0)
     }
 
-    /// HdrHistogram's percentile (0 to 100; see [`Histogram::value_at_percentile`]), but never above the exact `max`; among
-    /// values beyond the histogram it is `max` and says so. `None` where there is no value.
+    /// HdrHistogram's percentile (0 to 100; see [`Histogram::value_at_percentile`]), but never above the exact `max`. Where it
+    /// falls beyond the histogram it is "at least one hour", for the largest value of all again `max`. `None` where there
+    /// is no value.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> Option<Percentile> {
-        if self.count == 0 {
-            return None;
+        let rank = rank(percentile, self.count);
+        let exact = |value_ns| Percentile { value_ns, at_least: false };
+        match self.histogram.value_at_rank(rank) {
+            _ if self.count == 0 => None,
+            _ if rank == self.count => Some(exact(self.max)),
+            Some(value_ns) => Some(exact(value_ns.min(self.max))),
+            None => Some(Percentile { value_ns: Histogram::HIGHEST_NS, at_least: true }),
         }
-        let bucket = self.histogram.value_at_rank(rank(percentile, self.count));
-        Some(Percentile { value_ns: bucket.unwrap_or(self.max).min(self.max), at_least: bucket.is_none() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[u64]) -> Distribution {
+        let mut distribution = Distribution::default();
+        values.iter().for_each(|&value| distribution.record(value));
+        distribution
+    }
+
+    #[test]
+    fn moments_are_those_worked_out_by_hand() {
+        // Mean 5, squares of the differences 9 + 1 + 1 + 1 + 0 + 0 + 4 + 16 = 32, over 8 is 4, its root 2.
+        let distribution = of(&[2, 4, 4, 4, 5, 5, 7, 9]);
+        assert_eq!((distribution.count, distribution.sum, distribution.sum_of_squares), (8, 40, 232));
+        assert_eq!((distribution.min, distribution.max, distribution.overflow), (2, 9, 0));
+        assert_eq!((distribution.mean(), distribution.std_dev()), (Some(5.0), Some(2.0)));
+        assert_eq!((of(&[]).mean(), of(&[]).std_dev(), of(&[]).percentile(50.0)), (None, None, None));
+    }
+
+    #[test]
+    fn deviation_keeps_its_digits_where_values_are_large_and_alike() {
+        let hour = Histogram::HIGHEST_NS;
+        assert_eq!(of(&[hour - 1, hour + 1]).std_dev(), Some(1.0));
+        assert_eq!(of(&[hour; 1000]).std_dev(), Some(0.0));
+        // Squares of the sums no longer fit here: 2^63 ± 3.
+        let large = 1 << 63;
+        assert_eq!(of(&[large - 3, large + 3]).std_dev(), Some(3.0));
+    }
+
+    #[test]
+    fn percentile_is_never_above_the_largest_value() {
+        let exactly = |value_ns| Some(Percentile { value_ns, at_least: false });
+        let distribution = of(&[1_000_000; 3]);
+        assert_eq!(distribution.histogram.value_at_percentile(50.0), Some(1_000_447));
+        for percentile in [0.0, 50.0, 100.0] {
+            assert_eq!(distribution.percentile(percentile), exactly(1_000_000), "p{percentile}");
+        }
+    }
+
+    #[test]
+    fn percentile_beyond_an_hour_is_a_lower_bound() {
+        let hour = Histogram::HIGHEST_NS;
+        let distribution = of(&[1, 2, hour + 5, 2 * hour]);
+        assert_eq!((distribution.count, distribution.overflow, distribution.max), (4, 2, 2 * hour));
+        for (percentile, value_ns, at_least) in [(50.0, 2, false), (75.0, hour, true), (100.0, 2 * hour, false)] {
+            assert_eq!(distribution.percentile(percentile), Some(Percentile { value_ns, at_least }), "p{percentile}");
+        }
+        assert_eq!(distribution.percentile(75.0).unwrap().to_string(), "≥ 3600s");
+    }
+
+    #[test]
+    fn zero_is_a_value() {
+        let distribution = of(&[0, 0, 3]);
+        assert_eq!((distribution.count, distribution.min, distribution.max), (3, 0, 3));
+        assert_eq!(distribution.percentile(50.0).unwrap().value_ns, 0);
+    }
+
+    #[test]
+    fn cleared_distribution_is_as_new() {
+        let mut distribution = of(&[1, 2, 3, u64::MAX]);
+        distribution.clear();
+        assert_eq!(distribution, Distribution::default());
+        distribution.record(7);
+        assert_eq!(distribution, of(&[7]));
     }
 }

@@ -80,6 +80,10 @@ impl Metric {
         Metric::Processing,
     ];
 
+    /// The four kinds of handshakes, which a plan calls `handshake` together.
+    pub const HANDSHAKES: [Metric; 4] =
+        [Metric::HandshakeFull, Metric::HandshakeFullRetried, Metric::HandshakeResumed, Metric::HandshakeResumedRetried];
+
     /// Name in plans and results.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -1,5 +1,9 @@
 //! What TLS agreed on, by IANA code points, tallied over all connections.
 
+mod name;
+
+pub use name::{alert_code, alert_name, group_name, signature_scheme_name, suite_name, version_name};
+
 use crate::Metric;
 use serde::{Deserialize, Serialize};
 

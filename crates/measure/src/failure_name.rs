@@ -1,0 +1,162 @@
+//! The stable dotted name of a failure, as results and thresholds write it, and back.
+
+use crate::tls::{alert_code, alert_name};
+use crate::{CertificateFault, Failure, Kind, Stage};
+use std::fmt;
+use std::str::FromStr;
+
+/// A text is not the name of a failure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is not the name of a failure; write a stage and a kind, such as `connect.refused` or `http.status.503`")]
+pub struct UnknownFailure {
+    /// What was given.
+    pub name: String,
+}
+
+const STAGES: [(Stage, &str); 5] =
+    [(Stage::Load, "load"), (Stage::Dns, "dns"), (Stage::Connect, "connect"), (Stage::Tls, "tls"), (Stage::Http, "http")];
+
+/// Kinds without anything beside them.
+const KINDS: [(Kind, &str); 15] = [
+    (Kind::Refused, "refused"),
+    (Kind::Reset, "reset"),
+    (Kind::Unreachable, "unreachable"),
+    (Kind::TimeOut, "time_out"),
+    (Kind::Eof, "eof"),
+    (Kind::BadTls, "bad_tls"),
+    (Kind::BodyLength, "body_length"),
+    (Kind::ShortBody, "short_body"),
+    (Kind::BadFraming, "bad_framing"),
+    (Kind::NoSuchName, "no_such_name"),
+    (Kind::PortsExhausted, "ports_exhausted"),
+    (Kind::FilesExhausted, "files_exhausted"),
+    (Kind::NotAllowed, "not_allowed"),
+    (Kind::NotSent, "not_sent"),
+    (Kind::Cut, "cut"),
+];
+
+const CERTIFICATE_FAULTS: [(CertificateFault, &str); 9] = [
+    (CertificateFault::Expired, "expired"),
+    (CertificateFault::NotYetValid, "not_yet_valid"),
+    (CertificateFault::WrongName, "wrong_name"),
+    (CertificateFault::UnknownIssuer, "unknown_issuer"),
+    (CertificateFault::BadSignature, "bad_signature"),
+    (CertificateFault::Revoked, "revoked"),
+    (CertificateFault::WrongPurpose, "wrong_purpose"),
+    (CertificateFault::Malformed, "malformed"),
+    (CertificateFault::Other, "other"),
+];
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", name_in(&STAGES, self.stage), self.kind)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Kind::AlertReceived(code) => write!(f, "alert_received.{}", alert_name(code)),
+            Kind::AlertSent(code) => write!(f, "alert_sent.{}", alert_name(code)),
+            Kind::Certificate(fault) => write!(f, "certificate.{}", name_in(&CERTIFICATE_FAULTS, fault)),
+            Kind::Status(status) => write!(f, "status.{status}"),
+            Kind::Os(number) => write!(f, "os.{number}"),
+            plain => f.write_str(name_in(&KINDS, plain)),
+        }
+    }
+}
+
+impl FromStr for Failure {
+    type Err = UnknownFailure;
+
+    fn from_str(name: &str) -> Result<Failure, UnknownFailure> {
+        let parts = name.split_once('.').and_then(|(stage, kind)| Some((find_in(&STAGES, stage)?, kind_named(kind)?)));
+        parts.map(|(stage, kind)| Failure { stage, kind }).ok_or_else(|| UnknownFailure { name: name.to_owned() })
+    }
+}
+
+fn kind_named(name: &str) -> Option<Kind> {
+    let Some((family, member)) = name.split_once('.') else { return find_in(&KINDS, name) };
+    match family {
+        "alert_received" => alert_code(member).map(Kind::AlertReceived),
+        "alert_sent" => alert_code(member).map(Kind::AlertSent),
+        "certificate" => find_in(&CERTIFICATE_FAULTS, member).map(Kind::Certificate),
+        "status" => member.parse().ok().map(Kind::Status),
+        "os" => member.parse().ok().map(Kind::Os),
+        _ => None,
+    }
+}
+
+/// A kind missing from its table would print as `?`; a test goes through all of them.
+fn name_in<T: PartialEq + Copy>(names: &[(T, &'static str)], wanted: T) -> &'static str {
+    names.iter().find(|(known, _)| *known == wanted).map_or("?", |&(_, name)| name)
+}
+
+fn find_in<T: Copy>(names: &[(T, &'static str)], wanted: &str) -> Option<T> {
+    names.iter().find(|(_, name)| *name == wanted).map(|&(known, _)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The next kind in the order of the enum, with every member of a family that has a table.
+    fn all_kinds() -> Vec<Kind> {
+        let mut kinds: Vec<Kind> = KINDS.iter().map(|&(kind, _)| kind).collect();
+        kinds.extend((0..=u8::MAX).flat_map(|code| [Kind::AlertReceived(code), Kind::AlertSent(code)]));
+        kinds.extend(CERTIFICATE_FAULTS.iter().map(|&(fault, _)| Kind::Certificate(fault)));
+        kinds.extend([Kind::Status(503), Kind::Status(0), Kind::Os(111), Kind::Os(-1)]);
+        kinds
+    }
+
+    #[test]
+    fn names_are_stable() {
+        let cases = [
+            (Stage::Connect, Kind::Refused, "connect.refused"),
+            (Stage::Tls, Kind::AlertReceived(40), "tls.alert_received.handshake_failure"),
+            (Stage::Tls, Kind::AlertSent(254), "tls.alert_sent.alert_254"),
+            (Stage::Tls, Kind::Certificate(CertificateFault::Expired), "tls.certificate.expired"),
+            (Stage::Http, Kind::Status(503), "http.status.503"),
+            (Stage::Dns, Kind::NoSuchName, "dns.no_such_name"),
+            (Stage::Load, Kind::NotSent, "load.not_sent"),
+            (Stage::Connect, Kind::Os(111), "connect.os.111"),
+        ];
+        for (stage, kind, name) in cases {
+            assert_eq!(Failure { stage, kind }.to_string(), name);
+        }
+    }
+
+    #[test]
+    fn every_failure_is_found_again_by_its_name() {
+        for (stage, _) in STAGES {
+            for kind in all_kinds() {
+                let failure = Failure { stage, kind };
+                assert_eq!(failure.to_string().parse(), Ok(failure), "{failure}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_kind_is_missing_from_its_table() {
+        // The compiler holds this match to the enum; the plain kinds in it are those of the table.
+        let is_plain = |kind: Kind| match kind {
+            Kind::AlertReceived(_) | Kind::AlertSent(_) | Kind::Certificate(_) | Kind::Status(_) | Kind::Os(_) => false,
+            Kind::Refused | Kind::Reset | Kind::Unreachable | Kind::TimeOut | Kind::Eof | Kind::BadTls | Kind::BodyLength => true,
+            Kind::ShortBody | Kind::BadFraming | Kind::NoSuchName | Kind::PortsExhausted | Kind::FilesExhausted => true,
+            Kind::NotAllowed | Kind::NotSent | Kind::Cut => true,
+        };
+        assert_eq!(all_kinds().into_iter().filter(|&kind| is_plain(kind)).count(), 15);
+    }
+
+    #[test]
+    fn text_that_is_no_name_says_what_to_write() {
+        for text in ["", "connect", "refused", "connect.", "connect.refused.x", "http.status.abc", "tls.alert_sent.40", "x.reset"]
+        {
+            assert!(text.parse::<Failure>().is_err(), "{text}");
+        }
+        assert_eq!(
+            "conect.refused".parse::<Failure>().unwrap_err().to_string(),
+            "`conect.refused` is not the name of a failure; write a stage and a kind, such as `connect.refused` or `http.status.503`"
+        );
+    }
+}

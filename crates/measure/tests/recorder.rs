@@ -1,0 +1,289 @@
+//! What the recorder makes of operations, worked out by hand.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod scene;
+
+use measure::{
+    Cell, CellId, CellKey, Counters, Failure, HandshakeKind, Kind, Metric, Operation, Outcome, Period, Recorder, Snapshot, Stage,
+    Verdict,
+};
+use scene::{MS, SECOND, chain, handshake, key, negotiated, operation, recorder};
+use std::collections::BTreeMap;
+
+/// The only cell of what `record` records in the first interval.
+fn cell(record: impl FnOnce(&mut Recorder)) -> Cell {
+    let mut recorder = recorder(1);
+    record(&mut recorder);
+    let (mut snapshot, _) = recorder.cut(SECOND, None).into_snapshot();
+    assert_eq!(snapshot.cells.len(), 1);
+    snapshot.cells.pop_first().unwrap().1
+}
+
+/// Every time of one recorded operation, in milliseconds.
+fn times(operation: Operation) -> BTreeMap<(Outcome, Metric), u64> {
+    let cell = cell(|recorder| recorder.ended(&operation));
+    let single = |distribution: &measure::Distribution| {
+        assert_eq!((distribution.count, distribution.min), (1, distribution.max));
+        assert_eq!(distribution.max % MS, 0);
+        distribution.max / MS
+    };
+    let mut times: BTreeMap<_, _> = cell.times.iter().map(|(&key, distribution)| (key, single(distribution))).collect();
+    for (&(outcome, second), distribution) in &cell.response_times {
+        assert_eq!(u64::from(second), operation.intended_at / SECOND);
+        times.insert((outcome, Metric::ResponseTime), single(distribution));
+    }
+    times
+}
+
+fn under(outcome: Outcome, times: &[(Metric, u64)]) -> BTreeMap<(Outcome, Metric), u64> {
+    times.iter().map(|&(metric, ms)| ((outcome, metric), ms)).collect()
+}
+
+fn failed(stage: Stage, kind: Kind) -> Verdict {
+    Verdict::Failed(Failure { stage, kind })
+}
+
+/// Opens its connection: 1 ms for DNS, 2 ms for TCP, 4 ms for TLS.
+fn opening() -> Operation {
+    let begun_at = 5 * MS;
+    Operation {
+        ready_at: Some(begun_at + 7 * MS),
+        sent_at: Some(begun_at + 7 * MS),
+        written_at: Some(begun_at + 8 * MS),
+        first_byte_at: Some(begun_at + 20 * MS),
+        done_at: begun_at + 30 * MS,
+        dns: Some(MS),
+        connect: Some(2 * MS),
+        handshake: Some((HandshakeKind::FullRetried, 4 * MS)),
+        ..operation(0)
+    }
+}
+
+#[test]
+fn operation_on_an_open_connection_has_its_own_phases_only() {
+    use Metric::{FirstByte, Lateness, Processing, Receive, ResponseTime, Send, ServiceTime};
+    let wanted =
+        [(ResponseTime, 17), (ServiceTime, 12), (Lateness, 5), (Send, 1), (FirstByte, 10), (Receive, 2), (Processing, 12)];
+    assert_eq!(times(operation(0)), under(Outcome::Ok, &wanted));
+    assert_eq!(times(operation(7 * SECOND + 3)), under(Outcome::Ok, &wanted));
+    let closed_loop = Operation { scheduled: false, intended_at: 5 * MS, ..operation(0) };
+    assert!(!times(closed_loop).contains_key(&(Outcome::Ok, Lateness)));
+}
+
+#[test]
+fn operation_that_opens_its_connection_has_every_phase() {
+    use Metric::{
+        Connect, Dns, FirstByte, HandshakeFullRetried, Lateness, Opening, Processing, Receive, ResponseTime, Send, ServiceTime,
+    };
+    let wanted = [
+        (ResponseTime, 35),
+        (ServiceTime, 30),
+        (Lateness, 5),
+        (Dns, 1),
+        (Connect, 2),
+        (HandshakeFullRetried, 4),
+        (Opening, 7),
+        (Send, 1),
+        (FirstByte, 13),
+        (Receive, 10),
+        (Processing, 23),
+    ];
+    assert_eq!(times(opening()), under(Outcome::Ok, &wanted));
+}
+
+#[test]
+fn phases_that_were_not_reached_are_not_recorded() {
+    use Metric::{Connect, Dns, Lateness, Opening, Processing, ResponseTime, Send, ServiceTime};
+    let refused = Operation {
+        ready_at: None,
+        sent_at: None,
+        written_at: None,
+        first_byte_at: None,
+        connect: None,
+        handshake: None,
+        status: None,
+        done_at: 8 * MS,
+        verdict: failed(Stage::Connect, Kind::Refused),
+        ..opening()
+    };
+    assert_eq!(times(refused), under(Outcome::Failed, &[(ResponseTime, 8), (ServiceTime, 3), (Lateness, 5), (Dns, 1)]));
+
+    let handshake_only =
+        Operation { sent_at: None, written_at: None, first_byte_at: None, handshake: None, status: None, ..opening() };
+    let wanted = [(ResponseTime, 35), (ServiceTime, 30), (Lateness, 5), (Dns, 1), (Connect, 2), (Opening, 7), (Processing, 23)];
+    assert_eq!(times(handshake_only), under(Outcome::Ok, &wanted));
+
+    let silent = Operation { first_byte_at: None, status: None, verdict: failed(Stage::Http, Kind::TimeOut), ..operation(0) };
+    let wanted = [(ResponseTime, 17), (ServiceTime, 12), (Lateness, 5), (Send, 1), (Processing, 12)];
+    assert_eq!(times(silent), under(Outcome::TimedOut, &wanted));
+}
+
+#[test]
+fn every_ended_operation_has_one_outcome_and_every_failure_one_kind() {
+    let cell = cell(|recorder| {
+        recorder.started(key(0, 1));
+        for verdict in [
+            Verdict::Ok,
+            Verdict::OkUnconfirmed,
+            failed(Stage::Http, Kind::TimeOut),
+            failed(Stage::Connect, Kind::TimeOut),
+            failed(Stage::Http, Kind::Status(503)),
+            failed(Stage::Http, Kind::Status(503)),
+            failed(Stage::Tls, Kind::AlertReceived(40)),
+        ] {
+            recorder.ended(&Operation { verdict, ..operation(0) });
+        }
+        recorder.not_sent(key(0, 1), Failure { stage: Stage::Load, kind: Kind::NotSent });
+    });
+    let counters = &cell.counters;
+    assert_eq!((counters.started, counters.ok, counters.timed_out, counters.failed), (2, 2, 2, 4));
+    assert_eq!((counters.unconfirmed, counters.payload_bytes), (1, 7 * 356));
+    let failures: Vec<_> = counters.failures.iter().map(|(failure, count)| (failure.to_string(), *count)).collect();
+    let wanted = [
+        ("load.not_sent", 1),
+        ("connect.time_out", 1),
+        ("tls.alert_received.handshake_failure", 1),
+        ("http.time_out", 1),
+        ("http.status.503", 2),
+    ];
+    assert_eq!(failures, wanted.map(|(name, count)| (name.to_owned(), count)));
+    assert_eq!(counters.statuses, BTreeMap::from([(200, 7)]));
+    assert_eq!((counters.ended(), counters.errors_share()), (8, Some(0.75)));
+    let response_times = |outcome| cell.of(outcome, Metric::ResponseTime).count;
+    assert_eq!(Outcome::ALL.map(response_times), [2, 2, 3], "what was not sent is in no histogram");
+}
+
+#[test]
+fn handshakes_are_tallied_and_resumption_adds_up() {
+    let (full, resumed) = (negotiated(HandshakeKind::Full), negotiated(HandshakeKind::Resumed));
+    let cell = cell(|recorder| {
+        let at = key(0, 1);
+        recorder.connect_attempted(at);
+        recorder.connect_attempted(at);
+        recorder.connect_opened(at);
+        recorder.handshake(at, handshake(&full, Some(&chain()), false));
+        recorder.handshake(at, handshake(&full, Some(&chain()), true));
+        recorder.handshake(at, handshake(&resumed, None, true));
+        recorder.handshake(at, measure::Handshake { none_at_hand: true, ..handshake(&full, Some(&chain()), false) });
+        recorder.sessions_received(at, 2);
+        recorder.reused(at);
+        recorder.reused_closed(at);
+        recorder.backed_off(at, 10 * MS);
+        recorder.backed_off(at, 20 * MS);
+        recorder.wire_bytes(at, 5, 70);
+        recorder.wire_bytes(at, 1, 1);
+    });
+    let wanted = Counters {
+        wire_bytes_sent: 6,
+        wire_bytes_received: 71,
+        handshake_bytes_sent: 1200,
+        handshake_bytes_received: 8000,
+        connections: measure::Connections {
+            attempted: 2,
+            opened: 1,
+            reused: 1,
+            reused_closed: 1,
+            back_offs: 2,
+            back_off_ns: 30 * MS,
+        },
+        resumption: measure::Resumption { offered: 2, accepted: 1, refused: 1, none_at_hand: 1, received: 2 },
+        negotiated: BTreeMap::from([(full, 3), (resumed, 1)]),
+        chains: BTreeMap::from([(chain(), 3)]),
+        ..Counters::default()
+    };
+    assert_eq!(cell.counters, wanted);
+    assert_eq!((wanted.handshakes(), wanted.resumed_share()), (4, Some(0.25)));
+}
+
+#[test]
+fn intervals_are_cut_at_the_boundaries_of_seconds() {
+    let mut recorder = recorder(1);
+    let mut seen = Vec::new();
+    let instants = [0, SECOND - 1, SECOND, SECOND + 1, 2 * SECOND - 1, 5 * SECOND, 5 * SECOND];
+    for now in instants {
+        while now >= recorder.boundary() {
+            let interval = recorder.cut(now, None);
+            seen.push((interval.number(), interval.is_empty(), interval.into_snapshot().0));
+        }
+        assert_eq!(u64::from(recorder.interval()), now / SECOND);
+        recorder.started(key(0, 1));
+    }
+    let last = recorder.cut(5 * SECOND + 1, None);
+    seen.push((last.number(), last.is_empty(), last.into_snapshot().0));
+    let started: Vec<_> =
+        seen.iter().map(|(number, empty, snapshot)| (*number, *empty, snapshot.sum(|_| true).counters.started)).collect();
+    assert_eq!(started, [(0, false, 2), (1, false, 3), (5, false, 2)]);
+    assert_eq!(recorder.interval(), 6, "no number is given twice, even where the last cut comes early");
+}
+
+#[test]
+fn untouched_interval_is_an_empty_snapshot() {
+    let mut recorder = recorder(1);
+    recorder.ended(&operation(0));
+    let (_, spare) = recorder.cut(SECOND, None).into_snapshot();
+    assert!(recorder.cut(2 * SECOND, Some(spare)).is_empty());
+    let interval = recorder.cut(3 * SECOND, None);
+    assert!(interval.is_empty());
+    assert_eq!(interval.into_snapshot().0, Snapshot::default());
+}
+
+#[test]
+fn response_times_stay_with_the_second_they_were_intended_in() {
+    let cell = cell(|recorder| {
+        for (intended, times) in [(3, 2), (4, 1), (3, 1), (1, 4), (4, 1)] {
+            (0..times).for_each(|_| recorder.ended(&operation(intended * SECOND)));
+        }
+    });
+    let by_second = cell.headline_by_second();
+    let counts: Vec<_> = by_second.iter().map(|(&second, distribution)| (second, distribution.count)).collect();
+    assert_eq!(counts, [(1, 4), (3, 3), (4, 2)]);
+}
+
+#[test]
+fn cells_are_kept_by_period_request_and_address() {
+    let mut recorder = recorder(3);
+    let mut wanted = Vec::new();
+    for period in [Period::WarmUp, Period::Measured] {
+        for request in 0..3 {
+            for address in 0..=3 {
+                let times = wanted.len() + 1;
+                (0..times).for_each(|_| recorder.started(CellId { period, request, address }));
+                let address = (address != 0).then(|| ([10, 0, 0, address as u8], 443).into());
+                wanted.push((CellKey { period, request, address }, times as u64));
+            }
+        }
+    }
+    let (snapshot, _) = recorder.cut(SECOND, None).into_snapshot();
+    let started: Vec<_> = snapshot.cells.iter().map(|(&key, cell)| (key, cell.counters.started)).collect();
+    assert_eq!(started, wanted);
+    let by_request = snapshot.sums_by(|key| (key.period == Period::Measured).then_some(key.request));
+    assert_eq!(by_request.values().map(|cell| cell.counters.started).collect::<Vec<_>>(), [58, 74, 90]);
+}
+
+#[test]
+fn headline_is_ok_and_timed_out_together() {
+    let refused = failed(Stage::Connect, Kind::Refused);
+    let cell = cell(|recorder| {
+        recorder.ended(&Operation { done_at: 40 * MS, ..operation(0) });
+        recorder.ended(&Operation { done_at: 90 * MS, verdict: failed(Stage::Http, Kind::TimeOut), ..operation(SECOND / 100) });
+        recorder.ended(&Operation { done_at: 30 * MS, verdict: refused, ..operation(0) });
+        recorder.ended(&opening());
+        recorder.ended(&Operation { handshake: Some((HandshakeKind::Resumed, MS)), ..opening() });
+    });
+    let response = cell.headline(&[Metric::ResponseTime]);
+    assert_eq!((response.count, response.min, response.max), (4, 35 * MS, 80 * MS));
+    let handshakes = cell.headline(&Metric::HANDSHAKES);
+    assert_eq!((handshakes.count, handshakes.min, handshakes.max), (2, MS, 4 * MS));
+}
+
+#[test]
+fn same_address_has_the_same_index_and_intervals_under_way_keep_theirs() {
+    let mut recorder = recorder(1);
+    let known = recorder.address(([10, 0, 0, 2], 443).into());
+    assert_eq!(known, 2);
+    recorder.started(key(0, known));
+    let under_way = recorder.cut(SECOND, None);
+    assert_eq!(recorder.address("[::1]:443".parse().unwrap()), 4);
+    let (snapshot, _) = under_way.into_snapshot();
+    assert_eq!(snapshot.cells.keys().next().unwrap().address, Some(([10, 0, 0, 2], 443).into()));
+}

@@ -1,0 +1,260 @@
+//! Merging and encoding of snapshots, with what a run could have recorded in them.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod scene;
+
+use measure::{
+    CellId, CertificateFault, DecodeError, Failure, HandshakeKind, HistogramError, Kind, Operation, Period, Recorder, Snapshot,
+    Spare, Stage, Verdict,
+};
+use proptest::prelude::*;
+use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
+
+const REQUESTS: u16 = 2;
+
+/// Something a worker records.
+#[derive(Debug, Clone)]
+enum Event {
+    Ended(Operation),
+    Handshake(CellId, bool),
+    WireBytes(CellId, u32),
+    NotSent(CellId),
+}
+
+fn keys() -> impl Strategy<Value = CellId> {
+    let period = prop_oneof![Just(Period::WarmUp), Just(Period::Measured)];
+    (period, 0..REQUESTS, 0u16..=3).prop_map(|(period, request, address)| CellId { period, request, address })
+}
+
+fn verdicts() -> impl Strategy<Value = Verdict> {
+    let failures = [
+        (Stage::Http, Kind::TimeOut),
+        (Stage::Connect, Kind::Refused),
+        (Stage::Tls, Kind::Certificate(CertificateFault::Expired)),
+        (Stage::Http, Kind::Status(500)),
+    ];
+    let failure = proptest::sample::select(failures.to_vec()).prop_map(|(stage, kind)| Verdict::Failed(Failure { stage, kind }));
+    prop_oneof![3 => Just(Verdict::Ok), 1 => Just(Verdict::OkUnconfirmed), 2 => failure]
+}
+
+/// Operations of the first minute, of very different lengths; a few run for hours.
+fn operations() -> impl Strategy<Value = Operation> {
+    let length = prop_oneof![8 => (0u32..32).prop_flat_map(|bits| 0..=1u64 << bits), 1 => 0u64..10_000 * SECOND];
+    (keys(), 0..60 * SECOND, length, verdicts(), any::<bool>()).prop_map(|(key, intended_at, length, verdict, opens)| {
+        let mut operation = Operation { key, verdict, ..operation(intended_at) };
+        operation.done_at += length;
+        if opens {
+            (operation.dns, operation.connect) = (Some(length % MS), Some(length % (3 * MS)));
+            operation.handshake = Some((HandshakeKind::Full, length / 2));
+            operation.ready_at = Some(operation.begun_at);
+        }
+        operation
+    })
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        4 => operations().prop_map(Event::Ended),
+        1 => (keys(), any::<bool>()).prop_map(|(key, resumed)| Event::Handshake(key, resumed)),
+        1 => (keys(), any::<u32>()).prop_map(|(key, bytes)| Event::WireBytes(key, bytes)),
+        1 => keys().prop_map(Event::NotSent),
+    ];
+    proptest::collection::vec(event, 0..60)
+}
+
+fn record(recorder: &mut Recorder, event: &Event) {
+    match event {
+        Event::Ended(operation) => {
+            recorder.started(operation.key);
+            recorder.ended(operation);
+        }
+        &Event::Handshake(key, true) => recorder.handshake(key, handshake(&negotiated(HandshakeKind::Resumed), None, true)),
+        &Event::Handshake(key, false) => {
+            recorder.handshake(key, handshake(&negotiated(HandshakeKind::Full), Some(&chain()), true));
+        }
+        &Event::WireBytes(key, bytes) => recorder.wire_bytes(key, bytes.into(), 1),
+        &Event::NotSent(key) => recorder.not_sent(key, Failure { stage: Stage::Load, kind: Kind::NotSent }),
+    }
+}
+
+fn snapshot(events: &[Event]) -> Snapshot {
+    let mut recorder = recorder(REQUESTS);
+    events.iter().for_each(|event| record(&mut recorder, event));
+    recorder.cut(SECOND, None).into_snapshot().0
+}
+
+fn sum<'a>(snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Snapshot {
+    let mut sum = Snapshot::default();
+    snapshots.into_iter().for_each(|snapshot| sum.merge(snapshot));
+    sum
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn merge_is_commutative_and_the_empty_snapshot_neutral(left in events(), right in events()) {
+        let (left, right) = (snapshot(&left), snapshot(&right));
+        prop_assert_eq!(sum([&left, &right]), sum([&right, &left]));
+        prop_assert_eq!(&sum([&left, &Snapshot::default()]), &left);
+        prop_assert_eq!(&sum([&Snapshot::default(), &left]), &left);
+    }
+
+    #[test]
+    fn merge_is_associative(first in events(), second in events(), third in events()) {
+        let [first, second, third] = [first, second, third].map(|events| snapshot(&events));
+        prop_assert_eq!(sum([&sum([&first, &second]), &third]), sum([&first, &sum([&second, &third])]));
+    }
+
+    #[test]
+    fn merge_of_parts_is_the_whole(left in events(), right in events()) {
+        prop_assert_eq!(sum([&snapshot(&left), &snapshot(&right)]), snapshot(&[left, right].concat()));
+    }
+
+    #[test]
+    fn sum_of_intervals_is_what_one_long_interval_holds(events in events(), cuts in proptest::collection::vec(0usize..60, 0..6)) {
+        let mut recorder = recorder(REQUESTS);
+        let (mut total, mut spare): (Snapshot, Option<Spare>) = Default::default();
+        for (index, event) in events.iter().enumerate() {
+            if cuts.contains(&index) {
+                spare = Some(recorder.cut(recorder.boundary(), spare.take()).merge_into(&mut total));
+            }
+            record(&mut recorder, event);
+        }
+        recorder.cut(recorder.boundary(), spare).merge_into(&mut total);
+        prop_assert_eq!(total, snapshot(&events));
+    }
+
+    #[test]
+    fn every_started_operation_has_ended_in_one_outcome(events in events()) {
+        let counters = snapshot(&events).sum(|_| true).counters;
+        prop_assert_eq!(counters.started, counters.ended());
+        prop_assert_eq!(counters.failures.values().sum::<u64>(), counters.timed_out + counters.failed);
+    }
+
+    #[test]
+    fn decode_gives_back_what_was_encoded(events in events()) {
+        let snapshot = snapshot(&events);
+        prop_assert_eq!(Snapshot::decode(&snapshot.encode()), Ok(snapshot));
+    }
+
+    #[test]
+    fn random_bytes_are_an_error_or_a_snapshot(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = Snapshot::decode(&[&[1], bytes.as_slice()].concat());
+    }
+
+    #[test]
+    fn a_changed_snapshot_is_refused_or_still_adds_up(events in events(), at in any::<prop::sample::Index>(), flip in 1u8..) {
+        let mut bytes = snapshot(&events).encode();
+        let at = at.index(bytes.len());
+        bytes[at] ^= flip;
+        if let Ok(decoded) = Snapshot::decode(&bytes) {
+            let mut twice = sum([&decoded, &decoded]);
+            twice.merge(&decoded);
+            let _ = twice.encode();
+        }
+    }
+}
+
+/// Something of everything, the same for ever: what version 1 of the encoding is pinned with.
+fn everything() -> Snapshot {
+    let mut recorder = recorder(REQUESTS);
+    let v6 = recorder.address("[2001:db8::1]:8443".parse().unwrap());
+    let at = CellId { period: Period::Measured, request: 1, address: v6 };
+    recorder.started(at);
+    recorder.connect_attempted(at);
+    recorder.connect_opened(at);
+    recorder.handshake(at, handshake(&negotiated(HandshakeKind::Full), Some(&chain()), true));
+    recorder.handshake(at, handshake(&negotiated(HandshakeKind::ResumedRetried), None, true));
+    recorder.sessions_received(at, 2);
+    recorder.reused(at);
+    recorder.reused_closed(at);
+    recorder.backed_off(at, 10 * MS);
+    recorder.wire_bytes(at, 1000, 5000);
+    let kinds = [
+        (Stage::Http, Kind::TimeOut),
+        (Stage::Http, Kind::Status(503)),
+        (Stage::Tls, Kind::AlertReceived(40)),
+        (Stage::Tls, Kind::Certificate(CertificateFault::WrongName)),
+        (Stage::Connect, Kind::Os(-71)),
+    ];
+    for (index, (stage, kind)) in kinds.into_iter().enumerate() {
+        let verdict = Verdict::Failed(Failure { stage, kind });
+        recorder.ended(&Operation { key: at, verdict, ..operation(index as u64 * SECOND) });
+    }
+    for length in [0, 1, 2048, 5 * MS, 9000 * SECOND] {
+        let done_at = operation(0).done_at + length;
+        recorder.ended(&Operation { done_at, connect: Some(length), ..operation(0) });
+    }
+    recorder
+        .not_sent(CellId { period: Period::WarmUp, request: 0, address: 0 }, Failure { stage: Stage::Load, kind: Kind::NotSent });
+    recorder.cut(SECOND, None).into_snapshot().0
+}
+
+/// To write the golden file of a new version, print `everything().encode()` into it; those of old versions stay as they are.
+#[test]
+fn version_1_is_read_as_it_was_written() {
+    assert_eq!(Snapshot::decode(include_bytes!("golden/snapshot-v1.bin")), Ok(everything()));
+}
+
+#[test]
+fn version_1_is_written_as_it_was() {
+    // Everything but the deflate streams, whose bytes belong to the compressor, is the same byte for byte.
+    let written = everything().encode();
+    assert_eq!(written[..80], include_bytes!("golden/snapshot-v1.bin")[..80]);
+    assert_eq!(written[0], 1);
+}
+
+#[test]
+fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
+    assert_eq!(Snapshot::decode(&[]), Err(DecodeError::Empty));
+    assert_eq!(
+        Snapshot::decode(&[9, 0]).unwrap_err().to_string(),
+        "snapshot of version 9, only version 1 is understood; agents and coordinator must be of one version"
+    );
+    let too_long = vec![1; Snapshot::MAX_ENCODED_BYTES + 1];
+    assert!(matches!(Snapshot::decode(&too_long), Err(DecodeError::TooLarge { .. })));
+    let good = everything().encode();
+    for cut in 1..good.len() {
+        assert!(Snapshot::decode(&good[..cut]).is_err(), "cut after {cut} bytes");
+    }
+    assert!(matches!(Snapshot::decode(&[good, vec![0]].concat()), Err(DecodeError::Malformed { .. })));
+}
+
+#[test]
+fn figures_that_contradict_their_histogram_are_refused() {
+    type Edit = fn(&mut measure::Distribution);
+    let edits: [Edit; 7] = [
+        |it| it.count += 1,
+        |it| it.overflow += 1,
+        |it| it.min += 1 << 20,
+        |it| it.max = 0,
+        |it| it.sum *= 1000,
+        |it| it.sum_of_squares = 0,
+        |it| it.histogram.clear(),
+    ];
+    for (index, edit) in edits.into_iter().enumerate() {
+        let mut snapshot = everything();
+        let cell = snapshot.cells.values_mut().last().unwrap();
+        edit(cell.times.values_mut().last().unwrap());
+        let decoded = Snapshot::decode(&snapshot.encode());
+        assert!(matches!(decoded, Err(DecodeError::Malformed { .. })), "edit {index} gave {decoded:?}");
+    }
+}
+
+#[test]
+fn a_broken_histogram_in_a_snapshot_is_named() {
+    let mut bytes = everything().encode();
+    let cookie = [0x1c, 0x84, 0x93, 0x14];
+    let at = bytes.windows(4).position(|window| window == cookie).unwrap();
+    bytes[at] = 0;
+    let error = Snapshot::decode(&bytes).unwrap_err();
+    assert!(matches!(error, DecodeError::Histogram(HistogramError::Cookie { .. })), "{error}");
+}
+
+#[test]
+fn empty_snapshot_is_two_bytes() {
+    assert_eq!(Snapshot::default().encode(), [1, 0]);
+    assert!(Snapshot::decode(&[1, 0]).unwrap().is_empty());
+    assert!(!everything().is_empty());
+}
