@@ -1,1 +1,39 @@
-//! What a result means: verdict and thresholds
+//! What a result means. It owns the result document, computes it from merged snapshots, judges thresholds and gives the
+//! verdict with its evidence. Pure: no clock and no I/O; how a document looks to people is the business of `report`.
+
+mod agent;
+mod collector;
+mod document;
+mod exit;
+mod fault;
+mod figures;
+mod fired;
+pub mod human;
+mod live;
+mod negotiated;
+mod notes;
+mod number;
+mod plan_record;
+mod series;
+mod tally;
+mod threshold;
+mod time_figure;
+mod verdict;
+
+pub use agent::{AgentFacts, AgentResult, CpuFigures, EndCause};
+pub use collector::{Added, AgentEnd, AgentSetup, Collector, Setup};
+pub use document::{Document, Group, Run, Skew, State};
+pub use exit::exit_code;
+pub use fault::{ErrorFigure, name as failure_name, words as failure_words};
+pub use figures::{Bytes, Connections, Figures, Operations, Rates, Resumption};
+pub use live::Live;
+pub use negotiated::{ChainFigure, NegotiatedFigure};
+pub use number::NUMBERS;
+pub use plan_record::{LoadRecord, PlanRecord, TlsRecord};
+pub use series::{Row, Series};
+pub use threshold::{Judgement, Unit};
+pub use time_figure::{Column, Headline, PercentileFigure, TimeFigure};
+pub use verdict::{Verdict, VerdictRecord};
+
+pub(crate) use threshold::judge;
+pub(crate) use time_figure::Picture;

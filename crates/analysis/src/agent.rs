@@ -1,0 +1,106 @@
+//! An agent in the result: who it was, what it ran on, how it kept time, how busy it was.
+
+use crate::TimeFigure;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// An agent in the result.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentResult {
+    /// Which share of the plan it had, from 0.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// What `--label` said.
+    pub labels: BTreeMap<String, String>,
+    /// Load threads.
+    pub workers: u32,
+    /// Its machine.
+    pub facts: AgentFacts,
+    /// Coordinator's clock minus the agent's, by the last measurement.
+    pub clock_offset_ns: Option<i64>,
+    /// Error bound of it.
+    pub clock_bound_ns: Option<u64>,
+    /// First instant, relative to the start instant; absent: it never began.
+    pub began_at_ns: Option<i64>,
+    /// Error bound of it.
+    pub began_bound_ns: Option<u64>,
+    /// How its run ended; absent while nothing is known.
+    pub ended: Option<EndCause>,
+    /// In words, for a failure.
+    pub ended_text: String,
+    /// Intervals that arrived.
+    pub intervals: u64,
+    /// Intervals it made and that never arrived, as first and last number.
+    pub missing_intervals: Vec<(u32, u32)>,
+    /// Whether the sum of its intervals equals the totals it reported; absent where it reported none.
+    pub totals_match: Option<bool>,
+    /// How busy it was.
+    pub cpu: Option<CpuFigures>,
+    /// How late operations began; open loop only.
+    pub lateness: Option<TimeFigure>,
+}
+
+/// An agent's machine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentFacts {
+    /// The machine's name.
+    pub hostname: String,
+    /// Release of its kernel.
+    pub kernel: String,
+    /// Model of its CPU; may be empty.
+    pub cpu_model: String,
+    /// CPUs the agent may use.
+    pub cpus: u32,
+    /// Installed memory.
+    pub memory_total_bytes: u64,
+    /// Open files the agent may have; absent without a limit.
+    pub open_files_limit: Option<u64>,
+    /// First local port that connections are made from.
+    pub first_local_port: u16,
+    /// Last one.
+    pub last_local_port: u16,
+}
+
+/// Why an agent's run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndCause {
+    /// All of its share is done.
+    Plan,
+    /// Somebody asked for it.
+    Stopped,
+    /// It did not hear the coordinator for longer than a lease.
+    LeaseExpired,
+    /// It could not go on.
+    Failed,
+    /// It was not heard of again.
+    Lost,
+}
+
+/// How busy an agent was in its measured part, from one sample a second. Shares of threads and process are of one CPU.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuFigures {
+    /// Samples behind the means.
+    pub samples: u32,
+    /// The agent's process, mean.
+    pub process_share_mean: f64,
+    /// The agent's process, most in one sample.
+    pub process_share_max: f64,
+    /// Of each sample the busiest worker thread, mean.
+    pub busiest_worker_share_mean: f64,
+    /// The busiest worker thread, most in one sample.
+    pub busiest_worker_share_max: f64,
+    /// All CPUs of the machine together, not idle, mean (0 to 1).
+    pub machine_busy_share_mean: f64,
+    /// The same, most in one sample.
+    pub machine_busy_share_max: f64,
+    /// CPU time the hypervisor took away, mean (0 to 1).
+    pub steal_share_mean: f64,
+    /// Largest resident memory.
+    pub rss_bytes_max: u64,
+    /// TCP segments sent again by the agent's machine.
+    pub tcp_retransmits: u64,
+    /// TCP segments sent by the agent's machine.
+    pub tcp_segments_sent: u64,
+}

@@ -1,0 +1,289 @@
+//! Gathers what agents deliver and makes the document of it, at any moment of the run.
+
+use crate::fired::Fired;
+use crate::live::{Live, Recent};
+use crate::series::SeriesBuilder;
+use crate::tally::Tally;
+use crate::{AgentFacts, CpuFigures, Document, EndCause, Figures, Group, Picture, PlanRecord, Run, Skew, State};
+use measure::{CellKey, Period, Snapshot};
+use plan::{End, Plan, Threshold};
+use std::collections::BTreeMap;
+
+/// What is known of a run before it starts.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Version of the program.
+    pub tool_version: String,
+    /// Identifies the run.
+    pub run_id: String,
+    /// Start instant, UTC, RFC 3339.
+    pub started_at: String,
+    /// The plan as the user gave it.
+    pub plan_text: String,
+    /// The agents, by index.
+    pub agents: Vec<AgentSetup>,
+}
+
+/// What is known of an agent before the run starts.
+#[derive(Debug, Clone, Default)]
+pub struct AgentSetup {
+    /// Its name.
+    pub name: String,
+    /// What `--label` said.
+    pub labels: BTreeMap<String, String>,
+    /// Load threads.
+    pub workers: u32,
+    /// Its machine.
+    pub facts: AgentFacts,
+}
+
+/// How an agent's run ended.
+#[derive(Debug, Clone, Default)]
+pub struct AgentEnd {
+    /// Why; absent where it is not known.
+    pub cause: Option<EndCause>,
+    /// In words, for a failure.
+    pub text: String,
+    /// How many intervals it made.
+    pub intervals: Option<u32>,
+    /// Its sum of them.
+    pub totals: Option<Snapshot>,
+    /// When its last measured operation ended, on the run clock (the warm-up begins at 0).
+    pub last_done_at_ns: Option<u64>,
+    /// How busy it was.
+    pub cpu: Option<CpuFigures>,
+}
+
+/// What became of a delivered interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Added {
+    /// It counts.
+    Counted,
+    /// It had counted before, and does not count again.
+    Duplicate,
+    /// No agent of this run has that index; it does not count.
+    UnknownAgent,
+}
+
+/// Gathers what agents deliver. Memory is bounded: totals by agent, request and address, and a packed series.
+#[derive(Debug, Clone)]
+pub struct Collector {
+    setup: Setup,
+    run: RunPlan,
+    record: PlanRecord,
+    agents: Vec<Fired>,
+    series: SeriesBuilder,
+    recent: Recent,
+    notes: Vec<String>,
+}
+
+/// What of the plan the figures need.
+#[derive(Debug, Clone)]
+struct RunPlan {
+    name: String,
+    requests: Vec<String>,
+    warm_up_ns: u64,
+    end: End,
+    thresholds: Vec<Threshold>,
+}
+
+impl Collector {
+    /// Ready for interval 0.
+    #[must_use]
+    pub fn new(setup: Setup, plan: &Plan) -> Collector {
+        let run = RunPlan {
+            name: plan.name().to_owned(),
+            requests: plan.requests().iter().map(|request| request.name.clone()).collect(),
+            warm_up_ns: nanoseconds(plan.load().warm_up),
+            end: plan.load().end,
+            thresholds: plan.thresholds().to_vec(),
+        };
+        let record = PlanRecord::of(plan, setup.plan_text.clone());
+        let agents = setup.agents.iter().map(|_| Fired::default()).collect();
+        Collector { run, record, agents, series: SeriesBuilder::new(), recent: Recent::default(), notes: Vec::new(), setup }
+    }
+
+    /// Takes in what `agent` recorded in second `interval` of the run clock. Each interval counts once, however often and in
+    /// whichever order it comes.
+    pub fn add(&mut self, agent: u32, interval: u32, snapshot: &Snapshot) -> Added {
+        let drain_from = self.run.drain_from_second();
+        let Some(fired) = self.agents.get_mut(agent as usize) else { return Added::UnknownAgent };
+        if !fired.add(interval, snapshot, drain_from.is_some_and(|second| interval >= second)) {
+            return Added::Duplicate;
+        }
+        self.series.add(agent, interval, snapshot);
+        self.recent.add(agent, interval, snapshot);
+        Added::Counted
+    }
+
+    /// An agent's clock was measured: coordinator's minus the agent's, and its error bound.
+    pub fn clock(&mut self, agent: u32, offset_ns: i64, bound_ns: u64) {
+        if let Some(fired) = self.agents.get_mut(agent as usize) {
+            fired.clock = Some((offset_ns, bound_ns));
+        }
+    }
+
+    /// An agent began, so long after the start instant (negative: before), with this error bound.
+    pub fn began(&mut self, agent: u32, at_ns: i64, bound_ns: u64) {
+        if let Some(fired) = self.agents.get_mut(agent as usize) {
+            fired.began = Some((at_ns, bound_ns));
+        }
+    }
+
+    /// An agent's run is over. Called again, it replaces what was known.
+    pub fn ended(&mut self, agent: u32, end: AgentEnd) {
+        if let Some(fired) = self.agents.get_mut(agent as usize) {
+            fired.ended(end);
+        }
+    }
+
+    /// A sentence the reader of the result should know.
+    pub fn note(&mut self, sentence: String) {
+        self.notes.push(sentence);
+    }
+
+    /// Figures of the most recent second that all agents still firing have delivered; `None` before the first.
+    #[must_use]
+    pub fn live(&self) -> Option<Live> {
+        let firing = self.agents.iter().enumerate().filter(|(_, fired)| !fired.is_over()).map(|(index, _)| index as u32);
+        let mut live = self.recent.live(&firing.collect::<Vec<_>>())?;
+        for fired in &self.agents {
+            let (ended, errors) = fired.ended_and_errors();
+            live.total_ended += ended;
+            live.total_errors += errors;
+        }
+        live.is_warm_up = u64::from(live.second) * 1_000_000_000 < self.run.warm_up_ns;
+        Some(live)
+    }
+
+    /// The document of what is known now; `state` says whether that is all there will be.
+    #[must_use]
+    pub fn document(&self, state: State) -> Document {
+        let window_ns = self.window_ns();
+        let whole = self.whole(Period::Measured);
+        let mut document = Document {
+            schema: Document::SCHEMA,
+            tool_version: self.setup.tool_version.clone(),
+            run: self.run_record(state, window_ns),
+            plan: self.record.clone(),
+            agents: self
+                .agents
+                .iter()
+                .zip(&self.setup.agents)
+                .enumerate()
+                .map(|(index, (f, s))| f.result(index as u32, s))
+                .collect(),
+            skew: self.skew(),
+            warm_up: (self.run.warm_up_ns > 0)
+                .then(|| Figures::of(&self.whole(Period::WarmUp), self.run.warm_up_ns, Picture::Left)),
+            measured: Figures::of(&whole, window_ns, Picture::Drawn),
+            by_request: self.by_request(window_ns),
+            by_address: self.by(window_ns, |key| Some(key.address.map_or_else(|| "none".to_owned(), |a| a.to_string()))),
+            by_agent: self.by_agent(window_ns),
+            by_label: self.by_label(window_ns),
+            series: self.series.series(self.run.warm_up_ns),
+            thresholds: crate::judge(&self.run.thresholds, &whole, window_ns),
+            verdict: crate::VerdictRecord::default(),
+            notes: self.notes.clone(),
+        };
+        document.notes.extend(crate::notes::of(&document));
+        document.verdict = crate::VerdictRecord::of(&document);
+        document
+    }
+
+    fn run_record(&self, state: State, duration_ns: u64) -> Run {
+        let (planned_duration_ns, planned_operations) = match self.run.end {
+            End::Duration(duration) => (Some(nanoseconds(duration)), None),
+            End::Requests(requests) => (None, Some(requests)),
+        };
+        Run {
+            id: self.setup.run_id.clone(),
+            name: self.run.name.clone(),
+            started_at: self.setup.started_at.clone(),
+            state,
+            warm_up_ns: self.run.warm_up_ns,
+            planned_duration_ns,
+            planned_operations,
+            duration_ns,
+        }
+    }
+
+    /// The measured part: up to the plan's end, or the last operation where that came sooner (a run that was stopped) or
+    /// where the plan has a number of requests. Without an exact instant the last second that holds one counts whole.
+    fn window_ns(&self) -> u64 {
+        let last = self.agents.iter().filter_map(Fired::last_done_at_ns).max();
+        let so_far = last.unwrap_or(0).saturating_sub(self.run.warm_up_ns);
+        let all_by_plan = self.agents.iter().all(|fired| fired.end_cause() == Some(EndCause::Plan));
+        match self.run.end {
+            End::Duration(duration) if all_by_plan => nanoseconds(duration),
+            End::Duration(duration) => so_far.min(nanoseconds(duration)),
+            End::Requests(_) => so_far,
+        }
+    }
+
+    fn whole(&self, period: Period) -> Tally {
+        let mut whole = Tally::default();
+        self.agents.iter().for_each(|fired| whole.merge(&fired.tally(period)));
+        whole
+    }
+
+    fn skew(&self) -> Option<Skew> {
+        let began: Vec<(i64, u64)> = self.agents.iter().filter_map(|fired| fired.began).collect();
+        let (first, last) = (began.iter().map(|&(at, _)| at).min()?, began.iter().map(|&(at, _)| at).max()?);
+        let mut bounds: Vec<u64> = began.iter().map(|&(_, bound)| bound).collect();
+        bounds.sort_unstable_by(|a, b| b.cmp(a));
+        let bound_ns = bounds.iter().take(2).fold(0, |sum: u64, &bound| sum.saturating_add(bound));
+        (began.len() > 1).then(|| Skew { skew_ns: last.abs_diff(first), bound_ns })
+    }
+
+    fn by(&self, window_ns: u64, name: impl Fn(&CellKey) -> Option<String>) -> Vec<Group> {
+        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+        for (key, tally) in self.agents.iter().flat_map(Fired::cells).filter(|(key, _)| key.period == Period::Measured) {
+            if let Some(name) = name(key) {
+                tallies.entry(name).or_default().merge(tally);
+            }
+        }
+        tallies.into_iter().map(|(name, tally)| group(name, &tally, window_ns)).collect()
+    }
+
+    fn by_request(&self, window_ns: u64) -> Vec<Group> {
+        let mut groups = Vec::new();
+        for (index, name) in self.run.requests.iter().enumerate() {
+            groups.extend(self.by(window_ns, |key| (usize::from(key.request) == index).then(|| name.clone())));
+        }
+        groups
+    }
+
+    fn by_agent(&self, window_ns: u64) -> Vec<Group> {
+        let agents = self.agents.iter().zip(&self.setup.agents);
+        agents.map(|(fired, setup)| group(setup.name.clone(), &fired.tally(Period::Measured), window_ns)).collect()
+    }
+
+    fn by_label(&self, window_ns: u64) -> Vec<Group> {
+        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
+        for (fired, setup) in self.agents.iter().zip(&self.setup.agents) {
+            for (key, value) in &setup.labels {
+                tallies.entry(format!("{key}={value}")).or_default().merge(&fired.tally(Period::Measured));
+            }
+        }
+        tallies.into_iter().map(|(name, tally)| group(name, &tally, window_ns)).collect()
+    }
+}
+
+impl RunPlan {
+    /// First second of the run clock that lies wholly after the measured part; `None` where it has no fixed end.
+    fn drain_from_second(&self) -> Option<u32> {
+        let End::Duration(duration) = self.end else { return None };
+        let end_ns = self.warm_up_ns.saturating_add(nanoseconds(duration));
+        Some(u32::try_from(end_ns.div_ceil(1_000_000_000)).unwrap_or(u32::MAX))
+    }
+}
+
+fn group(name: String, tally: &Tally, window_ns: u64) -> Group {
+    Group { name, figures: Figures::of(tally, window_ns, Picture::Left) }
+}
+
+/// Plans hold no duration that is longer than a `u64` of nanoseconds (584 years).
+fn nanoseconds(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

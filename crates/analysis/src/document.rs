@@ -1,0 +1,97 @@
+//! The result document: everything `result.json` holds. Field names are stable, snake_case, with units last.
+
+use crate::{AgentResult, Figures, Judgement, PlanRecord, Series, VerdictRecord};
+use serde::{Deserialize, Serialize};
+
+/// A run's result. What a reader of schema 1 knows stays where it is; a change that breaks one raises `schema`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// Version of this layout: [`Document::SCHEMA`].
+    pub schema: u32,
+    /// Version of the program that wrote it.
+    pub tool_version: String,
+    /// Which run, when, and how it ended.
+    pub run: Run,
+    /// What was asked for.
+    pub plan: PlanRecord,
+    /// Who fired, by index.
+    pub agents: Vec<AgentResult>,
+    /// How far apart the agents began; absent where no two instants are known.
+    pub skew: Option<Skew>,
+    /// Operations intended before the measured part; absent without a warm-up.
+    pub warm_up: Option<Figures>,
+    /// What the result is about.
+    pub measured: Figures,
+    /// The same by request, in the plan's order.
+    pub by_request: Vec<Group>,
+    /// By address; operations that never got as far as one are under `none`.
+    pub by_address: Vec<Group>,
+    /// By agent, in their order.
+    pub by_agent: Vec<Group>,
+    /// By label of the agents, as `key=value`.
+    pub by_label: Vec<Group>,
+    /// Over time, warm-up and drain included.
+    pub series: Series,
+    /// The plan's thresholds with their outcome, in the plan's order.
+    pub thresholds: Vec<Judgement>,
+    /// What the numbers are about.
+    pub verdict: VerdictRecord,
+    /// Sentences a reader should know.
+    pub notes: Vec<String>,
+}
+
+impl Document {
+    /// Layout this version writes and reads.
+    pub const SCHEMA: u32 = 1;
+}
+
+/// Which run, when, and how it ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Identifies the run.
+    pub id: String,
+    /// Name of the plan.
+    pub name: String,
+    /// Start instant, UTC, RFC 3339.
+    pub started_at: String,
+    /// How it ended.
+    pub state: State,
+    /// Length of the warm-up.
+    pub warm_up_ns: u64,
+    /// Length of the measured part that the plan asks for; absent where it asks for a number of requests.
+    pub planned_duration_ns: Option<u64>,
+    /// Measured operations that the plan asks for; absent where it asks for a duration.
+    pub planned_operations: Option<u64>,
+    /// Length of the measured part.
+    pub duration_ns: u64,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// By the plan.
+    Complete,
+    /// Somebody stopped it; it drained, and what was measured counts.
+    Interrupted,
+    /// The coordinator had not finished writing it.
+    Incomplete,
+}
+
+/// How far apart the agents began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skew {
+    /// Between the first and the last agent's first instant.
+    pub skew_ns: u64,
+    /// Error bound of it: the two worst bounds of the agents' clocks together.
+    pub bound_ns: u64,
+}
+
+/// Figures of a part of the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Which part.
+    pub name: String,
+    /// Its figures, without pictures.
+    pub figures: Figures,
+}

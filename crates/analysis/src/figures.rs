@@ -1,0 +1,254 @@
+//! The figures of a set of operations: counts, rates, bytes, times, errors, TLS.
+
+use crate::tally::Tally;
+use crate::{ChainFigure, ErrorFigure, NegotiatedFigure, Picture, TimeFigure};
+use measure::{Counters, HandshakeKind, Outcome};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The figures of a set of operations.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Operations by how they ended.
+    pub operations: Operations,
+    /// Per second of the measured part.
+    pub rates: Rates,
+    /// Bytes.
+    pub bytes: Bytes,
+    /// Headline times by metric name: ok and timed out together. `handshake` is all four kinds merged.
+    pub times: BTreeMap<String, TimeFigure>,
+    /// The same of each outcome alone (`ok`, `timed_out`, `failed`); empty in groups.
+    pub times_by_outcome: BTreeMap<String, BTreeMap<String, TimeFigure>>,
+    /// What did not end ok, most frequent first.
+    pub errors: Vec<ErrorFigure>,
+    /// Responses by status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Connections.
+    pub connections: Connections,
+    /// Handshakes and session resumption.
+    pub resumption: Resumption,
+    /// What handshakes agreed on, most frequent first.
+    pub negotiated: Vec<NegotiatedFigure>,
+    /// Chains of full handshakes, most frequent first.
+    pub chains: Vec<ChainFigure>,
+}
+
+/// Operations by how they ended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Operations {
+    /// Begun, or to be begun and not sent.
+    pub started: u64,
+    /// Ended, in whichever way.
+    pub ended: u64,
+    /// Ended as the plan expects.
+    pub ok: u64,
+    /// Ended by a time-out.
+    pub timed_out: u64,
+    /// Ended otherwise.
+    pub failed: u64,
+    /// Arrivals that could not be sent; part of `failed`.
+    pub not_sent: u64,
+    /// Ok without the server's confirmation (handshake only); part of `ok`.
+    pub unconfirmed: u64,
+    /// Timed out and failed.
+    pub errors: u64,
+    /// Errors over ended; absent where none ended.
+    pub error_share: Option<f64>,
+}
+
+/// Per second of the measured part.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Operations begun (or not sent) per second: the load that was offered.
+    pub started_per_second: f64,
+    /// Operations that ended within the measured part per second; those that ended in the drain are left out, so that a
+    /// queue which empties after the end is not taken for capacity.
+    pub operations_per_second: f64,
+    /// The same, ok ones only.
+    pub ok_per_second: f64,
+    /// Body bytes per second, as above.
+    pub payload_bytes_per_second: f64,
+    /// Bytes written to sockets per second.
+    pub wire_sent_bytes_per_second: f64,
+    /// Bytes read from sockets per second.
+    pub wire_received_bytes_per_second: f64,
+}
+
+/// Bytes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Bytes {
+    /// Response bodies.
+    pub payload_bytes: u64,
+    /// Written to sockets.
+    pub wire_sent_bytes: u64,
+    /// Read from sockets.
+    pub wire_received_bytes: u64,
+    /// Sent in completed handshakes.
+    pub handshake_sent_bytes: u64,
+    /// Received in completed handshakes.
+    pub handshake_received_bytes: u64,
+}
+
+/// Connections.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Connections {
+    /// TCP connects begun.
+    pub attempted: u64,
+    /// TCP connects that succeeded.
+    pub opened: u64,
+    /// Operations over a connection that was already open.
+    pub reused: u64,
+    /// Reused connections closed under a request, which was sent again.
+    pub reused_closed: u64,
+    /// Waits of closed-loop users after a failed connect.
+    pub back_offs: u64,
+    /// Their sum.
+    pub back_off_ns: u64,
+}
+
+/// Handshakes and session resumption.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Resumption {
+    /// Completed handshakes.
+    pub handshakes: u64,
+    /// Full ones.
+    pub full: u64,
+    /// Resumed ones.
+    pub resumed: u64,
+    /// Those with a HelloRetryRequest.
+    pub retried: u64,
+    /// The ClientHello carried a session.
+    pub offered: u64,
+    /// The server took it.
+    pub accepted: u64,
+    /// The server did a full handshake instead.
+    pub refused: u64,
+    /// A session was to be offered and there was none.
+    pub none_at_hand: u64,
+    /// Tickets or sessions received.
+    pub received: u64,
+}
+
+impl Figures {
+    /// `window_ns` is the measured part's length; pictures are large and wanted for the whole only.
+    pub(crate) fn of(tally: &Tally, window_ns: u64, picture: Picture) -> Figures {
+        let counters = &tally.counters;
+        Figures {
+            operations: Operations::of(counters),
+            rates: Rates::of(tally, window_ns),
+            bytes: Bytes::of(counters),
+            times: tally.headlines().map(|(name, headline)| (name, TimeFigure::of(&headline, picture))).collect(),
+            times_by_outcome: if picture == Picture::Drawn { by_outcome(tally) } else { BTreeMap::new() },
+            errors: ErrorFigure::of(counters),
+            statuses: counters.statuses.clone(),
+            connections: Connections::of(&counters.connections),
+            resumption: Resumption::of(counters),
+            negotiated: NegotiatedFigure::of(counters),
+            chains: ChainFigure::of(counters),
+        }
+    }
+}
+
+fn by_outcome(tally: &Tally) -> BTreeMap<String, BTreeMap<String, TimeFigure>> {
+    let mut outcomes: BTreeMap<String, BTreeMap<String, TimeFigure>> = BTreeMap::new();
+    for ((outcome, metric), distribution) in &tally.times {
+        let name = match outcome {
+            Outcome::Ok => "ok",
+            Outcome::TimedOut => "timed_out",
+            Outcome::Failed => "failed",
+        };
+        let figure = TimeFigure::of(&crate::Headline::exact(distribution), Picture::Left);
+        outcomes.entry(name.to_owned()).or_default().insert(metric.name().to_owned(), figure);
+    }
+    outcomes
+}
+
+impl Operations {
+    fn of(counters: &Counters) -> Operations {
+        let errors = counters.timed_out + counters.failed;
+        let ended = counters.ok + errors;
+        Operations {
+            started: counters.started,
+            ended,
+            ok: counters.ok,
+            timed_out: counters.timed_out,
+            failed: counters.failed,
+            not_sent: crate::fault::not_sent(counters),
+            unconfirmed: counters.unconfirmed,
+            errors,
+            error_share: share(errors, ended),
+        }
+    }
+}
+
+impl Rates {
+    fn of(tally: &Tally, window_ns: u64) -> Rates {
+        let (all, drained) = (&tally.counters, &tally.drained);
+        let per_second = |number: u64| if window_ns == 0 { 0.0 } else { number as f64 / (window_ns as f64 / 1e9) };
+        let within = |of: fn(&Counters) -> u64| per_second(of(all).saturating_sub(of(drained)));
+        Rates {
+            started_per_second: per_second(all.started),
+            operations_per_second: within(sent_and_ended),
+            ok_per_second: within(|counters| counters.ok),
+            payload_bytes_per_second: within(|counters| counters.payload_bytes),
+            wire_sent_bytes_per_second: within(|counters| counters.wire_bytes_sent),
+            wire_received_bytes_per_second: within(|counters| counters.wire_bytes_received),
+        }
+    }
+}
+
+/// Ended operations without arrivals that were never sent.
+pub(crate) fn sent_and_ended(counters: &Counters) -> u64 {
+    (counters.ok + counters.timed_out + counters.failed).saturating_sub(crate::fault::not_sent(counters))
+}
+
+impl Bytes {
+    fn of(counters: &Counters) -> Bytes {
+        Bytes {
+            payload_bytes: counters.payload_bytes,
+            wire_sent_bytes: counters.wire_bytes_sent,
+            wire_received_bytes: counters.wire_bytes_received,
+            handshake_sent_bytes: counters.handshake_bytes_sent,
+            handshake_received_bytes: counters.handshake_bytes_received,
+        }
+    }
+}
+
+impl Connections {
+    fn of(counted: &measure::Connections) -> Connections {
+        Connections {
+            attempted: counted.attempted,
+            opened: counted.opened,
+            reused: counted.reused,
+            reused_closed: counted.reused_closed,
+            back_offs: counted.back_offs,
+            back_off_ns: counted.back_off_ns,
+        }
+    }
+}
+
+impl Resumption {
+    fn of(counters: &Counters) -> Resumption {
+        use HandshakeKind::{Full, FullRetried, Resumed, ResumedRetried};
+        let counted = &counters.resumption;
+        let sum = |kinds: &[HandshakeKind]| -> u64 {
+            counters.negotiated.iter().filter(|(agreed, _)| kinds.contains(&agreed.kind)).map(|(_, count)| count).sum()
+        };
+        Resumption {
+            handshakes: sum(&[Full, FullRetried, Resumed, ResumedRetried]),
+            full: sum(&[Full, FullRetried]),
+            resumed: sum(&[Resumed, ResumedRetried]),
+            retried: sum(&[FullRetried, ResumedRetried]),
+            offered: counted.offered,
+            accepted: counted.accepted,
+            refused: counted.refused,
+            none_at_hand: counted.none_at_hand,
+            received: counted.received,
+        }
+    }
+}
+
+/// `part` over `whole`; nothing where the whole is 0.
+pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}

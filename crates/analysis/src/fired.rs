@@ -1,0 +1,165 @@
+//! What one agent delivered: its intervals, each once, their sum by key, and how its run ended.
+
+use crate::tally::Tally;
+use crate::{AgentEnd, AgentResult, AgentSetup, EndCause, Picture, TimeFigure};
+use measure::{CellKey, Metric, Period, Snapshot};
+use std::collections::BTreeMap;
+
+/// What one agent delivered.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Fired {
+    cells: BTreeMap<CellKey, Tally>,
+    /// Intervals that came, as first → last of each unbroken stretch.
+    seen: BTreeMap<u32, u32>,
+    /// Last second in which something measured was recorded.
+    last_second: Option<u32>,
+    pub(crate) clock: Option<(i64, u64)>,
+    pub(crate) began: Option<(i64, u64)>,
+    end: Option<Over>,
+}
+
+/// How its run ended, with the comparison of its totals.
+#[derive(Debug, Clone)]
+struct Over {
+    end: AgentEnd,
+    /// By key; nothing where the agent reported none.
+    totals: Option<BTreeMap<CellKey, Tally>>,
+}
+
+impl Fired {
+    /// Counts an interval; `false` where it had come before.
+    pub(crate) fn add(&mut self, interval: u32, snapshot: &Snapshot, is_drain: bool) -> bool {
+        if !self.mark(interval) {
+            return false;
+        }
+        for (key, cell) in &snapshot.cells {
+            self.cells.entry(*key).or_default().add(cell, is_drain);
+            if key.period == Period::Measured {
+                self.last_second = self.last_second.max(Some(interval));
+            }
+        }
+        true
+    }
+
+    /// Remembers that an interval came, in memory that grows with gaps only.
+    fn mark(&mut self, interval: u32) -> bool {
+        let before = self.seen.range(..=interval).next_back().map(|(&first, &last)| (first, last));
+        if before.is_some_and(|(_, last)| last >= interval) {
+            return false;
+        }
+        let first = before.filter(|&(_, last)| last + 1 == interval).map_or(interval, |(first, _)| first);
+        let next = interval.checked_add(1).and_then(|next| self.seen.remove(&next));
+        self.seen.insert(first, next.unwrap_or(interval));
+        true
+    }
+
+    pub(crate) fn ended(&mut self, mut end: AgentEnd) {
+        let by_key = |totals: Snapshot| {
+            let mut tallies: BTreeMap<CellKey, Tally> = BTreeMap::new();
+            totals.cells.iter().for_each(|(key, cell)| tallies.entry(*key).or_default().add(cell, false));
+            tallies
+        };
+        let totals = end.totals.take().map(by_key);
+        self.end = Some(Over { end, totals });
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    pub(crate) fn end_cause(&self) -> Option<EndCause> {
+        self.end.as_ref()?.end.cause
+    }
+
+    /// When its last measured operation ended: exactly, or at the latest.
+    pub(crate) fn last_done_at_ns(&self) -> Option<u64> {
+        let exact = self.end.as_ref().and_then(|over| over.end.last_done_at_ns);
+        exact.or_else(|| self.last_second.map(|second| (u64::from(second) + 1) * 1_000_000_000))
+    }
+
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (&CellKey, &Tally)> {
+        self.cells.iter()
+    }
+
+    /// Measured operations so far, and those of them that are not ok.
+    pub(crate) fn ended_and_errors(&self) -> (u64, u64) {
+        let measured = self.cells.iter().filter(|(key, _)| key.period == Period::Measured);
+        measured.map(|(_, tally)| &tally.counters).fold((0, 0), |(ended, errors), counters| {
+            let failed = counters.timed_out + counters.failed;
+            (ended + counters.ok + failed, errors + failed)
+        })
+    }
+
+    /// Sum over all keys of a period.
+    pub(crate) fn tally(&self, period: Period) -> Tally {
+        let mut sum = Tally::default();
+        self.cells.iter().filter(|(key, _)| key.period == period).for_each(|(_, tally)| sum.merge(tally));
+        sum
+    }
+
+    /// Exact equality, key by key and bucket by bucket; a key without content is as good as none.
+    fn totals_match(&self) -> Option<bool> {
+        let totals = self.end.as_ref()?.totals.as_ref()?;
+        let nothing = Tally::default();
+        let mut keys = self.cells.keys().chain(totals.keys());
+        Some(keys.all(|key| self.cells.get(key).unwrap_or(&nothing).has_same_totals(totals.get(key).unwrap_or(&nothing))))
+    }
+
+    /// Numbers between 0 and the last one made that never came.
+    fn missing(&self) -> Vec<(u32, u32)> {
+        let made = self.end.as_ref().and_then(|over| over.end.intervals);
+        let made = made.unwrap_or_else(|| self.seen.last_key_value().map_or(0, |(_, last)| last.saturating_add(1)));
+        let (mut missing, mut next) = (Vec::new(), 0);
+        for (&first, &last) in &self.seen {
+            if first > next {
+                missing.push((next, first - 1));
+            }
+            next = last.saturating_add(1);
+        }
+        if next < made {
+            missing.push((next, made - 1));
+        }
+        missing
+    }
+
+    /// Its entry in the document.
+    pub(crate) fn result(&self, index: u32, setup: &AgentSetup) -> AgentResult {
+        let end = self.end.as_ref().map(|over| over.end.clone()).unwrap_or_default();
+        let lateness = self.tally(Period::Measured).headline(&[Metric::Lateness]);
+        AgentResult {
+            index,
+            name: setup.name.clone(),
+            labels: setup.labels.clone(),
+            workers: setup.workers,
+            facts: setup.facts.clone(),
+            clock_offset_ns: self.clock.map(|(offset, _)| offset),
+            clock_bound_ns: self.clock.map(|(_, bound)| bound),
+            began_at_ns: self.began.map(|(at, _)| at),
+            began_bound_ns: self.began.map(|(_, bound)| bound),
+            ended: end.cause,
+            ended_text: end.text,
+            intervals: self.seen.iter().map(|(&first, &last)| u64::from(last - first) + 1).sum(),
+            missing_intervals: self.missing(),
+            totals_match: self.totals_match(),
+            cpu: end.cpu,
+            lateness: lateness.map(|headline| TimeFigure::of(&headline, Picture::Left)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interval_counts_once_in_any_order_and_gaps_stay_visible() {
+        let mut fired = Fired::default();
+        let fresh: Vec<bool> = [0, 1, 5, 1, 3, 5, 4, 0, 7].into_iter().map(|interval| fired.mark(interval)).collect();
+        assert_eq!(fresh, [true, true, true, false, true, false, true, false, true]);
+        assert_eq!(fired.seen, BTreeMap::from([(0, 1), (3, 5), (7, 7)]));
+        assert_eq!(fired.missing(), [(2, 2), (6, 6)]);
+        fired.ended(AgentEnd { intervals: Some(10), ..AgentEnd::default() });
+        assert_eq!(fired.missing(), [(2, 2), (6, 6), (8, 9)]);
+        assert!(fired.mark(u32::MAX) && !fired.mark(u32::MAX));
+    }
+}

@@ -1,0 +1,108 @@
+//! Numbers as people read them: three significant digits and a unit.
+
+use crate::PercentileFigure;
+
+/// A time: `512 ns`, `12.3 µs`, `250 ms`, `30.0 s`.
+#[must_use]
+pub fn time(ns: f64) -> String {
+    if ns < 1000.0 - 0.5 {
+        return format!("{ns:.0} ns");
+    }
+    scaled(ns, &[(1e3, " µs"), (1e6, " ms"), (1e9, " s")])
+}
+
+/// A percentile; one that is a lower bound stands behind `≥`.
+#[must_use]
+pub fn percentile(figure: PercentileFigure) -> String {
+    let sign = if figure.at_least { "≥ " } else { "" };
+    format!("{sign}{}", time(figure.value_ns as f64))
+}
+
+/// A rate or a number that need not be exact: `0.250`, `12.3`, `123`, `1.23k`, `12.3M`.
+#[must_use]
+pub fn number(number: f64) -> String {
+    scaled(number, &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")])
+}
+
+/// Bytes, in powers of ten: `356 B`, `1.23 kB`, `12.3 MB`.
+#[must_use]
+pub fn bytes(bytes: f64) -> String {
+    if bytes < 1000.0 - 0.5 {
+        return format!("{bytes:.0} B");
+    }
+    scaled(bytes, &[(1e3, " kB"), (1e6, " MB"), (1e9, " GB"), (1e12, " TB")])
+}
+
+/// A share as per cent: `0 %`, `0.0123 %`, `12.3 %`, `100 %`. Only what is exactly 0 or 1 prints as 0 % or 100 %.
+#[must_use]
+pub fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent == 0.0 || percent >= 100.0 {
+        return format!("{percent:.0} %");
+    }
+    if (99.95..100.0).contains(&percent) {
+        return format!("{:.3} %", (percent * 1000.0).floor() / 1000.0);
+    }
+    format!("{} %", three_digits(percent))
+}
+
+/// The largest unit that leaves 1 or more after rounding.
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let fits = |&&(unit, _): &&(f64, &str)| value.abs() / unit >= 0.9995;
+    let &(unit, name) = units.iter().rev().find(fits).or(units.first()).expect("every list of units has one");
+    format!("{}{name}", three_digits(value / unit))
+}
+
+fn three_digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 99.95 || v == 0.0 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.9995 => 2,
+        v if v >= 0.09995 => 3,
+        v if v >= 0.009_995 => 4,
+        _ => 5,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits_and_a_unit() {
+        for (ns, expected) in [
+            (0.0, "0 ns"),
+            (512.0, "512 ns"),
+            (999.7, "1.00 µs"),
+            (12_345.0, "12.3 µs"),
+            (999_600.0, "1.00 ms"),
+            (250e6, "250 ms"),
+            (30e9, "30.0 s"),
+            (3600e9, "3600 s"),
+        ] {
+            assert_eq!(time(ns), expected);
+        }
+        for (value, expected) in [(0.0, "0"), (0.25, "0.250"), (12.34, "12.3"), (999.6, "1.00k"), (12_345_678.0, "12.3M")] {
+            assert_eq!(number(value), expected);
+        }
+        for (value, expected) in [(356.0, "356 B"), (1234.0, "1.23 kB"), (5e12, "5.00 TB")] {
+            assert_eq!(bytes(value), expected);
+        }
+    }
+
+    #[test]
+    fn share_below_all_never_prints_as_all() {
+        for (value, expected) in [
+            (0.0, "0 %"),
+            (0.000_123, "0.0123 %"),
+            (0.123, "12.3 %"),
+            (0.9994, "99.9 %"),
+            (0.999_99, "99.999 %"),
+            (0.999_999_9, "99.999 %"),
+            (1.0, "100 %"),
+        ] {
+            assert_eq!(share(value), expected);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Figures for whoever watches a run: the most recent second that all agents have delivered.
+
+use crate::Headline;
+use crate::figures::sent_and_ended;
+use measure::{Outcome, Snapshot};
+use std::collections::BTreeMap;
+
+/// Seconds that are kept until all agents have delivered them; a second that is older is shown without the laggards.
+const KEPT: usize = 8;
+
+/// Figures of one second.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Live {
+    /// Which, of the run clock.
+    pub second: u32,
+    /// It began in the warm-up.
+    pub is_warm_up: bool,
+    /// Operations that ended in it.
+    pub ended_per_second: u64,
+    /// Of these and of those never sent: not ok.
+    pub errors: u64,
+    /// Body bytes in it.
+    pub payload_bytes: u64,
+    /// Median response time of operations that ended in it.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile of them.
+    pub p99_ns: Option<u64>,
+    /// The 99th percentile is a lower bound: it falls among time-outs.
+    pub p99_at_least: bool,
+    /// Agents that delivered it.
+    pub agents: u32,
+    /// Measured operations ended so far.
+    pub total_ended: u64,
+    /// Of these, not ok.
+    pub total_errors: u64,
+}
+
+/// The last few seconds.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Recent {
+    seconds: BTreeMap<u32, Second>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Second {
+    agents: Vec<u32>,
+    live: Live,
+    response_times: Headline,
+}
+
+impl Recent {
+    pub(crate) fn add(&mut self, agent: u32, number: u32, snapshot: &Snapshot) {
+        let newest = self.seconds.last_key_value().map_or(number, |(&newest, _)| newest);
+        if newest.saturating_sub(number) >= KEPT as u32 {
+            return;
+        }
+        self.seconds.entry(number).or_default().add(agent, snapshot);
+        while self.seconds.len() > KEPT {
+            self.seconds.pop_first();
+        }
+    }
+
+    /// The newest second that all of `firing` have delivered, or the oldest kept one where they lag too far behind.
+    pub(crate) fn live(&self, firing: &[u32]) -> Option<Live> {
+        let complete = self.seconds.iter().rev().find(|(_, second)| firing.iter().all(|agent| second.agents.contains(agent)));
+        let oldest = || self.seconds.first_key_value().filter(|_| self.seconds.len() == KEPT);
+        let (&number, second) = complete.or_else(oldest)?;
+        Some(second.figures(number))
+    }
+}
+
+impl Second {
+    fn add(&mut self, agent: u32, snapshot: &Snapshot) {
+        self.agents.push(agent);
+        for cell in snapshot.cells.values() {
+            self.live.ended_per_second += sent_and_ended(&cell.counters);
+            self.live.errors += cell.counters.timed_out + cell.counters.failed;
+            self.live.payload_bytes += cell.counters.payload_bytes;
+            for ((outcome, _), distribution) in &cell.response_times {
+                match outcome {
+                    Outcome::Ok => self.response_times.merge(&Headline::exact(distribution)),
+                    Outcome::TimedOut => self.response_times.merge(&Headline::timed_out(distribution)),
+                    Outcome::Failed => {}
+                }
+            }
+        }
+    }
+
+    fn figures(&self, second: u32) -> Live {
+        let (p50, p99) = (self.response_times.percentile(50.0), self.response_times.percentile(99.0));
+        Live {
+            second,
+            p50_ns: p50.map(|figure| figure.value_ns),
+            p99_ns: p99.map(|figure| figure.value_ns),
+            p99_at_least: p99.is_some_and(|figure| figure.at_least),
+            agents: self.agents.len() as u32,
+            ..self.live.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newest_second_that_all_firing_agents_delivered_is_shown() {
+        let mut recent = Recent::default();
+        let empty = Snapshot::default();
+        [(0, 0), (1, 0), (0, 1)].into_iter().for_each(|(agent, second)| recent.add(agent, second, &empty));
+        let shown = |recent: &Recent, firing: &[u32]| recent.live(firing).map(|live| (live.second, live.agents));
+        assert_eq!(shown(&recent, &[0, 1]), Some((0, 2)));
+        assert_eq!(shown(&recent, &[0]), Some((1, 1)), "agent 1 has ended");
+        (2..20).for_each(|second| recent.add(0, second, &empty));
+        assert_eq!(shown(&recent, &[0, 1]), Some((12, 1)), "agent 1 lags too far behind");
+        assert_eq!(Recent::default().live(&[0]), None);
+    }
+}

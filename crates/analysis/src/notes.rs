@@ -1,0 +1,67 @@
+//! Sentences that a reader of the figures should know and the verdict does not say.
+
+use crate::{Document, State, human};
+use std::collections::BTreeMap;
+
+pub(crate) fn of(document: &Document) -> Vec<String> {
+    let rules =
+        [interrupted, cheap_client, shared_machines, local_target, overflow, back_offs, reused_closed, unconfirmed, retried];
+    rules.iter().filter_map(|rule| rule(document)).collect()
+}
+
+fn interrupted(document: &Document) -> Option<String> {
+    (document.run.state == State::Interrupted).then(|| {
+        format!("the run was interrupted; the figures are of its first {}", human::time(document.run.duration_ns as f64))
+    })
+}
+
+fn cheap_client(document: &Document) -> Option<String> {
+    let modes = document.plan.cheap_modes();
+    (!modes.is_empty()).then(|| format!("cheap client ({}): a careful client would see longer handshakes", modes.join(", ")))
+}
+
+fn shared_machines(document: &Document) -> Option<String> {
+    let mut agents: BTreeMap<&str, usize> = BTreeMap::new();
+    document.agents.iter().for_each(|agent| *agents.entry(&agent.facts.hostname).or_default() += 1);
+    let (host, number) = agents.into_iter().filter(|(host, _)| !host.is_empty()).max_by_key(|&(_, number)| number)?;
+    (number > 1).then(|| format!("{number} agents shared the machine {host}"))
+}
+
+/// Loopback addresses, or the target that the run itself started.
+pub(crate) fn is_target_local(document: &Document) -> bool {
+    let is_loopback = |name: &str| name.parse::<std::net::SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
+    document.plan.builtin_target || document.by_address.iter().any(|group| is_loopback(&group.name))
+}
+
+fn local_target(document: &Document) -> Option<String> {
+    is_target_local(document).then(|| "the target ran on an agent's own machine: client and server shared its CPUs".to_owned())
+}
+
+fn overflow(document: &Document) -> Option<String> {
+    let beyond: u64 = document.measured.times.values().map(|figure| figure.overflow).max()?;
+    (beyond > 0).then(|| format!("{beyond} values were above one hour, the histograms' end"))
+}
+
+fn back_offs(document: &Document) -> Option<String> {
+    let connections = &document.measured.connections;
+    let mean_ns = connections.back_off_ns as f64 / connections.back_offs.max(1) as f64;
+    let number = connections.back_offs;
+    (number > 0).then(|| format!("users waited {number} times after a failed connect, {} on average", human::time(mean_ns)))
+}
+
+fn reused_closed(document: &Document) -> Option<String> {
+    let number = document.measured.connections.reused_closed;
+    (number > 0).then(|| format!("{number} requests were sent again because the server had closed their idle connection"))
+}
+
+fn unconfirmed(document: &Document) -> Option<String> {
+    let number = document.measured.operations.unconfirmed;
+    (number > 0).then(|| format!("{number} handshakes count as ok without the server's confirmation"))
+}
+
+fn retried(document: &Document) -> Option<String> {
+    let number = document.measured.resumption.retried;
+    (number > 0).then(|| {
+        format!("{number} handshakes took a HelloRetryRequest: put the group the server prefers first in tls.groups to save a round trip")
+    })
+}

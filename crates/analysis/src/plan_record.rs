@@ -1,0 +1,147 @@
+//! The plan in the result: its text as given, its digest, and what a reader of figures must know of it.
+
+use plan::{Arrivals, KeyExchange, Plan, RequestsPerConnection, Resumption, Scheme, Shape, Verify};
+use serde::{Deserialize, Serialize};
+
+/// The plan in the result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlanRecord {
+    /// As the user gave it.
+    pub text: String,
+    /// SHA-256 of the canonical text, hexadecimal.
+    pub digest: String,
+    /// Target URL.
+    pub url: String,
+    /// The target was built in, started with the run.
+    pub builtin_target: bool,
+    /// The load.
+    pub load: LoadRecord,
+    /// Requests per connection; absent where unlimited; 0: handshake only.
+    pub requests_per_connection: Option<u32>,
+    /// The client's TLS; absent without TLS.
+    pub tls: Option<TlsRecord>,
+}
+
+/// The load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "loop", rename_all = "snake_case")]
+pub enum LoadRecord {
+    /// Virtual users, one operation each at a time.
+    Closed {
+        /// Virtual users at the beginning.
+        connections: u32,
+        /// They pause between operations.
+        think_time: bool,
+        /// Ramps and steps that follow.
+        stages: u32,
+    },
+    /// Arrivals whatever the answers do.
+    Open {
+        /// At the beginning.
+        arrivals_per_second: f64,
+        /// `even` or `poisson`.
+        arrivals: String,
+        /// Most connections at a time.
+        max_connections: u32,
+        /// Ramps and steps that follow.
+        stages: u32,
+    },
+}
+
+/// The client's TLS.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TlsRecord {
+    /// `full`, `once` or `none`.
+    pub verify: String,
+    /// `fresh` or `cheap`.
+    pub key_exchange: String,
+    /// Share of new connections that were to offer a session; 0: never.
+    pub resumption_share: f64,
+}
+
+impl PlanRecord {
+    /// `text` is the plan as the user gave it.
+    #[must_use]
+    pub fn of(plan: &Plan, text: String) -> PlanRecord {
+        PlanRecord {
+            text,
+            digest: plan.digest().to_string(),
+            url: url(plan),
+            builtin_target: plan.target().builtin.is_some(),
+            load: LoadRecord::of(plan),
+            requests_per_connection: match plan.connection().requests {
+                RequestsPerConnection::HandshakeOnly => Some(0),
+                RequestsPerConnection::Limited(number) => Some(number.get()),
+                RequestsPerConnection::Unlimited => None,
+            },
+            tls: plan.tls().map(TlsRecord::of),
+        }
+    }
+
+    /// How the client saved work that a careful one does; empty for a careful client.
+    #[must_use]
+    pub fn cheap_modes(&self) -> Vec<&'static str> {
+        let Some(tls) = &self.tls else { return Vec::new() };
+        let verify = match tls.verify.as_str() {
+            "once" => Some("verify = \"once\""),
+            "none" => Some("verify = \"none\""),
+            _ => None,
+        };
+        verify.into_iter().chain((tls.key_exchange == "cheap").then_some("key_exchange = \"cheap\"")).collect()
+    }
+}
+
+impl LoadRecord {
+    fn of(plan: &Plan) -> LoadRecord {
+        let stages = u32::try_from(plan.load().stages.len()).unwrap_or(u32::MAX);
+        match &plan.load().shape {
+            Shape::Closed { connections, think_time } => {
+                LoadRecord::Closed { connections: *connections, think_time: think_time.is_some(), stages }
+            }
+            Shape::Open { rate, arrivals, max_connections } => LoadRecord::Open {
+                arrivals_per_second: rate.as_per_second(),
+                arrivals: match arrivals {
+                    Arrivals::Even => "even".to_owned(),
+                    Arrivals::Poisson => "poisson".to_owned(),
+                },
+                max_connections: *max_connections,
+                stages,
+            },
+        }
+    }
+}
+
+impl TlsRecord {
+    fn of(tls: &plan::Tls) -> TlsRecord {
+        TlsRecord {
+            verify: match tls.verify {
+                Verify::Full => "full".to_owned(),
+                Verify::Once => "once".to_owned(),
+                Verify::None => "none".to_owned(),
+            },
+            key_exchange: match tls.key_exchange {
+                KeyExchange::Fresh => "fresh".to_owned(),
+                KeyExchange::Cheap => "cheap".to_owned(),
+            },
+            resumption_share: match tls.resumption {
+                Resumption::Never => 0.0,
+                Resumption::Share { share, .. } => share,
+            },
+        }
+    }
+}
+
+fn url(plan: &Plan) -> String {
+    let url = &plan.target().url;
+    let (scheme, default_port) = match url.scheme {
+        Scheme::Http => ("http", 80),
+        Scheme::Https => ("https", 443),
+    };
+    let host = match &url.host {
+        plan::Host::Name(name) => name.clone(),
+        plan::Host::Ip(std::net::IpAddr::V6(ip)) => format!("[{ip}]"),
+        plan::Host::Ip(ip) => ip.to_string(),
+    };
+    let port = if url.port == default_port { String::new() } else { format!(":{}", url.port) };
+    format!("{scheme}://{host}{port}{}", url.path)
+}

@@ -1,0 +1,204 @@
+//! One quantity's times as figures, and what makes a headline of a distribution.
+
+use measure::Distribution;
+use serde::{Deserialize, Serialize};
+
+/// Percentiles of every figure.
+const PERCENTILES: [f64; 7] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99];
+
+/// Columns of a picture: a multiple of 12, so that 12 rows on a console are whole columns.
+const COLUMNS: usize = 60;
+
+/// A distribution with what is known of its time-outs.
+///
+/// A timed-out value is a lower bound of what the operation would have taken, so every percentile from the smallest
+/// such value on is one too.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Headline {
+    /// Ok and timed out together.
+    pub distribution: Distribution,
+    /// How many of them timed out.
+    pub timed_out: u64,
+    /// Smallest of those, nanoseconds.
+    pub first_timed_out_ns: Option<u64>,
+}
+
+/// A percentile.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PercentileFigure {
+    /// 0 to 100.
+    pub percentile: f64,
+    /// Its value.
+    pub value_ns: u64,
+    /// Falls among time-outs (or beyond an hour): the true value is no less, and may be more.
+    pub at_least: bool,
+}
+
+/// A column of a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// Values above the column before and up to this.
+    pub to_ns: u64,
+    /// How many.
+    pub count: u64,
+}
+
+/// Whether a figure has a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Picture {
+    Drawn,
+    Left,
+}
+
+/// One quantity's times as figures, nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TimeFigure {
+    /// Values.
+    pub count: u64,
+    /// Of these, operations that timed out.
+    pub timed_out: u64,
+    /// Values above one hour.
+    pub overflow: u64,
+    /// Arithmetic mean, exact.
+    pub mean_ns: f64,
+    /// Standard deviation of all values, exact.
+    pub sd_ns: f64,
+    /// Smallest value, exact.
+    pub min_ns: u64,
+    /// Largest value, exact.
+    pub max_ns: u64,
+    /// Percentiles, at most 0.1 % above the true ones.
+    pub percentiles: Vec<PercentileFigure>,
+    /// Columns whose bounds grow by one factor from the smallest value to the largest; empty in groups.
+    pub picture: Vec<Column>,
+}
+
+impl Headline {
+    /// A distribution without time-outs.
+    pub(crate) fn exact(distribution: &Distribution) -> Headline {
+        Headline { distribution: distribution.clone(), timed_out: 0, first_timed_out_ns: None }
+    }
+
+    /// Takes in values of operations that ended ok, or timed out.
+    pub(crate) fn merge(&mut self, other: &Headline) {
+        self.distribution.merge(&other.distribution);
+        self.timed_out += other.timed_out;
+        self.first_timed_out_ns = [self.first_timed_out_ns, other.first_timed_out_ns].into_iter().flatten().min();
+    }
+
+    /// Values of timed-out operations.
+    pub(crate) fn timed_out(distribution: &Distribution) -> Headline {
+        let first_timed_out_ns = (distribution.count > 0).then_some(distribution.min);
+        Headline { distribution: distribution.clone(), timed_out: distribution.count, first_timed_out_ns }
+    }
+
+    /// A percentile, 0 to 100; `None` where there is no value.
+    #[must_use]
+    pub fn percentile(&self, percentile: f64) -> Option<PercentileFigure> {
+        let found = self.distribution.percentile(percentile)?;
+        let at_least = found.at_least || self.is_at_least(found.value_ns);
+        Some(PercentileFigure { percentile, value_ns: found.value_ns, at_least })
+    }
+
+    /// Whether a statistic of this value stands at or above a timed-out one.
+    pub(crate) fn is_at_least(&self, value_ns: u64) -> bool {
+        self.first_timed_out_ns.is_some_and(|first| value_ns >= first)
+    }
+}
+
+impl TimeFigure {
+    pub(crate) fn of(headline: &Headline, picture: Picture) -> TimeFigure {
+        let distribution = &headline.distribution;
+        TimeFigure {
+            count: distribution.count,
+            timed_out: headline.timed_out,
+            overflow: distribution.overflow,
+            mean_ns: distribution.mean().unwrap_or(0.0),
+            sd_ns: distribution.std_dev().unwrap_or(0.0),
+            min_ns: distribution.min,
+            max_ns: distribution.max,
+            percentiles: PERCENTILES.iter().filter_map(|&percentile| headline.percentile(percentile)).collect(),
+            picture: if picture == Picture::Drawn { draw(distribution) } else { Vec::new() },
+        }
+    }
+
+    /// One of the percentiles the figure has.
+    #[must_use]
+    pub fn percentile(&self, percentile: f64) -> Option<PercentileFigure> {
+        self.percentiles.iter().copied().find(|figure| figure.percentile == percentile)
+    }
+}
+
+/// Columns with logarithmic bounds: a long tail and a narrow peak both stay visible.
+fn draw(distribution: &Distribution) -> Vec<Column> {
+    let (low, high) = (distribution.min.max(1) as f64, distribution.max.max(1) as f64);
+    if distribution.count == 0 {
+        return Vec::new();
+    }
+    let bound = |column: usize| (low * (high / low).powf(column as f64 / COLUMNS as f64)).ceil() as u64;
+    let mut columns: Vec<Column> = (1..COLUMNS).map(|column| Column { to_ns: bound(column), count: 0 }).collect();
+    columns.push(Column { to_ns: distribution.max, count: distribution.overflow });
+    for bucket in distribution.histogram.iter() {
+        let at = bucket.highest_ns.min(distribution.max);
+        let column = columns.partition_point(|column| column.to_ns < at).min(COLUMNS - 1);
+        columns[column].count += bucket.count;
+    }
+    columns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[u64]) -> Distribution {
+        let mut distribution = Distribution::default();
+        values.iter().for_each(|&value| distribution.record(value));
+        distribution
+    }
+
+    fn headline(ok: &[u64], timed_out: &[u64]) -> Headline {
+        let mut headline = Headline::exact(&of(ok));
+        headline.merge(&Headline::timed_out(&of(timed_out)));
+        headline
+    }
+
+    #[test]
+    fn figures_are_those_worked_out_by_hand() {
+        let figure = TimeFigure::of(&headline(&[2, 4, 4, 4, 5, 5, 7, 9], &[]), Picture::Left);
+        assert_eq!((figure.count, figure.min_ns, figure.max_ns, figure.timed_out), (8, 2, 9, 0));
+        assert_eq!((figure.mean_ns, figure.sd_ns), (5.0, 2.0), "the textbook's example");
+        assert_eq!(figure.percentile(50.0).unwrap().value_ns, 4, "the fourth of eight");
+        assert_eq!(figure.percentile(75.0).unwrap().value_ns, 5, "the sixth");
+        assert_eq!(figure.percentile(99.0).unwrap().value_ns, 9);
+        assert!(figure.picture.is_empty());
+    }
+
+    #[test]
+    fn percentile_at_or_above_a_timed_out_value_is_a_lower_bound() {
+        let ninety: Vec<u64> = (1..=90).collect();
+        let headline = headline(&ninety, &[1000; 10]);
+        for (percentile, value_ns, at_least) in [(50.0, 50, false), (90.0, 90, false), (90.5, 1000, true), (99.0, 1000, true)] {
+            assert_eq!(headline.percentile(percentile).unwrap(), PercentileFigure { percentile, value_ns, at_least });
+        }
+    }
+
+    #[test]
+    fn ok_value_above_a_time_out_is_a_lower_bound_too() {
+        let headline = headline(&[10, 2000], &[1000]);
+        assert!(!headline.percentile(33.0).unwrap().at_least);
+        assert_eq!(headline.percentile(100.0).unwrap(), PercentileFigure { percentile: 100.0, value_ns: 2000, at_least: true });
+    }
+
+    #[test]
+    fn picture_holds_every_value_and_ends_at_the_largest() {
+        let hour = 3_600_000_000_000;
+        for values in [vec![5], vec![1000; 7], (1..=10_000).collect(), vec![0, 1, hour], vec![1, hour + 1, 2 * hour]] {
+            let columns = draw(&of(&values));
+            assert_eq!(columns.len(), COLUMNS);
+            assert_eq!(columns.iter().map(|column| column.count).sum::<u64>(), values.len() as u64);
+            assert!(columns.is_sorted_by_key(|column| column.to_ns), "{columns:?}");
+            assert_eq!(columns.last().unwrap().to_ns, *values.iter().max().unwrap());
+        }
+        assert_eq!(draw(&of(&[])), []);
+    }
+}

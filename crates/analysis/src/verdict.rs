@@ -1,0 +1,272 @@
+//! What the numbers are about: the server, the client, the network, the load, or nothing. Each verdict brings its evidence.
+
+use crate::notes::is_target_local;
+use crate::{AgentResult, Document, EndCause, LoadRecord, State, human};
+use serde::{Deserialize, Serialize};
+
+/// An open loop has missed its schedule where more than 1 % of the operations began later than this.
+const LATENESS_P99_MAX_NS: u64 = 10_000_000;
+
+/// An open loop has missed its load where more arrivals than this could not be sent.
+const NOT_SENT_SHARE_MAX: f64 = 0.001;
+
+/// More errors than this, and the load was sent but not carried.
+const ERROR_SHARE_MAX: f64 = 0.01;
+
+/// A worker thread that is on its CPU this long, on average, has no room.
+const WORKER_BUSY_SHARE: f64 = 0.9;
+
+/// A machine with less idle time than the rest of this has no room.
+const MACHINE_BUSY_SHARE: f64 = 0.95;
+
+/// Agents that begin farther apart than this do not make one load.
+const SKEW_MAX_NS: u64 = 50_000_000;
+
+/// From this share of `load.max_connections` in use on, late arrivals waited for the server, not for the client.
+const CONNECTIONS_FULL_SHARE: f64 = 0.8;
+
+/// What the numbers are about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The server could not do more.
+    ServerBound,
+    /// The client could not do more: the numbers are about it.
+    ClientBound,
+    /// The network could not carry more.
+    NetworkBound,
+    /// Everything that was to be sent was sent in time and answered.
+    LoadMet,
+    /// Nothing speaks against the numbers, and nothing proves what limits them.
+    #[default]
+    Undetermined,
+    /// The numbers cannot be trusted.
+    Invalid,
+}
+
+/// A verdict with its reasons.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct VerdictRecord {
+    /// What the numbers are about.
+    pub verdict: Verdict,
+    /// Why, with numbers.
+    pub evidence: Vec<String>,
+    /// What would have to be known to say more.
+    pub missing: Vec<String>,
+}
+
+impl Verdict {
+    /// As people write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::ServerBound => "server-bound",
+            Verdict::ClientBound => "client-bound",
+            Verdict::NetworkBound => "network-bound",
+            Verdict::LoadMet => "load met",
+            Verdict::Undetermined => "undetermined",
+            Verdict::Invalid => "invalid",
+        }
+    }
+
+    /// What it means, in one sentence.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Verdict::ServerBound => "the server could not do more",
+            Verdict::ClientBound => "the load generator could not do more, the numbers are about it",
+            Verdict::NetworkBound => "the network could not carry more",
+            Verdict::LoadMet => "all of the load was sent in time and answered",
+            Verdict::Undetermined => "nothing proves what limits these numbers",
+            Verdict::Invalid => "these numbers cannot be trusted",
+        }
+    }
+}
+
+impl VerdictRecord {
+    /// Reads everything of `document` but its verdict.
+    pub(crate) fn of(document: &Document) -> VerdictRecord {
+        let faults = faults(document);
+        if !faults.is_empty() {
+            return VerdictRecord { verdict: Verdict::Invalid, evidence: faults, missing: Vec::new() };
+        }
+        match &document.plan.load {
+            LoadRecord::Open { max_connections, .. } => open_loop(document, *max_connections),
+            LoadRecord::Closed { .. } => closed_loop(document),
+        }
+    }
+}
+
+/// What makes a run worthless as a measurement, whatever the load.
+fn faults(document: &Document) -> Vec<String> {
+    let mut faults: Vec<String> = document.agents.iter().flat_map(faults_of_agent).collect();
+    if document.run.state == State::Incomplete {
+        faults.push("the run was never finished: its coordinator ended, or is still at it".to_owned());
+    }
+    if document.measured.operations.ended == 0 {
+        faults.push("no operation ended in the measured part".to_owned());
+    }
+    if let Some(skew) = document.skew.filter(|skew| skew.skew_ns.saturating_add(skew.bound_ns) > SKEW_MAX_NS) {
+        faults.push(format!(
+            "agents began {} ± {} apart; more than {} is not one load",
+            human::time(skew.skew_ns as f64),
+            human::time(skew.bound_ns as f64),
+            human::time(SKEW_MAX_NS as f64)
+        ));
+    }
+    faults
+}
+
+fn faults_of_agent(agent: &AgentResult) -> Vec<String> {
+    let name = &agent.name;
+    let mut faults = Vec::new();
+    if agent.began_at_ns.is_none() {
+        faults.push(format!("agent {name} never began"));
+    }
+    match agent.ended {
+        Some(EndCause::Plan | EndCause::Stopped) => {}
+        Some(EndCause::LeaseExpired) => faults.push(format!("agent {name} lost its coordinator and stopped firing")),
+        Some(EndCause::Failed) => faults.push(format!("agent {name} failed: {}", agent.ended_text)),
+        Some(EndCause::Lost) | None => {
+            faults.push(format!("agent {name} was lost: what it did after its last interval is unknown"))
+        }
+    }
+    match agent.totals_match {
+        Some(true) => {}
+        Some(false) => {
+            faults.push(format!("agent {name}: the sum of its intervals is not the totals it reported{}", gaps(agent)))
+        }
+        None => faults.push(format!(
+            "agent {name} reported no totals, so that nothing shows whether all of its intervals came{}",
+            gaps(agent)
+        )),
+    }
+    faults
+}
+
+fn gaps(agent: &AgentResult) -> String {
+    let spans = agent.missing_intervals.iter().map(
+        |&(first, last)| {
+            if first == last { format!("{first}") } else { format!("{first} to {last}") }
+        },
+    );
+    let spans: Vec<String> = spans.collect();
+    if spans.is_empty() { String::new() } else { format!("; seconds {} are missing", spans.join(", ")) }
+}
+
+fn open_loop(document: &Document, max_connections: u32) -> VerdictRecord {
+    let misses = misses(document);
+    if misses.is_empty() {
+        return sent_in_time(document);
+    }
+    let limits = limits(document, MachineCounts::Always);
+    if !limits.is_empty() {
+        return record(Verdict::ClientBound, misses.into_iter().chain(limits), []);
+    }
+    let in_service = document.series.rows.iter().map(|row| row.in_service).fold(0.0, f64::max);
+    let busiest = format!("at most {} of {max_connections} connections were in use in one second", human::number(in_service));
+    if in_service >= CONNECTIONS_FULL_SHARE * f64::from(max_connections) {
+        let cause =
+            "arrivals waited for a free connection, and the client had time: the server was too slow for this load".to_owned();
+        let evidence = misses.into_iter().chain([busiest, cause]).chain(room(document));
+        return record(Verdict::Undetermined, evidence, missing_for_server());
+    }
+    record(Verdict::Invalid, misses.into_iter().chain([busiest]).chain(room(document)), [])
+}
+
+/// What of the load was not sent, or not in time.
+fn misses(document: &Document) -> Vec<String> {
+    let mut misses = Vec::new();
+    let lateness = document.measured.times.get("lateness").and_then(|figure| figure.percentile(99.0));
+    if let Some(p99) = lateness.filter(|p99| p99.value_ns > LATENESS_P99_MAX_NS) {
+        misses.push(format!(
+            "the schedule was missed: 1 % of the operations began {} or more late (bound: {})",
+            human::time(p99.value_ns as f64),
+            human::time(LATENESS_P99_MAX_NS as f64)
+        ));
+    }
+    let operations = &document.measured.operations;
+    let share = operations.not_sent as f64 / operations.ended.max(1) as f64;
+    if share > NOT_SENT_SHARE_MAX {
+        misses.push(format!("{} of the arrivals ({}) were not sent", human::share(share), operations.not_sent));
+    }
+    misses
+}
+
+fn sent_in_time(document: &Document) -> VerdictRecord {
+    let operations = &document.measured.operations;
+    let started = human::number(document.measured.rates.started_per_second);
+    let lateness = document.measured.times.get("lateness").and_then(|figure| figure.percentile(99.0));
+    let late = lateness
+        .map_or_else(String::new, |p99| format!(", 99 % of them within {} of their instant", human::time(p99.value_ns as f64)));
+    let sent = format!("{started} operations per second were sent{late}");
+    let failed = operations.error_share.unwrap_or(0.0);
+    if failed > ERROR_SHARE_MAX {
+        let answered = format!("{} of them ended in an error", human::share(failed));
+        return record(Verdict::Undetermined, [sent, answered].into_iter().chain(room(document)), missing_for_server());
+    }
+    let answered = format!("{} of {} were answered as the plan expects", operations.ok, operations.ended);
+    record(Verdict::LoadMet, [sent, answered].into_iter().chain(room(document)), [])
+}
+
+fn closed_loop(document: &Document) -> VerdictRecord {
+    let machine = if is_target_local(document) { MachineCounts::Never } else { MachineCounts::Always };
+    let limits = limits(document, machine);
+    if !limits.is_empty() {
+        return record(Verdict::ClientBound, limits, []);
+    }
+    record(Verdict::Undetermined, room(document), missing_for_server())
+}
+
+/// Whether a machine without idle time speaks against the client: not where the server runs on it too and the load is
+/// whatever the two can do together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MachineCounts {
+    Always,
+    Never,
+}
+
+/// Signs that a client could not do more.
+fn limits(document: &Document, machine: MachineCounts) -> Vec<String> {
+    let mut limits: Vec<String> = document.agents.iter().filter_map(|agent| limit_of_agent(agent, machine)).collect();
+    let exhausted =
+        document.measured.errors.iter().filter(|error| error.name.ends_with("_exhausted") && error.share > NOT_SENT_SHARE_MAX);
+    limits.extend(exhausted.map(|error| format!("{} operations failed because {}", error.count, error.words)));
+    limits
+}
+
+fn limit_of_agent(agent: &AgentResult, machine: MachineCounts) -> Option<String> {
+    let (name, cpu) = (&agent.name, agent.cpu.filter(|cpu| cpu.samples > 0)?);
+    if cpu.busiest_worker_share_mean >= WORKER_BUSY_SHARE {
+        let busy = human::share(cpu.busiest_worker_share_mean);
+        return Some(format!("agent {name}: its busiest worker was {busy} busy: give it more CPUs, or add agents"));
+    }
+    let is_full = machine == MachineCounts::Always && cpu.machine_busy_share_mean >= MACHINE_BUSY_SHARE;
+    is_full.then(|| format!("agent {name}: its machine's CPUs were {} busy", human::share(cpu.machine_busy_share_mean)))
+}
+
+/// How much room the busiest client had.
+fn room(document: &Document) -> Vec<String> {
+    let known: Vec<_> = document.agents.iter().filter_map(|agent| agent.cpu.filter(|cpu| cpu.samples > 0)).collect();
+    if known.is_empty() {
+        return vec!["how busy the agents were is not known".to_owned()];
+    }
+    let worker = known.iter().map(|cpu| cpu.busiest_worker_share_mean).fold(0.0, f64::max);
+    let machine = known.iter().map(|cpu| cpu.machine_busy_share_mean).fold(0.0, f64::max);
+    vec![format!("the busiest worker was {} busy, its machine at most {}", human::share(worker), human::share(machine))]
+}
+
+fn missing_for_server() -> [String; 2] {
+    [
+        "the server's own figures: run `agent monitor` on it".to_owned(),
+        "a second, higher load: where it brings no more, the server is the limit".to_owned(),
+    ]
+}
+
+fn record(
+    verdict: Verdict,
+    evidence: impl IntoIterator<Item = String>,
+    missing: impl IntoIterator<Item = String>,
+) -> VerdictRecord {
+    VerdictRecord { verdict, evidence: evidence.into_iter().collect(), missing: missing.into_iter().collect() }
+}
