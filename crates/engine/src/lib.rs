@@ -1,1 +1,29 @@
-//! Does a plan: workers, pacing, open and closed loop, TLS, HTTP
+//! Does a plan: workers, pacing, open and closed loop, TLS, HTTP. Knows nothing of fleets or wires: a plan with a start
+//! instant goes in, intervals come out.
+
+mod clock;
+mod collector;
+mod connection;
+mod endpoints;
+mod engine;
+mod lease;
+mod policy;
+mod poller;
+mod random;
+mod request;
+mod resolver;
+mod response;
+mod slot;
+mod socket;
+mod source;
+mod timers;
+mod tls;
+mod worker;
+
+pub use clock::{RunClock, boot_time_ns, monotonic_ns};
+pub use collector::Event;
+pub use engine::{Placement, PrepareError, Prepared, Running, allowed_cpus, prepare};
+pub use lease::{Lease, Stop};
+pub use policy::{AllowError, Policy};
+pub use tls::TlsError;
+pub use worker::{Cut, WorkerFigures};

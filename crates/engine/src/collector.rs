@@ -1,0 +1,89 @@
+//! Makes the agent's intervals of its workers': beside the load, on a thread of its own.
+
+use crate::engine::SpareSender;
+use crate::worker::{Handover, WorkerFigures};
+use measure::Snapshot;
+use std::collections::BTreeMap;
+use std::sync::mpsc::Receiver;
+
+/// What a run tells.
+#[derive(Debug)]
+pub enum Event {
+    /// A second of the run clock is complete and will not change. Numbers are consecutive from 0.
+    Interval {
+        /// Second of the run clock.
+        number: u32,
+        /// What was recorded in it by all workers.
+        snapshot: Snapshot,
+    },
+    /// The run is over; the last event.
+    Ended {
+        /// Sum of all intervals.
+        totals: Snapshot,
+        /// What each worker spent.
+        workers: Vec<WorkerFigures>,
+    },
+}
+
+/// Merges the workers' intervals second by second; a second is complete when every worker has gone beyond it.
+pub(crate) struct Collector {
+    handed: Receiver<Handover>,
+    spares: Vec<SpareSender>,
+    /// By worker: all its intervals below this number are here.
+    complete_below: Vec<u32>,
+    figures: Vec<WorkerFigures>,
+    pending: BTreeMap<u32, Snapshot>,
+    next: u32,
+    totals: Snapshot,
+}
+
+impl Collector {
+    pub(crate) fn new(workers: usize, handed: Receiver<Handover>, spares: Vec<SpareSender>) -> Collector {
+        Collector {
+            handed,
+            spares,
+            complete_below: vec![0; workers],
+            figures: vec![WorkerFigures::default(); workers],
+            pending: BTreeMap::new(),
+            next: 0,
+            totals: Snapshot::default(),
+        }
+    }
+
+    /// Runs until every worker has ended.
+    pub(crate) fn run(mut self, mut on_event: impl FnMut(Event)) {
+        while let Ok(handover) = self.handed.recv() {
+            self.take(handover);
+            let complete = self.complete_below.iter().copied().min().unwrap_or(0);
+            self.emit_below(complete, &mut on_event);
+        }
+        let last = self.pending.last_key_value().map_or(self.next, |(number, _)| number + 1);
+        self.emit_below(last, &mut on_event);
+        on_event(Event::Ended { totals: self.totals, workers: self.figures });
+    }
+
+    fn take(&mut self, handover: Handover) {
+        match handover {
+            Handover::Interval { worker, number, interval } => {
+                let spare = interval.merge_into(self.pending.entry(number).or_default());
+                // A worker that has ended wants nothing back.
+                let _ = self.spares[worker].send(spare);
+                self.complete_below[worker] = number + 1;
+            }
+            Handover::Ended { worker, figures } => {
+                self.complete_below[worker] = u32::MAX;
+                self.figures[worker] = figures;
+            }
+        }
+    }
+
+    fn emit_below(&mut self, complete: u32, on_event: &mut impl FnMut(Event)) {
+        let last = self.pending.last_key_value().map_or(0, |(number, _)| number + 1);
+        while self.next < complete.min(last) {
+            let snapshot = self.pending.remove(&self.next).unwrap_or_default();
+            self.totals.merge(&snapshot);
+            on_event(Event::Interval { number: self.next, snapshot });
+            self.next += 1;
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! One connection: socket, TLS, and the response under way. Moves bytes; what they mean for the load is the worker's.
+
+use crate::response::{BadFraming, Response};
+use crate::socket::{Io, Socket};
+use crate::tls::{Broken, TlsStream};
+use crate::clock::RunClock;
+use measure::{CellId, Kind};
+
+/// Plaintext and ciphertext of one read: large, since a download is cheaper in big reads.
+pub(crate) const READ_BYTES: usize = 128 * 1024;
+
+/// Where a connection is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// TCP connect under way.
+    Connecting,
+    /// TLS handshake under way.
+    Handshaking,
+    /// Ready for requests, or with one under way.
+    Open,
+    /// We are done with it and wait for the peer's end.
+    Ending,
+}
+
+pub(crate) struct Connection {
+    pub(crate) socket: Socket,
+    pub(crate) tls: Option<TlsStream>,
+    pub(crate) stage: Stage,
+    /// What its bytes are counted under: the cell of its latest operation.
+    pub(crate) id: CellId,
+    /// When connect was called.
+    pub(crate) connect_at: u64,
+    /// When TCP stood.
+    pub(crate) connected_at: u64,
+    /// Requests answered on it.
+    pub(crate) requests_done: u32,
+    pub(crate) response: Response,
+    /// Bytes came that no request had asked for.
+    pub(crate) unsolicited: bool,
+    /// The kernel has said that the peer ended its side.
+    pub(crate) peer_ended: bool,
+    /// Input of an unfinished TLS record.
+    leftover: Vec<u8>,
+    /// Output the socket has not taken yet.
+    unsent: Vec<u8>,
+    /// Wire bytes, all of its life.
+    pub(crate) sent_bytes: u64,
+    /// See `sent_bytes`.
+    pub(crate) received_bytes: u64,
+}
+
+/// What one read brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Received {
+    /// Nothing now.
+    Nothing,
+    /// Bytes, read `at`; `answered` where some belong to a response, `more` where there may be more at once, `closed`
+    /// where the peer has said that nothing follows.
+    Bytes { at: u64, answered: bool, more: bool, closed: bool },
+    /// End of the stream.
+    End,
+}
+
+/// Why a read or write failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The socket.
+    Socket(Kind),
+    /// TLS.
+    Tls(Kind),
+    /// HTTP framing.
+    Framing,
+}
+
+impl Connection {
+    pub(crate) fn new(socket: Socket, id: CellId, connect_at: u64) -> Connection {
+        Connection {
+            socket,
+            tls: None,
+            stage: Stage::Connecting,
+            id,
+            connect_at,
+            connected_at: connect_at,
+            requests_done: 0,
+            response: Response::default(),
+            unsolicited: false,
+            peer_ended: false,
+            leftover: Vec::new(),
+            unsent: Vec::new(),
+            sent_bytes: 0,
+            received_bytes: 0,
+        }
+    }
+
+    /// Sends `outgoing` behind what still waits, and empties it. Whether everything went out.
+    pub(crate) fn send(&mut self, outgoing: &mut Vec<u8>) -> Result<bool, Fault> {
+        if !self.unsent.is_empty() {
+            self.unsent.append(outgoing);
+            std::mem::swap(&mut self.unsent, outgoing);
+        }
+        let mut sent = 0;
+        while sent < outgoing.len() {
+            match self.socket.write(&outgoing[sent..]) {
+                Ok(Io::Bytes(bytes)) => sent += bytes,
+                Ok(Io::Later) => break,
+                Err(kind) => {
+                    outgoing.clear();
+                    self.unsent.clear();
+                    return Err(Fault::Socket(kind));
+                }
+            }
+        }
+        self.sent_bytes += sent as u64;
+        self.unsent.clear();
+        self.unsent.extend_from_slice(&outgoing[sent..]);
+        outgoing.clear();
+        Ok(self.unsent.is_empty())
+    }
+
+    /// Whether output waits for the socket.
+    pub(crate) fn has_unsent(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
+    /// Puts a request's bytes into `outgoing`, encrypted where the connection is.
+    pub(crate) fn wrap(&mut self, plain: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Fault> {
+        match &mut self.tls {
+            Some(tls) => tls.encrypt(plain, outgoing).map_err(|Broken(kind)| Fault::Tls(kind)),
+            None => {
+                outgoing.extend_from_slice(plain);
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads once and digests: TLS, then the response, where `expecting` one.
+    pub(crate) fn receive(
+        &mut self,
+        clock: RunClock,
+        buffer: &mut [u8],
+        outgoing: &mut Vec<u8>,
+        expecting: bool,
+    ) -> Result<Received, Fault> {
+        let kept = self.leftover.len();
+        buffer[..kept].copy_from_slice(&self.leftover);
+        let bytes = match self.socket.read(&mut buffer[kept..]) {
+            Ok(Io::Later) => return Ok(Received::Nothing),
+            Ok(Io::Bytes(0)) => return Ok(Received::End),
+            Ok(Io::Bytes(bytes)) => bytes,
+            Err(kind) => return Err(Fault::Socket(kind)),
+        };
+        let (at, more) = (clock.now(), kept + bytes == buffer.len());
+        self.received_bytes += bytes as u64;
+        let (answered, closed) = self.digest(&mut buffer[..kept + bytes], outgoing, expecting)?;
+        Ok(Received::Bytes { at, answered, more, closed })
+    }
+
+    /// Whether part of it belonged to a response, and whether the peer has said close_notify.
+    fn digest(&mut self, input: &mut [u8], outgoing: &mut Vec<u8>, expecting: bool) -> Result<(bool, bool), Fault> {
+        let mut intake = Intake { response: &mut self.response, expecting, answered: false, unsolicited: false, broken: false };
+        let mut closed = false;
+        match &mut self.tls {
+            None => intake.take(input),
+            Some(tls) => {
+                let processed = tls.process(input, outgoing, &mut |plain| intake.take(plain));
+                let advance = processed.map_err(|Broken(kind)| Fault::Tls(kind))?;
+                closed = advance.closed;
+                self.leftover.clear();
+                self.leftover.extend_from_slice(&input[advance.consumed..]);
+            }
+        }
+        self.unsolicited |= intake.unsolicited;
+        if intake.broken { Err(Fault::Framing) } else { Ok((intake.answered, closed)) }
+    }
+
+    /// Says close_notify where the connection is encrypted.
+    pub(crate) fn notify_close(&mut self, outgoing: &mut Vec<u8>) {
+        if let Some(tls) = self.tls.as_mut().filter(|tls| !tls.is_handshaking()) {
+            tls.close(outgoing);
+        }
+    }
+}
+
+/// Plaintext on its way into the response.
+struct Intake<'a> {
+    response: &'a mut Response,
+    expecting: bool,
+    answered: bool,
+    unsolicited: bool,
+    broken: bool,
+}
+
+impl Intake<'_> {
+    fn take(&mut self, bytes: &[u8]) {
+        if self.broken || bytes.is_empty() {
+            return;
+        }
+        let taken = if self.expecting && !self.response.is_whole() { self.response.feed(bytes) } else { Ok(0) };
+        match taken {
+            Ok(taken) => {
+                self.answered |= taken > 0;
+                self.unsolicited |= taken < bytes.len();
+            }
+            Err(BadFraming) => self.broken = true,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Where the next connection of a worker goes, and from where.
+
+use crate::policy::Policy;
+use crate::poller::Waker;
+use crate::resolver::Resolver;
+use measure::{Kind, Recorder};
+use plan::{Dns, Host, Plan};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// The slot number under which a refresh of the shared list is asked for: no slot waits for it.
+const REFRESH: u32 = u32::MAX;
+
+/// A worker's choice of addresses: in turn, each checked against the agent's policy.
+pub(crate) struct Endpoints {
+    host: String,
+    port: u16,
+    policy: Arc<Policy>,
+    known: Vec<SocketAddr>,
+    turn: usize,
+    sources: Vec<IpAddr>,
+    source_turn: usize,
+    dns: Dns,
+    resolver: Option<Resolver>,
+    resolved_at: u64,
+    refreshing: bool,
+}
+
+/// What stands between an operation and its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Connect to this.
+    Connect(SocketAddr),
+    /// The name is being looked up for the slot.
+    Wait,
+}
+
+impl Endpoints {
+    /// `known` are the addresses found before the run, `rank` the worker's number in the cluster: workers begin their turn
+    /// at different addresses.
+    pub(crate) fn new(plan: &Plan, known: Vec<SocketAddr>, policy: Arc<Policy>, rank: usize, waker: &Waker) -> std::io::Result<Endpoints> {
+        let target = plan.target();
+        let host = host_text(&target.url.host);
+        let resolves_again = target.addresses.is_empty() && matches!(target.url.host, Host::Name(_)) && target.dns != Dns::Once;
+        let resolver = if resolves_again { Some(Resolver::new(&host, waker)?) } else { None };
+        let sources = plan.connection().source_addresses.clone();
+        let dns = if resolves_again { target.dns } else { Dns::Once };
+        let (port, turn) = (target.url.port, rank);
+        Ok(Endpoints { host, port, policy, known, turn, sources, source_turn: rank, dns, resolver, resolved_at: 0, refreshing: false })
+    }
+
+    /// Where slot `slot` connects to, or that it has to wait for a lookup.
+    pub(crate) fn next(&mut self, slot: u32, now: u64) -> Result<Next, Kind> {
+        match self.dns {
+            Dns::EveryConnection => match &self.resolver {
+                Some(resolver) if resolver.ask(slot) => Ok(Next::Wait),
+                _ => Err(Kind::TimeOut),
+            },
+            Dns::Every(period) => {
+                self.refresh(now, period.as_nanos() as u64);
+                self.choose().map(Next::Connect)
+            }
+            Dns::Once => self.choose().map(Next::Connect),
+        }
+    }
+
+    /// A lookup that has ended for a slot, with the address it connects to.
+    pub(crate) fn answer(&mut self, now: u64) -> Option<(u32, Result<SocketAddr, Kind>)> {
+        loop {
+            let (slot, found) = self.resolver.as_ref()?.answer().ok()?;
+            if slot == REFRESH {
+                self.refreshing = false;
+                self.resolved_at = now;
+            }
+            let Some(found) = found else {
+                if slot == REFRESH {
+                    continue; // the old list serves on
+                }
+                return Some((slot, Err(Kind::NoSuchName)));
+            };
+            self.known = found.into_iter().map(|ip| SocketAddr::new(ip, self.port)).collect();
+            if slot != REFRESH {
+                return Some((slot, self.choose()));
+            }
+        }
+    }
+
+    /// The local address to connect to `peer` from; only one of the same family serves.
+    pub(crate) fn source(&mut self, peer: SocketAddr) -> Option<IpAddr> {
+        let family: Vec<IpAddr> = self.sources.iter().copied().filter(|source| source.is_ipv4() == peer.is_ipv4()).collect();
+        if family.is_empty() {
+            return None;
+        }
+        self.source_turn = self.source_turn.wrapping_add(1);
+        Some(family[self.source_turn % family.len()])
+    }
+
+    fn choose(&mut self) -> Result<SocketAddr, Kind> {
+        let address = *self.known.get(self.turn % self.known.len().max(1)).ok_or(Kind::NoSuchName)?;
+        self.turn = self.turn.wrapping_add(1);
+        if self.policy.allows(&self.host, address.ip(), address.port()) { Ok(address) } else { Err(Kind::NotAllowed) }
+    }
+
+    fn refresh(&mut self, now: u64, period_ns: u64) {
+        if !self.refreshing && now.saturating_sub(self.resolved_at) >= period_ns {
+            self.refreshing = self.resolver.as_ref().is_some_and(|resolver| resolver.ask(REFRESH));
+        }
+    }
+}
+
+/// The host as the policy and the resolver know it.
+pub(crate) fn host_text(host: &Host) -> String {
+    match host {
+        Host::Name(name) => name.clone(),
+        Host::Ip(ip) => ip.to_string(),
+    }
+}
+
+/// Interns every address that is known before the run, so that the first connection allocates nothing.
+pub(crate) fn intern(known: &[SocketAddr], recorder: &mut Recorder) {
+    for address in known {
+        recorder.address(*address);
+    }
+}

@@ -1,0 +1,313 @@
+//! From a plan to running workers, and from their intervals to the agent's.
+
+use crate::clock::RunClock;
+use crate::collector::{Collector, Event};
+use crate::endpoints::{Endpoints, host_text, intern};
+use crate::lease::{Lease, Stop, StopOrder};
+use crate::policy::Policy;
+use crate::poller::{Poller, Waker};
+use crate::random::Random;
+use crate::resolver::resolve;
+use crate::source::{Source, Timeline};
+use crate::tls::{Materials, TlsError, WorkerTls};
+use crate::worker::{Handover, Parts, Worker};
+use measure::{Recorder, Spare};
+use plan::{Host, Owner, Plan, Profile};
+use std::net::SocketAddr;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Intervals that may wait for the collector, per worker: more than a minute of them.
+const HANDOVERS: usize = 64;
+
+/// An agent's place in a run and the threads it may use.
+#[derive(Debug, Clone)]
+pub struct Placement {
+    /// Which agent, from 0.
+    pub agent: u32,
+    /// Agents in the run.
+    pub agents: u32,
+    /// CPUs to pin one worker each to; an entry of `None` is a worker that is not pinned.
+    pub cpus: Vec<Option<u32>>,
+}
+
+/// Why a plan cannot be run here.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// TLS cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The target's name has no address.
+    #[error("target.url: the name {host} does not resolve ({reason}); check it, or give target.addresses")]
+    Resolve {
+        /// Name.
+        host: String,
+        /// What the resolver says.
+        reason: String,
+    },
+    /// This agent may not fire there.
+    #[error("target: {address} (for {host}) is not among the addresses this agent may fire at; start it with --allow {address} if you are entitled to load that machine")]
+    NotAllowed {
+        /// Host of the plan.
+        host: String,
+        /// Address it resolves to.
+        address: std::net::IpAddr,
+    },
+    /// The plan asks for more than the agent's ceilings.
+    #[error("{field}: this agent's share of {asked} is above its own ceiling of {ceiling}; use more agents, ask for less, or raise {flag} on the agent")]
+    AboveCeiling {
+        /// Field of the plan.
+        field: &'static str,
+        /// What this agent would have to do.
+        asked: String,
+        /// What it allows.
+        ceiling: String,
+        /// Flag that sets the ceiling.
+        flag: &'static str,
+    },
+    /// The operating system refuses something that every run needs.
+    #[error("cannot set up a load thread: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// A plan that is ready to start: names resolved, files parsed, workers built and waiting.
+pub struct Prepared {
+    plan: Arc<Plan>,
+    placement: Placement,
+    policy: Arc<Policy>,
+    addresses: Vec<SocketAddr>,
+    workers: Vec<Setup>,
+}
+
+/// What a worker is built from; it goes to the worker's thread whole.
+struct Setup {
+    poller: Poller,
+    tls: Option<WorkerTls>,
+    endpoints: Endpoints,
+}
+
+/// A run under way.
+#[derive(Debug)]
+pub struct Running {
+    order: StopOrder,
+    lease: Lease,
+    wakers: Vec<Waker>,
+    threads: Vec<JoinHandle<()>>,
+    collector: Option<JoinHandle<()>>,
+}
+
+/// Gets everything ready for `plan` that can be ready before the start instant.
+///
+/// # Errors
+/// Each says what to change.
+pub fn prepare(plan: Arc<Plan>, placement: Placement, policy: Policy) -> Result<Prepared, PrepareError> {
+    check_ceilings(&plan, &placement, &policy)?;
+    let materials = Materials::new(&plan)?;
+    let addresses = addresses(&plan)?;
+    let host = host_text(&plan.target().url.host);
+    if let Some(refused) = addresses.iter().find(|address| !policy.allows(&host, address.ip(), address.port())) {
+        return Err(PrepareError::NotAllowed { host, address: refused.ip() });
+    }
+    let policy = Arc::new(policy);
+    let mut workers = Vec::new();
+    for number in 0..placement.cpus.len() {
+        let poller = Poller::new().map_err(std::io::Error::from)?;
+        let tls = materials.as_ref().map(WorkerTls::new).transpose()?;
+        let rank = placement.agent as usize * placement.cpus.len() + number;
+        let endpoints = Endpoints::new(&plan, addresses.clone(), Arc::clone(&policy), rank, &poller.waker())?;
+        workers.push(Setup { poller, tls, endpoints });
+    }
+    Ok(Prepared { plan, placement, policy, addresses, workers })
+}
+
+fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, PrepareError> {
+    let target = plan.target();
+    if !target.addresses.is_empty() {
+        let given = target.addresses.iter();
+        return Ok(given.map(|address| SocketAddr::new(address.ip, address.port.unwrap_or(target.url.port))).collect());
+    }
+    match &target.url.host {
+        Host::Ip(ip) => Ok(vec![SocketAddr::new(*ip, target.url.port)]),
+        Host::Name(name) => {
+            let failed = |error: std::io::Error| PrepareError::Resolve { host: name.clone(), reason: error.to_string() };
+            let found = resolve(name).map_err(failed)?;
+            Ok(found.into_iter().map(|ip| SocketAddr::new(ip, target.url.port)).collect())
+        }
+    }
+}
+
+fn check_ceilings(plan: &Plan, placement: &Placement, policy: &Policy) -> Result<(), PrepareError> {
+    let share = plan.share(placement.agent, placement.agents);
+    let above = |field, asked: String, ceiling: String, flag| Err(PrepareError::AboveCeiling { field, asked, ceiling, flag });
+    let rate = Profile::measured(plan.load()).peak() / f64::from(placement.agents.max(1));
+    if let Some(ceiling) = policy.max_rate.filter(|&ceiling| share.rate.is_some() && rate > ceiling) {
+        return above("load.rate", format!("{rate:.0}/s"), format!("{ceiling:.0}/s"), "--max-rate");
+    }
+    let connections = share.peak_connections.or(share.max_connections).unwrap_or(0);
+    if let Some(ceiling) = policy.max_connections.filter(|&ceiling| connections > ceiling) {
+        let field = if share.rate.is_some() { "load.max_connections" } else { "load.connections" };
+        return above(field, connections.to_string(), ceiling.to_string(), "--max-connections");
+    }
+    let longest = Timeline::new(plan).end_at;
+    if let Some(ceiling) = policy.max_duration.filter(|ceiling| u128::from(longest) > ceiling.as_nanos()) {
+        let no_end = longest == u64::MAX;
+        let asked = if no_end { "no fixed duration".into() } else { format!("{:?}", Duration::from_nanos(longest)) };
+        return above("load.duration", asked, format!("{ceiling:?}"), "--max-duration");
+    }
+    Ok(())
+}
+
+impl Prepared {
+    /// Addresses the load will go to; names that are resolved during the run can add others.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Load threads.
+    #[must_use]
+    pub fn workers(&self) -> u32 {
+        self.workers.len() as u32
+    }
+
+    /// Starts the workers; they fire from `start_at` (monotonic clock, nanoseconds) on while `lease` holds. `on_event` is
+    /// called on a thread of its own: it may block, which delays nothing but what it hears.
+    ///
+    /// # Errors
+    /// Where a thread cannot be started.
+    pub fn start(
+        self,
+        start_at: u64,
+        lease: Lease,
+        on_event: impl FnMut(Event) + Send + 'static,
+    ) -> Result<Running, PrepareError> {
+        let (order, clock) = (StopOrder::default(), RunClock::starting_at(start_at));
+        let (handover, handed) = sync_channel(HANDOVERS * self.workers.len());
+        let (mut spare_senders, mut threads, mut wakers) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, setup) in self.workers.into_iter().enumerate() {
+            let (spare, spares) = channel();
+            spare_senders.push(spare);
+            wakers.push(setup.poller.waker());
+            let run = Launch {
+                number,
+                clock,
+                lease: lease.clone(),
+                order: order.clone(),
+                plan: Arc::clone(&self.plan),
+                placement: self.placement.clone(),
+                handover: handover.clone(),
+                spares,
+                addresses: self.addresses.clone(),
+            };
+            let thread = std::thread::Builder::new().name(format!("worker-{number}"));
+            threads.push(thread.spawn(move || run.work(setup))?);
+        }
+        drop(handover);
+        let workers = threads.len();
+        let collect = move || Collector::new(workers, handed, spare_senders).run(on_event);
+        let collector = std::thread::Builder::new().name("collector".into()).spawn(collect)?;
+        drop(self.policy);
+        Ok(Running { order, lease, wakers, threads, collector: Some(collector) })
+    }
+}
+
+/// Everything of a worker but what its own thread makes.
+struct Launch {
+    number: usize,
+    clock: RunClock,
+    lease: Lease,
+    order: StopOrder,
+    plan: Arc<Plan>,
+    placement: Placement,
+    handover: SyncSender<Handover>,
+    spares: Receiver<Spare>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Launch {
+    fn work(self, setup: Setup) {
+        let cpu = self.placement.cpus.get(self.number).copied().flatten();
+        pin(cpu);
+        // The kernel may delay a timer by 50 µs for the sake of batching (prctl(2), PR_SET_TIMERSLACK); a schedule must not.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let workers = self.placement.cpus.len() as u32;
+        let Placement { agent, agents, .. } = self.placement;
+        let owner = Owner { agent, agents, worker: self.number as u32, workers };
+        let timeline = Timeline::new(&self.plan);
+        let stream = u64::from(agent) << 32 | self.number as u64;
+        let mut recorder = Recorder::new(u16::try_from(self.plan.requests().len()).unwrap_or(u16::MAX));
+        intern(&self.addresses, &mut recorder);
+        Worker::new(Parts {
+            number: self.number,
+            clock: self.clock,
+            lease: self.lease,
+            order: self.order,
+            poller: setup.poller,
+            endpoints: setup.endpoints,
+            tls: setup.tls,
+            source: Source::new(&self.plan, owner, timeline),
+            recorder,
+            random: Random::new(self.plan.load().seed, stream),
+            handover: self.handover,
+            spares: self.spares,
+            plan: self.plan,
+            cpu,
+        })
+        .run();
+    }
+}
+
+fn pin(cpu: Option<u32>) {
+    let Some(cpu) = cpu else { return };
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu as usize);
+    // A CPU that went away since it was chosen leaves the thread where the kernel puts it.
+    let _ = rustix::thread::sched_setaffinity(None, &set);
+}
+
+impl Running {
+    /// Extends the lease, while it holds; whether it does.
+    pub fn extend_lease(&self, boot_time: u64) -> bool {
+        self.lease.extend(boot_time)
+    }
+
+    /// Ends the run before its plan does.
+    pub fn stop(&self, stop: Stop) {
+        self.order.give(stop);
+        self.wakers.iter().for_each(Waker::wake);
+    }
+
+    /// Waits until every worker has ended and every event is delivered.
+    pub fn join(mut self) {
+        self.wait();
+    }
+
+    fn wait(&mut self) {
+        for thread in self.threads.drain(..).chain(self.collector.take()) {
+            // A worker that panicked has said so on stderr; its missing figures show in the result.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() {
+            self.stop(Stop::Now);
+            self.wait();
+        }
+    }
+}
+
+/// CPUs this process may use, by its affinity mask, which cgroups and `taskset` narrow.
+#[must_use]
+pub fn allowed_cpus() -> Vec<u32> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return vec![0] };
+    (0..rustix::thread::CpuSet::MAX_CPU as u32).filter(|&cpu| set.is_set(cpu as usize)).collect()
+}
+
+/// Spares go back to a worker through this.
+pub(crate) type SpareSender = Sender<Spare>;

@@ -1,0 +1,109 @@
+//! The permission to fire, and the orders that end it early.
+
+use crate::clock::boot_time_ns;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// Permission to fire until an instant of the boot-time clock.
+///
+/// Every send looks at it, so a process that was stopped or a machine that slept sends nothing after the lease has run
+/// out, whatever its timers think. It can be extended while it holds; one that has run out stays so.
+#[derive(Debug, Clone)]
+pub struct Lease {
+    until: Arc<AtomicU64>,
+}
+
+impl Lease {
+    /// A lease that holds until `boot_time` nanoseconds of the boot-time clock.
+    #[must_use]
+    pub fn until(boot_time: u64) -> Lease {
+        Lease { until: Arc::new(AtomicU64::new(boot_time)) }
+    }
+
+    /// A lease without end, for benches and tests that have no coordinator.
+    #[must_use]
+    pub fn unlimited() -> Lease {
+        Lease::until(u64::MAX)
+    }
+
+    /// Extends a lease that still holds; never shortens one. Whether it holds afterwards.
+    pub fn extend(&self, boot_time: u64) -> bool {
+        let holds = self.holds();
+        if holds {
+            self.until.fetch_max(boot_time, Ordering::Relaxed);
+        }
+        holds
+    }
+
+    /// Ends it at once.
+    pub fn revoke(&self) {
+        self.until.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether firing is allowed now.
+    #[inline]
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        boot_time_ns() < self.until.load(Ordering::Relaxed)
+    }
+}
+
+/// An order from outside to end a run before its plan does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// Nothing new begins; what has begun may finish until its time-out.
+    Drain,
+    /// What has begun is cut.
+    Now,
+}
+
+/// Carries a [`Stop`] to the workers; the strongest order wins.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StopOrder {
+    order: Arc<AtomicU8>,
+}
+
+impl StopOrder {
+    pub(crate) fn give(&self, stop: Stop) {
+        self.order.fetch_max(1 + stop as u8, Ordering::Relaxed);
+    }
+
+    pub(crate) fn given(&self) -> Option<Stop> {
+        match self.order.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some(Stop::Drain),
+            _ => Some(Stop::Now),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expired_lease_cannot_be_extended() {
+        let lease = Lease::until(1);
+        assert!(!lease.holds());
+        assert!(!lease.extend(u64::MAX));
+        assert!(!lease.holds());
+    }
+
+    #[test]
+    fn extending_never_shortens() {
+        let lease = Lease::until(u64::MAX);
+        assert!(lease.extend(5));
+        assert!(lease.holds());
+        lease.revoke();
+        assert!(!lease.holds());
+    }
+
+    #[test]
+    fn stronger_stop_wins() {
+        let order = StopOrder::default();
+        assert_eq!(order.given(), None);
+        order.give(Stop::Now);
+        order.give(Stop::Drain);
+        assert_eq!(order.given(), Some(Stop::Now));
+    }
+}

@@ -1,0 +1,177 @@
+//! What this agent may fire at, whatever a coordinator says.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// An agent's own policy: the resolved address is checked at every connection.
+///
+/// The default allows loopback and private addresses only; each `--allow` opens more. A host name in the list allows
+/// whatever address that name resolves to.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    networks: Vec<Network>,
+    hosts: Vec<(String, Option<u16>)>,
+    /// Most arrivals per second this agent takes part in, for its own share.
+    pub max_rate: Option<f64>,
+    /// Most connections of this agent.
+    pub max_connections: Option<u32>,
+    /// Longest run.
+    pub max_duration: Option<std::time::Duration>,
+}
+
+/// A CIDR block with an optional port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Network {
+    base: IpAddr,
+    prefix: u8,
+    port: Option<u16>,
+}
+
+/// An `--allow` that cannot be understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--allow {text}: {reason}; write a host (edge.example), an address (192.0.2.7), a network (192.0.2.0/24) or any of them with :port")]
+pub struct AllowError {
+    text: String,
+    reason: &'static str,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        let private = ["127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "fc00::/7", "fe80::/10"];
+        let networks = private.iter().map(|text| Network::parse(text, None).expect("the built-in networks are well-formed")).collect();
+        Policy { networks, hosts: Vec::new(), max_rate: None, max_connections: None, max_duration: None }
+    }
+}
+
+impl Policy {
+    /// Opens one more network, address or host; `text` is the value of `--allow`.
+    ///
+    /// # Errors
+    /// Where it is none of these.
+    pub fn allow(&mut self, text: &str) -> Result<(), AllowError> {
+        let error = |reason| AllowError { text: text.to_owned(), reason };
+        let (rest, port) = split_port(text).ok_or_else(|| error("the port is not a number from 1 to 65535"))?;
+        if rest.is_empty() {
+            return Err(error("it is empty"));
+        }
+        if let Some(network) = Network::parse(rest, port) {
+            self.networks.push(network);
+        } else if rest.contains('/') {
+            return Err(error("this is not an address with a prefix length"));
+        } else if rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte)) {
+            self.hosts.push((rest.to_ascii_lowercase(), port));
+        } else {
+            return Err(error("this is neither a host name nor an address"));
+        }
+        Ok(())
+    }
+
+    /// Whether a connection to `address`, found for the plan's `host`, may be opened.
+    #[must_use]
+    pub fn allows(&self, host: &str, address: IpAddr, port: u16) -> bool {
+        let address = address.to_canonical();
+        self.networks.iter().any(|network| network.holds(address, port))
+            || self.hosts.iter().any(|(name, only)| name.eq_ignore_ascii_case(host) && only.is_none_or(|only| only == port))
+    }
+}
+
+/// Splits a trailing `:port`; IPv6 addresses need brackets to carry one. `None`: the port is no port.
+fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
+    if let Some(rest) = text.strip_prefix('[') {
+        let (inside, after) = rest.split_once(']')?;
+        return match after.strip_prefix(':') {
+            Some(port) => Some((inside, Some(port.parse().ok().filter(|&port| port > 0)?))),
+            None => after.is_empty().then_some((inside, None)),
+        };
+    }
+    match text.split_once(':') {
+        Some((rest, port)) if !port.contains(':') => Some((rest, Some(port.parse().ok().filter(|&port| port > 0)?))),
+        _ => Some((text, None)),
+    }
+}
+
+impl Network {
+    fn parse(text: &str, port: Option<u16>) -> Option<Network> {
+        let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+        let base = IpAddr::from_str(address).ok()?;
+        let widest = if base.is_ipv4() { 32 } else { 128 };
+        let prefix = prefix.map_or(Some(widest), |prefix| prefix.parse().ok()).filter(|&prefix| prefix <= widest)?;
+        Some(Network { base, prefix, port })
+    }
+
+    fn holds(&self, address: IpAddr, port: u16) -> bool {
+        let same = match (self.base, address) {
+            (IpAddr::V4(base), IpAddr::V4(address)) => leading_bits_match(v4_bits(base), v4_bits(address), self.prefix),
+            (IpAddr::V6(base), IpAddr::V6(address)) => leading_bits_match(v6_bits(base), v6_bits(address), self.prefix),
+            _ => false,
+        };
+        same && self.port.is_none_or(|only| only == port)
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.base, self.prefix)
+    }
+}
+
+fn v4_bits(address: Ipv4Addr) -> u128 {
+    u128::from(u32::from(address)) << 96
+}
+
+fn v6_bits(address: Ipv6Addr) -> u128 {
+    u128::from(address)
+}
+
+fn leading_bits_match(a: u128, b: u128, prefix: u8) -> bool {
+    prefix == 0 || (a ^ b) >> (128 - u32::from(prefix)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allows(policy: &Policy, address: &str, port: u16) -> bool {
+        policy.allows("edge.example", address.parse().expect("an address"), port)
+    }
+
+    #[test]
+    fn default_allows_loopback_and_private_only() {
+        let policy = Policy::default();
+        for inside in ["127.0.0.1", "127.8.9.1", "::1", "10.1.2.3", "172.31.0.1", "192.168.7.7", "fd00::1", "::ffff:10.0.0.1"] {
+            assert!(allows(&policy, inside, 443), "{inside}");
+        }
+        for outside in ["192.0.2.1", "172.32.0.1", "8.8.8.8", "2001:db8::1", "::ffff:8.8.8.8", "0.0.0.0"] {
+            assert!(!allows(&policy, outside, 443), "{outside}");
+        }
+    }
+
+    #[test]
+    fn allow_opens_what_it_says_and_no_more() {
+        let mut policy = Policy::default();
+        policy.allow("192.0.2.0/25").expect("a network");
+        policy.allow("198.51.100.7:8443").expect("an address with a port");
+        policy.allow("[2001:db8::]/32").expect_err("a prefix belongs inside the brackets");
+        policy.allow("2001:db8::/32").expect("an IPv6 network");
+        assert!(allows(&policy, "192.0.2.127", 1) && !allows(&policy, "192.0.2.128", 1));
+        assert!(allows(&policy, "198.51.100.7", 8443) && !allows(&policy, "198.51.100.7", 443));
+        assert!(allows(&policy, "2001:db8:1::1", 443) && !allows(&policy, "2001:db9::1", 443));
+    }
+
+    #[test]
+    fn allowed_host_covers_its_addresses() {
+        let mut policy = Policy::default();
+        policy.allow("EDGE.example:443").expect("a host");
+        assert!(allows(&policy, "203.0.113.9", 443) && !allows(&policy, "203.0.113.9", 80));
+        assert!(!policy.allows("other.example", "203.0.113.9".parse().expect("an address"), 443));
+    }
+
+    #[test]
+    fn bad_allow_names_the_cure() {
+        for bad in ["", "192.0.2.0/33", "host:0", "host:x", "a b", "host/24"] {
+            let message = Policy::default().allow(bad).expect_err(bad).to_string();
+            assert!(message.contains("write a host"), "{message}");
+        }
+    }
+}

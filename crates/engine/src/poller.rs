@@ -1,0 +1,100 @@
+//! One epoll instance per worker, edge-triggered, with nanosecond time-outs.
+
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::{Errno, read, write};
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+/// Events taken from the kernel at once.
+const BATCH: usize = 256;
+
+/// Token of the waker; no slot has this number.
+const WAKER: u64 = u64::MAX;
+
+/// What became ready.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ready {
+    pub(crate) token: u64,
+    pub(crate) readable: bool,
+    pub(crate) writable: bool,
+    /// The peer has ended its side, or the socket has an error: reading will tell.
+    pub(crate) ended: bool,
+    /// The socket has an error.
+    pub(crate) failed: bool,
+}
+
+pub(crate) struct Poller {
+    epoll: OwnedFd,
+    waker: Waker,
+}
+
+/// Room for the events of one wait; stays on the thread that waits.
+pub(crate) struct Events {
+    buffer: Box<[MaybeUninit<epoll::Event>; BATCH]>,
+    ready: Vec<Ready>,
+}
+
+impl Events {
+    pub(crate) fn new() -> Events {
+        Events { buffer: Box::new([const { MaybeUninit::uninit() }; BATCH]), ready: Vec::with_capacity(BATCH) }
+    }
+
+    /// The `index`th event of the last wait.
+    pub(crate) fn of(&self, index: usize) -> Ready {
+        self.ready[index]
+    }
+}
+
+/// Wakes a worker from another thread.
+#[derive(Debug, Clone)]
+pub(crate) struct Waker(Arc<OwnedFd>);
+
+impl Waker {
+    pub(crate) fn wake(&self) {
+        // A full counter means that the worker is going to wake anyway.
+        let _ = write(&*self.0, &1_u64.to_ne_bytes());
+    }
+}
+
+impl Poller {
+    pub(crate) fn new() -> Result<Poller, Errno> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        epoll::add(&epoll, &*waker, epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
+        Ok(Poller { epoll, waker: Waker(waker) })
+    }
+
+    pub(crate) fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
+    /// Watches a socket until it is closed; each change is told once.
+    pub(crate) fn add(&self, socket: impl AsFd, token: u64) -> Result<(), Errno> {
+        use epoll::EventFlags as On;
+        epoll::add(&self.epoll, socket, epoll::EventData::new_u64(token), On::IN | On::OUT | On::RDHUP | On::ET)
+    }
+
+    /// Waits for events, at most `timeout_ns` (0: only looks). A wake-up from outside ends the wait without an event.
+    pub(crate) fn wait(&self, room: &mut Events, timeout_ns: u64) -> Result<usize, Errno> {
+        let timeout =
+            Timespec { tv_sec: (timeout_ns / 1_000_000_000) as i64, tv_nsec: (timeout_ns % 1_000_000_000) as i64 };
+        room.ready.clear();
+        let (events, _) = match epoll::wait(&self.epoll, &mut room.buffer[..], Some(&timeout)) {
+            Err(Errno::INTR) => return Ok(0),
+            result => result?,
+        };
+        for event in events {
+            let (flags, token) = (event.flags, event.data.u64());
+            if token == WAKER {
+                let _ = read(&*self.waker.0, &mut [0_u8; 8]);
+                continue;
+            }
+            use epoll::EventFlags as On;
+            let failed = flags.contains(On::ERR);
+            let (readable, writable) = (flags.contains(On::IN), flags.contains(On::OUT));
+            room.ready.push(Ready { token, readable, writable, failed, ended: failed || flags.intersects(On::RDHUP | On::HUP) });
+        }
+        Ok(room.ready.len())
+    }
+}

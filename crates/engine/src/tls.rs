@@ -1,0 +1,14 @@
+//! TLS of one worker: configuration, sessions, identities, verification, and the byte stream of one connection.
+
+mod cheap;
+mod config;
+mod identity;
+mod sessions;
+mod stream;
+mod tally;
+mod verifier;
+
+pub use config::TlsError;
+pub(crate) use config::{Materials, WorkerTls};
+pub(crate) use stream::{Broken, TlsStream};
+pub(crate) use tally::Chains;

@@ -1,0 +1,217 @@
+//! From the plan's `[tls]` to one rustls configuration per worker.
+
+use super::cheap::{ReusedX25519, UnitP256};
+use super::identity::Identities;
+use super::sessions::Sessions;
+use super::verifier::Verifier;
+use plan::{Host, KeyExchange, Plan, Resumption, ResumptionKind, Tls, TlsVersion, Verify};
+use rustls::client::{ClientSessionStore, Resumption as RustlsResumption, Tls12Resumption, WebPkiServerVerifier};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::sign::CertifiedKey;
+use rustls::{ClientConfig, NamedGroup, RootCertStore, SupportedProtocolVersion};
+use std::sync::Arc;
+
+/// Why the plan's TLS cannot be set up on this machine.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file with certificates has none, or a broken one.
+    #[error("{field}: {file} holds no usable certificate ({reason}); give a PEM file with -----BEGIN CERTIFICATE-----")]
+    Certificates {
+        /// Field of the plan.
+        field: &'static str,
+        /// File as the plan names it.
+        file: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A private key cannot be used.
+    #[error("tls.client_certificates: {file} holds no usable private key ({reason}); give an unencrypted PEM key (PKCS#8, PKCS#1 or SEC1)")]
+    Key {
+        /// File as the plan names it.
+        file: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Certificate and key are of different pairs.
+    #[error("tls.client_certificates: the key {key} does not belong to the certificate {cert}; give the two of one pair")]
+    Mismatch {
+        /// Certificate file.
+        cert: String,
+        /// Key file.
+        key: String,
+    },
+    /// The platform has no roots.
+    #[error("tls.ca: this machine's own root certificates cannot be read ({0}); name a CA file in tls.ca, or set tls.verify = \"none\"")]
+    PlatformRoots(String),
+    /// The name to verify is no name.
+    #[error("tls.server_name: {0:?} is neither a host name nor an IP address")]
+    ServerName(String),
+    /// rustls refuses the combination.
+    #[error("tls: {0}")]
+    Rustls(#[from] rustls::Error),
+}
+
+/// Everything of `[tls]` that is parsed once per agent: roots, identities, names.
+pub(crate) struct Materials {
+    roots: Arc<RootCertStore>,
+    identities: Vec<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+    server_name: ServerName<'static>,
+    tls: Tls,
+}
+
+/// TLS of one worker: one configuration, one verifier, one resolver for the whole run, since rustls drops a session
+/// silently unless verifier and resolver are those it was made with.
+pub(crate) struct WorkerTls {
+    pub(crate) config: Arc<ClientConfig>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) verifier: Arc<Verifier>,
+    pub(crate) identities: Arc<Identities>,
+    pub(crate) server_name: ServerName<'static>,
+    /// Share of new connections that offer a session.
+    pub(crate) offering_share: f64,
+}
+
+impl Materials {
+    /// Parses what the plan names; `None` for a plain target.
+    pub(crate) fn new(plan: &Plan) -> Result<Option<Materials>, TlsError> {
+        let Some(tls) = plan.tls() else { return Ok(None) };
+        let roots = if tls.verify == Verify::None { RootCertStore::empty() } else { roots(tls)? };
+        let identities = tls.client_certificates.iter().map(identity).collect::<Result<_, _>>()?;
+        let server_name = server_name(plan, tls)?;
+        Ok(Some(Materials { roots: Arc::new(roots), identities, server_name, tls: tls.clone() }))
+    }
+}
+
+impl WorkerTls {
+    /// Builds a worker's own configuration: nothing of it is shared with another worker, so nothing contends.
+    pub(crate) fn new(materials: &Materials) -> Result<WorkerTls, TlsError> {
+        let tls = &materials.tls;
+        let provider = Arc::new(provider(tls)?);
+        let verifier = Arc::new(verifier(materials, &provider)?);
+        let identities = Arc::new(Identities::new(certified(materials, &provider)?));
+        let sessions = Arc::new(Sessions::new(tls.resumption != Resumption::Never));
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&versions(tls))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::clone(&verifier) as _)
+            .with_client_cert_resolver(Arc::clone(&identities) as _);
+        config.alpn_protocols = tls.alpn.iter().map(|protocol| protocol.clone().into_bytes()).collect();
+        config.resumption = resumption(tls, Arc::clone(&sessions) as _);
+        let offering_share = match tls.resumption {
+            Resumption::Never => 0.0,
+            Resumption::Share { share, .. } => share,
+        };
+        let server_name = materials.server_name.clone();
+        Ok(WorkerTls { config: Arc::new(config), sessions, verifier, identities, server_name, offering_share })
+    }
+}
+
+fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    let Some(ca) = &tls.ca else {
+        let found = rustls_native_certs::load_native_certs();
+        let (added, _) = roots.add_parsable_certificates(found.certs);
+        if added == 0 {
+            let reason = found.errors.first().map_or("there are none".to_owned(), ToString::to_string);
+            return Err(TlsError::PlatformRoots(reason));
+        }
+        return Ok(roots);
+    };
+    let error = |reason: String| TlsError::Certificates { field: "tls.ca", file: ca.name.clone(), reason };
+    for certificate in certificates(&ca.content).map_err(error)? {
+        roots.add(certificate).map_err(|problem| error(problem.to_string()))?;
+    }
+    Ok(roots)
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let found: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    if found.is_empty() { Err("it has no CERTIFICATE section".into()) } else { Ok(found) }
+}
+
+fn identity(pair: &plan::ClientCertificate) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+    let chain = certificates(&pair.cert.content).map_err(|reason| TlsError::Certificates {
+        field: "tls.client_certificates",
+        file: pair.cert.name.clone(),
+        reason,
+    })?;
+    let bad_key = |reason: String| TlsError::Key { file: pair.key.name.clone(), reason };
+    let key = PrivateKeyDer::from_pem_slice(&pair.key.content).map_err(|error| bad_key(error.to_string()))?;
+    let signing = aws_lc_rs::default_provider().key_provider.load_private_key(key.clone_key());
+    let certified = CertifiedKey::new(chain.clone(), signing.map_err(|error| bad_key(error.to_string()))?);
+    match certified.keys_match() {
+        Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok((chain, key)),
+        Err(_) => Err(TlsError::Mismatch { cert: pair.cert.name.clone(), key: pair.key.name.clone() }),
+    }
+}
+
+fn server_name(plan: &Plan, tls: &Tls) -> Result<ServerName<'static>, TlsError> {
+    match (&tls.server_name, &plan.target().url.host) {
+        (Some(name), _) | (None, Host::Name(name)) => {
+            ServerName::try_from(name.clone()).map_err(|_| TlsError::ServerName(name.clone()))
+        }
+        (None, Host::Ip(ip)) => Ok(ServerName::IpAddress((*ip).into())),
+    }
+}
+
+fn certified(materials: &Materials, provider: &CryptoProvider) -> Result<Vec<Arc<CertifiedKey>>, TlsError> {
+    let load = |(chain, key): &(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)| {
+        let key = provider.key_provider.load_private_key(key.clone_key())?;
+        Ok(Arc::new(CertifiedKey::new(chain.clone(), key)))
+    };
+    materials.identities.iter().map(load).collect()
+}
+
+fn verifier(materials: &Materials, provider: &Arc<CryptoProvider>) -> Result<Verifier, TlsError> {
+    let mode = materials.tls.verify;
+    if mode == Verify::None {
+        return Ok(Verifier::new(mode, None, Arc::clone(provider)));
+    }
+    let full = WebPkiServerVerifier::builder_with_provider(Arc::clone(&materials.roots), Arc::clone(provider))
+        .build()
+        .map_err(|error| TlsError::PlatformRoots(error.to_string()))?;
+    Ok(Verifier::new(mode, Some(full), Arc::clone(provider)))
+}
+
+fn provider(tls: &Tls) -> Result<CryptoProvider, TlsError> {
+    let everything = aws_lc_rs::default_provider();
+    let suite = |code: u16| aws_lc_rs::ALL_CIPHER_SUITES.iter().find(|suite| u16::from(suite.suite()) == code).copied();
+    let cipher_suites = tls.cipher_suites.iter().filter_map(|wanted| suite(wanted.code)).collect();
+    let kx_groups = tls.groups.iter().map(|wanted| group(wanted.code, tls.key_exchange)).collect::<Result<Vec<_>, _>>()?;
+    Ok(CryptoProvider { cipher_suites, kx_groups: kx_groups.into_iter().flatten().collect(), ..everything })
+}
+
+fn group(code: u16, key_exchange: KeyExchange) -> Result<Option<&'static dyn SupportedKxGroup>, TlsError> {
+    let cheap: Option<&'static dyn SupportedKxGroup> = match (key_exchange, NamedGroup::from(code)) {
+        (KeyExchange::Cheap, NamedGroup::secp256r1) => Some(&UnitP256),
+        (KeyExchange::Cheap, NamedGroup::X25519) => Some(ReusedX25519::leak()?),
+        _ => None,
+    };
+    let fresh = || aws_lc_rs::ALL_KX_GROUPS.iter().find(|group| u16::from(group.name()) == code).copied();
+    Ok(cheap.or_else(fresh))
+}
+
+fn versions(tls: &Tls) -> Vec<&'static SupportedProtocolVersion> {
+    let mut versions: Vec<_> = tls.versions.clone();
+    versions.sort_unstable();
+    versions.dedup();
+    versions
+        .into_iter()
+        .map(|version| match version {
+            TlsVersion::V12 => &rustls::version::TLS12,
+            TlsVersion::V13 => &rustls::version::TLS13,
+        })
+        .collect()
+}
+
+fn resumption(tls: &Tls, store: Arc<dyn ClientSessionStore>) -> RustlsResumption {
+    let tls12 = match tls.resumption {
+        // Not even the ticket extension is sent, so the server does no work for tickets nobody uses.
+        Resumption::Never => Tls12Resumption::Disabled,
+        Resumption::Share { kind: ResumptionKind::SessionId, .. } => Tls12Resumption::SessionIdOnly,
+        Resumption::Share { kind: ResumptionKind::Any, .. } => Tls12Resumption::SessionIdOrTickets,
+    };
+    RustlsResumption::store(store).tls12_resumption(tls12)
+}

@@ -1,0 +1,152 @@
+//! Sessions belong to virtual users, so that resuming is a decision and never an accident.
+
+use rustls::NamedGroup;
+use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
+use rustls::pki_types::ServerName;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+
+/// TLS 1.3 tickets kept per user; servers send one to four at a time and each works once.
+const TICKETS: usize = 4;
+
+/// One worker's session store: rustls asks it for "the" session, and it answers for the worker's current user.
+///
+/// The key exchange hint is kept for all users, and also when nothing is ever resumed: without it every connection to a
+/// server that dislikes the first group would pay a HelloRetryRequest.
+pub(crate) struct Sessions {
+    /// Whether new sessions are kept.
+    keeping: bool,
+    // Only one thread ever touches what follows; rustls wants Sync.
+    current: AtomicUsize,
+    /// The connection being made is to offer a session.
+    offering: AtomicBool,
+    /// Whether one was found and handed out.
+    found: AtomicBool,
+    received: AtomicU64,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    hint: Option<NamedGroup>,
+    users: Vec<User>,
+}
+
+#[derive(Default)]
+struct User {
+    tickets: VecDeque<Tls13ClientSessionValue>,
+    tls12: Option<Tls12ClientSessionValue>,
+}
+
+impl Sessions {
+    /// A store that keeps sessions only where the plan resumes at all.
+    pub(crate) fn new(keeping: bool) -> Sessions {
+        Sessions {
+            keeping,
+            current: AtomicUsize::new(0),
+            offering: AtomicBool::new(false),
+            found: AtomicBool::new(false),
+            received: AtomicU64::new(0),
+            inner: Mutex::new(Inner::default()),
+        }
+    }
+
+    /// Whatever rustls asks or stores from now on is for `user`, who offers a session or not.
+    pub(crate) fn begin(&self, user: u32, offering: bool) {
+        self.select(user);
+        self.offering.store(offering, Relaxed);
+        self.found.store(false, Relaxed);
+    }
+
+    /// Whatever rustls stores from now on is for `user`.
+    #[inline]
+    pub(crate) fn select(&self, user: u32) {
+        self.current.store(user as usize, Relaxed);
+    }
+
+    /// Whether the connection made since [`Sessions::begin`] was given a session.
+    pub(crate) fn found(&self) -> bool {
+        self.found.load(Relaxed)
+    }
+
+    /// Sessions received since this was last asked.
+    #[inline]
+    pub(crate) fn take_received(&self) -> u64 {
+        match self.received.load(Relaxed) {
+            0 => 0,
+            _ => self.received.swap(0, Relaxed),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("no thread panics while it holds a worker's sessions")
+    }
+
+    /// Keeps a session for the current user, where sessions are kept.
+    fn keep(&self, keep: impl FnOnce(&mut User)) {
+        self.received.fetch_add(1, Relaxed);
+        if !self.keeping {
+            return;
+        }
+        let (current, mut inner) = (self.current.load(Relaxed), self.lock());
+        if inner.users.len() <= current {
+            inner.users.resize_with(current + 1, User::default);
+        }
+        keep(&mut inner.users[current]);
+    }
+
+    /// The current user's session, where the connection being made is to offer one.
+    fn offer<T>(&self, take: impl FnOnce(&mut User) -> Option<T>) -> Option<T> {
+        if !self.offering.load(Relaxed) {
+            return None;
+        }
+        let session = take(self.lock().users.get_mut(self.current.load(Relaxed))?)?;
+        self.found.store(true, Relaxed);
+        Some(session)
+    }
+}
+
+impl ClientSessionStore for Sessions {
+    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        self.lock().hint = Some(group);
+    }
+
+    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
+        self.lock().hint
+    }
+
+    fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
+        self.keep(|user| user.tls12 = Some(value));
+    }
+
+    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.offer(|user| user.tls12.clone())
+    }
+
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {
+        if let Some(user) = self.lock().users.get_mut(self.current.load(Relaxed)) {
+            user.tls12 = None;
+        }
+    }
+
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
+        self.keep(|user| {
+            if user.tickets.len() == TICKETS {
+                user.tickets.pop_front();
+            }
+            user.tickets.push_back(value);
+        });
+    }
+
+    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.offer(|user| user.tickets.pop_back())
+    }
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sessions { .. }")
+    }
+}

@@ -1,0 +1,271 @@
+//! The TLS side of one connection: bytes from the socket in, plaintext and bytes for the socket out, nothing buffered here.
+
+use super::config::WorkerTls;
+use measure::{CertificateFault, HandshakeKind, Kind, Negotiated};
+use rustls::client::UnbufferedClientConnection;
+use rustls::unbuffered::{ConnectionState, EncodeTlsData, UnbufferedStatus, WriteTraffic};
+use rustls::{CertificateError, Error};
+use std::sync::Arc;
+
+/// Largest plaintext of one record (RFC 8446 §5.1).
+const FRAGMENT: usize = 16 * 1024;
+/// More than any record adds to its plaintext: header, explicit nonce, content type, tag.
+const RECORD_OVERHEAD: usize = 64;
+
+/// The random of a ServerHello that is a HelloRetryRequest (RFC 8446 §4.1.3).
+const RETRY_RANDOM: [u8; 32] = [
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11, 0x16,
+    0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+];
+
+pub(crate) struct TlsStream {
+    connection: UnbufferedClientConnection,
+    /// The ClientHello carried a session.
+    pub(crate) offered: bool,
+    /// A session was to be offered and there was none.
+    pub(crate) none_at_hand: bool,
+    retried: bool,
+    answered: bool,
+    /// A fatal alert that went out unencrypted.
+    alert_sent: Option<u8>,
+}
+
+/// How far [`TlsStream::process`] came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Advance {
+    /// Bytes of the input that are done with; the rest must come again, first, with more behind it.
+    pub(crate) consumed: usize,
+    /// The peer has sent close_notify.
+    pub(crate) closed: bool,
+}
+
+/// TLS cannot go on; an alert may wait in the output.
+#[derive(Debug)]
+pub(crate) struct Broken(pub(crate) Kind);
+
+impl TlsStream {
+    /// Begins a handshake for the worker's current user; its ClientHello goes to `outgoing`.
+    pub(crate) fn new(tls: &WorkerTls, offering: bool, outgoing: &mut Vec<u8>) -> Result<TlsStream, Broken> {
+        let connection = UnbufferedClientConnection::new(Arc::clone(&tls.config), tls.server_name.clone());
+        let connection = connection.map_err(|error| Broken(kind(&error, None)))?;
+        let mut stream = TlsStream {
+            connection,
+            offered: false,
+            none_at_hand: false,
+            retried: false,
+            answered: false,
+            alert_sent: None,
+        };
+        let before = outgoing.len();
+        stream.process(&mut [], outgoing, &mut |_| {})?;
+        stream.offered = offering && tls.sessions.found() && offers_session(&outgoing[before..]);
+        stream.none_at_hand = offering && !stream.offered;
+        Ok(stream)
+    }
+
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
+    /// Takes bytes from the socket; plaintext goes to `sink`, what must be sent to `outgoing`.
+    pub(crate) fn process(
+        &mut self,
+        incoming: &mut [u8],
+        outgoing: &mut Vec<u8>,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<Advance, Broken> {
+        self.look_for_retry(incoming);
+        let mut advance = Advance { consumed: 0, closed: false };
+        loop {
+            let UnbufferedStatus { discard, state } = self.connection.process_tls_records(&mut incoming[advance.consumed..]);
+            let go_on = match state {
+                Ok(ConnectionState::EncodeTlsData(data)) => {
+                    encode(data, outgoing);
+                    true
+                }
+                Ok(ConnectionState::TransmitTlsData(data)) => {
+                    data.done();
+                    true
+                }
+                Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                    while let Some(Ok(record)) = traffic.next_record() {
+                        sink(record.payload);
+                    }
+                    true
+                }
+                Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => {
+                    advance.closed = true;
+                    false
+                }
+                Ok(_) => false,
+                Err(error) => return Err(self.fail(&error, outgoing)),
+            };
+            advance.consumed += discard;
+            if !go_on {
+                return Ok(advance);
+            }
+        }
+    }
+
+    /// Encrypts `plain` into `outgoing`; only once the handshake is done.
+    pub(crate) fn encrypt(&mut self, plain: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Broken> {
+        for fragment in plain.chunks(FRAGMENT) {
+            self.write(outgoing, fragment.len() + RECORD_OVERHEAD, |traffic, room| traffic.encrypt(fragment, room).ok())?;
+        }
+        Ok(())
+    }
+
+    /// Puts a close_notify into `outgoing`, where the handshake has come far enough for one.
+    pub(crate) fn close(&mut self, outgoing: &mut Vec<u8>) {
+        let _ = self.write(outgoing, RECORD_OVERHEAD, |traffic, room| traffic.queue_close_notify(room).ok());
+    }
+
+    fn write(
+        &mut self,
+        outgoing: &mut Vec<u8>,
+        room: usize,
+        write: impl FnOnce(&mut WriteTraffic<'_, rustls::client::ClientConnectionData>, &mut [u8]) -> Option<usize>,
+    ) -> Result<(), Broken> {
+        loop {
+            match self.connection.process_tls_records(&mut []).state {
+                Ok(ConnectionState::WriteTraffic(mut traffic)) => {
+                    let before = outgoing.len();
+                    outgoing.resize(before + room, 0);
+                    let written = write(&mut traffic, &mut outgoing[before..]);
+                    outgoing.truncate(before + written.unwrap_or(0));
+                    return written.map(|_| ()).ok_or(Broken(Kind::BadTls));
+                }
+                Ok(ConnectionState::EncodeTlsData(data)) => {
+                    encode(data, outgoing);
+                }
+                Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
+                Ok(ConnectionState::PeerClosed) => {}
+                Ok(_) => return Err(Broken(Kind::Eof)),
+                Err(error) => return Err(self.fail(&error, outgoing)),
+            }
+        }
+    }
+
+    /// What was agreed on; only once the handshake is done.
+    pub(crate) fn negotiated(&self, tls: &WorkerTls) -> Negotiated {
+        let seen = tls.verifier.take_seen();
+        let connection = &self.connection;
+        Negotiated {
+            version: connection.protocol_version().map_or(0, u16::from),
+            suite: connection.negotiated_cipher_suite().map_or(0, |suite| u16::from(suite.suite())),
+            group: connection.negotiated_key_exchange_group().map_or(0, |group| u16::from(group.name())),
+            signature_scheme: seen.signature_scheme,
+            alpn: connection.alpn_protocol().map_or_else(String::new, |name| String::from_utf8_lossy(name).into_owned()),
+            kind: self.handshake_kind(),
+            ocsp_staple: seen.ocsp_staple,
+        }
+    }
+
+    /// Full or resumed; only once the handshake is done.
+    pub(crate) fn handshake_kind(&self) -> HandshakeKind {
+        let resumed = self.connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
+        match (resumed, self.retried) {
+            (false, false) => HandshakeKind::Full,
+            (false, true) => HandshakeKind::FullRetried,
+            (true, false) => HandshakeKind::Resumed,
+            (true, true) => HandshakeKind::ResumedRetried,
+        }
+    }
+
+    /// The server's chain, leaf first.
+    pub(crate) fn chain(&self) -> Option<&[rustls::pki_types::CertificateDer<'static>]> {
+        self.connection.peer_certificates()
+    }
+
+    /// A handshake's first record from the server tells whether it asks for another hello.
+    fn look_for_retry(&mut self, incoming: &[u8]) {
+        const RANDOM_AT: usize = 5 + 4 + 2; // record header, handshake header, version
+        if !self.answered && incoming.len() >= RANDOM_AT + 32 {
+            self.answered = true;
+            self.retried = incoming[RANDOM_AT..RANDOM_AT + 32] == RETRY_RANDOM;
+        }
+    }
+
+    /// Collects the alert that rustls wants to send, and names what broke.
+    fn fail(&mut self, error: &Error, outgoing: &mut Vec<u8>) -> Broken {
+        while let Ok(ConnectionState::EncodeTlsData(data)) = self.connection.process_tls_records(&mut []).state {
+            let before = outgoing.len();
+            encode(data, outgoing);
+            if let [21, _, _, 0, 2, 2, code] = outgoing[before..] {
+                self.alert_sent = Some(code);
+            }
+        }
+        Broken(kind(error, self.alert_sent))
+    }
+}
+
+fn encode(mut data: EncodeTlsData<'_, rustls::client::ClientConnectionData>, outgoing: &mut Vec<u8>) {
+    let before = outgoing.len();
+    let mut room = 1024;
+    loop {
+        outgoing.resize(before + room, 0);
+        match data.encode(&mut outgoing[before..]) {
+            Ok(written) => return outgoing.truncate(before + written),
+            Err(rustls::unbuffered::EncodeError::InsufficientSize(needed)) => room = needed.required_size,
+            Err(_) => return outgoing.truncate(before),
+        }
+    }
+}
+
+/// Whether a ClientHello carries a session: a pre_shared_key (41), a non-empty session ticket (35), or, where it offers
+/// no TLS 1.3, a session id.
+fn offers_session(record: &[u8]) -> bool {
+    let walk = || -> Option<bool> {
+        let mut rest = record.get(5 + 4 + 2 + 32..)?;
+        let session_id = take(&mut rest, 1)?;
+        take(&mut rest, 2)?;
+        take(&mut rest, 1)?;
+        let mut extensions = take(&mut rest, 2)?;
+        let mut tls13 = false;
+        while let Some((code, after)) = extensions.split_first_chunk::<2>() {
+            extensions = after;
+            let body = take(&mut extensions, 2)?;
+            match u16::from_be_bytes(*code) {
+                41 => return Some(true),
+                35 if !body.is_empty() => return Some(true),
+                43 => tls13 = body.windows(2).any(|version| version == [3, 4]),
+                _ => {}
+            }
+        }
+        Some(!tls13 && !session_id.is_empty())
+    };
+    walk().unwrap_or(false)
+}
+
+/// Takes a vector with a length of `size` bytes before it.
+fn take<'a>(rest: &mut &'a [u8], size: usize) -> Option<&'a [u8]> {
+    let (length, after) = rest.split_at_checked(size)?;
+    let length = length.iter().fold(0, |length, &byte| length << 8 | usize::from(byte));
+    let (body, after) = after.split_at_checked(length)?;
+    *rest = after;
+    Some(body)
+}
+
+fn kind(error: &Error, alert_sent: Option<u8>) -> Kind {
+    match error {
+        Error::AlertReceived(alert) => Kind::AlertReceived(u8::from(*alert)),
+        Error::InvalidCertificate(fault) => Kind::Certificate(certificate_fault(fault)),
+        Error::InvalidMessage(_) => Kind::BadTls,
+        _ => alert_sent.map_or(Kind::BadTls, Kind::AlertSent),
+    }
+}
+
+fn certificate_fault(error: &CertificateError) -> CertificateFault {
+    use CertificateError as E;
+    match error {
+        E::Expired | E::ExpiredContext { .. } => CertificateFault::Expired,
+        E::NotValidYet | E::NotValidYetContext { .. } => CertificateFault::NotYetValid,
+        E::NotValidForName | E::NotValidForNameContext { .. } => CertificateFault::WrongName,
+        E::UnknownIssuer => CertificateFault::UnknownIssuer,
+        E::BadSignature => CertificateFault::BadSignature,
+        E::Revoked => CertificateFault::Revoked,
+        E::InvalidPurpose | E::InvalidPurposeContext { .. } => CertificateFault::WrongPurpose,
+        E::BadEncoding => CertificateFault::Malformed,
+        _ => CertificateFault::Other,
+    }
+}

@@ -1,0 +1,121 @@
+//! What is checked of a server, and what is seen while checking.
+
+use plan::Verify;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, Error, SignatureScheme};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Most chains remembered by `verify = "once"`; a service has a few, and an attacker is not the matter here.
+const REMEMBERED: usize = 64;
+
+/// Checks as much as the plan asks, and notes the signature scheme and the OCSP staple of each handshake.
+#[derive(Debug)]
+pub(crate) struct Verifier {
+    full: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+    mode: Verify,
+    // Only one thread ever locks it; rustls wants Sync.
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    accepted: Vec<Vec<CertificateDer<'static>>>,
+    seen: Seen,
+}
+
+/// What the handshake under way has shown.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Seen {
+    /// Scheme of the server's handshake signature; 0 until there was one.
+    pub(crate) signature_scheme: u16,
+    /// An OCSP response was stapled.
+    pub(crate) ocsp_staple: bool,
+}
+
+impl Verifier {
+    /// `full` is absent only where nothing is verified.
+    pub(crate) fn new(mode: Verify, full: Option<Arc<WebPkiServerVerifier>>, provider: Arc<CryptoProvider>) -> Verifier {
+        Verifier { full, provider, mode, inner: Mutex::new(Inner::default()) }
+    }
+
+    /// What was seen since this was last asked.
+    pub(crate) fn take_seen(&self) -> Seen {
+        std::mem::take(&mut self.lock().seen)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().expect("no thread panics while it holds a worker's verifier")
+    }
+
+    fn check_signature(
+        &self,
+        signed: &DigitallySignedStruct,
+        check: impl FnOnce() -> Result<HandshakeSignatureValid, Error>,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.lock().seen.signature_scheme = signed.scheme.into();
+        if self.mode == Verify::None { Ok(HandshakeSignatureValid::assertion()) } else { check() }
+    }
+}
+
+impl Inner {
+    fn has_accepted(&self, leaf: &CertificateDer<'_>, rest: &[CertificateDer<'_>]) -> bool {
+        self.accepted.iter().any(|chain| chain.split_first().is_some_and(|(first, others)| first == leaf && others == rest))
+    }
+
+    fn accept(&mut self, leaf: &CertificateDer<'_>, rest: &[CertificateDer<'_>]) {
+        if self.accepted.len() == REMEMBERED {
+            self.accepted.remove(0);
+        }
+        self.accepted.push(std::iter::once(leaf).chain(rest).map(|der| der.clone().into_owned()).collect());
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        rest: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let mut inner = self.lock();
+        inner.seen.ocsp_staple = !ocsp.is_empty();
+        // A worker verifies for one name only, so an accepted chain is accepted for that name.
+        let skip = self.mode == Verify::Once && inner.has_accepted(leaf, rest);
+        let Some(full) = self.full.as_ref().filter(|_| !skip) else { return Ok(ServerCertVerified::assertion()) };
+        let verified = full.verify_server_cert(leaf, rest, name, ocsp, now)?;
+        if self.mode == Verify::Once {
+            inner.accept(leaf, rest);
+        }
+        Ok(verified)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        self.check_signature(signed, || verify_tls12_signature(message, cert, signed, algorithms))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        self.check_signature(signed, || verify_tls13_signature(message, cert, signed, algorithms))
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,219 @@
+//! What sockets say: connected, readable, ended; and the sending side of the same.
+
+use super::{Cut, Worker};
+use crate::connection::{Fault, Received, Stage as ConnectionStage};
+use crate::poller::Ready;
+use measure::{Kind, Stage, Verdict};
+
+impl Worker {
+    /// Something happened on the connection of `slot`.
+    pub(super) fn on_ready(&mut self, slot: u32, ready: Ready) {
+        let Some(connection) = &self.slots[slot as usize].connection else { return };
+        if connection.stage == ConnectionStage::Connecting {
+            if ready.failed || !ready.writable {
+                return self.on_connect_failed(slot, ready);
+            }
+            self.on_connected(slot);
+        } else if connection.has_unsent() {
+            self.flush(slot);
+        }
+        if ready.readable || ready.ended {
+            self.read(slot, ready.ended);
+        }
+    }
+
+    fn on_connect_failed(&mut self, slot: u32, ready: Ready) {
+        let failure = self.slots[slot as usize].connection.as_ref().and_then(|connection| connection.socket.failure());
+        if ready.failed || failure.is_some() {
+            let now = self.parts.clock.now();
+            self.fail(slot, Stage::Connect, failure.unwrap_or(Kind::Reset), now);
+        }
+    }
+
+    /// Reads until there is nothing more, or the slot has another connection.
+    fn read(&mut self, slot: u32, ended: bool) {
+        let generation = self.slots[slot as usize].generation;
+        loop {
+            let state = &mut self.slots[slot as usize];
+            let Some(connection) = state.connection.as_mut().filter(|_| state.generation == generation) else { return };
+            if let Some(tls) = &self.parts.tls {
+                tls.sessions.select(slot);
+                tls.identities.select(state.user);
+            }
+            connection.peer_ended = ended;
+            let before = connection.received_bytes;
+            let expecting = state.flight.is_some_and(|flight| flight.sent_at.is_some());
+            let received = connection.receive(self.parts.clock, &mut self.buffer, &mut self.outgoing, expecting);
+            let (id, bytes) = (connection.id, connection.received_bytes - before);
+            if bytes > 0 {
+                let now = self.parts.clock.now();
+                self.roll(now);
+                self.parts.recorder.wire_bytes(id, 0, bytes);
+            }
+            match received {
+                Err(fault) => return self.on_fault(slot, fault),
+                Ok(Received::Nothing) => return,
+                Ok(Received::End) => return self.on_end(slot),
+                Ok(Received::Bytes { at, answered, more, closed }) => {
+                    self.on_bytes(slot, at, answered);
+                    if closed && self.slots[slot as usize].generation == generation {
+                        return self.on_end(slot);
+                    }
+                    if !more && !ended {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Bytes were read at `at` and digested.
+    fn on_bytes(&mut self, slot: u32, at: u64, answered: bool) {
+        let state = &mut self.slots[slot as usize];
+        let Some(connection) = &mut state.connection else { return };
+        if let Some(tls) = &self.parts.tls {
+            let number = tls.sessions.take_received();
+            if number > 0 {
+                self.parts.recorder.sessions_received(connection.id, number);
+            }
+        }
+        match connection.stage {
+            ConnectionStage::Handshaking => self.on_handshake_bytes(slot),
+            ConnectionStage::Open => {
+                if answered && let Some(flight) = &mut state.flight {
+                    flight.first_byte_at.get_or_insert(at);
+                }
+                self.on_open_bytes(slot);
+            }
+            ConnectionStage::Connecting | ConnectionStage::Ending => self.outgoing.clear(),
+        }
+    }
+
+    fn on_handshake_bytes(&mut self, slot: u32) {
+        let connection = self.slots[slot as usize].connection.as_ref();
+        let handshaking = connection.and_then(|connection| connection.tls.as_ref()).is_some_and(|tls| tls.is_handshaking());
+        if !handshaking {
+            let now = self.parts.clock.now();
+            self.on_handshake(slot, now);
+        } else if !self.outgoing.is_empty() {
+            self.flush(slot);
+        }
+    }
+
+    fn on_open_bytes(&mut self, slot: u32) {
+        if !self.outgoing.is_empty() {
+            self.flush(slot); // TLS answers a key update
+        }
+        let state = &mut self.slots[slot as usize];
+        let Some(connection) = &state.connection else { return };
+        if state.flight.is_some() {
+            if connection.response.is_whole() {
+                self.on_response(slot);
+            }
+        } else if connection.unsolicited {
+            let now = self.parts.clock.now();
+            self.close(slot);
+            self.on_idle_lost(slot, false, now);
+        }
+    }
+
+    /// The peer has ended its side.
+    fn on_end(&mut self, slot: u32) {
+        let now = self.parts.clock.now();
+        self.roll(now);
+        let state = &self.slots[slot as usize];
+        let Some(connection) = &state.connection else { return };
+        match connection.stage {
+            ConnectionStage::Connecting => self.fail(slot, Stage::Connect, Kind::Reset, now),
+            ConnectionStage::Ending if state.flight.is_some() => self.succeed(slot, Verdict::Ok, now),
+            ConnectionStage::Handshaking | ConnectionStage::Open | ConnectionStage::Ending => self.on_lost(slot, Kind::Eof, now),
+        }
+    }
+
+    /// A read or write failed.
+    pub(super) fn on_fault(&mut self, slot: u32, fault: Fault) {
+        let now = self.parts.clock.now();
+        self.roll(now);
+        let (stage, kind) = match fault {
+            Fault::Tls(kind) => (Stage::Tls, kind),
+            Fault::Framing => (Stage::Http, Kind::BadFraming),
+            Fault::Socket(kind) => return self.on_lost(slot, kind, now),
+        };
+        self.say_alert(slot);
+        if self.slots[slot as usize].flight.is_some() {
+            self.fail(slot, stage, kind, now);
+        } else {
+            self.lose_idle(slot, now);
+        }
+    }
+
+    /// The alert that TLS wants to send goes out before the connection goes.
+    fn say_alert(&mut self, slot: u32) {
+        if let Some(connection) = &mut self.slots[slot as usize].connection
+            && self.parts.lease.holds()
+        {
+            let _ = connection.send(&mut self.outgoing);
+        }
+        self.outgoing.clear();
+    }
+
+    /// The connection ended under the slot: end of stream or a reset.
+    fn on_lost(&mut self, slot: u32, kind: Kind, now: u64) {
+        let stage = self.stage_of(slot);
+        let state = &mut self.slots[slot as usize];
+        let Some(flight) = state.flight else { return self.lose_idle(slot, now) };
+        let Some(connection) = state.connection.as_mut().filter(|connection| connection.stage == ConnectionStage::Open) else {
+            return self.fail(slot, stage, kind, now);
+        };
+        if kind == Kind::Eof && connection.response.ended() {
+            connection.response.keep_alive = false;
+            return self.on_response(slot);
+        }
+        let idempotent = self.requests.of(flight.id.request).is_idempotent;
+        if flight.reused && flight.first_byte_at.is_none() && !flight.resent && idempotent {
+            return self.resend(slot, now);
+        }
+        let short = kind == Kind::Eof && connection.response.in_body();
+        self.fail(slot, stage, if short { Kind::ShortBody } else { kind }, now);
+    }
+
+    fn lose_idle(&mut self, slot: u32, now: u64) {
+        let lost = self.slots[slot as usize].connection.take();
+        let awaited = lost.is_some_and(|connection| connection.stage == ConnectionStage::Ending);
+        self.on_idle_lost(slot, awaited, now);
+    }
+
+    /// A connection without an operation is gone: an idle one, which is opened again when it is needed, or one whose end
+    /// was awaited.
+    fn on_idle_lost(&mut self, slot: u32, awaited: bool, now: u64) {
+        if awaited {
+            self.deadlines.clear(slot);
+            self.go_on(slot, now);
+        }
+    }
+
+    /// Sends what waits in `outgoing`.
+    pub(super) fn flush(&mut self, slot: u32) {
+        if !self.parts.lease.holds() {
+            self.outgoing.clear();
+            let now = self.parts.clock.now();
+            return self.cut_all(Cut::LeaseExpired, now);
+        }
+        let state = &mut self.slots[slot as usize];
+        let Some(connection) = &mut state.connection else { return self.outgoing.clear() };
+        let before = connection.sent_bytes;
+        let sent = connection.send(&mut self.outgoing);
+        let (id, bytes) = (connection.id, connection.sent_bytes - before);
+        let now = self.parts.clock.now();
+        if let (Ok(true), Some(flight)) = (&sent, &mut state.flight)
+            && flight.sent_at.is_some()
+        {
+            flight.written_at.get_or_insert(now);
+        }
+        self.roll(now);
+        self.parts.recorder.wire_bytes(id, bytes, 0);
+        if let Err(fault) = sent {
+            self.on_fault(slot, fault);
+        }
+    }
+}
