@@ -1,6 +1,7 @@
-//! Failures by name (`tls.alert_received.handshake_failure`) and in plain words.
+//! Failures counted by name, and in plain words.
 
 use crate::figures::share;
+use measure::tls::alert_name;
 use measure::{CertificateFault, Counters, Failure, Kind, Stage};
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +23,7 @@ impl ErrorFigure {
     pub(crate) fn of(counters: &Counters) -> Vec<ErrorFigure> {
         let ended = counters.ok + counters.timed_out + counters.failed;
         let figure = |(failure, &count): (&Failure, &u64)| ErrorFigure {
-            name: name(*failure),
+            name: failure.to_string(),
             words: words(*failure),
             count,
             share: share(count, ended).unwrap_or(0.0),
@@ -41,96 +42,7 @@ pub(crate) fn not_sent(counters: &Counters) -> u64 {
 /// Failures whose name is `prefix`, or begins with it and a dot.
 pub(crate) fn count_under(counters: &Counters, prefix: &str) -> u64 {
     let is_under = |name: String| name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    counters.failures.iter().filter(|(failure, _)| is_under(name(**failure))).map(|(_, count)| count).sum()
-}
-
-/// Stage and kind, with dots: stable, in results and thresholds.
-#[must_use]
-pub fn name(failure: Failure) -> String {
-    let stage = match failure.stage {
-        Stage::Load => "load",
-        Stage::Dns => "dns",
-        Stage::Connect => "connect",
-        Stage::Tls => "tls",
-        Stage::Http => "http",
-    };
-    format!("{stage}.{}", kind(failure.kind))
-}
-
-fn kind(kind: Kind) -> String {
-    let noun = match kind {
-        Kind::Refused => "refused",
-        Kind::Reset => "reset",
-        Kind::Unreachable => "unreachable",
-        Kind::TimeOut => "time_out",
-        Kind::Eof => "eof",
-        Kind::BadTls => "bad_tls",
-        Kind::BodyLength => "body_length",
-        Kind::ShortBody => "short_body",
-        Kind::BadFraming => "bad_framing",
-        Kind::NoSuchName => "no_such_name",
-        Kind::PortsExhausted => "ports_exhausted",
-        Kind::FilesExhausted => "files_exhausted",
-        Kind::NotAllowed => "not_allowed",
-        Kind::NotSent => "not_sent",
-        Kind::Cut => "cut",
-        Kind::AlertReceived(code) => return format!("alert_received.{}", alert(code)),
-        Kind::AlertSent(code) => return format!("alert_sent.{}", alert(code)),
-        Kind::Certificate(fault) => return format!("certificate.{}", certificate(fault)),
-        Kind::Status(status) => return format!("status.{status}"),
-        Kind::Os(number) => return format!("os.{number}"),
-    };
-    noun.to_owned()
-}
-
-fn certificate(fault: CertificateFault) -> &'static str {
-    match fault {
-        CertificateFault::Expired => "expired",
-        CertificateFault::NotYetValid => "not_yet_valid",
-        CertificateFault::WrongName => "wrong_name",
-        CertificateFault::UnknownIssuer => "unknown_issuer",
-        CertificateFault::BadSignature => "bad_signature",
-        CertificateFault::Revoked => "revoked",
-        CertificateFault::WrongPurpose => "wrong_purpose",
-        CertificateFault::Malformed => "malformed",
-        CertificateFault::Other => "other",
-    }
-}
-
-/// Names of alerts: RFC 8446 §6, and those older versions and extensions add (IANA "TLS Alerts").
-fn alert(code: u8) -> String {
-    let known = match code {
-        0 => "close_notify",
-        10 => "unexpected_message",
-        20 => "bad_record_mac",
-        22 => "record_overflow",
-        40 => "handshake_failure",
-        42 => "bad_certificate",
-        43 => "unsupported_certificate",
-        44 => "certificate_revoked",
-        45 => "certificate_expired",
-        46 => "certificate_unknown",
-        47 => "illegal_parameter",
-        48 => "unknown_ca",
-        49 => "access_denied",
-        50 => "decode_error",
-        51 => "decrypt_error",
-        70 => "protocol_version",
-        71 => "insufficient_security",
-        80 => "internal_error",
-        86 => "inappropriate_fallback",
-        90 => "user_canceled",
-        100 => "no_renegotiation",
-        109 => "missing_extension",
-        110 => "unsupported_extension",
-        112 => "unrecognized_name",
-        113 => "bad_certificate_status_response",
-        115 => "unknown_psk_identity",
-        116 => "certificate_required",
-        120 => "no_application_protocol",
-        _ => return format!("alert_{code}"),
-    };
-    known.to_owned()
+    counters.failures.iter().filter(|(failure, _)| is_under(failure.to_string())).map(|(_, count)| count).sum()
 }
 
 /// Plain words for people.
@@ -159,8 +71,8 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::NotAllowed) => "address is not allowed by the agent's policy",
         (_, Kind::NotSent) => "not sent: all connections were in use and the queue was full",
         (_, Kind::Cut) => "cut at the end of the run",
-        (_, Kind::AlertReceived(code)) => return format!("server ended TLS with alert {}", alert(code)),
-        (_, Kind::AlertSent(code)) => return format!("client ended TLS with alert {}", alert(code)),
+        (_, Kind::AlertReceived(code)) => return format!("server ended TLS with alert {}", alert_name(code)),
+        (_, Kind::AlertSent(code)) => return format!("client ended TLS with alert {}", alert_name(code)),
         (_, Kind::Status(status)) => return format!("status {status} is not what the plan expects"),
         (_, Kind::Os(number)) => return format!("error {number} of the operating system"),
     };
@@ -190,18 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn names_are_stage_and_kind() {
-        for (stage, kind, expected) in [
-            (Stage::Connect, Kind::Refused, "connect.refused"),
-            (Stage::Tls, Kind::AlertReceived(40), "tls.alert_received.handshake_failure"),
-            (Stage::Tls, Kind::AlertSent(200), "tls.alert_sent.alert_200"),
-            (Stage::Tls, Kind::Certificate(CertificateFault::WrongName), "tls.certificate.wrong_name"),
-            (Stage::Http, Kind::Status(503), "http.status.503"),
-            (Stage::Load, Kind::NotSent, "load.not_sent"),
-            (Stage::Connect, Kind::Os(22), "connect.os.22"),
-        ] {
-            assert_eq!(name(failure(stage, kind)), expected);
-        }
+    fn alerts_are_told_apart_by_direction() {
+        let received = words(failure(Stage::Tls, Kind::AlertReceived(40)));
+        assert_eq!(received, "server ended TLS with alert handshake_failure");
+        assert_eq!(words(failure(Stage::Tls, Kind::AlertSent(48))), "client ended TLS with alert unknown_ca");
     }
 
     #[test]

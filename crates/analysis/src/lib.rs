@@ -24,7 +24,7 @@ pub use agent::{AgentFacts, AgentResult, CpuFigures, EndCause};
 pub use collector::{Added, AgentEnd, AgentSetup, Collector, Setup};
 pub use document::{Document, Group, Run, Skew, State};
 pub use exit::exit_code;
-pub use fault::{ErrorFigure, name as failure_name, words as failure_words};
+pub use fault::{ErrorFigure, words as failure_words};
 pub use figures::{Bytes, Connections, Figures, Operations, Rates, Resumption};
 pub use live::Live;
 pub use negotiated::{ChainFigure, NegotiatedFigure};

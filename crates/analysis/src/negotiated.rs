@@ -1,6 +1,7 @@
 //! What handshakes agreed on, by IANA's names.
 
 use crate::figures::share;
+use measure::tls::{group_name, signature_scheme_name, suite_name, version_name};
 use measure::{Chain, Counters, HandshakeKind, Negotiated};
 use serde::{Deserialize, Serialize};
 
@@ -61,10 +62,10 @@ impl NegotiatedFigure {
             HandshakeKind::ResumedRetried => "resumed_retried",
         };
         NegotiatedFigure {
-            version: version(agreed.version),
-            suite: suite(agreed.suite),
-            group: group(agreed.group),
-            signature_scheme: signature_scheme(agreed.signature_scheme),
+            version: version_name(agreed.version).into_owned(),
+            suite: suite_name(agreed.suite).into_owned(),
+            group: group_name(agreed.group).into_owned(),
+            signature_scheme: signature_scheme_name(agreed.signature_scheme).into_owned(),
             alpn: agreed.alpn.clone(),
             handshake: handshake.to_owned(),
             ocsp_staple: agreed.ocsp_staple,
@@ -89,95 +90,6 @@ impl ChainFigure {
         let mut figures: Vec<ChainFigure> = counters.chains.iter().map(figure).collect();
         figures.sort_by_key(|figure| std::cmp::Reverse(figure.count));
         figures
-    }
-}
-
-fn version(code: u16) -> String {
-    named(
-        code,
-        match code {
-            0x0303 => "TLS 1.2",
-            0x0304 => "TLS 1.3",
-            _ => "",
-        },
-    )
-}
-
-/// IANA "TLS Cipher Suites", those that rustls with aws-lc-rs offers.
-fn suite(code: u16) -> String {
-    named(
-        code,
-        match code {
-            0x1301 => "TLS_AES_128_GCM_SHA256",
-            0x1302 => "TLS_AES_256_GCM_SHA384",
-            0x1303 => "TLS_CHACHA20_POLY1305_SHA256",
-            0xc02b => "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-            0xc02c => "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-            0xc02f => "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-            0xc030 => "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-            0xcca8 => "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
-            0xcca9 => "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-            _ => "",
-        },
-    )
-}
-
-/// IANA "TLS Supported Groups".
-fn group(code: u16) -> String {
-    named(
-        code,
-        match code {
-            0x0017 => "secp256r1",
-            0x0018 => "secp384r1",
-            0x0019 => "secp521r1",
-            0x001d => "X25519",
-            0x001e => "X448",
-            0x0200 => "MLKEM512",
-            0x0201 => "MLKEM768",
-            0x0202 => "MLKEM1024",
-            0x11eb => "SecP256r1MLKEM768",
-            0x11ec => "X25519MLKEM768",
-            0x11ed => "SecP384r1MLKEM1024",
-            _ => "",
-        },
-    )
-}
-
-/// IANA "TLS SignatureScheme".
-fn signature_scheme(code: u16) -> String {
-    named(
-        code,
-        match code {
-            0x0201 => "rsa_pkcs1_sha1",
-            0x0203 => "ecdsa_sha1",
-            0x0401 => "rsa_pkcs1_sha256",
-            0x0403 => "ecdsa_secp256r1_sha256",
-            0x0501 => "rsa_pkcs1_sha384",
-            0x0503 => "ecdsa_secp384r1_sha384",
-            0x0601 => "rsa_pkcs1_sha512",
-            0x0603 => "ecdsa_secp521r1_sha512",
-            0x0804 => "rsa_pss_rsae_sha256",
-            0x0805 => "rsa_pss_rsae_sha384",
-            0x0806 => "rsa_pss_rsae_sha512",
-            0x0807 => "ed25519",
-            0x0808 => "ed448",
-            0x0809 => "rsa_pss_pss_sha256",
-            0x080a => "rsa_pss_pss_sha384",
-            0x080b => "rsa_pss_pss_sha512",
-            0x0904 => "mldsa44",
-            0x0905 => "mldsa65",
-            0x0906 => "mldsa87",
-            _ => "",
-        },
-    )
-}
-
-/// A code point without a name stands as its number; 0 is "none".
-fn named(code: u16, name: &str) -> String {
-    match (code, name) {
-        (0, _) => String::new(),
-        (_, "") => format!("0x{code:04x}"),
-        _ => name.to_owned(),
     }
 }
 
