@@ -1,6 +1,7 @@
 //! A file that a plan names: read at check, known by its content's SHA-256 from then on.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// A file's name in the plan and its content. The canonical text holds name and hash only.
@@ -24,6 +25,27 @@ impl Sha256 {
     pub fn of(bytes: &[u8]) -> Sha256 {
         use sha2::Digest as _;
         Sha256(sha2::Sha256::digest(bytes).into())
+    }
+}
+
+/// Why a text is no SHA-256.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is not a SHA-256; write 64 hexadecimal digits")]
+pub struct Sha256Error;
+
+impl FromStr for Sha256 {
+    type Err = Sha256Error;
+
+    fn from_str(text: &str) -> Result<Sha256, Sha256Error> {
+        let mut sha256 = [0; 32];
+        if text.len() != 64 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(Sha256Error);
+        }
+        for (byte, pair) in sha256.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let pair = std::str::from_utf8(pair).map_err(|_| Sha256Error)?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| Sha256Error)?;
+        }
+        Ok(Sha256(sha256))
     }
 }
 

@@ -1,31 +1,44 @@
 //! What to do. Raw TOML goes in, a [`Plan`] that cannot be wrong comes out, or every problem at once.
 //! Pure: no clock, no network, no file system; files a plan names are read through [`Files`].
 
+mod canonical;
+mod cipher_suite;
 mod connection;
+mod duration;
 mod file;
+mod group;
 mod load;
+mod metric_name;
 mod plan;
 mod problem;
 mod profile;
 mod random;
 mod rate;
+mod read;
 mod request;
 mod schedule;
 mod share;
+mod status_set;
 mod target;
+mod template;
 mod threshold;
 mod tls;
+mod url;
 
+pub use cipher_suite::CipherSuiteError;
 pub use connection::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
-pub use file::{File, Sha256};
+pub use file::{File, Sha256, Sha256Error};
+pub use group::GroupError;
 pub use load::{Arrivals, End, Load, Shape, Stage, ThinkTime};
+pub use metric_name::MetricError;
 pub use plan::{Files, Plan};
 pub use problem::{Problem, Problems};
 pub use profile::Profile;
-pub use rate::Rate;
+pub use rate::{Rate, RateError};
 pub use request::{Body, Expect, Piece, Request, StatusSet, Template};
 pub use schedule::{Instants, Owner, Schedule};
 pub use share::{Deal, Share};
 pub use target::{Address, Builtin, BuiltinKey, Dns, Host, Scheme, Target, Url};
 pub use threshold::{Comparison, Limit, Metric, Statistic, Threshold};
 pub use tls::{CipherSuite, ClientCertificate, Group, KeyExchange, Resumption, ResumptionKind, Tls, TlsVersion, Verify};
+pub use url::UrlError;

@@ -1,12 +1,21 @@
 //! The checked plan.
 
-use crate::{Connection, File, Load, Owner, Problems, Request, Sha256, Share, Target, Threshold, Tls, share};
+use crate::read::{self, Hashes, Names};
+use crate::{
+    Body, Connection, File, Host, Load, Owner, Problems, Request, Sha256, Share, Target, Threshold, Tls, canonical, share,
+};
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Name of the built-in target's CA among a plan's files.
+const BUILTIN_CA: &str = "builtin-ca.pem";
 
 /// What to do, checked: whoever holds one can run it.
 ///
 /// The canonical text is what crosses the wire: every default written out, files by SHA-256. Parsing it gives an equal
 /// plan, and its SHA-256 is the plan's digest, by which agents and coordinator know that they hold the same one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Plan {
     pub(crate) name: String,
     pub(crate) target: Target,
@@ -43,30 +52,33 @@ impl Plan {
     ///
     /// # Errors
     /// Every problem of the text at once, each with its place.
-    pub fn parse(_text: &str, _files: &mut dyn Files) -> Result<Plan, Problems> {
-        unimplemented!()
+    pub fn parse(text: &str, files: &mut dyn Files) -> Result<Plan, Problems> {
+        read::plan(text, &Names(RefCell::new(files)))
     }
 
     /// As [`Plan::parse`], for bytes that may not be text.
     ///
     /// # Errors
     /// As [`Plan::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are problems too.
-    pub fn parse_bytes(_bytes: &[u8], _files: &mut dyn Files) -> Result<Plan, Problems> {
-        unimplemented!()
+    pub fn parse_bytes(bytes: &[u8], files: &mut dyn Files) -> Result<Plan, Problems> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Plan::parse(text, files),
+            Err(error) => Err(read::alone(format!("the plan is not UTF-8 at byte {}; save it as UTF-8", error.valid_up_to()))),
+        }
     }
 
     /// Parses canonical text; `file` gives content by hash.
     ///
     /// # Errors
     /// As [`Plan::parse`]; content that does not match its hash is a problem too.
-    pub fn parse_canonical(_text: &str, _file: &dyn Fn(Sha256) -> Option<std::sync::Arc<[u8]>>) -> Result<Plan, Problems> {
-        unimplemented!()
+    pub fn parse_canonical(text: &str, file: &dyn Fn(Sha256) -> Option<Arc<[u8]>>) -> Result<Plan, Problems> {
+        read::plan(text, &Hashes(file))
     }
 
     /// The plan with every default written out and files by hash.
     #[must_use]
     pub fn canonical_text(&self) -> String {
-        unimplemented!()
+        canonical::text(self)
     }
 
     /// SHA-256 of the canonical text.
@@ -75,16 +87,29 @@ impl Plan {
         Sha256::of(self.canonical_text().as_bytes())
     }
 
-    /// Every file the plan names.
+    /// Every file the plan names: bodies, roots, client certificates and their keys.
     #[must_use]
     pub fn files(&self) -> Vec<&File> {
-        unimplemented!()
+        let bodies = self.requests.iter().filter_map(|request| match &request.body {
+            Some(Body::File(file)) => Some(file),
+            _ => None,
+        });
+        let of_tls = self.tls.iter().flat_map(|tls| {
+            let pairs = tls.client_certificates.iter().flat_map(|pair| [&pair.cert, &pair.key]);
+            tls.ca.iter().chain(pairs)
+        });
+        bodies.chain(of_tls).collect()
     }
 
     /// The same plan against a built-in target that now listens: its URL and, with TLS, its CA (PEM).
     #[must_use]
-    pub fn with_builtin_at(self, _address: std::net::SocketAddr, _ca_pem: Option<&[u8]>) -> Plan {
-        unimplemented!()
+    pub fn with_builtin_at(mut self, address: SocketAddr, ca_pem: Option<&[u8]>) -> Plan {
+        self.target.url.host = Host::Ip(address.ip());
+        self.target.url.port = address.port();
+        if let (Some(tls), Some(pem)) = (&mut self.tls, ca_pem) {
+            tls.ca = Some(File { name: BUILTIN_CA.to_owned(), sha256: Sha256::of(pem), content: pem.into() });
+        }
+        self
     }
 
     /// What agent `agent` (from 0) of `agents` does of the load.
@@ -145,5 +170,18 @@ impl Plan {
     #[must_use]
     pub fn thresholds(&self) -> &[Threshold] {
         &self.thresholds
+    }
+}
+
+impl PartialEq for Plan {
+    /// Notes are about the text, and leave the plan what it is.
+    fn eq(&self, other: &Plan) -> bool {
+        self.name == other.name
+            && self.load == other.load
+            && self.target == other.target
+            && self.requests == other.requests
+            && self.connection == other.connection
+            && self.tls == other.tls
+            && self.thresholds == other.thresholds
     }
 }

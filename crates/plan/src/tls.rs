@@ -1,5 +1,7 @@
 //! What TLS the client offers, how much of it it checks, and when it resumes.
 
+use std::fmt;
+
 /// TLS of a plan whose target is `https`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tls {
@@ -32,6 +34,16 @@ pub enum TlsVersion {
     V12,
     /// TLS 1.3 (RFC 8446).
     V13,
+}
+
+impl fmt::Display for TlsVersion {
+    /// As the plan writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TlsVersion::V12 => "1.2",
+            TlsVersion::V13 => "1.3",
+        })
+    }
 }
 
 /// A cipher suite that rustls with aws-lc-rs offers.

@@ -1,0 +1,129 @@
+//! Durations as plans write them: `"10ms"`, `"1.5s"`, `"1m30s"`. Exact to a nanosecond, both ways.
+
+use std::time::Duration;
+
+/// Units with their nanoseconds, from the longest.
+const UNITS: [(&str, u64); 6] =
+    [("h", 3_600_000_000_000), ("m", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1)];
+
+/// Parses a duration; the error says why not and what to write.
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+    let mut rest = text;
+    let mut sum: u64 = 0;
+    while !rest.is_empty() {
+        let (number, unit, after) = split(rest).ok_or_else(|| complaint(text))?;
+        let unit_ns = unit_of(unit).ok_or_else(|| unknown_unit(number, unit))?;
+        let part = nanoseconds(number, unit_ns).ok_or_else(|| complaint(text))?;
+        sum = sum.checked_add(part).ok_or("is too long; write at most \"720h\"")?;
+        rest = after;
+    }
+    if text.is_empty() { Err(complaint(text)) } else { Ok(Duration::from_nanos(sum)) }
+}
+
+/// The shortest form with one unit and no fraction.
+pub(crate) fn write(duration: Duration) -> String {
+    let ns = duration.as_nanos();
+    if ns == 0 {
+        return "0s".to_owned();
+    }
+    let (unit, unit_ns) = UNITS.into_iter().find(|&(_, unit_ns)| ns.is_multiple_of(u128::from(unit_ns))).unwrap_or(("ns", 1));
+    format!("{}{unit}", ns / u128::from(unit_ns))
+}
+
+/// Number, unit and rest of a text that begins with a number.
+fn split(text: &str) -> Option<(&str, &str, &str)> {
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    let unit_at = text.find(|c| !is_number(c)).unwrap_or(text.len());
+    let (number, tail) = text.split_at(unit_at);
+    let end = tail.find(is_number).unwrap_or(tail.len());
+    let (unit, rest) = tail.split_at(end);
+    (!number.is_empty()).then_some((number, unit, rest))
+}
+
+fn unit_of(unit: &str) -> Option<u64> {
+    let unit = if unit == "µs" || unit == "μs" { "us" } else { unit };
+    UNITS.into_iter().find(|&(name, _)| name == unit).map(|(_, unit_ns)| unit_ns)
+}
+
+/// `number` units as whole nanoseconds; `None` where it is no number, too large, or finer than a nanosecond.
+fn nanoseconds(number: &str, unit_ns: u64) -> Option<u64> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let whole: u64 = whole.parse().ok()?;
+    let fraction = fraction.trim_end_matches('0');
+    let scale = 10u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let parts = if fraction.is_empty() { 0 } else { fraction.parse::<u128>().ok()? }.checked_mul(u128::from(unit_ns))?;
+    let below = u64::try_from(parts / scale).ok()?;
+    (parts % scale == 0).then_some(whole.checked_mul(unit_ns)?.checked_add(below)?)
+}
+
+fn unknown_unit(number: &str, unit: &str) -> String {
+    if unit.is_empty() {
+        return format!("has no unit; write \"{number}s\" for seconds, or ns, us, ms, m, h");
+    }
+    let cure = match unit.trim().to_ascii_lowercase().as_str() {
+        "sec" | "secs" | "second" | "seconds" | "s" => "s",
+        "min" | "mins" | "minute" | "minutes" | "m" => "m",
+        "hr" | "hrs" | "hour" | "hours" | "h" => "h",
+        "msec" | "millis" | "milliseconds" | "ms" => "ms",
+        "usec" | "micros" | "microseconds" | "us" => "us",
+        _ => return format!("has a unit {unit:?} that is not known; use ns, us, ms, s, m or h, such as \"10s\""),
+    };
+    format!("has a unit {unit:?} that is not known; write \"{number}{cure}\"")
+}
+
+fn complaint(text: &str) -> String {
+    if text.starts_with('-') {
+        return "is negative; write a duration such as \"10s\"".to_owned();
+    }
+    "is not a duration; write one such as \"10s\", \"1.5s\", \"250ms\" or \"1m30s\"".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{parse, write};
+
+    #[test]
+    fn durations_are_exact() {
+        let cases = [
+            ("10ms", 10_000_000, "10ms"),
+            ("1.5s", 1_500_000_000, "1500ms"),
+            ("2m", 120_000_000_000, "2m"),
+            ("1h", 3_600_000_000_000, "1h"),
+            ("500us", 500_000, "500us"),
+            ("500µs", 500_000, "500us"),
+            ("1m30s", 90_000_000_000, "90s"),
+            ("0s", 0, "0s"),
+            ("0.000000001s", 1, "1ns"),
+            ("1.250ms", 1_250_000, "1250us"),
+            ("60m", 3_600_000_000_000, "1h"),
+        ];
+        for (text, ns, canonical) in cases {
+            let duration = parse(text).unwrap();
+            assert_eq!(duration.as_nanos(), ns, "{text}");
+            assert_eq!(write(duration), canonical, "{text}");
+            assert_eq!(parse(canonical), Ok(duration), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_duration_is_told_what_to_write() {
+        let cases = [
+            ("10", "has no unit; write \"10s\""),
+            ("10 s", "write \"10s\""),
+            ("5min", "write \"5m\""),
+            ("3d", "unit \"d\""),
+            ("", "is not a duration"),
+            ("-1s", "is negative"),
+            ("1..5s", "is not a duration"),
+            (".s", "is not a duration"),
+            ("soon", "is not a duration"),
+            ("0.1ns", "is not a duration"),
+            ("99999999999999h", "is not a duration"),
+            ("9000000000s9223372037s9223372037s", "is too long"),
+        ];
+        for (text, why) in cases {
+            let message = parse(text).unwrap_err();
+            assert!(message.contains(why), "{text}: {message}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Reads `[connection]`.
+
+use crate::read::field::Field;
+use crate::read::node::Value;
+use crate::read::section::Section;
+use crate::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+const MAX_SOURCE_ADDRESSES: usize = 10_000;
+/// Histograms end at an hour.
+const HOUR: Duration = Duration::from_secs(3600);
+const MS: Duration = Duration::from_millis(1);
+
+pub(crate) fn read(section: Section<'_>) -> Option<Connection> {
+    let requests = section.read("requests", requests).unwrap_or(RequestsPerConnection::Unlimited);
+    let close =
+        section.read("close", |field| field.choice(&[("fin", Close::Fin), ("server", Close::Server), ("rst", Close::Rst)]));
+    let close = close.unwrap_or(Close::Fin);
+    let confirm = confirm(&section, requests, close);
+    let http = section.read("http", http).unwrap_or(HttpVersion::Http11);
+    section.refuse(&["streams"], "belongs to HTTP/2, which is not in this release; remove it");
+    let source_addresses = section.read("source_addresses", source_addresses).unwrap_or_default();
+    let timeouts = section.section("timeouts").map_or_else(Timeouts::default, timeouts);
+    check_close(&section, requests, close);
+    section.finish();
+    Some(Connection { requests, close, confirm, http, source_addresses, timeouts })
+}
+
+fn requests(field: Field<'_>) -> Option<RequestsPerConnection> {
+    if let Value::Whole(_) = field.node.value {
+        let number = field.whole32(0..=u32::MAX)?;
+        return Some(NonZeroU32::new(number).map_or(RequestsPerConnection::HandshakeOnly, RequestsPerConnection::Limited));
+    }
+    let example = "\"unlimited\" (keep-alive), 1 (keep-alive off), another number, or 0 (handshake only)";
+    if field.text(example)? == "unlimited" {
+        return Some(RequestsPerConnection::Unlimited);
+    }
+    field.refuse(format_args!("is not known here; write {example}"));
+    None
+}
+
+/// Whether a handshake-only operation waits for the server's end; a reset leaves nothing to wait for.
+fn confirm(section: &Section<'_>, requests: RequestsPerConnection, close: Close) -> bool {
+    let given = section.read("confirm", |field| field.flag());
+    let handshake_only = requests == RequestsPerConnection::HandshakeOnly;
+    match given {
+        Some(false) if !handshake_only => {
+            section.problem_at("confirm", "false has a meaning only for handshakes alone; remove it, or write requests = 0");
+        }
+        Some(true) if handshake_only && close == Close::Rst => {
+            section.problem_at(
+                "confirm",
+                "true cannot be had with close = \"rst\": a reset connection confirms nothing; remove one of them",
+            );
+        }
+        _ => {}
+    }
+    given.unwrap_or(!(handshake_only && close == Close::Rst))
+}
+
+fn http(field: Field<'_>) -> Option<HttpVersion> {
+    match field.text("\"1.1\"")? {
+        "1.1" => return Some(HttpVersion::Http11),
+        "2" | "2.0" | "h2" => field.refuse("asks for HTTP/2, which is not in this release; write \"1.1\""),
+        "3" | "3.0" | "h3" => field.refuse("asks for HTTP/3, which is not in this release; write \"1.1\""),
+        _ => field.refuse("is not known here; write \"1.1\""),
+    }
+    None
+}
+
+fn source_addresses(field: Field<'_>) -> Option<Vec<IpAddr>> {
+    let addresses = field.list_of("one such as [\"10.0.1.1\", \"10.0.1.2\"]", source_address)?;
+    if addresses.len() > MAX_SOURCE_ADDRESSES {
+        field.problem(format_args!("has {} addresses; write at most {MAX_SOURCE_ADDRESSES}", addresses.len()));
+        return None;
+    }
+    Some(addresses)
+}
+
+fn source_address(field: &Field<'_>) -> Option<IpAddr> {
+    let text = field.text("an address such as \"10.0.1.1\"")?;
+    match text.parse::<IpAddr>() {
+        Ok(ip) if !ip.is_unspecified() => return Some(ip),
+        Ok(_) => field.refuse("is no address of a machine; leave source_addresses out to let the kernel choose"),
+        Err(_) => field.refuse("is not an IP address; write one such as \"10.0.1.1\" (ports are the kernel's)"),
+    }
+    None
+}
+
+impl Default for Timeouts {
+    /// 5 s to connect, 5 s for the handshake, 30 s for the request.
+    fn default() -> Timeouts {
+        Timeouts { connect: Duration::from_secs(5), handshake: Duration::from_secs(5), request: Duration::from_secs(30) }
+    }
+}
+
+fn timeouts(section: Section<'_>) -> Timeouts {
+    let default = Timeouts::default();
+    let timeout = |key, default| section.read(key, |field| field.duration(MS..=HOUR)).unwrap_or(default);
+    let timeouts = Timeouts {
+        connect: timeout("connect", default.connect),
+        handshake: timeout("handshake", default.handshake),
+        request: timeout("request", default.request),
+    };
+    section.finish();
+    timeouts
+}
+
+fn check_close(section: &Section<'_>, requests: RequestsPerConnection, close: Close) {
+    if close != Close::Server {
+        return;
+    }
+    match requests {
+        RequestsPerConnection::HandshakeOnly => section.problem_at(
+            "close",
+            "\"server\" asks the server to close in a request, and with requests = 0 there is none; write \"fin\" or \"rst\"",
+        ),
+        RequestsPerConnection::Unlimited => section.context.note(
+            "connection.close = \"server\" has no effect: with requests = \"unlimited\" no request is the last of its connection"
+                .to_owned(),
+        ),
+        RequestsPerConnection::Limited(_) => {}
+    }
+}

@@ -1,0 +1,216 @@
+//! A value with its place, read as one type or reported as not being of it.
+
+use crate::read::context::Context;
+use crate::read::node::{Node, Value};
+use crate::read::section::Section;
+use crate::{File, Rate, Sha256, duration};
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A value of a plan with its path and place. Its readers give `None` where they have reported a problem.
+#[derive(Clone)]
+pub(crate) struct Field<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) path: String,
+    pub(crate) node: &'a Node,
+}
+
+impl<'a> Field<'a> {
+    /// Reports `message`.
+    pub(crate) fn problem(&self, message: impl Display) {
+        self.context.problem(&self.path, Some(self.node.at), message.to_string());
+    }
+
+    /// Reports the value, followed by why it is refused and what to write instead.
+    pub(crate) fn refuse(&self, why: impl Display) {
+        self.problem(format_args!("{} {why}", shown(&self.node.value)));
+    }
+
+    fn wrong_type(&self, wanted: &str, example: &str) {
+        self.problem(format_args!("found {}, but this is {wanted}; write {example}", found(&self.node.value)));
+    }
+
+    pub(crate) fn text(&self, example: &str) -> Option<&'a str> {
+        if let Value::Text(text) = &self.node.value {
+            return Some(text);
+        }
+        self.wrong_type("a string", example);
+        None
+    }
+
+    /// `true` or `false`, where other types are right too.
+    pub(crate) fn silent_flag(&self) -> Option<bool> {
+        if let Value::Flag(flag) = self.node.value { Some(flag) } else { None }
+    }
+
+    pub(crate) fn flag(&self) -> Option<bool> {
+        if let Value::Flag(flag) = self.node.value {
+            return Some(flag);
+        }
+        self.wrong_type("true or false", "true or false, without quotes");
+        None
+    }
+
+    /// A whole number within `range`.
+    pub(crate) fn whole(&self, range: RangeInclusive<u64>) -> Option<u64> {
+        let Value::Whole(number) = self.node.value else {
+            self.wrong_type("a whole number", &format!("a number from {} to {}, without quotes", range.start(), range.end()));
+            return None;
+        };
+        let inside = u64::try_from(number).ok().filter(|number| range.contains(number));
+        if inside.is_none() {
+            self.refuse(format_args!("is out of range; write a number from {} to {}", range.start(), range.end()));
+        }
+        inside
+    }
+
+    /// As [`Field::whole`], for ranges within 32 bits.
+    pub(crate) fn whole32(&self, range: RangeInclusive<u32>) -> Option<u32> {
+        let wide = u64::from(*range.start())..=u64::from(*range.end());
+        self.whole(wide).and_then(|number| u32::try_from(number).ok())
+    }
+
+    /// A number, whole or not.
+    pub(crate) fn number(&self, example: &str) -> Option<f64> {
+        match self.node.value {
+            Value::Whole(number) => Some(number as f64),
+            Value::Decimal(number) => Some(number),
+            _ => {
+                self.wrong_type("a number", example);
+                None
+            }
+        }
+    }
+
+    /// A duration within `range`.
+    pub(crate) fn duration(&self, range: RangeInclusive<Duration>) -> Option<Duration> {
+        if let Value::Whole(number) = self.node.value {
+            self.refuse(format_args!("has no unit; write \"{number}s\" for seconds, or another unit: ns, us, ms, m, h"));
+            return None;
+        }
+        let duration = duration::parse(self.text("a duration such as \"10s\"")?).map_err(|why| self.refuse(why)).ok()?;
+        if range.contains(&duration) {
+            return Some(duration);
+        }
+        let (least, most) = (duration::write(*range.start()), duration::write(*range.end()));
+        self.refuse(format_args!("is out of range; write a duration from \"{least}\" to \"{most}\""));
+        None
+    }
+
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        if let Value::Whole(_) | Value::Decimal(_) = self.node.value {
+            let number = shown(&self.node.value);
+            self.refuse(format_args!("has no unit; write \"{number}/s\", or /m for a minute, /h for an hour"));
+            return None;
+        }
+        self.parsed("a rate such as \"2000/s\"")
+    }
+
+    /// A string that `T` can read; its error reads on after the value.
+    pub(crate) fn parsed<T: FromStr<Err: Display>>(&self, example: &str) -> Option<T> {
+        self.text(example)?.parse().map_err(|why| self.refuse(why)).ok()
+    }
+
+    /// One of a few words.
+    pub(crate) fn choice<T: Clone>(&self, choices: &[(&str, T)]) -> Option<T> {
+        let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
+        let text = self.text(&names.join(" or "))?;
+        let choice = choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| choice.clone());
+        if choice.is_none() {
+            self.refuse(format_args!("is not known here; write {}", names.join(" or ")));
+        }
+        choice
+    }
+
+    /// The elements of a list.
+    pub(crate) fn list(&self, example: &str) -> Option<Vec<Field<'a>>> {
+        let Value::List(nodes) = &self.node.value else {
+            self.wrong_type("a list", example);
+            return None;
+        };
+        let element = |(index, node)| Field { context: self.context, path: format!("{}[{index}]", self.path), node };
+        Some(nodes.iter().enumerate().map(element).collect())
+    }
+
+    /// The elements of a list, each as `read` takes it; `None` where one is wrong.
+    pub(crate) fn list_of<T>(&self, example: &str, mut read: impl FnMut(&Field<'a>) -> Option<T>) -> Option<Vec<T>> {
+        let read: Vec<Option<T>> = self.list(example)?.iter().map(&mut read).collect();
+        read.into_iter().collect()
+    }
+
+    pub(crate) fn section(&self) -> Option<Section<'a>> {
+        if let Value::Table(table) = &self.node.value {
+            return Some(Section::new(self.context, self.path.clone(), self.node.at, table));
+        }
+        let name = &self.path;
+        self.wrong_type("a table", &format!("[{name}] with its fields on the lines below"));
+        None
+    }
+
+    /// A file: its name, or `{ file = "…", sha256 = "…" }`, of at most `max_bytes`.
+    pub(crate) fn file(&self, max_bytes: usize) -> Option<File> {
+        let (name, known) = match &self.node.value {
+            Value::Text(name) => (name.as_str(), None),
+            Value::Table(_) => self.section().and_then(named_with_hash)?,
+            _ => {
+                self.wrong_type("the name of a file", "one such as \"ca.pem\", relative to the plan");
+                return None;
+            }
+        };
+        self.named_file(name, known, max_bytes)
+    }
+
+    /// The file `name`, read on behalf of this field.
+    pub(crate) fn named_file(&self, name: &str, known: Option<Sha256>, max_bytes: usize) -> Option<File> {
+        match self.context.file(name, known) {
+            Ok(file) if file.content.len() <= max_bytes => return Some(file),
+            Ok(file) => {
+                self.problem(format_args!("{name:?} has {} bytes; use a file of at most {max_bytes}", file.content.len()))
+            }
+            Err(why) => self.problem(format_args!("{name:?} cannot be read: {why}; paths are relative to the plan file")),
+        }
+        None
+    }
+}
+
+fn named_with_hash(section: Section<'_>) -> Option<(&str, Option<Sha256>)> {
+    let name = section.field("file");
+    if name.is_none() {
+        section.problem("names no file; write { file = \"ca.pem\" }");
+    }
+    let name = name.and_then(|field| field.text("the name of a file"));
+    let known = section.read("sha256", |field| field.parsed("64 hexadecimal digits"));
+    section.finish();
+    name.map(|name| (name, known))
+}
+
+/// A value as a message shows it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Text(text) if text.chars().count() > 60 => format!("{:?}…", text.chars().take(60).collect::<String>()),
+        Value::Text(text) => format!("{text:?}"),
+        Value::Whole(number) => number.to_string(),
+        Value::Decimal(number) => format!("{number:?}"),
+        Value::Flag(flag) => flag.to_string(),
+        Value::Date(date) => date.clone(),
+        Value::List(list) if list.is_empty() => "[]".to_owned(),
+        Value::List(_) => "this list".to_owned(),
+        Value::Table(_) => "this table".to_owned(),
+    }
+}
+
+/// A value with its type, for messages about the type.
+fn found(value: &Value) -> String {
+    let kind = match value {
+        Value::Text(_) => "the string",
+        Value::Whole(_) => "the integer",
+        Value::Decimal(_) => "the float",
+        Value::Flag(_) => "the boolean",
+        Value::Date(_) => "the date",
+        Value::List(_) => return "a list".to_owned(),
+        Value::Table(_) => return "a table".to_owned(),
+    };
+    format!("{kind} {}", shown(value))
+}

@@ -1,0 +1,143 @@
+//! Every key of a plan, and what to write in place of one that is not.
+
+use strsim::damerau_levenshtein;
+
+/// Every path of a plan, without indices.
+pub(crate) const PATHS: &[&str] = &[
+    "name",
+    "target.url",
+    "target.addresses",
+    "target.dns",
+    "target.builtin",
+    "target.builtin.tls",
+    "target.builtin.key",
+    "target.builtin.body_bytes",
+    "target.builtin.delay",
+    "request.name",
+    "request.weight",
+    "request.method",
+    "request.path",
+    "request.headers",
+    "request.body",
+    "request.body_file",
+    "request.expect",
+    "request.expect.status",
+    "request.expect.bytes",
+    "connection.requests",
+    "connection.close",
+    "connection.confirm",
+    "connection.http",
+    "connection.source_addresses",
+    "connection.timeouts",
+    "connection.timeouts.connect",
+    "connection.timeouts.handshake",
+    "connection.timeouts.request",
+    "tls.versions",
+    "tls.cipher_suites",
+    "tls.groups",
+    "tls.resumption",
+    "tls.resumption.share",
+    "tls.resumption.kind",
+    "tls.verify",
+    "tls.key_exchange",
+    "tls.ca",
+    "tls.client_certificates",
+    "tls.server_name",
+    "tls.alpn",
+    "tls.key_log",
+    "load.connections",
+    "load.rate",
+    "load.arrivals",
+    "load.max_connections",
+    "load.duration",
+    "load.requests",
+    "load.warm_up",
+    "load.think_time",
+    "load.seed",
+    "load.connect_ramp",
+    "load.stage",
+    "thresholds",
+];
+
+/// Names that other tools have for what a plan calls otherwise.
+const RENAMED: &[(&[&str], &str)] = &[
+    (&["users", "vus", "virtual_users", "concurrency", "clients"], "write connections in [load]"),
+    (&["threads", "workers"], "leave it out: each agent runs a worker per CPU, or as many as its --workers says"),
+    (&["rps", "qps", "arrival_rate", "throughput"], "write rate in [load], such as \"2000/s\""),
+    (&["keepalive", "keep_alive"], "write requests in [connection]: \"unlimited\" is keep-alive on, 1 is off"),
+    (&["insecure", "skip_verify", "verify_peer"], "write verify = \"none\" in [tls]"),
+    (&["sni"], "write server_name in [tls]"),
+    (&["ciphers", "ciphersuites", "suites"], "write cipher_suites in [tls]"),
+    (&["curves"], "write groups in [tls]"),
+    (&["min_version", "max_version", "protocols"], "write versions in [tls], such as [\"1.2\", \"1.3\"]"),
+    (
+        &["client_cert", "client_certificate", "certificate", "certs"],
+        "write client_certificates in [tls], such as [{ cert = \"a.pem\", key = \"a.key\" }]",
+    ),
+    (&["session_tickets", "tickets", "session_reuse", "reuse", "resume"], "write resumption in [tls]"),
+    (&["timeout"], "write timeouts in [connection], such as { request = \"30s\" }"),
+    (&["stages", "ramp", "ramp_up", "rampup"], "write a [[load.stage]] with over and to"),
+    (&["warmup"], "write warm_up in [load]"),
+    (&["iterations", "number"], "write requests in [load]"),
+    (&["hosts", "servers", "resolve", "connect_to"], "write addresses in [target]"),
+    (&["host"], "write the host in target.url; a Host field of its own stands in request.headers"),
+    (&["requests_per_connection"], "write requests in [connection]"),
+    (&["scenarios"], "write several [[request]] with their weight"),
+];
+
+/// What to write instead of the unknown `key` of the table `path`, whose keys are `siblings`.
+pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
+    if let Some(sibling) = nearest(key, siblings.iter().copied()) {
+        return format!("write {sibling}");
+    }
+    if let Some((_, cure)) = RENAMED.iter().find(|(names, _)| names.contains(&key)) {
+        return (*cure).to_owned();
+    }
+    if let Some(elsewhere) = elsewhere(path, key) {
+        return format!("write it as {elsewhere}");
+    }
+    if siblings.is_empty() { "remove it".to_owned() } else { format!("the keys here are {}", siblings.join(", ")) }
+}
+
+/// The path whose last name is, or nearly is, `key`.
+fn elsewhere(path: &str, key: &str) -> Option<&'static str> {
+    let last = |known: &&'static str| known.rsplit('.').next().unwrap_or(known).to_owned();
+    let candidates = || PATHS.iter().copied().filter(|known| known.contains('.') && !known.starts_with(&format!("{path}.")));
+    let lasts: Vec<String> = candidates().map(|known| last(&known)).collect();
+    let name = nearest(key, lasts.iter().map(String::as_str))?.to_owned();
+    candidates().find(|known| last(known) == name)
+}
+
+/// The nearest of `names`, where one is near enough to be a slip: a third of its letters.
+fn nearest<'n>(key: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    if key.len() > 40 {
+        return None;
+    }
+    let key = key.to_ascii_lowercase().replace('-', "_");
+    let distances = names.map(|name| (damerau_levenshtein(&key, name), name));
+    distances.min().filter(|(distance, name)| *distance <= name.len() / 3).map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cure;
+
+    #[test]
+    fn a_slip_names_the_key_that_was_meant() {
+        let load = ["connections", "rate", "duration", "warm_up", "stage"];
+        let cases = [
+            ("load", "conections", "write connections"),
+            ("load", "Rate", "write rate"),
+            ("load", "warm-up", "write warm_up"),
+            ("load", "stages", "write stage"),
+            ("load", "vus", "write connections in [load]"),
+            ("load", "timeout", "write timeouts in [connection], such as { request = \"30s\" }"),
+            ("load", "url", "write it as target.url"),
+            ("load", "xyzzy", "the keys here are connections, rate, duration, warm_up, stage"),
+        ];
+        for (path, key, cured) in cases {
+            assert_eq!(cure(path, key, &load), cured, "{key}");
+        }
+        assert_eq!(cure("", "duration", &["name", "target", "load"]), "write it as load.duration");
+    }
+}

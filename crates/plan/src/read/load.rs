@@ -1,0 +1,257 @@
+//! Reads `[load]`.
+
+use crate::read::field::Field;
+use crate::read::node::Value;
+use crate::read::section::Section;
+use crate::{Arrivals, End, Load, Profile, Rate, Shape, Stage, ThinkTime};
+use std::time::Duration;
+
+const MAX_CONNECTIONS: u32 = 10_000_000;
+const DEFAULT_MAX_CONNECTIONS: u32 = 10_000;
+/// Arrivals per second.
+const MAX_RATE: f64 = 1e8;
+const MAX_REQUESTS: u64 = 1_000_000_000_000_000;
+const MAX_STAGES: usize = 10_000;
+const HOUR: Duration = Duration::from_secs(3600);
+const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
+const MS: Duration = Duration::from_millis(1);
+const DEFAULT_SEED: u64 = 1;
+
+pub(crate) fn read(section: Section<'_>) -> Option<Load> {
+    let shape = shape(&section);
+    let stages = section.read("stage", |field| stages(&field, shape.as_ref()));
+    let stages = if section.has("stage") { stages } else { Some(Vec::new()) };
+    let end = end(&section, stages.as_deref());
+    let warm_up = section.read("warm_up", |field| field.duration(Duration::ZERO..=24 * HOUR)).unwrap_or_default();
+    let seed = section.read("seed", |field| field.whole(0..=i64::MAX.unsigned_abs())).unwrap_or(DEFAULT_SEED);
+    let connect_ramp = section.read("connect_ramp", |field| field.duration(Duration::ZERO..=HOUR)).unwrap_or_default();
+    let load = (|| Some(Load { shape: shape?, stages: stages?, end: end?, warm_up, seed, connect_ramp }))();
+    if let Some(load) = &load {
+        check(&section, load);
+    }
+    section.finish();
+    load
+}
+
+fn shape(section: &Section<'_>) -> Option<Shape> {
+    match (section.has("connections"), section.has("rate")) {
+        (true, false) => closed(section),
+        (false, true) => open(section),
+        (true, true) => {
+            let cure = "given beside connections; keep rate for an open loop (and bound its connections by max_connections), or connections for a closed loop";
+            section.problem_at("rate", cure);
+            read_both(section)
+        }
+        (false, false) => {
+            let cure = "says no amount; write connections = 50 (a closed loop of so many virtual users) or rate = \"500/s\" (an open loop)";
+            section.problem(cure);
+            read_both(section)
+        }
+    }
+}
+
+/// Where it is not known which loop is meant, both are read for the problems in them.
+fn read_both(section: &Section<'_>) -> Option<Shape> {
+    section.read("connections", connections);
+    section.read("rate", rate);
+    section.read("max_connections", max_connections);
+    section.read("arrivals", arrivals);
+    section.read("think_time", think_time);
+    None
+}
+
+fn closed(section: &Section<'_>) -> Option<Shape> {
+    section.field("rate");
+    section.refuse(
+        &["max_connections"],
+        "belongs to an open loop; a closed loop never has more connections than virtual users, so remove it",
+    );
+    section.refuse(&["arrivals"], "belongs to an open loop; remove it, or write rate in place of connections");
+    let think_time = section.read("think_time", think_time).flatten();
+    section.read("connections", connections).map(|connections| Shape::Closed { connections, think_time })
+}
+
+fn open(section: &Section<'_>) -> Option<Shape> {
+    section.field("connections");
+    section.refuse(
+        &["think_time"],
+        "belongs to a closed loop: arrivals do not wait for answers; remove it, or write connections in place of rate",
+    );
+    section
+        .refuse(&["connect_ramp"], "belongs to a closed loop: an open loop opens connections as arrivals need them; remove it");
+    let arrivals = section.read("arrivals", arrivals).unwrap_or(Arrivals::Even);
+    let max_connections = section.read("max_connections", max_connections).unwrap_or(DEFAULT_MAX_CONNECTIONS);
+    section.read("rate", rate).map(|rate| Shape::Open { rate, arrivals, max_connections })
+}
+
+fn connections(field: Field<'_>) -> Option<u32> {
+    field.whole32(0..=MAX_CONNECTIONS)
+}
+
+fn max_connections(field: Field<'_>) -> Option<u32> {
+    field.whole32(1..=MAX_CONNECTIONS)
+}
+
+fn rate(field: Field<'_>) -> Option<Rate> {
+    let rate = field.rate()?;
+    if rate.as_per_second() <= MAX_RATE {
+        return Some(rate);
+    }
+    field.refuse("is more than any cluster offers; write at most \"100000000/s\"");
+    None
+}
+
+fn arrivals(field: Field<'_>) -> Option<Arrivals> {
+    field.choice(&[("even", Arrivals::Even), ("poisson", Arrivals::Poisson)])
+}
+
+/// `Some(None)` for a pause of no length.
+fn think_time(field: Field<'_>) -> Option<Option<ThinkTime>> {
+    let (min, max) = match field.node.value {
+        Value::Table(_) => bounds(field.section()?)?,
+        _ => pause(field).map(|fixed| (fixed, fixed))?,
+    };
+    Some((max > Duration::ZERO).then_some(ThinkTime { min, max }))
+}
+
+fn bounds(section: Section<'_>) -> Option<(Duration, Duration)> {
+    let (min, max) = (section.read("min", pause), section.read("max", pause));
+    if !section.has("min") || !section.has("max") {
+        section.problem("needs both ends; write { min = \"1s\", max = \"3s\" }");
+    }
+    let (min, max) = min.zip(max).unwrap_or_default();
+    if min > max {
+        section.problem_at("min", "is above max; exchange the two");
+    }
+    section.finish();
+    Some((min, max))
+}
+
+fn pause(field: Field<'_>) -> Option<Duration> {
+    field.duration(Duration::ZERO..=HOUR)
+}
+
+/// `shape` is `None` where it could not be read; then either kind of amount will do.
+fn stages(field: &Field<'_>, shape: Option<&Shape>) -> Option<Vec<Stage>> {
+    let fields = field.list("a [[load.stage]] with over and to")?;
+    if fields.len() > MAX_STAGES {
+        field.problem(format_args!("has {} entries; write at most {MAX_STAGES}", fields.len()));
+        return None;
+    }
+    let mut before = shape.map_or(0.0, amount);
+    let mut stages = Vec::new();
+    for field in &fields {
+        let stage = field.section().and_then(|section| stage(section, shape, before));
+        before = stage.map_or(before, |stage| stage.to);
+        stages.push(stage);
+    }
+    stages.into_iter().collect()
+}
+
+fn amount(shape: &Shape) -> f64 {
+    match shape {
+        Shape::Closed { connections, .. } => f64::from(*connections),
+        Shape::Open { rate, .. } => rate.as_per_second(),
+    }
+}
+
+/// A stage without `to` holds what was before.
+fn stage(section: Section<'_>, shape: Option<&Shape>, before: f64) -> Option<Stage> {
+    let over = section.read("over", |field| field.duration(Duration::ZERO..=MONTH));
+    let to = section.read("to", |field| stage_amount(&field, shape));
+    let (has_over, has_to) = (section.has("over"), section.has("to"));
+    if !has_over && !has_to {
+        section.problem("is empty; write over (how long) and to (the amount at its end), such as over = \"60s\", to = 250");
+    }
+    section.finish();
+    let over = if has_over { over? } else { Duration::ZERO };
+    Some(Stage { over, to: if has_to { to? } else { before } })
+}
+
+fn stage_amount(field: &Field<'_>, shape: Option<&Shape>) -> Option<f64> {
+    let is_number = matches!(field.node.value, Value::Whole(_));
+    match shape {
+        Some(Shape::Closed { .. }) if !is_number => {
+            field.refuse("is no number of virtual users, and connections makes this a closed loop; write one such as 250");
+            None
+        }
+        Some(Shape::Open { .. }) => rate(field.clone()).map(Rate::as_per_second),
+        None if !is_number => rate(field.clone()).map(Rate::as_per_second),
+        _ => connections(field.clone()).map(f64::from),
+    }
+}
+
+fn end(section: &Section<'_>, stages: Option<&[Stage]>) -> Option<End> {
+    let duration = section.read("duration", |field| field.duration(MS..=MONTH));
+    let requests = section.read("requests", |field| field.whole(1..=MAX_REQUESTS));
+    match (section.has("duration"), section.has("requests")) {
+        (true, true) => section.problem_at("requests", "given beside duration; keep the one that shall end the run"),
+        (true, false) => return duration.map(End::Duration),
+        (false, true) => return requests.map(End::Requests),
+        (false, false) if section.has("stage") => return end_of_stages(section, stages?),
+        (false, false) => section.problem("says no end; write duration = \"60s\" or requests = 10000"),
+    }
+    None
+}
+
+fn end_of_stages(section: &Section<'_>, stages: &[Stage]) -> Option<End> {
+    let sum = length(stages);
+    if sum.is_zero() || sum > MONTH {
+        section.problem_at(
+            "stage",
+            "gives no length to the run; write duration = \"60s\", or over in a stage (at most 720h in all)",
+        );
+        return None;
+    }
+    Some(End::Duration(sum))
+}
+
+fn length(stages: &[Stage]) -> Duration {
+    stages.iter().fold(Duration::ZERO, |sum, stage| sum.saturating_add(stage.over))
+}
+
+/// What only the whole can show.
+fn check(section: &Section<'_>, load: &Load) {
+    let profile = Profile::measured(load);
+    let amount_key = if matches!(load.shape, Shape::Closed { .. }) { "connections" } else { "rate" };
+    if profile.peak() == 0.0 {
+        section.problem_at(amount_key, "0 is no load; write a value above 0, or a [[load.stage]] that raises it");
+    } else if amount(&load.shape) == 0.0 && !load.warm_up.is_zero() {
+        section.problem_at("warm_up", format_args!("runs at the first amount, and that is 0; remove it, or raise {amount_key}"));
+    }
+    check_end(section, load, &profile);
+    check_notes(section, load, &profile);
+}
+
+fn check_end(section: &Section<'_>, load: &Load, profile: &Profile) {
+    match load.end {
+        End::Duration(duration) if length(&load.stages) > duration => {
+            let cure = crate::duration::write(length(&load.stages));
+            section.problem_at("duration", format_args!("ends before the stages do; write at least \"{cure}\", or leave it out"));
+        }
+        End::Requests(_) if length(&load.stages) > MONTH => section.problem_at("stage", "takes longer than 720h; shorten it"),
+        End::Requests(requests) if !reaches(load, profile, requests) => {
+            section.problem_at("requests", "is never reached, or not in 720h; raise the load, or write a duration instead");
+        }
+        _ => {}
+    }
+}
+
+/// Whether so many operations can begin within the longest run. A closed loop's speed is the server's.
+fn reaches(load: &Load, profile: &Profile, requests: u64) -> bool {
+    match load.shape {
+        Shape::Closed { .. } => profile.ceiling().is_none(),
+        Shape::Open { .. } => profile.instant_of(requests as f64).is_some_and(|at_ns| Duration::from_nanos(at_ns) <= MONTH),
+    }
+}
+
+fn check_notes(section: &Section<'_>, load: &Load, profile: &Profile) {
+    let End::Requests(requests) = load.end else { return };
+    if matches!(load.shape, Shape::Closed { .. }) && (requests as f64) < profile.peak() {
+        let note = format!(
+            "load.requests = {requests} is below load.connections: {} virtual users have nothing to do",
+            profile.peak() - requests as f64
+        );
+        section.context.note(note);
+    }
+}

@@ -1,0 +1,153 @@
+//! From text to a plan, or to every problem of the text at once. Raw and canonical text have this one reader.
+//!
+//! Each section's reader asks its [`section::Section`] for the keys it knows, and reports what is wrong as it goes on;
+//! a part is `None` only after something was reported about it.
+
+mod certificate;
+mod connection;
+mod context;
+mod field;
+mod header;
+mod known;
+mod load;
+mod node;
+mod request;
+mod section;
+mod source;
+mod target;
+mod threshold;
+mod tls;
+
+pub(crate) use source::{Hashes, Names, Source};
+
+use crate::{Close, Connection, Host, Load, Plan, Problem, Problems, RequestsPerConnection, Scheme, Shape, Target, Tls};
+use context::Context;
+use field::Field;
+use section::Section;
+
+const MAX_NAME_BYTES: usize = 64;
+/// The canonical text crosses the wire in one message of at most 1 MiB, with a little beside it.
+const MAX_CANONICAL_BYTES: usize = 960 << 10;
+/// Ports of Linux's default range, and seconds that TIME_WAIT keeps one.
+const TIME_WAIT_RATE: f64 = 28_232.0 / 60.0;
+
+/// Reads a plan from text.
+pub(crate) fn plan(text: &str, source: &dyn Source) -> Result<Plan, Problems> {
+    if text.len() > Plan::MAX_BYTES {
+        return Err(alone(format!(
+            "the plan has {} bytes; write at most {} (bodies can stand in files)",
+            text.len(),
+            Plan::MAX_BYTES
+        )));
+    }
+    let context = Context::new(text, source);
+    let root = context.tree();
+    let plan = match root.as_ref().map(|root| &root.value) {
+        Some(node::Value::Table(table)) => sections(Section::new(&context, String::new(), 0, table)),
+        _ => None,
+    };
+    let notes = context.take_notes();
+    let plan = context.finish(plan)?;
+    let bytes = plan.canonical_text().len();
+    if bytes > MAX_CANONICAL_BYTES {
+        return Err(alone(format!(
+            "the plan has {bytes} bytes with its defaults written out; {MAX_CANONICAL_BYTES} is the most: put bodies into files"
+        )));
+    }
+    Ok(Plan { notes, ..plan })
+}
+
+/// A problem of the text as a whole.
+pub(crate) fn alone(message: String) -> Problems {
+    Problems(vec![Problem { path: String::new(), place: None, message }])
+}
+
+fn sections(root: Section<'_>) -> Option<Plan> {
+    let name = root.read("name", name).unwrap_or_else(|| "plan".to_owned());
+    let target = root.section("target").and_then(target::read);
+    let connection = root.section("connection").and_then(connection::read);
+    let per_connection = connection.as_ref().map_or(RequestsPerConnection::Unlimited, |connection| connection.requests);
+    let around = request::Around { url: target.as_ref().map(|target| &target.url), per_connection };
+    let requests = request::read(root.context, root.field("request"), around);
+    let tls = tls(&root, target.as_ref(), per_connection);
+    let load = root.section("load").and_then(load::read);
+    let thresholds = root.section("thresholds").map(|section| threshold::read(&section));
+    refuse_later_sections(&root);
+    if let (Some(target), Some(connection), Some(load)) = (&target, &connection, &load) {
+        note_time_wait(root.context, target, connection, load);
+    }
+    root.finish();
+    let (target, requests, connection) = (target?, requests?, connection?);
+    Some(Plan { name, target, requests, connection, tls: tls?, load: load?, thresholds: thresholds?, notes: Vec::new() })
+}
+
+/// The name becomes a part of a folder's name.
+fn name(field: Field<'_>) -> Option<String> {
+    let text = field.text("a name such as \"edge-handshakes\"")?;
+    let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if text.len() <= MAX_NAME_BYTES && text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_fit) {
+        return Some(text.to_owned());
+    }
+    let fit: String = text.chars().map(|c| if is_fit(c) { c } else { '-' }).take(MAX_NAME_BYTES).collect();
+    let fit = Some(fit.trim_matches(['-', '.', '_'])).filter(|fit| !fit.is_empty()).unwrap_or("plan");
+    field.refuse(format_args!(
+        "is not fit for the name of a folder; write letters, digits, \".\", \"_\" and \"-\", such as {fit:?}"
+    ));
+    None
+}
+
+/// Outer `None`: wrong, and reported. Inner `None`: the target does without TLS.
+#[expect(clippy::option_option, reason = "wrong and absent are two things here")]
+fn tls(root: &Section<'_>, target: Option<&Target>, per_connection: RequestsPerConnection) -> Option<Option<Tls>> {
+    if target.is_some_and(|target| target.url.scheme == Scheme::Http) {
+        if root.field("tls").is_some() {
+            root.context.note("[tls] is ignored: the target is plain http".to_owned());
+        }
+        return Some(None);
+    }
+    let tls = root.section("tls").and_then(|section| tls::read(section, per_connection));
+    let is_to_bring_its_ca = target.is_some_and(|target| target.builtin.is_some() && target.url.port == 0);
+    if is_to_bring_its_ca && tls.as_ref().is_some_and(|tls| tls.ca.is_some()) {
+        root.context.problem("tls.ca", None, "given for the built-in target, which brings its own; remove it".to_owned());
+    }
+    tls.map(Some)
+}
+
+/// Sections that the design has and this release has not.
+fn refuse_later_sections(root: &Section<'_>) {
+    let later = [
+        ("variants", "write one plan for each variant"),
+        ("matrix", "write one plan for each combination"),
+        ("repeat", "start the plan several times"),
+        ("search", "write stages with [[load.stage]] that pass through the rates in question"),
+    ];
+    for (key, instead) in later {
+        if let Some(field) = root.field(key) {
+            field.problem(format_args!("not in this release; remove [{key}], and {instead}"));
+        }
+    }
+}
+
+/// An open loop that closes its connections itself runs out of local ports: each stays in TIME_WAIT for 60 s.
+fn note_time_wait(context: &Context<'_>, target: &Target, connection: &Connection, load: &Load) {
+    let per_connection = match connection.requests {
+        RequestsPerConnection::HandshakeOnly => 1.0,
+        RequestsPerConnection::Limited(requests) => f64::from(requests.get()),
+        RequestsPerConnection::Unlimited => return,
+    };
+    // Linux reuses TIME_WAIT ports on loopback (tcp_tw_reuse = 2, Documentation/networking/ip-sysctl.rst).
+    let is_local = matches!(&target.url.host, Host::Ip(ip) if ip.is_loopback()) && target.addresses.is_empty();
+    let Shape::Open { rate, .. } = load.shape else { return };
+    let peak = load.stages.iter().fold(rate.as_per_second(), |peak, stage| peak.max(stage.to)) / per_connection;
+    let pairs = target.addresses.len().max(1) * connection.source_addresses.len().max(1);
+    if connection.close == Close::Fin && !is_local && peak > TIME_WAIT_RATE * pairs as f64 {
+        context.note(time_wait_text(peak, pairs));
+    }
+}
+
+fn time_wait_text(peak: f64, pairs: usize) -> String {
+    let bound = (TIME_WAIT_RATE * pairs as f64).floor();
+    format!(
+        "connection.close = \"fin\" leaves each closed connection in TIME_WAIT here for 60 s: 28,232 ports last for about 470 new connections/s per source address and target address, {bound}/s for one agent of this plan, which asks for {peak:.0}/s over all agents; use enough agents, more source_addresses, or close = \"server\" or \"rst\""
+    )
+}

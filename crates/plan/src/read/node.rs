@@ -1,0 +1,155 @@
+//! A TOML document as a tree with places, in which `"a.b" = 1`, `a.b = 1` and `[a]` with `b = 1` are the same.
+
+use std::collections::BTreeMap;
+use toml_edit::{Document, Item, TableLike};
+
+/// More segments than any path of a plan has; a longer quoted key stays whole, and is unknown.
+const MAX_SEGMENTS: usize = 8;
+
+/// A value with its place.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    /// Byte offset in the text.
+    pub(crate) at: usize,
+    pub(crate) value: Value,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    Text(String),
+    Whole(i64),
+    Decimal(f64),
+    Flag(bool),
+    Date(String),
+    List(Vec<Node>),
+    Table(Table),
+}
+
+/// Fields by name.
+pub(crate) type Table = BTreeMap<String, Entry>;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// Byte offset of the key.
+    pub(crate) at: usize,
+    pub(crate) node: Node,
+}
+
+/// A path given twice: once quoted or dotted, once otherwise.
+#[derive(Debug)]
+pub(crate) struct Twice {
+    pub(crate) path: String,
+    pub(crate) first: usize,
+    pub(crate) second: usize,
+}
+
+/// The tree of `document`, and what stands in it twice.
+pub(crate) fn tree(document: &Document<&str>) -> (Node, Vec<Twice>) {
+    let mut builder = Builder { twice: Vec::new() };
+    let table = builder.table(document.as_table(), "", 0);
+    (Node { at: 0, value: Value::Table(table) }, builder.twice)
+}
+
+/// Tables whose keys are names with dots in them, not paths.
+fn holds_names(path: &str) -> bool {
+    matches!(path, "thresholds" | "request.headers")
+}
+
+struct Builder {
+    twice: Vec<Twice>,
+}
+
+impl Builder {
+    fn table(&mut self, source: &dyn TableLike, path: &str, at: usize) -> Table {
+        let mut table = Table::new();
+        for (name, item) in source.iter() {
+            let key = source.get_key_value(name).and_then(|(key, _)| key.span());
+            let at = key.or_else(|| item.span()).map_or(at, |span| span.start);
+            let full = join(path, name);
+            let inner = if holds_names(path) { path } else { &full };
+            let node = self.node(item, inner, at);
+            self.insert(&mut table, path, name, Entry { at, node });
+        }
+        table
+    }
+
+    /// `at` is the key's place, which stands in where the item has none of its own.
+    fn node(&mut self, item: &Item, path: &str, at: usize) -> Node {
+        let place = item.span().map_or(at, |span| span.start);
+        let value = match item {
+            Item::Value(value) => return self.value(value, path, place),
+            Item::Table(table) => Value::Table(self.table(table, path, at)),
+            Item::ArrayOfTables(tables) => Value::List(tables.iter().map(|table| self.element(table, path, place)).collect()),
+            Item::None => Value::Table(Table::new()),
+        };
+        Node { at, value }
+    }
+
+    fn element(&mut self, table: &toml_edit::Table, path: &str, at: usize) -> Node {
+        let at = table.span().map_or(at, |span| span.start);
+        Node { at, value: Value::Table(self.table(table, path, at)) }
+    }
+
+    fn value(&mut self, value: &toml_edit::Value, path: &str, at: usize) -> Node {
+        let at = value.span().map_or(at, |span| span.start);
+        let value = match value {
+            toml_edit::Value::String(text) => Value::Text(text.value().clone()),
+            toml_edit::Value::Integer(number) => Value::Whole(*number.value()),
+            toml_edit::Value::Float(number) => Value::Decimal(*number.value()),
+            toml_edit::Value::Boolean(flag) => Value::Flag(*flag.value()),
+            toml_edit::Value::Datetime(date) => Value::Date(date.value().to_string()),
+            toml_edit::Value::Array(array) => Value::List(array.iter().map(|item| self.value(item, path, at)).collect()),
+            toml_edit::Value::InlineTable(table) => Value::Table(self.table(table, path, at)),
+        };
+        Node { at, value }
+    }
+
+    fn insert(&mut self, table: &mut Table, path: &str, name: &str, entry: Entry) {
+        if holds_names(path) {
+            return self.insert_named(table, path, name, entry);
+        }
+        let splits = name.matches('.').count() < MAX_SEGMENTS;
+        match name.split_once('.').filter(|_| splits) {
+            Some((first, rest)) => {
+                let mut inner = Table::new();
+                self.insert(&mut inner, &join(path, first), rest, entry.clone());
+                let node = Node { at: entry.at, value: Value::Table(inner) };
+                self.merge(table, path, first, Entry { at: entry.at, node });
+            }
+            None => self.merge(table, path, name, entry),
+        }
+    }
+
+    /// In a table of names, a table is the part of a name before a dot.
+    fn insert_named(&mut self, table: &mut Table, path: &str, name: &str, entry: Entry) {
+        match entry.node.value {
+            Value::Table(inner) if !inner.is_empty() => {
+                for (rest, entry) in inner {
+                    self.insert_named(table, path, &join(name, &rest), entry);
+                }
+            }
+            _ => self.merge(table, path, name, entry),
+        }
+    }
+
+    fn merge(&mut self, table: &mut Table, path: &str, name: &str, entry: Entry) {
+        let Some(present) = table.get_mut(name) else {
+            table.insert(name.to_owned(), entry);
+            return;
+        };
+        let path = join(path, name);
+        match (&mut present.node.value, entry.node.value) {
+            (Value::Table(present), Value::Table(added)) => {
+                for (name, entry) in added {
+                    self.merge(present, &path, &name, entry);
+                }
+            }
+            _ => self.twice.push(Twice { path, first: present.at.min(entry.at), second: present.at.max(entry.at) }),
+        }
+    }
+}
+
+/// `name` after `path`, with a dot between where there is a path.
+pub(crate) fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}

@@ -1,0 +1,100 @@
+//! A table while it is read: every key is asked for by name, and what nobody asked for is unknown.
+
+use crate::read::context::Context;
+use crate::read::field::Field;
+use crate::read::known;
+use crate::read::node::{Entry, Table, join};
+use std::cell::RefCell;
+use std::fmt::Display;
+
+static NOTHING: Table = Table::new();
+
+/// A table of a plan. [`Section::finish`] must end its reading.
+pub(crate) struct Section<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) path: String,
+    /// `None` where the text has no such table.
+    at: Option<usize>,
+    table: &'a Table,
+    asked: RefCell<Vec<&'static str>>,
+}
+
+impl<'a> Section<'a> {
+    pub(crate) fn new(context: &'a Context<'a>, path: String, at: usize, table: &'a Table) -> Section<'a> {
+        Section { context, path, at: Some(at), table, asked: RefCell::default() }
+    }
+
+    /// A table that the text does not have: all defaults.
+    pub(crate) fn absent(context: &'a Context<'a>, path: &str) -> Section<'a> {
+        Section { context, path: path.to_owned(), at: None, table: &NOTHING, asked: RefCell::default() }
+    }
+
+    /// The field `key`, where it is given.
+    pub(crate) fn field(&self, key: &'static str) -> Option<Field<'a>> {
+        self.asked.borrow_mut().push(key);
+        self.table.get(key).map(|entry| self.field_of(key, entry))
+    }
+
+    /// The field `key` as `read` takes it; `None` where it is absent, or wrong and reported.
+    pub(crate) fn read<T>(&self, key: &'static str, read: impl FnOnce(Field<'a>) -> Option<T>) -> Option<T> {
+        self.field(key).and_then(read)
+    }
+
+    /// The table `key`, or one with nothing in it; `None` where it is something else, and reported.
+    pub(crate) fn section(&self, key: &'static str) -> Option<Section<'a>> {
+        match self.field(key) {
+            Some(field) => field.section(),
+            None => Some(Section::absent(self.context, &join(&self.path, key))),
+        }
+    }
+
+    /// Every field in the file's order, for tables whose keys are names.
+    pub(crate) fn all(&self) -> Vec<(&'a str, Field<'a>)> {
+        let mut fields: Vec<(&'a str, &'a Entry)> = self.table.iter().map(|(name, entry)| (name.as_str(), entry)).collect();
+        fields.sort_by_key(|(_, entry)| entry.at);
+        fields.into_iter().map(|(name, entry)| (name, self.field_of(name, entry))).collect()
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    /// A problem of the table as a whole.
+    pub(crate) fn problem(&self, message: impl Display) {
+        self.context.problem(&self.path, self.at, message.to_string());
+    }
+
+    /// A problem of the key `key`, which need not be given.
+    pub(crate) fn problem_at(&self, key: &str, message: impl Display) {
+        let at = self.table.get(key).map(|entry| entry.node.at).or(self.at);
+        self.context.problem(&join(&self.path, key), at, message.to_string());
+    }
+
+    /// Reports each of `keys` that is given, though it has no meaning here.
+    pub(crate) fn refuse(&self, keys: &[&'static str], why: &str) {
+        for key in keys {
+            if let Some(field) = self.field(key) {
+                field.problem(why);
+            }
+        }
+    }
+
+    /// Reports every key that nobody asked for.
+    pub(crate) fn finish(self) {
+        let asked = self.asked.borrow();
+        for (name, entry) in self.table.iter().filter(|(name, _)| !asked.contains(&name.as_str())) {
+            let message = format!("unknown key; {}", known::cure(&self.path, name, &asked));
+            self.context.problem(&join(&self.path, &short(name)), Some(entry.at), message);
+        }
+    }
+
+    fn field_of(&self, name: &str, entry: &'a Entry) -> Field<'a> {
+        Field { context: self.context, path: join(&self.path, &short(name)), node: &entry.node }
+    }
+}
+
+/// A key as a message shows it: not longer than a line, without control characters.
+fn short(name: &str) -> String {
+    let shown: String = name.chars().take(60).flat_map(char::escape_debug).collect();
+    if name.chars().count() > 60 { shown + "…" } else { shown }
+}

@@ -1,0 +1,106 @@
+//! Reads `[target]`.
+
+use crate::read::field::Field;
+use crate::read::section::Section;
+use crate::{Address, Builtin, BuiltinKey, Dns, Host, Scheme, Target, Template, Url};
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+const MAX_ADDRESSES: usize = 1000;
+const MAX_BODY_BYTES: u64 = 1 << 30;
+const DEFAULT_BODY_BYTES: u64 = 1024;
+const HOUR: Duration = Duration::from_secs(3600);
+const MS: Duration = Duration::from_millis(1);
+
+pub(crate) fn read(section: Section<'_>) -> Option<Target> {
+    let builtin = section.read("builtin", builtin);
+    let target = match section.field("builtin").filter(is_wanted) {
+        Some(_) => with_builtin(&section, builtin),
+        None => elsewhere(&section),
+    };
+    section.finish();
+    target
+}
+
+/// `builtin = false` is the same as none.
+fn is_wanted(field: &Field<'_>) -> bool {
+    field.silent_flag() != Some(false)
+}
+
+fn with_builtin(section: &Section<'_>, builtin: Option<(Builtin, Option<Url>)>) -> Option<Target> {
+    section
+        .refuse(&["url", "addresses", "dns"], "has no meaning with target.builtin, which brings its own; remove one of the two");
+    let (builtin, listening_at) = builtin?;
+    let url = listening_at.unwrap_or_else(|| not_listening(&builtin));
+    Some(Target { url, addresses: Vec::new(), dns: Dns::Once, builtin: Some(builtin) })
+}
+
+/// Stands in for a built-in target's URL until it listens.
+fn not_listening(builtin: &Builtin) -> Url {
+    let scheme = if builtin.tls { Scheme::Https } else { Scheme::Http };
+    Url { scheme, host: Host::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST)), port: 0, path: "/".to_owned() }
+}
+
+fn elsewhere(section: &Section<'_>) -> Option<Target> {
+    if !section.has("url") {
+        section.problem_at("url", "missing; write where the load goes, such as \"https://edge.test:8443/\", or builtin = true");
+    }
+    let url = section.read("url", url);
+    let addresses = section.read("addresses", addresses).unwrap_or_default();
+    let dns = section.read("dns", dns).unwrap_or(Dns::Once);
+    let url = url?;
+    let resolves = addresses.is_empty() && matches!(url.host, Host::Name(_));
+    if dns != Dns::Once && !resolves {
+        section.context.note(
+            "target.dns has no effect: nothing is resolved where addresses are given or the host is an IP address".to_owned(),
+        );
+    }
+    Some(Target { url, addresses, dns, builtin: None })
+}
+
+fn url(field: Field<'_>) -> Option<Url> {
+    let url: Url = field.parsed("one such as \"https://edge.test:8443/\"")?;
+    if Template::from(url.path.as_str()).is_literal() {
+        return Some(url);
+    }
+    field.refuse("has a placeholder, which is not filled in here; write it as path in [request]");
+    None
+}
+
+fn addresses(field: Field<'_>) -> Option<Vec<Address>> {
+    let addresses = field.list_of("one such as [\"10.0.0.11\", \"10.0.0.12:8443\"]", |item| {
+        item.parsed::<Address>("an address such as \"10.0.0.11\"")
+    })?;
+    if addresses.len() > MAX_ADDRESSES {
+        field.problem(format_args!("has {} addresses; write at most {MAX_ADDRESSES}", addresses.len()));
+        return None;
+    }
+    Some(addresses)
+}
+
+fn dns(field: Field<'_>) -> Option<Dns> {
+    match field.text("\"once\", \"connection\", or a duration such as \"30s\"")? {
+        "once" => Some(Dns::Once),
+        "connection" => Some(Dns::EveryConnection),
+        text if text.starts_with(|c: char| c.is_ascii_digit()) => field.duration(MS..=24 * HOUR).map(Dns::Every),
+        _ => {
+            field.refuse("is not known here; write \"once\", \"connection\", or a duration such as \"30s\"");
+            None
+        }
+    }
+}
+
+/// The built-in target, and where it listens once it does.
+fn builtin(field: Field<'_>) -> Option<(Builtin, Option<Url>)> {
+    let section = match field.silent_flag() {
+        Some(_) => Section::absent(field.context, &field.path),
+        None => field.section()?,
+    };
+    let tls = section.read("tls", |field| field.flag()).unwrap_or(true);
+    let key = section.read("key", |field| field.choice(&[("p256", BuiltinKey::P256), ("rsa2048", BuiltinKey::Rsa2048)]));
+    let body_bytes = section.read("body_bytes", |field| field.whole(0..=MAX_BODY_BYTES)).unwrap_or(DEFAULT_BODY_BYTES);
+    let delay = section.read("delay", |field| field.duration(Duration::ZERO..=HOUR)).unwrap_or_default();
+    let at = section.read("at", url);
+    section.finish();
+    Some((Builtin { tls, key: key.unwrap_or(BuiltinKey::P256), body_bytes, delay }, at))
+}

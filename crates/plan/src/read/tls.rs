@@ -1,0 +1,216 @@
+//! Reads `[tls]`.
+
+use crate::read::certificate;
+use crate::read::field::Field;
+use crate::read::node::Value;
+use crate::read::section::Section;
+use crate::{CipherSuite, Group, Host, KeyExchange, RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify};
+
+pub(crate) fn read(section: Section<'_>, per_connection: RequestsPerConnection) -> Option<Tls> {
+    let versions = versions(&section);
+    let cipher_suites = cipher_suites(&section, versions.as_deref());
+    let versions = versions.or_else(|| cipher_suites.as_deref().map(versions_of)).unwrap_or_default();
+    let groups = section.read("groups", groups).unwrap_or_else(|| Group::DEFAULT.to_vec());
+    check_groups(&section, &versions, &groups);
+    let resumption = section.read("resumption", resumption).unwrap_or(Resumption::Never);
+    check_resumption(&section, &versions, resumption);
+    let verify =
+        section.read("verify", |field| field.choice(&[("full", Verify::Full), ("once", Verify::Once), ("none", Verify::None)]));
+    let key_exchange = key_exchange(&section);
+    let ca = section.read("ca", |field| certificate::authorities(&field));
+    let client_certificates =
+        section.read("client_certificates", |field| certificate::client_identities(&field)).unwrap_or_default();
+    let server_name = section.read("server_name", server_name);
+    let alpn = section.read("alpn", |field| alpn(&field, per_connection)).unwrap_or_default();
+    section.read("key_log", |field| key_log(&field));
+    section.finish();
+    let (verify, cipher_suites) = (verify.unwrap_or(Verify::Full), cipher_suites?);
+    Some(Tls { versions, cipher_suites, groups, resumption, verify, key_exchange, ca, client_certificates, server_name, alpn })
+}
+
+/// The versions asked for, ascending; `None` where nothing (right) is said.
+fn versions(section: &Section<'_>) -> Option<Vec<TlsVersion>> {
+    let field = section.field("versions")?;
+    let mut versions = field.list_of("one such as [\"1.2\", \"1.3\"]", version)?;
+    versions.sort_unstable();
+    versions.dedup();
+    if versions.is_empty() {
+        field.problem("[] offers no version; write [\"1.3\"], [\"1.2\"] or both");
+        return None;
+    }
+    Some(versions)
+}
+
+fn version(field: &Field<'_>) -> Option<TlsVersion> {
+    if let Value::Decimal(number) = field.node.value {
+        field.refuse(format_args!("is a number, and versions are words; write \"{number:?}\""));
+        return None;
+    }
+    let text = field.text("\"1.2\" or \"1.3\"")?;
+    let name = text.to_ascii_lowercase().replace([' ', '_', '-'], "");
+    match name.strip_prefix("tls").unwrap_or(&name).trim_start_matches('v') {
+        "1.2" | "12" => return Some(TlsVersion::V12),
+        "1.3" | "13" => return Some(TlsVersion::V13),
+        "1" | "1.0" | "1.1" | "10" | "11" | "ssl3" | "sslv3" | "ssl2" | "sslv2" => field.refuse(
+            "is deprecated (RFC 8996) and not offered by rustls; write \"1.2\" or \"1.3\", or use `openssl s_client -tls1_1` from an old OpenSSL",
+        ),
+        _ => field.refuse("is not a TLS version; write \"1.2\" or \"1.3\""),
+    }
+    None
+}
+
+/// The suites asked for, or all of the versions.
+fn cipher_suites(section: &Section<'_>, versions: Option<&[TlsVersion]>) -> Option<Vec<CipherSuite>> {
+    let Some(field) = section.field("cipher_suites") else {
+        let offered = |suite: &CipherSuite| versions.is_none_or(|versions| versions.contains(&suite.version()));
+        return Some(CipherSuite::ALL.into_iter().filter(offered).collect());
+    };
+    let suites = field.list_of("one such as [\"TLS_AES_128_GCM_SHA256\"]", |item| item.parsed("\"TLS_AES_128_GCM_SHA256\""))?;
+    if suites.is_empty() {
+        field.problem("[] offers no suite; write one such as [\"TLS_AES_128_GCM_SHA256\"], or leave it out for all");
+        return None;
+    }
+    let suites = without_repeats(suites);
+    check_suites(&field, versions.unwrap_or(&versions_of(&suites)), &suites);
+    Some(suites)
+}
+
+/// Where no versions are asked for, they are those of the suites.
+fn versions_of(suites: &[CipherSuite]) -> Vec<TlsVersion> {
+    let has = |version: &TlsVersion| suites.iter().any(|suite| suite.version() == *version);
+    [TlsVersion::V12, TlsVersion::V13].into_iter().filter(has).collect()
+}
+
+fn check_suites(field: &Field<'_>, versions: &[TlsVersion], suites: &[CipherSuite]) {
+    for suite in suites.iter().filter(|suite| !versions.contains(&suite.version())) {
+        let (name, version) = (suite.name, suite.version());
+        field.problem(format_args!(
+            "{name} belongs to TLS {version}, which versions does not offer; remove it, or add \"{version}\" to versions"
+        ));
+    }
+    for version in versions.iter().filter(|version| !versions_of(suites).contains(version)) {
+        field.problem(format_args!(
+            "has no suite of TLS {version}, which versions offers; add one, or remove \"{version}\" from versions"
+        ));
+    }
+}
+
+fn without_repeats<T: PartialEq>(items: Vec<T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for item in items {
+        if !kept.contains(&item) {
+            kept.push(item);
+        }
+    }
+    kept
+}
+
+fn groups(field: Field<'_>) -> Option<Vec<Group>> {
+    let groups = field.list_of("one such as [\"X25519\"]", |item| item.parsed("\"X25519\""))?;
+    if groups.is_empty() {
+        field.problem("[] offers no group; write one such as [\"X25519\"], or leave it out for the default");
+        return None;
+    }
+    Some(without_repeats(groups))
+}
+
+fn check_groups(section: &Section<'_>, versions: &[TlsVersion], groups: &[Group]) {
+    for version in versions.iter().filter(|version| !groups.iter().any(|group| group.fits(**version))) {
+        let message = format!(
+            "has no group for TLS {version}, which versions offers: ML-KEM belongs to TLS 1.3; add one such as \"X25519\", or write versions = [\"1.3\"]"
+        );
+        section.problem_at("groups", message);
+    }
+}
+
+fn resumption(field: Field<'_>) -> Option<Resumption> {
+    if let Value::Table(_) = field.node.value {
+        return share(field.section()?);
+    }
+    let always = Resumption::Share { share: 1.0, kind: ResumptionKind::Any };
+    match field.text("\"never\", \"always\" or { share = 0.8 }")? {
+        "never" => return Some(Resumption::Never),
+        "always" => return Some(always),
+        _ => field.refuse("is not known here; write \"never\", \"always\" or { share = 0.8 }"),
+    }
+    None
+}
+
+fn share(section: Section<'_>) -> Option<Resumption> {
+    let kinds = [("any", ResumptionKind::Any), ("session-id", ResumptionKind::SessionId)];
+    let kind = section.read("kind", |field| field.choice(&kinds)).unwrap_or(ResumptionKind::Any);
+    let share = section.read("share", |field| above_zero(&field));
+    let all = if section.has("share") { share } else { Some(1.0) };
+    section.finish();
+    all.map(|share| Resumption::Share { share, kind })
+}
+
+fn above_zero(field: &Field<'_>) -> Option<f64> {
+    let share = field.number("a share such as 0.8")?;
+    let fits = share > 0.0 && share <= 1.0;
+    if share == 0.0 {
+        field.refuse("resumes nothing; write resumption = \"never\"");
+    } else if !fits {
+        field.refuse("is not a share; write a number above 0 and at most 1, such as 0.8");
+    }
+    fits.then_some(share)
+}
+
+fn check_resumption(section: &Section<'_>, versions: &[TlsVersion], resumption: Resumption) {
+    let Resumption::Share { kind: ResumptionKind::SessionId, .. } = resumption else { return };
+    match versions {
+        [TlsVersion::V13] => section.problem_at(
+            "resumption",
+            "kind = \"session-id\" is TLS 1.2's (RFC 5246 §7.4.1.2), and versions offers only 1.3; write versions = [\"1.2\"] or kind = \"any\"",
+        ),
+        [TlsVersion::V12, TlsVersion::V13] => section.context.note(
+            "tls.resumption.kind = \"session-id\" resumes nothing where the server chooses TLS 1.3; versions = [\"1.2\"] makes sure".to_owned(),
+        ),
+        _ => {}
+    }
+}
+
+fn key_exchange(section: &Section<'_>) -> KeyExchange {
+    let kinds = [("fresh", KeyExchange::Fresh), ("cheap", KeyExchange::Cheap)];
+    let key_exchange = section.read("key_exchange", |field| field.choice(&kinds)).unwrap_or(KeyExchange::Fresh);
+    if key_exchange == KeyExchange::Cheap {
+        let note = "tls.key_exchange = \"cheap\" gives up the secrecy of these connections: send no real data; the report says that it was used";
+        section.context.note(note.to_owned());
+    }
+    key_exchange
+}
+
+fn server_name(field: Field<'_>) -> Option<String> {
+    let host: Host = field.parsed("a name such as \"edge.test\"")?;
+    Some(match host {
+        Host::Name(name) => name,
+        Host::Ip(ip) => ip.to_string(),
+    })
+}
+
+fn alpn(field: &Field<'_>, per_connection: RequestsPerConnection) -> Option<Vec<String>> {
+    let handshake_only = per_connection == RequestsPerConnection::HandshakeOnly;
+    let protocols = field.list_of("one such as [\"http/1.1\"]", |item| protocol(item, handshake_only))?;
+    Some(without_repeats(protocols))
+}
+
+/// An HTTP version that is offered may be chosen, and then it must be spoken.
+fn protocol(field: &Field<'_>, handshake_only: bool) -> Option<String> {
+    let text = field.text("\"http/1.1\"")?;
+    if !(1..=255).contains(&text.len()) || text.contains(char::is_control) {
+        field.refuse("is not a protocol's name (RFC 7301); write one such as \"http/1.1\"");
+    } else if ["h2", "h3"].contains(&text) && !handshake_only {
+        field.refuse("would let the server choose an HTTP version that is not in this release; write \"http/1.1\"");
+    } else {
+        return Some(text.to_owned());
+    }
+    None
+}
+
+fn key_log(field: &Field<'_>) -> Option<()> {
+    let off = field.text("\"off\"")? == "off";
+    if !off {
+        field.refuse("asks for a key log, which is not in this release; write \"off\"");
+    }
+    off.then_some(())
+}

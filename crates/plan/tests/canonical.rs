@@ -1,0 +1,120 @@
+//! Canonical text: what it is, that it reads back as the same plan, and that it stays what it is.
+
+mod support;
+
+use support::{again, parse};
+
+const FULL: &str = r#"
+name = "edge-handshakes"
+
+[target]
+url = "https://Edge.test:8443/index.html"
+addresses = ["10.0.0.11", "[2001:db8::1]:8443"]
+
+[[request]]
+headers = { accept = ["text/html", "*/*"], "x.y" = "{user}\t\"q\"" }
+body_file = "body.json"
+method = "POST"
+expect = { status = [404, "2xx", "290-303"], bytes = 356 }
+[[request]]
+name = "item"
+path = "/item/{seq}?r={random}"
+body = "line\nline\u0007"
+weight = 3
+
+[connection]
+requests = 5
+close = "server"
+source_addresses = ["10.0.1.1"]
+timeouts = { connect = "1.5s" }
+
+[tls]
+versions = ["1.3", "1.2"]
+cipher_suites = ["TLS13_AES_256_GCM_SHA384", "ECDHE-RSA-AES128-GCM-SHA256"]
+groups = ["P-256", "X25519MLKEM768"]
+resumption = { share = 0.8 }
+verify = "once"
+key_exchange = "cheap"
+ca = "ca.pem"
+client_certificates = [{ cert = "a.pem", key = "a.key" }]
+server_name = "Edge.test"
+alpn = ["http/1.1"]
+
+[load]
+rate = "100/m"
+arrivals = "poisson"
+warm_up = "10s"
+seed = 42
+[[load.stage]]
+over = "60s"
+to = "250/s"
+[[load.stage]]
+over = "90s"
+
+[thresholds]
+response_time.p99 = "<=250ms"
+"response_time.p99.9" = "< 1.5s"
+"errors.share" = "<= 0.1%"
+tls.resumed.share = ">= 0.75"
+"#;
+
+#[test]
+fn canonical_text_writes_every_default_out() {
+    let plan = parse(FULL).unwrap();
+    let golden = include_str!("canonical/full.toml");
+    assert_eq!(plan.canonical_text(), golden);
+    // Agents and coordinators of one version must agree; a change here is a change of the wire.
+    assert_eq!(plan.digest().to_string(), include_str!("canonical/full.sha256").trim());
+}
+
+#[test]
+fn the_least_plan_has_defaults() {
+    let plan = parse("target.builtin = true\nload.connections = 1\nload.requests = 1").unwrap();
+    assert_eq!(plan.canonical_text(), include_str!("canonical/least.toml"));
+    assert_eq!(again(&plan).as_ref(), Ok(&plan));
+}
+
+#[test]
+fn canonical_text_reads_back_as_the_same_plan() {
+    let plan = parse(FULL).unwrap();
+    let second = again(&plan).unwrap();
+    assert_eq!(second, plan);
+    assert_eq!(second.canonical_text(), plan.canonical_text());
+    // The raw reader takes it too, and then reads the files by name.
+    assert_eq!(parse(&plan.canonical_text()).as_ref(), Ok(&plan));
+}
+
+#[test]
+fn one_plan_has_one_text_however_it_is_written() {
+    let ways = [
+        "[target]\nurl = \"https://a.test\"\n[load]\nrate = \"120/m\"\nduration = \"1m30s\"\n[thresholds]\n\"errors.share\" = \"<=0\"",
+        "thresholds.errors.share = \"<= 0%\"\nload = { duration = \"90s\", rate = \"2/s\" }\n\"target.url\" = \"HTTPS://A.test:443/\"",
+        "\"thresholds.errors.share\" = \"<= 0.0\"\n\"load.duration\" = \"90000ms\"\n[target]\nurl = \"https://a.test/\"\n[load]\nrate = \"7200/h\"",
+    ];
+    let digests = ways.map(|way| parse(way).unwrap().digest());
+    assert_eq!(digests, [digests[0]; 3]);
+}
+
+#[test]
+fn a_listening_builtin_target_reads_back_with_its_address_and_ca() {
+    let plan = parse("target.builtin = true\nload.rate = \"5/s\"\nload.duration = \"1s\"").unwrap();
+    let pem = b"-----BEGIN CERTIFICATE-----\n";
+    let listening = plan.clone().with_builtin_at("127.0.0.1:4433".parse().unwrap(), Some(pem));
+    assert_eq!(listening.target().url.to_string(), "https://127.0.0.1:4433/");
+    assert_eq!(listening.files().len(), 1);
+    assert_eq!(again(&listening).as_ref(), Ok(&listening));
+    assert_ne!(listening.digest(), plan.digest());
+}
+
+#[test]
+fn canonical_text_wants_its_files_by_hash() {
+    let plan = parse(FULL).unwrap();
+    let missing = plan::Plan::parse_canonical(&plan.canonical_text(), &|_| None).unwrap_err().to_string();
+    assert_eq!(missing.matches("no content with its hash is at hand").count(), 4, "{missing}");
+    let forged =
+        plan::Plan::parse_canonical(&plan.canonical_text(), &|_| Some(b"else".as_slice().into())).unwrap_err().to_string();
+    assert_eq!(forged.matches("which is not the stated one").count(), 4, "{forged}");
+    let by_name = "load = { rate = \"1/s\", requests = 1 }\ntarget.url = \"https://a.test\"\ntls.ca = \"ca.pem\"";
+    let by_name = plan::Plan::parse_canonical(by_name, &|_| None).unwrap_err().to_string();
+    assert!(by_name.contains("canonical text names files with their sha256"), "{by_name}");
+}

@@ -1,0 +1,56 @@
+//! Files that exist only here.
+
+use plan::{Files, Plan, Sha256};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Files by name.
+#[derive(Default)]
+pub struct Folder(BTreeMap<String, Vec<u8>>);
+
+impl Folder {
+    /// A CA, two client identities, a body, and files that are not what they should be.
+    pub fn new() -> Folder {
+        let certificate = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
+        let key = "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n";
+        let locked = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAA==\n-----END ENCRYPTED PRIVATE KEY-----\n";
+        let files = [
+            ("ca.pem", certificate),
+            ("a.pem", certificate),
+            ("a.key", key),
+            ("clients/b.crt", certificate),
+            ("clients/b.key", key),
+            ("clients/a.pem", certificate),
+            ("clients/a.key", key),
+            ("clients/alone.pem", certificate),
+            ("clients/README", "which is which"),
+            ("locked.key", locked),
+            ("body.json", "{\"hello\": 1}"),
+            ("ca.der", "\u{30}\u{3}binary"),
+        ];
+        Folder(files.into_iter().map(|(name, content)| (name.to_owned(), content.as_bytes().to_vec())).collect())
+    }
+}
+
+impl Files for Folder {
+    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        self.0.get(name).cloned().ok_or_else(|| "no such file".to_owned())
+    }
+
+    fn list(&mut self, folder: &str) -> Result<Vec<String>, String> {
+        let inside = format!("{}/", folder.trim_end_matches('/'));
+        let names: Vec<String> = self.0.keys().filter(|name| name.starts_with(&inside)).cloned().collect();
+        if names.is_empty() { Err("no such folder".to_owned()) } else { Ok(names) }
+    }
+}
+
+/// The plan of `text`, or its problems, one in a line.
+pub fn parse(text: &str) -> Result<Plan, String> {
+    Plan::parse(text, &mut Folder::new()).map_err(|problems| problems.to_string())
+}
+
+/// The plan of the canonical text of `plan`, with its files by hash.
+pub fn again(plan: &Plan) -> Result<Plan, String> {
+    let files: BTreeMap<Sha256, Arc<[u8]>> = plan.files().into_iter().map(|file| (file.sha256, file.content.clone())).collect();
+    Plan::parse_canonical(&plan.canonical_text(), &|sha256| files.get(&sha256).cloned()).map_err(|problems| problems.to_string())
+}
