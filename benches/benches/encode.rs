@@ -1,0 +1,24 @@
+//! What one second of one worker costs on the wire and in time: a snapshot encoded and decoded.
+
+mod scene;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use measure::{Metric, Outcome, Snapshot};
+use std::hint::black_box;
+
+fn encode(criterion: &mut Criterion) {
+    let (snapshot, _) = scene::interval(&scene::opening()).into_snapshot();
+    let encoded = snapshot.encode();
+    let mut group = criterion.benchmark_group("encode");
+    group.throughput(Throughput::Bytes(encoded.len() as u64));
+    group.bench_function("snapshot", |bencher| bencher.iter(|| black_box(&snapshot).encode()));
+    group.bench_function("snapshot decode", |bencher| bencher.iter(|| Snapshot::decode(black_box(&encoded))));
+
+    let times = snapshot.sum(|_| true).of(Outcome::Ok, Metric::ServiceTime).histogram;
+    group.throughput(Throughput::Bytes(times.encode_v2_deflate().len() as u64));
+    group.bench_function("histogram", |bencher| bencher.iter(|| black_box(&times).encode_v2_deflate()));
+    group.finish();
+}
+
+criterion_group!(benches, encode);
+criterion_main!(benches);
