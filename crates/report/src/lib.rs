@@ -1,1 +1,80 @@
-//! A result document in, bytes out: one file per format
+//! A result document in, bytes out: one file per format. It knows no network, no clock and no file system, and decides
+//! nothing: figures and judgements are `analysis`'s.
+
+mod console;
+mod csv;
+mod hlog;
+mod json;
+mod junit;
+mod markdown;
+mod page;
+mod style;
+mod table;
+
+pub use hlog::HlogWriter;
+pub use json::{ReadError, read};
+pub use style::Style;
+
+use analysis::Document;
+use std::str::FromStr;
+
+/// A format a saved run can be rendered in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `result.json` itself.
+    Json,
+    /// The summary for a terminal.
+    Console,
+    /// Tables for a pull request or a wiki.
+    Markdown,
+    /// One row per second.
+    Csv,
+    /// Thresholds as test cases.
+    Junit,
+}
+
+/// No such format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no format is called `{name}`; write json, console, markdown, csv or junit")]
+pub struct UnknownFormat {
+    /// What was given.
+    pub name: String,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 5] = [Format::Json, Format::Console, Format::Markdown, Format::Csv, Format::Junit];
+
+    /// Name on a command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Json => "json",
+            Format::Console => "console",
+            Format::Markdown => "markdown",
+            Format::Csv => "csv",
+            Format::Junit => "junit",
+        }
+    }
+
+    /// The document in this format, UTF-8, with a newline at the end. Only the console has a style.
+    #[must_use]
+    pub fn render(self, document: &Document, style: Style) -> String {
+        match self {
+            Format::Json => json::render(document),
+            Format::Console => console::render(document, style),
+            Format::Markdown => markdown::render(document),
+            Format::Csv => csv::render(document),
+            Format::Junit => junit::render(document),
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Format, UnknownFormat> {
+        let known = Format::ALL.into_iter().find(|format| format.name() == name);
+        known.ok_or_else(|| UnknownFormat { name: name.to_owned() })
+    }
+}

@@ -1,0 +1,25 @@
+//! The summary a person reads at the end of a run: the verdict first, then what users of ab, hey and oha know, then what
+//! only a cluster has.
+
+mod agents;
+mod head;
+mod judgements;
+mod outcomes;
+mod times;
+mod tls;
+
+use crate::Style;
+use crate::page::Page;
+use analysis::Document;
+
+pub(crate) fn render(document: &Document, style: Style) -> String {
+    let mut page = Page::new(style);
+    head::write(&mut page, document);
+    judgements::write(&mut page, document);
+    times::write(&mut page, &document.measured);
+    outcomes::write(&mut page, document);
+    tls::write(&mut page, document);
+    agents::write(&mut page, document);
+    head::write_notes(&mut page, document);
+    page.finish()
+}

@@ -1,0 +1,63 @@
+//! Status codes, errors in plain words, and the parts of the run: requests and addresses.
+
+use super::head::counted;
+use crate::page::Page;
+use crate::style::Paint;
+use crate::table::Table;
+use analysis::human::{number, percentile, share};
+use analysis::{Document, Figures, Group};
+
+/// Rows of a table of parts; the rest is in `result.json`.
+const ROWS_MAX: usize = 20;
+
+pub(crate) fn write(page: &mut Page, document: &Document) {
+    statuses(page, &document.measured);
+    errors(page, &document.measured);
+    groups(page, "Requests", &document.by_request);
+    groups(page, "Addresses", &document.by_address);
+    groups(page, "Labels", &document.by_label);
+}
+
+fn statuses(page: &mut Page, figures: &Figures) {
+    if figures.statuses.is_empty() {
+        return;
+    }
+    page.title("Status codes");
+    let mut table = Table::new(&["", ""]);
+    figures.statuses.iter().for_each(|(status, count)| table.row(vec![status.to_string(), count.to_string()]));
+    page.table(&table);
+}
+
+fn errors(page: &mut Page, figures: &Figures) {
+    if figures.errors.is_empty() {
+        return;
+    }
+    page.title("Errors");
+    for error in &figures.errors {
+        let text = format!("{} ({}) {} [{}]", error.count, share(error.share), error.words, error.name);
+        page.paragraph(Paint::Plain, "  ", &text);
+    }
+}
+
+/// A table, where there is more than one part to tell apart.
+fn groups(page: &mut Page, title: &str, groups: &[Group]) {
+    if groups.len() < 2 {
+        return;
+    }
+    page.title(title);
+    let mut table = Table::new(&["", "ended", "errors", "ok/s", "p50", "p99"]);
+    groups.iter().take(ROWS_MAX).for_each(|group| table.row(row(group)));
+    page.table(&table);
+    if groups.len() > ROWS_MAX {
+        page.paragraph(Paint::Faint, "  ", &format!("and {} in result.json", counted(groups.len() - ROWS_MAX, "more row")));
+    }
+}
+
+fn row(group: &Group) -> Vec<String> {
+    let figures = &group.figures;
+    let response_time = figures.times.get("response_time");
+    let at = |wanted| response_time.and_then(|figure| figure.percentile(wanted)).map(percentile).unwrap_or_default();
+    let operations = &figures.operations;
+    let rate = number(figures.rates.ok_per_second);
+    vec![group.name.clone(), operations.ended.to_string(), operations.errors.to_string(), rate, at(50.0), at(99.0)]
+}

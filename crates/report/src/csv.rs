@@ -1,0 +1,31 @@
+//! One row per second, for spreadsheets and plots (RFC 4180 with plain newlines).
+
+use analysis::{Document, Row};
+use std::fmt::Write as _;
+
+/// Names of the columns, units last, as in `result.json`.
+const HEADER: &str = "second,warm_up,agents,started,ended,errors,timed_out,payload_bytes,wire_received_bytes,wire_sent_bytes,\
+                      connections_opened,in_service,response_time_count,response_time_mean_ns,response_time_p50_ns,\
+                      response_time_p99_ns,response_time_max_ns,response_time_p99_at_least";
+
+pub(crate) fn render(document: &Document) -> String {
+    let mut text = format!("{HEADER}\n");
+    document.series.rows.iter().for_each(|row| line(&mut text, row));
+    text
+}
+
+fn line(text: &mut String, row: &Row) {
+    let numbers =
+        [row.started, row.ended, row.errors, row.timed_out, row.payload_bytes, row.wire_received_bytes, row.wire_sent_bytes];
+    let _ = write!(text, "{},{},{}", row.second, row.warm_up, row.agents);
+    numbers.iter().for_each(|number| {
+        let _ = write!(text, ",{number}");
+    });
+    let _ = write!(text, ",{},{:.3}", row.connections_opened, row.in_service);
+    let _ = write!(text, ",{},{:.0}", row.response_time_count, row.response_time_mean_ns);
+    let times = [row.response_time_p50_ns, row.response_time_p99_ns, row.response_time_max_ns];
+    times.iter().for_each(|time| {
+        let _ = write!(text, ",{time}");
+    });
+    let _ = writeln!(text, ",{}", row.response_time_p99_at_least);
+}

@@ -1,0 +1,43 @@
+//! `result.json`: the document itself, pretty, and back.
+
+use analysis::Document;
+use serde::Deserialize;
+
+/// Why a text is not a document this version can render.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Not JSON, or not a document.
+    #[error("not a result of this tool: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// Written by a newer version.
+    #[error(
+        "the result has schema {found}, this version reads up to {}; use the version that wrote it, or a newer one",
+        Document::SCHEMA
+    )]
+    Newer {
+        /// Its schema.
+        found: u32,
+    },
+}
+
+pub(crate) fn render(document: &Document) -> String {
+    let mut text = serde_json::to_string_pretty(document).expect("a document holds no map with keys that JSON has not");
+    text.push('\n');
+    text
+}
+
+/// Reads a `result.json`.
+///
+/// # Errors
+/// The text is not a document, or one of a newer schema.
+pub fn read(text: &[u8]) -> Result<Document, ReadError> {
+    #[derive(Deserialize)]
+    struct Version {
+        schema: u32,
+    }
+    let Version { schema } = serde_json::from_slice(text)?;
+    if schema > Document::SCHEMA {
+        return Err(ReadError::Newer { found: schema });
+    }
+    Ok(serde_json::from_slice(text)?)
+}

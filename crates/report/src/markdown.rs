@@ -1,0 +1,123 @@
+//! Tables for a pull request or a wiki (GitHub's flavour).
+
+use crate::junit::measured;
+use analysis::human::{bytes, number, percentile, share, time};
+use analysis::{Document, ErrorFigure, Figures, TimeFigure};
+use std::fmt::Write as _;
+
+/// Metrics in the order of reports.
+const ROWS: [(&str, &str); 8] = [
+    ("response time", "response_time"),
+    ("service time", "service_time"),
+    ("lateness", "lateness"),
+    ("connect (TCP)", "connect"),
+    ("handshake, full", "handshake_full"),
+    ("handshake, resumed", "handshake_resumed"),
+    ("first byte", "first_byte"),
+    ("receive", "receive"),
+];
+
+pub(crate) fn render(document: &Document) -> String {
+    let record = &document.verdict;
+    let mut text = format!("# {}: {}\n\n", escape(&document.run.name), record.verdict.name());
+    let _ =
+        writeln!(text, "{}, {}: {}.\n", escape(&document.plan.url), escape(&document.run.started_at), record.verdict.meaning());
+    record.evidence.iter().chain(&record.missing).for_each(|sentence| item(&mut text, sentence));
+    thresholds(&mut text, document);
+    totals(&mut text, &document.measured);
+    times(&mut text, &document.measured);
+    errors(&mut text, &document.measured);
+    agents(&mut text, document);
+    if !document.notes.is_empty() {
+        text.push_str("\n## Notes\n\n");
+        document.notes.iter().for_each(|note| item(&mut text, note));
+    }
+    text
+}
+
+fn item(text: &mut String, sentence: &str) {
+    let _ = writeln!(text, "- {}", escape(sentence));
+}
+
+fn table(text: &mut String, title: &str, headings: &[&str], rows: &[Vec<String>]) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n## {title}\n\n| {} |", headings.join(" | "));
+    let _ = writeln!(text, "|---|{}", "---:|".repeat(headings.len().saturating_sub(1)));
+    for row in rows {
+        let cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+}
+
+fn thresholds(text: &mut String, document: &Document) {
+    let rows: Vec<Vec<String>> = document
+        .thresholds
+        .iter()
+        .map(|judgement| {
+            let limit = format!("{} {}", judgement.comparison, judgement.unit.display(judgement.limit));
+            let outcome = if judgement.passed { "✓" } else { "✗ failed" };
+            vec![judgement.metric.clone(), limit, measured(judgement), outcome.to_owned()]
+        })
+        .collect();
+    table(text, "Thresholds", &["figure", "limit", "measured", ""], &rows);
+}
+
+fn totals(text: &mut String, figures: &Figures) {
+    let (operations, rates) = (&figures.operations, &figures.rates);
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let rows = [
+        row("operations ended", operations.ended.to_string()),
+        row("errors", format!("{} ({})", operations.errors, share(operations.error_share.unwrap_or(0.0)))),
+        row("timed out", operations.timed_out.to_string()),
+        row("rate, ok", format!("{}/s", number(rates.ok_per_second))),
+        row("rate, begun", format!("{}/s", number(rates.started_per_second))),
+        row("bodies", format!("{} ({}/s)", bytes(figures.bytes.payload_bytes as f64), bytes(rates.payload_bytes_per_second))),
+        row("connections opened", figures.connections.opened.to_string()),
+        row("handshakes full / resumed", format!("{} / {}", figures.resumption.full, figures.resumption.resumed)),
+    ];
+    table(text, "Totals", &["", ""], &rows);
+}
+
+fn times(text: &mut String, figures: &Figures) {
+    let row = |name: &str, figure: &TimeFigure| {
+        let at = |wanted| figure.percentile(wanted).map(percentile).unwrap_or_default();
+        let (mean, max) = (time(figure.mean_ns), time(figure.max_ns as f64));
+        vec![name.to_owned(), figure.count.to_string(), mean, at(50.0), at(90.0), at(99.0), at(99.9), max]
+    };
+    let rows: Vec<_> = ROWS.iter().filter_map(|&(name, metric)| Some(row(name, figures.times.get(metric)?))).collect();
+    table(text, "Times", &["", "count", "mean", "p50", "p90", "p99", "p99.9", "max"], &rows);
+}
+
+fn errors(text: &mut String, figures: &Figures) {
+    let row = |error: &ErrorFigure| vec![error.name.clone(), error.count.to_string(), error.words.clone()];
+    table(text, "Errors", &["kind", "count", "in words"], &figures.errors.iter().map(row).collect::<Vec<_>>());
+}
+
+fn agents(text: &mut String, document: &Document) {
+    let rows: Vec<Vec<String>> = document
+        .agents
+        .iter()
+        .zip(&document.by_agent)
+        .map(|(agent, group)| {
+            let busy = agent.cpu.map(|cpu| share(cpu.busiest_worker_share_mean)).unwrap_or_default();
+            let figures = &group.figures;
+            vec![agent.name.clone(), figures.operations.ended.to_string(), number(figures.rates.ok_per_second), busy]
+        })
+        .collect();
+    table(text, "Agents", &["", "ended", "ok/s", "busiest worker"], &rows);
+}
+
+/// Cells and sentences must not end a table or become markup.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '|' | '<' | '>' | '*' | '`' | '[' | ']' | '\\' => escaped.extend(['\\', character]),
+            _ if character.is_control() => escaped.push(' '),
+            _ => escaped.push(character),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,92 @@
+//! What a terminal can show.
+
+/// What a terminal can show; the caller finds out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// ANSI colours.
+    pub colour: bool,
+    /// Columns; at least 20 are used.
+    pub width: usize,
+    /// Characters beyond ASCII.
+    pub unicode: bool,
+}
+
+/// Meaning of a piece of text; a terminal with colours shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paint {
+    Plain,
+    Title,
+    Good,
+    Bad,
+    Doubtful,
+    Faint,
+}
+
+/// What stands for a character where there is ASCII only.
+const PLAIN: [(char, &str); 11] = [
+    ('µ', "u"),
+    ('≤', "<="),
+    ('≥', ">="),
+    ('±', "+-"),
+    ('·', "-"),
+    ('—', "-"),
+    ('→', "->"),
+    ('✓', "ok  "),
+    ('✗', "FAIL"),
+    ('█', "#"),
+    ('…', "..."),
+];
+
+impl Style {
+    /// For files: 80 columns, no colour.
+    pub const PLAIN: Style = Style { colour: false, width: 80, unicode: true };
+
+    pub(crate) fn columns(self) -> usize {
+        self.width.max(20)
+    }
+
+    /// `text` in characters the terminal has. Names come from other machines, so control characters are replaced: they
+    /// could move the cursor.
+    pub(crate) fn text(self, text: &str) -> String {
+        let mut shown = String::with_capacity(text.len());
+        for character in text.chars() {
+            match PLAIN.iter().find(|&&(known, _)| known == character) {
+                _ if character.is_control() => shown.push('?'),
+                Some((_, plain)) if !self.unicode => shown.push_str(plain),
+                _ if !self.unicode && !character.is_ascii() => shown.push('?'),
+                _ => shown.push(character),
+            }
+        }
+        shown
+    }
+
+    pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
+        let code = match paint {
+            Paint::Plain => return text.to_owned(),
+            Paint::Title => "1",
+            Paint::Good => "1;32",
+            Paint::Bad => "1;31",
+            Paint::Doubtful => "1;33",
+            Paint::Faint => "2",
+        };
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_holds_only_what_the_terminal_has() {
+        let ascii = Style { unicode: false, ..Style::PLAIN };
+        assert_eq!(ascii.text("≥ 12 µs ± ñ"), ">= 12 us +- ?");
+        assert_eq!(Style::PLAIN.text("≥ 12 µs\x1b[2J\n"), "≥ 12 µs?[2J?");
+    }
+
+    #[test]
+    fn colour_is_there_only_where_asked_for() {
+        assert_eq!(Style::PLAIN.paint(Paint::Bad, "x"), "x");
+        assert_eq!(Style { colour: true, ..Style::PLAIN }.paint(Paint::Bad, "x"), "\x1b[1;31mx\x1b[0m");
+    }
+}

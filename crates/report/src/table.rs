@@ -1,0 +1,106 @@
+//! A table with the first column to the left and the others to the right; where the terminal is too narrow for it, each
+//! row becomes a paragraph of `heading value` lines, so that no figure is lost.
+
+use crate::Style;
+use crate::style::Paint;
+
+/// Spaces before each line.
+const INDENT: usize = 2;
+
+/// Spaces between columns.
+const GAP: usize = 2;
+
+/// A table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    headings: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(headings: &[&str]) -> Table {
+        Table { headings: headings.iter().map(|&heading| heading.to_owned()).collect(), rows: Vec::new() }
+    }
+
+    /// As many cells as there are headings.
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
+        debug_assert_eq!(cells.len(), self.headings.len());
+        self.rows.push(cells);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub(crate) fn lines(&self, style: Style) -> Vec<String> {
+        let shown = |row: &Vec<String>| -> Vec<String> { row.iter().map(|cell| style.text(cell)).collect() };
+        let (headings, rows) = (shown(&self.headings), self.rows.iter().map(shown).collect::<Vec<_>>());
+        let widths: Vec<usize> = (0..headings.len()).map(|column| width(&headings, &rows, column)).collect();
+        let total = INDENT + widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+        if total > style.columns() {
+            return rows.iter().flat_map(|row| stacked(&headings, row, style)).collect();
+        }
+        let mut lines: Vec<String> = Vec::new();
+        if headings.iter().any(|heading| !heading.is_empty()) {
+            lines.push(style.paint(Paint::Faint, &aligned(&headings, &widths)));
+        }
+        lines.extend(rows.iter().map(|row| aligned(row, &widths)));
+        lines
+    }
+}
+
+fn width(headings: &[String], rows: &[Vec<String>], column: usize) -> usize {
+    let cells = rows.iter().filter_map(|row| row.get(column)).chain(headings.get(column));
+    cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+}
+
+fn aligned(row: &[String], widths: &[usize]) -> String {
+    let mut line = " ".repeat(INDENT);
+    for (column, (cell, &width)) in row.iter().zip(widths).enumerate() {
+        match column {
+            0 => line.push_str(&format!("{cell:<width$}")),
+            _ => line.push_str(&format!("{:GAP$}{cell:>width$}", "")),
+        }
+    }
+    line.trim_end().to_owned()
+}
+
+fn stacked(headings: &[String], row: &[String], style: Style) -> Vec<String> {
+    let columns = style.columns();
+    let name: String = row.first().into_iter().flat_map(|name| name.chars()).take(columns - INDENT).collect();
+    let mut lines = vec![format!("{:INDENT$}{name}", "")];
+    for (heading, cell) in headings.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty()) {
+        let line = format!("{:indent$}{heading} {cell}", "", indent = 2 * INDENT);
+        lines.push(line.chars().take(columns).collect());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(&["", "mean", "max"]);
+        table.row(vec!["connect".into(), "1.20 µs".into(), "12.0 ms".into()]);
+        table.row(vec!["total".into(), "9 ns".into(), "1 s".into()]);
+        table
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        assert_eq!(
+            table().lines(Style::PLAIN),
+            ["              mean      max", "  connect  1.20 µs  12.0 ms", "  total       9 ns      1 s"]
+        );
+    }
+
+    #[test]
+    fn narrow_terminal_gets_rows_one_under_the_other() {
+        let narrow = Style { width: 24, ..Style::PLAIN };
+        assert_eq!(
+            table().lines(narrow),
+            ["  connect", "    mean 1.20 µs", "    max 12.0 ms", "  total", "    mean 9 ns", "    max 1 s"]
+        );
+    }
+}
