@@ -1,0 +1,3 @@
+module cannonade.test/server
+
+go 1.19

@@ -1,0 +1,155 @@
+//! Go's net/http and crypto/tls, from `servers/go`, built once for each version of its source.
+
+use crate::wait::wait_until;
+use crate::{Pki, Process, require};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use target::{KeyKind, TlsVersion};
+use tempfile::TempDir;
+
+/// The server's source.
+const SOURCE: &str = include_str!("../servers/go/main.go");
+
+/// How the server speaks TLS.
+#[derive(Debug, Clone, Copy)]
+pub struct GoOptions {
+    /// Kind of its key.
+    pub key: KeyKind,
+    /// The one version it speaks.
+    pub version: TlsVersion,
+    /// Session tickets; Go has no session cache on the server's side.
+    pub tickets: bool,
+    /// Require a client certificate; one that is missing or wrong fails the handshake.
+    pub client_certificate: bool,
+}
+
+impl Default for GoOptions {
+    fn default() -> GoOptions {
+        GoOptions { key: KeyKind::P256, version: TlsVersion::V13, tickets: false, client_certificate: false }
+    }
+}
+
+/// What the server has counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GoCounts {
+    /// TCP connections.
+    pub connections: u64,
+    /// Full handshakes completed.
+    pub handshakes_full: u64,
+    /// Resumed handshakes completed.
+    pub handshakes_resumed: u64,
+    /// Handshakes failed.
+    pub handshakes_failed: u64,
+    /// Full handshakes with a client certificate.
+    pub client_certificates: u64,
+    /// Requests.
+    pub requests: u64,
+}
+
+/// A running Go server.
+pub struct GoServer {
+    _process: Process,
+    address: SocketAddr,
+    counting: SocketAddr,
+    _folder: TempDir,
+}
+
+impl GoServer {
+    /// Builds and starts the server; none where Go is not installed.
+    #[must_use]
+    pub fn start(pki: &Pki, options: GoOptions) -> Option<GoServer> {
+        let program = build(&require("go")?);
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(program);
+        let files = pki.server(options.key);
+        command.arg("-cert").arg(files.cert).arg("-key").arg(files.key);
+        command.args(["-version", if options.version == TlsVersion::V12 { "1.2" } else { "1.3" }]);
+        command.arg(format!("-tickets={}", options.tickets));
+        if options.client_certificate {
+            command.arg("-client-ca").arg(pki.ca());
+        }
+        let mut process = Process::start(&mut command, &folder.path().join("go.out"));
+        let (address, counting) = wait_until("the Go server's addresses", || {
+            assert!(process.ended().is_none(), "the Go server has ended: {}", process.output());
+            addresses(&process.output())
+        });
+        Some(GoServer { _process: process, address, counting, _folder: folder })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL of a path, which begins with `/`: `/` (356 bytes), `/big` (1.9 MB), `/chunked` (356 bytes in two
+    /// chunks), `/204`, `/500`, `/length` (says the request body's length). Others are as `/`.
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+
+    /// What it has counted so far.
+    #[must_use]
+    pub fn counts(&self) -> GoCounts {
+        let mut stream = TcpStream::connect(self.counting).unwrap();
+        stream.set_read_timeout(Some(crate::DEADLINE)).unwrap();
+        stream.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        GoCounts {
+            connections: field(&answer, "Connections"),
+            handshakes_full: field(&answer, "HandshakesFull"),
+            handshakes_resumed: field(&answer, "HandshakesResumed"),
+            handshakes_failed: field(&answer, "HandshakesFailed"),
+            client_certificates: field(&answer, "ClientCertificates"),
+            requests: field(&answer, "Requests"),
+        }
+    }
+}
+
+/// A number of a flat JSON object.
+fn field(json: &str, name: &str) -> u64 {
+    let (_, rest) = json.split_once(&format!("\"{name}\":")).unwrap_or_else(|| panic!("no {name} in {json:?}"));
+    rest.split([',', '}']).next().unwrap_or_default().parse().unwrap()
+}
+
+fn addresses(output: &str) -> Option<(SocketAddr, SocketAddr)> {
+    let whole = &output[..=output.rfind('\n')?];
+    let find = |word: &str| whole.lines().find_map(|line| line.strip_prefix(word)?.trim().parse().ok());
+    Some((find("serving ")?, find("counting ")?))
+}
+
+/// The program, beside the calling test's own binary. Two test processes may build at once: each writes a file of
+/// its own and the last rename wins.
+fn build(go: &Path) -> PathBuf {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    // A test that failed in here fails the others with its own message, not with the lock's.
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().expect("a test is in a folder");
+    let program = folder.join(format!("go-server-{:016x}", hash(SOURCE)));
+    if program.is_file() {
+        return program;
+    }
+    let fresh = folder.join(format!("go-server-{}", std::process::id()));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/go");
+    let mut command = Command::new(go);
+    command.arg("build").arg("-o").arg(&fresh).arg(".").current_dir(source);
+    command.envs([("GOTOOLCHAIN", "local"), ("GOFLAGS", "-mod=mod"), ("GOPROXY", "off"), ("CGO_ENABLED", "0")]);
+    if std::env::var_os("HOME").is_none() {
+        command.env("GOCACHE", folder.join("go-cache"));
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::rename(&fresh, &program).unwrap();
+    program
+}
+
+/// FNV-1a: the same in every build, unlike the standard library's hasher.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}

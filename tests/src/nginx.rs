@@ -1,0 +1,166 @@
+//! nginx with one server per way to speak TLS, its counters, and its log of every request and every connection.
+
+mod config;
+mod log;
+mod server;
+mod status;
+
+pub use log::{NginxConnection, NginxRequest};
+pub use server::NginxServer;
+pub use status::NginxStatus;
+
+use crate::ports::free_ports;
+use crate::process::start_ready;
+use crate::{Pki, Process, content, require, wait_until};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// What differs between two nginx.
+#[derive(Debug, Clone)]
+pub struct NginxOptions {
+    /// Where all servers listen.
+    pub ip: IpAddr,
+    /// Requests per connection of [`NginxServer::KeepAliveLimited`].
+    pub keepalive_requests: u32,
+    /// After how long [`NginxServer::KeepAliveIdle`] closes an idle connection.
+    pub keepalive_idle: Duration,
+    /// Key of session tickets, for two nginx that are to accept each other's; a random one where absent. They also
+    /// need the same [`Pki`]: nginx binds sessions to the certificate.
+    pub ticket_key: Option<[u8; 80]>,
+}
+
+impl Default for NginxOptions {
+    fn default() -> NginxOptions {
+        NginxOptions {
+            ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            keepalive_requests: 10,
+            keepalive_idle: Duration::from_millis(200),
+            ticket_key: None,
+        }
+    }
+}
+
+/// A running nginx: one process that is master and worker in one, so that its id is all there is to stop.
+pub struct Nginx {
+    process: Process,
+    ip: IpAddr,
+    ports: BTreeMap<NginxServer, u16>,
+    status_port: u16,
+    /// Our own looks at the status page, which nginx counts as well.
+    status_calls: Mutex<u64>,
+    folder: TempDir,
+}
+
+impl Nginx {
+    /// Starts nginx; none where it, or its stream module, is not installed.
+    #[must_use]
+    pub fn start(pki: &Pki, options: &NginxOptions) -> Option<Nginx> {
+        let program = require("nginx")?;
+        let stream_module = config::stream_module(&program)?;
+        let folder = tempfile::tempdir().unwrap();
+        write_content(folder.path(), options);
+        let start = || {
+            let (ports, status_port) = choose_ports(options.ip);
+            let text = config::text(&config::Input { pki, options, folder: folder.path(), ports: &ports, status_port });
+            (run(&program, folder.path(), &format!("{stream_module}{text}")), (ports, status_port))
+        };
+        let status_calls = Mutex::new(0);
+        let ready = |(_, port): &(_, u16)| status::read(SocketAddr::new(options.ip, *port), &status_calls).is_some();
+        let (process, (ports, status_port)) = start_ready("nginx", start, ready);
+        Some(Nginx { process, ip: options.ip, ports, status_port, status_calls, folder })
+    }
+
+    /// Where a server listens.
+    #[must_use]
+    pub fn address(&self, server: NginxServer) -> SocketAddr {
+        SocketAddr::new(self.ip, self.ports[&server])
+    }
+
+    /// The URL of a path on a server, which begins with `/`. There are `/` (356 bytes), `/big` (1.9 MB), `/chunked`
+    /// (356 bytes, chunked), `/204`, `/500`, `/length` (says the request body's length), and 404 for the rest.
+    #[must_use]
+    pub fn url(&self, server: NginxServer, path: &str) -> String {
+        let scheme = if server.is_tls() { "https" } else { "http" };
+        format!("{scheme}://{}{path}", self.address(server))
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// nginx's counters over all servers, without the looks of this fixture itself.
+    ///
+    /// # Panics
+    /// Where nginx has gone.
+    #[must_use]
+    pub fn status(&self) -> NginxStatus {
+        let address = SocketAddr::new(self.ip, self.status_port);
+        status::read(address, &self.status_calls).unwrap_or_else(|| panic!("nginx has gone: {}", self.process.output()))
+    }
+
+    /// Every HTTP request so far. nginx writes a line just after the answer: to have all, see
+    /// [`Nginx::wait_for_requests`].
+    #[must_use]
+    pub fn requests(&self) -> Vec<NginxRequest> {
+        log::requests(&self.read("access.log"), &self.ports)
+    }
+
+    /// Every HTTP request so far, once there are `count`.
+    ///
+    /// # Panics
+    /// Where there are fewer at the deadline.
+    #[must_use]
+    pub fn wait_for_requests(&self, count: usize) -> Vec<NginxRequest> {
+        wait_until(&format!("{count} requests in nginx's log"), || Some(self.requests()).filter(|all| all.len() >= count))
+    }
+
+    /// Every ended connection to the stream servers so far.
+    #[must_use]
+    pub fn connections(&self) -> Vec<NginxConnection> {
+        log::connections(&self.read("stream.log"), &self.ports)
+    }
+
+    /// Every ended connection to the stream servers so far, once there are `count`.
+    ///
+    /// # Panics
+    /// Where there are fewer at the deadline.
+    #[must_use]
+    pub fn wait_for_connections(&self, count: usize) -> Vec<NginxConnection> {
+        wait_until(&format!("{count} connections in nginx's log"), || Some(self.connections()).filter(|all| all.len() >= count))
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(name)).unwrap()
+    }
+}
+
+fn choose_ports(ip: IpAddr) -> (BTreeMap<NginxServer, u16>, u16) {
+    let mut ports = free_ports(ip, NginxServer::ALL.len() + 1);
+    let status_port = ports.pop().expect("one more than servers");
+    (NginxServer::ALL.into_iter().zip(ports).collect(), status_port)
+}
+
+fn write_content(folder: &Path, options: &NginxOptions) {
+    std::fs::create_dir(folder.join("html")).unwrap();
+    content::write_big(&folder.join("html/big"));
+    std::fs::write(folder.join("html/chunked"), content::body()).unwrap();
+    if let Some(key) = options.ticket_key {
+        std::fs::write(folder.join(config::TICKET_KEY), key).unwrap();
+    }
+}
+
+fn run(program: &Path, folder: &Path, config: &str) -> Process {
+    let path = folder.join("nginx.conf");
+    std::fs::write(&path, config).unwrap();
+    // -e: else the first messages go to the system's log file, which may not be ours to write.
+    let mut command = Command::new(program);
+    command.arg("-p").arg(folder).arg("-e").arg("stderr").arg("-c").arg(&path);
+    Process::start(&mut command, &folder.join("nginx.out"))
+}

@@ -1,0 +1,103 @@
+//! Writes nginx's configuration.
+
+use super::{NginxOptions, NginxServer};
+use crate::require::skip;
+use crate::{Pki, content};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::process::Command;
+
+/// File of the ticket key in nginx's folder.
+pub(super) const TICKET_KEY: &str = "ticket.key";
+
+/// One line per request, fields split by tabs; read by [`super::log`].
+const REQUEST_LOG: &str = r"'$server_port\t$status\t$request_method\t$request_uri\t$ssl_protocol\t$ssl_cipher\t$ssl_curve\t$ssl_session_reused\t$connection\t$connection_requests\t$ssl_client_verify\t$body_bytes_sent\t$remote_addr'";
+
+/// One line per connection of a stream server.
+const CONNECTION_LOG: &str =
+    r"'$server_port\t$status\t$ssl_protocol\t$ssl_cipher\t$ssl_curve\t$ssl_session_reused\t$remote_addr'";
+
+/// What a configuration is made of.
+pub(super) struct Input<'a> {
+    pub pki: &'a Pki,
+    pub options: &'a NginxOptions,
+    pub folder: &'a Path,
+    pub ports: &'a BTreeMap<NginxServer, u16>,
+    pub status_port: u16,
+}
+
+/// The directive that loads the stream module, empty where it is built in; none where it is missing.
+pub(super) fn stream_module(nginx: &Path) -> Option<String> {
+    let output = Command::new(nginx).arg("-V").output().unwrap();
+    let built = String::from_utf8_lossy(&output.stderr).into_owned();
+    if built.split_whitespace().any(|option| option == "--with-stream") {
+        return Some(String::new());
+    }
+    let modules = built.split_whitespace().find_map(|option| option.strip_prefix("--modules-path="));
+    let module = Path::new(modules.unwrap_or("/usr/lib/nginx/modules")).join("ngx_stream_module.so");
+    if module.is_file() {
+        return Some(format!("load_module {};\n", module.display()));
+    }
+    skip("nginx's stream module is not installed (Debian: libnginx-mod-stream)");
+    None
+}
+
+/// The whole configuration.
+pub(super) fn text(input: &Input<'_>) -> String {
+    let folder = input.folder.display();
+    let servers = |stream| input.ports.iter().filter(move |(server, _)| server.is_stream() == stream);
+    let mut http = String::new();
+    for (&server, &port) in servers(false) {
+        http.push_str(&http_server(input, server, port));
+    }
+    let mut stream = String::new();
+    for (&server, &port) in servers(true) {
+        let listen = listen(input.options.ip, port, " ssl");
+        let _ = writeln!(stream, "  server {{ {listen} {} return x; }}", tls(input, server));
+    }
+    format!(
+        "daemon off; master_process off; worker_processes 1; pid {folder}/nginx.pid; error_log stderr warn;
+events {{ worker_connections 8192; multi_accept on; }}
+http {{
+  default_type text/plain; server_tokens off; tcp_nodelay on; ssl_ecdh_curve X25519;
+  keepalive_requests 1000000000; keepalive_timeout 600s;
+  client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
+  uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
+  log_format rows {REQUEST_LOG}; access_log {folder}/access.log rows;
+  server {{ {status} access_log off; location / {{ stub_status; }} }}
+{http}}}
+stream {{
+  ssl_ecdh_curve X25519; log_format rows {CONNECTION_LOG}; access_log {folder}/stream.log rows;
+{stream}}}
+",
+        status = listen(input.options.ip, input.status_port, ""),
+    )
+}
+
+fn http_server(input: &Input<'_>, server: NginxServer, port: u16) -> String {
+    let listen = listen(input.options.ip, port, if server.is_tls() { " ssl" } else { "" });
+    let keep_alive = match server {
+        NginxServer::KeepAliveLimited => format!("keepalive_requests {};", input.options.keepalive_requests),
+        NginxServer::KeepAliveIdle => format!("keepalive_timeout {}ms;", input.options.keepalive_idle.as_millis()),
+        _ => String::new(),
+    };
+    let (tls, html, body) = (tls(input, server), input.folder.join("html"), content::body());
+    // SSI takes the length away, so that nginx answers chunked.
+    format!(
+        "  server {{ {listen} {keep_alive} {tls} root {};
+    location = / {{ return 200 '{body}'; }} location = /204 {{ return 204; }} location = /500 {{ return 500 '{body}'; }}
+    location = /length {{ return 200 '$content_length'; }} location = /chunked {{ ssi on; ssi_types *; }} }}\n",
+        html.display()
+    )
+}
+
+fn tls(input: &Input<'_>, server: NginxServer) -> String {
+    let ticket_key = input.options.ticket_key.map(|_| input.folder.join(TICKET_KEY));
+    server.tls_directives(input.pki, ticket_key.as_deref())
+}
+
+fn listen(ip: IpAddr, port: u16, ssl: &str) -> String {
+    format!("listen {}{ssl} backlog=4096;", SocketAddr::new(ip, port))
+}

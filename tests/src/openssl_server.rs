@@ -1,0 +1,140 @@
+//! OpenSSL's `s_server`: one connection at a time, each answered once and closed, with OpenSSL's own counts.
+
+use crate::ports::free_ports;
+use crate::process::start_ready;
+use crate::{Pki, Process, content, curl, require};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::Command;
+use target::{KeyKind, TlsVersion};
+use tempfile::TempDir;
+
+const IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// How the server speaks TLS.
+#[derive(Debug, Clone, Copy)]
+pub struct OpensslOptions {
+    /// Kind of its key.
+    pub key: KeyKind,
+    /// The one version it speaks.
+    pub version: TlsVersion,
+    /// Session tickets.
+    pub tickets: bool,
+    /// Session cache: TLS 1.2 by session id, TLS 1.3 by tickets that name a cached session.
+    pub session_cache: bool,
+    /// What it answers.
+    pub answers: OpensslAnswers,
+}
+
+/// What `s_server` answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpensslAnswers {
+    /// `-www`: its status page for every path, without a length, ended by the close. Has [`OpensslServer::counts`].
+    StatusPage,
+    /// `-WWW`: the files `body` (356 bytes) and `big` (1.9 MB), ended by the close.
+    Files,
+}
+
+impl Default for OpensslOptions {
+    fn default() -> OpensslOptions {
+        OpensslOptions {
+            key: KeyKind::P256,
+            version: TlsVersion::V13,
+            tickets: false,
+            session_cache: false,
+            answers: OpensslAnswers::StatusPage,
+        }
+    }
+}
+
+/// What OpenSSL has counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpensslCounts {
+    /// Handshakes completed, resumed ones included.
+    pub handshakes: u64,
+    /// Handshakes resumed.
+    pub handshakes_resumed: u64,
+}
+
+/// A running `s_server`.
+pub struct OpensslServer {
+    process: Process,
+    address: SocketAddr,
+    ca: String,
+    answers: OpensslAnswers,
+    /// Our own looks at the status page, which OpenSSL counts as well.
+    own: std::sync::Mutex<u64>,
+    _folder: TempDir,
+}
+
+impl OpensslServer {
+    /// Starts `openssl s_server`; none where it is not installed.
+    #[must_use]
+    pub fn start(pki: &Pki, options: OpensslOptions) -> Option<OpensslServer> {
+        let program = require("openssl")?;
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("body"), content::body()).unwrap();
+        content::write_big(&folder.path().join("big"));
+        let start = || {
+            let address = SocketAddr::new(IP, free_ports(IP, 1)[0]);
+            let mut command = Command::new(&program);
+            arguments(&mut command, pki, options, address);
+            (Process::start(command.current_dir(folder.path()), &folder.path().join("openssl.out")), address)
+        };
+        // `ACCEPT` stands in its output once it listens; a connection tried would be a handshake failed.
+        let output = folder.path().join("openssl.out");
+        let ready = |_: &_| std::fs::read_to_string(&output).is_ok_and(|text| text.contains("ACCEPT"));
+        let (process, address) = start_ready("openssl s_server", start, ready);
+        let ca = pki.ca().to_str().expect("temporary folders are UTF-8").to_owned();
+        Some(OpensslServer { process, address, ca, answers: options.answers, own: std::sync::Mutex::new(0), _folder: folder })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL of a path, which begins with `/`; see [`OpensslAnswers`].
+    #[must_use]
+    pub fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+
+    /// What OpenSSL has counted, without the looks of this fixture itself; none where curl is not installed.
+    ///
+    /// # Panics
+    /// Where the server answers with files, which tell nothing, or has gone.
+    #[must_use]
+    pub fn counts(&self) -> Option<OpensslCounts> {
+        assert_eq!(self.answers, OpensslAnswers::StatusPage, "only the status page has counts");
+        // Held over the look, so that no two looks see each other uncounted.
+        let mut own = self.own.lock().unwrap();
+        let page = curl(&["--cacert", &self.ca, &self.url("/")])?;
+        assert_eq!(page.code, 0, "{}: {}", page.error, self.process.output());
+        *own += 1;
+        let handshakes = count(&page.output, "server accepts that finished") - *own;
+        Some(OpensslCounts { handshakes, handshakes_resumed: count(&page.output, "session cache hits") })
+    }
+}
+
+fn arguments(command: &mut Command, pki: &Pki, options: OpensslOptions, address: SocketAddr) {
+    let files = pki.server(options.key);
+    command.arg("s_server").arg("-accept").arg(address.to_string()).arg("-cert").arg(files.cert).arg("-key").arg(files.key);
+    command.arg(if options.version == TlsVersion::V12 { "-tls1_2" } else { "-tls1_3" });
+    command.arg(if options.answers == OpensslAnswers::Files { "-WWW" } else { "-www" });
+    if !options.tickets {
+        command.arg("-no_ticket");
+    }
+    if !options.session_cache {
+        command.arg("-no_cache");
+    }
+    if !options.tickets && !options.session_cache && options.version == TlsVersion::V13 {
+        command.args(["-num_tickets", "0"]);
+    }
+}
+
+/// A line of the status page: a number, then what it counts.
+fn count(page: &str, name: &str) -> u64 {
+    let line = page.lines().find_map(|line| line.trim().strip_suffix(name));
+    line.unwrap_or_else(|| panic!("no {name:?} in {page:?}")).trim().parse().unwrap()
+}

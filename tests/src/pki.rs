@@ -1,0 +1,108 @@
+//! Certificates in files, sound and unsound, of one CA for each kind of key.
+
+use std::path::{Path, PathBuf};
+use target::{Authority, CertificateFault, Identity, KeyKind, Leaf};
+use tempfile::TempDir;
+
+/// Names of every server certificate.
+const NAMES: [&str; 6] = ["localhost", "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "::1"];
+
+/// Certificates in a folder of their own, which goes with it.
+pub struct Pki {
+    folder: TempDir,
+    p256: Authority,
+    rsa: Authority,
+}
+
+/// A certificate's files.
+#[derive(Debug, Clone)]
+pub struct CertificateFiles {
+    /// PEM of the leaf.
+    pub cert: PathBuf,
+    /// PEM of its key.
+    pub key: PathBuf,
+    /// Both in one file, as HAProxy wants them.
+    pub both: PathBuf,
+}
+
+impl Default for Pki {
+    fn default() -> Pki {
+        Pki::new()
+    }
+}
+
+impl Pki {
+    /// Two new CAs and a server certificate of each.
+    #[must_use]
+    pub fn new() -> Pki {
+        let (p256, rsa) = (Authority::new(KeyKind::P256).unwrap(), Authority::new(KeyKind::Rsa2048).unwrap());
+        let pki = Pki { folder: tempfile::tempdir().unwrap(), p256, rsa };
+        std::fs::write(pki.ca(), pki.p256.pem().to_owned() + pki.rsa.pem()).unwrap();
+        for kind in [KeyKind::P256, KeyKind::Rsa2048] {
+            pki.write(server_stem(kind), &pki.server_identity(kind, None));
+        }
+        pki
+    }
+
+    /// PEM of both CAs: what a client has to trust, and what a server trusts of clients.
+    #[must_use]
+    pub fn ca(&self) -> PathBuf {
+        self.folder.path().join("ca.pem")
+    }
+
+    /// The sound server certificate of this kind.
+    #[must_use]
+    pub fn server(&self, kind: KeyKind) -> CertificateFiles {
+        self.files(server_stem(kind))
+    }
+
+    /// Makes a server certificate with a fault.
+    #[must_use]
+    pub fn unsound_server(&self, kind: KeyKind, fault: CertificateFault) -> CertificateFiles {
+        let stem = format!("{}-{fault:?}", server_stem(kind));
+        self.write(&stem, &self.server_identity(kind, Some(fault)))
+    }
+
+    /// Makes a client certificate with this common name.
+    #[must_use]
+    pub fn client(&self, kind: KeyKind, name: &str) -> CertificateFiles {
+        self.write(&format!("client-{name}-{kind:?}"), &self.authority(kind).client(name).unwrap())
+    }
+
+    /// The folder with all files.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn authority(&self, kind: KeyKind) -> &Authority {
+        match kind {
+            KeyKind::P256 => &self.p256,
+            KeyKind::Rsa2048 => &self.rsa,
+        }
+    }
+
+    fn server_identity(&self, kind: KeyKind, fault: Option<CertificateFault>) -> Identity {
+        self.authority(kind).server(Leaf { names: &NAMES, fault }).unwrap()
+    }
+
+    fn write(&self, stem: &str, identity: &Identity) -> CertificateFiles {
+        let files = self.files(stem);
+        std::fs::write(&files.cert, &identity.cert_pem).unwrap();
+        std::fs::write(&files.key, &identity.key_pem).unwrap();
+        std::fs::write(&files.both, identity.cert_pem.clone() + &identity.key_pem).unwrap();
+        files
+    }
+
+    fn files(&self, stem: &str) -> CertificateFiles {
+        let path = |ending: &str| self.folder.path().join(format!("{stem}{ending}"));
+        CertificateFiles { cert: path(".pem"), key: path(".key"), both: path("-both.pem") }
+    }
+}
+
+fn server_stem(kind: KeyKind) -> &'static str {
+    match kind {
+        KeyKind::P256 => "server-p256",
+        KeyKind::Rsa2048 => "server-rsa",
+    }
+}

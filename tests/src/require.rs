@@ -1,0 +1,37 @@
+//! Finds the programs that fixtures need.
+
+use std::path::{Path, PathBuf};
+
+/// Where servers live that a user's `PATH` often lacks.
+const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
+
+/// The program's path. Where it is missing a line says so and the test is to return.
+///
+/// # Panics
+/// Where it is missing and `CI=true`: in CI a skipped test is a test that has silently gone.
+#[must_use]
+pub fn require(program: &str) -> Option<PathBuf> {
+    let found = folders().into_iter().map(|folder| folder.join(program)).find(|path| is_file(path));
+    if found.is_none() {
+        skip(&format!("{program} is not installed"));
+    }
+    found
+}
+
+/// Says that a test is skipped.
+///
+/// # Panics
+/// Where `CI=true`.
+pub(crate) fn skip(why: &str) {
+    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{why}, and in CI no test may be skipped");
+    println!("skipped: {why}");
+}
+
+fn folders() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).chain(SYSTEM_FOLDERS.map(PathBuf::from)).collect()
+}
+
+fn is_file(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file())
+}
