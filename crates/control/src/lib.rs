@@ -1,16 +1,40 @@
 //! How many machines agree to fire at once: state machines without I/O. Time is an argument, events go in, actions come
 //! out; names only the wire's messages and none of its transport.
 
+mod back_off;
+mod beats;
 mod clock;
+mod clock_offset;
+mod file_inbox;
+mod file_parts;
+mod fleet;
+mod fleet_action;
+mod gathering;
 mod id;
+mod interval_inbox;
+mod lease;
+mod local_run;
 mod order;
+mod outbox;
+mod participant;
+mod run;
 mod run_event;
+mod session;
+mod skew;
 mod token;
+mod wire;
 
 pub use clock::{Boot, FleetTime, Mono, Now};
+pub use clock_offset::ClockOffset;
+pub use file_inbox::{FILES_MAX, FILES_MAX_BYTES};
+pub use file_parts::FileParts;
+pub use fleet::{Fleet, TICK};
+pub use fleet_action::{ConnectionId, FleetAction, FleetEvent, Receipt};
 pub use id::{AgentId, CoordinatorId, Digest, RunId};
 pub use order::{Assignment, EndCause, Order, PlanFile, Report, Stop};
+pub use outbox::{HELD_MAX_BYTES, INTERVAL_MAX_BYTES};
 pub use run_event::{AgentFacts, Audience, ClockReading, Outcome, RunEvent, RunFile, RunRequest, Skew};
+pub use session::{Disconnection, Finality, News, Session, SessionAction, SessionEvent};
 pub use token::{Secret, Token, TokenError};
 
 use std::time::Duration;

@@ -1,0 +1,63 @@
+//! When to dial again: later each time, and not all agents at once.
+
+use std::time::Duration;
+
+const FIRST: Duration = Duration::from_millis(250);
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Waits that double up to five seconds, each between half of that and all of it.
+#[derive(Debug, Clone)]
+pub(crate) struct BackOff {
+    failures: u32,
+    random: u64,
+}
+
+impl BackOff {
+    pub(crate) fn new(seed: u64) -> BackOff {
+        BackOff { failures: 0, random: seed }
+    }
+
+    /// How long to wait after one more failure.
+    pub(crate) fn next(&mut self) -> Duration {
+        let whole = FIRST.saturating_mul(1 << self.failures.min(16)).min(LONGEST);
+        self.failures = self.failures.saturating_add(1);
+        let half_ns = crate::clock::nanoseconds(whole) / 2;
+        Duration::from_nanos(half_ns + self.draw() % (half_ns + 1))
+    }
+
+    /// It worked: the next failure is the first again.
+    pub(crate) fn reset(&mut self) {
+        self.failures = 0;
+    }
+
+    /// SplitMix64 (Steele, Lea, Flood 2014): enough to spread agents.
+    fn draw(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_five_seconds_and_begin_again_after_a_success() {
+        let mut back_off = BackOff::new(7);
+        for whole_ms in [250, 500, 1_000, 2_000, 4_000, 5_000, 5_000] {
+            let wait = back_off.next();
+            assert!(wait >= Duration::from_millis(whole_ms / 2) && wait <= Duration::from_millis(whole_ms), "{wait:?}");
+        }
+        back_off.reset();
+        assert!(back_off.next() <= FIRST);
+    }
+
+    #[test]
+    fn agents_with_different_seeds_do_not_wait_alike() {
+        let waits: Vec<Duration> = (0..20).map(|seed| BackOff::new(seed).next()).collect();
+        assert!(waits.iter().any(|wait| *wait != waits[0]));
+    }
+}

@@ -1,0 +1,192 @@
+//! An agent's beats: one a second for the lease, and bursts of them to measure the clock.
+
+use crate::clock::Mono;
+use crate::{ClockOffset, ClockReading, CoordinatorId, FleetTime, Now};
+use proto::{Beat, Clock, Grant};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Between two beats; a lease is renewed as often.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Round trips of a burst: the smallest of so many is close to what the path can do.
+const BURST: u32 = 16;
+
+/// A burst ends by then, however slow the path.
+const BURST_MAX: Duration = Duration::from_secs(2);
+
+/// Beats that may wait for their grants; an older one is not believed any more.
+const IN_FLIGHT_MAX: usize = 32;
+
+/// When to send a beat, and what its grant says about the clock.
+#[derive(Debug)]
+pub(crate) struct Beats {
+    sequence: u64,
+    in_flight: VecDeque<(u64, Now)>,
+    clock: ClockOffset,
+    coordinator: Option<CoordinatorId>,
+    next_at: Mono,
+    burst: Option<Burst>,
+}
+
+#[derive(Debug)]
+struct Burst {
+    left: u32,
+    until: Mono,
+}
+
+impl Beats {
+    pub(crate) fn new() -> Beats {
+        Beats {
+            sequence: 0,
+            in_flight: VecDeque::new(),
+            clock: ClockOffset::default(),
+            coordinator: None,
+            next_at: Mono(0),
+            burst: None,
+        }
+    }
+
+    /// A stream to `coordinator` begins: beats of the one before are void, and another coordinator has another clock.
+    pub(crate) fn attach(&mut self, coordinator: CoordinatorId, now: Mono) {
+        if self.coordinator.replace(coordinator) != Some(coordinator) {
+            self.clock.clear();
+        }
+        self.in_flight.clear();
+        self.burst(now);
+    }
+
+    /// Measures the clock by round trips one after the other.
+    pub(crate) fn burst(&mut self, now: Mono) {
+        self.burst = Some(Burst { left: BURST, until: now.after(BURST_MAX) });
+        self.next_at = now;
+    }
+
+    pub(crate) fn hurry(&mut self, now: Mono) {
+        self.next_at = self.next_at.min(now);
+    }
+
+    /// Whether a burst is still going on.
+    pub(crate) fn in_burst(&self, now: Mono) -> bool {
+        self.burst.as_ref().is_some_and(|burst| burst.left > 0 && now < burst.until)
+    }
+
+    /// When the next beat is due.
+    pub(crate) fn next_at(&self) -> Mono {
+        self.next_at
+    }
+
+    /// When a burst that is going on ends at the latest.
+    pub(crate) fn burst_ends_at(&self) -> Option<Mono> {
+        self.burst.as_ref().map(|burst| burst.until)
+    }
+
+    /// The next beat, sent now.
+    pub(crate) fn beat(&mut self, now: Now) -> Beat {
+        self.sequence += 1;
+        self.next_at = now.mono.after(EVERY);
+        if self.in_flight.len() == IN_FLIGHT_MAX {
+            self.in_flight.pop_front();
+        }
+        self.in_flight.push_back((self.sequence, now));
+        Beat { sequence: self.sequence, clock: self.reading(now.mono).map(to_wire) }
+    }
+
+    /// When the granted beat was sent; nothing if it was not sent on this stream.
+    pub(crate) fn granted(&mut self, grant: &Grant, now: Now) -> Option<Now> {
+        let place = self.in_flight.iter().position(|(sequence, _)| *sequence == grant.sequence)?;
+        let (_, sent) = self.in_flight.drain(..=place).next_back()?;
+        self.clock.sample(sent.mono, FleetTime(grant.coordinator_at_ns), now.mono);
+        if let Some(burst) = &mut self.burst {
+            burst.left = burst.left.saturating_sub(1);
+        }
+        if self.in_burst(now.mono) {
+            self.next_at = now.mono;
+        }
+        Some(sent)
+    }
+
+    /// What is known of the clock.
+    pub(crate) fn reading(&self, now: Mono) -> Option<ClockReading> {
+        self.clock.reading(now)
+    }
+}
+
+pub(crate) fn to_wire(reading: ClockReading) -> Clock {
+    Clock { offset_ns: reading.offset_ns, bound_ns: reading.bound_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Boot;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(ms: u64) -> Now {
+        Now { mono: Mono(ms * MS), boot: Boot(ms * MS) }
+    }
+
+    fn grant(sequence: u64) -> Grant {
+        Grant { sequence, coordinator_at_ns: 5_000 * MS, ..Grant::default() }
+    }
+
+    fn attached(coordinator: u8) -> Beats {
+        let mut beats = Beats::new();
+        beats.attach(CoordinatorId([coordinator; 16]), at(0).mono);
+        beats
+    }
+
+    /// Grants each beat after 10 ms; how many beats were sent until `until`.
+    fn beats_until(beats: &mut Beats, until: u64) -> usize {
+        (0..until)
+            .step_by(10)
+            .filter(|&ms| {
+                let due = at(ms).mono >= beats.next_at();
+                if due {
+                    let beat = beats.beat(at(ms));
+                    beats.granted(&grant(beat.sequence), at(ms + 10));
+                }
+                due
+            })
+            .count()
+    }
+
+    #[test]
+    fn burst_of_round_trips_comes_first_and_then_one_beat_a_second() {
+        let mut beats = attached(1);
+        assert_eq!(beats_until(&mut beats, 160), 16);
+        assert!(!beats.in_burst(at(160).mono));
+        assert_eq!(beats_until(&mut beats, 3_160), 3);
+    }
+
+    #[test]
+    fn burst_ends_in_time_on_a_slow_path() {
+        let mut beats = attached(1);
+        let beat = beats.beat(at(0));
+        beats.granted(&grant(beat.sequence), at(1_999));
+        assert!(beats.in_burst(at(1_999).mono));
+        assert!(!beats.in_burst(at(2_000).mono));
+    }
+
+    #[test]
+    fn grant_that_answers_no_beat_of_this_stream_is_ignored() {
+        let mut beats = attached(1);
+        let beat = beats.beat(at(0));
+        beats.attach(CoordinatorId([1; 16]), at(5).mono);
+        assert_eq!(beats.granted(&grant(beat.sequence), at(10)), None);
+        assert_eq!(beats.granted(&grant(99), at(10)), None);
+        assert_eq!(beats.reading(at(10).mono), None);
+    }
+
+    #[test]
+    fn clock_is_kept_over_a_reconnect_and_forgotten_with_the_coordinator() {
+        let mut beats = attached(1);
+        let beat = beats.beat(at(0));
+        assert_eq!(beats.granted(&grant(beat.sequence), at(10)), Some(at(0)));
+        beats.attach(CoordinatorId([1; 16]), at(20).mono);
+        assert!(beats.reading(at(20).mono).is_some());
+        beats.attach(CoordinatorId([2; 16]), at(20).mono);
+        assert!(beats.reading(at(20).mono).is_none());
+    }
+}

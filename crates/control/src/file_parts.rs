@@ -1,0 +1,45 @@
+//! Cuts the files of a plan into messages, one at a time, so that a large file never stands in memory twice.
+
+use crate::{Digest, RunId};
+use proto::{Bytes, FilePart, PART_MAX_BYTES};
+
+/// What is left to send of an agent's files for a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileParts {
+    run: RunId,
+    /// In reverse: the next is last.
+    files: Vec<(Digest, Bytes)>,
+    sent_bytes: usize,
+}
+
+impl FileParts {
+    /// All parts of `files`, in order.
+    #[must_use]
+    pub fn new(run: RunId, mut files: Vec<(Digest, Bytes)>) -> FileParts {
+        files.reverse();
+        FileParts { run, files, sent_bytes: 0 }
+    }
+}
+
+impl Iterator for FileParts {
+    type Item = FilePart;
+
+    fn next(&mut self) -> Option<FilePart> {
+        let (sha256, content) = self.files.last()?;
+        let from = self.sent_bytes;
+        let to = content.len().min(from + PART_MAX_BYTES);
+        let part = FilePart {
+            run_id: self.run.to_wire(),
+            sha256: sha256.to_wire(),
+            size_bytes: content.len() as u64,
+            offset_bytes: from as u64,
+            content: content.slice(from..to),
+        };
+        self.sent_bytes = to;
+        if to == content.len() {
+            self.files.pop();
+            self.sent_bytes = 0;
+        }
+        Some(part)
+    }
+}

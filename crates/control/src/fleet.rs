@@ -1,0 +1,301 @@
+//! The coordinator's end of the control plane as a state machine: who is attached, and which run they serve.
+
+use crate::clock::nanoseconds;
+use crate::fleet_action::Actions;
+use crate::gathering::Gathering;
+use crate::run::{Run, Violation};
+use crate::wire::cut;
+use crate::{AgentFacts, AgentId, ConnectionId, CoordinatorId, FleetAction, FleetEvent, FleetTime, LEASE, Outcome, RunEvent};
+use crate::{RunId, RunRequest, Stop};
+use proto::from_agent::Message as Up;
+use proto::from_coordinator::Message as Down;
+use proto::{Beat, FromAgent, Grant, Hello, Notice, PROTOCOL, Refused, Release, Welcome};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How often a fleet must be told that time goes by.
+pub const TICK: Duration = Duration::from_millis(250);
+
+/// A stream says hello by then, or is closed.
+const HELLO_MAX: Duration = Duration::from_secs(5);
+
+/// An agent without a beat for so long is not there, whatever its connection looks like.
+const SILENCE_MAX: Duration = LEASE.saturating_add(Duration::from_secs(1));
+
+/// Host facts that are passed on.
+const HOST_MAX_BYTES: usize = 64 << 10;
+
+/// Everything a coordinator knows of its agents and of the current run.
+#[derive(Debug)]
+pub struct Fleet {
+    id: CoordinatorId,
+    version: String,
+    connections: BTreeMap<ConnectionId, Connection>,
+    joined: u64,
+    serving: Serving,
+}
+
+#[derive(Debug)]
+struct Connection {
+    heard_at: FleetTime,
+    member: Option<Member>,
+}
+
+/// An agent that said hello.
+#[derive(Debug)]
+struct Member {
+    facts: AgentFacts,
+    /// Earlier ones are chosen first.
+    joined: u64,
+}
+
+#[derive(Debug)]
+enum Serving {
+    Nothing,
+    Gathering(Gathering),
+    Run(Run),
+}
+
+impl Fleet {
+    /// A fleet without agents; `version` is that of the coordinator's program.
+    #[must_use]
+    pub fn new(id: CoordinatorId, version: String) -> Fleet {
+        Fleet { id, version, connections: BTreeMap::new(), joined: 0, serving: Serving::Nothing }
+    }
+
+    /// Whether a run may begin.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        matches!(self.serving, Serving::Nothing)
+    }
+
+    /// What to do about an event, in order.
+    pub fn on(&mut self, now: FleetTime, event: FleetEvent) -> Vec<FleetAction> {
+        let mut out = Actions::default();
+        match event {
+            FleetEvent::Opened(at) => {
+                self.connections.insert(at, Connection { heard_at: now, member: None });
+            }
+            FleetEvent::Received(at, message) => self.received(now, at, message, &mut out),
+            FleetEvent::Closed(at, why) => self.closed(now, at, &why, &mut out),
+            FleetEvent::Run(request) => self.begin(request, &mut out),
+            FleetEvent::Stop(how) => self.stop(now, how, &mut out),
+            FleetEvent::Delivered(receipt) => {
+                if let Some(run) = self.run_named(receipt.run) {
+                    run.delivered(receipt, &mut out);
+                }
+            }
+            FleetEvent::Tick => self.tick(now, &mut out),
+        }
+        self.gather(now, &mut out);
+        if matches!(&self.serving, Serving::Run(run) if run.is_done()) {
+            self.serving = Serving::Nothing;
+        }
+        out.into_vec()
+    }
+
+    fn received(&mut self, now: FleetTime, at: ConnectionId, message: FromAgent, out: &mut Actions) {
+        let Some(connection) = self.connections.get_mut(&at) else { return };
+        let agent = connection.member.as_ref().map(|member| member.facts.id);
+        match (agent, message.message) {
+            (None, Some(Up::Hello(hello))) => self.greet(now, at, hello, out),
+            (Some(agent), Some(Up::Beat(beat))) => {
+                connection.heard_at = now;
+                self.grant(now, at, agent, &beat, out);
+            }
+            (Some(agent), Some(message)) => {
+                let taken = self.pass_on(now, agent, message, out);
+                taken.unwrap_or_else(|violation| self.refuse(now, at, &violation.to_string(), false, out));
+            }
+            (None, _) => self.refuse(now, at, "the first message must be a hello; run the same version on both", false, out),
+            // A message that this version does not know.
+            (Some(_), None) => {}
+        }
+    }
+
+    fn pass_on(&mut self, now: FleetTime, agent: AgentId, message: Up, out: &mut Actions) -> Result<(), Violation> {
+        let run_id = match &message {
+            Up::Hello(_) => return Err(Violation("a second hello".into())),
+            Up::Beat(_) => return Ok(()),
+            Up::Prepared(message) => &message.run_id,
+            Up::Began(message) => &message.run_id,
+            Up::Interval(message) => &message.run_id,
+            Up::Ended(message) => &message.run_id,
+            Up::Note(message) => &message.run_id,
+        };
+        // What is about a run that is over here was on its way when the agent was released from it.
+        match RunId::from_wire(run_id).and_then(|run| self.run_named(run)) {
+            Some(run) => run.received(now, agent, message, out),
+            None => Ok(()),
+        }
+    }
+
+    fn greet(&mut self, now: FleetTime, at: ConnectionId, hello: Hello, out: &mut Actions) {
+        if hello.protocol != PROTOCOL {
+            let reason = other_protocol(&hello, &self.version);
+            return self.refuse(now, at, &reason, true, out);
+        }
+        let held = RunId::from_wire(&hello.held_run);
+        let Some(facts) = facts_of(hello) else {
+            return self.refuse(now, at, "the hello makes no sense; run the same version on both", true, out);
+        };
+        let agent = facts.id;
+        self.replace(now, agent, out);
+        self.joined += 1;
+        let member = Member { facts, joined: self.joined };
+        self.connections.insert(at, Connection { heard_at: now, member: Some(member) });
+        let (coordinator_version, coordinator_id) = (self.version.clone(), self.id.to_wire());
+        out.send(at, Down::Welcome(Welcome { coordinator_version, coordinator_id }));
+        self.assign(at, agent, held, out);
+    }
+
+    /// An agent that comes back before its old stream was missed.
+    fn replace(&mut self, now: FleetTime, agent: AgentId, out: &mut Actions) {
+        if let Some(old) = self.connection_of(agent) {
+            self.closed(now, old, "the agent opened another stream", out);
+            out.close(old);
+        }
+    }
+
+    /// Puts a member where it belongs: into its run, or to those who wait.
+    fn assign(&mut self, at: ConnectionId, agent: AgentId, held: Option<RunId>, out: &mut Actions) {
+        let current = match &mut self.serving {
+            Serving::Run(run) if run.has(agent) => {
+                let holds_run = held == Some(run.id());
+                run.attached(agent, at, holds_run, out);
+                Some(run.id())
+            }
+            Serving::Run(_) => {
+                out.send(at, Down::Notice(Notice { text: "the fleet is full; this agent waits for the next run".into() }));
+                None
+            }
+            _ => None,
+        };
+        if let Some(stale) = held.filter(|held| current != Some(*held)) {
+            out.send(at, Down::Release(Release { run_id: stale.to_wire() }));
+        }
+    }
+
+    fn grant(&mut self, now: FleetTime, at: ConnectionId, agent: AgentId, beat: &Beat, out: &mut Actions) {
+        let run = match &self.serving {
+            Serving::Run(run) if run.grants_lease(agent) => Some(run.id()),
+            _ => None,
+        };
+        out.send(
+            at,
+            Down::Grant(Grant {
+                sequence: beat.sequence,
+                coordinator_at_ns: now.0,
+                lease_ns: run.map_or(0, |_| nanoseconds(LEASE)),
+                run_id: run.map(RunId::to_wire).unwrap_or_default(),
+            }),
+        );
+    }
+
+    fn refuse(&mut self, now: FleetTime, at: ConnectionId, reason: &str, r#final: bool, out: &mut Actions) {
+        out.send(at, Down::Refused(Refused { reason: reason.to_owned(), r#final }));
+        out.close(at);
+        self.closed(now, at, reason, out);
+    }
+
+    fn closed(&mut self, now: FleetTime, at: ConnectionId, why: &str, out: &mut Actions) {
+        let member = self.connections.remove(&at).and_then(|connection| connection.member);
+        if let (Some(member), Serving::Run(run)) = (member, &mut self.serving) {
+            run.detached(now, member.facts.id, why, out);
+        }
+    }
+
+    fn begin(&mut self, request: RunRequest, out: &mut Actions) {
+        if self.is_idle() {
+            let mut gathering = Gathering::new(request);
+            gathering.update(&self.free(), true, out);
+            self.serving = Serving::Gathering(gathering);
+        }
+    }
+
+    /// Looks whether the agents that a run waits for are at hand.
+    fn gather(&mut self, now: FleetTime, out: &mut Actions) {
+        if !matches!(self.serving, Serving::Gathering(_)) {
+            return;
+        }
+        let free = self.free();
+        let Serving::Gathering(gathering) = &mut self.serving else { return };
+        if !gathering.update(&free, false, out) {
+            return;
+        }
+        let Serving::Gathering(gathering) = std::mem::replace(&mut self.serving, Serving::Nothing) else { return };
+        let (request, agents) = gathering.into_parts();
+        let attached = |facts: AgentFacts| self.connection_of(facts.id).map(|at| (facts, at));
+        let agents: Vec<_> = agents.into_iter().filter_map(attached).collect();
+        let text = format!("{} of {} agents were asked for; this agent waits for the next run", agents.len(), free.len());
+        let spare = free.iter().filter(|facts| !agents.iter().any(|(chosen, _)| chosen.id == facts.id));
+        for at in spare.filter_map(|facts| self.connection_of(facts.id)) {
+            out.send(at, Down::Notice(Notice { text: text.clone() }));
+        }
+        self.serving = Serving::Run(Run::begin(request, agents, now, out));
+    }
+
+    fn stop(&mut self, now: FleetTime, how: Stop, out: &mut Actions) {
+        match &mut self.serving {
+            Serving::Nothing => {}
+            Serving::Gathering(_) => {
+                self.serving = Serving::Nothing;
+                out.tell(RunEvent::Done { outcome: Outcome::StoppedBeforeStart(how) });
+            }
+            Serving::Run(run) => run.stop(now, how, out),
+        }
+    }
+
+    fn tick(&mut self, now: FleetTime, out: &mut Actions) {
+        let limit = |connection: &Connection| if connection.member.is_some() { SILENCE_MAX } else { HELLO_MAX };
+        let silent = |(_, connection): &(&ConnectionId, &Connection)| now.since(connection.heard_at) >= limit(connection);
+        let silent: Vec<ConnectionId> = self.connections.iter().filter(silent).map(|(at, _)| *at).collect();
+        for at in silent {
+            self.closed(now, at, "nothing was heard of it for longer than a lease", out);
+            out.close(at);
+        }
+        if let Serving::Run(run) = &mut self.serving {
+            run.tick(now, out);
+        }
+    }
+
+    fn run_named(&mut self, id: RunId) -> Option<&mut Run> {
+        match &mut self.serving {
+            Serving::Run(run) if run.id() == id => Some(run),
+            _ => None,
+        }
+    }
+
+    fn connection_of(&self, agent: AgentId) -> Option<ConnectionId> {
+        let is_it = |connection: &Connection| connection.member.as_ref().is_some_and(|member| member.facts.id == agent);
+        self.connections.iter().find(|(_, connection)| is_it(connection)).map(|(at, _)| *at)
+    }
+
+    /// Members, in the order in which they joined.
+    fn free(&self) -> Vec<AgentFacts> {
+        let mut members: Vec<&Member> = self.connections.values().filter_map(|connection| connection.member.as_ref()).collect();
+        members.sort_by_key(|member| member.joined);
+        members.into_iter().map(|member| member.facts.clone()).collect()
+    }
+}
+
+fn other_protocol(hello: &Hello, own_version: &str) -> String {
+    format!(
+        "agent {} speaks protocol {} (version {}), this coordinator {PROTOCOL} (version {own_version}); install the same \
+         version on both",
+        cut(hello.name.clone()),
+        hello.protocol,
+        cut(hello.version.clone())
+    )
+}
+
+fn facts_of(hello: Hello) -> Option<AgentFacts> {
+    Some(AgentFacts {
+        id: AgentId::from_wire(&hello.agent_id)?,
+        name: cut(hello.name),
+        version: cut(hello.version),
+        labels: hello.labels.into_iter().collect(),
+        workers: hello.workers,
+        host: Some(hello.host).filter(|host| host.len() <= HOST_MAX_BYTES)?,
+    })
+}

@@ -1,0 +1,86 @@
+//! What happens to a fleet, and what it asks for.
+
+use crate::wire::from_coordinator;
+use crate::{AgentId, FileParts, RunEvent, RunId, RunRequest, Stop};
+use proto::{Ack, FromAgent, FromCoordinator, from_coordinator::Message};
+
+/// A stream from an agent, numbered by the transport; never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// What happens to a fleet.
+#[derive(Debug, Clone)]
+pub enum FleetEvent {
+    /// A stream is open; its first message must be a hello.
+    Opened(ConnectionId),
+    /// An agent said something.
+    Received(ConnectionId, FromAgent),
+    /// A stream is gone; why, as far as known.
+    Closed(ConnectionId, String),
+    /// Begin a run; only while [`crate::Fleet::is_idle`].
+    Run(RunRequest),
+    /// End the current run early.
+    Stop(Stop),
+    /// The caller has taken the event that this receipt came with.
+    Delivered(Receipt),
+    /// Time went by; due every [`crate::TICK`].
+    Tick,
+}
+
+/// What a fleet asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FleetAction {
+    /// Send it, in order, and before files that wait.
+    Send(ConnectionId, FromCoordinator),
+    /// Send these as there is room, in place of files that still wait.
+    SendFiles(ConnectionId, FileParts),
+    /// End the stream once what was sent is out; no event is wanted about it.
+    Close(ConnectionId),
+    /// Hand it to the caller, in order; with a receipt: answer [`FleetEvent::Delivered`] when the caller has taken it.
+    Deliver(RunEvent, Option<Receipt>),
+}
+
+/// Names something an agent keeps until it is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Receipt {
+    pub(crate) run: RunId,
+    pub(crate) agent: AgentId,
+    pub(crate) interval: u32,
+    pub(crate) totals: bool,
+}
+
+impl Receipt {
+    pub(crate) fn ack(self) -> Message {
+        Message::Ack(Ack { run_id: self.run.to_wire(), interval: self.interval, totals: self.totals })
+    }
+}
+
+/// Actions as they gather.
+#[derive(Debug, Default)]
+pub(crate) struct Actions(Vec<FleetAction>);
+
+impl Actions {
+    pub(crate) fn send(&mut self, to: ConnectionId, message: Message) {
+        self.0.push(FleetAction::Send(to, from_coordinator(message)));
+    }
+
+    pub(crate) fn send_files(&mut self, to: ConnectionId, files: FileParts) {
+        self.0.push(FleetAction::SendFiles(to, files));
+    }
+
+    pub(crate) fn close(&mut self, connection: ConnectionId) {
+        self.0.push(FleetAction::Close(connection));
+    }
+
+    pub(crate) fn tell(&mut self, event: RunEvent) {
+        self.0.push(FleetAction::Deliver(event, None));
+    }
+
+    pub(crate) fn deliver(&mut self, event: RunEvent, receipt: Receipt) {
+        self.0.push(FleetAction::Deliver(event, Some(receipt)));
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<FleetAction> {
+        self.0
+    }
+}

@@ -1,0 +1,205 @@
+//! What the coordinator has of one agent's intervals: each counts once, and gaps are seen.
+
+use crate::{INTERVAL_MAX_BYTES, MISSING_MAX};
+use proto::{Bytes, IntervalPart, PART_MAX_BYTES};
+use std::collections::BTreeSet;
+
+/// Seconds that a run may last, by the numbers of its intervals: 46 days.
+const INTERVALS_MAX: u32 = 4_000_000;
+
+/// Intervals that may come before one that is missing.
+const AHEAD_MAX: usize = 10_000;
+
+/// Intervals of one agent in one run.
+#[derive(Debug, Default)]
+pub(crate) struct IntervalInbox {
+    /// Everything below it came.
+    next: u32,
+    /// What came beyond `next`.
+    ahead: BTreeSet<u32>,
+    totals: Option<u32>,
+    assembly: Option<Assembly>,
+}
+
+/// An interval of which parts are missing still.
+#[derive(Debug)]
+struct Assembly {
+    interval: u32,
+    totals: bool,
+    parts: u32,
+    next_part: u32,
+    content: Vec<u8>,
+}
+
+/// What a part made of what came before.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// More parts must come.
+    InPart,
+    /// It is whole, and new.
+    New(Bytes),
+    /// It is whole, and came before.
+    Again,
+}
+
+/// A part that no agent of this version sends.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("part {part} of {parts} of interval {interval} does not follow what came before, or is too large")]
+pub(crate) struct OutOfPlace {
+    interval: u32,
+    part: u32,
+    parts: u32,
+}
+
+impl IntervalInbox {
+    /// Takes the next part of the stream.
+    pub(crate) fn take(&mut self, part: IntervalPart) -> Result<Taken, OutOfPlace> {
+        let out_of_place = OutOfPlace { interval: part.interval, part: part.part, parts: part.parts };
+        let (interval, totals) = (part.interval, part.totals);
+        let Some(content) = self.assemble(part).ok_or(out_of_place.clone())? else { return Ok(Taken::InPart) };
+        let new = if totals { self.totals.replace(interval).is_none() } else { self.note(interval).ok_or(out_of_place)? };
+        Ok(if new { Taken::New(content) } else { Taken::Again })
+    }
+
+    /// The stream is another one: what came in part comes again from its first part.
+    pub(crate) fn rewind(&mut self) {
+        self.assembly = None;
+    }
+
+    /// The first interval that never came.
+    pub(crate) fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Intervals known to exist that never came, at most [`MISSING_MAX`].
+    pub(crate) fn missing(&self) -> Vec<u32> {
+        let beyond = self.ahead.last().map_or(0, |last| last + 1);
+        let end = self.totals.unwrap_or(0).min(INTERVALS_MAX).max(beyond);
+        (self.next..end).filter(|interval| !self.ahead.contains(interval)).take(MISSING_MAX).collect()
+    }
+
+    /// The content, once whole; nothing at all for a part that is out of place.
+    fn assemble(&mut self, part: IntervalPart) -> Option<Option<Bytes>> {
+        let parts_max = INTERVAL_MAX_BYTES.div_ceil(PART_MAX_BYTES) as u32;
+        if part.parts == 0 || part.parts > parts_max || part.content.len() > PART_MAX_BYTES {
+            return None;
+        }
+        let assembly = self.assembly.take();
+        if part.parts == 1 && assembly.is_none() {
+            return Some(Some(part.content));
+        }
+        let mut assembly = assembly.unwrap_or_else(|| Assembly::new(&part));
+        assembly.add(&part)?;
+        if assembly.next_part == assembly.parts {
+            return Some(Some(assembly.content.into()));
+        }
+        self.assembly = Some(assembly);
+        Some(None)
+    }
+
+    /// Whether the interval is new; nothing for a number that cannot be.
+    fn note(&mut self, interval: u32) -> Option<bool> {
+        if interval >= INTERVALS_MAX || (interval != self.next && self.ahead.len() >= AHEAD_MAX) {
+            return None;
+        }
+        if interval < self.next || !self.ahead.insert(interval) {
+            return Some(false);
+        }
+        while self.ahead.remove(&self.next) {
+            self.next += 1;
+        }
+        Some(true)
+    }
+}
+
+impl Assembly {
+    fn new(first: &IntervalPart) -> Assembly {
+        Assembly { interval: first.interval, totals: first.totals, parts: first.parts, next_part: 0, content: Vec::new() }
+    }
+
+    fn add(&mut self, part: &IntervalPart) -> Option<()> {
+        let expected = (self.interval, self.totals, self.parts, self.next_part);
+        if (part.interval, part.totals, part.parts, part.part) != expected || part.part >= part.parts {
+            return None;
+        }
+        self.next_part += 1;
+        self.content.extend_from_slice(&part.content);
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(interval: u32, part: u32, parts: u32, content: &'static [u8]) -> IntervalPart {
+        let content = Bytes::from_static(content);
+        IntervalPart { run_id: Bytes::new(), interval, part, parts, content, totals: false }
+    }
+
+    fn whole(interval: u32) -> IntervalPart {
+        part(interval, 0, 1, b"x")
+    }
+
+    #[test]
+    fn interval_counts_once_however_often_it_comes() {
+        let mut inbox = IntervalInbox::default();
+        for (interval, new) in [(0, true), (0, false), (2, true), (2, false), (1, true), (0, false), (1, false), (2, false)] {
+            assert_eq!(inbox.take(whole(interval)).unwrap() != Taken::Again, new, "{interval}");
+        }
+        assert_eq!(inbox.next(), 3);
+    }
+
+    #[test]
+    fn parts_are_put_together_in_order() {
+        let mut inbox = IntervalInbox::default();
+        assert_eq!(inbox.take(part(0, 0, 3, b"ab")), Ok(Taken::InPart));
+        assert_eq!(inbox.take(part(0, 1, 3, b"")), Ok(Taken::InPart));
+        assert_eq!(inbox.take(part(0, 2, 3, b"c")), Ok(Taken::New(Bytes::from_static(b"abc"))));
+    }
+
+    #[test]
+    fn new_stream_begins_a_cut_interval_again() {
+        let mut inbox = IntervalInbox::default();
+        inbox.take(part(0, 0, 2, b"ab")).unwrap();
+        inbox.rewind();
+        inbox.take(part(0, 0, 2, b"ab")).unwrap();
+        assert_eq!(inbox.take(part(0, 1, 2, b"c")), Ok(Taken::New(Bytes::from_static(b"abc"))));
+    }
+
+    #[test]
+    fn parts_that_do_not_follow_are_refused() {
+        let cases: [&[IntervalPart]; 6] = [
+            &[part(0, 1, 2, b"")],
+            &[part(0, 0, 0, b"")],
+            &[part(0, 0, 2, b""), part(1, 1, 2, b"")],
+            &[part(0, 0, 2, b""), part(0, 0, 2, b"")],
+            &[part(0, 0, 2, b""), whole(1)],
+            &[part(0, 0, 129, b"")],
+        ];
+        for sequence in cases {
+            let mut inbox = IntervalInbox::default();
+            assert!(sequence.iter().map(|part| inbox.take(part.clone())).last().unwrap().is_err(), "{sequence:?}");
+        }
+    }
+
+    #[test]
+    fn gaps_are_named_by_the_totals_or_by_what_came_beyond_them() {
+        let mut inbox = IntervalInbox::default();
+        for interval in [0, 1, 4] {
+            inbox.take(whole(interval)).unwrap();
+        }
+        assert_eq!(inbox.missing(), [2, 3]);
+        inbox.take(IntervalPart { totals: true, ..whole(6) }).unwrap();
+        assert_eq!(inbox.missing(), [2, 3, 5]);
+        assert_eq!(inbox.take(IntervalPart { totals: true, ..whole(6) }), Ok(Taken::Again));
+    }
+
+    #[test]
+    fn foreign_totals_of_any_number_make_a_bounded_list() {
+        let mut inbox = IntervalInbox::default();
+        inbox.take(IntervalPart { totals: true, ..whole(u32::MAX) }).unwrap();
+        assert_eq!(inbox.missing().len(), MISSING_MAX);
+        assert!(inbox.take(whole(u32::MAX)).is_err());
+    }
+}

@@ -1,0 +1,175 @@
+//! What an agent keeps of its intervals until the coordinator has them.
+
+use crate::RunId;
+use proto::{Bytes, IntervalPart, PART_MAX_BYTES};
+use std::collections::VecDeque;
+
+/// Encoded intervals that a link holds before it takes no more reports. At 64 KiB a second that is an hour; an agent
+/// whose coordinator is away stops firing after a lease, so only a coordinator that is far too slow comes near it.
+pub const HELD_MAX_BYTES: usize = 256 << 20;
+
+/// Largest encoded interval that travels.
+pub const INTERVAL_MAX_BYTES: usize = 64 << 20;
+
+/// Sent but not acknowledged, above which nothing new is begun: bounds what waits at the coordinator for a slow caller.
+const WINDOW_BYTES: usize = 4 << 20;
+const WINDOW_INTERVALS: usize = 32;
+
+/// Intervals of one run, in order, and its totals after them.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    run: RunId,
+    held: VecDeque<Held>,
+    held_bytes: usize,
+    /// How many of `held`, from the front, are sent whole; the next one may be sent in part.
+    sent: usize,
+    next_part: usize,
+}
+
+#[derive(Debug)]
+struct Held {
+    interval: u32,
+    totals: bool,
+    encoded: Bytes,
+}
+
+impl Outbox {
+    pub(crate) fn new(run: RunId) -> Outbox {
+        Outbox { run, held: VecDeque::new(), held_bytes: 0, sent: 0, next_part: 0 }
+    }
+
+    /// Keeps an interval until it is acknowledged.
+    pub(crate) fn keep(&mut self, interval: u32, encoded: Bytes) {
+        self.push(Held { interval, totals: false, encoded });
+    }
+
+    /// Keeps the totals of `intervals` intervals until they are acknowledged.
+    pub(crate) fn keep_totals(&mut self, intervals: u32, encoded: Bytes) {
+        self.push(Held { interval: intervals, totals: true, encoded });
+    }
+
+    /// The next part to send, if the window has room.
+    pub(crate) fn next_part(&mut self) -> Option<IntervalPart> {
+        if self.next_part == 0 && !self.has_room() {
+            return None;
+        }
+        let held = self.held.get(self.sent)?;
+        let parts = held.encoded.len().div_ceil(PART_MAX_BYTES).max(1);
+        let from = self.next_part * PART_MAX_BYTES;
+        let to = held.encoded.len().min(from + PART_MAX_BYTES);
+        let part = IntervalPart {
+            run_id: self.run.to_wire(),
+            interval: held.interval,
+            part: self.next_part as u32,
+            parts: parts as u32,
+            content: held.encoded.slice(from..to),
+            totals: held.totals,
+        };
+        self.next_part += 1;
+        if self.next_part == parts {
+            (self.sent, self.next_part) = (self.sent + 1, 0);
+        }
+        Some(part)
+    }
+
+    /// The coordinator has it. Acknowledgements of what is not held are late ones, and do nothing.
+    pub(crate) fn acknowledge(&mut self, interval: u32, totals: bool) {
+        let sent = self.held.iter().take(self.sent);
+        let Some(place) = sent.into_iter().position(|held| held.interval == interval && held.totals == totals) else { return };
+        let held = self.held.remove(place).expect("position is within");
+        self.held_bytes -= held.encoded.len();
+        self.sent -= 1;
+    }
+
+    /// The stream is another one: everything that is held goes again, from the first.
+    pub(crate) fn rewind(&mut self) {
+        (self.sent, self.next_part) = (0, 0);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.held_bytes >= HELD_MAX_BYTES
+    }
+
+    pub(crate) fn intervals(&self) -> usize {
+        self.held.iter().filter(|held| !held.totals).count()
+    }
+
+    fn push(&mut self, held: Held) {
+        self.held_bytes += held.encoded.len();
+        self.held.push_back(held);
+    }
+
+    fn has_room(&self) -> bool {
+        let in_flight: usize = self.held.iter().take(self.sent).map(|held| held.encoded.len()).sum();
+        self.sent < WINDOW_INTERVALS && in_flight < WINDOW_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outbox(sizes: &[usize]) -> Outbox {
+        let mut outbox = Outbox::new(RunId([1; 16]));
+        for (interval, &size) in sizes.iter().enumerate() {
+            outbox.keep(interval as u32, vec![0; size].into());
+        }
+        outbox
+    }
+
+    fn drain(outbox: &mut Outbox) -> Vec<(u32, u32, u32, usize)> {
+        std::iter::from_fn(|| outbox.next_part()).map(|part| (part.interval, part.part, part.parts, part.content.len())).collect()
+    }
+
+    #[test]
+    fn intervals_are_cut_into_parts_and_an_empty_one_is_one_part() {
+        let mut outbox = outbox(&[0, PART_MAX_BYTES, PART_MAX_BYTES + 1]);
+        let expected = [(0, 0, 1, 0), (1, 0, 1, PART_MAX_BYTES), (2, 0, 2, PART_MAX_BYTES), (2, 1, 2, 1)];
+        assert_eq!(drain(&mut outbox), expected);
+    }
+
+    #[test]
+    fn window_holds_back_until_something_is_acknowledged() {
+        let mut outbox = outbox(&[10; 40]);
+        assert_eq!(drain(&mut outbox).len(), WINDOW_INTERVALS);
+        outbox.acknowledge(0, false);
+        assert_eq!(drain(&mut outbox), [(32, 0, 1, 10)]);
+    }
+
+    #[test]
+    fn interval_larger_than_the_window_goes_whole() {
+        let mut outbox = outbox(&[WINDOW_BYTES * 2, 1]);
+        assert_eq!(drain(&mut outbox).len(), 16);
+        outbox.acknowledge(0, false);
+        assert_eq!(drain(&mut outbox), [(1, 0, 1, 1)]);
+    }
+
+    #[test]
+    fn new_stream_gets_again_what_was_not_acknowledged_and_nothing_else() {
+        let mut outbox = outbox(&[1, 2, PART_MAX_BYTES * 2]);
+        for _ in 0..3 {
+            outbox.next_part().unwrap();
+        }
+        outbox.acknowledge(1, false);
+        outbox.acknowledge(1, false);
+        outbox.acknowledge(2, false);
+        outbox.rewind();
+        assert_eq!(drain(&mut outbox), [(0, 0, 1, 1), (2, 0, 2, PART_MAX_BYTES), (2, 1, 2, PART_MAX_BYTES)]);
+    }
+
+    #[test]
+    fn totals_are_not_taken_for_the_interval_of_the_same_number() {
+        let mut outbox = outbox(&[1]);
+        outbox.keep_totals(0, Bytes::from_static(b"t"));
+        assert_eq!(drain(&mut outbox).len(), 2);
+        outbox.acknowledge(0, true);
+        assert_eq!(outbox.intervals(), 1);
+        outbox.acknowledge(0, false);
+        assert!(outbox.is_empty());
+        assert_eq!(outbox.held_bytes, 0);
+    }
+}

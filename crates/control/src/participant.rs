@@ -1,0 +1,171 @@
+//! One agent's part in a run, as the coordinator knows it.
+
+use crate::interval_inbox::{IntervalInbox, OutOfPlace, Taken};
+use crate::{AgentFacts, AgentId, ClockReading, ConnectionId, FleetTime, NOTES_MAX};
+use proto::{Bytes, IntervalPart};
+use std::collections::BTreeSet;
+
+/// An agent of a run.
+#[derive(Debug)]
+pub(crate) struct Participant {
+    facts: AgentFacts,
+    /// Where it is attached, or since when it is gone.
+    attachment: Attachment,
+    stage: Stage,
+    clock: Option<ClockReading>,
+    began: Option<(FleetTime, u64)>,
+    inbox: IntervalInbox,
+    /// Handed to the caller and not taken by it yet; acknowledged when it is.
+    pending: BTreeSet<(u32, Totals)>,
+    notes: u32,
+    heard_at: FleetTime,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attachment {
+    To(ConnectionId),
+    GoneSince(FleetTime),
+}
+
+/// How far an agent is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// It has the plan, and has not answered.
+    Preparing,
+    /// It can run it.
+    Ready,
+    /// It has the start instant.
+    Going,
+    /// It ended, or is given up.
+    Over,
+}
+
+/// Whether a number names an interval, or the totals of so many.
+pub(crate) type Totals = bool;
+
+/// What to do about a part of an interval.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Upload {
+    /// Hand it to the caller.
+    Deliver(Bytes),
+    /// The caller has it: tell the agent once more.
+    Acknowledge,
+    /// More must come first.
+    Wait,
+}
+
+impl Participant {
+    pub(crate) fn new(facts: AgentFacts, connection: ConnectionId, now: FleetTime) -> Participant {
+        Participant {
+            facts,
+            attachment: Attachment::To(connection),
+            stage: Stage::Preparing,
+            clock: None,
+            began: None,
+            inbox: IntervalInbox::default(),
+            pending: BTreeSet::new(),
+            notes: 0,
+            heard_at: now,
+        }
+    }
+
+    pub(crate) fn id(&self) -> AgentId {
+        self.facts.id
+    }
+
+    pub(crate) fn facts(&self) -> &AgentFacts {
+        &self.facts
+    }
+
+    pub(crate) fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    pub(crate) fn set_stage(&mut self, stage: Stage) {
+        self.stage = stage;
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    pub(crate) fn connection(&self) -> Option<ConnectionId> {
+        match self.attachment {
+            Attachment::To(connection) => Some(connection),
+            Attachment::GoneSince(_) => None,
+        }
+    }
+
+    pub(crate) fn gone_since(&self) -> Option<FleetTime> {
+        match self.attachment {
+            Attachment::To(_) => None,
+            Attachment::GoneSince(since) => Some(since),
+        }
+    }
+
+    pub(crate) fn attach(&mut self, connection: ConnectionId) {
+        self.attachment = Attachment::To(connection);
+        self.inbox.rewind();
+    }
+
+    pub(crate) fn detach(&mut self, now: FleetTime) {
+        self.attachment = Attachment::GoneSince(now);
+    }
+
+    /// When it last said something about its run.
+    pub(crate) fn heard_at(&self) -> FleetTime {
+        self.heard_at
+    }
+
+    pub(crate) fn hear(&mut self, now: FleetTime) {
+        self.heard_at = now;
+    }
+
+    pub(crate) fn clock(&self) -> Option<ClockReading> {
+        self.clock
+    }
+
+    pub(crate) fn set_clock(&mut self, clock: Option<ClockReading>) {
+        self.clock = clock.or(self.clock);
+    }
+
+    pub(crate) fn began(&self) -> Option<(FleetTime, u64)> {
+        self.began
+    }
+
+    /// Whether this is the first that is heard of it.
+    pub(crate) fn begin(&mut self, at: FleetTime, bound_ns: u64) -> bool {
+        let first = self.began.is_none();
+        self.began.get_or_insert((at, bound_ns));
+        first
+    }
+
+    /// Takes the next part of its stream of intervals.
+    pub(crate) fn upload(&mut self, part: IntervalPart) -> Result<Upload, OutOfPlace> {
+        let key = (part.interval, part.totals);
+        Ok(match self.inbox.take(part)? {
+            Taken::InPart => Upload::Wait,
+            Taken::New(encoded) => {
+                self.pending.insert(key);
+                Upload::Deliver(encoded)
+            }
+            Taken::Again if self.pending.contains(&key) => Upload::Wait,
+            Taken::Again => Upload::Acknowledge,
+        })
+    }
+
+    /// The caller has it.
+    pub(crate) fn delivered(&mut self, interval: u32, totals: Totals) {
+        self.pending.remove(&(interval, totals));
+    }
+
+    pub(crate) fn inbox(&self) -> &IntervalInbox {
+        &self.inbox
+    }
+
+    /// Whether one more note is passed on.
+    pub(crate) fn may_note(&mut self) -> bool {
+        self.notes = self.notes.saturating_add(1);
+        self.notes <= NOTES_MAX
+    }
+}

@@ -1,0 +1,142 @@
+//! A coordinator and its agents over a simulated network that delays and drops connections at random, and reorders
+//! nothing within a stream. Every case is a seed; a failure names it.
+
+mod machine;
+mod network;
+mod world;
+
+use control::{EndCause, LEASE, Outcome, RunEvent};
+use std::collections::BTreeMap;
+use world::{Trouble, World};
+
+const SECOND: u64 = 1_000_000_000;
+const SEEDS: u64 = 200;
+
+/// What was delivered of each agent: intervals in the order in which they came, and the totals.
+fn delivered(events: &[RunEvent]) -> BTreeMap<u32, Vec<(u32, Vec<u8>)>> {
+    let mut by_agent: BTreeMap<u32, Vec<(u32, Vec<u8>)>> = BTreeMap::new();
+    for event in events {
+        if let RunEvent::Interval { agent, interval, encoded } = event {
+            by_agent.entry(*agent).or_default().push((*interval, encoded.to_vec()));
+        }
+    }
+    by_agent
+}
+
+fn outcome(events: &[RunEvent]) -> Option<Outcome> {
+    match events.last() {
+        Some(RunEvent::Done { outcome }) => Some(*outcome),
+        _ => None,
+    }
+}
+
+fn causes(events: &[RunEvent]) -> Vec<EndCause> {
+    let cause = |event: &RunEvent| match event {
+        RunEvent::Ended { cause, .. } => Some(cause.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(cause).collect()
+}
+
+#[test]
+fn quiet_network_runs_the_plan_to_its_end_on_every_agent() {
+    for seed in 0..20 {
+        let mut world = World::new(seed, 3, Trouble::None);
+        world.run_to_end(60);
+        let events = &world.events;
+        assert_eq!(outcome(events), Some(Outcome::Ran), "seed {seed}: {events:?}");
+        assert_eq!(causes(events), vec![EndCause::Plan; 3], "seed {seed}");
+        assert!(delivered(events).values().all(|intervals| intervals.len() == world.plan_seconds()), "seed {seed}");
+    }
+}
+
+#[test]
+fn agents_begin_within_the_bound_that_is_told() {
+    for seed in 0..50 {
+        let mut world = World::new(seed, 4, Trouble::None);
+        world.run_to_end(60);
+        let skew = world.events.iter().find_map(|event| match event {
+            RunEvent::Started { skew } => Some(*skew),
+            _ => None,
+        });
+        let (skew, truth) = (skew.unwrap(), world.true_skew_ns());
+        assert!(skew.skew_ns.abs_diff(truth) <= skew.bound_ns, "seed {seed}: {skew:?}, in truth {truth}");
+    }
+}
+
+#[test]
+fn each_interval_is_delivered_once_however_often_connections_drop() {
+    let mut whole_after_drops = 0;
+    for seed in 0..SEEDS {
+        let mut world = World::new(seed, 1 + (seed % 4) as usize, Trouble::Drops);
+        world.run_to_end(600);
+        let events = &world.events;
+        assert!(outcome(events).is_some(), "seed {seed}: the run must end; last {:?}", events.last());
+        let came_back = events.iter().any(|event| matches!(event, RunEvent::Back { .. }));
+        whole_after_drops += usize::from(came_back && causes(events).contains(&EndCause::Plan));
+        for (index, intervals) in delivered(events) {
+            let expected: Vec<(u32, Vec<u8>)> = world.made_by(index);
+            let lost = events.iter().any(|event| matches!(event, RunEvent::Lost { agent, .. } if *agent == index));
+            if lost {
+                assert!(expected.starts_with(&intervals), "seed {seed}: what came of agent {index} is not what it made");
+            } else {
+                assert_eq!(intervals, expected, "seed {seed}: agent {index}");
+            }
+        }
+    }
+    assert!(whole_after_drops > 20, "only {whole_after_drops} runs went on after a drop: this tests nothing");
+}
+
+#[test]
+fn every_agent_is_told_as_ended_or_lost_once_and_nothing_follows_the_end() {
+    for seed in 0..SEEDS {
+        let agents = 1 + (seed % 4) as usize;
+        let mut world = World::new(seed, agents, Trouble::Drops);
+        world.run_to_end(600);
+        if outcome(&world.events) != Some(Outcome::Ran) {
+            continue;
+        }
+        let is_end = |event: &&RunEvent| matches!(event, RunEvent::Ended { .. } | RunEvent::Lost { .. });
+        assert_eq!(world.events.iter().filter(is_end).count(), agents, "seed {seed}: {:?}", world.events);
+    }
+}
+
+#[test]
+fn firing_ends_within_a_lease_of_the_coordinators_death() {
+    let mut fired = 0;
+    for seed in 0..SEEDS {
+        let mut world = World::new(seed, 3, Trouble::CoordinatorDies);
+        world.run_to_end(60);
+        // The run was over before.
+        let Some(died_at) = world.died_at() else { continue };
+        fired += usize::from(world.last_fired_at().iter().any(|(_, fired_at)| *fired_at > died_at));
+        for (agent, fired_at) in world.last_fired_at() {
+            let late = fired_at.saturating_sub(died_at);
+            assert!(late <= LEASE.as_nanos() as u64 + SECOND, "seed {seed}: agent {agent} fired {late} ns after");
+        }
+    }
+    assert!(fired > 20, "in only {fired} cases was anything fired after the death: this tests nothing");
+}
+
+#[test]
+fn agents_serve_the_next_run() {
+    for seed in 0..100 {
+        let mut world = World::new(seed, 2, Trouble::None);
+        for _ in 0..3 {
+            world.run_to_end(60);
+            assert_eq!(outcome(&world.events), Some(Outcome::Ran), "seed {seed}");
+            assert_eq!(causes(&world.events), vec![EndCause::Plan; 2], "seed {seed}");
+            world.begin_next_run();
+        }
+    }
+}
+
+#[test]
+fn stop_ends_the_run_whenever_it_comes() {
+    for seed in 0..SEEDS {
+        let mut world = World::new(seed, 3, Trouble::Stop);
+        world.run_to_end(300);
+        let outcome = outcome(&world.events);
+        assert!(matches!(outcome, Some(Outcome::Ran | Outcome::StoppedBeforeStart(_))), "seed {seed}: {outcome:?}");
+    }
+}
