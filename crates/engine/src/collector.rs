@@ -20,8 +20,8 @@ pub enum Event {
     Ended {
         /// Sum of all intervals.
         totals: Snapshot,
-        /// What each worker spent.
-        workers: Vec<WorkerFigures>,
+        /// What each worker spent; nothing of one that died of a defect, whose last second is then missing too.
+        workers: Vec<Option<WorkerFigures>>,
     },
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Collector {
     spares: Vec<SpareSender>,
     /// By worker: all its intervals below this number are here.
     complete_below: Vec<u32>,
-    figures: Vec<WorkerFigures>,
+    figures: Vec<Option<WorkerFigures>>,
     pending: BTreeMap<u32, Snapshot>,
     next: u32,
     totals: Snapshot,
@@ -43,7 +43,7 @@ impl Collector {
             handed,
             spares,
             complete_below: vec![0; workers],
-            figures: vec![WorkerFigures::default(); workers],
+            figures: vec![None; workers],
             pending: BTreeMap::new(),
             next: 0,
             totals: Snapshot::default(),
@@ -72,7 +72,7 @@ impl Collector {
             }
             Handover::Ended { worker, figures } => {
                 self.complete_below[worker] = u32::MAX;
-                self.figures[worker] = figures;
+                self.figures[worker] = Some(figures);
             }
         }
     }

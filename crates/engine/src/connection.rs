@@ -125,7 +125,7 @@ impl Connection {
     /// Puts a request's bytes into `outgoing`, encrypted where the connection is.
     pub(crate) fn wrap(&mut self, plain: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Fault> {
         match &mut self.tls {
-            Some(tls) => tls.encrypt(plain, outgoing).map_err(|Broken(kind)| Fault::Tls(kind)),
+            Some(tls) => tls.encrypt(plain, &mut self.leftover, outgoing).map_err(|Broken(kind)| Fault::Tls(kind)),
             None => {
                 outgoing.extend_from_slice(plain);
                 Ok(())
@@ -176,7 +176,7 @@ impl Connection {
     /// Says close_notify where the connection is encrypted.
     pub(crate) fn notify_close(&mut self, outgoing: &mut Vec<u8>) {
         if let Some(tls) = self.tls.as_mut().filter(|tls| !tls.is_handshaking()) {
-            tls.close(outgoing);
+            tls.close(&mut self.leftover, outgoing);
         }
     }
 }

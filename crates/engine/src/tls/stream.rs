@@ -2,7 +2,7 @@
 
 use super::config::WorkerTls;
 use measure::{CertificateFault, HandshakeKind, Kind, Negotiated};
-use rustls::client::UnbufferedClientConnection;
+use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::unbuffered::{ConnectionState, EncodeTlsData, UnbufferedStatus, WriteTraffic};
 use rustls::{CertificateError, Error};
 use std::sync::Arc;
@@ -98,7 +98,7 @@ impl TlsStream {
                     false
                 }
                 Ok(_) => false,
-                Err(error) => return Err(self.fail(&error, outgoing)),
+                Err(error) => return Err(self.fail(&error, &mut incoming[advance.consumed + discard..], outgoing)),
             };
             advance.consumed += discard;
             if !go_on {
@@ -107,42 +107,46 @@ impl TlsStream {
         }
     }
 
-    /// Encrypts `plain` into `outgoing`; only once the handshake is done.
-    pub(crate) fn encrypt(&mut self, plain: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Broken> {
+    /// Encrypts `plain` into `outgoing`; only once the handshake is done. `leftover` is the input that was not consumed:
+    /// rustls may hold places in it, and takes what it is done with.
+    pub(crate) fn encrypt(&mut self, plain: &[u8], leftover: &mut Vec<u8>, outgoing: &mut Vec<u8>) -> Result<(), Broken> {
         for fragment in plain.chunks(FRAGMENT) {
-            self.write(outgoing, fragment.len() + RECORD_OVERHEAD, |traffic, room| traffic.encrypt(fragment, room).ok())?;
+            let room = fragment.len() + RECORD_OVERHEAD;
+            self.write(leftover, outgoing, room, |traffic, room| traffic.encrypt(fragment, room).ok())?;
         }
         Ok(())
     }
 
-    /// Puts a close_notify into `outgoing`, where the handshake has come far enough for one.
-    pub(crate) fn close(&mut self, outgoing: &mut Vec<u8>) {
-        let _ = self.write(outgoing, RECORD_OVERHEAD, |traffic, room| traffic.queue_close_notify(room).ok());
+    /// Puts a close_notify into `outgoing`, where the handshake has come far enough for one; `leftover` as in `encrypt`.
+    pub(crate) fn close(&mut self, leftover: &mut Vec<u8>, outgoing: &mut Vec<u8>) {
+        let _ = self.write(leftover, outgoing, RECORD_OVERHEAD, |traffic, room| traffic.queue_close_notify(room).ok());
     }
 
     fn write(
         &mut self,
+        leftover: &mut Vec<u8>,
         outgoing: &mut Vec<u8>,
         room: usize,
-        write: impl FnOnce(&mut WriteTraffic<'_, rustls::client::ClientConnectionData>, &mut [u8]) -> Option<usize>,
+        write: impl FnOnce(&mut WriteTraffic<'_, ClientConnectionData>, &mut [u8]) -> Option<usize>,
     ) -> Result<(), Broken> {
         loop {
-            match self.connection.process_tls_records(&mut []).state {
+            let UnbufferedStatus { discard, state } = self.connection.process_tls_records(leftover);
+            match state {
                 Ok(ConnectionState::WriteTraffic(mut traffic)) => {
                     let before = outgoing.len();
                     outgoing.resize(before + room, 0);
                     let written = write(&mut traffic, &mut outgoing[before..]);
                     outgoing.truncate(before + written.unwrap_or(0));
+                    leftover.drain(..discard);
                     return written.map(|_| ()).ok_or(Broken(Kind::BadTls));
                 }
-                Ok(ConnectionState::EncodeTlsData(data)) => {
-                    encode(data, outgoing);
-                }
+                Ok(ConnectionState::EncodeTlsData(data)) => encode(data, outgoing),
                 Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
                 Ok(ConnectionState::PeerClosed) => {}
                 Ok(_) => return Err(Broken(Kind::Eof)),
-                Err(error) => return Err(self.fail(&error, outgoing)),
+                Err(error) => return Err(self.fail(&error, &mut leftover[discard..], outgoing)),
             }
+            leftover.drain(..discard);
         }
     }
 
@@ -187,8 +191,9 @@ impl TlsStream {
     }
 
     /// Collects the alert that rustls wants to send, and names what broke.
-    fn fail(&mut self, error: &Error, outgoing: &mut Vec<u8>) -> Broken {
-        while let Ok(ConnectionState::EncodeTlsData(data)) = self.connection.process_tls_records(&mut []).state {
+    fn fail(&mut self, error: &Error, rest: &mut [u8], outgoing: &mut Vec<u8>) -> Broken {
+        // Once only: after the alert rustls would look at the same broken input again.
+        if let Ok(ConnectionState::EncodeTlsData(data)) = self.connection.process_tls_records(rest).state {
             let before = outgoing.len();
             encode(data, outgoing);
             if let [21, _, _, 0, 2, 2, code] = outgoing[before..] {
@@ -199,7 +204,7 @@ impl TlsStream {
     }
 }
 
-fn encode(mut data: EncodeTlsData<'_, rustls::client::ClientConnectionData>, outgoing: &mut Vec<u8>) {
+fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, outgoing: &mut Vec<u8>) {
     let before = outgoing.len();
     let mut room = 1024;
     loop {

@@ -1,0 +1,72 @@
+//! Runs a plan against a server in this process and gives the sum of what was recorded.
+
+use engine::{Event, Lease, Placement, Policy, WorkerFigures, monotonic_ns};
+use measure::{Counters, Period, Snapshot};
+use plan::{Files, Plan};
+use std::sync::mpsc::channel;
+use std::sync::Arc;
+
+/// Files a plan names, by name.
+pub struct Named(pub Vec<(String, Vec<u8>)>);
+
+impl Files for Named {
+    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, content)| content.clone()).ok_or_else(|| "no such file".into())
+    }
+
+    fn list(&mut self, _: &str) -> Result<Vec<String>, String> {
+        Err("no such folder".into())
+    }
+}
+
+/// What came of a run.
+pub struct Outcome {
+    pub totals: Snapshot,
+    pub intervals: Vec<(u32, Snapshot)>,
+    pub workers: Vec<WorkerFigures>,
+}
+
+impl Outcome {
+    pub fn counters(&self, period: Period) -> Counters {
+        let mut sum = Counters::default();
+        for (key, cell) in &self.totals.cells {
+            if key.period == period {
+                sum.merge(&cell.counters);
+            }
+        }
+        sum
+    }
+
+    pub fn measured(&self) -> Counters {
+        self.counters(Period::Measured)
+    }
+}
+
+pub fn parse(text: &str, ca: Option<&str>) -> Plan {
+    let files = ca.map(|pem| ("ca.pem".to_owned(), pem.as_bytes().to_vec())).into_iter().collect();
+    Plan::parse(text, &mut Named(files)).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+}
+
+/// Runs `plan` as agent `agent` of `agents` with so many workers.
+pub fn run_share(plan: Plan, agent: u32, agents: u32, workers: usize, lease: Lease) -> Outcome {
+    let placement = Placement { agent, agents, cpus: vec![None; workers] };
+    let prepared = engine::prepare(Arc::new(plan), placement, Policy::default()).unwrap();
+    let (send, receive) = channel();
+    let running = prepared.start(monotonic_ns() + 20_000_000, lease, move |event| send.send(event).unwrap()).unwrap();
+    let mut intervals = Vec::new();
+    for event in receive {
+        match event {
+            Event::Interval { number, snapshot } => intervals.push((number, snapshot)),
+            Event::Ended { totals, workers } => {
+                running.join();
+                let workers = workers.into_iter().map(|worker| worker.expect("no worker panics")).collect();
+                return Outcome { totals, intervals, workers };
+            }
+        }
+    }
+    panic!("the run ended without saying so");
+}
+
+pub fn run(plan: Plan) -> Outcome {
+    run_share(plan, 0, 1, 1, Lease::unlimited())
+}
