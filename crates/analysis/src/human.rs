@@ -14,8 +14,21 @@ pub fn time(ns: f64) -> String {
 /// A percentile; one that is a lower bound stands behind `≥`.
 #[must_use]
 pub fn percentile(figure: PercentileFigure) -> String {
-    let sign = if figure.at_least { "≥ " } else { "" };
-    format!("{sign}{}", time(figure.value_ns as f64))
+    time_or_more(figure.value_ns as f64, figure.at_least)
+}
+
+/// A time that is a lower bound where operations behind it timed out.
+#[must_use]
+pub fn time_or_more(ns: f64, at_least: bool) -> String {
+    format!("{}{}", if at_least { "≥ " } else { "" }, time(ns))
+}
+
+/// What another function here returned, without zeros that say nothing: `60 s`, `0.1 %`. For numbers that are exact.
+#[must_use]
+pub fn exact(text: &str) -> String {
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()));
+    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    format!("{number}{unit}")
 }
 
 /// A rate or a number that need not be exact: `0.250`, `12.3`, `123`, `1.23k`, `12.3M`.
@@ -88,6 +101,15 @@ mod tests {
         }
         for (value, expected) in [(356.0, "356 B"), (1234.0, "1.23 kB"), (5e12, "5.00 TB")] {
             assert_eq!(bytes(value), expected);
+        }
+    }
+
+    #[test]
+    fn exact_numbers_have_no_empty_zeros() {
+        for (text, expected) in
+            [("60.0 s", "60 s"), ("0.100 %", "0.1 %"), ("100 %", "100 %"), ("1.00k/s", "1k/s"), ("2.50 ms", "2.5 ms")]
+        {
+            assert_eq!(exact(text), expected);
         }
     }
 

@@ -9,6 +9,9 @@ const PERCENTILES: [f64; 7] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 /// Columns of a picture: a multiple of 12, so that 12 rows on a console are whole columns.
 const COLUMNS: usize = 60;
 
+/// A picture's columns grow up to so many times the 99th percentile.
+const TAIL: u64 = 4;
+
 /// A distribution with what is known of its time-outs.
 ///
 /// A timed-out value is a lower bound of what the operation would have taken, so every percentile from the smallest
@@ -69,7 +72,7 @@ pub struct TimeFigure {
     pub max_ns: u64,
     /// Percentiles, at most 0.1 % above the true ones.
     pub percentiles: Vec<PercentileFigure>,
-    /// Columns whose bounds grow by one factor from the smallest value to the largest; empty in groups.
+    /// Columns whose bounds grow by one factor from the smallest value on; the last ends at the largest. Empty in groups.
     pub picture: Vec<Column>,
 }
 
@@ -129,13 +132,14 @@ impl TimeFigure {
     }
 }
 
-/// Columns with logarithmic bounds: a long tail and a narrow peak both stay visible.
+/// Columns with logarithmic bounds, so that a long tail and a narrow peak both stay visible. What lies far beyond the 99th
+/// percentile (time-outs, mostly) would squeeze everything else together and shares the last column.
 fn draw(distribution: &Distribution) -> Vec<Column> {
-    let (low, high) = (distribution.min.max(1) as f64, distribution.max.max(1) as f64);
-    if distribution.count == 0 {
-        return Vec::new();
-    }
-    let bound = |column: usize| (low * (high / low).powf(column as f64 / COLUMNS as f64)).ceil() as u64;
+    let Some(p99) = distribution.percentile(99.0) else { return Vec::new() };
+    let (low, high) = (distribution.min.max(1), distribution.max.min(p99.value_ns.saturating_mul(TAIL)).max(1));
+    let grown = if high < distribution.max { COLUMNS - 1 } else { COLUMNS };
+    let growth = (high as f64 / low as f64).max(1.0);
+    let bound = |column: usize| (low as f64 * growth.powf(column as f64 / grown as f64)).ceil() as u64;
     let mut columns: Vec<Column> = (1..COLUMNS).map(|column| Column { to_ns: bound(column), count: 0 }).collect();
     columns.push(Column { to_ns: distribution.max, count: distribution.overflow });
     for bucket in distribution.histogram.iter() {
@@ -189,10 +193,23 @@ mod tests {
         assert_eq!(headline.percentile(100.0).unwrap(), PercentileFigure { percentile: 100.0, value_ns: 2000, at_least: true });
     }
 
+    fn many_and(one: u64) -> Vec<u64> {
+        (1000..2000).chain([one]).collect()
+    }
+
+    #[test]
+    fn far_away_values_leave_room_for_the_others() {
+        let columns = draw(&of(&many_and(30_000_000_000)));
+        assert_eq!(columns[59], Column { to_ns: 30_000_000_000, count: 1 });
+        assert!(columns.iter().filter(|column| column.count > 0).count() > 15, "{columns:?}");
+    }
+
     #[test]
     fn picture_holds_every_value_and_ends_at_the_largest() {
         let hour = 3_600_000_000_000;
-        for values in [vec![5], vec![1000; 7], (1..=10_000).collect(), vec![0, 1, hour], vec![1, hour + 1, 2 * hour]] {
+        for values in
+            [vec![5], vec![1000; 7], (1..=10_000).collect(), vec![0, 1, hour], vec![1, hour + 1, 2 * hour], many_and(hour)]
+        {
             let columns = draw(&of(&values));
             assert_eq!(columns.len(), COLUMNS);
             assert_eq!(columns.iter().map(|column| column.count).sum::<u64>(), values.len() as u64);

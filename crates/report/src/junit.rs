@@ -1,5 +1,6 @@
 //! Thresholds as test cases, and the verdict as one more, for build servers that read JUnit's XML.
 
+use analysis::human::exact;
 use analysis::{Document, Judgement, Verdict};
 use std::fmt::Write as _;
 
@@ -21,7 +22,7 @@ pub(crate) fn render(document: &Document) -> String {
 }
 
 fn judged(judgement: &Judgement) -> (String, Option<String>) {
-    let limit = judgement.unit.display(judgement.limit);
+    let limit = exact(&judgement.unit.display(judgement.limit));
     let name = format!("{} {} {limit}", judgement.metric, judgement.comparison);
     (name, (!judgement.passed).then(|| measured(judgement)))
 }

@@ -1,7 +1,7 @@
 //! Tables for a pull request or a wiki (GitHub's flavour).
 
 use crate::junit::measured;
-use analysis::human::{bytes, number, percentile, share, time};
+use analysis::human::{bytes, exact, number, percentile, share, time_or_more};
 use analysis::{Document, ErrorFigure, Figures, TimeFigure};
 use std::fmt::Write as _;
 
@@ -56,7 +56,7 @@ fn thresholds(text: &mut String, document: &Document) {
         .thresholds
         .iter()
         .map(|judgement| {
-            let limit = format!("{} {}", judgement.comparison, judgement.unit.display(judgement.limit));
+            let limit = format!("{} {}", judgement.comparison, exact(&judgement.unit.display(judgement.limit)));
             let outcome = if judgement.passed { "✓" } else { "✗ failed" };
             vec![judgement.metric.clone(), limit, measured(judgement), outcome.to_owned()]
         })
@@ -83,7 +83,8 @@ fn totals(text: &mut String, figures: &Figures) {
 fn times(text: &mut String, figures: &Figures) {
     let row = |name: &str, figure: &TimeFigure| {
         let at = |wanted| figure.percentile(wanted).map(percentile).unwrap_or_default();
-        let (mean, max) = (time(figure.mean_ns), time(figure.max_ns as f64));
+        let at_least = figure.timed_out > 0;
+        let (mean, max) = (time_or_more(figure.mean_ns, at_least), time_or_more(figure.max_ns as f64, at_least));
         vec![name.to_owned(), figure.count.to_string(), mean, at(50.0), at(90.0), at(99.0), at(99.9), max]
     };
     let rows: Vec<_> = ROWS.iter().filter_map(|&(name, metric)| Some(row(name, figures.times.get(metric)?))).collect();

@@ -4,6 +4,12 @@ use crate::Style;
 use crate::style::Paint;
 use crate::table::Table;
 
+/// Columns a sentence needs beside its lead; with fewer it stands below it.
+const ROOM_MIN: usize = 15;
+
+/// Before a sentence that stands below its lead.
+const NARROW_LEAD: &str = "  ";
+
 /// A page under construction.
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -36,7 +42,11 @@ impl Page {
     pub(crate) fn paragraph(&mut self, paint: Paint, lead: &str, sentence: &str) {
         let lead = self.style.text(lead);
         let indent = lead.chars().count();
-        let room = self.style.columns().saturating_sub(indent).max(10);
+        if self.style.columns() < indent + ROOM_MIN {
+            self.line(&lead);
+            return self.paragraph(paint, NARROW_LEAD, sentence);
+        }
+        let room = self.style.columns() - indent;
         for (number, line) in wrap(&self.style.text(sentence), room).into_iter().enumerate() {
             let lead = if number == 0 { lead.clone() } else { " ".repeat(indent) };
             self.line(&format!("{lead}{}", self.style.paint(paint, &line)));

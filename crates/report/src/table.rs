@@ -1,4 +1,4 @@
-//! A table with the first column to the left and the others to the right; where the terminal is too narrow for it, each
+//! A table with the first column to the left and the others to the right; a column without any figure is left out. Where the terminal is too narrow for it, each
 //! row becomes a paragraph of `heading value` lines, so that no figure is lost.
 
 use crate::Style;
@@ -33,7 +33,9 @@ impl Table {
     }
 
     pub(crate) fn lines(&self, style: Style) -> Vec<String> {
-        let shown = |row: &Vec<String>| -> Vec<String> { row.iter().map(|cell| style.text(cell)).collect() };
+        let is_used = |column: usize| column == 0 || self.rows.iter().any(|row| !row[column].is_empty());
+        let used: Vec<usize> = (0..self.headings.len()).filter(|&column| is_used(column)).collect();
+        let shown = |row: &Vec<String>| -> Vec<String> { used.iter().map(|&column| style.text(&row[column])).collect() };
         let (headings, rows) = (shown(&self.headings), self.rows.iter().map(shown).collect::<Vec<_>>());
         let widths: Vec<usize> = (0..headings.len()).map(|column| width(&headings, &rows, column)).collect();
         let total = INDENT + widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
@@ -93,6 +95,13 @@ mod tests {
             table().lines(Style::PLAIN),
             ["              mean      max", "  connect  1.20 µs  12.0 ms", "  total       9 ns      1 s"]
         );
+    }
+
+    #[test]
+    fn column_without_figures_is_left_out() {
+        let mut table = Table::new(&["", "late", "max"]);
+        table.row(vec!["a".into(), String::new(), "1 s".into()]);
+        assert_eq!(table.lines(Style::PLAIN), ["     max", "  a  1 s"]);
     }
 
     #[test]

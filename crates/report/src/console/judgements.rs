@@ -3,6 +3,7 @@
 use crate::junit::measured;
 use crate::page::Page;
 use crate::style::Paint;
+use analysis::human::exact;
 use analysis::{Document, Judgement};
 
 pub(crate) fn write(page: &mut Page, document: &Document) {
@@ -21,7 +22,7 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
 
 fn one(page: &mut Page, judgement: &Judgement) {
     let (mark, paint) = if judgement.passed { ("  ✓ ", Paint::Good) } else { ("  ✗ ", Paint::Bad) };
-    let limit = judgement.unit.display(judgement.limit);
+    let limit = exact(&judgement.unit.display(judgement.limit));
     let text = format!("{} {} {limit}: {}", judgement.metric, judgement.comparison, measured(judgement));
     page.paragraph(paint, mark, &text);
 }

@@ -33,9 +33,10 @@ fn errors(page: &mut Page, figures: &Figures) {
         return;
     }
     page.title("Errors");
+    let digits = figures.errors.iter().map(|error| error.count.to_string().len()).max().unwrap_or(0);
     for error in &figures.errors {
-        let text = format!("{} ({}) {} [{}]", error.count, share(error.share), error.words, error.name);
-        page.paragraph(Paint::Plain, "  ", &text);
+        let text = format!("{} [{}, {}]", error.words, error.name, share(error.share));
+        page.paragraph(Paint::Plain, &format!("  {:>digits$}  ", error.count), &text);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::page::Page;
 use crate::table::Table;
-use analysis::human::{percentile, time};
+use analysis::human::{percentile, time, time_or_more};
 use analysis::{Column, Figures, TimeFigure};
 
 /// ab's rows by our metrics.
@@ -48,10 +48,16 @@ fn stages(page: &mut Page, figures: &Figures) {
     for (label, metric) in STAGES {
         let Some(figure) = figures.times.get(metric) else { continue };
         let median = figure.percentile(50.0).map(percentile).unwrap_or_default();
-        let (mean, sd) = (time(figure.mean_ns), time(figure.sd_ns));
-        table.row(vec![label.to_owned(), time(figure.min_ns as f64), mean, sd, median, time(figure.max_ns as f64)]);
+        let (mean, max) = mean_and_max(figure);
+        table.row(vec![label.to_owned(), time(figure.min_ns as f64), mean, time(figure.sd_ns), median, max]);
     }
     page.table(&table);
+}
+
+/// Both are lower bounds as soon as one operation timed out.
+fn mean_and_max(figure: &TimeFigure) -> (String, String) {
+    let at_least = figure.timed_out > 0;
+    (time_or_more(figure.mean_ns, at_least), time_or_more(figure.max_ns as f64, at_least))
 }
 
 fn phases(page: &mut Page, figures: &Figures) {
@@ -59,7 +65,7 @@ fn phases(page: &mut Page, figures: &Figures) {
     for (label, metric) in PHASES {
         let Some(figure) = figures.times.get(metric) else { continue };
         let at = |wanted| figure.percentile(wanted).map(percentile).unwrap_or_default();
-        let (mean, max) = (time(figure.mean_ns), time(figure.max_ns as f64));
+        let (mean, max) = mean_and_max(figure);
         table.row(vec![label.to_owned(), figure.count.to_string(), mean, at(50.0), at(99.0), max]);
     }
     if !table.is_empty() {

@@ -15,14 +15,14 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
         return;
     }
     page.title("TLS");
-    page.paragraph(Paint::Plain, "  ", &handshakes(figures));
-    figures.negotiated.iter().for_each(|agreed| page.paragraph(Paint::Plain, "  ", &negotiated(agreed)));
-    figures.chains.iter().for_each(|sent| page.paragraph(Paint::Plain, "  ", &chain(sent)));
-    page.paragraph(Paint::Plain, "  ", &resumption(&figures.resumption));
+    page.paragraph(Paint::Plain, "  · ", &handshakes(figures));
+    figures.negotiated.iter().for_each(|agreed| page.paragraph(Paint::Plain, "  · ", &negotiated(agreed)));
+    figures.chains.iter().for_each(|sent| page.paragraph(Paint::Plain, "  · ", &chain(sent)));
+    page.paragraph(Paint::Plain, "  · ", &resumption(&figures.resumption));
     by_address(page, &document.by_address);
     let modes = document.plan.cheap_modes();
     if !modes.is_empty() {
-        page.paragraph(Paint::Doubtful, "  ", &format!("cheap client: {}", modes.join(", ")));
+        page.paragraph(Paint::Doubtful, "  · ", &format!("cheap client: {}", modes.join(", ")));
     }
 }
 

@@ -1,0 +1,126 @@
+//! A document written by hand, rendered in every format and compared with golden files. `UPDATE_GOLDEN=1` writes them
+//! anew; the difference is then for a person to read.
+
+use analysis::{Document, State, Verdict, exit_code};
+use report::{Format, Style, read};
+use std::path::PathBuf;
+
+fn golden(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn document() -> Document {
+    read(&std::fs::read(golden("result-v1.json")).unwrap()).unwrap()
+}
+
+fn assert_golden(name: &str, text: &str) {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(golden(name), text).unwrap();
+    }
+    let expected = std::fs::read_to_string(golden(name)).unwrap_or_default();
+    assert!(text == expected, "{name} differs; rendered:\n{text}");
+}
+
+fn columns(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+#[test]
+fn result_reads_back_as_it_was_written() {
+    let text = std::fs::read_to_string(golden("result-v1.json")).unwrap();
+    assert_eq!(read(Format::Json.render(&document(), Style::PLAIN).as_bytes()).unwrap(), document());
+    assert_golden("result-v1.json", &Format::Json.render(&document(), Style::PLAIN));
+    assert!(text.ends_with("}\n"));
+}
+
+#[test]
+fn newer_schema_is_refused_with_a_cure() {
+    let text = std::fs::read_to_string(golden("result-v1.json")).unwrap();
+    let newer = text.replacen("\"schema\": 1", "\"schema\": 2", 1);
+    let error = read(newer.as_bytes()).unwrap_err().to_string();
+    assert_eq!(error, "the result has schema 2, this version reads up to 1; use the version that wrote it, or a newer one");
+    let error = read(b"{\"schema\": 7, \"other\": true}").unwrap_err().to_string();
+    assert!(error.contains("schema 7"), "a layout that cannot be read is told by its version: {error}");
+    for broken in ["", "{", "[]", "{}", "{\"schema\": 1}"] {
+        assert!(read(broken.as_bytes()).unwrap_err().to_string().starts_with("not a result of this tool"), "{broken}");
+    }
+}
+
+#[test]
+fn renders_in_every_format_as_agreed() {
+    let document = document();
+    for (format, name) in [
+        (Format::Console, "console.txt"),
+        (Format::Markdown, "report.md"),
+        (Format::Csv, "seconds.csv"),
+        (Format::Junit, "junit.xml"),
+    ] {
+        assert_golden(name, &format.render(&document, Style::PLAIN));
+    }
+}
+
+#[test]
+fn ascii_terminal_with_forty_columns_gets_every_figure() {
+    let narrow = Style { colour: false, width: 40, unicode: false };
+    let text = Format::Console.render(&document(), narrow);
+    assert_golden("console-narrow.txt", &text);
+    assert!(text.is_ascii());
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for width in [20, 30, 40, 60, 79, 80, 120, 200] {
+        for unicode in [true, false] {
+            let text = Format::Console.render(&document(), Style { colour: false, width, unicode });
+            assert!(columns(&text) <= width, "{} columns of {width}:\n{text}", columns(&text));
+        }
+    }
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let coloured = Format::Console.render(&document(), Style { colour: true, ..Style::PLAIN });
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once('\x1b') {
+        plain.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    plain.push_str(rest);
+    assert_eq!(plain, Format::Console.render(&document(), Style::PLAIN));
+}
+
+#[test]
+fn hostile_names_do_not_reach_the_terminal() {
+    let mut document = document();
+    document.agents[0].name = "\x1b[2J|x".into();
+    document.by_address[0].name = "\r\n<script>".into();
+    document.run.name = "a\u{7}b".into();
+    let text = Format::Console.render(&document, Style::PLAIN);
+    assert!(!text.contains(['\x1b', '\r', '\u{7}']), "{text}");
+    assert!(!Format::Junit.render(&document, Style::PLAIN).contains('\u{7}'));
+    assert!(Format::Markdown.render(&document, Style::PLAIN).contains("\\|x"));
+}
+
+#[test]
+fn empty_run_renders_everywhere() {
+    let mut document = document();
+    document.agents.clear();
+    document.by_agent.clear();
+    document.measured = analysis::Figures::default();
+    document.run.state = State::Incomplete;
+    document.verdict.verdict = Verdict::Invalid;
+    for format in Format::ALL {
+        assert!(!format.render(&document, Style::PLAIN).is_empty(), "{}", format.name());
+    }
+    assert_eq!(exit_code(&document, false), 3);
+}
+
+#[test]
+fn formats_are_found_by_name() {
+    for format in Format::ALL {
+        assert_eq!(format.name().parse(), Ok(format));
+    }
+    let error = "html5".parse::<Format>().unwrap_err().to_string();
+    assert_eq!(error, "no format is called `html5`; write json, console, markdown, csv or junit");
+}
