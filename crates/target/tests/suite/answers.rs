@@ -118,9 +118,9 @@ fn an_idle_connection_is_closed_after_its_time() {
     let keep_alive = KeepAlive { idle: Some(idle), ..KeepAlive::default() };
     let target = start(Config { keep_alive, ..Config::plain() });
     let mut client = Client::plain(&target);
+    let idle_since = Instant::now();
     client.send(GET);
     client.receive(sound().len());
-    let idle_since = Instant::now();
     let (rest, end) = client.receive_all();
     assert!(rest.is_empty() && end.is_ok());
     assert!((idle..DEADLINE).contains(&idle_since.elapsed()));

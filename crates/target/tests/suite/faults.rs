@@ -3,7 +3,7 @@
 use crate::client::{Client, DEADLINE, GET, sound, trusting};
 use rustls::version::TLS13;
 use std::io::ErrorKind;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use target::{Answer, BadFraming, Config, ConnectionFault, Ending, Fault, Framing, Place, Running};
 
 fn start(config: Config) -> Running {
@@ -50,17 +50,25 @@ fn the_connection_ends_as_told() {
 
 #[test]
 fn a_hanging_connection_stays_until_the_client_goes() {
-    let target = start(Config { answer: Answer::faulty(Fault::never_answers()), ..Config::plain() });
-    let mut client = Client::plain(&target);
-    client.send(GET);
-    let Client::Plain(stream) = &client else { panic!("is plain") };
-    stream.set_read_timeout(Some(Duration::from_millis(30))).unwrap();
-    assert_eq!(client.receive_all().1.unwrap_err().kind(), ErrorKind::WouldBlock);
-    assert_eq!(target.counts().connections_open, 1);
-    drop(client);
-    let deadline = std::time::Instant::now() + DEADLINE;
-    while target.counts().connections_open > 0 {
-        assert!(std::time::Instant::now() < deadline, "the target keeps a connection whose client has gone");
+    let never = Answer::faulty(Fault::never_answers());
+    let silent = Config { connection_fault: Some(ConnectionFault::Silence), ..Config::plain() };
+    for config in [Config { answer: never, ..Config::plain() }, silent] {
+        let target = start(config);
+        let mut client = Client::plain(&target);
+        client.send(GET);
+        let Client::Plain(stream) = &client else { panic!("is plain") };
+        stream.set_read_timeout(Some(Duration::from_millis(30))).unwrap();
+        assert_eq!(client.receive_all().1.unwrap_err().kind(), ErrorKind::WouldBlock);
+        wait_for_open(&target, 1);
+        drop(client);
+        wait_for_open(&target, 0);
+    }
+}
+
+fn wait_for_open(target: &Running, connections: u64) {
+    let deadline = Instant::now() + DEADLINE;
+    while target.counts().connections_open != connections {
+        assert!(Instant::now() < deadline, "{connections} connections are not open, but {:?}", target.counts());
         std::thread::yield_now();
     }
 }

@@ -1,11 +1,12 @@
 //! Handshakes: versions, keys, suites, resumption, client certificates, unsound certificates, staples.
 
 use crate::client::{Client, GET, roots, sound, trusting};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, HandshakeKind, ProtocolVersion, SupportedProtocolVersion};
-use std::sync::Arc;
+use rustls::{ClientConfig, DigitallySignedStruct, HandshakeKind, ProtocolVersion, SignatureScheme, SupportedProtocolVersion};
+use std::sync::{Arc, Mutex};
 use target::{Authority, CertificateFault, Config, KeyKind, Running, Tls, TlsVersion};
 
 fn start(tls: Tls) -> Running {
@@ -80,9 +81,8 @@ fn versions_suites_and_groups_are_those_configured() {
 #[test]
 fn a_group_the_client_did_not_share_for_costs_a_retry() {
     let target = start(Tls { groups: Some(vec![0x0018]), ..Tls::default() });
-    let client = Client::tls(&target, &trusting(&target, &[&TLS13])).unwrap();
-    assert_eq!(client.handshake(), HandshakeKind::FullWithHelloRetryRequest);
-    drop(client);
+    let kind = handshake_and_exchange(&target, &trusting(&target, &[&TLS13]));
+    assert_eq!(kind, HandshakeKind::FullWithHelloRetryRequest);
     let counts = target.stop();
     assert_eq!((counts.handshakes_full, counts.handshakes_retried), (1, 1));
 }
@@ -153,7 +153,60 @@ fn names_are_added_to_the_certificate() {
     let leaf = &client.session().peer_certificates().unwrap()[0];
     let leaf = rustls::server::ParsedCertificate::try_from(leaf).unwrap();
     for name in ["localhost", "127.0.0.1", "::1", "edge.test", "10.0.0.11"] {
-        let name = rustls::pki_types::ServerName::try_from(name).unwrap();
+        let name = ServerName::try_from(name).unwrap();
         rustls::client::verify_server_name(&leaf, &name).unwrap();
+    }
+}
+
+#[test]
+fn the_staple_is_sent_as_it_is() {
+    let staple = b"whatever stands for an OCSP response".to_vec();
+    for version in [&TLS12, &TLS13] {
+        let target = start(Tls { ocsp_staple: Some(staple.clone()), ..Tls::default() });
+        let seen = Arc::new(StapleSeen::default());
+        let builder = ClientConfig::builder_with_protocol_versions(&[version]).dangerous();
+        let config = builder.with_custom_certificate_verifier(seen.clone()).with_no_client_auth();
+        Client::tls(&target, &Arc::new(config)).unwrap();
+        assert_eq!(*seen.0.lock().unwrap(), staple);
+    }
+}
+
+/// Accepts any certificate and keeps the staple that came with it.
+#[derive(Debug, Default)]
+struct StapleSeen(Mutex<Vec<u8>>);
+
+impl ServerCertVerifier for StapleSeen {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        staple: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        *self.0.lock().unwrap() = staple.to_vec();
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ECDSA_NISTP256_SHA256]
     }
 }
