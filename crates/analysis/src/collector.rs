@@ -5,7 +5,7 @@ use crate::live::{Live, Recent};
 use crate::series::SeriesBuilder;
 use crate::tally::Tally;
 use crate::{AgentFacts, CpuFigures, Document, EndCause, Figures, Group, Picture, PlanRecord, Run, Skew, State};
-use measure::{CellKey, Period, Snapshot};
+use measure::{CellKey, Distribution, Metric, Outcome, Period, Snapshot};
 use plan::{End, Plan, Threshold};
 use std::collections::BTreeMap;
 
@@ -154,6 +154,12 @@ impl Collector {
         }
         live.is_warm_up = u64::from(live.second) * 1_000_000_000 < self.run.warm_up_ns;
         Some(live)
+    }
+
+    /// Times of one outcome and metric over all agents, requests and addresses: the sum of everything that was delivered.
+    #[must_use]
+    pub fn merged(&self, period: Period, outcome: Outcome, metric: Metric) -> Distribution {
+        self.whole(period).times.remove(&(outcome, metric)).unwrap_or_default()
     }
 
     /// The document of what is known now; `state` says whether that is all there will be.

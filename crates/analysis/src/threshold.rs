@@ -63,8 +63,8 @@ fn judge_one(threshold: &Threshold, whole: &Tally, window_ns: u64) -> Judgement 
     };
     let outcome = measured.holds(threshold.comparison, limit);
     Judgement {
-        metric: name(&threshold.metric),
-        comparison: symbol(threshold.comparison).to_owned(),
+        metric: threshold.metric.to_string(),
+        comparison: threshold.comparison.to_string(),
         limit,
         actual: measured.actual.ok(),
         at_least: measured.at_least,
@@ -126,29 +126,6 @@ fn value(headline: &Headline, statistic: Statistic) -> Option<(f64, bool)> {
         Statistic::Percentile(percentile) => {
             headline.percentile(percentile).map(|figure| (figure.value_ns as f64, figure.at_least))
         }
-    }
-}
-
-/// The figure's name as plans write it.
-fn name(metric: &Metric) -> String {
-    match metric {
-        Metric::Number(name) => name.clone(),
-        Metric::Time { histogram, statistic } => match statistic {
-            Statistic::Min => format!("{histogram}.min"),
-            Statistic::Mean => format!("{histogram}.mean"),
-            Statistic::StdDev => format!("{histogram}.sd"),
-            Statistic::Max => format!("{histogram}.max"),
-            Statistic::Percentile(percentile) => format!("{histogram}.p{percentile}"),
-        },
-    }
-}
-
-fn symbol(comparison: Comparison) -> &'static str {
-    match comparison {
-        Comparison::Below => "<",
-        Comparison::AtMost => "<=",
-        Comparison::Above => ">",
-        Comparison::AtLeast => ">=",
     }
 }
 

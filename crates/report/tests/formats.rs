@@ -1,5 +1,6 @@
 //! A document written by hand, rendered in every format and compared with golden files. `UPDATE_GOLDEN=1` writes them
 //! anew; the difference is then for a person to read.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use analysis::{Document, State, Verdict, exit_code};
 use report::{Format, Style, read};

@@ -1,4 +1,5 @@
 //! The interval log as another implementation of HdrHistogram reads it.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hdrhistogram::Histogram;
@@ -31,8 +32,11 @@ fn log() -> String {
     writer.header() + &writer.interval(3, &snapshot())
 }
 
-/// Tag and start second → histogram, and the header's start in milliseconds.
-fn parsed(log: &str) -> (BTreeMap<(String, u64), Histogram<u64>>, Option<u128>) {
+/// By tag and start second.
+type Histograms = BTreeMap<(String, u64), Histogram<u64>>;
+
+/// The log's histograms, and the header's start in milliseconds.
+fn parsed(log: &str) -> (Histograms, Option<u128>) {
     let (mut histograms, mut start) = (BTreeMap::new(), None);
     for entry in IntervalLogIterator::new(log.as_bytes()) {
         match entry.unwrap() {

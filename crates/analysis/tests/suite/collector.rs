@@ -1,0 +1,183 @@
+//! Intervals go in, a document comes out: nothing counts twice, nothing is lost, sums are exact.
+
+use crate::scene::{CLOSED, MS, OPEN, QUIET, SECOND, Second, collector, cpu, end, fire, plan, snapshot};
+use analysis::{Added, AgentEnd, EndCause, State, Verdict};
+use measure::{Metric, Outcome, Period, Snapshot};
+
+#[test]
+fn figures_are_those_worked_out_by_hand() {
+    let mut collector = collector(CLOSED, "");
+    fire(&mut collector, QUIET, cpu(0.3, 0.2));
+    let document = collector.document(State::Complete);
+    // 2 agents × 2 requests × 4 measured seconds × 5 operations.
+    let measured = &document.measured;
+    assert_eq!((measured.operations.started, measured.operations.ok, measured.operations.ended), (80, 80, 80));
+    assert_eq!((measured.rates.ok_per_second, measured.rates.started_per_second), (20.0, 20.0));
+    assert_eq!((measured.bytes.payload_bytes, measured.rates.payload_bytes_per_second), (8000, 2000.0));
+    assert_eq!(measured.operations.error_share, Some(0.0));
+    let response_time = &measured.times["response_time"];
+    assert_eq!((response_time.count, response_time.mean_ns, response_time.sd_ns), (80, 20e6, 0.0));
+    assert_eq!((response_time.min_ns, response_time.max_ns), (20 * MS, 20 * MS));
+    assert_eq!(document.warm_up.unwrap().operations.ok, 40);
+    assert_eq!(document.run.duration_ns, 4 * SECOND);
+    let skew = document.skew.unwrap();
+    assert_eq!((skew.skew_ns, skew.bound_ns), (2_000_000, 1_500_000));
+}
+
+#[test]
+fn parts_add_up_to_the_whole() {
+    let mut collector = collector(CLOSED, "");
+    fire(&mut collector, Second { timed_out: 1, ..QUIET }, cpu(0.3, 0.2));
+    let document = collector.document(State::Complete);
+    for groups in [&document.by_request, &document.by_address, &document.by_agent, &document.by_label] {
+        assert_eq!(groups.len(), 2);
+        assert_eq!(groups.iter().map(|group| group.figures.operations.ended).sum::<u64>(), document.measured.operations.ended);
+        let counts = groups.iter().map(|group| group.figures.times["response_time"].count);
+        assert_eq!(counts.sum::<u64>(), document.measured.times["response_time"].count);
+    }
+    let names = |groups: &[analysis::Group]| groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&document.by_request), ["a", "b"]);
+    assert_eq!(names(&document.by_address), ["10.0.0.1:80", "10.0.0.2:80"]);
+    assert_eq!(names(&document.by_label), ["city=Berlin", "city=Oslo"]);
+}
+
+#[test]
+fn sum_over_agents_is_the_merged_whole_bucket_by_bucket() {
+    let mut collector = collector(CLOSED, "");
+    let mut everything = Snapshot::default();
+    for (agent, second) in (0..2_u32).flat_map(|agent| (2..6_u32).map(move |second| (agent, second))) {
+        let response_ms = u64::from(3 + 7 * second + 50 * agent);
+        let recorded = snapshot(second, Second { response_ms, ..QUIET });
+        everything.merge(&recorded);
+        collector.add(agent, second, &recorded);
+    }
+    let whole = everything.sum(|key| key.period == Period::Measured);
+    for outcome in Outcome::ALL {
+        for metric in Metric::ALL {
+            assert_eq!(collector.merged(Period::Measured, outcome, metric), whole.of(outcome, metric), "{outcome:?} {metric:?}");
+        }
+    }
+}
+
+#[test]
+fn interval_counts_once_and_of_known_agents_only() {
+    let mut collector = collector(CLOSED, "");
+    let recorded = snapshot(3, QUIET);
+    assert_eq!(collector.add(0, 3, &recorded), Added::Counted);
+    assert_eq!(collector.add(0, 3, &recorded), Added::Duplicate);
+    assert_eq!(collector.add(1, 3, &recorded), Added::Counted);
+    assert_eq!(collector.add(2, 3, &recorded), Added::UnknownAgent);
+    assert_eq!(collector.document(State::Incomplete).measured.operations.ended, 20);
+}
+
+#[test]
+fn totals_that_differ_by_one_value_make_the_run_invalid_and_name_the_agent() {
+    let mut collector = collector(CLOSED, "");
+    fire(&mut collector, QUIET, cpu(0.3, 0.2));
+    let mut totals = Snapshot::default();
+    (0..6).for_each(|second| {
+        totals.merge(&snapshot(second, if second == 5 { Second { response_ms: 21, ..QUIET } } else { QUIET }))
+    });
+    collector.ended(1, end(totals, cpu(0.3, 0.2)));
+    let document = collector.document(State::Complete);
+    assert_eq!((document.agents[0].totals_match, document.agents[1].totals_match), (Some(true), Some(false)));
+    assert_eq!(document.verdict.verdict, Verdict::Invalid);
+    assert!(document.verdict.evidence[0].contains("agent two"), "{:?}", document.verdict);
+}
+
+#[test]
+fn lost_agent_leaves_a_visible_gap() {
+    let mut collector = collector(CLOSED, "");
+    fire(&mut collector, QUIET, cpu(0.3, 0.2));
+    let mut other = crate::scene::collector(CLOSED, "");
+    [0, 1, 3].into_iter().for_each(|second| assert_eq!(other.add(1, second, &snapshot(second, QUIET)), Added::Counted));
+    other.ended(1, AgentEnd { cause: Some(EndCause::Lost), intervals: Some(6), ..AgentEnd::default() });
+    let document = other.document(State::Complete);
+    assert_eq!(document.agents[1].missing_intervals, [(2, 2), (4, 5)]);
+    assert_eq!(document.verdict.verdict, Verdict::Invalid);
+    let evidence = document.verdict.evidence.join("\n");
+    assert!(evidence.contains("agent two was lost") && evidence.contains("seconds 2, 4 to 5 are missing"), "{evidence}");
+}
+
+#[test]
+fn work_of_the_drain_counts_as_operations_but_not_as_rate() {
+    let mut collector = collector(OPEN, "");
+    for agent in 0..2 {
+        (0..6).for_each(|second| assert_eq!(collector.add(agent, second, &snapshot(second, QUIET)), Added::Counted));
+        collector.add(agent, 9, &snapshot(9, QUIET));
+        collector.ended(agent, AgentEnd { cause: Some(EndCause::Plan), ..AgentEnd::default() });
+    }
+    let measured = collector.document(State::Complete).measured;
+    assert_eq!((measured.operations.ended, measured.rates.operations_per_second), (100, 20.0));
+}
+
+#[test]
+fn run_with_a_number_of_requests_lasts_until_its_last_operation() {
+    let mut collector = collector("connections = 10\nrequests = 40\nwarm_up = \"2s\"\n", "");
+    for agent in 0..2 {
+        (2..4).for_each(|second| assert_eq!(collector.add(agent, second, &snapshot(second, QUIET)), Added::Counted));
+    }
+    assert_eq!(collector.document(State::Incomplete).run.duration_ns, 2 * SECOND, "the last second whole");
+    for (agent, last) in [(0, 3_500), (1, 3_600)] {
+        let end = AgentEnd { cause: Some(EndCause::Plan), last_done_at_ns: Some(last * MS), ..AgentEnd::default() };
+        collector.ended(agent, end);
+    }
+    let document = collector.document(State::Complete);
+    assert_eq!(document.run.duration_ns, 1600 * MS);
+    assert_eq!(document.measured.rates.ok_per_second, 25.0, "40 in 1.6 s");
+    assert_eq!((document.run.planned_operations, document.run.planned_duration_ns), (Some(40), None));
+}
+
+#[test]
+fn stopped_run_is_as_long_as_it_was() {
+    let mut collector = collector(CLOSED, "");
+    for agent in 0..2 {
+        (0..4).for_each(|second| assert_eq!(collector.add(agent, second, &snapshot(second, QUIET)), Added::Counted));
+        collector.ended(agent, AgentEnd { cause: Some(EndCause::Stopped), ..AgentEnd::default() });
+    }
+    let document = collector.document(State::Interrupted);
+    assert_eq!((document.run.duration_ns, document.run.planned_duration_ns), (2 * SECOND, Some(4 * SECOND)));
+    assert!(document.notes.iter().any(|note| note.contains("interrupted") && note.contains("2.00 s")), "{:?}", document.notes);
+}
+
+#[test]
+fn live_figures_are_those_of_the_last_second_all_delivered() {
+    let mut collector = collector(CLOSED, "");
+    assert_eq!(collector.live(), None);
+    for second in 0..4 {
+        (0..2).for_each(|agent| assert_eq!(collector.add(agent, second, &snapshot(second, QUIET)), Added::Counted));
+    }
+    collector.add(0, 4, &snapshot(4, QUIET));
+    let live = collector.live().unwrap();
+    assert_eq!((live.second, live.ended_per_second, live.agents, live.is_warm_up), (3, 20, 2, false));
+    assert_eq!((live.p50_ns, live.total_ended), (Some(20 * MS), 50));
+}
+
+#[test]
+fn thresholds_are_judged_on_the_merged_whole() {
+    let mut collector = collector(CLOSED, "\"response_time.p99\" = \"<= 25ms\"\n\"rate\" = \">= 21\"\n\"dns.max\" = \"<= 1s\"\n");
+    fire(&mut collector, QUIET, cpu(0.3, 0.2));
+    let judged = collector.document(State::Complete).thresholds;
+    assert_eq!(judged.iter().map(|one| one.passed).collect::<Vec<_>>(), [true, false, false]);
+    assert_eq!((judged[1].actual, judged[1].metric.as_str(), judged[1].comparison.as_str()), (Some(20.0), "rate", ">="));
+    assert_eq!(judged[2].reason.as_deref(), Some("no dns was measured"));
+}
+
+#[test]
+fn every_number_a_plan_may_name_has_a_value_here() {
+    for name in plan::Metric::NUMBERS {
+        assert!(analysis::NUMBERS.contains(&name), "{name}: in plan, not in analysis");
+    }
+    for name in analysis::NUMBERS.iter().copied().chain(["errors.connect.refused.count", "errors.tls.share"]) {
+        assert!(name.parse::<plan::Metric>().is_ok(), "{name}: in analysis, not in plan");
+    }
+}
+
+#[test]
+fn plan_is_recorded_as_given_with_its_digest() {
+    let document = collector(OPEN, "").document(State::Incomplete);
+    assert_eq!(document.plan.digest, plan(OPEN, "").digest().to_string());
+    assert_eq!(document.plan.url, "http://example.test:8080/");
+    let open = matches!(document.plan.load, analysis::LoadRecord::Open { max_connections: 10, .. });
+    assert!(open, "{:?}", document.plan.load);
+}

@@ -1,0 +1,6 @@
+//! The document from intervals by hand, and its verdict.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod collector;
+mod scene;
+mod verdict;

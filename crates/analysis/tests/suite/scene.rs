@@ -1,0 +1,123 @@
+//! A run of two agents whose every operation is written by hand.
+
+use analysis::{AgentEnd, AgentFacts, AgentSetup, Collector, CpuFigures, Document, EndCause, Setup, State};
+use measure::{Cell, CellKey, Distribution, Failure, Kind, Metric, Outcome, Period, Snapshot, Stage};
+use plan::{Files, Plan};
+
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+
+pub const CLOSED: &str = "connections = 10\nduration = \"4s\"\nwarm_up = \"2s\"\n";
+pub const OPEN: &str = "rate = \"10/s\"\nmax_connections = 10\nduration = \"4s\"\nwarm_up = \"2s\"\n";
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
+        Err("no such file".to_owned())
+    }
+}
+
+pub fn plan(load: &str, thresholds: &str) -> Plan {
+    let head =
+        "name = \"scene\"\n[target]\nurl = \"http://example.test:8080/\"\n[[request]]\nname = \"a\"\n[[request]]\nname = \"b\"\n";
+    Plan::parse(&format!("{head}[load]\n{load}[thresholds]\n{thresholds}"), &mut NoFiles).unwrap()
+}
+
+pub fn collector(load: &str, thresholds: &str) -> Collector {
+    let agent = |name: &str, city: &str| AgentSetup {
+        name: name.to_owned(),
+        labels: [("city".to_owned(), city.to_owned())].into(),
+        workers: 2,
+        facts: AgentFacts { hostname: name.to_owned(), ..AgentFacts::default() },
+    };
+    let setup = Setup {
+        tool_version: "0.0.0".to_owned(),
+        run_id: "1".to_owned(),
+        started_at: "2026-01-02T03:04:05Z".to_owned(),
+        plan_text: String::new(),
+        agents: vec![agent("one", "Berlin"), agent("two", "Oslo")],
+    };
+    let mut collector = Collector::new(setup, &plan(load, thresholds));
+    collector.began(0, 0, 1_000_000);
+    collector.began(1, 2_000_000, 500_000);
+    collector
+}
+
+/// What one second of one agent holds.
+#[derive(Debug, Clone, Copy)]
+pub struct Second {
+    pub ok: u64,
+    pub timed_out: u64,
+    pub not_sent: u64,
+    pub response_ms: u64,
+    pub service_ms: u64,
+    pub lateness_ms: u64,
+}
+
+pub const QUIET: Second = Second { ok: 5, timed_out: 0, not_sent: 0, response_ms: 20, service_ms: 20, lateness_ms: 0 };
+
+pub fn key(period: Period, request: u16, address: &str) -> CellKey {
+    CellKey { period, request, address: address.parse().ok() }
+}
+
+pub fn cell(second: u32, content: Second) -> Cell {
+    let mut cell = Cell::default();
+    let counters = &mut cell.counters;
+    counters.started = content.ok + content.timed_out + content.not_sent;
+    (counters.ok, counters.timed_out, counters.failed) = (content.ok, content.timed_out, content.not_sent);
+    counters.payload_bytes = 100 * content.ok;
+    if content.timed_out > 0 {
+        counters.failures.insert(Failure { stage: Stage::Http, kind: Kind::TimeOut }, content.timed_out);
+    }
+    if content.not_sent > 0 {
+        counters.failures.insert(Failure { stage: Stage::Load, kind: Kind::NotSent }, content.not_sent);
+    }
+    for (outcome, number) in [(Outcome::Ok, content.ok), (Outcome::TimedOut, content.timed_out)] {
+        if number > 0 {
+            cell.response_times.insert((outcome, second), repeated(number, content.response_ms));
+            cell.times.insert((outcome, Metric::ServiceTime), repeated(number, content.service_ms));
+            cell.times.insert((outcome, Metric::Lateness), repeated(number, content.lateness_ms));
+        }
+    }
+    cell
+}
+
+fn repeated(number: u64, ms: u64) -> Distribution {
+    let mut distribution = Distribution::default();
+    (0..number).for_each(|_| distribution.record(ms * MS));
+    distribution
+}
+
+/// Request 0 to one address and request 1 to another, the same in both.
+pub fn snapshot(second: u32, content: Second) -> Snapshot {
+    let period = if second < 2 { Period::WarmUp } else { Period::Measured };
+    let cell = cell(second, content);
+    Snapshot { cells: [(key(period, 0, "10.0.0.1:80"), cell.clone()), (key(period, 1, "10.0.0.2:80"), cell)].into() }
+}
+
+pub fn cpu(worker: f64, machine: f64) -> CpuFigures {
+    CpuFigures { samples: 4, busiest_worker_share_mean: worker, machine_busy_share_mean: machine, ..CpuFigures::default() }
+}
+
+/// Seconds 0 to 5 of both agents, of which 0 and 1 are the warm-up, with true totals.
+pub fn fire(collector: &mut Collector, content: Second, cpu: CpuFigures) {
+    for agent in 0..2 {
+        let mut totals = Snapshot::default();
+        for second in 0..6 {
+            totals.merge(&snapshot(second, content));
+            collector.add(agent, second, &snapshot(second, content));
+        }
+        collector.ended(agent, end(totals, cpu));
+    }
+}
+
+pub fn end(totals: Snapshot, cpu: CpuFigures) -> AgentEnd {
+    AgentEnd { cause: Some(EndCause::Plan), intervals: Some(6), totals: Some(totals), cpu: Some(cpu), ..AgentEnd::default() }
+}
+
+pub fn document(load: &str, content: Second, cpu: CpuFigures) -> Document {
+    let mut collector = collector(load, "");
+    fire(&mut collector, content, cpu);
+    collector.document(State::Complete)
+}

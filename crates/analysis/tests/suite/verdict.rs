@@ -1,0 +1,106 @@
+//! From a document to its verdict and exit code.
+
+use crate::scene::{CLOSED, OPEN, QUIET, Second, collector, cpu, document, fire};
+use analysis::{Document, EndCause, Skew, State, Verdict, exit_code};
+
+#[test]
+fn verdict_follows_from_load_and_room() {
+    let late = Second { response_ms: 60, lateness_ms: 40, ..QUIET };
+    let slow_server = Second { response_ms: 3040, service_ms: 3000, lateness_ms: 40, ..QUIET };
+    let not_sent = Second { not_sent: 1, ..QUIET };
+    let failing = Second { timed_out: 1, ..QUIET };
+    for (what, load, content, worker, machine, verdict) in [
+        ("open, in time", OPEN, QUIET, 0.3, 0.3, Verdict::LoadMet),
+        ("open, in time, though busy", OPEN, QUIET, 0.95, 0.99, Verdict::LoadMet),
+        ("open, late, worker busy", OPEN, late, 0.95, 0.5, Verdict::ClientBound),
+        ("open, late, machine busy", OPEN, late, 0.5, 0.99, Verdict::ClientBound),
+        ("open, late, idle, connections free", OPEN, late, 0.3, 0.3, Verdict::Invalid),
+        ("open, late, idle, connections full", OPEN, slow_server, 0.3, 0.3, Verdict::Undetermined),
+        ("open, not sent, worker busy", OPEN, not_sent, 0.95, 0.3, Verdict::ClientBound),
+        ("open, not sent, idle, connections free", OPEN, not_sent, 0.3, 0.3, Verdict::Invalid),
+        ("open, in time, many errors", OPEN, failing, 0.3, 0.3, Verdict::Undetermined),
+        ("closed, idle", CLOSED, QUIET, 0.5, 0.5, Verdict::Undetermined),
+        ("closed, worker busy", CLOSED, QUIET, 0.9, 0.5, Verdict::ClientBound),
+        ("closed, machine busy", CLOSED, QUIET, 0.5, 0.95, Verdict::ClientBound),
+    ] {
+        let document = document(load, content, cpu(worker, machine));
+        assert_eq!(document.verdict.verdict, verdict, "{what}: {:?}", document.verdict);
+        assert!(!document.verdict.evidence.is_empty(), "{what}");
+        assert_eq!(document.verdict.missing.is_empty(), verdict != Verdict::Undetermined, "{what}");
+    }
+}
+
+#[test]
+fn evidence_holds_the_numbers() {
+    let evidence = |load, content, worker| document(load, content, cpu(worker, 0.2)).verdict.evidence.join("; ");
+    let late = Second { lateness_ms: 40, ..QUIET };
+    assert!(evidence(OPEN, late, 0.95).contains("40.0 ms or more late"), "{}", evidence(OPEN, late, 0.95));
+    assert!(evidence(OPEN, late, 0.95).contains("95.0 % busy"));
+    assert!(evidence(CLOSED, QUIET, 0.5).contains("the busiest worker was 50.0 % busy, its machine at most 20.0 %"));
+    assert!(evidence(OPEN, QUIET, 0.5).contains("80 of 80 were answered"), "{}", evidence(OPEN, QUIET, 0.5));
+}
+
+#[test]
+fn run_that_cannot_be_trusted_is_invalid() {
+    type Spoil = fn(&mut analysis::Collector);
+    let cases: [(&str, Spoil); 3] = [
+        ("began 80.0 ms", |collector| collector.began(1, 80_000_000, 1000)),
+        ("agent two lost its coordinator", |collector| collector.ended(1, ended(EndCause::LeaseExpired))),
+        ("agent two failed: no", |collector| collector.ended(1, ended(EndCause::Failed))),
+    ];
+    for (reason, spoil) in cases {
+        let mut collector = collector(CLOSED, "");
+        fire(&mut collector, QUIET, cpu(0.3, 0.3));
+        spoil(&mut collector);
+        let document = collector.document(State::Complete);
+        assert_eq!(document.verdict.verdict, Verdict::Invalid, "{reason}");
+        let evidence = document.verdict.evidence.join("; ");
+        assert!(evidence.contains(reason), "{reason}: {evidence}");
+    }
+    let nothing = collector(CLOSED, "").document(State::Incomplete).verdict;
+    let evidence = nothing.evidence.join("; ");
+    assert!(evidence.contains("never finished") && evidence.contains("no operation ended"), "{evidence}");
+}
+
+fn ended(cause: EndCause) -> analysis::AgentEnd {
+    analysis::AgentEnd { cause: Some(cause), text: "no".into(), ..analysis::AgentEnd::default() }
+}
+
+#[test]
+fn one_agent_has_no_skew_and_a_bound_counts_as_skew() {
+    let mut document = document(CLOSED, QUIET, cpu(0.3, 0.3));
+    assert_eq!(document.skew, Some(Skew { skew_ns: 2_000_000, bound_ns: 1_500_000 }));
+    document.skew = None;
+    let mut unsure = collector(CLOSED, "");
+    fire(&mut unsure, QUIET, cpu(0.3, 0.3));
+    unsure.began(1, 0, 60_000_000);
+    assert_eq!(unsure.document(State::Complete).verdict.verdict, Verdict::Invalid);
+}
+
+#[test]
+fn exit_code_puts_trust_before_thresholds() {
+    let judged = |passed: Option<bool>, verdict: Verdict| -> Document {
+        let thresholds = if passed.is_some() { "\"errors.share\" = \"<= 0.5\"\n" } else { "" };
+        let mut collector = collector(CLOSED, thresholds);
+        fire(&mut collector, QUIET, cpu(0.3, 0.3));
+        let mut document = collector.document(State::Complete);
+        document.thresholds.iter_mut().for_each(|threshold| threshold.passed = passed == Some(true));
+        document.verdict.verdict = verdict;
+        document
+    };
+    for (passed, verdict, strict, code) in [
+        (None, Verdict::LoadMet, false, 0),
+        (None, Verdict::Undetermined, true, 0),
+        (None, Verdict::ClientBound, false, 0),
+        (None, Verdict::ClientBound, true, 3),
+        (None, Verdict::Invalid, false, 3),
+        (Some(true), Verdict::LoadMet, false, 0),
+        (Some(true), Verdict::ClientBound, false, 3),
+        (Some(false), Verdict::Undetermined, false, 1),
+        (Some(false), Verdict::ServerBound, true, 1),
+        (Some(false), Verdict::ClientBound, false, 3),
+        (Some(false), Verdict::Invalid, false, 3),
+    ] {
+        assert_eq!(exit_code(&judged(passed, verdict), strict), code, "{passed:?} {verdict:?} strict: {strict}");
+    }
+}
