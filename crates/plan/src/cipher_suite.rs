@@ -125,7 +125,7 @@ impl fmt::Display for CipherSuiteError {
             CipherSuiteError::StaticEcdh => "uses the server's long-term key for the exchange, without forward secrecy",
             CipherSuiteError::Cbc => "encrypts in CBC mode, which has a history of padding attacks",
             CipherSuiteError::Broken => "is broken (RFC 9325 §4.1)",
-            CipherSuiteError::Foreign => "is of a family it does not have",
+            CipherSuiteError::Foreign => "belongs to CCM, ARIA, Camellia, GOST or pre-shared keys",
             CipherSuiteError::OpensslList => {
                 return f.write_str(
                     "is a list in OpenSSL's language; write the names one by one, such as [\"TLS_AES_128_GCM_SHA256\"]",

@@ -46,7 +46,7 @@ impl Group {
 pub enum GroupError {
     /// A group that exists, and that rustls with aws-lc-rs does not have.
     #[error(
-        "is a group that rustls with aws-lc-rs does not offer; write one of X25519, secp256r1, secp384r1, X25519MLKEM768, or use `openssl s_client -groups`, which has it"
+        "is a group that rustls with aws-lc-rs does not offer; write one of X25519, secp256r1, secp384r1, X25519MLKEM768, or try `openssl s_client -groups`, which has more"
     )]
     Foreign,
     /// Not a group.

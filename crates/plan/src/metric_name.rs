@@ -23,6 +23,28 @@ const HISTOGRAMS: [&str; 15] = [
     "processing",
 ];
 
+const STAGES: [&str; 5] = ["load", "dns", "connect", "tls", "http"];
+
+/// Kinds of failures, and the families that have members.
+const KINDS: [&str; 15] = [
+    "refused",
+    "reset",
+    "unreachable",
+    "time_out",
+    "eof",
+    "bad_tls",
+    "body_length",
+    "short_body",
+    "bad_framing",
+    "no_such_name",
+    "ports_exhausted",
+    "files_exhausted",
+    "not_allowed",
+    "not_sent",
+    "cut",
+];
+const FAMILIES: [&str; 5] = ["alert_received", "alert_sent", "certificate", "status", "os"];
+
 impl Metric {
     /// Figures that are numbers. All are about the measured part, without the warm-up.
     ///
@@ -32,8 +54,16 @@ impl Metric {
     /// - `timed_out.count`, `timed_out.share`: of those, the timed out
     /// - `not_sent.count`, `not_sent.share`: of those, arrivals of an open loop that were never sent
     /// - `payload.rate`: bytes of response bodies per second
-    /// - `tls.resumed.share`: resumed handshakes over all handshakes
-    pub const NUMBERS: [&str; 10] = [
+    /// - `connections.count`: connections opened
+    /// - `connections.reused.share`: operations on a connection that was open before, over those begun
+    /// - `tls.handshakes.count`: completed handshakes
+    /// - `tls.resumed.share`, `tls.offered.share`, `tls.retried.share`: handshakes that were resumed, that offered a session,
+    ///   that took a HelloRetryRequest, over all handshakes
+    /// - `tls.accepted.share`: resumed handshakes over those that offered a session
+    ///
+    /// Beside these, `errors.<failure>.count` and `.share`, where the failure is a stage (`errors.tls.share`), a stage with a
+    /// kind (`errors.connect.refused.count`), or one of a family (`errors.http.status.503.count`).
+    pub const NUMBERS: [&str; 16] = [
         "rate",
         "operations.count",
         "errors.count",
@@ -43,7 +73,13 @@ impl Metric {
         "not_sent.count",
         "not_sent.share",
         "payload.rate",
+        "connections.count",
+        "connections.reused.share",
+        "tls.handshakes.count",
         "tls.resumed.share",
+        "tls.offered.share",
+        "tls.accepted.share",
+        "tls.retried.share",
     ];
 }
 
@@ -53,6 +89,11 @@ pub enum MetricError {
     /// A histogram without, or with an unknown, statistic.
     #[error("{0} is a distribution; write which figure of it: {0}.p99 (any percentile), .mean, .min, .max or .sd")]
     Statistic(String),
+    /// A failure that there is not.
+    #[error(
+        "no failure has this name; write errors.STAGE.KIND.count or .share with a stage of load, dns, connect, tls, http, such as errors.connect.refused.count"
+    )]
+    Failure,
     /// Nothing like it.
     #[error("unknown figure; write {0}, or another of docs/PLAN.md")]
     Unknown(String),
@@ -65,12 +106,27 @@ impl FromStr for Metric {
         if Metric::NUMBERS.contains(&text) {
             return Ok(Metric::Number(text.to_owned()));
         }
+        if let Some((failure, "count" | "share")) = text.strip_prefix("errors.").and_then(|rest| rest.rsplit_once('.')) {
+            return if is_failure(failure) { Ok(Metric::Number(text.to_owned())) } else { Err(MetricError::Failure) };
+        }
         let (histogram, statistic) = text.split_once('.').unwrap_or((text, ""));
         if !HISTOGRAMS.contains(&histogram) {
             return Err(MetricError::Unknown(nearest(histogram, statistic, text)));
         }
         let statistic = statistic.parse().map_err(|()| MetricError::Statistic(histogram.to_owned()))?;
         Ok(Metric::Time { histogram: histogram.to_owned(), statistic })
+    }
+}
+
+/// A stage, a stage with a kind, or one with a family and a member of it.
+fn is_failure(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('.').collect();
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    match parts.as_slice() {
+        [stage] => STAGES.contains(stage),
+        [stage, kind] => STAGES.contains(stage) && (KINDS.contains(kind) || FAMILIES.contains(kind)),
+        [stage, family, member] => STAGES.contains(stage) && FAMILIES.contains(family) && is_word(member),
+        _ => false,
     }
 }
 
@@ -153,8 +209,18 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        let same =
-            ["response_time.p99", "response_time.p99.9", "handshake.mean", "lateness.max", "dns.sd", "errors.share", "rate"];
+        let same = [
+            "response_time.p99",
+            "response_time.p99.9",
+            "handshake.mean",
+            "lateness.max",
+            "dns.sd",
+            "errors.share",
+            "rate",
+            "errors.tls.share",
+            "errors.connect.refused.count",
+            "errors.http.status.503.share",
+        ];
         let cases =
             same.into_iter().map(|name| (name, name)).chain([("opening.median", "opening.p50"), ("send.p099", "send.p99")]);
         for (name, shown) in cases {
@@ -170,6 +236,8 @@ mod tests {
             ("response_times.p95", "write response_time.p95"),
             ("errors.rate", "write errors.share"),
             ("tls.resumed", "write tls.resumed.share"),
+            ("errors.https.count", "with a stage of"),
+            ("errors.tls.refuse.count", "with a stage of"),
             ("latency.p95", "write response_time.p95"),
         ];
         for (name, cure) in cases {

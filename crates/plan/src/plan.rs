@@ -2,7 +2,8 @@
 
 use crate::read::{self, Hashes, Names};
 use crate::{
-    Body, Connection, File, Host, Load, Owner, Problems, Request, Sha256, Share, Target, Threshold, Tls, canonical, share,
+    Body, Connection, File, Host, Load, Owner, Problem, Problems, Profile, Request, Sha256, Shape, Share, Target, Threshold, Tls,
+    canonical, share,
 };
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -45,8 +46,14 @@ pub trait Files {
 }
 
 impl Plan {
+    /// Every key a plan can have, as a dotted path without indices.
+    pub const KEYS: &[&str] = read::KEYS;
+
     /// Longest text that is read, in bytes.
     pub const MAX_BYTES: usize = 1 << 20;
+
+    /// Longest canonical text of a plan, in bytes: it crosses the wire in one message of at most 1 MiB, with other things.
+    pub const MAX_CANONICAL_BYTES: usize = 768 << 10;
 
     /// Parses a plan as a user writes it; reads the files it names.
     ///
@@ -116,6 +123,22 @@ impl Plan {
     #[must_use]
     pub fn share(&self, agent: u32, agents: u32) -> Share {
         Share::of(&self.load, agent, agents)
+    }
+
+    /// Whether `agents` agents can share the load so that none is left without a connection.
+    ///
+    /// # Errors
+    /// The field that is too small for them.
+    pub fn check_fleet(&self, agents: u32) -> Result<(), Problem> {
+        let (key, connections) = match self.load.shape {
+            Shape::Closed { .. } => ("connections", Profile::measured(&self.load).peak() as u32),
+            Shape::Open { max_connections, .. } => ("max_connections", max_connections),
+        };
+        if agents <= connections {
+            return Ok(());
+        }
+        let message = format!("{connections} cannot be shared by {agents} agents; write at least {agents}, or use fewer agents");
+        Err(Problem { path: format!("load.{key}"), place: None, message })
     }
 
     /// Cluster-wide numbers (from 0) of the virtual users that `owner` has at one time or another, ascending; none in an open

@@ -2,8 +2,9 @@
 
 use crate::read::node::{self, Node, Twice};
 use crate::read::source::Source;
-use crate::{File, Problem, Problems, Sha256};
+use crate::{Problem, Problems, Sha256};
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 /// More would help nobody, and a machine may write a plan with a problem in each of a million bytes.
 const MAX_PROBLEMS: usize = 200;
@@ -46,12 +47,17 @@ impl<'a> Context<'a> {
     }
 
     pub(crate) fn problem(&self, path: &str, at: Option<usize>, message: String) {
+        self.problem_with(path, at, || message);
+    }
+
+    /// As [`Context::problem`], for a message that takes work: it is not made where there are too many to show.
+    pub(crate) fn problem_with(&self, path: &str, at: Option<usize>, message: impl FnOnce() -> String) {
         let mut problems = self.problems.borrow_mut();
         if problems.len() >= MAX_PROBLEMS {
             self.beyond.set(self.beyond.get() + 1);
             return;
         }
-        problems.push((at, Problem { path: path.to_owned(), place: at.map(|at| self.place(at)), message }));
+        problems.push((at, Problem { path: path.to_owned(), place: at.map(|at| self.place(at)), message: message() }));
     }
 
     pub(crate) fn note(&self, text: String) {
@@ -62,14 +68,9 @@ impl<'a> Context<'a> {
         self.notes.take()
     }
 
-    /// A file by its name, and by its hash where that is known; the error says why not.
-    pub(crate) fn file(&self, name: &str, known: Option<Sha256>) -> Result<File, String> {
-        let content = self.source.content(name, known)?;
-        let sha256 = Sha256::of(&content);
-        if known.is_some_and(|known| known != sha256) {
-            return Err(format!("its content has the SHA-256 {sha256}, which is not the stated one"));
-        }
-        Ok(File { name: name.to_owned(), sha256, content })
+    /// Content of the file `name`, whose hash may be known; the error says why there is none.
+    pub(crate) fn content(&self, name: &str, known: Option<Sha256>) -> Result<Arc<[u8]>, String> {
+        self.source.content(name, known)
     }
 
     pub(crate) fn list(&self, folder: &str) -> Result<Vec<String>, String> {

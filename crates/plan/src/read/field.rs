@@ -29,7 +29,7 @@ impl<'a> Field<'a> {
     }
 
     fn wrong_type(&self, wanted: &str, example: &str) {
-        self.problem(format_args!("found {}, but this is {wanted}; write {example}", found(&self.node.value)));
+        self.problem(format_args!("found {} where {wanted} belongs; write {example}", found(&self.node.value)));
     }
 
     pub(crate) fn text(&self, example: &str) -> Option<&'a str> {
@@ -49,7 +49,7 @@ impl<'a> Field<'a> {
         if let Value::Flag(flag) = self.node.value {
             return Some(flag);
         }
-        self.wrong_type("true or false", "true or false, without quotes");
+        self.wrong_type("true or false", "one of these words, without quotes");
         None
     }
 
@@ -116,10 +116,11 @@ impl<'a> Field<'a> {
     /// One of a few words.
     pub(crate) fn choice<T: Clone>(&self, choices: &[(&str, T)]) -> Option<T> {
         let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
-        let text = self.text(&names.join(" or "))?;
+        let names = either(&names);
+        let text = self.text(&names)?;
         let choice = choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| choice.clone());
         if choice.is_none() {
-            self.refuse(format_args!("is not known here; write {}", names.join(" or ")));
+            self.refuse(format_args!("is not known here; write {names}"));
         }
         choice
     }
@@ -164,14 +165,33 @@ impl<'a> Field<'a> {
 
     /// The file `name`, read on behalf of this field.
     pub(crate) fn named_file(&self, name: &str, known: Option<Sha256>, max_bytes: usize) -> Option<File> {
-        match self.context.file(name, known) {
-            Ok(file) if file.content.len() <= max_bytes => return Some(file),
-            Ok(file) => {
-                self.problem(format_args!("{name:?} has {} bytes; use a file of at most {max_bytes}", file.content.len()))
+        let content = match self.context.content(name, known) {
+            Ok(content) => content,
+            Err(why) => {
+                self.problem(format_args!("{name:?} cannot be read: {why}; paths are relative to the plan file"));
+                return None;
             }
-            Err(why) => self.problem(format_args!("{name:?} cannot be read: {why}; paths are relative to the plan file")),
+        };
+        if content.len() > max_bytes {
+            self.problem(format_args!("{name:?} has {} bytes; use a file of at most {max_bytes}", content.len()));
+            return None;
         }
-        None
+        let sha256 = Sha256::of(&content);
+        if known.is_some_and(|known| known != sha256) {
+            self.problem(format_args!(
+                "{name:?} has the SHA-256 {sha256}, which is not the stated one; correct sha256, or the file"
+            ));
+            return None;
+        }
+        Some(File { name: name.to_owned(), sha256, content })
+    }
+}
+
+/// `a, b or c`.
+fn either(words: &[String]) -> String {
+    match words {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        words => words.concat(),
     }
 }
 

@@ -3,7 +3,7 @@
 use strsim::damerau_levenshtein;
 
 /// Every path of a plan, without indices.
-pub(crate) const PATHS: &[&str] = &[
+pub(crate) const KEYS: &[&str] = &[
     "name",
     "target.url",
     "target.addresses",
@@ -42,6 +42,8 @@ pub(crate) const PATHS: &[&str] = &[
     "tls.key_exchange",
     "tls.ca",
     "tls.client_certificates",
+    "tls.client_certificates.cert",
+    "tls.client_certificates.key",
     "tls.server_name",
     "tls.alpn",
     "tls.key_log",
@@ -53,9 +55,13 @@ pub(crate) const PATHS: &[&str] = &[
     "load.requests",
     "load.warm_up",
     "load.think_time",
+    "load.think_time.min",
+    "load.think_time.max",
     "load.seed",
     "load.connect_ramp",
     "load.stage",
+    "load.stage.over",
+    "load.stage.to",
     "thresholds",
 ];
 
@@ -87,7 +93,8 @@ const RENAMED: &[(&[&str], &str)] = &[
 
 /// What to write instead of the unknown `key` of the table `path`, whose keys are `siblings`.
 pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
-    if let Some(sibling) = nearest(key, siblings.iter().copied()) {
+    let containing = siblings.iter().copied().find(|sibling| key.len() > 3 && sibling.contains(key));
+    if let Some(sibling) = nearest(key, siblings.iter().copied()).or(containing) {
         return format!("write {sibling}");
     }
     if let Some((_, cure)) = RENAMED.iter().find(|(names, _)| names.contains(&key)) {
@@ -102,7 +109,7 @@ pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
 /// The path whose last name is, or nearly is, `key`.
 fn elsewhere(path: &str, key: &str) -> Option<&'static str> {
     let last = |known: &&'static str| known.rsplit('.').next().unwrap_or(known).to_owned();
-    let candidates = || PATHS.iter().copied().filter(|known| known.contains('.') && !known.starts_with(&format!("{path}.")));
+    let candidates = || KEYS.iter().copied().filter(|known| known.contains('.') && !known.starts_with(&format!("{path}.")));
     let lasts: Vec<String> = candidates().map(|known| last(&known)).collect();
     let name = nearest(key, lasts.iter().map(String::as_str))?.to_owned();
     candidates().find(|known| last(known) == name)

@@ -25,9 +25,15 @@ pub(crate) fn read(section: Section<'_>) -> Option<Load> {
     let warm_up = section.read("warm_up", |field| field.duration(Duration::ZERO..=24 * HOUR)).unwrap_or_default();
     let seed = section.read("seed", |field| field.whole(0..=i64::MAX.unsigned_abs())).unwrap_or(DEFAULT_SEED);
     let connect_ramp = section.read("connect_ramp", |field| field.duration(Duration::ZERO..=HOUR)).unwrap_or_default();
-    let load = (|| Some(Load { shape: shape?, stages: stages?, end: end?, warm_up, seed, connect_ramp }))();
+    if let (Some(shape), Some(stages)) = (&shape, &stages) {
+        check_amount(&section, shape, stages, warm_up);
+    }
+    if let (Some(stages), Some(end)) = (&stages, end) {
+        check_length(&section, stages, end);
+    }
+    let load = shape.zip(stages).zip(end).map(|((shape, stages), end)| Load { shape, stages, end, warm_up, seed, connect_ramp });
     if let Some(load) = &load {
-        check(&section, load);
+        check_end(&section, load);
     }
     section.finish();
     load
@@ -210,30 +216,40 @@ fn length(stages: &[Stage]) -> Duration {
     stages.iter().fold(Duration::ZERO, |sum, stage| sum.saturating_add(stage.over))
 }
 
-/// What only the whole can show.
-fn check(section: &Section<'_>, load: &Load) {
-    let profile = Profile::measured(load);
-    let amount_key = if matches!(load.shape, Shape::Closed { .. }) { "connections" } else { "rate" };
-    if profile.peak() == 0.0 {
-        section.problem_at(amount_key, "0 is no load; write a value above 0, or a [[load.stage]] that raises it");
-    } else if amount(&load.shape) == 0.0 && !load.warm_up.is_zero() {
-        section.problem_at("warm_up", format_args!("runs at the first amount, and that is 0; remove it, or raise {amount_key}"));
+fn check_amount(section: &Section<'_>, shape: &Shape, stages: &[Stage], warm_up: Duration) {
+    let key = if matches!(shape, Shape::Closed { .. }) { "connections" } else { "rate" };
+    let first = amount(shape);
+    if Profile::new(first, stages).peak() == 0.0 {
+        section.problem_at(key, "0 is no load; write a value above 0, or a [[load.stage]] that raises it");
+    } else if first == 0.0 && !warm_up.is_zero() {
+        section.problem_at("warm_up", format_args!("runs at the first amount, and that is 0; remove it, or raise {key}"));
     }
-    check_end(section, load, &profile);
-    check_notes(section, load, &profile);
 }
 
-fn check_end(section: &Section<'_>, load: &Load, profile: &Profile) {
-    match load.end {
-        End::Duration(duration) if length(&load.stages) > duration => {
-            let cure = crate::duration::write(length(&load.stages));
+fn check_length(section: &Section<'_>, stages: &[Stage], end: End) {
+    let length = length(stages);
+    match end {
+        End::Duration(duration) if length > duration => {
+            let cure = crate::duration::write(length);
             section.problem_at("duration", format_args!("ends before the stages do; write at least \"{cure}\", or leave it out"));
         }
-        End::Requests(_) if length(&load.stages) > MONTH => section.problem_at("stage", "takes longer than 720h; shorten it"),
-        End::Requests(requests) if !reaches(load, profile, requests) => {
+        End::Requests(_) if length > MONTH => section.problem_at("stage", "takes longer than 720h; shorten it"),
+        _ => {}
+    }
+}
+
+/// What only the whole can show.
+fn check_end(section: &Section<'_>, load: &Load) {
+    let profile = Profile::measured(load);
+    match load.end {
+        End::Duration(duration) if load.connect_ramp > load.warm_up + duration => {
+            section.problem_at("connect_ramp", "is longer than warm_up and duration together; shorten it");
+        }
+        End::Requests(requests) if !reaches(load, &profile, requests) => {
             section.problem_at("requests", "is never reached, or not in 720h; raise the load, or write a duration instead");
         }
-        _ => {}
+        End::Requests(requests) => note_idle(section, load, &profile, requests),
+        End::Duration(_) => {}
     }
 }
 
@@ -245,13 +261,10 @@ fn reaches(load: &Load, profile: &Profile, requests: u64) -> bool {
     }
 }
 
-fn check_notes(section: &Section<'_>, load: &Load, profile: &Profile) {
-    let End::Requests(requests) = load.end else { return };
-    if matches!(load.shape, Shape::Closed { .. }) && (requests as f64) < profile.peak() {
-        let note = format!(
-            "load.requests = {requests} is below load.connections: {} virtual users have nothing to do",
-            profile.peak() - requests as f64
-        );
+fn note_idle(section: &Section<'_>, load: &Load, profile: &Profile, requests: u64) {
+    let idle = profile.peak() - requests as f64;
+    if matches!(load.shape, Shape::Closed { .. }) && idle > 0.0 {
+        let note = format!("load.requests = {requests} is below load.connections: {idle} virtual users have nothing to do");
         section.context.note(note);
     }
 }

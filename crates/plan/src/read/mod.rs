@@ -18,6 +18,7 @@ mod target;
 mod threshold;
 mod tls;
 
+pub(crate) use known::KEYS;
 pub(crate) use source::{Hashes, Names, Source};
 
 use crate::{Close, Connection, Host, Load, Plan, Problem, Problems, RequestsPerConnection, Scheme, Shape, Target, Tls};
@@ -26,8 +27,6 @@ use field::Field;
 use section::Section;
 
 const MAX_NAME_BYTES: usize = 64;
-/// The canonical text crosses the wire in one message of at most 1 MiB, with a little beside it.
-const MAX_CANONICAL_BYTES: usize = 960 << 10;
 /// Ports of Linux's default range, and seconds that TIME_WAIT keeps one.
 const TIME_WAIT_RATE: f64 = 28_232.0 / 60.0;
 
@@ -48,10 +47,10 @@ pub(crate) fn plan(text: &str, source: &dyn Source) -> Result<Plan, Problems> {
     };
     let notes = context.take_notes();
     let plan = context.finish(plan)?;
-    let bytes = plan.canonical_text().len();
-    if bytes > MAX_CANONICAL_BYTES {
+    let (bytes, most) = (plan.canonical_text().len(), Plan::MAX_CANONICAL_BYTES);
+    if bytes > most {
         return Err(alone(format!(
-            "the plan has {bytes} bytes with its defaults written out; {MAX_CANONICAL_BYTES} is the most: put bodies into files"
+            "the plan has {bytes} bytes with its defaults written out, and at most {most} travel; put bodies into files"
         )));
     }
     Ok(Plan { notes, ..plan })
@@ -88,7 +87,8 @@ fn name(field: Field<'_>) -> Option<String> {
     if text.len() <= MAX_NAME_BYTES && text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_fit) {
         return Some(text.to_owned());
     }
-    let fit: String = text.chars().map(|c| if is_fit(c) { c } else { '-' }).take(MAX_NAME_BYTES).collect();
+    let words: Vec<&str> = text.split(|c| !is_fit(c)).filter(|word| !word.is_empty()).collect();
+    let fit: String = words.join("-").chars().take(MAX_NAME_BYTES).collect();
     let fit = Some(fit.trim_matches(['-', '.', '_'])).filter(|fit| !fit.is_empty()).unwrap_or("plan");
     field.refuse(format_args!(
         "is not fit for the name of a folder; write letters, digits, \".\", \"_\" and \"-\", such as {fit:?}"
@@ -105,12 +105,12 @@ fn tls(root: &Section<'_>, target: Option<&Target>, per_connection: RequestsPerC
         }
         return Some(None);
     }
-    let tls = root.section("tls").and_then(|section| tls::read(section, per_connection));
-    let is_to_bring_its_ca = target.is_some_and(|target| target.builtin.is_some() && target.url.port == 0);
-    if is_to_bring_its_ca && tls.as_ref().is_some_and(|tls| tls.ca.is_some()) {
-        root.context.problem("tls.ca", None, "given for the built-in target, which brings its own; remove it".to_owned());
+    let section = root.section("tls")?;
+    let brings_its_ca = target.is_some_and(|target| target.builtin.is_some() && target.url.port == 0);
+    if brings_its_ca && section.has("ca") {
+        section.problem_at("ca", "given for the built-in target, which brings its own; remove it");
     }
-    tls.map(Some)
+    tls::read(section, per_connection).map(Some)
 }
 
 /// Sections that the design has and this release has not.

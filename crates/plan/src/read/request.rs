@@ -8,7 +8,9 @@ use crate::read::section::Section;
 use crate::{Body, Expect, Request, RequestsPerConnection, StatusSet, Template, Url, status_set};
 
 const MAX_REQUESTS: usize = 1000;
-const MAX_WEIGHT: u32 = 1_000_000;
+const MAX_WEIGHT: u32 = 10_000;
+/// The engine spreads requests by a table with an entry per unit of weight.
+const MAX_WEIGHT_SUM: u32 = 1_000_000;
 const MAX_NAME_CHARS: usize = 100;
 const MAX_BODY_BYTES: usize = 64 << 20;
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"];
@@ -36,6 +38,7 @@ pub(crate) fn read<'a>(context: &'a Context<'a>, field: Option<Field<'a>>, aroun
         fields.iter().map(|field| field.section().and_then(|section| one(section, around))).collect();
     let requests: Vec<Request> = requests.into_iter().collect::<Option<_>>()?;
     check_names(&fields, &requests);
+    check_weights(&fields, &requests);
     Some(requests)
 }
 
@@ -50,6 +53,15 @@ fn right_count(around: Around<'_>) -> String {
             "at most one, since connection.requests = 0 sends none and takes only its name".to_owned()
         }
         _ => format!("between 1 and {MAX_REQUESTS}"),
+    }
+}
+
+fn check_weights(fields: &[Field<'_>], requests: &[Request]) {
+    let sum: u32 = requests.iter().map(|request| request.weight).sum();
+    if let Some(field) = fields.first().filter(|_| sum > MAX_WEIGHT_SUM) {
+        field.problem(format_args!(
+            "begins requests whose weights sum up to {sum}; divide them so that they sum up to at most {MAX_WEIGHT_SUM}"
+        ));
     }
 }
 

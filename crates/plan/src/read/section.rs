@@ -83,8 +83,8 @@ impl<'a> Section<'a> {
     pub(crate) fn finish(self) {
         let asked = self.asked.borrow();
         for (name, entry) in self.table.iter().filter(|(name, _)| !asked.contains(&name.as_str())) {
-            let message = format!("unknown key; {}", known::cure(&self.path, name, &asked));
-            self.context.problem(&join(&self.path, &short(name)), Some(entry.at), message);
+            let message = || format!("unknown key; {}", known::cure(&self.path, name, &asked));
+            self.context.problem_with(&join(&self.path, &short(name)), Some(entry.at), message);
         }
     }
 

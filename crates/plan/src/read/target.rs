@@ -2,7 +2,7 @@
 
 use crate::read::field::Field;
 use crate::read::section::Section;
-use crate::{Address, Builtin, BuiltinKey, Dns, Host, Scheme, Target, Template, Url};
+use crate::{Address, Builtin, BuiltinKey, Dns, Host, Scheme, Target, Template, Url, UrlError};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -59,11 +59,22 @@ fn elsewhere(section: &Section<'_>) -> Option<Target> {
 }
 
 fn url(field: Field<'_>) -> Option<Url> {
-    let url: Url = field.parsed("one such as \"https://edge.test:8443/\"")?;
+    let text = field.text("one such as \"https://edge.test:8443/\"")?;
+    let url = match text.parse::<Url>() {
+        Ok(url) => url,
+        // The value is not repeated: it may hold a password.
+        Err(why @ UrlError::UserInfo) => return report(|| field.problem(format_args!("the URL {why}"))),
+        Err(why) => return report(|| field.refuse(why)),
+    };
     if Template::from(url.path.as_str()).is_literal() {
         return Some(url);
     }
     field.refuse("has a placeholder, which is not filled in here; write it as path in [request]");
+    None
+}
+
+fn report<T>(report: impl FnOnce()) -> Option<T> {
+    report();
     None
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn read(section: &Section<'_>) -> Vec<Threshold> {
 
 fn one(name: &str, field: &Field<'_>) -> Option<Threshold> {
     let metric: Metric = name.parse().map_err(|why| field.problem(why)).ok()?;
-    let example = if matches!(metric, Metric::Time { .. }) { "\"<= 250ms\"" } else { "\"<= 0.001\"" };
+    let example = example(&metric);
     let text = field.text(example)?.trim();
     let Some((comparison, rest)) = Comparison::split(text) else {
         field.refuse(format_args!("does not begin with <, <=, > or >=; write one such as {example}"));
@@ -36,6 +36,15 @@ fn one(name: &str, field: &Field<'_>) -> Option<Threshold> {
     let limit =
         limit(&metric, rest.trim()).map_err(|why| field.refuse(format_args!("compares with {:?}, which {why}", rest.trim())));
     limit.ok().map(|limit| Threshold { metric, comparison, limit })
+}
+
+fn example(metric: &Metric) -> &'static str {
+    match metric {
+        Metric::Time { .. } => "\"<= 250ms\"",
+        Metric::Number(name) if name.ends_with(".share") => "\"<= 0.001\"",
+        Metric::Number(name) if name.ends_with("rate") => "\">= 1000\"",
+        Metric::Number(_) => "\"<= 10\"",
+    }
 }
 
 fn limit(metric: &Metric, text: &str) -> Result<Limit, String> {
@@ -48,6 +57,6 @@ fn limit(metric: &Metric, text: &str) -> Result<Limit, String> {
     match number {
         Some(number) if number <= unit => Ok(Limit::Number(number)),
         Some(_) => Err("is more than a share can be; write a number from 0 to 1, or a percentage such as \"0.1%\"".to_owned()),
-        None => Err("is not a number; write one such as \"<= 0.001\"".to_owned()),
+        None => Err(format!("is not a number; write one such as {}", example(metric))),
     }
 }

@@ -1,8 +1,6 @@
 //! Canonical text: what it is, that it reads back as the same plan, and that it stays what it is.
 
-mod support;
-
-use support::{again, parse};
+use crate::support::{again, parse};
 
 const FULL: &str = r#"
 name = "edge-handshakes"

@@ -1,0 +1,94 @@
+//! The plans in the documentation and in `examples/` are what they say.
+
+use crate::support::{Folder, parse};
+use plan::Plan;
+use std::path::{Path, PathBuf};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Fenced blocks of a document: what stands behind the fence, the line it begins at, the text.
+fn blocks(document: &str) -> Vec<(String, usize, String)> {
+    let mut blocks: Vec<(String, usize, String)> = Vec::new();
+    let mut inside = false;
+    for (number, line) in document.lines().enumerate() {
+        match line.strip_prefix("```") {
+            Some(_) if inside => inside = false,
+            Some(kind) => {
+                inside = true;
+                blocks.push((kind.to_owned(), number + 1, String::new()));
+            }
+            None if inside => {
+                let block = blocks.last_mut().expect("a block is open");
+                block.2 += line;
+                block.2 += "\n";
+            }
+            None => {}
+        }
+    }
+    blocks
+}
+
+/// Where a block shows one section only, the others are these.
+fn completed(text: &str) -> String {
+    let has =
+        |table: &str| text.lines().any(|line| line.starts_with(&format!("[{table}]")) || line.starts_with(&format!("{table}.")));
+    let target = if has("target") { "" } else { "target.url = \"https://edge.test/\"\n" };
+    let load = if has("load") { "" } else { "load = { connections = 50, duration = \"60s\" }\n" };
+    format!("{target}{load}{text}")
+}
+
+#[test]
+fn every_example_of_the_documentation_is_read() {
+    let document = std::fs::read_to_string(repository().join("docs/PLAN.md")).unwrap();
+    let mut blocks = blocks(&document).into_iter().peekable();
+    let mut read = 0;
+    while let Some((kind, line, text)) = blocks.next() {
+        let whole = completed(&text);
+        match kind.as_str() {
+            "toml" => assert_eq!(parse(&whole).err(), None, "docs/PLAN.md, line {line}"),
+            "toml,fail" => {
+                let (_, _, message) = blocks.next().expect("what a wrong plan says stands below it");
+                let problems = parse(&text).expect_err("this plan is wrong");
+                assert_eq!(problems + "\n", message, "docs/PLAN.md, line {line}");
+            }
+            _ => continue,
+        }
+        read += 1;
+    }
+    assert!(read > 15, "{read} examples");
+}
+
+#[test]
+fn the_documentation_has_every_key() {
+    let document = std::fs::read_to_string(repository().join("docs/PLAN.md")).unwrap();
+    for path in Plan::KEYS {
+        assert!(document.contains(&format!("`{path}`")), "docs/PLAN.md does not have `{path}`");
+    }
+    for figure in plan::Metric::NUMBERS {
+        assert!(document.contains(&format!("`{figure}`")), "docs/PLAN.md does not have `{figure}`");
+    }
+    for suite in plan::CipherSuite::ALL {
+        assert!(document.contains(suite.name), "docs/PLAN.md does not have {}", suite.name);
+    }
+    for group in plan::Group::ALL {
+        assert!(document.contains(group.name), "docs/PLAN.md does not have {}", group.name);
+    }
+}
+
+#[test]
+fn every_example_plan_is_right_and_leaves_nothing_to_remark() {
+    let mut read = 0;
+    for entry in std::fs::read_dir(repository().join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let bytes = std::fs::read(&path).unwrap();
+            let plan = Plan::parse_bytes(&bytes, &mut Folder::new())
+                .unwrap_or_else(|problems| panic!("{}:\n{problems}", path.display()));
+            assert_eq!(plan.notes(), Vec::<String>::new(), "{}", path.display());
+            read += 1;
+        }
+    }
+    assert!(read >= 3, "{read} examples");
+}

@@ -1,0 +1,73 @@
+//! What a person reads when a plan is wrong. Each file holds plans, and below each the whole answer.
+
+use crate::support::{Folder, parse};
+use plan::{Files, Plan};
+
+const FILES: [(&str, &str); 6] = [
+    ("whole", include_str!("messages/whole.txt")),
+    ("target", include_str!("messages/target.txt")),
+    ("request", include_str!("messages/request.txt")),
+    ("connection", include_str!("messages/connection.txt")),
+    ("tls", include_str!("messages/tls.txt")),
+    ("load", include_str!("messages/load.txt")),
+];
+
+#[test]
+fn problems_are_those_of_the_golden_files() {
+    for (file, cases) in FILES {
+        for (number, (text, expected)) in cases_of(cases).into_iter().enumerate() {
+            assert_eq!(answer(text), expected, "case {number} of {file}.txt:\n{text}");
+        }
+    }
+}
+
+/// Plans begin with `=== plan`, answers with `--- says`.
+fn cases_of(file: &str) -> Vec<(&str, &str)> {
+    let cases = file.split("=== plan\n").skip(1);
+    cases.map(|case| case.split_once("--- says\n").expect("a plan and what it says")).collect()
+}
+
+fn answer(text: &str) -> String {
+    match parse(text) {
+        Err(problems) => problems + "\n",
+        Ok(plan) => plan.notes().iter().map(|note| format!("note: {note}\n")).chain(["ok\n".to_owned()]).collect(),
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_told_where() {
+    let message = Plan::parse_bytes(b"name = \"\xff\"", &mut Folder::new()).unwrap_err().to_string();
+    assert_eq!(message, "the plan is not UTF-8 at byte 8; save it as UTF-8");
+    assert!(Plan::parse_bytes(b"target.builtin = true\nload.connections = 1\nload.requests = 1", &mut Folder::new()).is_ok());
+}
+
+#[test]
+fn a_huge_plan_is_refused_before_it_is_read() {
+    let huge = "#".repeat(Plan::MAX_BYTES + 1);
+    assert_eq!(parse(&huge), Err("the plan has 1048577 bytes; write at most 1048576 (bodies can stand in files)".to_owned()));
+    let body =
+        format!("target.builtin = true\nload.connections = 1\nload.requests = 1\nrequest.body = \"{}\"", "x".repeat(800_000));
+    let message = parse(&body).unwrap_err();
+    assert!(message.starts_with("the plan has 8010") && message.ends_with("put bodies into files"), "{message}");
+}
+
+#[test]
+fn a_million_problems_are_not_all_shown() {
+    let keys: String = (0..100_000).map(|number| format!("k{number}=1\n")).collect();
+    let problems = Plan::parse(&keys, &mut Folder::new()).unwrap_err().0;
+    assert_eq!(problems.len(), 201);
+    assert!(problems[200].message.ends_with("more problems are not shown"), "{}", problems[200]);
+}
+
+#[test]
+fn a_reader_without_folders_says_so() {
+    struct OnlyNames;
+    impl Files for OnlyNames {
+        fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
+            Err("no such file".to_owned())
+        }
+    }
+    let text = "target.url = \"https://a.test\"\nload.connections = 1\nload.requests = 1\ntls.client_certificates = \"clients\"";
+    let message = Plan::parse(text, &mut OnlyNames).unwrap_err().to_string();
+    assert!(message.contains("folders cannot be listed here"), "{message}");
+}

@@ -1,0 +1,190 @@
+//! Any valid plan survives its canonical text, and nothing that is written makes the reader panic.
+
+use crate::support::{Folder, again, parse};
+use plan::{Owner, Plan};
+use proptest::prelude::*;
+
+/// One of `lines`.
+fn one_of(lines: &'static [&'static str]) -> impl Strategy<Value = String> {
+    proptest::sample::select(lines).prop_map(str::to_owned)
+}
+
+fn target() -> impl Strategy<Value = String> {
+    one_of(&[
+        "url = \"https://edge.test:8443/a?b\"\n",
+        "url = \"http://edge.test\"\naddresses = [\"10.0.0.11\", \"[::1]:80\"]\n",
+        "url = \"https://[2001:db8::1]/\"\ndns = \"1m30s\"\n",
+        "url = \"https://edge.test\"\ndns = \"connection\"\n",
+        "builtin = true\n",
+        "builtin = { tls = false, body_bytes = 0 }\n",
+        "builtin = { key = \"rsa2048\", delay = \"1.5ms\" }\n",
+    ])
+    .prop_map(|fields| format!("[target]\n{fields}"))
+}
+
+fn request() -> impl Strategy<Value = String> {
+    let method = one_of(&["", "method = \"HEAD\"\n", "method = \"PROPFIND\"\n", "weight = 7\n"]);
+    let path = one_of(&["", "path = \"/{user}/{seq}?{random}\"\n", "path = \"*\"\n"]);
+    let headers = one_of(&[
+        "",
+        "headers = { accept = \"*/*\", x-a = [\"1\", \"{user}\"], \"a.b\" = \"\" }\n",
+        "headers.host = \"b.test\"\n",
+    ]);
+    let expect = one_of(&["", "expect = { status = [\"2xx\", 404], bytes = 3 }\n", "expect = { status = [\"100-999\"] }\n"]);
+    let body = prop_oneof![
+        Just(String::new()),
+        Just("body_file = \"body.json\"\n".to_owned()),
+        // Any text can be a body; its TOML is Rust's debug form where that has no escapes of its own.
+        any::<String>().prop_map(|text| format!("body = {}\n", toml_edit::Value::from(text))),
+    ];
+    (method, path, headers, expect, body)
+        .prop_map(|(method, path, headers, expect, body)| format!("{method}{path}{headers}{expect}{body}"))
+}
+
+fn requests() -> impl Strategy<Value = String> {
+    proptest::collection::vec(request(), 0..4).prop_map(|requests| {
+        let numbered = requests.iter().enumerate();
+        numbered.map(|(number, fields)| format!("[[request]]\nname = \"n{number}\"\n{fields}")).collect()
+    })
+}
+
+fn connection() -> impl Strategy<Value = String> {
+    let requests = one_of(&["", "requests = 1\n", "requests = 100\n", "requests = \"unlimited\"\n"]);
+    let close = one_of(&["", "close = \"rst\"\n", "close = \"server\"\n"]);
+    let rest =
+        one_of(&["", "source_addresses = [\"10.0.1.1\", \"::1\"]\n", "timeouts = { request = \"1h\" }\n", "http = \"1.1\"\n"]);
+    (requests, close, rest).prop_map(|(requests, close, rest)| format!("[connection]\n{requests}{close}{rest}"))
+}
+
+fn tls() -> impl Strategy<Value = String> {
+    let versions = one_of(&[
+        "",
+        "versions = [\"1.2\"]\n",
+        "versions = [\"1.3\", \"1.2\"]\n",
+        "cipher_suites = [\"TLS_AES_128_GCM_SHA256\"]\n",
+    ]);
+    let groups = one_of(&["", "groups = [\"P-256\"]\n", "groups = [\"X25519MLKEM768\", \"X25519\"]\n"]);
+    let resumption = (0.001f64..=1.0).prop_map(|share| format!("resumption = {{ share = {share:?} }}\n"));
+    let resumption = prop_oneof![resumption, one_of(&["", "resumption = \"never\"\n", "resumption = \"always\"\n"])];
+    let rest = one_of(&[
+        "",
+        "verify = \"once\"\nkey_exchange = \"cheap\"\n",
+        "server_name = \"a.test\"\n",
+        "alpn = [\"http/1.1\"]\n",
+        "client_certificates = \"clients\"\n",
+    ]);
+    (versions, groups, resumption, rest)
+        .prop_map(|(versions, groups, resumption, rest)| format!("[tls]\n{versions}{groups}{resumption}{rest}"))
+}
+
+fn load() -> impl Strategy<Value = String> {
+    let end = prop_oneof![
+        (1u64..100_000).prop_map(|ms| format!("duration = \"{ms}ms\"\n")),
+        (1u64..100_000).prop_map(|requests| format!("requests = {requests}\n")),
+    ];
+    let closed = (
+        1u32..5000,
+        one_of(&["", "think_time = \"1s\"\n", "think_time = { min = \"0s\", max = \"2ms\" }\n", "connect_ramp = \"1s\"\n"]),
+    );
+    let closed = closed.prop_map(|(connections, rest)| format!("connections = {connections}\n{rest}"));
+    let open = (1u32..100_000, one_of(&["s", "m", "h"]), one_of(&["", "arrivals = \"poisson\"\n", "max_connections = 7\n"]));
+    let open = open.prop_map(|(rate, unit, rest)| format!("rate = \"{}/{unit}\"\n{rest}", rate as f32 / 7.0));
+    let warm_up = one_of(&["", "warm_up = \"10s\"\n", "seed = 9\n"]);
+    (prop_oneof![closed, open], end, warm_up).prop_map(|(shape, end, warm_up)| format!("[load]\n{shape}{end}{warm_up}"))
+}
+
+fn thresholds() -> impl Strategy<Value = String> {
+    let time = (0u64..10_000_000_000).prop_map(|ns| format!("\"response_time.p99.9\" = \"<= {ns}ns\"\n"));
+    let share = (0u32..=1_000_000).prop_map(|ppm| format!("errors.share = \"< {}\"\n", f64::from(ppm) / 1e6));
+    (time, share).prop_map(|(time, share)| format!("[thresholds]\n{time}{share}"))
+}
+
+fn valid() -> impl Strategy<Value = String> {
+    (target(), requests(), connection(), tls(), load(), thresholds()).prop_map(
+        |(target, requests, connection, tls, load, thresholds)| format!("{target}{requests}{connection}{tls}{load}{thresholds}"),
+    )
+}
+
+/// A text with some of its bytes exchanged, dropped, or repeated.
+fn mutated() -> impl Strategy<Value = String> {
+    let edit = (
+        any::<prop::sample::Index>(),
+        prop_oneof![any::<char>(), proptest::sample::select("0-.\"[]{}=\n\\s/,%e9".chars().collect::<Vec<_>>())],
+        0..4u8,
+    );
+    (valid(), proptest::collection::vec(edit, 1..8)).prop_map(|(text, edits)| {
+        let mut characters: Vec<char> = text.chars().collect();
+        for (index, character, kind) in edits {
+            let at = index.index(characters.len());
+            match kind {
+                0 => characters[at] = character,
+                1 => characters.insert(at, character),
+                2 => drop(characters.splice(at..(at + 9).min(characters.len()), [character])),
+                _ => characters.extend_from_within(at..(at + 40).min(characters.len())),
+            }
+        }
+        characters.into_iter().collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_valid_plan_reads_back_from_its_canonical_text(text in valid()) {
+        let plan = parse(&text).map_err(|problems| TestCaseError::fail(format!("{problems}\n{text}")))?;
+        let second = again(&plan).map_err(TestCaseError::fail)?;
+        prop_assert_eq!(second.canonical_text(), plan.canonical_text());
+        prop_assert_eq!(parse(&plan.canonical_text()), Ok(second.clone()));
+        prop_assert_eq!(second, plan);
+    }
+
+    #[test]
+    fn shares_sum_up_to_the_plan(text in valid(), agents in 1u32..9) {
+        let plan = parse(&text).map_err(TestCaseError::fail)?;
+        let shares: Vec<_> = (0..agents).map(|agent| plan.share(agent, agents)).collect();
+        let whole = plan.share(0, 1);
+        let sum32 = |part: fn(&plan::Share) -> Option<u32>| shares.iter().map(part).sum::<Option<u32>>();
+        prop_assert_eq!(sum32(|share| share.connections), whole.connections);
+        prop_assert_eq!(sum32(|share| share.peak_connections), whole.peak_connections);
+        prop_assert_eq!(sum32(|share| share.max_connections), whole.max_connections);
+        prop_assert_eq!(shares.iter().map(|share| share.requests).sum::<Option<u64>>(), whole.requests);
+        let rates: Option<f64> = shares.iter().map(|share| share.rate.map(plan::Rate::as_per_second)).sum();
+        let whole_rate = whole.rate.map(plan::Rate::as_per_second);
+        prop_assert!(rates.zip(whole_rate).is_none_or(|(sum, whole)| (sum - whole).abs() <= whole * 1e-12));
+        if let Some(connections) = whole.connections {
+            let owners = (0..agents).flat_map(|agent| (0..3).map(move |worker| Owner { agent, agents, worker, workers: 3 }));
+            let mut users: Vec<u32> = owners.flat_map(|owner| plan.users(owner)).collect();
+            users.sort_unstable();
+            prop_assert_eq!(users, (0..connections).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn no_slip_makes_the_reader_panic(text in mutated()) {
+        // What is right all the same must still read back.
+        if let Ok(plan) = parse(&text) {
+            prop_assert_eq!(again(&plan), Ok(plan));
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_panic(bytes in any::<Vec<u8>>()) {
+        let _ = Plan::parse_bytes(&bytes, &mut Folder::new());
+    }
+}
+
+#[test]
+fn deep_nesting_is_refused_or_read_without_a_crash() {
+    let deep = 200_000;
+    let texts = [
+        "a.".repeat(deep) + "a = 1",
+        format!("\"{}a\" = 1", "a.".repeat(deep)),
+        "a = ".to_owned() + &"[".repeat(deep),
+        "a = ".to_owned() + &"{a=".repeat(deep),
+        format!("[{}a]", "a.".repeat(deep)),
+        format!("[thresholds]\n{}a = \"<1\"", "a.".repeat(deep)),
+        format!("[thresholds]\n\"{}a\" = \"<1\"", "a.".repeat(deep)),
+    ];
+    for text in texts {
+        assert!(parse(&text).is_err());
+    }
+}
