@@ -104,3 +104,20 @@ pub struct CpuFigures {
     /// TCP segments sent by the agent's machine.
     pub tcp_segments_sent: u64,
 }
+
+impl CpuFigures {
+    /// The same with 0 for what is no number: it comes from another machine, and JSON has no way to write it.
+    pub(crate) fn finite(self) -> CpuFigures {
+        let finite = |share: f64| if share.is_finite() { share } else { 0.0 };
+        CpuFigures {
+            process_share_mean: finite(self.process_share_mean),
+            process_share_max: finite(self.process_share_max),
+            busiest_worker_share_mean: finite(self.busiest_worker_share_mean),
+            busiest_worker_share_max: finite(self.busiest_worker_share_max),
+            machine_busy_share_mean: finite(self.machine_busy_share_mean),
+            machine_busy_share_max: finite(self.machine_busy_share_max),
+            steal_share_mean: finite(self.steal_share_mean),
+            ..self
+        }
+    }
+}

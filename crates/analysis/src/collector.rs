@@ -149,8 +149,8 @@ impl Collector {
         let mut live = self.recent.live(&firing.collect::<Vec<_>>())?;
         for fired in &self.agents {
             let (ended, errors) = fired.ended_and_errors();
-            live.total_ended += ended;
-            live.total_errors += errors;
+            live.total_ended = live.total_ended.saturating_add(ended);
+            live.total_errors = live.total_errors.saturating_add(errors);
         }
         live.is_warm_up = u64::from(live.second) * 1_000_000_000 < self.run.warm_up_ns;
         Some(live)

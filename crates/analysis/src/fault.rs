@@ -1,6 +1,6 @@
 //! Failures counted by name, and in plain words.
 
-use crate::figures::share;
+use crate::figures::{share, sum};
 use measure::tls::alert_name;
 use measure::{CertificateFault, Counters, Failure, Kind, Stage};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct ErrorFigure {
 impl ErrorFigure {
     /// Most frequent first.
     pub(crate) fn of(counters: &Counters) -> Vec<ErrorFigure> {
-        let ended = counters.ok + counters.timed_out + counters.failed;
+        let ended = counters.ended();
         let figure = |(failure, &count): (&Failure, &u64)| ErrorFigure {
             name: failure.to_string(),
             words: words(*failure),
@@ -36,13 +36,13 @@ impl ErrorFigure {
 
 /// Arrivals that could not be sent.
 pub(crate) fn not_sent(counters: &Counters) -> u64 {
-    counters.failures.iter().filter(|(failure, _)| failure.kind == Kind::NotSent).map(|(_, count)| count).sum()
+    sum(counters.failures.iter().filter(|(failure, _)| failure.kind == Kind::NotSent).map(|(_, count)| count))
 }
 
 /// Failures whose name is `prefix`, or begins with it and a dot.
 pub(crate) fn count_under(counters: &Counters, prefix: &str) -> u64 {
     let is_under = |name: String| name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    counters.failures.iter().filter(|(failure, _)| is_under(failure.to_string())).map(|(_, count)| count).sum()
+    sum(counters.failures.iter().filter(|(failure, _)| is_under(failure.to_string())).map(|(_, count)| count))
 }
 
 /// Plain words for people.

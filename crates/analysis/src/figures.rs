@@ -165,8 +165,7 @@ fn by_outcome(tally: &Tally) -> BTreeMap<String, BTreeMap<String, TimeFigure>> {
 
 impl Operations {
     fn of(counters: &Counters) -> Operations {
-        let errors = counters.timed_out + counters.failed;
-        let ended = counters.ok + errors;
+        let (errors, ended) = (errors(counters), counters.ended());
         Operations {
             started: counters.started,
             ended,
@@ -199,7 +198,17 @@ impl Rates {
 
 /// Ended operations without arrivals that were never sent.
 pub(crate) fn sent_and_ended(counters: &Counters) -> u64 {
-    (counters.ok + counters.timed_out + counters.failed).saturating_sub(crate::fault::not_sent(counters))
+    counters.ended().saturating_sub(crate::fault::not_sent(counters))
+}
+
+/// Ended operations that are not ok.
+pub(crate) fn errors(counters: &Counters) -> u64 {
+    counters.timed_out.saturating_add(counters.failed)
+}
+
+/// Counts come from other machines: a sum stops at its type's end.
+pub(crate) fn sum<'a>(counts: impl Iterator<Item = &'a u64>) -> u64 {
+    counts.fold(0, |sum: u64, &count| sum.saturating_add(count))
 }
 
 impl Bytes {
@@ -232,7 +241,7 @@ impl Resumption {
         use HandshakeKind::{Full, FullRetried, Resumed, ResumedRetried};
         let counted = &counters.resumption;
         let sum = |kinds: &[HandshakeKind]| -> u64 {
-            counters.negotiated.iter().filter(|(agreed, _)| kinds.contains(&agreed.kind)).map(|(_, count)| count).sum()
+            sum(counters.negotiated.iter().filter(|(agreed, _)| kinds.contains(&agreed.kind)).map(|(_, count)| count))
         };
         Resumption {
             handshakes: sum(&[Full, FullRetried, Resumed, ResumedRetried]),

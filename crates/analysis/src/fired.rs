@@ -1,7 +1,7 @@
 //! What one agent delivered: its intervals, each once, their sum by key, and how its run ended.
 
 use crate::tally::Tally;
-use crate::{AgentEnd, AgentResult, AgentSetup, EndCause, Picture, TimeFigure};
+use crate::{AgentEnd, AgentResult, AgentSetup, CpuFigures, EndCause, Picture, TimeFigure};
 use measure::{CellKey, Metric, Period, Snapshot};
 use std::collections::BTreeMap;
 
@@ -60,6 +60,7 @@ impl Fired {
             tallies
         };
         let totals = end.totals.take().map(by_key);
+        end.cpu = end.cpu.map(CpuFigures::finite);
         self.end = Some(Over { end, totals });
     }
 
@@ -84,9 +85,8 @@ impl Fired {
     /// Measured operations so far, and those of them that are not ok.
     pub(crate) fn ended_and_errors(&self) -> (u64, u64) {
         let measured = self.cells.iter().filter(|(key, _)| key.period == Period::Measured);
-        measured.map(|(_, tally)| &tally.counters).fold((0, 0), |(ended, errors), counters| {
-            let failed = counters.timed_out + counters.failed;
-            (ended + counters.ok + failed, errors + failed)
+        measured.map(|(_, tally)| &tally.counters).fold((0_u64, 0_u64), |(ended, errors), counters| {
+            (ended.saturating_add(counters.ended()), errors.saturating_add(crate::figures::errors(counters)))
         })
     }
 

@@ -1,7 +1,7 @@
 //! Figures for whoever watches a run: the most recent second that all agents have delivered.
 
 use crate::Headline;
-use crate::figures::sent_and_ended;
+use crate::figures::{errors, sent_and_ended};
 use measure::{Outcome, Snapshot};
 use std::collections::BTreeMap;
 
@@ -73,9 +73,10 @@ impl Second {
     fn add(&mut self, agent: u32, snapshot: &Snapshot) {
         self.agents.push(agent);
         for cell in snapshot.cells.values() {
-            self.live.ended_per_second += sent_and_ended(&cell.counters);
-            self.live.errors += cell.counters.timed_out + cell.counters.failed;
-            self.live.payload_bytes += cell.counters.payload_bytes;
+            let live = &mut self.live;
+            live.ended_per_second = live.ended_per_second.saturating_add(sent_and_ended(&cell.counters));
+            live.errors = live.errors.saturating_add(errors(&cell.counters));
+            live.payload_bytes = live.payload_bytes.saturating_add(cell.counters.payload_bytes);
             for ((outcome, _), distribution) in &cell.response_times {
                 match outcome {
                     Outcome::Ok => self.response_times.merge(&Headline::exact(distribution)),

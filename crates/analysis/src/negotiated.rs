@@ -1,6 +1,6 @@
 //! What handshakes agreed on, by IANA's names.
 
-use crate::figures::share;
+use crate::figures::{share, sum};
 use measure::tls::{group_name, signature_scheme_name, suite_name, version_name};
 use measure::{Chain, Counters, HandshakeKind, Negotiated};
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub struct ChainFigure {
 impl NegotiatedFigure {
     /// Most frequent first.
     pub(crate) fn of(counters: &Counters) -> Vec<NegotiatedFigure> {
-        let all: u64 = counters.negotiated.values().sum();
+        let all: u64 = sum(counters.negotiated.values());
         let mut figures: Vec<_> = counters.negotiated.iter().map(|(agreed, &count)| Self::one(agreed, count, all)).collect();
         figures.sort_by_key(|figure| std::cmp::Reverse(figure.count));
         figures
@@ -78,7 +78,7 @@ impl NegotiatedFigure {
 impl ChainFigure {
     /// Most frequent first.
     pub(crate) fn of(counters: &Counters) -> Vec<ChainFigure> {
-        let all: u64 = counters.chains.values().sum();
+        let all: u64 = sum(counters.chains.values());
         let figure = |(chain, &count): (&Chain, &u64)| ChainFigure {
             sha256: chain.sha256.iter().map(|byte| format!("{byte:02x}")).collect(),
             key: chain.key.clone(),

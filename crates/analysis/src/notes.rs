@@ -4,8 +4,7 @@ use crate::{Document, State, human};
 use std::collections::BTreeMap;
 
 pub(crate) fn of(document: &Document) -> Vec<String> {
-    let rules =
-        [interrupted, cheap_client, shared_machines, local_target, overflow, back_offs, reused_closed, unconfirmed, retried];
+    let rules = [interrupted, cheap_client, shared_machines, overflow, back_offs, reused_closed, unconfirmed, retried];
     rules.iter().filter_map(|rule| rule(document)).collect()
 }
 
@@ -25,16 +24,6 @@ fn shared_machines(document: &Document) -> Option<String> {
     document.agents.iter().for_each(|agent| *agents.entry(&agent.facts.hostname).or_default() += 1);
     let (host, number) = agents.into_iter().filter(|(host, _)| !host.is_empty()).max_by_key(|&(_, number)| number)?;
     (number > 1).then(|| format!("{number} agents shared the machine {host}"))
-}
-
-/// Loopback addresses, or the target that the run itself started.
-pub(crate) fn is_target_local(document: &Document) -> bool {
-    let is_loopback = |name: &str| name.parse::<std::net::SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
-    document.plan.builtin_target || document.by_address.iter().any(|group| is_loopback(&group.name))
-}
-
-fn local_target(document: &Document) -> Option<String> {
-    is_target_local(document).then(|| "the target ran on an agent's own machine: client and server shared its CPUs".to_owned())
 }
 
 fn overflow(document: &Document) -> Option<String> {

@@ -2,7 +2,7 @@
 //! Memory is bounded: old distributions are packed, and a long run gets rows of two seconds, then four, and so on.
 
 use crate::Headline;
-use crate::figures::sent_and_ended;
+use crate::figures::{errors, sent_and_ended};
 use measure::{Cell, Counters, Distribution, Histogram, Metric, Outcome, Snapshot};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub struct Row {
     pub second: u32,
     /// It begins in the warm-up.
     pub warm_up: bool,
-    /// Agents that delivered something for it.
+    /// Agents that delivered something for it; 64 stands for 64 or more.
     pub agents: u32,
     /// Operations begun in it.
     pub started: u64,
@@ -152,30 +152,25 @@ impl SeriesBuilder {
 
 impl OpenRow {
     fn count(&mut self, cell: &Cell) {
-        let (row, counters): (&mut Row, &Counters) = (&mut self.counts, &cell.counters);
-        row.started += counters.started;
-        row.ended += sent_and_ended(counters);
-        row.errors += counters.timed_out + counters.failed;
-        row.timed_out += counters.timed_out;
-        row.payload_bytes += counters.payload_bytes;
-        row.wire_received_bytes += counters.wire_bytes_received;
-        row.wire_sent_bytes += counters.wire_bytes_sent;
-        row.connections_opened += counters.connections.opened;
+        let counters: &Counters = &cell.counters;
+        self.counts.add(&Row {
+            started: counters.started,
+            ended: sent_and_ended(counters),
+            errors: errors(counters),
+            timed_out: counters.timed_out,
+            payload_bytes: counters.payload_bytes,
+            wire_received_bytes: counters.wire_bytes_received,
+            wire_sent_bytes: counters.wire_bytes_sent,
+            connections_opened: counters.connections.opened,
+            ..Row::default()
+        });
         let service = cell.times.iter().filter(|((_, metric), _)| *metric == Metric::ServiceTime);
-        self.service_ns += service.map(|(_, distribution)| distribution.sum).sum::<u128>();
+        service.for_each(|(_, distribution)| self.service_ns = self.service_ns.saturating_add(distribution.sum));
     }
 
     fn merge(&mut self, other: OpenRow) {
-        let (row, from) = (&mut self.counts, &other.counts);
-        row.started += from.started;
-        row.ended += from.ended;
-        row.errors += from.errors;
-        row.timed_out += from.timed_out;
-        row.payload_bytes += from.payload_bytes;
-        row.wire_received_bytes += from.wire_received_bytes;
-        row.wire_sent_bytes += from.wire_sent_bytes;
-        row.connections_opened += from.connections_opened;
-        self.service_ns += other.service_ns;
+        self.counts.add(&other.counts);
+        self.service_ns = self.service_ns.saturating_add(other.service_ns);
         self.agents |= other.agents;
         self.response_times.merge(&other.response_times.unpacked());
     }
@@ -194,6 +189,23 @@ impl OpenRow {
             response_time_p99_at_least: percentile(99.0).is_some_and(|figure| figure.at_least),
             ..row
         }
+    }
+}
+
+impl Row {
+    /// Adds the counts of `other`.
+    fn add(&mut self, other: &Row) {
+        let counts = [
+            (&mut self.started, other.started),
+            (&mut self.ended, other.ended),
+            (&mut self.errors, other.errors),
+            (&mut self.timed_out, other.timed_out),
+            (&mut self.payload_bytes, other.payload_bytes),
+            (&mut self.wire_received_bytes, other.wire_received_bytes),
+            (&mut self.wire_sent_bytes, other.wire_sent_bytes),
+            (&mut self.connections_opened, other.connections_opened),
+        ];
+        counts.into_iter().for_each(|(sum, count)| *sum = sum.saturating_add(count));
     }
 }
 

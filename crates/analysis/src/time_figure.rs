@@ -85,7 +85,7 @@ impl Headline {
     /// Takes in values of operations that ended ok, or timed out.
     pub(crate) fn merge(&mut self, other: &Headline) {
         self.distribution.merge(&other.distribution);
-        self.timed_out += other.timed_out;
+        self.timed_out = self.timed_out.saturating_add(other.timed_out);
         self.first_timed_out_ns = [self.first_timed_out_ns, other.first_timed_out_ns].into_iter().flatten().min();
     }
 
@@ -145,7 +145,7 @@ fn draw(distribution: &Distribution) -> Vec<Column> {
     for bucket in distribution.histogram.iter() {
         let at = bucket.highest_ns.min(distribution.max);
         let column = columns.partition_point(|column| column.to_ns < at).min(COLUMNS - 1);
-        columns[column].count += bucket.count;
+        columns[column].count = columns[column].count.saturating_add(bucket.count);
     }
     columns
 }

@@ -1,8 +1,8 @@
 //! What the numbers are about: the server, the client, the network, the load, or nothing. Each verdict brings its evidence.
 
-use crate::notes::is_target_local;
 use crate::{AgentResult, Document, EndCause, LoadRecord, State, human};
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 
 /// An open loop has missed its schedule where more than 1 % of the operations began later than this.
 const LATENESS_P99_MAX_NS: u64 = 10_000_000;
@@ -90,17 +90,29 @@ impl VerdictRecord {
         if !faults.is_empty() {
             return VerdictRecord { verdict: Verdict::Invalid, evidence: faults, missing: Vec::new() };
         }
-        match &document.plan.load {
+        let mut record = match &document.plan.load {
             LoadRecord::Open { max_connections, .. } => open_loop(document, *max_connections),
             LoadRecord::Closed { .. } => closed_loop(document),
+        };
+        if is_target_local(document) {
+            record.evidence.push("the target ran on an agent's own machine: client and server shared its CPUs".to_owned());
         }
+        record
     }
+}
+
+/// The target that the run itself started, or one at a loopback address.
+fn is_target_local(document: &Document) -> bool {
+    let is_loopback = |name: &str| name.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
+    document.plan.builtin_target || document.by_address.iter().any(|group| is_loopback(&group.name))
 }
 
 /// What makes a run worthless as a measurement, whatever the load.
 fn faults(document: &Document) -> Vec<String> {
-    let mut faults: Vec<String> = document.agents.iter().flat_map(faults_of_agent).collect();
-    if document.run.state == State::Incomplete {
+    let is_open = document.run.state == State::Incomplete;
+    let known = document.agents.iter().filter(|agent| !is_open || agent.ended.is_some());
+    let mut faults: Vec<String> = known.flat_map(faults_of_agent).collect();
+    if is_open {
         faults.push("the run was never finished: its coordinator ended, or is still at it".to_owned());
     }
     if document.measured.operations.ended == 0 {

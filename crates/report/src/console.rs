@@ -16,7 +16,7 @@ pub(crate) fn render(document: &Document, style: Style) -> String {
     let mut page = Page::new(style);
     head::write(&mut page, document);
     judgements::write(&mut page, document);
-    times::write(&mut page, &document.measured);
+    times::write(&mut page, document);
     outcomes::write(&mut page, document);
     tls::write(&mut page, document);
     agents::write(&mut page, document);

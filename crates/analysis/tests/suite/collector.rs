@@ -181,3 +181,24 @@ fn plan_is_recorded_as_given_with_its_digest() {
     let open = matches!(document.plan.load, analysis::LoadRecord::Open { max_connections: 10, .. });
     assert!(open, "{:?}", document.plan.load);
 }
+
+#[test]
+fn figures_that_are_no_numbers_do_not_reach_the_document() {
+    let mut collector = collector(CLOSED, "");
+    fire(&mut collector, QUIET, cpu(f64::NAN, f64::INFINITY));
+    let cpu = collector.document(State::Complete).agents[0].cpu.unwrap();
+    assert_eq!((cpu.busiest_worker_share_mean, cpu.machine_busy_share_mean), (0.0, 0.0));
+}
+
+#[test]
+fn counts_at_the_end_of_their_type_do_not_wrap() {
+    let mut collector = collector(CLOSED, "");
+    let mut huge = snapshot(3, Second { timed_out: 1, not_sent: 1, ..QUIET });
+    for cell in huge.cells.values_mut() {
+        (cell.counters.ok, cell.counters.failed, cell.counters.started) = (u64::MAX, u64::MAX, u64::MAX);
+        cell.counters.failures.values_mut().for_each(|count| *count = u64::MAX);
+    }
+    (0..2).for_each(|agent| assert_eq!(collector.add(agent, u32::MAX, &huge), Added::Counted));
+    assert_eq!(collector.document(State::Complete).measured.operations.ended, u64::MAX);
+    assert_eq!(collector.live().unwrap().errors, u64::MAX);
+}

@@ -104,3 +104,36 @@ fn exit_code_puts_trust_before_thresholds() {
         assert_eq!(exit_code(&judged(passed, verdict), strict), code, "{passed:?} {verdict:?} strict: {strict}");
     }
 }
+
+#[test]
+fn target_on_the_agents_own_machine_is_said_and_excuses_a_full_machine() {
+    let local = |machine: f64| {
+        let mut collector = collector(CLOSED, "");
+        for agent in 0..2 {
+            let mut totals = measure::Snapshot::default();
+            for second in 0..6 {
+                let cells = crate::scene::snapshot(second, QUIET).cells.into_iter();
+                let cells = cells.map(|(key, cell)| (crate::scene::key(key.period, key.request, "127.0.0.1:80"), cell));
+                let recorded = measure::Snapshot { cells: cells.collect() };
+                totals.merge(&recorded);
+                collector.add(agent, second, &recorded);
+            }
+            collector.ended(agent, crate::scene::end(totals, cpu(0.5, machine)));
+        }
+        collector.document(State::Complete).verdict
+    };
+    for machine in [0.3, 1.0] {
+        let record = local(machine);
+        assert_eq!(record.verdict, Verdict::Undetermined, "{record:?}");
+        assert!(record.evidence.join("; ").contains("own machine"), "{record:?}");
+    }
+}
+
+#[test]
+fn run_under_way_blames_no_agent() {
+    let mut collector = collector(CLOSED, "");
+    collector.add(0, 2, &crate::scene::snapshot(2, QUIET));
+    let record = collector.document(State::Incomplete).verdict;
+    assert_eq!(record.evidence.len(), 1, "{record:?}");
+    assert!(record.evidence[0].contains("never finished"), "{record:?}");
+}

@@ -10,7 +10,7 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
     page.paragraph(Paint::Faint, "", &what_ran(document));
     verdict(page, document);
     page.blank();
-    totals(page, &document.measured);
+    totals(page, document);
     warm_up(page, document);
 }
 
@@ -66,7 +66,8 @@ fn verdict(page: &mut Page, document: &Document) {
     record.missing.iter().for_each(|missing| page.paragraph(Paint::Faint, "  · to know more: ", missing));
 }
 
-fn totals(page: &mut Page, figures: &Figures) {
+fn totals(page: &mut Page, document: &Document) {
+    let figures = &document.measured;
     let (operations, rates, sizes) = (&figures.operations, &figures.rates, &figures.bytes);
     page.fact("Operations", &operations_line(figures));
     page.fact("Errors", &errors_line(figures));
@@ -75,7 +76,9 @@ fn totals(page: &mut Page, figures: &Figures) {
     let each = if operations.ok > 0 { sizes.payload_bytes as f64 / operations.ok as f64 } else { 0.0 };
     let body =
         format!("{}, {}/s, {} each", bytes(sizes.payload_bytes as f64), bytes(rates.payload_bytes_per_second), bytes(each));
-    page.fact("Bodies", &body);
+    if document.plan.requests_per_connection != Some(0) {
+        page.fact("Bodies", &body);
+    }
     let received = (sizes.wire_received_bytes, rates.wire_received_bytes_per_second);
     let sent = (sizes.wire_sent_bytes, rates.wire_sent_bytes_per_second);
     let wire = |(total, rate): (u64, f64)| format!("{} ({}/s)", bytes(total as f64), bytes(rate));

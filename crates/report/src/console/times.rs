@@ -3,7 +3,7 @@
 use crate::page::Page;
 use crate::table::Table;
 use analysis::human::{percentile, time, time_or_more};
-use analysis::{Column, Figures, TimeFigure};
+use analysis::{Column, Document, Figures, TimeFigure};
 
 /// ab's rows by our metrics.
 const STAGES: [(&str, &str); 4] =
@@ -32,10 +32,13 @@ const PICTURE_ROWS: usize = 12;
 /// Longest bar; shorter on a narrow terminal.
 const BAR_MAX: usize = 40;
 
-pub(crate) fn write(page: &mut Page, figures: &Figures) {
+pub(crate) fn write(page: &mut Page, document: &Document) {
+    let figures = &document.measured;
     if figures.times.is_empty() {
         return;
     }
+    let is_cheap = !document.plan.cheap_modes().is_empty();
+    page.title(if is_cheap { "Times (measured with a cheap client, see Notes)" } else { "Times" });
     stages(page, figures);
     phases(page, figures);
     percentiles(page, figures);
@@ -43,7 +46,6 @@ pub(crate) fn write(page: &mut Page, figures: &Figures) {
 }
 
 fn stages(page: &mut Page, figures: &Figures) {
-    page.title("Times");
     let mut table = Table::new(&["", "min", "mean", "sd", "median", "max"]);
     for (label, metric) in STAGES {
         let Some(figure) = figures.times.get(metric) else { continue };
