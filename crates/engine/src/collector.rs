@@ -9,6 +9,11 @@ use std::sync::mpsc::Receiver;
 /// What a run tells.
 #[derive(Debug)]
 pub enum Event {
+    /// Every worker has begun; the first event.
+    Began {
+        /// When the last of them did, nanoseconds of the monotonic clock.
+        at: u64,
+    },
     /// A second of the run clock is complete and will not change. Numbers are consecutive from 0.
     Interval {
         /// Second of the run clock.
@@ -29,6 +34,9 @@ pub enum Event {
 pub(crate) struct Collector {
     handed: Receiver<Handover>,
     spares: Vec<SpareSender>,
+    /// Workers that have not begun yet, and when the last one did.
+    waiting: usize,
+    began_at: u64,
     /// By worker: all its intervals below this number are here.
     complete_below: Vec<u32>,
     figures: Vec<Option<WorkerFigures>>,
@@ -42,6 +50,8 @@ impl Collector {
         Collector {
             handed,
             spares,
+            waiting: workers,
+            began_at: 0,
             complete_below: vec![0; workers],
             figures: vec![None; workers],
             pending: BTreeMap::new(),
@@ -53,7 +63,11 @@ impl Collector {
     /// Runs until every worker has ended.
     pub(crate) fn run(mut self, mut on_event: impl FnMut(Event)) {
         while let Ok(handover) = self.handed.recv() {
-            self.take(handover);
+            if let Handover::Began { at } = handover {
+                self.begin(at, &mut on_event);
+            } else {
+                self.take(handover);
+            }
             let complete = self.complete_below.iter().copied().min().unwrap_or(0);
             self.emit_below(complete, &mut on_event);
         }
@@ -62,8 +76,17 @@ impl Collector {
         on_event(Event::Ended { totals: self.totals, workers: self.figures });
     }
 
+    fn begin(&mut self, at: u64, on_event: &mut impl FnMut(Event)) {
+        self.began_at = self.began_at.max(at);
+        self.waiting -= 1;
+        if self.waiting == 0 {
+            on_event(Event::Began { at: self.began_at });
+        }
+    }
+
     fn take(&mut self, handover: Handover) {
         match handover {
+            Handover::Began { .. } => {}
             Handover::Interval { worker, number, interval } => {
                 let spare = interval.merge_into(self.pending.entry(number).or_default());
                 // A worker that has ended wants nothing back.

@@ -6,7 +6,7 @@
 mod io;
 mod operation;
 
-use crate::clock::RunClock;
+use crate::clock::{RunClock, monotonic_ns};
 use crate::connection::READ_BYTES;
 use crate::endpoints::Endpoints;
 use crate::lease::{Lease, Stop, StopOrder};
@@ -32,6 +32,8 @@ const ARRIVALS_AT_ONCE: usize = 64;
 
 /// What a worker hands to the collector.
 pub(crate) enum Handover {
+    /// The worker's first act, at this instant of the monotonic clock.
+    Began { at: u64 },
     /// An interval that will not change any more; all of the worker's earlier ones came before it.
     Interval { worker: usize, number: u32, interval: Interval },
     /// The worker has ended; nothing follows.
@@ -160,6 +162,8 @@ impl Worker {
     pub(crate) fn run(mut self) {
         let cpu_before = thread_cpu_ns();
         self.sleep_until_start();
+        self.backlog.push_back(Handover::Began { at: monotonic_ns() });
+        self.deliver();
         self.seat_users();
         while !self.is_done() {
             self.turn();

@@ -6,6 +6,7 @@ mod cpu;
 mod encoding;
 mod error;
 mod facts;
+mod figures;
 mod network;
 mod process;
 mod sample;
@@ -15,6 +16,7 @@ mod usage;
 
 pub use error::HostError;
 pub use facts::Facts;
+pub use figures::Figures;
 pub use sample::Sample;
 pub use sampler::Sampler;
 pub use usage::{CpuUsage, InterfaceUsage, MachineUsage, ProcessUsage, TcpUsage, ThreadUsage, Usage};

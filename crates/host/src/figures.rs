@@ -1,0 +1,122 @@
+//! What an agent spent over a run, from one sample a second.
+
+use crate::{HostError, ThreadUsage, Usage, encoding};
+use serde::{Deserialize, Serialize};
+
+/// Means and maxima over the samples of a run. Shares of threads and process are of one CPU; of the machine 0 to 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Samples behind the sums.
+    pub samples: u32,
+    /// Time the samples cover.
+    pub elapsed_ns: u64,
+    process: Peaked,
+    busiest_worker: Peaked,
+    machine_busy: Peaked,
+    steal: Peaked,
+    /// Largest resident memory.
+    pub rss_bytes_max: u64,
+    /// TCP segments sent again by this network namespace.
+    pub tcp_retransmits: u64,
+    /// TCP segments sent by it.
+    pub tcp_segments_sent: u64,
+}
+
+/// A quantity weighted by time, with its largest sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+struct Peaked {
+    weighted: f64,
+    max: f64,
+}
+
+impl Figures {
+    /// Adds what was used between two samples; `is_worker` tells load threads from others.
+    pub fn add(&mut self, usage: &Usage, is_worker: impl Fn(&ThreadUsage) -> bool) {
+        let seconds = usage.elapsed_ns as f64;
+        self.samples += 1;
+        self.elapsed_ns += usage.elapsed_ns;
+        self.process.add(f64::from(usage.process.user_share) + f64::from(usage.process.system_share), seconds);
+        let busiest = usage.busiest_thread(is_worker).map_or(0.0, |thread| f64::from(thread.cpu_share));
+        self.busiest_worker.add(busiest, seconds);
+        self.machine_busy.add(1.0 - f64::from(usage.machine.total.idle_share), seconds);
+        self.steal.add(f64::from(usage.machine.total.steal_share), seconds);
+        self.rss_bytes_max = self.rss_bytes_max.max(usage.process.rss_bytes);
+        self.tcp_retransmits += usage.tcp.retransmits;
+        self.tcp_segments_sent += usage.tcp.segments_sent;
+    }
+
+    /// The process: mean and largest share.
+    #[must_use]
+    pub fn process_share(&self) -> (f64, f64) {
+        self.process.over(self.elapsed_ns)
+    }
+
+    /// The busiest load thread of each sample: mean and largest share.
+    #[must_use]
+    pub fn busiest_worker_share(&self) -> (f64, f64) {
+        self.busiest_worker.over(self.elapsed_ns)
+    }
+
+    /// All CPUs of the machine, not idle: mean and largest share.
+    #[must_use]
+    pub fn machine_busy_share(&self) -> (f64, f64) {
+        self.machine_busy.over(self.elapsed_ns)
+    }
+
+    /// CPU time the hypervisor took away: mean share.
+    #[must_use]
+    pub fn steal_share(&self) -> f64 {
+        self.steal.over(self.elapsed_ns).0
+    }
+
+    /// A version byte and the figures.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encoding::encode(self)
+    }
+
+    /// Reads what [`Figures::encode`] wrote.
+    ///
+    /// # Errors
+    /// Where the bytes are of another version, or broken.
+    pub fn decode(bytes: &[u8]) -> Result<Figures, HostError> {
+        encoding::decode(bytes, "figures of an agent")
+    }
+}
+
+impl Peaked {
+    fn add(&mut self, share: f64, weight: f64) {
+        self.weighted += share * weight;
+        self.max = self.max.max(share);
+    }
+
+    fn over(self, elapsed_ns: u64) -> (f64, f64) {
+        if elapsed_ns == 0 { (0.0, 0.0) } else { (self.weighted / elapsed_ns as f64, self.max) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Figures;
+    use crate::{ProcessUsage, ThreadUsage, Usage};
+
+    fn usage(elapsed_ns: u64, worker_share: f32) -> Usage {
+        let thread = |name: &str, cpu_share| ThreadUsage { name: name.into(), cpu_share, ..ThreadUsage::default() };
+        Usage {
+            elapsed_ns,
+            process: ProcessUsage { user_share: worker_share, ..ProcessUsage::default() },
+            threads: vec![thread("worker-0", worker_share), thread("other", 1.0)],
+            ..Usage::default()
+        }
+    }
+
+    #[test]
+    fn means_are_weighted_by_time_and_only_workers_count() {
+        let mut figures = Figures::default();
+        figures.add(&usage(1_000, 0.5), |thread| thread.name.starts_with("worker"));
+        figures.add(&usage(3_000, 0.25), |thread| thread.name.starts_with("worker"));
+        assert_eq!(figures.busiest_worker_share(), (0.3125, 0.5));
+        assert_eq!(Figures::decode(&figures.encode()).unwrap(), figures);
+        assert_eq!(Figures::default().process_share(), (0.0, 0.0));
+    }
+}
