@@ -50,7 +50,7 @@ impl Profile {
             if length_ns > 0 {
                 let segment = Segment { begin_ns, length_ns, from, to: stage.to, before };
                 before = segment.after();
-                begin_ns += length_ns;
+                begin_ns = begin_ns.saturating_add(length_ns);
                 segments.push(segment);
             }
             from = stage.to;
@@ -141,12 +141,12 @@ impl Segment {
             return self.begin_ns;
         }
         if self.from == self.to {
-            return self.begin_ns + (wanted * NS_PER_S / self.from).round() as u64;
+            return self.begin_ns.saturating_add((wanted * NS_PER_S / self.from).round() as u64);
         }
         let slope = (self.to - self.from) / (self.length_ns as f64 / NS_PER_S);
         let root = (self.from * self.from + 2.0 * slope * wanted).max(0.0).sqrt();
         let passed = (2.0 * wanted / (self.from + root) * NS_PER_S).round() as u64;
-        self.begin_ns + passed.min(self.length_ns)
+        self.begin_ns.saturating_add(passed.min(self.length_ns))
     }
 
     /// Part of this segment in which the amount is above `user`. Whole numbers, so that every owner finds the same instant.

@@ -16,6 +16,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
 const MS: Duration = Duration::from_millis(1);
 const DEFAULT_SEED: u64 = 1;
+const TOO_LONG: &str = "takes longer than 720h; shorten it";
 
 pub(crate) fn read(section: Section<'_>) -> Option<Load> {
     let shape = shape(&section);
@@ -202,14 +203,12 @@ fn end(section: &Section<'_>, stages: Option<&[Stage]>) -> Option<End> {
 
 fn end_of_stages(section: &Section<'_>, stages: &[Stage]) -> Option<End> {
     let sum = length(stages);
-    if sum.is_zero() || sum > MONTH {
-        section.problem_at(
-            "stage",
-            "gives no length to the run; write duration = \"60s\", or over in a stage (at most 720h in all)",
-        );
-        return None;
+    if sum > MONTH {
+        section.problem_at("stage", TOO_LONG);
+    } else if sum.is_zero() {
+        section.problem_at("stage", "gives no length to the run; write duration = \"60s\", or over in a stage");
     }
-    Some(End::Duration(sum))
+    (!sum.is_zero() && sum <= MONTH).then_some(End::Duration(sum))
 }
 
 fn length(stages: &[Stage]) -> Duration {
@@ -233,7 +232,7 @@ fn check_length(section: &Section<'_>, stages: &[Stage], end: End) {
             let cure = crate::duration::write(length);
             section.problem_at("duration", format_args!("ends before the stages do; write at least \"{cure}\", or leave it out"));
         }
-        End::Requests(_) if length > MONTH => section.problem_at("stage", "takes longer than 720h; shorten it"),
+        End::Requests(_) if length > MONTH => section.problem_at("stage", TOO_LONG),
         _ => {}
     }
 }

@@ -74,6 +74,9 @@ fn sections(root: Section<'_>) -> Option<Plan> {
     refuse_later_sections(&root);
     if let (Some(target), Some(connection), Some(load)) = (&target, &connection, &load) {
         note_time_wait(root.context, target, connection, load);
+        if target.url.scheme == Scheme::Http && per_connection == RequestsPerConnection::HandshakeOnly {
+            root.context.note("connection.requests = 0 with a plain http target measures TCP connects alone".to_owned());
+        }
     }
     root.finish();
     let (target, requests, connection) = (target?, requests?, connection?);

@@ -60,6 +60,13 @@ fn a_million_problems_are_not_all_shown() {
 }
 
 #[test]
+fn years_of_stages_are_too_long_and_no_overflow() {
+    let stages = "[[load.stage]]\nover = \"720h\"\nto = 1\n".repeat(10_000);
+    let message = parse(&format!("target.builtin = true\nload.connections = 1\n{stages}")).unwrap_err();
+    assert_eq!(message, "3:8: load.stage: takes longer than 720h; shorten it");
+}
+
+#[test]
 fn a_reader_without_folders_says_so() {
     struct OnlyNames;
     impl Files for OnlyNames {

@@ -84,10 +84,11 @@ fn load() -> impl Strategy<Value = String> {
     ];
     let closed = (
         1u32..5000,
-        one_of(&["", "think_time = \"1s\"\n", "think_time = { min = \"0s\", max = \"2ms\" }\n", "connect_ramp = \"1s\"\n"]),
+        one_of(&["", "think_time = \"1s\"\n", "think_time = { min = \"0s\", max = \"2ms\" }\n", "connect_ramp = \"1ms\"\n"]),
     );
     let closed = closed.prop_map(|(connections, rest)| format!("connections = {connections}\n{rest}"));
-    let open = (1u32..100_000, one_of(&["s", "m", "h"]), one_of(&["", "arrivals = \"poisson\"\n", "max_connections = 7\n"]));
+    // Fast enough that the most requests fit into the longest run.
+    let open = (1000u32..1_000_000, one_of(&["s", "m", "h"]), one_of(&["", "arrivals = \"poisson\"\n", "max_connections = 7\n"]));
     let open = open.prop_map(|(rate, unit, rest)| format!("rate = \"{}/{unit}\"\n{rest}", rate as f32 / 7.0));
     let warm_up = one_of(&["", "warm_up = \"10s\"\n", "seed = 9\n"]);
     (prop_oneof![closed, open], end, warm_up).prop_map(|(shape, end, warm_up)| format!("[load]\n{shape}{end}{warm_up}"))
