@@ -1,2 +1,29 @@
-//! agent binary
-fn main() {}
+//! The binary `agent`: a load machine.
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// A load machine of Cannonade: it fires what its coordinator tells it, and nothing else
+#[derive(Debug, Parser)]
+#[command(version, about, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Join a coordinator and serve run after run
+    Join(agent::JoinArgs),
+}
+
+fn main() -> ExitCode {
+    let Command::Join(join) = Arguments::parse().command;
+    match agent::join(&join) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("agent: {error:#}");
+            ExitCode::from(4)
+        }
+    }
+}

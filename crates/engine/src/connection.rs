@@ -1,9 +1,9 @@
 //! One connection: socket, TLS, and the response under way. Moves bytes; what they mean for the load is the worker's.
 
+use crate::clock::RunClock;
 use crate::response::{BadFraming, Response};
 use crate::socket::{Io, Socket};
 use crate::tls::{Broken, TlsStream};
-use crate::clock::RunClock;
 use measure::{CellId, Kind};
 
 /// Plaintext and ciphertext of one read: large, since a download is cheaper in big reads.

@@ -38,7 +38,13 @@ pub(crate) enum Next {
 impl Endpoints {
     /// `known` are the addresses found before the run, `rank` the worker's number in the cluster: workers begin their turn
     /// at different addresses.
-    pub(crate) fn new(plan: &Plan, known: Vec<SocketAddr>, policy: Arc<Policy>, rank: usize, waker: &Waker) -> std::io::Result<Endpoints> {
+    pub(crate) fn new(
+        plan: &Plan,
+        known: Vec<SocketAddr>,
+        policy: Arc<Policy>,
+        rank: usize,
+        waker: &Waker,
+    ) -> std::io::Result<Endpoints> {
         let target = plan.target();
         let host = host_text(&target.url.host);
         let resolves_again = target.addresses.is_empty() && matches!(target.url.host, Host::Name(_)) && target.dns != Dns::Once;
@@ -46,7 +52,19 @@ impl Endpoints {
         let sources = plan.connection().source_addresses.clone();
         let dns = if resolves_again { target.dns } else { Dns::Once };
         let (port, turn) = (target.url.port, rank);
-        Ok(Endpoints { host, port, policy, known, turn, sources, source_turn: rank, dns, resolver, resolved_at: 0, refreshing: false })
+        Ok(Endpoints {
+            host,
+            port,
+            policy,
+            known,
+            turn,
+            sources,
+            source_turn: rank,
+            dns,
+            resolver,
+            resolved_at: 0,
+            refreshing: false,
+        })
     }
 
     /// Where slot `slot` connects to, or that it has to wait for a lookup.

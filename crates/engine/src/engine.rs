@@ -49,7 +49,9 @@ pub enum PrepareError {
         reason: String,
     },
     /// This agent may not fire there.
-    #[error("target: {address} (for {host}) is not among the addresses this agent may fire at; start it with --allow {address} if you are entitled to load that machine")]
+    #[error(
+        "target: {address} (for {host}) is not among the addresses this agent may fire at; start it with --allow {address} if you are entitled to load that machine"
+    )]
     NotAllowed {
         /// Host of the plan.
         host: String,
@@ -57,7 +59,9 @@ pub enum PrepareError {
         address: std::net::IpAddr,
     },
     /// The plan asks for more than the agent's ceilings.
-    #[error("{field}: this agent's share of {asked} is above its own ceiling of {ceiling}; use more agents, ask for less, or raise {flag} on the agent")]
+    #[error(
+        "{field}: this agent's share of {asked} is above its own ceiling of {ceiling}; use more agents, ask for less, or raise {flag} on the agent"
+    )]
     AboveCeiling {
         /// Field of the plan.
         field: &'static str,

@@ -30,7 +30,9 @@ struct Network {
 
 /// An `--allow` that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("--allow {text}: {reason}; write a host (edge.example), an address (192.0.2.7), a network (192.0.2.0/24) or any of them with :port")]
+#[error(
+    "--allow {text}: {reason}; write a host (edge.example), an address (192.0.2.7), a network (192.0.2.0/24) or any of them with :port"
+)]
 pub struct AllowError {
     text: String,
     reason: &'static str,
@@ -38,8 +40,18 @@ pub struct AllowError {
 
 impl Default for Policy {
     fn default() -> Policy {
-        let private = ["127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "fc00::/7", "fe80::/10"];
-        let networks = private.iter().map(|text| Network::parse(text, None).expect("the built-in networks are well-formed")).collect();
+        let private = [
+            "127.0.0.0/8",
+            "::1/128",
+            "10.0.0.0/8",
+            "172.16.0.0/12",
+            "192.168.0.0/16",
+            "169.254.0.0/16",
+            "fc00::/7",
+            "fe80::/10",
+        ];
+        let networks =
+            private.iter().map(|text| Network::parse(text, None).expect("the built-in networks are well-formed")).collect();
         Policy { networks, hosts: Vec::new(), max_rate: None, max_connections: None, max_duration: None }
     }
 }

@@ -77,8 +77,7 @@ impl Poller {
 
     /// Waits for events, at most `timeout_ns` (0: only looks). A wake-up from outside ends the wait without an event.
     pub(crate) fn wait(&self, room: &mut Events, timeout_ns: u64) -> Result<usize, Errno> {
-        let timeout =
-            Timespec { tv_sec: (timeout_ns / 1_000_000_000) as i64, tv_nsec: (timeout_ns % 1_000_000_000) as i64 };
+        let timeout = Timespec { tv_sec: (timeout_ns / 1_000_000_000) as i64, tv_nsec: (timeout_ns % 1_000_000_000) as i64 };
         room.ready.clear();
         let (events, _) = match epoll::wait(&self.epoll, &mut room.buffer[..], Some(&timeout)) {
             Err(Errno::INTR) => return Ok(0),

@@ -95,8 +95,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 impl Prebuilt {
     fn new(plan: &Plan, request: &plan::Request) -> Prebuilt {
-        let is_idempotent =
-            matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE");
+        let is_idempotent = matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE");
         Prebuilt {
             keeping: Bytes::new(plan, request, false),
             closing: Bytes::new(plan, request, true),

@@ -35,12 +35,20 @@ enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chunk {
     /// In a size line: value so far, digits so far, whether an extension has begun, bytes of the line.
-    Size { value: u64, digits: u8, extension: bool, length: u32 },
+    Size {
+        value: u64,
+        digits: u8,
+        extension: bool,
+        length: u32,
+    },
     Data(u64),
     /// CR LF after data: how much of it has come.
     DataEnd(u8),
     /// In the trailer section: bytes of the current line without CR, bytes of all.
-    Trailer { line: u32, all: u32 },
+    Trailer {
+        line: u32,
+        all: u32,
+    },
 }
 
 const SIZE_LINE: Chunk = Chunk::Size { value: 0, digits: 0, extension: false, length: 0 };

@@ -10,7 +10,7 @@ pub(crate) enum Source {
     /// Virtual users, each with its next operation when the last one is done.
     Closed(Users),
     /// Arrivals at instants of their own.
-    Open(Arrivals),
+    Open(Box<Arrivals>),
 }
 
 /// The worker's virtual users and what they may still do.
@@ -75,7 +75,7 @@ impl Source {
     pub(crate) fn new(plan: &Plan, owner: Owner, timeline: Timeline) -> Source {
         match &plan.load().shape {
             Shape::Closed { think_time, .. } => Source::Closed(Users::new(plan, owner, timeline, *think_time)),
-            Shape::Open { max_connections, .. } => Source::Open(Arrivals::new(plan, owner, timeline, *max_connections)),
+            Shape::Open { max_connections, .. } => Source::Open(Box::new(Arrivals::new(plan, owner, timeline, *max_connections))),
         }
     }
 }

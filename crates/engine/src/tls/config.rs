@@ -27,7 +27,9 @@ pub enum TlsError {
         reason: String,
     },
     /// A private key cannot be used.
-    #[error("tls.client_certificates: {file} holds no usable private key ({reason}); give an unencrypted PEM key (PKCS#8, PKCS#1 or SEC1)")]
+    #[error(
+        "tls.client_certificates: {file} holds no usable private key ({reason}); give an unencrypted PEM key (PKCS#8, PKCS#1 or SEC1)"
+    )]
     Key {
         /// File as the plan names it.
         file: String,
@@ -43,7 +45,9 @@ pub enum TlsError {
         key: String,
     },
     /// The platform has no roots.
-    #[error("tls.ca: this machine's own root certificates cannot be read ({0}); name a CA file in tls.ca, or set tls.verify = \"none\"")]
+    #[error(
+        "tls.ca: this machine's own root certificates cannot be read ({0}); name a CA file in tls.ca, or set tls.verify = \"none\""
+    )]
     PlatformRoots(String),
     /// The name to verify is no name.
     #[error("tls.server_name: {0:?} is neither a host name nor an IP address")]

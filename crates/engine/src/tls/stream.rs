@@ -14,8 +14,8 @@ const RECORD_OVERHEAD: usize = 64;
 
 /// The random of a ServerHello that is a HelloRetryRequest (RFC 8446 §4.1.3).
 const RETRY_RANDOM: [u8; 32] = [
-    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11, 0x16,
-    0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11, 0x16, 0x7a,
+    0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
 pub(crate) struct TlsStream {
@@ -48,14 +48,8 @@ impl TlsStream {
     pub(crate) fn new(tls: &WorkerTls, offering: bool, outgoing: &mut Vec<u8>) -> Result<TlsStream, Broken> {
         let connection = UnbufferedClientConnection::new(Arc::clone(&tls.config), tls.server_name.clone());
         let connection = connection.map_err(|error| Broken(kind(&error, None)))?;
-        let mut stream = TlsStream {
-            connection,
-            offered: false,
-            none_at_hand: false,
-            retried: false,
-            answered: false,
-            alert_sent: None,
-        };
+        let mut stream =
+            TlsStream { connection, offered: false, none_at_hand: false, retried: false, answered: false, alert_sent: None };
         let before = outgoing.len();
         stream.process(&mut [], outgoing, &mut |_| {})?;
         stream.offered = offering && tls.sessions.found() && offers_session(&outgoing[before..]);

@@ -338,7 +338,8 @@ impl Worker {
         let requests_each = self.requests_each;
         let Some(connection) = &mut self.slots[slot as usize].connection else { return self.go_on(slot, now) };
         let full = connection.requests_done >= requests_each;
-        let spoilt = connection.unsolicited || connection.peer_ended || !connection.response.keep_alive || connection.has_unsent();
+        let spoilt =
+            connection.unsolicited || connection.peer_ended || !connection.response.keep_alive || connection.has_unsent();
         if connection.stage == ConnectionStage::Ending {
             self.slots[slot as usize].connection = None;
             return self.go_on(slot, now);

@@ -3,8 +3,8 @@
 use engine::{Event, Lease, Placement, Policy, WorkerFigures, monotonic_ns};
 use measure::{Counters, Period, Snapshot};
 use plan::{Files, Plan};
-use std::sync::mpsc::channel;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 /// Files a plan names, by name.
 pub struct Named(pub Vec<(String, Vec<u8>)>);

@@ -1,12 +1,11 @@
 //! Broken servers: each fault is one counted kind at its stage, never a hang, a panic or a busy loop.
 
-mod support;
-
+use crate::support::{parse, run};
 use measure::{Counters, Period};
 use std::time::{Duration, Instant};
-use support::{parse, run};
 use target::{
-    Answer, BadFraming, CertificateFault, Config, ConnectionFault, Ending, Fault, Framing, KeepAlive, LastRequest, Place, Running, Tls,
+    Answer, BadFraming, CertificateFault, Config, ConnectionFault, Ending, Fault, Framing, KeepAlive, LastRequest, Place,
+    Running, Tls,
 };
 
 const TIMEOUTS: &str = "connection.timeouts = { connect = \"400ms\", handshake = \"400ms\", request = \"400ms\" }\n";
@@ -23,7 +22,8 @@ fn with_tls(config: Config) -> Config {
 fn measured(config: Config, sections: &str) -> Counters {
     let server = Running::new(config).unwrap();
     let text = format!("name = \"t\"\ntarget.url = \"{}\"\n{TIMEOUTS}{sections}", server.url("/"));
-    let text = if server.ca_pem().is_some() && !sections.contains("tls.") { format!("{text}tls.ca = \"ca.pem\"\n") } else { text };
+    let text =
+        if server.ca_pem().is_some() && !sections.contains("tls.") { format!("{text}tls.ca = \"ca.pem\"\n") } else { text };
     let outcome = run(parse(&text, server.ca_pem()));
     outcome.counters(Period::Measured)
 }
@@ -126,7 +126,8 @@ fn reused_connection_that_the_server_closed_is_no_failure() {
 #[test]
 fn refused_connections_are_retried_with_back_off() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let text = format!("name = \"t\"\ntarget.url = \"http://127.0.0.1:{port}/\"\nload = {{ connections = 4, duration = \"1500ms\" }}\n");
+    let text =
+        format!("name = \"t\"\ntarget.url = \"http://127.0.0.1:{port}/\"\nload = {{ connections = 4, duration = \"1500ms\" }}\n");
     let counters = run(parse(&text, None)).measured();
     let refused: u64 = counters.failures.values().sum();
     assert_eq!(failures(&counters), [("connect.refused".to_owned(), refused)]);

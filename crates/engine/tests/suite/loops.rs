@@ -1,10 +1,8 @@
 //! Open and closed loop against the built-in target: what the server counted is what is reported.
 
-mod support;
-
+use crate::support::{parse, run, run_share};
 use engine::{Cut, Lease, boot_time_ns};
 use measure::Period;
-use support::{parse, run, run_share};
 use target::{Config, Counts, Running, Tls};
 
 fn server(config: Config) -> Running {
@@ -12,7 +10,7 @@ fn server(config: Config) -> Running {
 }
 
 /// Runs `load` against a server of this configuration, over one agent with one worker.
-fn against(config: Config, sections: &str) -> (support::Outcome, Counts) {
+fn against(config: Config, sections: &str) -> (crate::support::Outcome, Counts) {
     let server = server(config);
     let text = format!("name = \"t\"\ntarget.url = \"{}\"\n{sections}\n", server.url("/"));
     let ca = server.ca_pem().map(str::to_owned);
@@ -32,8 +30,18 @@ fn closed_loop_counts_what_the_server_counted() {
         ("keep-alive", Config::plain(), "load = { connections = 7, requests = 500 }", 7),
         ("one each", Config::plain(), "connection.requests = 1\nload = { connections = 7, requests = 300 }", 300),
         ("three each", Config::plain(), "connection.requests = 3\nload = { connections = 5, requests = 300 }", 0),
-        ("server closes", Config::plain(), "connection = { requests = 2, close = \"server\" }\nload = { connections = 4, requests = 100 }", 0),
-        ("reset", Config::plain(), "connection = { requests = 1, close = \"rst\" }\nload = { connections = 4, requests = 100 }", 100),
+        (
+            "server closes",
+            Config::plain(),
+            "connection = { requests = 2, close = \"server\" }\nload = { connections = 4, requests = 100 }",
+            0,
+        ),
+        (
+            "reset",
+            Config::plain(),
+            "connection = { requests = 1, close = \"rst\" }\nload = { connections = 4, requests = 100 }",
+            100,
+        ),
         ("TLS keep-alive", tls(), "tls.ca = \"ca.pem\"\nload = { connections = 7, requests = 500 }", 7),
         ("TLS one each", tls(), "tls.ca = \"ca.pem\"\nconnection.requests = 1\nload = { connections = 7, requests = 60 }", 60),
     ] {
@@ -52,7 +60,8 @@ fn closed_loop_counts_what_the_server_counted() {
 #[test]
 fn handshake_only_ends_with_the_servers_confirmation() {
     for confirm in [true, false] {
-        let sections = format!("{CA}connection = {{ requests = 0, confirm = {confirm} }}\nload = {{ connections = 3, requests = 50 }}");
+        let sections =
+            format!("{CA}connection = {{ requests = 0, confirm = {confirm} }}\nload = {{ connections = 3, requests = 50 }}");
         let (outcome, counts) = against(tls(), &sections);
         let measured = outcome.measured();
         assert_eq!((measured.ok, measured.failures.len()), (50, 0), "confirm {confirm}: {measured:?}");

@@ -1,0 +1,218 @@
+//! `agent join`: the command line of a load machine.
+
+use crate::link::{self, CoordinatorAddress, Identity, LinkConfig};
+use crate::news::tell;
+use crate::runner::{self, Resources};
+use anyhow::{Context as _, bail};
+use control::Token;
+use engine::{Policy, allowed_cpus};
+use host::{Facts, Sampler};
+use proto::Bytes;
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// Signals that may wait for the link; it takes them at once.
+const SIGNALS_MAX: usize = 4;
+
+/// Join a coordinator and fire what it is told; stay for run after run.
+#[derive(Debug, Clone, clap::Args)]
+pub struct JoinArgs {
+    /// Where the coordinator listens, such as coordinator.lan:7711 or [2001:db8::1]:7711
+    #[arg(value_name = "HOST:PORT")]
+    pub coordinator: CoordinatorAddress,
+
+    /// Token that `coordinator start` printed; better in CANNONADE_TOKEN or --token-file, where `ps` does not show it
+    #[arg(long, env = "CANNONADE_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    pub token: Option<String>,
+
+    /// File that holds the token
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    pub token_file: Option<PathBuf>,
+
+    /// Name in results [default: this machine's host name]
+    #[arg(long)]
+    pub name: Option<String>,
+
+    /// Label in results, such as city=berlin; can be given again
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
+    pub labels: Vec<(String, String)>,
+
+    /// Load threads [default: one per CPU this process may use]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub workers: Option<u32>,
+
+    /// CPUs to use, such as 0,2-3 [default: those this process may use]
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
+
+    /// Allow load on this host, address or network beside loopback and private addresses; can be given again
+    #[arg(long = "allow", value_name = "CIDR|HOST[:PORT]")]
+    pub allow: Vec<String>,
+
+    /// Refuse plans whose share for this agent is above this rate
+    #[arg(long, value_name = "PER_SECOND")]
+    pub max_rate: Option<f64>,
+
+    /// Refuse plans whose share for this agent is above so many connections
+    #[arg(long, value_name = "N")]
+    pub max_connections: Option<u32>,
+
+    /// Refuse plans that run longer than so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub max_duration: Option<u64>,
+
+    /// End when standard input ends: for a parent that must not leave agents behind
+    #[arg(long, hide = true)]
+    pub exit_with_stdin: bool,
+}
+
+fn parse_label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write KEY=VALUE, such as city=berlin".to_owned()),
+    }
+}
+
+/// Joins, and stays until it is told to end: by SIGINT or SIGTERM, or by a coordinator that will never have it.
+///
+/// # Errors
+/// Where the command line or the token is wrong, or the coordinator refuses for good.
+pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
+    let token = token(arguments)?;
+    let facts = Sampler::new().facts().context("reading what this machine is")?;
+    let cpus = cpus(arguments, &facts)?;
+    let policy = policy(arguments)?;
+    let identity = Identity {
+        name: arguments.name.clone().unwrap_or_else(|| facts.hostname.clone()),
+        labels: arguments.labels.iter().cloned().collect::<BTreeMap<_, _>>(),
+        workers: cpus.len() as u32,
+        host: Bytes::from(facts.encode()),
+    };
+    let config = LinkConfig { coordinator: arguments.coordinator.clone(), token, identity };
+    if arguments.exit_with_stdin {
+        exit_with_stdin()?;
+    }
+    let (link_end, runner_end) = link::pair();
+    let resources = Resources { cpus, policy };
+    let runner = std::thread::Builder::new().name("runner".into()).spawn(move || runner::serve(runner_end, resources))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the link")?;
+    let ended = runtime.block_on(async {
+        let quit = quit_on_signal()?;
+        link::run(config, link_end, tell, quit).await.map_err(anyhow::Error::from)
+    });
+    drop(runtime);
+    // The runner ends with its orders, and ends what it fires.
+    let _ = runner.join();
+    ended
+}
+
+fn token(arguments: &JoinArgs) -> anyhow::Result<Token> {
+    let text = match (&arguments.token, &arguments.token_file) {
+        (Some(token), _) => token.clone(),
+        (None, Some(file)) => {
+            std::fs::read_to_string(file).with_context(|| format!("reading the token from {}", file.display()))?
+        }
+        (None, None) => bail!("a token is needed: give --token, --token-file or CANNONADE_TOKEN; `coordinator start` prints it"),
+    };
+    Ok(text.trim().parse::<Token>()?)
+}
+
+/// One entry per load thread: pinned where there is a CPU for each.
+fn cpus(arguments: &JoinArgs, facts: &Facts) -> anyhow::Result<Vec<Option<u32>>> {
+    let allowed = allowed_cpus();
+    let usable = match &arguments.cpus {
+        None => allowed,
+        Some(list) => {
+            let wanted = cpu_list(list).with_context(|| format!("--cpus {list}: write numbers and ranges, such as 0,2-3"))?;
+            if let Some(other) = wanted.iter().find(|cpu| !allowed.contains(cpu)) {
+                bail!("--cpus {list}: this process may not use CPU {other}; it may use {allowed:?}");
+            }
+            wanted
+        }
+    };
+    let default = usable.len().min(facts.usable_cpus()).max(1);
+    let workers = arguments.workers.map_or(default, |workers| workers as usize);
+    // More threads than CPUs are not pinned: the kernel spreads them better than a fixed choice.
+    let pinned = workers <= usable.len();
+    Ok((0..workers).map(|worker| usable.get(worker).copied().filter(|_| pinned)).collect())
+}
+
+/// Numbers and ranges, ascending, each once.
+fn cpu_list(text: &str) -> Option<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        let (low, high): (u32, u32) = (low.trim().parse().ok()?, high.trim().parse().ok()?);
+        if low > high || high >= 4096 {
+            return None;
+        }
+        cpus.extend(low..=high);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+fn policy(arguments: &JoinArgs) -> anyhow::Result<Policy> {
+    let mut policy = Policy::default();
+    policy.max_rate = arguments.max_rate;
+    policy.max_connections = arguments.max_connections;
+    policy.max_duration = arguments.max_duration.map(Duration::from_secs);
+    for allowed in &arguments.allow {
+        policy.allow(allowed)?;
+    }
+    Ok(policy)
+}
+
+/// Ends the process when its parent is gone; the load has ended before that, by its lease.
+fn exit_with_stdin() -> anyhow::Result<()> {
+    let wait = || {
+        let mut rest = [0_u8; 64];
+        while std::io::stdin().read(&mut rest).is_ok_and(|bytes| bytes > 0) {}
+        std::process::exit(0);
+    };
+    std::thread::Builder::new().name("parent".into()).spawn(wait)?;
+    Ok(())
+}
+
+/// A message for each SIGINT or SIGTERM: the first ends in order, the second at once.
+fn quit_on_signal() -> anyhow::Result<mpsc::Receiver<()>> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (quit, asked) = mpsc::channel(SIGNALS_MAX);
+    // Ends with the runtime, which ends with the process.
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if quit.send(()).await.is_err() {
+                return;
+            }
+        }
+    });
+    Ok(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists_hold_numbers_and_ranges() {
+        assert_eq!(cpu_list("0,2-4,3"), Some(vec![0, 2, 3, 4]));
+        for bad in ["", "a", "3-1", "1,", "0-99999"] {
+            assert_eq!(cpu_list(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn labels_have_a_key() {
+        assert_eq!(parse_label("city=berlin"), Ok(("city".into(), "berlin".into())));
+        assert!(parse_label("berlin").is_err() && parse_label("=x").is_err());
+    }
+}

@@ -1,0 +1,189 @@
+//! Whoever fires: takes the link's orders to the engine and the engine's events back. A thread of its own, so that it may
+//! block; the link and the workers never wait for it.
+
+use crate::link::RunnerEnd;
+use crate::sampling::Sampling;
+use control::{Assignment, Digest, EndCause, Mono, Order, Report, RunId, Stop};
+use engine::{Cut, Event, Lease, Placement, Policy, Prepared, Running, WorkerFigures};
+use plan::{Plan, Sha256};
+use proto::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::Sender;
+
+/// What this machine gives to a run.
+#[derive(Debug, Clone)]
+pub struct Resources {
+    /// One load thread each; `None` is not pinned.
+    pub cpus: Vec<Option<u32>>,
+    /// What may be fired at, and how hard.
+    pub policy: Policy,
+}
+
+/// Carries out orders until the link ends; a run that goes on then is ended.
+pub fn serve(end: RunnerEnd, resources: Resources) {
+    let RunnerEnd { mut orders, reports } = end;
+    let mut runner = Runner { resources, reports, stage: Stage::Idle };
+    while let Some(order) = orders.blocking_recv() {
+        runner.obey(order);
+    }
+}
+
+struct Runner {
+    resources: Resources,
+    reports: Sender<Report>,
+    stage: Stage,
+}
+
+enum Stage {
+    Idle,
+    Prepared { run: RunId, prepared: Box<Prepared>, warm_up: Duration },
+    Firing { run: RunId, running: Running },
+}
+
+impl Runner {
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Prepare(assignment) => self.prepare(assignment),
+            Order::Start { run, at, lease_until } => self.start(run, at.0, lease_until.0),
+            Order::ExtendLease { run, until } => {
+                if let Some(running) = self.firing(run) {
+                    running.extend_lease(until.0);
+                }
+            }
+            Order::Stop { run, how } => self.stop(run, how),
+            Order::Forget { run } => self.forget(run),
+        }
+    }
+
+    fn prepare(&mut self, assignment: Assignment) {
+        let run = assignment.run;
+        self.stage = Stage::Idle;
+        let report = match prepare(&assignment, &self.resources) {
+            Ok((plan, prepared)) => {
+                let report = Report::Prepared {
+                    run,
+                    plan_digest: Digest(plan.digest().0),
+                    addresses: prepared.addresses().iter().map(ToString::to_string).collect(),
+                    workers: prepared.workers(),
+                };
+                self.stage = Stage::Prepared { run, prepared: Box::new(prepared), warm_up: plan.load().warm_up };
+                report
+            }
+            Err(problem) => Report::NotPrepared { run, problem },
+        };
+        self.report(report);
+    }
+
+    fn start(&mut self, run: RunId, at: u64, lease_until: u64) {
+        let Stage::Prepared { run: prepared_run, prepared, warm_up } = std::mem::replace(&mut self.stage, Stage::Idle) else {
+            return self.fail(run, "asked to start a run that was not prepared");
+        };
+        if prepared_run != run {
+            return self.fail(run, "asked to start another run than was prepared");
+        }
+        let mut teller = Teller { run, reports: self.reports.clone(), sampling: Sampling::start(warm_up, at) };
+        match prepared.start(at, Lease::until(lease_until), move |event| teller.tell(event)) {
+            Ok(running) => self.stage = Stage::Firing { run, running },
+            Err(error) => self.fail(run, &error.to_string()),
+        }
+    }
+
+    fn firing(&mut self, wanted: RunId) -> Option<&Running> {
+        match &self.stage {
+            Stage::Firing { run, running } if *run == wanted => Some(running),
+            _ => None,
+        }
+    }
+
+    fn stop(&mut self, run: RunId, how: Stop) {
+        let how = match how {
+            Stop::Drain => engine::Stop::Drain,
+            Stop::Now => engine::Stop::Now,
+        };
+        match self.firing(run) {
+            Some(running) => running.stop(how),
+            None => self.end_unstarted(run),
+        }
+    }
+
+    /// A run that is stopped before it begins ends with nothing done.
+    fn end_unstarted(&mut self, wanted: RunId) {
+        if matches!(&self.stage, Stage::Prepared { run, .. } if *run == wanted) {
+            self.stage = Stage::Idle;
+            self.report(ended(wanted, EndCause::Stopped));
+        }
+    }
+
+    fn forget(&mut self, wanted: RunId) {
+        match &self.stage {
+            Stage::Prepared { run, .. } | Stage::Firing { run, .. } if *run == wanted => self.stage = Stage::Idle,
+            _ => {}
+        }
+    }
+
+    fn fail(&mut self, run: RunId, why: &str) {
+        self.report(ended(run, EndCause::Failed(why.to_owned())));
+    }
+
+    fn report(&self, report: Report) {
+        // A link that has ended wants no report, and its orders end next.
+        let _ = self.reports.blocking_send(report);
+    }
+}
+
+/// The end of a run that recorded nothing.
+fn ended(run: RunId, cause: EndCause) -> Report {
+    let totals = Bytes::from(measure::Snapshot::default().encode());
+    Report::Ended { run, cause, totals, figures: Bytes::from(host::Figures::default().encode()) }
+}
+
+fn prepare(assignment: &Assignment, resources: &Resources) -> Result<(Arc<Plan>, Prepared), String> {
+    let content = |wanted: Sha256| {
+        let file = assignment.files.iter().find(|file| file.sha256.0 == wanted.0)?;
+        Some(Arc::from(&file.content[..]))
+    };
+    let plan = Plan::parse_canonical(&assignment.plan, &content).map_err(|problems| problems.to_string())?;
+    let plan = Arc::new(plan);
+    let placement = Placement { agent: assignment.agent_index, agents: assignment.agents, cpus: resources.cpus.clone() };
+    let prepared = engine::prepare(Arc::clone(&plan), placement, resources.policy.clone());
+    prepared.map(|prepared| (plan, prepared)).map_err(|error| error.to_string())
+}
+
+/// Turns the engine's events into reports; lives on the engine's collector thread, where encoding costs the load nothing.
+struct Teller {
+    run: RunId,
+    reports: Sender<Report>,
+    sampling: Sampling,
+}
+
+impl Teller {
+    fn tell(&mut self, event: Event) {
+        let run = self.run;
+        let report = match event {
+            Event::Began { at } => Report::Began { run, at: Mono(at) },
+            Event::Interval { number, snapshot } => {
+                Report::Interval { run, interval: number, encoded: Bytes::from(snapshot.encode()) }
+            }
+            Event::Ended { totals, workers } => Report::Ended {
+                run,
+                cause: cause(&workers),
+                totals: Bytes::from(totals.encode()),
+                figures: Bytes::from(self.sampling.finish().encode()),
+            },
+        };
+        // A link that has ended wants no report.
+        let _ = self.reports.blocking_send(report);
+    }
+}
+
+fn cause(workers: &[Option<WorkerFigures>]) -> EndCause {
+    if workers.iter().any(Option::is_none) {
+        return EndCause::Failed("a load thread died; its message is in the agent's log".to_owned());
+    }
+    match workers.iter().flatten().filter_map(|figures| figures.cut).max() {
+        None => EndCause::Plan,
+        Some(Cut::Stopped) => EndCause::Stopped,
+        Some(Cut::LeaseExpired) => EndCause::LeaseExpired,
+    }
+}

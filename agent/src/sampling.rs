@@ -1,0 +1,61 @@
+//! Samples this machine once a second while a run is measured, on a thread of its own.
+
+use host::{Figures, Sampler, ThreadUsage};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+const PERIOD: Duration = Duration::from_secs(1);
+/// What is shorter says little: /proc counts CPU time in ticks of 10 ms.
+const SHORTEST_NS: u64 = 200_000_000;
+
+/// A sampling under way.
+#[derive(Debug)]
+pub(crate) struct Sampling {
+    /// Dropped to end it.
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<Figures>>,
+}
+
+impl Sampling {
+    /// Samples from `warm_up` after `start_at` (monotonic clock, nanoseconds) on.
+    pub(crate) fn start(warm_up: Duration, start_at: u64) -> Sampling {
+        let wait = Duration::from_nanos(start_at.saturating_sub(engine::monotonic_ns())) + warm_up;
+        let (end, ended) = channel::<()>();
+        let sample = move || match ended.recv_timeout(wait) {
+            Err(RecvTimeoutError::Timeout) => sample_until(|| ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout)),
+            _ => Figures::default(),
+        };
+        let thread = std::thread::Builder::new().name("sampler".into()).spawn(sample).ok();
+        Sampling { end: Some(end), thread }
+    }
+
+    /// Ends the sampling; what was seen.
+    pub(crate) fn finish(&mut self) -> Figures {
+        self.end = None;
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+fn sample_until(mut wait: impl FnMut() -> bool) -> Figures {
+    let (sampler, mut figures) = (Sampler::new(), Figures::default());
+    let mut earlier = sampler.sample().ok();
+    loop {
+        let goes_on = wait();
+        // A sample that cannot be read is left out: the next one covers its time.
+        if let Ok(now) = sampler.sample() {
+            let usage = earlier.as_ref().map(|earlier| now.since(earlier));
+            if let Some(usage) = usage.filter(|usage| usage.elapsed_ns >= SHORTEST_NS) {
+                figures.add(&usage, is_worker);
+            }
+            earlier = Some(now);
+        }
+        if !goes_on {
+            return figures;
+        }
+    }
+}
+
+fn is_worker(thread: &ThreadUsage) -> bool {
+    thread.name.starts_with("worker-")
+}

@@ -1,0 +1,6 @@
+//! The engine against sound and broken servers of the `target` crate.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod faults;
+mod loops;
+mod support;
