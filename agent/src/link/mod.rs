@@ -1,6 +1,17 @@
 //! The agent's end of the control plane: one stream to the coordinator, dialled again for as long as the agent stays.
 //! Knows nothing of load: orders go out to whoever fires, reports come back.
 
+mod address;
+mod clocks;
+mod dial;
+mod driver;
+mod outgoing;
+mod verifier;
+
+pub use address::{AddressError, CoordinatorAddress};
+pub use control::News;
+pub use driver::{LinkError, run};
+
 use control::{Order, Report, Token};
 use proto::Bytes;
 use std::collections::BTreeMap;
@@ -16,15 +27,15 @@ pub const REPORTS_MAX: usize = 16;
 /// Where to join, and as whom.
 #[derive(Debug, Clone)]
 pub struct LinkConfig {
-    /// `HOST:PORT`; an IPv6 address in brackets.
-    pub coordinator: String,
+    /// Where the coordinator listens.
+    pub coordinator: CoordinatorAddress,
     /// What `start` printed there.
     pub token: Token,
     /// What the agent says of itself.
     pub identity: Identity,
 }
 
-/// What an agent says of itself; the link adds the id of its process.
+/// What an agent says of itself; the link adds the id of its process, and the version of its program.
 #[derive(Debug, Clone)]
 pub struct Identity {
     /// Host name, or what `--name` said.
@@ -49,8 +60,8 @@ pub struct RunnerEnd {
 /// The link's side of the same.
 #[derive(Debug)]
 pub struct LinkEnd {
-    pub(crate) orders: mpsc::Sender<Order>,
-    pub(crate) reports: mpsc::Receiver<Report>,
+    orders: mpsc::Sender<Order>,
+    reports: mpsc::Receiver<Report>,
 }
 
 /// A link and a runner, joined by bounded channels.

@@ -2,7 +2,8 @@
 
 use control::{PLAN_MAX_BYTES, RunEvent, RunRequest, Stop};
 use std::net::SocketAddr;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
 
 /// Events that wait for the caller. What agents deliver is acknowledged only when the caller has room for it, so a slow
 /// caller holds the agents' uploads back, but not their leases.
@@ -24,6 +25,8 @@ pub(super) enum Command {
 pub struct FleetHandle {
     pub(super) address: SocketAddr,
     pub(super) commands: mpsc::Sender<Command>,
+    pub(super) quit: watch::Sender<bool>,
+    pub(super) tasks: Vec<JoinHandle<()>>,
 }
 
 impl FleetHandle {
@@ -52,6 +55,15 @@ impl FleetHandle {
         // An owner that has ended has no run.
         let _ = self.commands.send(Command::Stop(how)).await;
     }
+
+    /// Lets the agents go and ends every task; an agent that fires goes on for at most a lease. Takes two seconds at most.
+    pub async fn shut_down(self) {
+        self.quit.send_replace(true);
+        for task in self.tasks {
+            // A task that panicked has said so.
+            let _ = task.await;
+        }
+    }
 }
 
 /// The events of one run, in order; the last is [`RunEvent::Done`].
@@ -74,7 +86,9 @@ pub enum RunRefused {
     #[error("another run is going on; wait for its last event")]
     Busy,
     /// It travels in one message.
-    #[error("the plan's canonical text is {bytes} bytes; at most {PLAN_MAX_BYTES} go over the wire: move bodies and rows into files")]
+    #[error(
+        "the plan's canonical text is {bytes} bytes; at most {PLAN_MAX_BYTES} go over the wire: move bodies and rows into files"
+    )]
     PlanTooLarge {
         /// What it is.
         bytes: usize,

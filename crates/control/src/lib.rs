@@ -50,3 +50,6 @@ pub const MISSING_MAX: usize = 100;
 
 /// Notes of one agent in one run that are passed on.
 pub const NOTES_MAX: u32 = 1_000;
+
+/// Name in the coordinator's certificate. Agents check it and the CA behind it, and never the host name they dial.
+pub const COORDINATOR_NAME: &str = "coordinator.cannonade";

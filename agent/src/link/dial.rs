@@ -1,0 +1,177 @@
+//! From an address and a token to an open stream, or to a sentence that says why not.
+
+use super::CoordinatorAddress;
+use super::outgoing::{Outgoing, outgoing};
+use super::verifier::{client_config, server_name};
+use control::{Disconnection, Finality, Token};
+use hyper_util::rt::TokioIo;
+use proto::control_client::ControlClient;
+use proto::{FromCoordinator, MESSAGE_MAX_BYTES};
+use rustls::ClientConfig;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status, Streaming};
+
+/// Each of looking up, connecting, encrypting and attaching is done by then.
+const STEP_MAX: Duration = Duration::from_secs(5);
+
+/// HTTP/2 asks for a sign of life so often, and waits for it so long.
+const KEEPALIVE: Duration = Duration::from_secs(5);
+
+/// Only a label here: the connection is made already, and encrypted.
+const ORIGIN: &str = "http://coordinator.cannonade";
+
+/// Dials one coordinator, any number of times.
+pub(super) struct Dialler {
+    address: CoordinatorAddress,
+    tls: TlsConnector,
+    authorization: MetadataValue<Ascii>,
+}
+
+/// An open stream; it ends when this is dropped.
+pub(super) struct OpenStream {
+    pub(super) incoming: Streaming<FromCoordinator>,
+    pub(super) outgoing: Outgoing,
+    /// Keeps the connection.
+    _channel: Channel,
+}
+
+impl Dialler {
+    pub(super) fn new(address: CoordinatorAddress, token: &Token) -> Result<Dialler, rustls::Error> {
+        let config: Arc<ClientConfig> = Arc::new(client_config(token)?);
+        let mut authorization: MetadataValue<Ascii> = token.secret().bearer().parse().expect("base64url is ASCII");
+        authorization.set_sensitive(true);
+        Ok(Dialler { address, tls: TlsConnector::from(config), authorization })
+    }
+
+    /// One attempt.
+    pub(super) async fn dial(&self) -> Result<OpenStream, Disconnection> {
+        let tcp = self.connect().await?;
+        let tls = self.encrypt(tcp).await?;
+        self.attach(tls).await
+    }
+
+    /// To the first of the host's addresses that answers.
+    async fn connect(&self) -> Result<TcpStream, Disconnection> {
+        let mut why = format!("{} has no address", self.address.host());
+        for address in self.resolve().await? {
+            match timeout(STEP_MAX, TcpStream::connect(address)).await {
+                Ok(Ok(tcp)) => {
+                    // Beats are small and must not wait for more.
+                    let _ = tcp.set_nodelay(true);
+                    return Ok(tcp);
+                }
+                Ok(Err(error)) => why = self.refused(address, &error),
+                Err(_) => {
+                    why = format!(
+                        "no answer from {address} within 5 s; is it the right address, and does a firewall let it through?"
+                    )
+                }
+            }
+        }
+        Err(retry(why))
+    }
+
+    async fn resolve(&self) -> Result<Vec<SocketAddr>, Disconnection> {
+        let (host, port) = (self.address.host(), self.address.port());
+        match timeout(STEP_MAX, tokio::net::lookup_host((host, port))).await {
+            Ok(Ok(addresses)) => Ok(addresses.collect()),
+            Ok(Err(error)) => Err(retry(format!("cannot look up {host}: {error}; check the name, or write an address"))),
+            Err(_) => {
+                Err(retry(format!("cannot look up {host}: no answer within 5 s; check the name server, or write an address")))
+            }
+        }
+    }
+
+    fn refused(&self, address: SocketAddr, error: &io::Error) -> String {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => format!("nobody listens on {address} yet; is `coordinator start` running there?"),
+            _ => format!("cannot connect to {address}: {error}"),
+        }
+    }
+
+    async fn encrypt(&self, tcp: TcpStream) -> Result<TlsStream<TcpStream>, Disconnection> {
+        match timeout(STEP_MAX, self.tls.connect(server_name(), tcp)).await {
+            Ok(Ok(tls)) => Ok(tls),
+            Ok(Err(error)) => Err(self.not_the_coordinator(&error)),
+            Err(_) => Err(retry(format!("{} does not answer as a coordinator does; is it one?", self.address))),
+        }
+    }
+
+    fn not_the_coordinator(&self, error: &io::Error) -> Disconnection {
+        let tls = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
+        match tls {
+            Some(rustls::Error::InvalidCertificate(_)) => Disconnection {
+                why: format!(
+                    "{} is not the coordinator that the token is for: its certificate comes from another authority; use the \
+                     token that this coordinator's `start` prints",
+                    self.address
+                ),
+                finality: Finality::Final,
+            },
+            Some(tls) => retry(format!("{} does not speak as a coordinator does ({tls}); is it one?", self.address)),
+            None => retry(format!("the connection to {} broke while it was encrypted: {error}", self.address)),
+        }
+    }
+
+    async fn attach(&self, tls: TlsStream<TcpStream>) -> Result<OpenStream, Disconnection> {
+        let channel = timeout(STEP_MAX, channel(tls)).await.unwrap_or_else(|_| Err("no HTTP/2 within 5 s".into()));
+        let channel = channel.map_err(|error| retry(format!("{} does not take a stream: {error}", self.address)))?;
+        let mut client = ControlClient::new(channel.clone())
+            .max_decoding_message_size(MESSAGE_MAX_BYTES)
+            .max_encoding_message_size(MESSAGE_MAX_BYTES);
+        let (outgoing, stream) = outgoing();
+        let mut request = Request::new(stream);
+        request.metadata_mut().insert("authorization", self.authorization.clone());
+        match timeout(STEP_MAX, client.attach(request)).await {
+            Ok(Ok(response)) => Ok(OpenStream { incoming: response.into_inner(), outgoing, _channel: channel }),
+            Ok(Err(status)) => Err(self.refused_stream(&status)),
+            Err(_) => Err(retry(format!("{} does not take a stream: no answer within 5 s", self.address))),
+        }
+    }
+
+    fn refused_stream(&self, status: &Status) -> Disconnection {
+        let (code, text) = (status.code(), status.message());
+        match code {
+            Code::Unauthenticated => Disconnection {
+                why: format!(
+                    "the coordinator at {} does not accept the token: {text}; use the one that its `start` prints",
+                    self.address
+                ),
+                finality: Finality::Final,
+            },
+            Code::Unimplemented => Disconnection {
+                why: format!("{} is a coordinator of another version: {text}; install the same version on both", self.address),
+                finality: Finality::Final,
+            },
+            _ => retry(format!("{} does not take a stream: {text}", self.address)),
+        }
+    }
+}
+
+/// HTTP/2 over a connection that is made already.
+async fn channel(tls: TlsStream<TcpStream>) -> Result<Channel, String> {
+    let mut connection = Some(TokioIo::new(tls));
+    let connector = tower::service_fn(move |_| {
+        // A channel that has lost its connection asks again; dialling is the session's matter.
+        std::future::ready(connection.take().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected)))
+    });
+    Endpoint::from_static(ORIGIN)
+        .http2_keep_alive_interval(KEEPALIVE)
+        .keep_alive_timeout(KEEPALIVE)
+        .connect_with_connector(connector)
+        .await
+        .map_err(|error| error.to_string())
+}
+
+fn retry(why: String) -> Disconnection {
+    Disconnection { why, finality: Finality::Retry }
+}

@@ -1,0 +1,246 @@
+//! The loop that runs a session: clocks, stream and runner go in as events, and what it asks for is done.
+
+use super::dial::{Dialler, OpenStream};
+use super::{LinkConfig, LinkEnd, clocks};
+use control::{AgentFacts, AgentId, Disconnection, Finality, News, Order, Report, Session, SessionAction, SessionEvent};
+use proto::{FromAgent, FromCoordinator, IntervalPart};
+use rustls::crypto::aws_lc_rs::default_provider;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tonic::Status;
+
+/// Why a link ended, other than because it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The coordinator does not want this agent, in a sentence that names the cure.
+    #[error("{0}")]
+    Refused(String),
+    /// TLS could not be set up.
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    /// The system gives none.
+    #[error("the system has no random numbers")]
+    NoRandomness,
+    /// Whoever fires is gone, or takes no orders any more.
+    #[error("the load engine's thread has ended or hangs; nothing can be fired from here, start the agent again")]
+    RunnerGone,
+}
+
+/// Stays attached to the coordinator, run after run, and dials again whenever the stream is gone.
+///
+/// `say` is told what whoever watches may like to know. Each message on `quit` asks for the end once: without a run the
+/// link ends at once; in a run the load is stopped, what is held is uploaded for a while, and a second one cuts that short.
+/// A `quit` whose sender is gone asks for nothing.
+///
+/// # Errors
+/// When the coordinator refuses this agent for good, or the runner is gone.
+pub async fn run(config: LinkConfig, end: LinkEnd, say: impl FnMut(News), quit: mpsc::Receiver<()>) -> Result<(), LinkError> {
+    let facts = AgentFacts {
+        id: AgentId(random()?),
+        name: config.identity.name,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        labels: config.identity.labels,
+        workers: config.identity.workers,
+        host: config.identity.host,
+    };
+    let seed = u64::from_ne_bytes(random()?);
+    let driver = Driver {
+        session: Session::new(facts, seed),
+        dialler: Arc::new(Dialler::new(config.coordinator, &config.token)?),
+        dialling: None,
+        stream: None,
+        part: None,
+        end,
+        say,
+        quit: Some(quit),
+    };
+    driver.run().await
+}
+
+struct Driver<S> {
+    session: Session,
+    dialler: Arc<Dialler>,
+    dialling: Option<JoinHandle<Result<OpenStream, Disconnection>>>,
+    stream: Option<OpenStream>,
+    /// The part of an interval that goes next, when there is room for it.
+    part: Option<IntervalPart>,
+    end: LinkEnd,
+    say: S,
+    quit: Option<mpsc::Receiver<()>>,
+}
+
+/// What makes the loop turn.
+enum Turn {
+    Dialled(Result<OpenStream, Disconnection>),
+    Incoming(Result<Option<FromCoordinator>, Status>),
+    Report(Option<Report>),
+    Quit(Option<()>),
+    /// There is room for a part.
+    Room,
+    Time,
+}
+
+/// What a session's end looks like to the loop.
+type Ended = Result<(), LinkError>;
+
+impl<S: FnMut(News)> Driver<S> {
+    async fn run(mut self) -> Ended {
+        loop {
+            let turn = self.next_turn().await;
+            if let Some(ended) = self.turn(turn) {
+                self.dialling.inspect(JoinHandle::abort);
+                return ended;
+            }
+        }
+    }
+
+    async fn next_turn(&mut self) -> Turn {
+        let now = clocks::now();
+        let wait = self.session.wake_at(now).since(now.mono);
+        let takes_reports = self.session.takes_reports();
+        let (incoming, outgoing) = match &mut self.stream {
+            Some(stream) => (Some(&mut stream.incoming), Some(&stream.outgoing)),
+            None => (None, None),
+        };
+        let parts = outgoing.filter(|_| self.part.is_some()).map(|outgoing| &outgoing.parts);
+        tokio::select! {
+            // A session that is due is served before whatever else could keep it from its lease.
+            biased;
+            () = tokio::time::sleep(wait.min(LONGEST_WAIT)) => Turn::Time,
+            asked = some(self.quit.as_mut(), mpsc::Receiver::recv) => Turn::Quit(asked),
+            message = some(incoming, |incoming| incoming.message()) => Turn::Incoming(message),
+            dialled = some(self.dialling.as_mut(), |dialling| dialling) => {
+                Turn::Dialled(dialled.unwrap_or_else(|error| Err(broken(&error.to_string()))))
+            }
+            report = self.end.reports.recv(), if takes_reports => Turn::Report(report),
+            () = room(parts) => Turn::Room,
+        }
+    }
+
+    fn turn(&mut self, turn: Turn) -> Option<Ended> {
+        let event = match turn {
+            Turn::Dialled(dialled) => {
+                self.dialling = None;
+                match dialled {
+                    Ok(stream) => {
+                        self.stream = Some(stream);
+                        SessionEvent::Connected
+                    }
+                    Err(disconnection) => SessionEvent::Disconnected(disconnection),
+                }
+            }
+            Turn::Incoming(Ok(Some(message))) => SessionEvent::Received(message),
+            Turn::Incoming(ended) => self.stream_ended(ended.err()),
+            Turn::Report(Some(report)) => SessionEvent::Reported(report),
+            Turn::Report(None) => return Some(Err(LinkError::RunnerGone)),
+            Turn::Quit(Some(())) => SessionEvent::ShutDown,
+            Turn::Quit(None) => {
+                self.quit = None;
+                SessionEvent::Tick
+            }
+            Turn::Room | Turn::Time => SessionEvent::Tick,
+        };
+        let ended = self.on(event);
+        self.send_parts();
+        ended
+    }
+
+    fn stream_ended(&mut self, status: Option<Status>) -> SessionEvent {
+        self.drop_stream();
+        let why = status.map_or_else(
+            || "the coordinator ended the stream".to_owned(),
+            |status| format!("the stream to the coordinator broke: {}", status.message()),
+        );
+        SessionEvent::Disconnected(broken(&why))
+    }
+
+    fn on(&mut self, event: SessionEvent) -> Option<Ended> {
+        for action in self.session.on(clocks::now(), event) {
+            match action {
+                SessionAction::Connect => {
+                    let dialler = Arc::clone(&self.dialler);
+                    self.dialling = Some(tokio::spawn(async move { dialler.dial().await }));
+                }
+                SessionAction::Send(message) => self.send(message),
+                SessionAction::Disconnect => self.drop_stream(),
+                SessionAction::Order(order) => {
+                    if let Err(error) = self.order(order) {
+                        return Some(Err(error));
+                    }
+                }
+                SessionAction::Say(news) => (self.say)(news),
+                SessionAction::Quit(None) => return Some(Ok(())),
+                SessionAction::Quit(Some(why)) => return Some(Err(LinkError::Refused(why))),
+            }
+        }
+        None
+    }
+
+    /// A stream that takes nothing is dead, and the session finds that out by the silence.
+    fn send(&mut self, message: FromAgent) {
+        if let Some(stream) = &self.stream {
+            let _ = stream.outgoing.messages.try_send(message);
+        }
+    }
+
+    fn order(&mut self, order: Order) -> Result<(), LinkError> {
+        match self.end.orders.try_send(order) {
+            // A lease that is not extended only ends earlier.
+            Ok(()) | Err(mpsc::error::TrySendError::Full(Order::ExtendLease { .. })) => Ok(()),
+            Err(_) => Err(LinkError::RunnerGone),
+        }
+    }
+
+    /// As many parts of intervals as there is room for.
+    fn send_parts(&mut self) {
+        loop {
+            let Some(part) = self.part.take().or_else(|| self.session.next_part()) else { return };
+            let Some(stream) = &self.stream else { return };
+            if let Err(mpsc::error::TrySendError::Full(part)) = stream.outgoing.parts.try_send(part) {
+                self.part = Some(part);
+                return;
+            }
+        }
+    }
+
+    fn drop_stream(&mut self) {
+        self.stream = None;
+        self.part = None;
+    }
+}
+
+/// A sleep of more than this is split: clocks differ, and timers have a last instant.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// Waits on what is there, or for ever.
+async fn some<'a, T, F, O>(there: Option<&'a mut T>, wait: impl FnOnce(&'a mut T) -> F) -> O
+where
+    T: ?Sized,
+    F: Future<Output = O>,
+{
+    match there {
+        Some(there) => wait(there).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for room on a stream that is there, or for its end.
+async fn room(parts: Option<&mpsc::Sender<IntervalPart>>) {
+    match parts {
+        // That it ended comes from its other side too.
+        Some(parts) => drop(parts.reserve().await),
+        None => std::future::pending().await,
+    }
+}
+
+fn broken(why: &str) -> Disconnection {
+    Disconnection { why: why.to_owned(), finality: Finality::Retry }
+}
+
+fn random<const N: usize>() -> Result<[u8; N], LinkError> {
+    let mut bytes = [0; N];
+    default_provider().secure_random.fill(&mut bytes).map_err(|_| LinkError::NoRandomness)?;
+    Ok(bytes)
+}

@@ -1,0 +1,49 @@
+//! What goes to the coordinator: messages first, and intervals as there is room.
+
+use proto::{FromAgent, IntervalPart, from_agent};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::sync::mpsc;
+use tonic::codegen::tokio_stream::Stream;
+
+/// Messages that may wait, intervals apart: beats, and a few a run. A stream that is so far behind is dead.
+const MESSAGES_MAX: usize = 64;
+
+/// Parts of intervals that may wait: one, so that a beat waits for as little as possible.
+const PARTS_MAX: usize = 1;
+
+/// The sending side of one stream.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) messages: mpsc::Sender<FromAgent>,
+    pub(super) parts: mpsc::Sender<IntervalPart>,
+}
+
+/// The request stream; ends when its [`Outgoing`] is dropped.
+#[derive(Debug)]
+pub(super) struct OutgoingStream {
+    messages: mpsc::Receiver<FromAgent>,
+    parts: mpsc::Receiver<IntervalPart>,
+}
+
+/// The two ends of one stream.
+pub(super) fn outgoing() -> (Outgoing, OutgoingStream) {
+    let (messages, messages_out) = mpsc::channel(MESSAGES_MAX);
+    let (parts, parts_out) = mpsc::channel(PARTS_MAX);
+    (Outgoing { messages, parts }, OutgoingStream { messages: messages_out, parts: parts_out })
+}
+
+impl Stream for OutgoingStream {
+    type Item = FromAgent;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<FromAgent>> {
+        match self.messages.poll_recv(context) {
+            Poll::Ready(message) => Poll::Ready(message),
+            Poll::Pending => match self.parts.poll_recv(context) {
+                Poll::Ready(Some(part)) => Poll::Ready(Some(FromAgent { message: Some(from_agent::Message::Interval(part)) })),
+                // Both are dropped at once; the messages say so.
+                Poll::Ready(None) | Poll::Pending => Poll::Pending,
+            },
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What goes to one agent: messages first, and files as there is room.
+
+use control::FileParts;
+use proto::{FromCoordinator, from_coordinator};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::sync::mpsc;
+use tonic::Status;
+use tonic::codegen::tokio_stream::Stream;
+
+/// Messages that wait for one agent, without files. A healthy one has a grant a second, and an acknowledgement for each
+/// interval; one that is so far behind is cut off.
+pub(super) const OUTGOING_MAX: usize = 256;
+
+/// Something for an agent.
+#[derive(Debug)]
+pub(super) enum Outgoing {
+    /// Goes before any file.
+    Message(Box<FromCoordinator>),
+    /// Takes the place of files that wait.
+    Files(FileParts),
+}
+
+/// The response stream of one agent; ends when the owner drops its sender and all messages are out.
+pub(super) struct OutgoingStream {
+    receiver: mpsc::Receiver<Outgoing>,
+    files: Option<FileParts>,
+}
+
+impl OutgoingStream {
+    pub(super) fn new() -> (mpsc::Sender<Outgoing>, OutgoingStream) {
+        let (sender, receiver) = mpsc::channel(OUTGOING_MAX);
+        (sender, OutgoingStream { receiver, files: None })
+    }
+
+    fn next_file_part(&mut self) -> Option<FromCoordinator> {
+        let part = self.files.as_mut()?.next()?;
+        Some(FromCoordinator { message: Some(from_coordinator::Message::File(part)) })
+    }
+}
+
+impl Stream for OutgoingStream {
+    type Item = Result<FromCoordinator, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            match self.receiver.poll_recv(context) {
+                Poll::Ready(Some(Outgoing::Message(message))) => return Poll::Ready(Some(Ok(*message))),
+                Poll::Ready(Some(Outgoing::Files(files))) => self.files = Some(files),
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => {
+                    let part = self.next_file_part();
+                    return part.map_or(Poll::Pending, |part| Poll::Ready(Some(Ok(part))));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The gRPC service: proves who attaches, and hands the two ends of each stream to the owner of the fleet.
+
+use super::acceptor::AgentIo;
+use super::outgoing::{Outgoing, OutgoingStream};
+use super::{KEEPALIVE, quit};
+use control::{ConnectionId, Secret};
+use proto::control_server::{Control, ControlServer};
+use proto::{FromAgent, MESSAGE_MAX_BYTES};
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tonic::codegen::tokio_stream::Stream;
+use tonic::transport::Server;
+use tonic::{Request, Response, Status, Streaming};
+
+/// Streams that wait for the owner, which takes them at once.
+const ATTACHED_MAX: usize = 16;
+
+/// Streams of one connection; an agent has one, and for a moment two.
+const STREAMS_MAX: u32 = 4;
+
+/// Connections that are still open when the fleet ends are cut then.
+const FAREWELL_MAX: Duration = Duration::from_secs(2);
+
+/// An agent that proved itself.
+pub(super) struct Attached {
+    pub(super) at: ConnectionId,
+    pub(super) incoming: Streaming<FromAgent>,
+    pub(super) outgoing: mpsc::Sender<Outgoing>,
+}
+
+/// Lets agents attach that know the secret.
+pub(super) struct Attachments {
+    secret: Secret,
+    last: AtomicU64,
+    attached: mpsc::Sender<Attached>,
+}
+
+impl Attachments {
+    pub(super) fn new(secret: Secret) -> (Attachments, mpsc::Receiver<Attached>) {
+        let (attached, receiver) = mpsc::channel(ATTACHED_MAX);
+        (Attachments { secret, last: AtomicU64::new(0), attached }, receiver)
+    }
+
+    fn check<T>(&self, request: &Request<T>) -> Result<(), Status> {
+        let authorization = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
+        if authorization.is_some_and(|authorization| self.secret.is_proved_by(authorization)) {
+            return Ok(());
+        }
+        Err(Status::unauthenticated("the secret is not this coordinator's"))
+    }
+}
+
+#[tonic::async_trait]
+impl Control for Attachments {
+    type AttachStream = OutgoingStream;
+
+    async fn attach(&self, request: Request<Streaming<FromAgent>>) -> Result<Response<OutgoingStream>, Status> {
+        self.check(&request)?;
+        let at = ConnectionId(self.last.fetch_add(1, Ordering::Relaxed));
+        let (outgoing, stream) = OutgoingStream::new();
+        let attached = Attached { at, incoming: request.into_inner(), outgoing };
+        self.attached.send(attached).await.map_err(|_| Status::unavailable("the coordinator is ending"))?;
+        Ok(Response::new(stream))
+    }
+}
+
+/// Serves connections until `quitting`, and lets them end in good order for a while.
+pub(super) async fn serve(
+    connections: mpsc::Receiver<io::Result<AgentIo>>,
+    attachments: Attachments,
+    mut quitting: watch::Receiver<bool>,
+) {
+    let service =
+        ControlServer::new(attachments).max_decoding_message_size(MESSAGE_MAX_BYTES).max_encoding_message_size(MESSAGE_MAX_BYTES);
+    let mut asked = quitting.clone();
+    let serving = Server::builder()
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .http2_keepalive_timeout(Some(KEEPALIVE))
+        .max_concurrent_streams(STREAMS_MAX)
+        .serve_with_incoming_shutdown(service, Incoming(connections), async move {
+            quit(&mut asked).await;
+        });
+    let deadline = async {
+        quit(&mut quitting).await;
+        tokio::time::sleep(FAREWELL_MAX).await;
+    };
+    tokio::select! {
+        _ = serving => {}
+        () = deadline => {}
+    }
+}
+
+struct Incoming(mpsc::Receiver<io::Result<AgentIo>>);
+
+impl Stream for Incoming {
+    type Item = io::Result<AgentIo>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context)
+    }
+}
