@@ -17,9 +17,11 @@ pub(crate) enum Source {
 pub(crate) struct Users {
     /// Number in the cluster and spans of activity (run clock), by slot.
     pub(crate) users: Vec<(u64, Vec<Range<u64>>)>,
+    /// No user is active from here on.
+    last_end: u64,
     pub(crate) think_time: Option<ThinkTime>,
     /// Measured operations that may still begin; `None`: only time ends it.
-    pub(crate) budget: Option<u64>,
+    budget: Option<u64>,
     begun: u64,
     rank: u64,
     stride: u64,
@@ -100,17 +102,16 @@ impl Users {
         let initial = warm_up.amount_at(0);
         let begin = |user: u64| ramp_delay(user, initial, load.connect_ramp);
         let spans = |user: u64| active(user, &warm_up, &measured, timeline, begin(user));
-        let users = (0..).map_while(|nth| item(&dealt, nth)).map(|user| (user, spans(user))).collect();
+        let users: Vec<(u64, Vec<Range<u64>>)> =
+            (0..).map_while(|nth| item(&dealt, nth)).map(|user| (user, spans(user))).collect();
+        let last_end = users.iter().flat_map(|(_, spans)| spans).map(|span| span.end).max().unwrap_or(0);
         let budget = match load.end {
             End::Duration(_) => None,
-            End::Requests(total) => {
-                let (_, workers, owner) = deals(Some(total), owner);
-                workers.amount(owner.worker)
-            }
+            End::Requests(total) => Some(budget(total, owner, &dealt.1)),
         };
         let rank = u64::from(owner.agent) * u64::from(owner.workers) + u64::from(owner.worker);
         let stride = u64::from(owner.agents) * u64::from(owner.workers);
-        Users { users, think_time, budget, begun: 0, rank, stride }
+        Users { users, last_end, think_time, budget, begun: 0, rank, stride }
     }
 
     /// Number of the next operation in the cluster, where one may begin at `now`.
@@ -124,10 +125,23 @@ impl Users {
         Some(self.rank + (self.begun - 1) * self.stride)
     }
 
+    /// Whether nothing can begin from `now` on.
+    pub(crate) fn are_dry(&self, now: u64) -> bool {
+        now >= self.last_end || self.budget == Some(0)
+    }
+
     /// The span of `slot` that holds `now`, or else the next one.
     pub(crate) fn span(&self, slot: u32, now: u64) -> Option<Range<u64>> {
         self.users.get(slot as usize)?.1.iter().find(|span| span.end > now).cloned()
     }
+}
+
+/// The worker's part of `total` operations: its agent's part, dealt to the workers that have users to do them.
+fn budget(total: u64, owner: Owner, users: &Deal) -> u64 {
+    let of_agent = Deal::new(Some(total), owner.agents).amount(owner.agent);
+    let seated: Vec<u32> = (0..owner.workers).filter(|&worker| users.amount(worker) > Some(0)).collect();
+    let place = seated.iter().position(|&worker| worker == owner.worker);
+    place.and_then(|place| Deal::new(of_agent, seated.len() as u32).amount(place as u32)).unwrap_or(0)
 }
 
 /// Initial users do not all connect at once where the plan spreads them.

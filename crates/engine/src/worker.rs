@@ -219,7 +219,7 @@ impl Worker {
         }
         self.serve_queue();
         self.take_arrivals(now);
-        if self.phase == Phase::Firing && (now >= self.timeline.end_at || self.source_is_dry()) {
+        if self.phase == Phase::Firing && (now >= self.timeline.end_at || self.source_is_dry(now)) {
             self.drain();
         }
     }
@@ -275,10 +275,10 @@ impl Worker {
     }
 
     /// Whether no operation can begin any more, whatever the time.
-    fn source_is_dry(&self) -> bool {
+    fn source_is_dry(&self, now: u64) -> bool {
         match &self.parts.source {
             Source::Open(arrivals) => arrivals.next_at().is_none() && self.queue.is_empty(),
-            Source::Closed(users) => users.users.is_empty() || users.budget == Some(0),
+            Source::Closed(users) => users.are_dry(now),
         }
     }
 

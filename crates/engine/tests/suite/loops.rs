@@ -110,6 +110,14 @@ fn shares_of_agents_and_workers_sum_to_the_plan() {
 }
 
 #[test]
+fn workers_without_users_leave_their_part_to_those_with() {
+    let server = server(Config::plain());
+    let text = format!("name = \"t\"\ntarget.url = \"{}\"\nload = {{ connections = 2, requests = 50 }}\n", server.url("/"));
+    let outcome = run_share(parse(&text, None), 0, 1, 5, Lease::unlimited());
+    assert_eq!((outcome.measured().ok, server.stop().requests), (50, 50));
+}
+
+#[test]
 fn expired_lease_ends_the_load() {
     let server = server(Config::plain());
     let text = format!("name = \"t\"\ntarget.url = \"{}\"\nload = {{ connections = 3, duration = \"30s\" }}\n", server.url("/"));
