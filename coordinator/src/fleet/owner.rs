@@ -15,7 +15,7 @@ use tokio::time::MissedTickBehavior;
 use tonic::{Status, Streaming};
 
 /// Messages from all agents that wait for the owner; when it is behind, HTTP/2 holds the agents back.
-const INBOX_MAX: usize = 256;
+const INBOX_MAX: usize = 64;
 
 /// The fleet, the streams to its agents, and whoever asked for the current run.
 pub(super) struct Owner {

@@ -4,7 +4,7 @@ use crate::clock::nanoseconds;
 use crate::fleet_action::Actions;
 use crate::gathering::Gathering;
 use crate::run::{Run, Violation};
-use crate::wire::cut;
+use crate::wire::{clock, cut};
 use crate::{AgentFacts, AgentId, ConnectionId, CoordinatorId, FleetAction, FleetEvent, FleetTime, LEASE, Outcome, RunEvent};
 use crate::{RunId, RunRequest, Stop};
 use proto::from_agent::Message as Up;
@@ -177,8 +177,11 @@ impl Fleet {
     }
 
     fn grant(&mut self, now: FleetTime, at: ConnectionId, agent: AgentId, beat: &Beat, out: &mut Actions) {
-        let run = match &self.serving {
-            Serving::Run(run) if run.grants_lease(agent) => Some(run.id()),
+        let run = match &mut self.serving {
+            Serving::Run(run) => {
+                run.measured(agent, clock(beat.clock));
+                Some(run.id()).filter(|_| run.grants_lease(agent))
+            }
             _ => None,
         };
         out.send(

@@ -20,6 +20,7 @@ mod participant;
 mod run;
 mod run_event;
 mod session;
+mod session_event;
 mod skew;
 mod token;
 mod wire;
@@ -34,7 +35,8 @@ pub use id::{AgentId, CoordinatorId, Digest, RunId};
 pub use order::{Assignment, EndCause, Order, PlanFile, Report, Stop};
 pub use outbox::{HELD_MAX_BYTES, INTERVAL_MAX_BYTES};
 pub use run_event::{AgentFacts, Audience, ClockReading, Outcome, RunEvent, RunFile, RunRequest, Skew};
-pub use session::{Disconnection, Finality, News, Session, SessionAction, SessionEvent};
+pub use session::Session;
+pub use session_event::{Disconnection, Finality, News, SessionAction, SessionEvent};
 pub use token::{Secret, Token, TokenError};
 
 use std::time::Duration;

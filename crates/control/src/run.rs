@@ -4,7 +4,8 @@ use crate::fleet_action::{Actions, Receipt};
 use crate::participant::{Participant, Stage, Upload};
 use crate::wire::{clock, cut, end_cause};
 use crate::{
-    AgentFacts, AgentId, Audience, ConnectionId, Digest, FileParts, FleetTime, Outcome, RunEvent, RunId, RunRequest, Skew, Stop,
+    AgentFacts, AgentId, Audience, ClockReading, ConnectionId, Digest, FileParts, FleetTime, Outcome, RunEvent, RunId,
+    RunRequest, Skew, Stop,
 };
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
@@ -82,6 +83,13 @@ impl Run {
     pub(crate) fn grants_lease(&self, agent: AgentId) -> bool {
         let going = self.index(agent).is_some_and(|index| self.participants[index].stage() == Stage::Going);
         going && !matches!(self.stop, Some((Stop::Now, _)))
+    }
+
+    /// An agent measured its clock again.
+    pub(crate) fn measured(&mut self, agent: AgentId, clock: Option<ClockReading>) {
+        if let Some(index) = self.index(agent) {
+            self.participants[index].set_clock(clock);
+        }
     }
 
     /// An agent said something about this run.
@@ -313,7 +321,7 @@ impl Run {
             cause: end_cause(ended.cause, &ended.text),
             missing: agent.inbox().missing(),
             figures: ended.figures,
-            clock: clock(ended.clock),
+            clock: clock(ended.clock).or(agent.clock()),
         });
     }
 

@@ -5,9 +5,10 @@ use crate::beats::Beats;
 use crate::local_run::LocalRun;
 use crate::wire::{cut, from_agent};
 use crate::{AgentFacts, CoordinatorId, EndCause, FleetTime, LEASE, Mono, Now, Order, Report, RunId, Stop};
+use crate::{Disconnection, Finality, News, SessionAction, SessionEvent};
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{FromAgent, FromCoordinator, Grant, Hello, IntervalPart, Note, PROTOCOL, Prepare, Prepared, Start, Welcome};
+use proto::{FromCoordinator, Grant, Hello, IntervalPart, Note, PROTOCOL, Prepare, Prepared, Start, Welcome};
 use std::time::Duration;
 
 /// The coordinator answers a hello by then, or the stream is given up.
@@ -21,111 +22,6 @@ const FAREWELL_MAX: Duration = Duration::from_secs(10);
 
 /// Target addresses that an agent reports.
 const ADDRESSES_MAX: usize = 256;
-
-/// What happens to a session.
-#[derive(Debug, Clone)]
-pub enum SessionEvent {
-    /// The stream that [`SessionAction::Connect`] asked for is open.
-    Connected,
-    /// It could not be opened, or it is gone.
-    Disconnected(Disconnection),
-    /// The coordinator said something.
-    Received(FromCoordinator),
-    /// Whoever fires said something.
-    Reported(Report),
-    /// Time went by; due at [`Session::wake_at`].
-    Tick,
-    /// The agent shall end: at once without a run, else after stopping it and uploading. A second time: at once.
-    ShutDown,
-}
-
-/// Why there is no stream.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Disconnection {
-    /// A sentence that names the cure.
-    pub why: String,
-    /// Whether dialling again may help.
-    pub finality: Finality,
-}
-
-/// Whether dialling again may help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finality {
-    /// It may.
-    Retry,
-    /// It would not, unless this agent was a member before: then another coordinator may stand there for a while.
-    Final,
-}
-
-/// What a session asks for.
-#[derive(Debug, Clone, PartialEq)]
-pub enum SessionAction {
-    /// Dial; answer [`SessionEvent::Connected`] or [`SessionEvent::Disconnected`].
-    Connect,
-    /// Send it, in order.
-    Send(FromAgent),
-    /// Drop the stream; no event is wanted about it.
-    Disconnect,
-    /// Give it to whoever fires.
-    Order(Order),
-    /// Tell whoever watches.
-    Say(News),
-    /// The end: without a reason, as asked.
-    Quit(Option<String>),
-}
-
-/// What whoever watches an agent may like to know; each change of state once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
-    /// It is a member of the fleet.
-    Joined {
-        /// Version of the coordinator's program.
-        coordinator_version: String,
-    },
-    /// It is not, and tries again; said once per reason.
-    Away {
-        /// Why.
-        why: String,
-    },
-    /// A sentence from the coordinator.
-    Notice(String),
-    /// A plan came.
-    Preparing {
-        /// Name of the run.
-        run_name: String,
-    },
-    /// This agent cannot run it.
-    CannotRun {
-        /// Name of the run.
-        run_name: String,
-        /// Why.
-        problem: String,
-    },
-    /// The start order is given.
-    Starting {
-        /// Name of the run.
-        run_name: String,
-    },
-    /// The coordinator was not heard for longer than a lease; nothing is sent any more.
-    LeaseExpired {
-        /// Name of the run.
-        run_name: String,
-    },
-    /// It fires no more.
-    Ended {
-        /// Name of the run.
-        run_name: String,
-        /// Why.
-        cause: EndCause,
-    },
-    /// The coordinator has all it wants.
-    Released {
-        /// Name of the run.
-        run_name: String,
-        /// Intervals that it did not want: it has given this agent up, or does not know the run.
-        dropped_intervals: usize,
-    },
-}
 
 /// An agent's side of the agreement, over any number of streams and runs.
 #[derive(Debug)]

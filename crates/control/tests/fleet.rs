@@ -1,0 +1,373 @@
+//! A coordinator's fleet along timelines made by hand.
+
+use control::{
+    Audience, ConnectionId, CoordinatorId, Digest, EndCause, Fleet, FleetAction, FleetEvent, FleetTime, Outcome, Receipt,
+    RunEvent, RunFile, RunId, RunRequest, Stop,
+};
+use proto::from_agent::Message as Up;
+use proto::from_coordinator::Message as Down;
+use proto::{Beat, Began, Bytes, Clock, Ended, FromAgent, Hello, IntervalPart, PROTOCOL, Prepared};
+use std::time::Duration;
+
+const SECOND: u64 = 1_000_000_000;
+const RUN: RunId = RunId([3; 16]);
+
+struct Coordinator {
+    fleet: Fleet,
+    now_ns: u64,
+}
+
+impl Coordinator {
+    fn new() -> Coordinator {
+        Coordinator { fleet: Fleet::new(CoordinatorId([9; 16]), "1".into()), now_ns: SECOND }
+    }
+
+    /// With agents 0 to n − 1 on connections of the same numbers.
+    fn with_agents(agents: u8) -> Coordinator {
+        let mut coordinator = Coordinator::new();
+        for agent in 0..agents {
+            coordinator.join(u64::from(agent), hello(agent));
+        }
+        coordinator
+    }
+
+    /// With a run that has begun on all agents.
+    fn going(agents: u8) -> Coordinator {
+        let mut coordinator = Coordinator::with_agents(agents);
+        coordinator.on(FleetEvent::Run(request(agents.into())));
+        for agent in 0..agents {
+            coordinator.say(u64::from(agent), Up::Prepared(prepared(500)));
+        }
+        coordinator
+    }
+
+    fn join(&mut self, at: u64, hello: Hello) -> Vec<FleetAction> {
+        self.on(FleetEvent::Opened(ConnectionId(at)));
+        self.say(at, Up::Hello(hello))
+    }
+
+    fn on(&mut self, event: FleetEvent) -> Vec<FleetAction> {
+        self.fleet.on(FleetTime(self.now_ns), event)
+    }
+
+    fn say(&mut self, at: u64, message: Up) -> Vec<FleetAction> {
+        self.on(FleetEvent::Received(ConnectionId(at), FromAgent { message: Some(message) }))
+    }
+
+    fn cut(&mut self, at: u64) -> Vec<FleetAction> {
+        self.on(FleetEvent::Closed(ConnectionId(at), "cut".into()))
+    }
+
+    /// So many seconds, with a beat a second from these.
+    fn pass(&mut self, seconds: u64, beating: &[u64]) -> Vec<FleetAction> {
+        let mut actions = Vec::new();
+        for _ in 0..seconds {
+            self.now_ns += SECOND;
+            for at in beating {
+                actions.extend(self.say(*at, Up::Beat(Beat::default())));
+            }
+            actions.extend(self.on(FleetEvent::Tick));
+        }
+        actions
+    }
+
+    fn end(&mut self, at: u64) -> Vec<FleetAction> {
+        let cause = proto::EndCause::Plan.into();
+        self.say(at, Up::Ended(Ended { run_id: RUN.to_wire(), cause, ..Ended::default() }))
+    }
+}
+
+fn hello(agent: u8) -> Hello {
+    Hello {
+        protocol: PROTOCOL,
+        version: "1".into(),
+        agent_id: Bytes::copy_from_slice(&[agent; 16]),
+        name: format!("agent-{agent}"),
+        ..Hello::default()
+    }
+}
+
+fn request(agents: u32) -> RunRequest {
+    RunRequest {
+        run: RUN,
+        name: "run".into(),
+        plan: "plan".into(),
+        plan_digest: Digest([1; 32]),
+        files: vec![],
+        agents,
+        firing: Some(Duration::from_secs(60)),
+        drain: Duration::from_secs(5),
+    }
+}
+
+fn prepared(bound_ns: u64) -> Prepared {
+    let clock = Some(Clock { offset_ns: 0, bound_ns });
+    Prepared { run_id: RUN.to_wire(), plan_digest: Digest([1; 32]).to_wire(), clock, ..Prepared::default() }
+}
+
+fn part(interval: u32) -> Up {
+    let (run_id, content) = (RUN.to_wire(), Bytes::from_static(b"x"));
+    Up::Interval(IntervalPart { run_id, interval, part: 0, parts: 1, content, totals: false })
+}
+
+fn events(actions: &[FleetAction]) -> Vec<&RunEvent> {
+    let found = actions.iter().filter_map(|action| match action {
+        FleetAction::Deliver(event, _) => Some(event),
+        _ => None,
+    });
+    found.collect()
+}
+
+fn sent(actions: &[FleetAction], to: u64) -> Vec<&Down> {
+    let found = actions.iter().filter_map(|action| match action {
+        FleetAction::Send(at, message) if *at == ConnectionId(to) => message.message.as_ref(),
+        _ => None,
+    });
+    found.collect()
+}
+
+fn receipt(actions: &[FleetAction]) -> Option<Receipt> {
+    actions.iter().find_map(|action| match action {
+        FleetAction::Deliver(_, receipt) => *receipt,
+        _ => None,
+    })
+}
+
+fn leases(actions: &[FleetAction], to: u64) -> Vec<u64> {
+    let found = sent(actions, to).into_iter().filter_map(|message| match message {
+        Down::Grant(grant) => Some(grant.lease_ns),
+        _ => None,
+    });
+    found.collect()
+}
+
+fn has(actions: &[FleetAction], is_it: impl Fn(&RunEvent) -> bool) -> bool {
+    events(actions).into_iter().any(is_it)
+}
+
+#[test]
+fn agent_of_another_protocol_is_refused_with_the_cure_and_for_good() {
+    let mut coordinator = Coordinator::new();
+    let actions = coordinator.join(0, Hello { protocol: PROTOCOL + 1, version: "9.9".into(), ..hello(0) });
+    let [Down::Refused(refused)] = sent(&actions, 0)[..] else { panic!("{actions:?}") };
+    assert!(refused.r#final && refused.reason.contains("9.9") && refused.reason.contains("same version"), "{refused:?}");
+    assert!(actions.contains(&FleetAction::Close(ConnectionId(0))));
+}
+
+#[test]
+fn whoever_says_something_before_hello_is_refused() {
+    let mut coordinator = Coordinator::new();
+    coordinator.on(FleetEvent::Opened(ConnectionId(0)));
+    let actions = coordinator.say(0, Up::Beat(Beat::default()));
+    assert!(matches!(sent(&actions, 0)[..], [Down::Refused(_)]), "{actions:?}");
+}
+
+#[test]
+fn silent_streams_are_closed_with_and_without_a_hello() {
+    let mut coordinator = Coordinator::with_agents(1);
+    coordinator.on(FleetEvent::Opened(ConnectionId(7)));
+    let closed = |actions: &[FleetAction], at| actions.contains(&FleetAction::Close(ConnectionId(at)));
+    let actions = coordinator.pass(5, &[]);
+    assert!(closed(&actions, 7) && !closed(&actions, 0), "{actions:?}");
+    assert!(closed(&coordinator.pass(1, &[]), 0));
+}
+
+#[test]
+fn run_gathers_the_first_agents_and_tells_the_others_that_they_wait() {
+    let mut coordinator = Coordinator::new();
+    let waiting = coordinator.on(FleetEvent::Run(request(2)));
+    assert_eq!(events(&waiting), [&RunEvent::Waiting { have: 0, want: 2 }]);
+    coordinator.join(0, hello(0));
+    let left = coordinator.cut(0);
+    assert!(has(&left, |event| *event == RunEvent::Waiting { have: 0, want: 2 }), "{left:?}");
+    coordinator.join(1, hello(1));
+    let full = coordinator.join(2, hello(2));
+    let names = events(&full).into_iter().find_map(|event| match event {
+        RunEvent::Assembled { agents } => Some(agents.iter().map(|agent| agent.name.clone()).collect::<Vec<_>>()),
+        _ => None,
+    });
+    assert_eq!(names.unwrap(), ["agent-1", "agent-2"]);
+    let late = coordinator.join(3, hello(3));
+    assert!(matches!(sent(&late, 3)[..], [Down::Welcome(_), Down::Notice(_)]), "{late:?}");
+}
+
+#[test]
+fn file_goes_only_to_its_audience() {
+    let mut coordinator = Coordinator::with_agents(2);
+    let file = |byte: u8, audience| RunFile { sha256: Digest([byte; 32]), content: Bytes::from(vec![byte]), audience };
+    let files = vec![file(1, Audience::All), file(2, Audience::Only(vec![1]))];
+    let actions = coordinator.on(FleetEvent::Run(RunRequest { files, ..request(2) }));
+    let parts = |to: u64| {
+        actions.iter().find_map(|action| match action {
+            FleetAction::SendFiles(at, files) if *at == ConnectionId(to) => Some(files.clone().count()),
+            _ => None,
+        })
+    };
+    assert_eq!((parts(0), parts(1)), (Some(1), Some(2)));
+}
+
+#[test]
+fn start_instant_is_far_enough_ahead_for_the_slowest_path() {
+    for (bound_ns, expected_ms) in [(100_000, 300), (50_000_000, 700), (5 * SECOND, 4_000)] {
+        let mut coordinator = Coordinator::with_agents(2);
+        coordinator.on(FleetEvent::Run(request(2)));
+        coordinator.say(0, Up::Prepared(prepared(1_000)));
+        let actions = coordinator.say(1, Up::Prepared(prepared(bound_ns)));
+        let start_in = events(&actions).into_iter().find_map(|event| match event {
+            RunEvent::Armed { start_in, .. } => Some(*start_in),
+            _ => None,
+        });
+        assert_eq!(start_in.unwrap().as_millis(), expected_ms, "{bound_ns}");
+    }
+}
+
+#[test]
+fn lease_is_granted_from_the_start_order_to_the_end_and_to_nobody_else() {
+    let mut coordinator = Coordinator::with_agents(2);
+    let lease = |coordinator: &mut Coordinator, at| leases(&coordinator.say(at, Up::Beat(Beat::default())), at)[0] > 0;
+    coordinator.on(FleetEvent::Run(request(1)));
+    assert!(!lease(&mut coordinator, 0), "preparing");
+    coordinator.say(0, Up::Prepared(prepared(500)));
+    assert!(lease(&mut coordinator, 0), "armed");
+    assert!(!lease(&mut coordinator, 1), "not of this run");
+    coordinator.on(FleetEvent::Stop(Stop::Drain));
+    assert!(lease(&mut coordinator, 0), "draining");
+    coordinator.on(FleetEvent::Stop(Stop::Now));
+    assert!(!lease(&mut coordinator, 0), "stopped");
+}
+
+#[test]
+fn skew_is_told_once_every_agent_has_begun() {
+    let mut coordinator = Coordinator::going(2);
+    let began = |began_at_ns| Up::Began(Began { run_id: RUN.to_wire(), began_at_ns, bound_ns: 10 });
+    let first = coordinator.say(0, began(1_000));
+    assert!(!has(&first, |event| matches!(event, RunEvent::Started { .. })));
+    let second = coordinator.say(1, began(1_700));
+    let told = |event: &RunEvent| matches!(event, RunEvent::Started { skew } if (skew.skew_ns, skew.bound_ns) == (700, 20));
+    assert!(has(&second, told), "{second:?}");
+    assert!(coordinator.say(1, began(9_999)).is_empty(), "a second time counts for nothing");
+}
+
+#[test]
+fn interval_is_acknowledged_when_the_caller_has_it_and_delivered_once() {
+    let mut coordinator = Coordinator::going(1);
+    let first = coordinator.say(0, part(0));
+    assert!(sent(&first, 0).is_empty() && has(&first, |event| matches!(event, RunEvent::Interval { interval: 0, .. })));
+    assert!(coordinator.say(0, part(0)).is_empty(), "on its way to the caller");
+    let taken = coordinator.on(FleetEvent::Delivered(receipt(&first).unwrap()));
+    assert!(matches!(sent(&taken, 0)[..], [Down::Ack(_)]), "{taken:?}");
+    let again = coordinator.say(0, part(0));
+    assert!(events(&again).is_empty() && matches!(sent(&again, 0)[..], [Down::Ack(_)]), "{again:?}");
+}
+
+#[test]
+fn agent_that_comes_back_within_the_run_goes_on_and_hears_of_a_stop() {
+    let mut coordinator = Coordinator::going(2);
+    assert!(has(&coordinator.cut(1), |event| matches!(event, RunEvent::Gone { agent: 1, .. })));
+    coordinator.on(FleetEvent::Stop(Stop::Drain));
+    let back = coordinator.join(5, Hello { held_run: RUN.to_wire(), ..hello(1) });
+    assert!(has(&back, |event| *event == RunEvent::Back { agent: 1 }));
+    assert!(matches!(sent(&back, 5)[..], [Down::Welcome(_), Down::Stop(_)]), "{back:?}");
+}
+
+#[test]
+fn agent_that_comes_back_without_the_run_is_lost() {
+    let mut coordinator = Coordinator::going(2);
+    coordinator.cut(1);
+    let back = coordinator.join(5, hello(1));
+    assert!(has(&back, |event| matches!(event, RunEvent::Lost { agent: 1, .. })), "{back:?}");
+}
+
+#[test]
+fn agent_that_holds_a_run_nobody_knows_is_released_from_it() {
+    let mut coordinator = Coordinator::new();
+    let actions = coordinator.join(0, Hello { held_run: RUN.to_wire(), ..hello(0) });
+    assert!(matches!(sent(&actions, 0)[..], [Down::Welcome(_), Down::Release(_)]), "{actions:?}");
+}
+
+#[test]
+fn lost_agent_leaves_a_visible_gap() {
+    let mut coordinator = Coordinator::going(2);
+    coordinator.say(1, part(0));
+    coordinator.say(1, part(1));
+    coordinator.cut(1);
+    coordinator.end(0);
+    let before = coordinator.pass(29, &[0]);
+    assert!(!has(&before, |event| matches!(event, RunEvent::Lost { .. })), "{before:?}");
+    let after = coordinator.pass(1, &[0]);
+    assert!(has(&after, |event| matches!(event, RunEvent::Lost { agent: 1, next_interval: 2, .. })), "{after:?}");
+    assert!(has(&after, |event| *event == RunEvent::Done { outcome: Outcome::Ran }));
+    assert!(coordinator.fleet.is_idle());
+}
+
+#[test]
+fn intervals_that_never_came_are_named_at_the_end() {
+    let mut coordinator = Coordinator::going(1);
+    coordinator.say(0, part(0));
+    let (run_id, content) = (RUN.to_wire(), Bytes::new());
+    coordinator.say(0, Up::Interval(IntervalPart { run_id, interval: 3, part: 0, parts: 1, content, totals: true }));
+    let actions = coordinator.end(0);
+    let named = |event: &RunEvent| matches!(event, RunEvent::Ended { cause: EndCause::Plan, missing, .. } if missing == &[1, 2]);
+    assert!(has(&actions, named), "{actions:?}");
+}
+
+#[test]
+fn agent_that_does_not_answer_to_the_plan_keeps_the_run_from_starting() {
+    let mut coordinator = Coordinator::with_agents(2);
+    coordinator.on(FleetEvent::Run(request(2)));
+    coordinator.say(0, Up::Prepared(prepared(500)));
+    let actions = coordinator.pass(120, &[0, 1]);
+    assert!(has(&actions, |event| matches!(event, RunEvent::Problem { agent: 1, problem } if problem.contains("120 s"))));
+    assert_eq!(events(&actions).last(), Some(&&RunEvent::Done { outcome: Outcome::NotStarted }));
+}
+
+#[test]
+fn agent_that_leaves_before_the_start_is_waited_for_and_gets_the_plan_again() {
+    let mut coordinator = Coordinator::with_agents(2);
+    coordinator.on(FleetEvent::Run(request(2)));
+    coordinator.say(0, Up::Prepared(prepared(500)));
+    coordinator.cut(1);
+    coordinator.pass(9, &[0]);
+    let back = coordinator.join(5, hello(1));
+    assert!(sent(&back, 5).iter().any(|message| matches!(message, Down::Prepare(_))), "{back:?}");
+    coordinator.cut(5);
+    let actions = coordinator.pass(10, &[0]);
+    assert!(has(&actions, |event| *event == RunEvent::Done { outcome: Outcome::NotStarted }), "{actions:?}");
+}
+
+#[test]
+fn run_that_goes_on_long_after_its_time_is_stopped() {
+    let mut coordinator = Coordinator::going(1);
+    let actions = coordinator.pass(60 + 5 + 11, &[0]);
+    assert!(has(&actions, |event| matches!(event, RunEvent::Note { event, .. } if event == "overdue")), "{actions:?}");
+    assert!(sent(&actions, 0).iter().any(|message| matches!(message, Down::Stop(stop) if stop.now)));
+    let actions = coordinator.pass(30, &[0]);
+    assert!(has(&actions, |event| matches!(event, RunEvent::Lost { agent: 0, .. })), "{actions:?}");
+}
+
+#[test]
+fn drain_that_takes_too_long_is_cut() {
+    let mut coordinator = Coordinator::going(1);
+    coordinator.on(FleetEvent::Stop(Stop::Drain));
+    let actions = coordinator.pass(16, &[0]);
+    assert!(sent(&actions, 0).iter().any(|message| matches!(message, Down::Stop(stop) if stop.now)), "{actions:?}");
+}
+
+#[test]
+fn part_that_breaks_the_protocol_closes_the_stream_and_the_run_goes_on() {
+    let mut coordinator = Coordinator::going(1);
+    let (run_id, content) = (RUN.to_wire(), Bytes::new());
+    let actions =
+        coordinator.say(0, Up::Interval(IntervalPart { run_id, interval: 0, part: 5, parts: 2, content, totals: false }));
+    assert!(actions.contains(&FleetAction::Close(ConnectionId(0))), "{actions:?}");
+    assert!(has(&actions, |event| matches!(event, RunEvent::Gone { agent: 0, .. })));
+}
+
+#[test]
+fn second_stream_of_an_agent_takes_the_place_of_the_first() {
+    let mut coordinator = Coordinator::going(1);
+    let actions = coordinator.join(5, Hello { held_run: RUN.to_wire(), ..hello(0) });
+    assert!(actions.contains(&FleetAction::Close(ConnectionId(0))), "{actions:?}");
+    assert!(coordinator.say(0, part(0)).is_empty(), "the first one says nothing any more");
+    assert!(has(&coordinator.say(5, part(0)), |event| matches!(event, RunEvent::Interval { .. })));
+}
