@@ -13,6 +13,7 @@ use crate::tls::{Materials, TlsError, WorkerTls};
 use crate::worker::{Handover, Parts, Worker};
 use measure::{Recorder, Spare};
 use plan::{Host, Owner, Plan, Profile};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -22,6 +23,9 @@ use std::time::Duration;
 
 /// Intervals that may wait for the collector, per worker: more than a minute of them.
 const HANDOVERS: usize = 64;
+
+/// Files an agent has open beside its connections, generously.
+const FILES_BESIDE: u64 = 128;
 
 /// An agent's place in a run and the threads it may use.
 #[derive(Debug, Clone)]
@@ -72,6 +76,16 @@ pub enum PrepareError {
         /// Flag that sets the ceiling.
         flag: &'static str,
     },
+    /// More connections than the process may have open files.
+    #[error(
+        "load.connections: this agent's share is {asked}, and it may open {limit} files; raise the hard limit (ulimit -Hn, LimitNOFILE=), or use more agents"
+    )]
+    OpenFiles {
+        /// Connections of the share.
+        asked: u32,
+        /// Hard limit of open files.
+        limit: u64,
+    },
     /// The operating system refuses something that every run needs.
     #[error("cannot set up a load thread: {0}")]
     System(#[from] std::io::Error),
@@ -109,6 +123,7 @@ pub struct Running {
 /// Each says what to change.
 pub fn prepare(plan: Arc<Plan>, placement: Placement, policy: Policy) -> Result<Prepared, PrepareError> {
     check_ceilings(&plan, &placement, &policy)?;
+    check_open_files(&plan, &placement)?;
     let materials = Materials::new(&plan)?;
     let addresses = addresses(&plan)?;
     let host = host_text(&plan.target().url.host);
@@ -162,6 +177,18 @@ fn check_ceilings(plan: &Plan, placement: &Placement, policy: &Policy) -> Result
         return above("load.duration", asked, format!("{ceiling:?}"), "--max-duration");
     }
     Ok(())
+}
+
+/// Raises the soft limit of open files to the hard one, and compares it with the virtual users of the share.
+fn check_open_files(plan: &Plan, placement: &Placement) -> Result<(), PrepareError> {
+    let limits = getrlimit(Resource::Nofile);
+    // Raising to the hard limit needs no privilege (getrlimit(2)).
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, maximum: limits.maximum });
+    let asked = plan.share(placement.agent, placement.agents).peak_connections.unwrap_or(0);
+    match limits.maximum {
+        Some(limit) if u64::from(asked) + FILES_BESIDE > limit => Err(PrepareError::OpenFiles { asked, limit }),
+        _ => Ok(()),
+    }
 }
 
 impl Prepared {
