@@ -107,7 +107,9 @@ impl Owner {
                 }
             }
             Turn::CallerGone => {
-                self.caller = None;
+                let waiting = self.caller.take().map(|caller| caller.waiting).unwrap_or_default();
+                let receipts = waiting.into_iter().filter_map(|(_, receipt)| receipt);
+                receipts.for_each(|receipt| self.on(FleetEvent::Delivered(receipt)));
                 self.on(FleetEvent::Stop(Stop::Now));
             }
             Turn::Quit => {}
@@ -149,12 +151,14 @@ impl Owner {
                 self.outgoing.remove(&at);
                 None
             }
-            FleetAction::Deliver(event, receipt) => {
-                if let Some(caller) = &mut self.caller {
+            FleetAction::Deliver(event, receipt) => match &mut self.caller {
+                Some(caller) => {
                     caller.waiting.push_back((event, receipt));
+                    None
                 }
-                None
-            }
+                // Nobody wants it; the agent need not keep it.
+                None => receipt.map(FleetEvent::Delivered),
+            },
         }
     }
 

@@ -196,16 +196,17 @@ async fn wrong_tokens_are_refused_with_a_cure() {
 #[tokio::test]
 async fn agent_that_comes_first_says_so_once_and_joins_later() {
     let enrolment = Enrolment::in_memory().expect("randomness");
-    let listener = bind(LOOPBACK).await.expect("a free port");
-    let address = listener.local_addr().expect("an address");
-    drop(listener);
+    // Bound, so that nobody else gets the port, and not listened on yet.
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.bind(LOOPBACK).expect("a free port");
+    let address = socket.local_addr().expect("an address");
     let mut machine = Machine::start(address, enrolment.token(), Script::default());
     let away = machine.news().await;
     assert!(
         matches!(&away, News::Away { why } if why.contains("nobody listens") && why.contains("coordinator start")),
         "{away:?}"
     );
-    let fleet = listen(bind(address).await.expect("the port again"), &enrolment).expect("a fleet");
+    let fleet = listen(socket.listen(16).expect("a listener"), &enrolment).expect("a fleet");
     let joined = machine.news().await;
     assert!(matches!(joined, News::Joined { .. }), "said once, whatever the number of attempts: {joined:?}");
     fleet.shut_down().await;
@@ -238,6 +239,7 @@ async fn agent_beyond_the_wanted_ones_is_told_that_it_waits() {
     assert!(matches!(second.news().await, News::Joined { .. }));
     let notice = second.news().await;
     assert!(matches!(&notice, News::Notice(text) if text.contains("waits for the next run")), "{notice:?}");
+    fleet.stop(Stop::Now).await;
     until_done(&mut events).await;
     fleet.shut_down().await;
 }
@@ -270,6 +272,9 @@ async fn caller_that_drops_its_events_stops_the_run() {
         }
     };
     assert_eq!(ended, EndCause::Stopped);
+    let released = machine.news().await;
+    assert!(matches!(released, News::Released { dropped_intervals: 0, .. }), "{released:?}");
+    fleet.run(request(1)).await.expect("a fleet that is idle again");
     fleet.shut_down().await;
 }
 
