@@ -1,3 +1,42 @@
-//! Starts agents at one instant and merges what they measured.
+//! The coordinator: starts agents at one instant, merges what they measured, and says what it means.
+//! The binary is [`run`] alone; everything stands here so that it can be tested.
 
+mod check;
+mod cli;
+mod exit;
 pub mod fleet;
+mod launch;
+mod local;
+mod plan_file;
+mod progress;
+mod quick;
+mod record;
+mod render;
+mod run_folder;
+mod signals;
+mod start;
+mod target_process;
+mod terminal;
+mod utc;
+
+pub use cli::Cli;
+pub use exit::Exit;
+
+use cli::{AgentCommand, Command};
+
+/// Does what the command line says, and says how to exit.
+#[must_use]
+pub fn run(cli: Cli) -> Exit {
+    let exit = match cli.command {
+        Command::Start(args) => start::start(args),
+        Command::Check(args) => check::check(&args),
+        Command::Quick(args) => quick::quick(*args),
+        Command::Report(args) => render::report(&args),
+        Command::Agent { command: AgentCommand::Join(args) } => agent::join(&args).map(|()| Exit::Passed),
+        Command::Target(args) => target_process::serve(&args),
+    };
+    exit.unwrap_or_else(|error| {
+        terminal::say(format_args!("error: {error:#}"));
+        Exit::Failed
+    })
+}

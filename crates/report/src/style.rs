@@ -47,7 +47,8 @@ impl Style {
 
     /// `text` in characters the terminal has. Names come from other machines, so control characters are replaced: they
     /// could move the cursor.
-    pub(crate) fn text(self, text: &str) -> String {
+    #[must_use]
+    pub fn text(self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
         for character in text.chars() {
             match PLAIN.iter().find(|&&(known, _)| known == character) {

@@ -1,0 +1,150 @@
+//! `coordinator check`: what a plan would run, and each agent's exact share of it. Nothing is started.
+
+mod shares;
+mod words;
+
+use crate::exit::Exit;
+use crate::{plan_file, terminal};
+use clap::Args;
+use plan::Plan;
+use std::path::PathBuf;
+
+/// `coordinator check`, as typed.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Divide the load among so many agents
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub agents: u32,
+    /// Print the plan with every default written out, and its digest as a comment; it is what agents are sent
+    #[arg(long)]
+    pub canonical: bool,
+    /// The plan
+    #[arg(value_name = "PLAN.toml")]
+    pub plan: PathBuf,
+}
+
+/// Prints what would be run.
+///
+/// # Errors
+/// Standard output cannot be written.
+pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
+    let plan = match plan_file::read(&args.plan) {
+        Ok(read) => read.plan,
+        Err(error) => {
+            terminal::say(error);
+            return Ok(Exit::Usage);
+        }
+    };
+    if let Some(problem) = crate::launch::too_large(&plan) {
+        terminal::say(problem);
+        return Ok(Exit::Usage);
+    }
+    let text = if args.canonical { canonical(&plan) } else { describe(&plan, args.agents) };
+    terminal::print(&text)?;
+    Ok(Exit::Passed)
+}
+
+fn canonical(plan: &Plan) -> String {
+    format!("# sha256 {} of the lines below\n{}", plan.digest(), plan.canonical_text())
+}
+
+/// The plan in words, and the table of shares.
+#[must_use]
+pub fn describe(plan: &Plan, agents: u32) -> String {
+    let mut text = format!("plan {}, digest {}\n\n", plan.name(), plan.digest());
+    for (subject, lines) in words::paragraphs(plan) {
+        for (index, line) in lines.iter().enumerate() {
+            let subject = if index == 0 { subject } else { "" };
+            text.push_str(format!("{subject:12}{line}").trim_end());
+            text.push('\n');
+        }
+    }
+    text.push('\n');
+    text.push_str(&shares::table(plan, agents));
+    for note in plan.notes() {
+        text.push_str(&format!("\nnote: {note}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::describe;
+    use crate::plan_file::Folder;
+    use plan::Plan;
+
+    fn described(text: &str, agents: u32) -> String {
+        describe(&Plan::parse(text, &mut Folder(".".into())).unwrap(), agents)
+    }
+
+    /// The first line holds the digest, which is `plan`'s business.
+    fn without_digest(text: &str) -> &str {
+        text.split_once("\n\n").unwrap().1
+    }
+
+    #[test]
+    fn closed_loop_is_described_with_each_share() {
+        let plan = r#"
+            name = "edge"
+            target = { url = "https://edge.test:8443/index.html", addresses = ["10.0.0.11", "10.0.0.12:9443"] }
+            connection = { requests = 1 }
+            tls = { versions = ["1.3"], cipher_suites = ["TLS_AES_256_GCM_SHA384"], groups = ["X25519"], verify = "none" }
+            load = { connections = 10, requests = 1001, warm_up = "10s" }
+            thresholds = { "response_time.p99" = "<= 250ms", "errors.share" = "<= 0.001" }
+            request = [{ name = "index", weight = 3, headers = { accept = "*/*" } }, { method = "POST", path = "/a", body = "12345" }]
+        "#;
+        let expected = "\
+target      https://edge.test:8443/index.html
+            connecting to 10.0.0.11, 10.0.0.12:9443, in turn
+requests     75 %  GET /index.html as \"index\", 1 header; ok: status 100-399
+             25 %  POST /a, body of 5 bytes; ok: status 100-399
+connection  1 request each, closed by us (FIN), HTTP/1.1
+            time-outs: connect 5s, handshake 5s, request 30s
+tls         version 1.3
+            suite TLS_AES_256_GCM_SHA384
+            group X25519
+            server not verified; fresh keys; never resumed; no ALPN
+load        closed loop: 10 virtual users
+            warm-up 10s, then until 1001 operations have ended
+thresholds  response_time.p99 <= 250ms
+            errors.share <= 0.001
+
+agent  connections  requests
+    1            3       333
+    2            3       334
+    3            4       334
+  all           10      1001
+
+note: tls.resumption";
+        let text = described(plan, 3);
+        let shown = without_digest(&text).split("\nnote").next().unwrap();
+        assert_eq!(shown, expected.split("\nnote").next().unwrap());
+    }
+
+    #[test]
+    fn open_loop_is_described_with_each_share() {
+        let plan = r#"
+            target = { builtin = true }
+            connection = { requests = 0 }
+            tls = { resumption = { share = 0.8 } }
+            load = { rate = "100/s", arrivals = "poisson", max_connections = 7, stage = [{ over = "1m", to = "200/s" }, { over = "30s" }] }
+        "#;
+        let text = described(plan, 2);
+        let lines: Vec<&str> = text.lines().collect();
+        for line in [
+            "target      the built-in target (HTTPS, P-256 key, 1024 bytes), started with the run",
+            "requests    none: each operation is a connection with its handshake",
+            "connection  handshake only, closed by us (FIN) and confirmed by the server's end",
+            "load        open loop: 100/s, Poisson arrivals, at most 7 connections",
+            "            1m to 200/s, then 30s at 200/s",
+            "            ends after 90s",
+            "thresholds  none",
+            "agent   rate  connections",
+            "    1   50/s      up to 3",
+            "    2   50/s      up to 4",
+            "  all  100/s      up to 7",
+        ] {
+            assert!(lines.contains(&line), "{line:?} is not in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! A plan in words, section by section.
+
+use plan::{
+    Arrivals, Body, Builtin, BuiltinKey, Close, Connection, Dns, End, KeyExchange, Limit, Load, Plan, Request,
+    RequestsPerConnection, Resumption, ResumptionKind, Shape, Stage, Target, Tls, Verify,
+};
+use std::fmt::Display;
+use std::time::Duration;
+
+/// Suites or groups that are listed; of more only the number is said beside the first ones.
+const LISTED_MAX: usize = 9;
+
+/// Sections in the plan's order, each with its lines.
+pub(super) fn paragraphs(plan: &Plan) -> Vec<(&'static str, Vec<String>)> {
+    let mut paragraphs =
+        vec![("target", target(plan.target())), ("requests", requests(plan)), ("connection", connection(plan.connection()))];
+    paragraphs.extend(plan.tls().map(|it| ("tls", tls(it))));
+    paragraphs.push(("load", load(plan.load())));
+    paragraphs.push(("thresholds", thresholds(plan)));
+    paragraphs
+}
+
+/// A duration as plans write it, in the largest unit that is exact.
+pub(super) fn span(duration: Duration) -> String {
+    const UNITS: [(&str, u128); 5] =
+        [("h", 3_600_000_000_000), ("m", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)];
+    let ns = duration.as_nanos();
+    if ns == 0 {
+        return "0s".to_owned();
+    }
+    let (unit, unit_ns) = UNITS.into_iter().find(|&(_, unit_ns)| ns.is_multiple_of(unit_ns)).unwrap_or(("ns", 1));
+    format!("{}{unit}", ns / unit_ns)
+}
+
+fn target(target: &Target) -> Vec<String> {
+    if let Some(it) = &target.builtin {
+        return vec![builtin(it)];
+    }
+    let mut lines = vec![target.url.to_string()];
+    if !target.addresses.is_empty() {
+        lines.push(format!("connecting to {}, in turn", list(&target.addresses)));
+    } else if let plan::Host::Name(name) = &target.url.host {
+        lines.push(match target.dns {
+            Dns::Once => format!("{name} is resolved once, by each agent; its addresses are used in turn"),
+            Dns::EveryConnection => format!("{name} is resolved for every connection"),
+            Dns::Every(interval) => format!("{name} is resolved again every {}", span(interval)),
+        });
+    }
+    lines
+}
+
+fn builtin(builtin: &Builtin) -> String {
+    let scheme = match (builtin.tls, builtin.key) {
+        (false, _) => "HTTP",
+        (true, BuiltinKey::P256) => "HTTPS, P-256 key",
+        (true, BuiltinKey::Rsa2048) => "HTTPS, RSA-2048 key",
+    };
+    let delay = if builtin.delay.is_zero() { String::new() } else { format!(" after {}", span(builtin.delay)) };
+    format!("the built-in target ({scheme}, {} bytes{delay}), started with the run", builtin.body_bytes)
+}
+
+fn requests(plan: &Plan) -> Vec<String> {
+    if plan.connection().requests == RequestsPerConnection::HandshakeOnly {
+        return vec!["none: each operation is a connection with its handshake".to_owned()];
+    }
+    let total: u64 = plan.requests().iter().map(|request| u64::from(request.weight)).sum();
+    plan.requests().iter().map(|each| request(each, plan.target(), total)).collect()
+}
+
+fn request(request: &Request, target: &Target, total_weight: u64) -> String {
+    let path = request.path.as_ref().map_or_else(|| target.url.path.clone(), ToString::to_string);
+    let line = format!("{} {path}", request.method);
+    let name = if line == request.name { String::new() } else { format!(" as {:?}", request.name) };
+    let body = match &request.body {
+        Some(Body::Text(text)) => format!(", body of {} bytes", text.to_string().len()),
+        Some(Body::File(file)) => format!(", body {} of {} bytes", file.name, file.content.len()),
+        None => String::new(),
+    };
+    let headers = match request.headers.len() {
+        0 => String::new(),
+        1 => ", 1 header".to_owned(),
+        many => format!(", {many} headers"),
+    };
+    let bytes = request.expect.bytes.map_or_else(String::new, |bytes| format!(" and {bytes} bytes"));
+    let ranges: Vec<String> = request.expect.status.ranges.iter().map(|&range| statuses(range)).collect();
+    let share = if total_weight == u64::from(request.weight) {
+        String::new()
+    } else {
+        format!("{:>3.3} %  ", format!("{:.1}", f64::from(request.weight) * 100.0 / total_weight as f64).trim_end_matches(".0"))
+    };
+    format!("{share}{line}{name}{body}{headers}; ok: status {}{bytes}", ranges.join(", "))
+}
+
+fn statuses((low, high): (u16, u16)) -> String {
+    if low == high { low.to_string() } else { format!("{low}-{high}") }
+}
+
+fn connection(connection: &Connection) -> Vec<String> {
+    let requests = match connection.requests {
+        RequestsPerConnection::HandshakeOnly => "handshake only".to_owned(),
+        RequestsPerConnection::Limited(number) if number.get() == 1 => "1 request each".to_owned(),
+        RequestsPerConnection::Limited(number) => format!("{number} requests each"),
+        RequestsPerConnection::Unlimited => "kept alive".to_owned(),
+    };
+    let close = match connection.close {
+        Close::Fin => "closed by us (FIN)",
+        Close::Server => "closed by the server",
+        Close::Rst => "reset by us",
+    };
+    let tail = match connection.requests {
+        RequestsPerConnection::HandshakeOnly if connection.confirm => " and confirmed by the server's end",
+        RequestsPerConnection::HandshakeOnly => ", not confirmed",
+        _ => ", HTTP/1.1",
+    };
+    let timeouts = connection.timeouts;
+    let mut lines = vec![
+        format!("{requests}, {close}{tail}"),
+        format!(
+            "time-outs: connect {}, handshake {}, request {}",
+            span(timeouts.connect),
+            span(timeouts.handshake),
+            span(timeouts.request)
+        ),
+    ];
+    if !connection.source_addresses.is_empty() {
+        lines.push(format!("from {}, in turn", list(&connection.source_addresses)));
+    }
+    lines
+}
+
+fn tls(tls: &Tls) -> Vec<String> {
+    let suites: Vec<&str> = tls.cipher_suites.iter().map(|suite| suite.name).collect();
+    let groups: Vec<&str> = tls.groups.iter().map(|group| group.name).collect();
+    let mut lines = vec![counted("version", &tls.versions), counted("suite", &suites), counted("group", &groups), care(tls)];
+    if let Some(name) = &tls.server_name {
+        lines.push(format!("server name {name}"));
+    }
+    match tls.client_certificates.as_slice() {
+        [] => {}
+        [one] => lines.push(format!("client certificate {}", one.cert.name)),
+        many => lines.push(format!("{} client certificates, handed out over virtual users", many.len())),
+    }
+    lines
+}
+
+/// What is checked, and what is done anew.
+fn care(tls: &Tls) -> String {
+    let roots = tls.ca.as_ref().map_or("the platform's roots", |ca| ca.name.as_str());
+    let verify = match tls.verify {
+        Verify::Full => format!("server verified by {roots}"),
+        Verify::Once => format!("each chain verified once by {roots}"),
+        Verify::None => "server not verified".to_owned(),
+    };
+    let keys = match tls.key_exchange {
+        KeyExchange::Fresh => "fresh keys",
+        KeyExchange::Cheap => "cheap keys, no secrecy",
+    };
+    let resumed = match tls.resumption {
+        Resumption::Never => "never resumed".to_owned(),
+        Resumption::Share { share, kind } => {
+            let kind = if kind == ResumptionKind::SessionId { " by session id" } else { "" };
+            format!("{} of connections offer a session{kind}", analysis::human::share(share))
+        }
+    };
+    let alpn = if tls.alpn.is_empty() { "no ALPN".to_owned() } else { format!("ALPN {}", tls.alpn.join(", ")) };
+    format!("{verify}; {keys}; {resumed}; {alpn}")
+}
+
+fn load(load: &Load) -> Vec<String> {
+    let mut lines = vec![match &load.shape {
+        Shape::Closed { connections, think_time } => {
+            let pause = think_time.map_or_else(String::new, |pause| match (span(pause.min), span(pause.max)) {
+                (min, max) if min == max => format!(", pausing {min} between operations"),
+                (min, max) => format!(", pausing {min} to {max} between operations"),
+            });
+            format!("closed loop: {connections} virtual users{pause}")
+        }
+        Shape::Open { rate, arrivals, max_connections } => {
+            let arrivals = if *arrivals == Arrivals::Even { "even" } else { "Poisson" };
+            format!("open loop: {rate}, {arrivals} arrivals, at most {max_connections} connections")
+        }
+    }];
+    lines.extend(stages(load));
+    if !load.connect_ramp.is_zero() {
+        lines.push(format!("first connections spread over {}", span(load.connect_ramp)));
+    }
+    let warm_up = if load.warm_up.is_zero() { String::new() } else { format!("warm-up {}, then ", span(load.warm_up)) };
+    lines.push(match load.end {
+        End::Duration(duration) if warm_up.is_empty() => format!("ends after {}", span(duration)),
+        End::Duration(duration) => format!("{warm_up}{}", span(duration)),
+        End::Requests(requests) => format!("{warm_up}until {requests} operations have ended"),
+    });
+    lines
+}
+
+fn stages(load: &Load) -> Option<String> {
+    let unit = if matches!(load.shape, Shape::Open { .. }) { "/s" } else { "" };
+    let mut before = match &load.shape {
+        Shape::Closed { connections, .. } => f64::from(*connections),
+        Shape::Open { rate, .. } => rate.as_per_second(),
+    };
+    let mut said = Vec::new();
+    for Stage { over, to } in &load.stages {
+        said.push(match (over.is_zero(), *to == before) {
+            (true, _) => format!("step to {to}{unit}"),
+            (false, true) => format!("{} at {to}{unit}", span(*over)),
+            (false, false) => format!("{} to {to}{unit}", span(*over)),
+        });
+        before = *to;
+    }
+    (!said.is_empty()).then(|| said.join(", then "))
+}
+
+fn thresholds(plan: &Plan) -> Vec<String> {
+    if plan.thresholds().is_empty() {
+        return vec!["none".to_owned()];
+    }
+    let line = |threshold: &plan::Threshold| {
+        let limit = match threshold.limit {
+            Limit::Time(limit) => span(limit),
+            Limit::Number(limit) => limit.to_string(),
+        };
+        format!("{} {} {limit}", threshold.metric, threshold.comparison)
+    };
+    plan.thresholds().iter().map(line).collect()
+}
+
+/// `suite A`, or `suites A, B`; a long list is cut.
+fn counted(noun: &str, items: &[impl Display]) -> String {
+    let plural = if items.len() == 1 { "" } else { "s" };
+    let more = items.len().saturating_sub(LISTED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{noun}{plural} {}{more}", list(&items[..items.len().min(LISTED_MAX)]))
+}
+
+fn list(items: &[impl Display]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

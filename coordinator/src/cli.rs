@@ -1,0 +1,86 @@
+//! The command line as it is typed. What it means is decided by the modules named after the commands.
+
+use crate::check::CheckArgs;
+use crate::quick::QuickArgs;
+use crate::render::ReportArgs;
+use crate::start::StartArgs;
+use crate::target_process::TargetArgs;
+use clap::{Parser, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  coordinator start --local --agents 2 examples/quickstart.toml
+  coordinator start --agents 4 plan.toml       (then `agent join` on four machines)
+  coordinator check --agents 4 plan.toml
+  coordinator quick -n 10000 -c 100 https://10.0.0.11/
+  coordinator report --format markdown runs/20260101T120000Z-plan
+
+Exit codes:
+  0    passed
+  1    a threshold failed
+  2    the command line or the plan is wrong
+  3    the run is invalid as a measurement: agents lost, schedule missed, agents began too far apart;
+       with thresholds or --strict also: the load generator was the limit
+  4    anything else: an agent cannot run the plan, a port is in use, something could not be saved
+  130  interrupted
+  Where several hold, the order is 2, 4, 130, 3, 1, 0.";
+
+/// Finds out what an HTTPS service can carry, and proves that the answer is about the server.
+#[derive(Debug, Parser)]
+#[command(name = "coordinator", version, about, after_help = EXAMPLES, max_term_width = 110)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a plan: wait for its agents, start them at one instant, merge what they measured
+    Start(StartArgs),
+    /// Say what a plan would run and what each agent's share is, or everything that is wrong with it
+    Check(CheckArgs),
+    /// Load one URL from this machine, without a plan file
+    Quick(Box<QuickArgs>),
+    /// Render a saved run
+    Report(ReportArgs),
+    /// What `start --local` runs for each of its agents.
+    #[command(hide = true)]
+    Agent {
+        /// What the agent is to do.
+        #[command(subcommand)]
+        command: AgentCommand,
+    },
+    /// What `start --local` runs for a built-in target.
+    #[command(hide = true)]
+    Target(TargetArgs),
+}
+
+/// What an agent is to do.
+#[derive(Debug, Subcommand)]
+pub enum AgentCommand {
+    /// Join a coordinator.
+    Join(agent::JoinArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn command_line_contradicts_itself_nowhere() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_is_explained() {
+        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            for argument in command.get_arguments().filter(|argument| argument.get_id() != "help") {
+                let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.len() >= 5, "{} {}: {help:?}", command.get_name(), argument.get_id());
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Exit codes: what each means, and which one counts where several hold.
+
+use std::process::ExitCode;
+
+/// How the program ends. In ascending order of precedence: what comes later hides what comes before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// Everything asked for held.
+    Passed,
+    /// A threshold failed.
+    ThresholdFailed,
+    /// The run is invalid as a measurement.
+    Invalid,
+    /// Somebody interrupted it.
+    Interrupted,
+    /// Anything else: a file that cannot be written, a port in use, an agent that cannot run the plan.
+    Failed,
+    /// The command line or the plan is wrong.
+    Usage,
+}
+
+impl Exit {
+    /// The number that the shell sees.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Passed => 0,
+            Exit::ThresholdFailed => 1,
+            Exit::Usage => 2,
+            Exit::Invalid => 3,
+            Exit::Failed => 4,
+            Exit::Interrupted => 130,
+        }
+    }
+
+    /// What a result asks for; `strict` as in [`analysis::exit_code`].
+    #[must_use]
+    pub fn of(document: &analysis::Document, strict: bool) -> Exit {
+        match analysis::exit_code(document, strict) {
+            0 => Exit::Passed,
+            1 => Exit::ThresholdFailed,
+            3 => Exit::Invalid,
+            _ => Exit::Failed,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Exit;
+
+    #[test]
+    fn where_several_hold_the_documented_order_counts() {
+        let mut all =
+            [Exit::Passed, Exit::ThresholdFailed, Exit::Usage, Exit::Invalid, Exit::Failed, Exit::Interrupted].map(|exit| exit);
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        assert_eq!(all.map(Exit::code), [2, 4, 130, 3, 1, 0]);
+    }
+}

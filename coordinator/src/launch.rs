@@ -1,0 +1,241 @@
+//! One run from beginning to end, the same for local and remote agents: what it needs is set up, watched, and taken down
+//! again whatever happens.
+
+mod ending;
+mod invitation;
+mod request;
+mod watch;
+
+use crate::exit::Exit;
+use crate::fleet::{self, Enrolment, FleetHandle};
+use crate::local::{BuiltinTarget, LocalAgents, LocalOptions};
+use crate::progress::{Planned, Progress, Scene};
+use crate::record::{About, Finished, Keeper};
+use crate::run_folder::RunFolder;
+use crate::signals::Signals;
+use crate::terminal;
+use crate::utc::Utc;
+use analysis::Document;
+use anyhow::Context as _;
+use control::RunRequest;
+use ending::Ending;
+use plan::Plan;
+use report::{Format, Style};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use watch::Watch;
+
+pub(crate) use request::too_large;
+
+/// A run to be made.
+#[derive(Debug)]
+pub struct Launch {
+    /// What to do.
+    pub plan: Plan,
+    /// The plan's text for the record.
+    pub plan_text: String,
+    /// How many agents.
+    pub agents: u32,
+    /// Where they are.
+    pub place: Place,
+    /// Folder that gets the run folder; none is left without it.
+    pub output: Option<PathBuf>,
+    /// No progress, no token.
+    pub quiet: bool,
+    /// As in [`analysis::exit_code`].
+    pub strict: bool,
+    /// What goes to standard output at the end.
+    pub print: Format,
+}
+
+/// Where the agents are.
+#[derive(Debug)]
+pub enum Place {
+    /// On this machine, started with the run.
+    Local(LocalOptions),
+    /// Elsewhere; they join.
+    Listen(Listening),
+}
+
+/// How agents elsewhere join.
+#[derive(Debug)]
+pub struct Listening {
+    /// Where to listen.
+    pub address: SocketAddr,
+    /// Folder of the enrolment.
+    pub state: PathBuf,
+    /// File that gets the token.
+    pub token_file: Option<PathBuf>,
+}
+
+/// Makes a run, prints what came of it, and says how to exit.
+///
+/// # Errors
+/// What the run needs cannot be had: a port, a folder, a process.
+pub fn launch(launch: Launch) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
+    runtime.block_on(run(launch))
+}
+
+async fn run(launch: Launch) -> anyhow::Result<Exit> {
+    if let Some(problem) = request::too_large(&launch.plan) {
+        terminal::say(problem);
+        return Ok(Exit::Usage);
+    }
+    let mut signals = Signals::install().context("cannot listen for signals")?;
+    let set_up = tokio::select! {
+        set_up = set_up(&launch) => set_up?,
+        () = signals.next() => return Ok(Exit::Interrupted),
+    };
+    let SetUp { plan, request, keeper, fleet, agents, target } = set_up;
+    let progress = if launch.quiet { Progress::quiet() } else { Progress::shown() };
+    let events = fleet.run(request).await?;
+    let scene = Scene::new(Planned::of(&plan, launch.agents));
+    let mut watch = Watch::new(&fleet, events, &keeper, &progress, &mut signals, scene);
+    (watch.agents, watch.target) = (agents, target);
+    let ending = watch.run().await;
+    let (agents, target) = (watch.agents.take(), watch.target.take());
+    drop(watch);
+    let finished = keeper.finish(ending.state(), ending.notes.clone()).await;
+    progress.end();
+    let exit = conclude(&launch, &ending, finished);
+    fleet.shut_down().await;
+    if let Some(agents) = agents {
+        agents.stop().await;
+    }
+    if let Some(target) = target {
+        target.stop().await;
+    }
+    exit
+}
+
+/// What a run needs. Dropping it stops what was started.
+struct SetUp {
+    plan: Plan,
+    request: RunRequest,
+    keeper: Keeper,
+    fleet: FleetHandle,
+    agents: Option<LocalAgents>,
+    target: Option<BuiltinTarget>,
+}
+
+/// Everything that can fail before there is any load, in the order in which it is cheapest to fail.
+async fn set_up(launch: &Launch) -> anyhow::Result<SetUp> {
+    let created = Utc::now();
+    let enrolment = match &launch.place {
+        Place::Local(_) => Enrolment::in_memory()?,
+        Place::Listen(listening) => Enrolment::open(&listening.state)?,
+    };
+    let listener = fleet::bind(launch.place.address()).await?;
+    let (target, plan) = reachable(&launch.plan).await?;
+    let create = |base: &PathBuf| RunFolder::create(base, created, plan.name(), &launch.plan_text);
+    let folder = launch.output.as_ref().map(create).transpose()?;
+    let request = request::of(&plan, launch.agents)?;
+    let about = About { run: request.run, plan: plan.clone(), plan_text: launch.plan_text.clone(), created };
+    let keeper = Keeper::start(about, folder).context("cannot start a thread")?;
+    let fleet = fleet::listen(listener, &enrolment)?;
+    let agents = match &launch.place {
+        Place::Local(options) => Some(LocalAgents::start(launch.agents, fleet.address(), enrolment.token(), options)?),
+        Place::Listen(listening) => {
+            invitation::give(listening, fleet.address(), enrolment.token(), launch)?;
+            None
+        }
+    };
+    Ok(SetUp { plan, request, keeper, fleet, agents, target })
+}
+
+/// The plan against what it shall load: a built-in target is started, and named in it.
+async fn reachable(plan: &Plan) -> anyhow::Result<(Option<BuiltinTarget>, Plan)> {
+    let Some(builtin) = &plan.target().builtin else { return Ok((None, plan.clone())) };
+    let (target, listening) = BuiltinTarget::start(builtin).await?;
+    let ca_pem = listening.ca_pem.as_deref().map(str::as_bytes);
+    Ok((Some(target), plan.clone().with_builtin_at(listening.address, ca_pem)))
+}
+
+impl Place {
+    fn address(&self) -> SocketAddr {
+        match self {
+            Place::Local(_) => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            Place::Listen(listening) => listening.address,
+        }
+    }
+}
+
+/// Prints what came of the run, and says how to exit.
+fn conclude(launch: &Launch, ending: &Ending, finished: Finished) -> anyhow::Result<Exit> {
+    let Finished { mut document, unsaved, folder } = finished;
+    ending.problems.iter().for_each(terminal::say);
+    document.notes.extend(unsaved.iter().map(|what| format!("not saved: {what}")));
+    if ending.has_begun {
+        let style = if launch.print == Format::Console { terminal::output_style() } else { Style::PLAIN };
+        terminal::print(&launch.print.render(&document, style)).context("cannot write the result to standard output")?;
+    } else {
+        unsaved.iter().for_each(|what| terminal::say(format_args!("not saved: {what}")));
+    }
+    if let Some(folder) = folder.filter(|_| !launch.quiet) {
+        terminal::say(format_args!("saved in {}", folder.display()));
+    }
+    Ok(exit(&document, ending, launch.strict, unsaved.is_empty()))
+}
+
+fn exit(document: &Document, ending: &Ending, strict: bool, is_saved: bool) -> Exit {
+    let result = if ending.has_begun { Exit::of(document, strict) } else { Exit::Passed };
+    let failed = (ending.has_failed() || !is_saved).then_some(Exit::Failed);
+    let interrupted = ending.is_interrupted.then_some(Exit::Interrupted);
+    [Some(result), failed, interrupted].into_iter().flatten().max().unwrap_or(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::{Collector, Setup, State, Verdict};
+    use control::{Outcome, Stop};
+
+    fn document(verdict: Verdict, threshold_failed: bool) -> Document {
+        let text =
+            "target.builtin = true\nload = { connections = 1, requests = 1 }\nthresholds = { \"errors.count\" = \"<= 0\" }";
+        let plan = Plan::parse(text, &mut crate::plan_file::Folder(PathBuf::new())).unwrap();
+        let setup = Setup {
+            tool_version: String::new(),
+            run_id: String::new(),
+            started_at: String::new(),
+            plan_text: String::new(),
+            agents: Vec::new(),
+        };
+        let mut document = Collector::new(setup, &plan).document(State::Complete);
+        document.verdict.verdict = verdict;
+        document.thresholds.iter_mut().for_each(|judgement| judgement.passed = !threshold_failed);
+        document
+    }
+
+    #[test]
+    fn exit_code_is_the_documented_one() {
+        let ran = Ending { has_begun: true, outcome: Some(Outcome::Ran), ..Ending::default() };
+        let interrupted = Ending { is_interrupted: true, ..ran.clone() };
+        let broken = Ending { problems: vec!["the built-in target ended".into()], ..ran.clone() };
+        let never = Ending { outcome: Some(Outcome::NotStarted), ..Ending::default() };
+        let stopped =
+            Ending { outcome: Some(Outcome::StoppedBeforeStart(Stop::Drain)), is_interrupted: true, ..Ending::default() };
+        for (verdict, threshold_failed, ending, is_saved, code) in [
+            (Verdict::LoadMet, false, &ran, true, 0),
+            (Verdict::Undetermined, false, &ran, true, 0),
+            (Verdict::LoadMet, true, &ran, true, 1),
+            (Verdict::Invalid, true, &ran, true, 3),
+            (Verdict::ClientBound, false, &ran, true, 3),
+            (Verdict::LoadMet, false, &ran, false, 4),
+            (Verdict::Invalid, true, &ran, false, 4),
+            (Verdict::Invalid, false, &broken, true, 4),
+            (Verdict::Invalid, true, &interrupted, true, 130),
+            (Verdict::LoadMet, false, &interrupted, false, 4),
+            (Verdict::Invalid, false, &never, true, 4),
+            (Verdict::Invalid, false, &stopped, true, 130),
+        ] {
+            let document = document(verdict, threshold_failed);
+            assert_eq!(
+                exit(&document, ending, false, is_saved).code(),
+                code,
+                "{verdict:?} {threshold_failed} {ending:?} {is_saved}"
+            );
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! How a run ended, as far as it was watched.
+
+use analysis::State;
+use control::Outcome;
+
+/// How a run ended, as far as it was watched.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ending {
+    /// As the fleet tells it; nothing where it was not waited for.
+    pub(super) outcome: Option<Outcome>,
+    /// Any agent fired.
+    pub(super) has_begun: bool,
+    /// Somebody asked for the end.
+    pub(super) is_interrupted: bool,
+    /// What went wrong beside the measurement, for the user.
+    pub(super) problems: Vec<String>,
+    /// Sentences for the result.
+    pub(super) notes: Vec<String>,
+}
+
+impl Ending {
+    /// Of the result.
+    pub(super) fn state(&self) -> State {
+        match (self.has_begun, self.is_interrupted, self.outcome) {
+            (true, true, _) => State::Interrupted,
+            (true, false, Some(Outcome::Ran)) => State::Complete,
+            _ => State::Incomplete,
+        }
+    }
+
+    /// Whether something other than the measurement failed.
+    pub(super) fn has_failed(&self) -> bool {
+        let never_began = !self.has_begun && !self.is_interrupted;
+        never_began || !self.problems.is_empty()
+    }
+
+    /// Remembers what went wrong, for the user and for the result.
+    pub(super) fn fail(&mut self, problem: String) {
+        self.notes.push(problem.clone());
+        self.problems.push(problem);
+    }
+}

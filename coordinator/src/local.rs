@@ -1,0 +1,38 @@
+//! Agents and a built-in target on this machine, as processes of their own: this program, run again.
+
+mod agents;
+mod builtin;
+mod child;
+mod cpus;
+
+pub(crate) use agents::LocalAgents;
+pub(crate) use builtin::{BuiltinTarget, Listening};
+
+use std::process::ExitStatus;
+
+/// How local agents are run.
+#[derive(Debug, Clone, Default)]
+pub struct LocalOptions {
+    /// Load threads of each; as many as it has CPUs where nothing is said.
+    pub workers: Option<u32>,
+    /// What they may fire at beside loopback and private addresses.
+    pub allow: Vec<String>,
+}
+
+/// A process that ended before it was to.
+#[derive(Debug)]
+pub(crate) struct Died {
+    /// Which.
+    pub(crate) name: String,
+    /// How.
+    pub(crate) status: ExitStatus,
+    /// The last it wrote to standard error.
+    pub(crate) complaint: String,
+}
+
+impl std::fmt::Display for Died {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ended with {}", self.name, self.status)?;
+        if self.complaint.is_empty() { f.write_str(" and wrote nothing") } else { write!(f, "; it wrote:\n{}", self.complaint) }
+    }
+}

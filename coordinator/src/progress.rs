@@ -1,0 +1,144 @@
+//! Shows how a run goes, on standard error: a few lines redrawn in place on a terminal, a plain line now and then elsewhere.
+//! On a thread of its own, since a terminal may be stopped (Ctrl-S) and a run must not wait for it.
+
+mod scene;
+mod view;
+
+pub(crate) use scene::{Planned, Scene};
+
+use crate::terminal;
+use std::io::Write as _;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Updates that wait for a slow terminal; what is beyond is left out of the display.
+const UPDATES_MAX: usize = 256;
+
+/// How often a terminal is redrawn: the clock in it ticks.
+const REDRAW: Duration = Duration::from_millis(250);
+
+/// How often a line is written where nothing can be redrawn.
+const LINE_EVERY: Duration = Duration::from_secs(2);
+
+/// Shows how a run goes, or nothing.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    shown: Option<Shown>,
+}
+
+#[derive(Debug)]
+struct Shown {
+    updates: SyncSender<Update>,
+    thread: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+enum Update {
+    Say(String),
+    Show(Box<Scene>),
+}
+
+impl Progress {
+    /// Shows nothing.
+    pub(crate) fn quiet() -> Progress {
+        Progress { shown: None }
+    }
+
+    /// Shows what it is told.
+    pub(crate) fn shown() -> Progress {
+        let (updates, told) = sync_channel(UPDATES_MAX);
+        let body = move || Screen { drawn: 0, next_line: Instant::now(), scene: None }.run(&told);
+        // Without a thread the run goes on unseen.
+        let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(body).ok();
+        Progress { shown: thread.map(|thread| Shown { updates, thread }) }
+    }
+
+    /// A line that stays.
+    pub(crate) fn say(&self, line: impl Into<String>) {
+        self.tell(Update::Say(line.into()));
+    }
+
+    /// The state of things from now on.
+    pub(crate) fn show(&self, scene: &Scene) {
+        self.tell(Update::Show(Box::new(scene.clone())));
+    }
+
+    /// Clears what was drawn in place; lines that were said stay.
+    pub(crate) fn end(self) {
+        if let Some(Shown { updates, thread }) = self.shown {
+            drop(updates);
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+
+    fn tell(&self, update: Update) {
+        if let Some(shown) = &self.shown {
+            // A terminal that is stopped gets what there is room for.
+            let _ = shown.updates.try_send(update);
+        }
+    }
+}
+
+/// What is on the terminal.
+struct Screen {
+    /// Lines that are redrawn in place.
+    drawn: usize,
+    next_line: Instant,
+    scene: Option<Box<Scene>>,
+}
+
+impl Screen {
+    fn run(mut self, told: &Receiver<Update>) {
+        loop {
+            match told.recv_timeout(REDRAW) {
+                Ok(Update::Say(line)) => self.say(&line),
+                Ok(Update::Show(scene)) => {
+                    self.scene = Some(scene);
+                    self.draw();
+                }
+                Err(RecvTimeoutError::Timeout) => self.draw(),
+                Err(RecvTimeoutError::Disconnected) => return self.erase(),
+            }
+        }
+    }
+
+    fn say(&mut self, line: &str) {
+        self.erase();
+        terminal::say(line);
+        self.draw();
+    }
+
+    fn draw(&mut self) {
+        let Some(scene) = &self.scene else { return };
+        let now = Instant::now();
+        match terminal::live_style() {
+            Some(style) => {
+                let lines = view::lines(scene, now, style);
+                write(&view::redrawn(&lines, self.drawn));
+                self.drawn = lines.len();
+            }
+            None if now >= self.next_line => {
+                if let Some(line) = view::plain(scene, now) {
+                    self.next_line = now + LINE_EVERY;
+                    terminal::say(line);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn erase(&mut self) {
+        if self.drawn > 0 {
+            write(&view::redrawn(&[], self.drawn));
+            self.drawn = 0;
+        }
+    }
+}
+
+/// In one call, so that nothing flickers; there is nobody to tell where it fails.
+fn write(text: &str) {
+    let mut terminal = std::io::stderr().lock();
+    let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
+}

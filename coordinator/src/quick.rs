@@ -1,0 +1,322 @@
+//! `coordinator quick`: one URL without a plan file, with the flags that users of ab, hey, oha and curl know. It writes the
+//! plan that the flags mean and goes the way of `start --local` from there.
+
+mod flags;
+mod plan_text;
+
+use crate::exit::Exit;
+use crate::launch::{Launch, Place, launch};
+use crate::local::LocalOptions;
+use crate::plan_file::Folder;
+use crate::terminal;
+use clap::Args;
+use plan::Plan;
+use report::Format;
+use std::path::PathBuf;
+
+/// Concurrency where nothing is said.
+const CONCURRENCY: u32 = 50;
+
+/// Requests where nothing is said.
+const REQUESTS: u64 = 200;
+
+const DIFFERENCES: &str = "\
+What differs from other tools:
+  -q  is the total rate of the run, and makes an open loop: arrivals keep their instants whatever the answers do, and
+      response times count from them. hey's -q is a rate for each of its -c workers, which wait for their answers.
+  -n  below -c is refused, as by ab and hey, where both are given; otherwise -c follows -n down.
+  -z  wins over -n, as in hey. What has begun by then may finish and counts.
+  -d  leaves the method GET, as hey and oha do; curl would send a POST: write -m POST.
+  Redirects are not followed. A status from 400 on is an error. Nothing is saved unless --output is given.
+  Only loopback and private addresses may be loaded, unless --allow opens more.";
+
+/// `coordinator quick`, as typed.
+#[derive(Debug, Args)]
+#[command(after_help = DIFFERENCES)]
+pub struct QuickArgs {
+    /// Send so many requests in all [default: 200]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000_000))]
+    pub requests: Option<u64>,
+    /// Keep so many connections busy [default: 50]; with -q: open at most so many [default: 10000]
+    #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub connections: Option<u32>,
+    /// Go on for so long instead of a number of requests, such as 30s or 5m
+    #[arg(short = 'z', long, value_name = "DURATION")]
+    pub duration: Option<String>,
+    /// Send so many requests per second in all, at even intervals, whatever the answers do
+    #[arg(short = 'q', long, value_name = "PER_SECOND")]
+    pub rate: Option<String>,
+    /// Method
+    #[arg(short = 'm', long, visible_short_alias = 'X', value_name = "METHOD", default_value = "GET")]
+    pub method: String,
+    /// Header field, such as "Accept-Language: de"; may be given several times
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    pub headers: Vec<String>,
+    /// Body; {seq}, {user} and {random} in it are filled in
+    #[arg(short = 'd', long, value_name = "TEXT", conflicts_with = "body_file")]
+    pub body: Option<String>,
+    /// File whose content is the body
+    #[arg(short = 'D', long, value_name = "FILE")]
+    pub body_file: Option<String>,
+    /// Content-Type of the body
+    #[arg(short = 'T', long, value_name = "TYPE")]
+    pub content_type: Option<String>,
+    /// Accept header
+    #[arg(short = 'A', long, value_name = "TYPES")]
+    pub accept: Option<String>,
+    /// Basic authentication
+    #[arg(short = 'a', long, visible_short_alias = 'u', value_name = "USER:PASSWORD")]
+    pub auth: Option<String>,
+    /// Host header, where it differs from the URL's host; the TLS server name stays the URL's
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
+    /// Connect to these addresses, in turn, instead of what the URL's host resolves to
+    #[arg(long, value_name = "ADDRESS[:PORT],…", value_delimiter = ',')]
+    pub connect_to: Vec<String>,
+    /// Wait at most so long for each of: the connection, the handshake, the response [default: 5s, 5s, 30s]
+    #[arg(short = 't', long, value_name = "DURATION")]
+    pub timeout: Option<String>,
+    /// Open a new connection for every request
+    #[arg(long, visible_alias = "disable-keepalive")]
+    pub no_keepalive: bool,
+    /// Do not check the server's certificate
+    #[arg(short = 'k', long)]
+    pub insecure: bool,
+    /// PEM file of the roots to check it by [default: the platform's]
+    #[arg(long, visible_alias = "cacert", value_name = "FILE")]
+    pub ca: Option<String>,
+    /// PEM file of the client's certificate
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub cert: Option<String>,
+    /// PEM file of its private key
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<String>,
+    /// Offer only these TLS versions: 1.2, 1.3 [default: both]
+    #[arg(long, value_name = "VERSION,…", value_delimiter = ',')]
+    pub tls_version: Vec<String>,
+    /// Speak HTTP/2: not in this release
+    #[arg(long, hide = true)]
+    pub http2: bool,
+    /// Print the result as JSON instead of the summary; it is what a run folder holds as result.json
+    #[arg(long)]
+    pub json: bool,
+    /// Leave a run folder in this folder [default: none is left]
+    #[arg(long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Show no progress
+    #[arg(long)]
+    pub quiet: bool,
+    /// Make the load with so many agents, which share this machine's CPUs
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub agents: u32,
+    /// Load threads of each agent [default: one per CPU it gets]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub workers: Option<u32>,
+    /// Allow load on this host, address or network beside loopback and private addresses; may be given several times
+    #[arg(long, value_name = "CIDR|HOST[:PORT]")]
+    pub allow: Vec<String>,
+    /// What to load, such as <https://10.0.0.11/path>
+    #[arg(value_name = "URL")]
+    pub url: String,
+}
+
+/// Runs what the flags mean.
+///
+/// # Errors
+/// As [`launch`].
+pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
+    let (plan, text) = match plan_of(&args) {
+        Ok(planned) => planned,
+        Err(problems) => {
+            problems.iter().for_each(terminal::say);
+            return Ok(Exit::Usage);
+        }
+    };
+    remarks(&args).iter().for_each(|remark| terminal::say(format_args!("note: {remark}")));
+    launch(Launch {
+        plan,
+        plan_text: text,
+        agents: args.agents,
+        place: Place::Local(LocalOptions { workers: args.workers, allow: args.allow }),
+        output: args.output,
+        quiet: args.quiet,
+        strict: false,
+        print: if args.json { Format::Json } else { Format::Console },
+    })
+}
+
+/// The plan that the flags mean, and its text for the record; or every problem, by flag.
+fn plan_of(args: &QuickArgs) -> Result<(Plan, String), Vec<String>> {
+    let (text, mut problems) = plan_text::write(args, plan_text::Secrets::Written);
+    let plan = Plan::parse(&text, &mut Folder(PathBuf::new()));
+    problems.extend(plan.as_ref().err().into_iter().flat_map(flags::problems));
+    match plan {
+        Ok(plan) if problems.is_empty() => Ok((plan, plan_text::write(args, plan_text::Secrets::Masked).0)),
+        _ => Err(problems),
+    }
+}
+
+/// What a user of another tool might not expect of these flags.
+fn remarks(args: &QuickArgs) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let (Some(requests), Some(_)) = (args.requests, &args.duration) {
+        remarks.push(format!("-n {requests} is ignored because of -z"));
+    }
+    if args.method == "GET" && (args.body.is_some() || args.body_file.is_some()) {
+        remarks.push("the body is sent with GET; for a POST write -m POST".to_owned());
+    }
+    remarks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser as _;
+    use plan::{Arrivals, End, Shape};
+
+    fn args(line: &[&str]) -> QuickArgs {
+        let cli = Cli::try_parse_from(["coordinator", "quick"].iter().chain(line)).unwrap_or_else(|error| panic!("{error}"));
+        let Command::Quick(args) = cli.command else { panic!("{line:?} is quick") };
+        *args
+    }
+
+    fn planned(line: &[&str]) -> Plan {
+        plan_of(&args(line)).unwrap_or_else(|problems| panic!("{line:?}: {problems:?}")).0
+    }
+
+    fn refused(line: &[&str]) -> Vec<String> {
+        plan_of(&args(line)).expect_err("it is to be refused")
+    }
+
+    const URL: &str = "https://10.0.0.1/a?b=c";
+
+    #[test]
+    fn amounts_follow_the_other_tools() {
+        let closed = |connections| Shape::Closed { connections, think_time: None };
+        let open =
+            |rate: &str, max_connections| Shape::Open { rate: rate.parse().unwrap(), arrivals: Arrivals::Even, max_connections };
+        let seconds = |seconds| End::Duration(std::time::Duration::from_secs(seconds));
+        for (line, shape, end) in [
+            (&[URL][..], closed(50), End::Requests(200)),
+            (&["-n", "1000", "-c", "7", URL], closed(7), End::Requests(1000)),
+            (&["-n", "10", URL], closed(10), End::Requests(10)),
+            (&["-z", "10s", "-n", "5", URL], closed(50), seconds(10)),
+            (&["-z", "90", URL], closed(50), seconds(90)),
+            (&["-z", "1m30s", "-c", "3", URL], closed(3), seconds(90)),
+            (&["-q", "100", "-z", "2s", URL], open("100/s", 10_000), seconds(2)),
+            (&["-q", "0.5", "-n", "4", "-c", "9", URL], open("0.5/s", 9), End::Requests(4)),
+            (&["-q", "100/m", URL], open("100/m", 10_000), End::Requests(200)),
+        ] {
+            let plan = planned(line);
+            assert_eq!((&plan.load().shape, plan.load().end), (&shape, end), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn request_is_what_the_flags_say() {
+        let body = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(body.path(), "from a file").unwrap();
+        let path = body.path().to_str().unwrap();
+        let plan = planned(&[
+            "-X",
+            "PUT",
+            "-H",
+            "X-A: one",
+            "-H",
+            "x-a:two",
+            "-H",
+            "Empty:",
+            "-T",
+            "text/plain",
+            "-A",
+            "*/*",
+            "-a",
+            "me:se:cret",
+            "--host",
+            "other.test",
+            "-D",
+            path,
+            "--connect-to",
+            "10.0.0.2,10.0.0.3:444",
+            "--no-keepalive",
+            "-t",
+            "3",
+            URL,
+        ]);
+        let request = &plan.requests()[0];
+        let headers: Vec<String> = request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        assert_eq!(
+            headers,
+            [
+                "host: other.test",
+                "accept: */*",
+                "content-type: text/plain",
+                "authorization: Basic bWU6c2U6Y3JldA==",
+                "X-A: one",
+                "X-A: two",
+                "Empty: "
+            ]
+        );
+        assert_eq!(request.method, "PUT");
+        assert!(matches!(&request.body, Some(plan::Body::File(file)) if file.content[..] == *b"from a file"));
+        assert_eq!(plan.target().addresses.len(), 2);
+        assert_eq!(plan.connection().requests, plan::RequestsPerConnection::Limited(std::num::NonZeroU32::MIN));
+        assert_eq!(plan.connection().timeouts.longest(), std::time::Duration::from_secs(12));
+    }
+
+    #[test]
+    fn tls_is_checked_unless_told_otherwise() {
+        let verify = |line: &[&str]| planned(line).tls().map(|tls| (tls.verify, tls.versions.len()));
+        assert_eq!(verify(&[URL]), Some((plan::Verify::Full, 2)));
+        assert_eq!(verify(&["-k", "--tls-version", "1.2", URL]), Some((plan::Verify::None, 1)));
+        assert_eq!(verify(&["-k", "http://10.0.0.1/"]), None);
+    }
+
+    #[test]
+    fn problems_name_the_flag() {
+        for (line, problems) in [
+            (&["10.0.0.1"][..], &["URL: \"10.0.0.1\" has no scheme; write \"https://10.0.0.1\""][..]),
+            (
+                &["-n", "5", "-c", "6", URL],
+                &["-c: 6 is more than -n 5: the rest would have nothing to do; write -c 5, or leave it out"],
+            ),
+            (&["-z", "soon", URL], &["-z: \"soon\" is not a duration"]),
+            (&["-q", "fast", "-t", "0", URL], &["-t: \"0s\" is out of range", "-q: \"fast\" is not a rate"]),
+            (&["-m", "get", URL], &["-m: \"get\" is not GET"]),
+            (
+                &["-H", "nothing", "-H", "a b: c", "-H", "Connection: close", URL],
+                &[
+                    "-H: \"nothing\" has no colon; write it as \"name: value\"",
+                    "-H a b: is not a header name",
+                    "-H Connection: follows from",
+                ],
+            ),
+            (&["-H", "accept: a", "-A", "b", URL], &["-A: given beside -H accept; keep one of them"]),
+            (&["-a", "me", URL], &["-a: has no colon; write it as USER:PASSWORD"]),
+            (&["-D", "/none/such", URL], &["-D: \"/none/such\" cannot be read: no such file or folder"]),
+            (&["--ca", "/none/such", URL], &["--ca: \"/none/such\" cannot be read: no such file or folder"]),
+            (
+                &["--cert", "/none/c", "--key", "/none/k", URL],
+                &["--cert: \"/none/c\" cannot be read", "--key: \"/none/k\" cannot be read"],
+            ),
+            (&["--connect-to", "there", URL], &["--connect-to: \"there\" is not an address"]),
+            (&["--tls-version", "1.1", URL], &["--tls-version: \"1.1\" is deprecated"]),
+            (&["--http2", URL], &["--http2: HTTP/2 is not in this release; leave it out for HTTP/1.1"]),
+        ] {
+            let found = refused(line);
+            assert_eq!(found.len(), problems.len(), "{line:?}: {found:?}");
+            for (found, problem) in found.iter().zip(problems) {
+                assert!(found.starts_with(problem), "{line:?}: {found:?} does not begin with {problem:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_saved_holds_no_password() {
+        let line = ["-a", "me:secret", "-H", "Cookie: session=secret", "-H", "X: shown", URL];
+        let (plan, text) = plan_of(&args(&line)).unwrap();
+        assert!(plan.canonical_text().contains("session=secret"));
+        assert!(!text.contains("secret") && !text.contains("bWU6") && text.contains("shown"), "{text}");
+    }
+}

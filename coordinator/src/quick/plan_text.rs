@@ -1,0 +1,222 @@
+//! The plan that the flags of `quick` mean, as the text a user would have written.
+
+use super::{CONCURRENCY, QuickArgs, REQUESTS};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::fmt::Write as _;
+
+/// Headers whose values let somebody in.
+const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
+/// Stands for a value that is not saved.
+const MASK: &str = "(not saved)";
+
+/// Whether passwords and the like stand in the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Secrets {
+    /// For the run.
+    Written,
+    /// For the record.
+    Masked,
+}
+
+/// The text, and what is wrong with flags that no plan's text can show.
+pub(super) fn write(args: &QuickArgs, secrets: Secrets) -> (String, Vec<String>) {
+    let mut text = Text { text: "name = \"quick\"\n".to_owned(), secrets, problems: Vec::new() };
+    text.target(args);
+    text.request(args);
+    text.connection(args);
+    text.tls(args);
+    text.load(args);
+    (text.text, text.problems)
+}
+
+struct Text {
+    text: String,
+    secrets: Secrets,
+    problems: Vec<String>,
+}
+
+/// A header field with the flag that gave it.
+struct Header {
+    flag: &'static str,
+    name: String,
+    value: String,
+}
+
+impl Text {
+    fn target(&mut self, args: &QuickArgs) {
+        self.table("target");
+        self.field("url", &quoted(&args.url));
+        if !args.connect_to.is_empty() {
+            self.field("addresses", &list(&args.connect_to));
+        }
+    }
+
+    fn request(&mut self, args: &QuickArgs) {
+        self.table("request");
+        self.field("method", &quoted(&args.method));
+        let headers = self.headers(args);
+        let headers = self.fields_of(&headers);
+        if !headers.is_empty() {
+            self.field("headers", &format!("{{ {} }}", headers.join(", ")));
+        }
+        if let Some(body) = &args.body {
+            self.field("body", &quoted(body));
+        }
+        if let Some(file) = &args.body_file {
+            self.field("body_file", &quoted(file));
+        }
+    }
+
+    fn connection(&mut self, args: &QuickArgs) {
+        self.table("connection");
+        if args.no_keepalive {
+            self.field("requests", "1");
+        }
+        if let Some(timeout) = &args.timeout {
+            let timeout = quoted(&with_unit(timeout, "s"));
+            self.field("timeouts", &format!("{{ connect = {timeout}, handshake = {timeout}, request = {timeout} }}"));
+        }
+        if args.http2 {
+            self.problems.push("--http2: HTTP/2 is not in this release; leave it out for HTTP/1.1".to_owned());
+        }
+    }
+
+    fn tls(&mut self, args: &QuickArgs) {
+        let mut fields = Vec::new();
+        if args.insecure {
+            fields.push(("verify", quoted("none")));
+        }
+        fields.extend(args.ca.iter().map(|ca| ("ca", quoted(ca))));
+        if let (Some(cert), Some(key)) = (&args.cert, &args.key) {
+            fields.push(("client_certificates", format!("[{{ cert = {}, key = {} }}]", quoted(cert), quoted(key))));
+        }
+        if !args.tls_version.is_empty() {
+            fields.push(("versions", list(&args.tls_version)));
+        }
+        if !fields.is_empty() {
+            self.table("tls");
+            fields.iter().for_each(|(key, value)| self.field(key, value));
+        }
+    }
+
+    fn load(&mut self, args: &QuickArgs) {
+        self.table("load");
+        match (&args.rate, args.connections) {
+            (Some(rate), connections) => {
+                self.field("rate", &quoted(&with_unit(rate, "/s")));
+                if let Some(connections) = connections {
+                    self.field("max_connections", &connections.to_string());
+                }
+            }
+            (None, connections) => {
+                let connections = self.concurrency(connections, args);
+                self.field("connections", &connections.to_string());
+            }
+        }
+        match &args.duration {
+            Some(duration) => self.field("duration", &quoted(&with_unit(duration, "s"))),
+            None => self.field("requests", &args.requests.unwrap_or(REQUESTS).to_string()),
+        }
+    }
+
+    /// Never more virtual users than requests: ab and hey refuse that, and so does this where it was asked for.
+    fn concurrency(&mut self, asked: Option<u32>, args: &QuickArgs) -> u32 {
+        let requests = if args.duration.is_some() { u64::MAX } else { args.requests.unwrap_or(REQUESTS) };
+        let useful = u32::try_from(requests).unwrap_or(u32::MAX);
+        if let Some(asked) = asked.filter(|&asked| asked > useful) {
+            self.problems.push(format!(
+                "-c: {asked} is more than -n {requests}: the rest would have nothing to do; write -c {requests}, or leave it out"
+            ));
+        }
+        asked.unwrap_or(CONCURRENCY).min(useful)
+    }
+
+    /// Fields with flags of their own first.
+    fn headers(&mut self, args: &QuickArgs) -> Vec<Header> {
+        let own = [("--host", "host", &args.host), ("-A", "accept", &args.accept), ("-T", "content-type", &args.content_type)];
+        let own = own.into_iter().filter_map(|(flag, name, value)| Some((flag, name, value.clone()?)));
+        let mut headers: Vec<Header> =
+            own.chain(self.basic(args)).map(|(flag, name, value)| Header { flag, name: name.to_owned(), value }).collect();
+        for text in &args.headers {
+            match text.split_once(':') {
+                Some((name, value)) => {
+                    headers.push(Header { flag: "-H", name: name.trim().to_owned(), value: value.trim().to_owned() });
+                }
+                None => self.problems.push(format!("-H: {text:?} has no colon; write it as \"name: value\"")),
+            }
+        }
+        headers
+    }
+
+    /// RFC 7617.
+    fn basic(&mut self, args: &QuickArgs) -> Option<(&'static str, &'static str, String)> {
+        let credentials = args.auth.as_ref()?;
+        if !credentials.contains(':') {
+            self.problems.push("-a: has no colon; write it as USER:PASSWORD".to_owned());
+        }
+        Some(("-a", "authorization", format!("Basic {}", STANDARD.encode(credentials))))
+    }
+
+    /// Entries of the table of headers; fields of one name stand together, as a list.
+    fn fields_of(&mut self, headers: &[Header]) -> Vec<String> {
+        let mut fields: Vec<(&Header, Vec<&str>)> = Vec::new();
+        for header in headers {
+            match fields.iter_mut().find(|(first, _)| first.name.eq_ignore_ascii_case(&header.name)) {
+                Some((first, _)) if first.flag != "-H" => {
+                    self.problems.push(format!("{}: given beside -H {}; keep one of them", first.flag, header.name))
+                }
+                Some((_, values)) => values.push(&header.value),
+                None => fields.push((header, vec![&header.value])),
+            }
+        }
+        fields.iter().map(|(header, values)| self.entry(&header.name, values)).collect()
+    }
+
+    fn entry(&self, name: &str, values: &[&str]) -> String {
+        let is_secret = SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret));
+        let value = match values {
+            _ if is_secret && self.secrets == Secrets::Masked => quoted(MASK),
+            [value] => quoted(value),
+            values => list(values),
+        };
+        format!("{} = {value}", quoted(name))
+    }
+
+    fn table(&mut self, name: &str) {
+        let _ = writeln!(self.text, "\n[{name}]");
+    }
+
+    fn field(&mut self, key: &str, value: &str) {
+        let _ = writeln!(self.text, "{key} = {value}");
+    }
+}
+
+/// A bare number gets the unit that other tools mean by it.
+fn with_unit(text: &str, unit: &str) -> String {
+    let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if is_bare { format!("{text}{unit}") } else { text.to_owned() }
+}
+
+fn list(items: &[impl AsRef<str>]) -> String {
+    format!("[{}]", items.iter().map(|item| quoted(item.as_ref())).collect::<Vec<_>>().join(", "))
+}
+
+/// A basic string on one line (TOML 1.0).
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\n' => quoted.push_str("\\n"),
+            control if control.is_ascii_control() => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(control));
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

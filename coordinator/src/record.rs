@@ -1,0 +1,309 @@
+//! What is known of a run: takes events in, keeps the collector and the run folder up to date, gives the document.
+//! It knows no network and no time but that of the events.
+
+mod event_line;
+mod keeper;
+
+pub(crate) use keeper::{Finished, Keeper, Room};
+
+use crate::run_folder::{Growing, RunFolder};
+use crate::utc::Utc;
+use analysis::{AgentEnd, AgentSetup, Collector, CpuFigures, Document, EndCause, Live, Setup, State};
+use control::{AgentFacts, ClockReading, FleetTime, RunEvent, RunId};
+use measure::Snapshot;
+use plan::Plan;
+use report::{Format, HlogWriter, Style};
+
+/// Agents' own remarks that stand in the result; all stand in `events.jsonl`.
+const REMARKS_MAX: usize = 20;
+
+/// What is known of a run.
+#[derive(Debug)]
+pub(crate) struct Record {
+    about: About,
+    folder: Option<RunFolder>,
+    agents: Vec<Known>,
+    notes: Vec<String>,
+    remarks: usize,
+    /// From the moment the start instant is named.
+    started: Option<Started>,
+}
+
+/// What is known before anything happens.
+#[derive(Debug, Clone)]
+pub(crate) struct About {
+    /// The run.
+    pub(crate) run: RunId,
+    /// The plan that is run.
+    pub(crate) plan: Plan,
+    /// The plan as the user gave it.
+    pub(crate) plan_text: String,
+    /// When the command was given.
+    pub(crate) created: Utc,
+}
+
+#[derive(Debug)]
+struct Started {
+    collector: Collector,
+    at: FleetTime,
+    log: HlogWriter,
+}
+
+/// What is known of an agent.
+#[derive(Debug, Default)]
+struct Known {
+    setup: AgentSetup,
+    clock: Option<ClockReading>,
+    end: AgentEnd,
+    /// Seconds of it that could not be read were noted already.
+    is_unreadable: bool,
+}
+
+impl Record {
+    /// A record that begins with an incomplete result in the folder, so that there is always one.
+    pub(crate) fn new(about: About, folder: Option<RunFolder>) -> Record {
+        let notes = about.plan.notes().to_vec();
+        let mut record = Record { about, folder, agents: Vec::new(), notes, remarks: 0, started: None };
+        record.save(State::Incomplete);
+        record
+    }
+
+    /// Takes an event in; `at` is when it came.
+    pub(crate) fn take(&mut self, at: Utc, event: &RunEvent) {
+        self.log(event_line::of(at, event, &self.names()));
+        match event {
+            RunEvent::Assembled { agents } => self.agents = agents.iter().map(known).collect(),
+            RunEvent::Ready { agent, workers, clock, .. } => self.ready(*agent, *workers, *clock),
+            RunEvent::Armed { start_at, start_in } => self.start(*start_at, at.after(*start_in)),
+            RunEvent::Began { agent, at, bound_ns } => self.began(*agent, *at, *bound_ns),
+            RunEvent::Interval { agent, interval, encoded } => self.interval(*agent, *interval, encoded),
+            RunEvent::Totals { agent, intervals, encoded } => self.totals(*agent, *intervals, encoded),
+            RunEvent::Ended { agent, cause, figures, clock, .. } => self.ended(*agent, cause, figures, *clock),
+            RunEvent::Lost { agent, why, .. } => self.lost(*agent, why),
+            RunEvent::Problem { agent, problem } => self.note(format!("agent {}: {problem}", self.name(*agent))),
+            RunEvent::Note { agent, text, .. } => self.remark(*agent, text),
+            RunEvent::Joined { .. }
+            | RunEvent::Left { .. }
+            | RunEvent::Waiting { .. }
+            | RunEvent::Started { .. }
+            | RunEvent::Gone { .. }
+            | RunEvent::Back { .. }
+            | RunEvent::Done { .. } => {}
+        }
+    }
+
+    /// Figures of the latest second.
+    pub(crate) fn live(&self) -> Option<Live> {
+        self.started.as_ref()?.collector.live()
+    }
+
+    /// A sentence that the reader of the result should know.
+    pub(crate) fn note(&mut self, sentence: String) {
+        match &mut self.started {
+            Some(started) => started.collector.note(sentence),
+            None => self.notes.push(sentence),
+        }
+    }
+
+    /// Replaces the result in the folder.
+    pub(crate) fn save(&mut self, state: State) {
+        if self.folder.is_some() {
+            let document = self.document(state);
+            self.save_document(&document);
+        }
+    }
+
+    /// The last document, saved, and what could not be saved.
+    pub(crate) fn finish(mut self, at: Utc, state: State) -> Finished {
+        let document = self.document(state);
+        event_line::of_result(at, &document).into_iter().for_each(|line| self.log(Some(line)));
+        self.save_document(&document);
+        let unsaved = self.folder.as_ref().map(RunFolder::unsaved).unwrap_or_default();
+        Finished { document, unsaved, folder: self.folder.map(|folder| folder.path().to_owned()) }
+    }
+
+    fn save_document(&mut self, document: &Document) {
+        if let Some(folder) = &mut self.folder {
+            folder.replace_result(&Format::Json.render(document, Style::PLAIN));
+        }
+    }
+
+    fn log(&mut self, line: Option<String>) {
+        if let (Some(folder), Some(line)) = (&mut self.folder, line) {
+            folder.append(Growing::Events, &format!("{line}\n"));
+        }
+    }
+
+    fn document(&self, state: State) -> Document {
+        match &self.started {
+            Some(started) => started.collector.document(state),
+            None => self.collector(self.about.created).document(state),
+        }
+    }
+
+    fn collector(&self, started_at: Utc) -> Collector {
+        let setup = Setup {
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            run_id: self.about.run.to_string(),
+            started_at: started_at.to_string(),
+            plan_text: self.about.plan_text.clone(),
+            agents: self.agents.iter().map(|agent| agent.setup.clone()).collect(),
+        };
+        let mut collector = Collector::new(setup, &self.about.plan);
+        for (index, agent) in (0..).zip(&self.agents) {
+            if let Some(clock) = agent.clock {
+                collector.clock(index, clock.offset_ns, clock.bound_ns);
+            }
+        }
+        self.notes.iter().for_each(|note| collector.note(note.clone()));
+        collector
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.agents.iter().map(|agent| agent.setup.name.clone()).collect()
+    }
+
+    fn name(&self, agent: u32) -> String {
+        self.agents.get(agent as usize).map_or_else(|| agent.to_string(), |known| known.setup.name.clone())
+    }
+
+    fn ready(&mut self, agent: u32, workers: u32, clock: ClockReading) {
+        if let Some(known) = self.agents.get_mut(agent as usize) {
+            known.setup.workers = workers;
+            known.clock = Some(clock);
+        }
+    }
+
+    fn start(&mut self, at: FleetTime, started_at: Utc) {
+        let log = HlogWriter::new(&started_at.to_string(), started_at.millis());
+        if let Some(folder) = &mut self.folder {
+            folder.append(Growing::Histograms, &log.header());
+        }
+        self.started = Some(Started { collector: self.collector(started_at), at, log });
+    }
+
+    fn began(&mut self, agent: u32, at: FleetTime, bound_ns: u64) {
+        if let Some(started) = &mut self.started {
+            let after_ns = i128::from(at.0) - i128::from(started.at.0);
+            started.collector.began(agent, i64::try_from(after_ns).unwrap_or(i64::MAX), bound_ns);
+        }
+    }
+
+    fn interval(&mut self, agent: u32, interval: u32, encoded: &[u8]) {
+        let Some(started) = &mut self.started else { return };
+        match Snapshot::decode(encoded) {
+            Ok(snapshot) => {
+                let is_new = started.collector.add(agent, interval, &snapshot) == analysis::Added::Counted;
+                if let Some(folder) = self.folder.as_mut().filter(|_| is_new) {
+                    folder.append(Growing::Histograms, &started.log.interval(interval, &snapshot));
+                }
+            }
+            Err(error) => self.unreadable(agent, &format!("second {interval} of its run"), &error.to_string()),
+        }
+    }
+
+    fn totals(&mut self, agent: u32, intervals: u32, encoded: &[u8]) {
+        let totals = Snapshot::decode(encoded);
+        if let Err(error) = &totals {
+            self.unreadable(agent, "the sum of its run", &error.to_string());
+        }
+        self.end(agent, |end| {
+            end.intervals = Some(intervals);
+            end.totals = totals.ok();
+        });
+    }
+
+    /// One sentence an agent: the gaps themselves stand in the result.
+    fn unreadable(&mut self, agent: u32, what: &str, error: &str) {
+        let name = self.name(agent);
+        let first = self.agents.get_mut(agent as usize).is_some_and(|known| !std::mem::replace(&mut known.is_unreadable, true));
+        if first {
+            self.note(format!("agent {name}: {what} cannot be read, so that its figures are incomplete: {error}"));
+        }
+    }
+
+    fn ended(&mut self, agent: u32, cause: &control::EndCause, figures: &[u8], clock: Option<ClockReading>) {
+        let (cause, text) = match cause {
+            control::EndCause::Plan => (EndCause::Plan, ""),
+            control::EndCause::Stopped => (EndCause::Stopped, ""),
+            control::EndCause::LeaseExpired => (EndCause::LeaseExpired, ""),
+            control::EndCause::Failed(why) => (EndCause::Failed, why.as_str()),
+        };
+        // Figures of another version leave the agent without any, and the result says that they are not known.
+        let figures = host::Figures::decode(figures).ok();
+        self.end(agent, |end| {
+            end.cause = Some(cause);
+            end.text = text.to_owned();
+            end.cpu = figures.map(|figures| cpu(&figures));
+        });
+        if let (Some(started), Some(clock)) = (&mut self.started, clock) {
+            started.collector.clock(agent, clock.offset_ns, clock.bound_ns);
+        }
+    }
+
+    fn lost(&mut self, agent: u32, why: &str) {
+        self.end(agent, |end| {
+            end.cause = Some(EndCause::Lost);
+            end.text = why.to_owned();
+        });
+    }
+
+    fn end(&mut self, agent: u32, change: impl FnOnce(&mut AgentEnd)) {
+        if let Some(known) = self.agents.get_mut(agent as usize) {
+            change(&mut known.end);
+            if let Some(started) = &mut self.started {
+                started.collector.ended(agent, known.end.clone());
+            }
+        }
+    }
+
+    fn remark(&mut self, agent: Option<u32>, text: &str) {
+        self.remarks += 1;
+        let name = agent.map_or_else(|| "coordinator".to_owned(), |agent| format!("agent {}", self.name(agent)));
+        match self.remarks {
+            1..=REMARKS_MAX => self.note(format!("{name}: {text}")),
+            number if number == REMARKS_MAX + 1 => self.note("more remarks of agents stand in events.jsonl".to_owned()),
+            _ => {}
+        }
+    }
+}
+
+fn known(facts: &AgentFacts) -> Known {
+    // An agent of another version is still one: its machine is then not known.
+    let machine = host::Facts::decode(&facts.host).unwrap_or_default();
+    let setup = AgentSetup {
+        name: facts.name.clone(),
+        labels: facts.labels.clone(),
+        workers: facts.workers,
+        facts: analysis::AgentFacts {
+            cpus: u32::try_from(machine.cpus_allowed.len()).unwrap_or(u32::MAX),
+            hostname: machine.hostname,
+            kernel: machine.kernel,
+            cpu_model: machine.cpu_model,
+            memory_total_bytes: machine.memory_total_bytes,
+            open_files_limit: machine.open_files_limit,
+            first_local_port: machine.local_ports.0,
+            last_local_port: machine.local_ports.1,
+        },
+    };
+    Known { setup, ..Known::default() }
+}
+
+fn cpu(figures: &host::Figures) -> CpuFigures {
+    let (process_share_mean, process_share_max) = figures.process_share();
+    let (busiest_worker_share_mean, busiest_worker_share_max) = figures.busiest_worker_share();
+    let (machine_busy_share_mean, machine_busy_share_max) = figures.machine_busy_share();
+    CpuFigures {
+        samples: figures.samples,
+        process_share_mean,
+        process_share_max,
+        busiest_worker_share_mean,
+        busiest_worker_share_max,
+        machine_busy_share_mean,
+        machine_busy_share_max,
+        steal_share_mean: figures.steal_share(),
+        rss_bytes_max: figures.rss_bytes_max,
+        tcp_retransmits: figures.tcp_retransmits,
+        tcp_segments_sent: figures.tcp_segments_sent,
+    }
+}

@@ -1,0 +1,123 @@
+//! The thread that keeps the record: decoding, merging and writing never hold up the control plane.
+
+use super::{About, Record};
+use crate::run_folder::RunFolder;
+use crate::utc::Utc;
+use analysis::{Document, Live, State};
+use control::RunEvent;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+
+/// Events that wait to be recorded: some seconds of a hundred agents. Where even that is not enough, agents keep what is
+/// not acknowledged.
+const WAITING_MAX: usize = 512;
+
+/// How often the result in the folder is replaced.
+const SAVE_EVERY: Duration = Duration::from_secs(3);
+
+/// Saving may take this part of the time, so that a long run with many agents is not spent on it.
+const SAVE_SHARE: u32 = 20;
+
+/// The end of a run's record.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// What is to be known of the run.
+    pub(crate) document: Document,
+    /// What could not be saved, and why.
+    pub(crate) unsaved: Vec<String>,
+    /// The run's folder.
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// The thread that keeps the record.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    jobs: mpsc::Sender<Job>,
+    live: watch::Receiver<Option<Live>>,
+    thread: JoinHandle<Option<Finished>>,
+}
+
+/// Room for one event.
+pub(crate) struct Room<'a>(mpsc::Permit<'a, Job>);
+
+#[derive(Debug)]
+enum Job {
+    Take(Utc, RunEvent),
+    Note(String),
+    Finish(Utc, State),
+}
+
+impl Keeper {
+    /// Begins a record.
+    pub(crate) fn start(about: About, folder: Option<RunFolder>) -> std::io::Result<Keeper> {
+        let (jobs, waiting) = mpsc::channel(WAITING_MAX);
+        let (shown, live) = watch::channel(None);
+        let body = move || keep(Record::new(about, folder), waiting, &shown);
+        let thread = std::thread::Builder::new().name("record".to_owned()).spawn(body)?;
+        Ok(Keeper { jobs, live, thread })
+    }
+
+    /// Waits until one more event can be taken.
+    pub(crate) async fn room(&self) -> Room<'_> {
+        Room(self.jobs.reserve().await.expect("the thread takes jobs until it is asked to finish"))
+    }
+
+    /// Figures of the latest second.
+    pub(crate) fn live(&self) -> Option<Live> {
+        self.live.borrow().clone()
+    }
+
+    /// Ends the record: waits for all of it to be written.
+    pub(crate) async fn finish(self, state: State, notes: Vec<String>) -> Finished {
+        let Keeper { jobs, thread, .. } = self;
+        let last = notes.into_iter().map(Job::Note).chain([Job::Finish(Utc::now(), state)]);
+        for job in last {
+            // A thread that panicked takes no more; joining it tells.
+            let _ = jobs.send(job).await;
+        }
+        let joined = tokio::task::spawn_blocking(|| thread.join()).await.expect("joining a thread does not panic");
+        match joined {
+            Ok(finished) => finished.expect("the thread was asked to finish"),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl Room<'_> {
+    /// Takes an event in.
+    pub(crate) fn take(self, event: RunEvent) {
+        self.0.send(Job::Take(Utc::now(), event));
+    }
+}
+
+/// Nothing, where whoever wanted the record is gone; what there is was saved.
+fn keep(mut record: Record, mut jobs: mpsc::Receiver<Job>, live: &watch::Sender<Option<Live>>) -> Option<Finished> {
+    let mut next_save = Instant::now() + SAVE_EVERY;
+    while let Some(job) = jobs.blocking_recv() {
+        match job {
+            Job::Finish(at, state) => return Some(record.finish(at, state)),
+            Job::Note(sentence) => record.note(sentence),
+            Job::Take(at, event) => {
+                let is_interval = matches!(event, RunEvent::Interval { .. });
+                record.take(at, &event);
+                if is_interval && jobs.is_empty() {
+                    live.send_replace(record.live());
+                }
+            }
+        }
+        if Instant::now() >= next_save {
+            next_save = save(&mut record);
+        }
+    }
+    record.save(State::Incomplete);
+    None
+}
+
+/// When to save again.
+fn save(record: &mut Record) -> Instant {
+    let begun = Instant::now();
+    record.save(State::Incomplete);
+    Instant::now() + SAVE_EVERY.max(begun.elapsed() * SAVE_SHARE)
+}

@@ -1,0 +1,179 @@
+//! The folder a run leaves, written as the run goes. It knows file names and how to write safely; what stands in the files
+//! is decided elsewhere.
+
+mod appended;
+
+use crate::plan_file::in_words;
+use crate::utc::Utc;
+use appended::Appended;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The result document.
+pub const RESULT: &str = "result.json";
+const PLAN: &str = "plan.toml";
+const HISTOGRAMS: &str = "histograms.hlog";
+const EVENTS: &str = "events.jsonl";
+
+/// Runs of one name that may begin in one second.
+const SAME_SECOND_MAX: u32 = 100;
+
+/// The folder of a run.
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    histograms: Appended,
+    events: Appended,
+    /// Why the last writing of the result failed.
+    result_failure: Option<String>,
+}
+
+/// Why no folder can be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {why}; name a folder that this user may write by --output", path.display())]
+pub struct FolderError {
+    path: PathBuf,
+    why: String,
+}
+
+/// Which of the files that grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growing {
+    /// The interval log.
+    Histograms,
+    /// One JSON object per line.
+    Events,
+}
+
+impl RunFolder {
+    /// Makes `<base>/<time>-<name>` with the plan in it. What cannot be written shows here, before any load.
+    ///
+    /// # Errors
+    /// The folder or a file in it cannot be written.
+    pub fn create(base: &Path, created: Utc, name: &str, plan_text: &str) -> Result<RunFolder, FolderError> {
+        let path = new_folder(base, &format!("{}-{name}", created.stamp()))?;
+        let failed = |file: &str| {
+            let path = path.join(file);
+            move |error: io::Error| FolderError { path, why: in_words(&error) }
+        };
+        write_whole(&path.join(PLAN), plan_text.as_bytes()).map_err(failed(PLAN))?;
+        let histograms = Appended::create(&path.join(HISTOGRAMS)).map_err(failed(HISTOGRAMS))?;
+        let events = Appended::create(&path.join(EVENTS)).map_err(failed(EVENTS))?;
+        Ok(RunFolder { path, histograms, events, result_failure: None })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds to a file; a failure is remembered, and nothing is added after it.
+    pub fn append(&mut self, file: Growing, text: &str) {
+        match file {
+            Growing::Histograms => self.histograms.append(text),
+            Growing::Events => self.events.append(text),
+        }
+    }
+
+    /// Replaces the result in one step: a reader sees the old one or the new one. A failure is remembered until it
+    /// succeeds again.
+    pub fn replace_result(&mut self, text: &str) {
+        let draft = self.path.join(format!("{RESULT}.tmp"));
+        let written = write_whole(&draft, text.as_bytes()).and_then(|()| fs::rename(&draft, self.path.join(RESULT)));
+        self.result_failure = written.err().map(|error| in_words(&error));
+        if self.result_failure.is_some() {
+            // Where even that fails, the draft is in nobody's way.
+            let _ = fs::remove_file(&draft);
+        }
+    }
+
+    /// What could not be saved, and why; empty when all is.
+    #[must_use]
+    pub fn unsaved(&self) -> Vec<String> {
+        let failures =
+            [(RESULT, self.result_failure.as_deref()), (HISTOGRAMS, self.histograms.failure()), (EVENTS, self.events.failure())];
+        let told = |(file, failure): (&str, Option<&str>)| Some(format!("{}: {}", self.path.join(file).display(), failure?));
+        failures.into_iter().filter_map(told).collect()
+    }
+}
+
+/// Makes a folder that was not there; of one name in one second, the later ones are numbered.
+fn new_folder(base: &Path, name: &str) -> Result<PathBuf, FolderError> {
+    let failed = |path: &Path, error: &io::Error| FolderError { path: path.to_owned(), why: in_words(error) };
+    fs::create_dir_all(base).map_err(|error| failed(base, &error))?;
+    let mut path = base.join(name);
+    for number in 2..=SAME_SECOND_MAX {
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => path = base.join(format!("{name}-{number}")),
+            Err(error) => return Err(failed(&path, &error)),
+            Ok(()) => return Ok(path),
+        }
+    }
+    Err(FolderError { path, why: "it and its numbered neighbours exist".to_owned() })
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_data()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn folder(base: &Path) -> RunFolder {
+        RunFolder::create(base, Utc::now(), "plan", "name = \"plan\"\n").unwrap()
+    }
+
+    #[test]
+    fn folder_holds_what_was_written() {
+        let base = tempfile::tempdir().unwrap();
+        let mut folder = folder(&base.path().join("runs/deep"));
+        folder.append(Growing::Events, "{}\n");
+        folder.append(Growing::Histograms, "#header\n");
+        folder.append(Growing::Histograms, "line\n");
+        folder.replace_result("1");
+        folder.replace_result("2");
+        let read = |file| fs::read_to_string(folder.path().join(file)).unwrap();
+        assert_eq!([PLAN, EVENTS, HISTOGRAMS, RESULT].map(read), ["name = \"plan\"\n", "{}\n", "#header\nline\n", "2"]);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "no draft is left behind");
+        assert_eq!(folder.unsaved(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn runs_of_one_second_do_not_share_a_folder() {
+        let base = tempfile::tempdir().unwrap();
+        let now = Utc::now();
+        let create = || RunFolder::create(base.path(), now, "plan", "").unwrap();
+        let names = [create(), create()].map(|folder| folder.path().file_name().unwrap().to_owned().into_string().unwrap());
+        assert_eq!(names, [format!("{}-plan", now.stamp()), format!("{}-plan-2", now.stamp())]);
+    }
+
+    #[test]
+    fn folder_that_cannot_be_written_is_told_at_the_start() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = RunFolder::create(&file.path().join("runs"), Utc::now(), "plan", "").unwrap_err().to_string();
+        assert!(error.contains("not a directory") && error.contains("--output"), "{error}");
+    }
+
+    #[test]
+    fn disk_that_fills_up_in_the_middle_is_remembered() {
+        let base = tempfile::tempdir().unwrap();
+        let mut folder = folder(base.path());
+        symlink("/dev/full", folder.path().join(format!("{RESULT}.tmp"))).unwrap();
+        folder.histograms = Appended::create(Path::new("/dev/full")).unwrap();
+        folder.append(Growing::Histograms, "line\n");
+        folder.append(Growing::Events, "{}\n");
+        folder.replace_result("1");
+        let unsaved = folder.unsaved();
+        assert_eq!(unsaved.len(), 2, "{unsaved:?}");
+        assert!(unsaved[0].ends_with("result.json: no space left on device"), "{unsaved:?}");
+        assert!(unsaved[1].ends_with("histograms.hlog: no space left on device"), "{unsaved:?}");
+        folder.replace_result("2");
+        assert_eq!(folder.unsaved().len(), 1, "the result was saved after all");
+    }
+}

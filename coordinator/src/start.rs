@@ -1,0 +1,100 @@
+//! `coordinator start`: what its flags mean for the run.
+
+use crate::exit::Exit;
+use crate::launch::{Launch, Listening, Place, launch};
+use crate::local::LocalOptions;
+use crate::{plan_file, terminal};
+use clap::Args;
+use report::Format;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// `coordinator start`, as typed.
+#[derive(Debug, Args)]
+pub struct StartArgs {
+    /// Run the agents on this machine, as processes of their own
+    #[arg(long, conflicts_with_all = ["listen", "state", "token_file"])]
+    pub local: bool,
+    /// Wait for so many agents; with --local start so many
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub agents: u32,
+    /// Let agents join at this address
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:7711")]
+    pub listen: SocketAddr,
+    /// Folder of the certificate and the secret that agents know this coordinator by; they are made once and serve every
+    /// later start [default: $XDG_STATE_HOME/cannonade, or ~/.local/state/cannonade]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// Write the token into this file (mode 0600) instead of showing it
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Leave the run folder in this folder
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub output: PathBuf,
+    /// Show neither the token nor progress
+    #[arg(long)]
+    pub quiet: bool,
+    /// A run that the load generator limited is invalid (exit 3), without thresholds too
+    #[arg(long)]
+    pub strict: bool,
+    /// Load threads of each local agent [default: one per CPU it gets]
+    #[arg(long, value_name = "N", requires = "local", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub workers: Option<u32>,
+    /// Let local agents load this host, address or network beside loopback and private addresses; may be given several times
+    #[arg(long, value_name = "CIDR|HOST[:PORT]", requires = "local")]
+    pub allow: Vec<String>,
+    /// The plan
+    #[arg(value_name = "PLAN.toml")]
+    pub plan: PathBuf,
+}
+
+/// Runs a plan.
+///
+/// # Errors
+/// As [`launch`].
+pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
+    let read = match plan_file::read(&args.plan) {
+        Ok(read) => read,
+        Err(error) => {
+            terminal::say(error);
+            return Ok(Exit::Usage);
+        }
+    };
+    if read.plan.target().builtin.is_some() && !args.local {
+        let cure = "only agents on this machine reach it; add --local, or write target.url";
+        terminal::say(format_args!("{}: target.builtin: {cure}", args.plan.display()));
+        return Ok(Exit::Usage);
+    }
+    read.plan.notes().iter().for_each(|note| terminal::say(format_args!("note: {note}")));
+    let place = place(&args)?;
+    launch(Launch {
+        plan: read.plan,
+        plan_text: read.text,
+        agents: args.agents,
+        place,
+        output: Some(args.output),
+        quiet: args.quiet,
+        strict: args.strict,
+        print: Format::Console,
+    })
+}
+
+fn place(args: &StartArgs) -> anyhow::Result<Place> {
+    if args.local {
+        return Ok(Place::Local(LocalOptions { workers: args.workers, allow: args.allow.clone() }));
+    }
+    let state = match &args.state {
+        Some(state) => state.clone(),
+        None => {
+            default_state().ok_or_else(|| anyhow::anyhow!("neither XDG_STATE_HOME nor HOME is set; name a folder by --state"))?
+        }
+    };
+    Ok(Place::Listen(Listening { address: args.listen, state, token_file: args.token_file.clone() }))
+}
+
+/// XDG Base Directory Specification 0.8: a relative path in the variable is not valid and is ignored.
+fn default_state() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
+    Some(state?.join("cannonade"))
+}

@@ -1,0 +1,63 @@
+//! What the terminals at standard output and standard error can show, and writing to them without dying of a closed pipe.
+
+use report::Style;
+use std::io::{self, IsTerminal as _, Write as _};
+
+/// Columns where the terminal does not say.
+const COLUMNS: usize = 80;
+
+/// What standard output can show. A pipe or a file gets neither colour nor a width of its own.
+#[must_use]
+pub fn output_style() -> Style {
+    if !io::stdout().is_terminal() {
+        return Style::PLAIN;
+    }
+    Style { colour: has_colour(), width: columns(&io::stdout()), unicode: has_unicode() }
+}
+
+/// What standard error can show; nothing, where lines cannot be redrawn in place.
+#[must_use]
+pub fn live_style() -> Option<Style> {
+    let is_live = io::stderr().is_terminal() && !is_dumb();
+    is_live.then(|| Style { colour: has_colour(), width: columns(&io::stderr()), unicode: has_unicode() })
+}
+
+/// Writes all of `text` to standard output. Whoever reads it may have seen enough: a closed pipe is no error.
+///
+/// # Errors
+/// Any other reason why it cannot be written, such as a full disk.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Writes a line, or several, to standard error; there is nobody to tell where that fails. Names and messages come from
+/// other machines, so control characters are replaced: they could move the cursor.
+pub fn say(line: impl std::fmt::Display) {
+    let is_unsafe = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    let _ = writeln!(io::stderr().lock(), "{}", line.to_string().replace(is_unsafe, "?"));
+}
+
+/// See <https://no-color.org>.
+fn has_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb()
+}
+
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term == "dumb")
+}
+
+/// The first that is set and not empty counts (POSIX.1-2017, 8.2).
+fn has_unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let locale = locale.filter(|value| !value.is_empty()).map(|value| value.to_ascii_lowercase()).next();
+    locale.is_some_and(|locale| locale.contains("utf-8") || locale.contains("utf8"))
+}
+
+fn columns(terminal: &impl std::os::fd::AsFd) -> usize {
+    let columns = rustix::termios::tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { COLUMNS } else { columns }
+}

@@ -1,0 +1,89 @@
+//! Instants of the calendar, as folders and records write them. Leap seconds are those of the system's clock.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const DAY_S: u64 = 86_400;
+
+/// An instant of the calendar, in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Utc {
+    since_1970: Duration,
+}
+
+impl Utc {
+    /// By the system's clock; 1970 where that is set to a time before.
+    #[must_use]
+    pub fn now() -> Utc {
+        Utc { since_1970: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() }
+    }
+
+    /// So much later.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Utc {
+        Utc { since_1970: self.since_1970.saturating_add(duration) }
+    }
+
+    /// Milliseconds since 1970.
+    #[must_use]
+    pub fn millis(self) -> u64 {
+        u64::try_from(self.since_1970.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// For the name of a folder: sorts by time, and has no colon.
+    #[must_use]
+    pub fn stamp(self) -> String {
+        let ((year, month, day), (hour, minute, second)) = self.parts();
+        format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+    }
+
+    fn parts(self) -> ((u64, u64, u64), (u64, u64, u64)) {
+        let seconds = self.since_1970.as_secs();
+        let of_day = seconds % DAY_S;
+        (date(seconds / DAY_S), (of_day / 3600, of_day / 60 % 60, of_day % 60))
+    }
+}
+
+impl fmt::Display for Utc {
+    /// RFC 3339 with milliseconds.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ((year, month, day), (hour, minute, second)) = self.parts();
+        let millis = self.since_1970.subsec_millis();
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    }
+}
+
+/// Year, month and day of a day counted from 1970-01-01; `civil_from_days` of Howard Hinnant's "chrono-Compatible
+/// Low-Level Date Algorithms".
+fn date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Utc;
+    use std::time::Duration;
+
+    #[test]
+    fn instants_are_those_of_the_calendar() {
+        for (millis, text, stamp) in [
+            (0, "1970-01-01T00:00:00.000Z", "19700101T000000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z", "20000228T235959Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z", "20000229T000000Z"),
+            (951_868_800_000, "2000-03-01T00:00:00.000Z", "20000301T000000Z"),
+            (1_767_225_599_000, "2025-12-31T23:59:59.000Z", "20251231T235959Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z", "21000301T000000Z"),
+        ] {
+            let utc = Utc { since_1970: Duration::from_millis(millis) };
+            assert_eq!((utc.to_string().as_str(), utc.stamp().as_str()), (text, stamp));
+            assert_eq!(utc.millis(), millis);
+        }
+    }
+}
