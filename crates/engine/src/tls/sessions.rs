@@ -22,8 +22,6 @@ pub(crate) struct Sessions {
     current: AtomicUsize,
     /// The connection being made is to offer a session.
     offering: AtomicBool,
-    /// Whether one was found and handed out.
-    found: AtomicBool,
     received: AtomicU64,
     inner: Mutex<Inner>,
 }
@@ -31,7 +29,18 @@ pub(crate) struct Sessions {
 #[derive(Default)]
 struct Inner {
     hint: Option<NamedGroup>,
+    /// What was handed out for the connection being made.
+    found: Option<Found>,
     users: Vec<User>,
+}
+
+/// A session that rustls was given for a ClientHello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// By ticket or by session id.
+    Tls12,
+    /// By a pre-shared key.
+    Tls13,
 }
 
 #[derive(Default)]
@@ -47,7 +56,6 @@ impl Sessions {
             keeping,
             current: AtomicUsize::new(0),
             offering: AtomicBool::new(false),
-            found: AtomicBool::new(false),
             received: AtomicU64::new(0),
             inner: Mutex::new(Inner::default()),
         }
@@ -57,7 +65,7 @@ impl Sessions {
     pub(crate) fn begin(&self, user: u32, offering: bool) {
         self.select(user);
         self.offering.store(offering, Relaxed);
-        self.found.store(false, Relaxed);
+        self.lock().found = None;
     }
 
     /// Whatever rustls stores from now on is for `user`.
@@ -66,9 +74,9 @@ impl Sessions {
         self.current.store(user as usize, Relaxed);
     }
 
-    /// Whether the connection made since [`Sessions::begin`] was given a session.
-    pub(crate) fn found(&self) -> bool {
-        self.found.load(Relaxed)
+    /// The session that the connection made since [`Sessions::begin`] was given.
+    pub(crate) fn found(&self) -> Option<Found> {
+        self.lock().found
     }
 
     /// Sessions received since this was last asked.
@@ -98,12 +106,13 @@ impl Sessions {
     }
 
     /// The current user's session, where the connection being made is to offer one.
-    fn offer<T>(&self, take: impl FnOnce(&mut User) -> Option<T>) -> Option<T> {
+    fn offer<T>(&self, found: Found, take: impl FnOnce(&mut User) -> Option<T>) -> Option<T> {
         if !self.offering.load(Relaxed) {
             return None;
         }
-        let session = take(self.lock().users.get_mut(self.current.load(Relaxed))?)?;
-        self.found.store(true, Relaxed);
+        let mut inner = self.lock();
+        let session = take(inner.users.get_mut(self.current.load(Relaxed))?)?;
+        inner.found = Some(found);
         Some(session)
     }
 }
@@ -122,7 +131,7 @@ impl ClientSessionStore for Sessions {
     }
 
     fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        self.offer(|user| user.tls12.clone())
+        self.offer(Found::Tls12, |user| user.tls12.clone())
     }
 
     fn remove_tls12_session(&self, _: &ServerName<'static>) {
@@ -141,7 +150,7 @@ impl ClientSessionStore for Sessions {
     }
 
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.offer(|user| user.tickets.pop_back())
+        self.offer(Found::Tls13, |user| user.tickets.pop_back())
     }
 }
 

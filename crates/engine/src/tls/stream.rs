@@ -1,6 +1,8 @@
 //! The TLS side of one connection: bytes from the socket in, plaintext and bytes for the socket out, nothing buffered here.
 
 use super::config::WorkerTls;
+use super::sessions::Found;
+use super::verifier::{Seen, Verifier};
 use measure::{CertificateFault, HandshakeKind, Kind, Negotiated};
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::unbuffered::{ConnectionState, EncodeTlsData, UnbufferedStatus, WriteTraffic};
@@ -26,6 +28,9 @@ pub(crate) struct TlsStream {
     pub(crate) none_at_hand: bool,
     retried: bool,
     answered: bool,
+    /// The worker's, which is shared by all of its connections: what it has seen is taken before another one comes by.
+    verifier: Arc<Verifier>,
+    seen: Seen,
     /// A fatal alert that went out unencrypted.
     alert_sent: Option<u8>,
 }
@@ -48,11 +53,19 @@ impl TlsStream {
     pub(crate) fn new(tls: &WorkerTls, offering: bool, outgoing: &mut Vec<u8>) -> Result<TlsStream, Broken> {
         let connection = UnbufferedClientConnection::new(Arc::clone(&tls.config), tls.server_name.clone());
         let connection = connection.map_err(|error| Broken(kind(&error, None)))?;
-        let mut stream =
-            TlsStream { connection, offered: false, none_at_hand: false, retried: false, answered: false, alert_sent: None };
+        let mut stream = TlsStream {
+            connection,
+            offered: false,
+            none_at_hand: false,
+            retried: false,
+            answered: false,
+            verifier: Arc::clone(&tls.verifier),
+            seen: Seen::default(),
+            alert_sent: None,
+        };
         let before = outgoing.len();
         stream.process(&mut [], outgoing, &mut |_| {})?;
-        stream.offered = offering && tls.sessions.found() && offers_session(&outgoing[before..]);
+        stream.offered = tls.sessions.found().is_some_and(|found| offers_session(&outgoing[before..], found));
         stream.none_at_hand = offering && !stream.offered;
         Ok(stream)
     }
@@ -68,6 +81,15 @@ impl TlsStream {
         outgoing: &mut Vec<u8>,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<Advance, Broken> {
+        let handshaking = self.is_handshaking();
+        let advance = self.advance(incoming, outgoing, sink);
+        if handshaking {
+            self.seen.add(self.verifier.take_seen());
+        }
+        advance
+    }
+
+    fn advance(&mut self, incoming: &mut [u8], outgoing: &mut Vec<u8>, sink: &mut dyn FnMut(&[u8])) -> Result<Advance, Broken> {
         self.look_for_retry(incoming);
         let mut advance = Advance { consumed: 0, closed: false };
         loop {
@@ -145,9 +167,8 @@ impl TlsStream {
     }
 
     /// What was agreed on; only once the handshake is done.
-    pub(crate) fn negotiated(&self, tls: &WorkerTls) -> Negotiated {
-        let seen = tls.verifier.take_seen();
-        let connection = &self.connection;
+    pub(crate) fn negotiated(&self) -> Negotiated {
+        let (connection, seen) = (&self.connection, self.seen);
         Negotiated {
             version: connection.protocol_version().map_or(0, u16::from),
             suite: connection.negotiated_cipher_suite().map_or(0, |suite| u16::from(suite.suite())),
@@ -211,27 +232,25 @@ fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, outgoing: &mut Vec<
     }
 }
 
-/// Whether a ClientHello carries a session: a pre_shared_key (41), a non-empty session ticket (35), or, where it offers
-/// no TLS 1.3, a session id.
-fn offers_session(record: &[u8]) -> bool {
+/// Whether a ClientHello carries the session that was found: a pre_shared_key (41), a non-empty session ticket (35), or the
+/// id of a TLS 1.2 session. A hello that offers TLS 1.3 has a random id where there is no such session (RFC 8446 §D.4).
+fn offers_session(record: &[u8], found: Found) -> bool {
     let walk = || -> Option<bool> {
         let mut rest = record.get(5 + 4 + 2 + 32..)?;
         let session_id = take(&mut rest, 1)?;
         take(&mut rest, 2)?;
         take(&mut rest, 1)?;
         let mut extensions = take(&mut rest, 2)?;
-        let mut tls13 = false;
         while let Some((code, after)) = extensions.split_first_chunk::<2>() {
             extensions = after;
             let body = take(&mut extensions, 2)?;
             match u16::from_be_bytes(*code) {
                 41 => return Some(true),
                 35 if !body.is_empty() => return Some(true),
-                43 => tls13 = body.windows(2).any(|version| version == [3, 4]),
                 _ => {}
             }
         }
-        Some(!tls13 && !session_id.is_empty())
+        Some(found == Found::Tls12 && !session_id.is_empty())
     };
     walk().unwrap_or(false)
 }

@@ -36,6 +36,16 @@ pub(crate) struct Seen {
     pub(crate) ocsp_staple: bool,
 }
 
+impl Seen {
+    /// Takes in what a later part of the same handshake has shown.
+    pub(crate) fn add(&mut self, later: Seen) {
+        if later.signature_scheme != 0 {
+            self.signature_scheme = later.signature_scheme;
+        }
+        self.ocsp_staple |= later.ocsp_staple;
+    }
+}
+
 impl Verifier {
     /// `full` is absent only where nothing is verified.
     pub(crate) fn new(mode: Verify, full: Option<Arc<WebPkiServerVerifier>>, provider: Arc<CryptoProvider>) -> Verifier {

@@ -239,10 +239,10 @@ impl Worker {
 
     /// The handshake is done; what it agreed on is tallied.
     pub(super) fn on_handshake(&mut self, slot: u32, now: u64) {
-        let (Some(tls), state) = (&self.parts.tls, &mut self.slots[slot as usize]) else { return };
+        let state = &mut self.slots[slot as usize];
         let (Some(connection), Some(flight)) = (&mut state.connection, &mut state.flight) else { return };
         let Some(stream) = &connection.tls else { return };
-        let negotiated = stream.negotiated(tls);
+        let negotiated = stream.negotiated();
         let kind = negotiated.kind;
         let full = matches!(kind, HandshakeKind::Full | HandshakeKind::FullRetried);
         let chain = stream.chain().filter(|_| full).map(|chain| self.chains.describe(chain));

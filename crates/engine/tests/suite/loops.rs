@@ -3,7 +3,7 @@
 use crate::support::{parse, run, run_share};
 use engine::{Cut, Lease, boot_time_ns};
 use measure::Period;
-use target::{Config, Counts, Running, Tls};
+use target::{Config, Counts, Running, Tls, TlsVersion};
 
 fn server(config: Config) -> Running {
     Running::new(config).unwrap()
@@ -138,5 +138,31 @@ fn resumption_is_a_decision() {
         let resumption = outcome.measured().resumption;
         assert_eq!((resumption.offered, resumption.accepted), (offered, offered), "{choice}: {resumption:?}");
         assert_eq!((counts.handshakes_resumed, counts.handshakes_full), (offered, 40 - offered), "{choice}");
+    }
+}
+
+#[test]
+fn session_of_tls12_by_id_is_offered_also_where_tls13_could_be_spoken() {
+    let tls = Tls { versions: vec![TlsVersion::V12], session_cache: true, ..Tls::default() };
+    let (outcome, counts) = against(
+        Config { tls: Some(tls), ..Config::default() },
+        &format!("{CA}connection.requests = 1\nload = {{ connections = 2, requests = 40 }}\ntls.resumption = \"always\""),
+    );
+    let resumption = outcome.measured().resumption;
+    assert_eq!(counts.handshakes_resumed, 38);
+    assert_eq!((resumption.offered, resumption.accepted, resumption.none_at_hand), (38, 38, 2), "{resumption:?}");
+}
+
+#[test]
+fn signature_belongs_to_its_own_handshake_however_many_are_under_way() {
+    for version in [TlsVersion::V12, TlsVersion::V13] {
+        let tls = Tls { versions: vec![version], ..Tls::default() };
+        let (outcome, _) = against(
+            Config { tls: Some(tls), ..Config::default() },
+            &format!("{CA}connection.requests = 1\nload = {{ connections = 20, requests = 200 }}"),
+        );
+        let schemes: Vec<_> =
+            outcome.measured().negotiated.iter().map(|(agreed, &count)| (agreed.signature_scheme, count)).collect();
+        assert_eq!(schemes, [(0x0403, 200)], "{version:?}: all are ecdsa_secp256r1_sha256");
     }
 }
