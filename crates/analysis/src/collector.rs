@@ -48,8 +48,6 @@ pub struct AgentEnd {
     pub intervals: Option<u32>,
     /// Its sum of them.
     pub totals: Option<Snapshot>,
-    /// When its last measured operation ended, on the run clock (the warm-up begins at 0).
-    pub last_done_at_ns: Option<u64>,
     /// How busy it was.
     pub cpu: Option<CpuFigures>,
 }
@@ -215,7 +213,7 @@ impl Collector {
     }
 
     /// The measured part: up to the plan's end, or the last operation where that came sooner (a run that was stopped) or
-    /// where the plan has a number of requests. Without an exact instant the last second that holds one counts whole.
+    /// where the plan has a number of requests.
     fn window_ns(&self) -> u64 {
         let last = self.agents.iter().filter_map(Fired::last_done_at_ns).max();
         let so_far = last.unwrap_or(0).saturating_sub(self.run.warm_up_ns);

@@ -11,8 +11,6 @@ pub(crate) struct Fired {
     cells: BTreeMap<CellKey, Tally>,
     /// Intervals that came, as first → last of each unbroken stretch.
     seen: BTreeMap<u32, u32>,
-    /// Last second in which something measured was recorded.
-    last_second: Option<u32>,
     pub(crate) clock: Option<(i64, u64)>,
     pub(crate) began: Option<(i64, u64)>,
     end: Option<Over>,
@@ -34,9 +32,6 @@ impl Fired {
         }
         for (key, cell) in &snapshot.cells {
             self.cells.entry(*key).or_default().add(cell, is_drain);
-            if key.period == Period::Measured {
-                self.last_second = self.last_second.max(Some(interval));
-            }
         }
         true
     }
@@ -72,10 +67,10 @@ impl Fired {
         self.end.as_ref()?.end.cause
     }
 
-    /// When its last measured operation ended: exactly, or at the latest.
+    /// When its last measured operation ended, on the run clock (the warm-up begins at 0).
     pub(crate) fn last_done_at_ns(&self) -> Option<u64> {
-        let exact = self.end.as_ref().and_then(|over| over.end.last_done_at_ns);
-        exact.or_else(|| self.last_second.map(|second| (u64::from(second) + 1) * 1_000_000_000))
+        let measured = self.cells.iter().filter(|(key, _)| key.period == Period::Measured);
+        measured.map(|(_, tally)| tally.counters.last_done_at_ns).max().filter(|&last| last > 0)
     }
 
     pub(crate) fn cells(&self) -> impl Iterator<Item = (&CellKey, &Tally)> {

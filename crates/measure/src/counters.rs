@@ -39,6 +39,8 @@ pub struct Counters {
     pub chains: BTreeMap<Chain, u64>,
     /// Handshake-only operations that ended ok without waiting for the server's confirmation; part of `ok`.
     pub unconfirmed: u64,
+    /// When the last operation ended, nanoseconds of the run clock; 0 where none did. A sum has the latest.
+    pub last_done_at_ns: u64,
 }
 
 /// Counts of connections.
@@ -86,6 +88,7 @@ impl Counters {
         add(&mut self.handshake_bytes_sent, other.handshake_bytes_sent);
         add(&mut self.handshake_bytes_received, other.handshake_bytes_received);
         add(&mut self.unconfirmed, other.unconfirmed);
+        self.last_done_at_ns = self.last_done_at_ns.max(other.last_done_at_ns);
         self.connections.merge(&other.connections);
         self.resumption.merge(&other.resumption);
         add_all(&mut self.failures, &other.failures);

@@ -258,6 +258,7 @@ fn count_end(cell: &mut HotCell, operation: &Operation) {
         cell.statuses.count(&status);
     }
     cell.counters.payload_bytes += operation.payload_bytes;
+    cell.counters.last_done_at_ns = cell.counters.last_done_at_ns.max(operation.done_at);
 }
 
 /// Times that every operation has.

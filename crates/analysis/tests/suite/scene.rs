@@ -67,6 +67,7 @@ pub fn cell(second: u32, content: Second) -> Cell {
     counters.started = content.ok + content.timed_out + content.not_sent;
     (counters.ok, counters.timed_out, counters.failed) = (content.ok, content.timed_out, content.not_sent);
     counters.payload_bytes = 100 * content.ok;
+    counters.last_done_at_ns = u64::from(second + 1) * SECOND;
     if content.timed_out > 0 {
         counters.failures.insert(Failure { stage: Stage::Http, kind: Kind::TimeOut }, content.timed_out);
     }
