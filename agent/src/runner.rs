@@ -5,6 +5,7 @@ use crate::link::RunnerEnd;
 use crate::sampling::Sampling;
 use control::{Assignment, Digest, EndCause, Mono, Order, Report, RunId, Stop};
 use engine::{Cut, Event, Lease, Placement, Policy, Prepared, Running, WorkerFigures};
+use host::Figures;
 use plan::{Plan, Sha256};
 use proto::Bytes;
 use std::sync::Arc;
@@ -135,7 +136,7 @@ impl Runner {
 /// The end of a run that recorded nothing.
 fn ended(run: RunId, cause: EndCause) -> Report {
     let totals = Bytes::from(measure::Snapshot::default().encode());
-    Report::Ended { run, cause, totals, figures: Bytes::from(host::Figures::default().encode()) }
+    Report::Ended { run, cause, totals, figures: Bytes::from(Figures::default().encode()) }
 }
 
 fn prepare(assignment: &Assignment, resources: &Resources) -> Result<(Arc<Plan>, Prepared), String> {
@@ -169,12 +170,21 @@ impl Teller {
                 run,
                 cause: cause(&workers),
                 totals: Bytes::from(totals.encode()),
-                figures: Bytes::from(self.sampling.finish().encode()),
+                figures: Bytes::from(figures(&mut self.sampling, &workers).encode()),
             },
         };
         // A link that has ended wants no report.
         let _ = self.reports.blocking_send(report);
     }
+}
+
+fn figures(sampling: &mut Sampling, workers: &[Option<WorkerFigures>]) -> Figures {
+    let mut figures = sampling.finish();
+    let share = |worker: &WorkerFigures| worker.cpu_ns as f64 / worker.wall_ns.max(1) as f64;
+    if let Some(busiest) = workers.iter().flatten().max_by(|a, b| share(a).total_cmp(&share(b))) {
+        figures.without_samples(busiest.wall_ns, share(busiest));
+    }
+    figures
 }
 
 fn cause(workers: &[Option<WorkerFigures>]) -> EndCause {
