@@ -42,6 +42,8 @@ pub(crate) struct Flight {
     pub(crate) resent: bool,
     /// A lookup is under way for it.
     pub(crate) resolving: bool,
+    /// It is counted as started: under its address, as soon as it has one.
+    pub(crate) counted: bool,
 }
 
 impl Flight {
@@ -62,6 +64,7 @@ impl Flight {
             reused: false,
             resent: false,
             resolving: false,
+            counted: false,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::slot::{Flight, Slot, token};
 use crate::socket::Socket;
 use crate::source::{Arrival, Source, nanoseconds};
 use crate::tls::{Broken, TlsStream};
-use measure::{CellId, Failure, Handshake, HandshakeKind, Kind, Operation, Stage, Verdict};
+use measure::{CellId, Failure, Handshake, HandshakeKind, Kind, Operation, Recorder, Stage, Verdict};
 use plan::Close;
 use std::net::SocketAddr;
 
@@ -123,7 +123,6 @@ impl Worker {
         self.in_flight += 1;
         let address = self.slots[slot as usize].connection.as_ref().map_or(0, |connection| connection.id.address);
         let id = CellId { period, request, address };
-        self.parts.recorder.started(id);
         let random = self.parts.random.bits();
         self.slots[slot as usize].flight = Some(Flight::new(id, seq, random, intended_at, now));
         if !self.parts.lease.holds() {
@@ -141,6 +140,7 @@ impl Worker {
         if let (Some(connection), Some(flight)) = (&mut state.connection, &mut state.flight) {
             flight.reused = true;
             connection.id = flight.id;
+            count_start(&mut self.parts.recorder, flight);
             self.parts.recorder.reused(flight.id);
         }
         self.send_request(slot, now);
@@ -174,8 +174,9 @@ impl Worker {
     fn connect(&mut self, slot: u32, address: SocketAddr, now: u64) {
         let index = self.parts.recorder.address(address);
         let id = {
-            let flight = self.flight(slot);
+            let flight = self.slots[slot as usize].flight.as_mut().expect("a connection is opened for an operation");
             flight.id.address = index;
+            count_start(&mut self.parts.recorder, flight);
             flight.id
         };
         self.parts.recorder.connect_attempted(id);
@@ -384,7 +385,8 @@ impl Worker {
 
     fn record(&mut self, slot: u32, verdict: Verdict, now: u64) {
         let state = &mut self.slots[slot as usize];
-        let Some(flight) = state.flight.take() else { return };
+        let Some(mut flight) = state.flight.take() else { return };
+        count_start(&mut self.parts.recorder, &mut flight);
         self.in_flight -= 1;
         self.deadlines.clear(slot);
         let response = state.connection.as_ref().map(|connection| &connection.response).filter(|_| flight.sent_at.is_some());
@@ -484,5 +486,12 @@ impl Worker {
         let id = flight.id;
         self.parts.recorder.reused_closed(id);
         self.open(slot, now);
+    }
+}
+
+/// Counts the operation as started, once, under the address it goes to; one that never had one, under none.
+fn count_start(recorder: &mut Recorder, flight: &mut Flight) {
+    if !std::mem::replace(&mut flight.counted, true) {
+        recorder.started(flight.id);
     }
 }
