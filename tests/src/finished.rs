@@ -1,0 +1,98 @@
+//! What a `coordinator` that has ended leaves: its exit code, its output, and its run folder.
+
+use crate::Histograms;
+use analysis::Document;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A `coordinator` that has ended.
+pub struct Finished {
+    /// Exit code; 128 and the number of the signal that ended it, as shells say it.
+    pub code: i32,
+    /// What it wrote to standard output.
+    pub stdout: String,
+    /// What it wrote to standard error.
+    pub stderr: String,
+    /// From its start to its end.
+    pub took: Duration,
+    folder: TempDir,
+}
+
+impl Finished {
+    pub(crate) fn new(status: ExitStatus, stdout: String, stderr: String, took: Duration, folder: TempDir) -> Finished {
+        use std::os::unix::process::ExitStatusExt as _;
+        let code = status.code().or_else(|| Some(128 + status.signal()?)).expect("a process ends by itself or by a signal");
+        Finished { code, stdout, stderr, took, folder }
+    }
+
+    /// The same, where it ended with `code`.
+    ///
+    /// # Panics
+    /// Where it ended otherwise; with all it wrote.
+    #[must_use]
+    pub fn expect(self, code: i32) -> Finished {
+        assert_eq!(self.code, code, "{self}");
+        self
+    }
+
+    /// Its result.
+    ///
+    /// # Panics
+    /// Where there is none, or it is not one that this version reads.
+    #[must_use]
+    pub fn document(&self) -> Document {
+        let path = self.run_folder().unwrap_or_else(|| panic!("there is no run folder; {self}")).join("result.json");
+        let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; {self}", path.display()));
+        report::read(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Its histograms.
+    ///
+    /// # Panics
+    /// Where there are none.
+    #[must_use]
+    pub fn histograms(&self) -> Histograms {
+        let folder = self.run_folder().unwrap_or_else(|| panic!("there is no run folder; {self}"));
+        Histograms::read(&folder.join("histograms.hlog"))
+    }
+
+    /// Its run folder, where it left one.
+    #[must_use]
+    pub fn run_folder(&self) -> Option<PathBuf> {
+        run_folder(self.folder.path())
+    }
+
+    /// The folder in which it ran.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Output without a panic, a backtrace or a terminal's escapes, and the rest of it for more checks.
+    ///
+    /// # Panics
+    /// Where there is such a thing.
+    #[must_use]
+    pub fn clean(&self) -> &Finished {
+        for bad in ["panicked", "RUST_BACKTRACE", "\u{1b}"] {
+            assert!(!self.stdout.contains(bad) && !self.stderr.contains(bad), "{bad:?} is in the output; {self}");
+        }
+        self
+    }
+}
+
+impl std::fmt::Display for Finished {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Finished { code, stdout, stderr, took, .. } = self;
+        write!(f, "it ended with {code} after {took:?}\n-- standard error\n{stderr}\n-- standard output\n{stdout}")
+    }
+}
+
+/// The one run folder in `runs`, if there is one.
+pub(crate) fn run_folder(folder: &Path) -> Option<PathBuf> {
+    let mut runs: Vec<PathBuf> = std::fs::read_dir(folder.join("runs")).ok()?.map(|entry| entry.unwrap().path()).collect();
+    assert!(runs.len() <= 1, "one run leaves one folder: {runs:?}");
+    runs.pop()
+}
