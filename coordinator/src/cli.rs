@@ -19,15 +19,17 @@ Exit codes:
   0    passed
   1    a threshold failed
   2    the command line or the plan is wrong
-  3    the run is invalid as a measurement: agents lost, schedule missed, agents began too far apart;
-       with thresholds or --strict also: the load generator was the limit
-  4    anything else: an agent cannot run the plan, a port is in use, something could not be saved
+  3    the run is invalid as a measurement: agents lost, schedule missed, agents
+       began too far apart; with thresholds or --strict also: the load generator
+       was the limit
+  4    anything else: an agent cannot run the plan, a port is in use, something
+       could not be saved
   130  interrupted
   Where several hold, the order is 2, 4, 130, 3, 1, 0.";
 
-/// Finds out what an HTTPS service can carry, and proves that the answer is about the server.
+/// Finds out what an HTTPS service can carry, and proves that the answer is about the server
 #[derive(Debug, Parser)]
-#[command(name = "coordinator", version, about, after_help = EXAMPLES, max_term_width = 110)]
+#[command(name = "coordinator", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

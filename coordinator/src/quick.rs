@@ -22,13 +22,18 @@ const REQUESTS: u64 = 200;
 
 const DIFFERENCES: &str = "\
 What differs from other tools:
-  -q  is the total rate of the run, and makes an open loop: arrivals keep their instants whatever the answers do, and
-      response times count from them. hey's -q is a rate for each of its -c workers, which wait for their answers.
-  -n  below -c is refused, as by ab and hey, where both are given; otherwise -c follows -n down.
+  -q  is the total rate of the run, and makes an open loop: arrivals keep their
+      instants whatever the answers do, and response times count from them.
+      hey's -q is a rate for each of its -c workers, which wait for answers.
+  -n  below -c is refused, as by ab and hey, where both are given; otherwise -c
+      follows -n down.
   -z  wins over -n, as in hey. What has begun by then may finish and counts.
-  -d  leaves the method GET, as hey and oha do; curl would send a POST: write -m POST.
-  Redirects are not followed. A status from 400 on is an error. Nothing is saved unless --output is given.
-  Only loopback and private addresses may be loaded, unless --allow opens more.";
+  -d  leaves the method GET, as hey and oha do; curl would send a POST: write
+      -m POST.
+  Redirects are not followed. A status from 400 on is an error. Nothing is saved
+  unless --output is given. Only loopback and private addresses may be loaded,
+  unless --allow opens more. The verdict is printed, and the exit code is 0
+  whatever it says, unless it is \"invalid\" (3).";
 
 /// `coordinator quick`, as typed.
 #[derive(Debug, Args)]
@@ -115,8 +120,8 @@ pub struct QuickArgs {
     /// Allow load on this host, address or network beside loopback and private addresses; may be given several times
     #[arg(long, value_name = "CIDR|HOST[:PORT]")]
     pub allow: Vec<String>,
-    /// What to load, such as <https://10.0.0.11/path>
-    #[arg(value_name = "URL")]
+    /// What to load.
+    #[arg(value_name = "URL", help = "What to load, such as https://10.0.0.11/path")]
     pub url: String,
 }
 

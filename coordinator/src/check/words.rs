@@ -14,7 +14,7 @@ const LISTED_MAX: usize = 9;
 pub(super) fn paragraphs(plan: &Plan) -> Vec<(&'static str, Vec<String>)> {
     let mut paragraphs =
         vec![("target", target(plan.target())), ("requests", requests(plan)), ("connection", connection(plan.connection()))];
-    paragraphs.extend(plan.tls().map(|it| ("tls", tls(it))));
+    paragraphs.extend(plan.tls().map(|it| ("tls", tls(it, roots(plan, it)))));
     paragraphs.push(("load", load(plan.load())));
     paragraphs.push(("thresholds", thresholds(plan)));
     paragraphs
@@ -128,10 +128,16 @@ fn connection(connection: &Connection) -> Vec<String> {
     lines
 }
 
-fn tls(tls: &Tls) -> Vec<String> {
+fn roots<'p>(plan: &'p Plan, tls: &'p Tls) -> &'p str {
+    let default = if plan.target().builtin.is_some() { "the target's own CA" } else { "the platform's roots" };
+    tls.ca.as_ref().map_or(default, |ca| ca.name.as_str())
+}
+
+fn tls(tls: &Tls, roots: &str) -> Vec<String> {
     let suites: Vec<&str> = tls.cipher_suites.iter().map(|suite| suite.name).collect();
     let groups: Vec<&str> = tls.groups.iter().map(|group| group.name).collect();
-    let mut lines = vec![counted("version", &tls.versions), counted("suite", &suites), counted("group", &groups), care(tls)];
+    let mut lines =
+        vec![counted("version", &tls.versions), counted("suite", &suites), counted("group", &groups), care(tls, roots)];
     if let Some(name) = &tls.server_name {
         lines.push(format!("server name {name}"));
     }
@@ -144,8 +150,7 @@ fn tls(tls: &Tls) -> Vec<String> {
 }
 
 /// What is checked, and what is done anew.
-fn care(tls: &Tls) -> String {
-    let roots = tls.ca.as_ref().map_or("the platform's roots", |ca| ca.name.as_str());
+fn care(tls: &Tls, roots: &str) -> String {
     let verify = match tls.verify {
         Verify::Full => format!("server verified by {roots}"),
         Verify::Once => format!("each chain verified once by {roots}"),

@@ -1,0 +1,176 @@
+//! Runs the binary in a folder of its own, and never longer than a minute.
+
+use analysis::Document;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Nothing here takes a tenth of it on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Marks every process that a test starts, through all generations.
+const MARK: &str = "CANNONADE_TEST_FOLDER";
+
+/// An open loop of a second against the built-in target.
+pub const PLAN: &str = r#"
+name = "short"
+target.builtin = { body_bytes = 100 }
+load = { rate = "200/s", duration = "1s" }
+"#;
+
+/// As [`PLAN`], but for much longer than any test waits.
+pub const ENDLESS: &str = r#"
+name = "endless"
+target.builtin = { body_bytes = 100 }
+load = { rate = "100/s", duration = "10m" }
+"#;
+
+/// A folder to work in.
+pub struct Folder {
+    folder: TempDir,
+}
+
+/// A process of the binary under test, killed when it is dropped.
+pub struct Running {
+    child: Option<Child>,
+}
+
+impl Folder {
+    /// With `plan` as `plan.toml`.
+    pub fn with_plan(plan: &str) -> Folder {
+        let folder = Folder { folder: tempfile::tempdir().unwrap() };
+        std::fs::write(folder.path().join("plan.toml"), plan).unwrap();
+        folder
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_coordinator"));
+        command.args(arguments).current_dir(self.path()).env(MARK, self.path()).env("XDG_STATE_HOME", self.path());
+        command.env_remove("CANNONADE_TOKEN").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub fn begin(&self, arguments: &[&str]) -> Running {
+        Running::of(&mut self.command(arguments))
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.begin(arguments).end()
+    }
+
+    /// The folder of the only run.
+    pub fn run_folder(&self) -> PathBuf {
+        let folders: Vec<PathBuf> =
+            std::fs::read_dir(self.path().join("runs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(folders.len(), 1, "{folders:?}");
+        folders[0].clone()
+    }
+
+    pub fn document(&self) -> Document {
+        report::read(&std::fs::read(self.run_folder().join("result.json")).unwrap()).unwrap()
+    }
+
+    pub fn events(&self) -> String {
+        std::fs::read_dir(self.path().join("runs"))
+            .ok()
+            .and_then(|mut runs| runs.next())
+            .and_then(|run| std::fs::read_to_string(run.ok()?.path().join("events.jsonl")).ok())
+            .unwrap_or_default()
+    }
+
+    /// Waits until the run has got as far as the event `word`.
+    pub fn wait_for(&self, word: &str) {
+        wait_until(&format!("event {word}"), || self.events().contains(&format!("\"event\":\"{word}\"")));
+    }
+
+    /// Processes that were started from here and whose arguments contain `part`.
+    pub fn processes(&self, part: &str) -> Vec<i32> {
+        let mark = format!("{MARK}={}", self.path().display());
+        let is_ours = |pid: &i32| {
+            let read = |file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            let has = |bytes: &[u8], text: &str| bytes.split(|&byte| byte == 0).any(|word| word == text.as_bytes());
+            let arguments = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
+            has(&read("environ"), &mark) && arguments.contains(part)
+        };
+        let pids = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        pids.filter(is_ours).collect()
+    }
+
+    pub fn assert_nothing_is_left(&self) {
+        wait_until("the end of every process", || self.processes("").is_empty());
+    }
+}
+
+impl Running {
+    pub fn of(command: &mut Command) -> Running {
+        Running { child: Some(command.spawn().unwrap()) }
+    }
+
+    pub fn id(&self) -> i32 {
+        self.child.as_ref().unwrap().id() as i32
+    }
+
+    pub fn signal(&self, signal: &str) {
+        send(signal, self.id());
+    }
+
+    pub fn child(&mut self) -> &mut Child {
+        self.child.as_mut().unwrap()
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Output {
+        let child = self.child.take().unwrap();
+        let pid = child.id() as i32;
+        let (ended, end) = std::sync::mpsc::channel();
+        let waiter = std::thread::spawn(move || {
+            let output = child.wait_with_output().unwrap();
+            let _ = ended.send(());
+            output
+        });
+        let in_time = end.recv_timeout(PATIENCE).is_ok();
+        if !in_time {
+            send("KILL", pid);
+        }
+        let output = waiter.join().unwrap();
+        assert!(in_time, "it did not end: {}", told(&output));
+        output
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+pub fn send(signal: &str, pid: i32) {
+    let sent = Command::new("kill").args(["-s", signal, &pid.to_string()]).status().unwrap();
+    assert!(sent.success(), "{signal} to {pid}");
+}
+
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Everything it said, for a message.
+pub fn told(output: &Output) -> String {
+    format!("{}\n{}\n{}", output.status, String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[track_caller]
+pub fn assert_code(output: &Output, code: i32) {
+    assert_eq!(output.status.code(), Some(code), "{}", told(output));
+}

@@ -1,0 +1,64 @@
+//! `quick` against a target of its own.
+
+use crate::command::{Folder, Running, assert_code, told};
+use analysis::Document;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Output, Stdio};
+
+/// A target, and a folder with its CA.
+fn target() -> (Folder, Running, String) {
+    let folder = Folder::with_plan("");
+    let mut command = folder.command(&["target", "--body-bytes", "1000"]);
+    let mut running = Running::of(command.stdin(Stdio::piped()));
+    let mut line = String::new();
+    BufReader::new(running.child().stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let listening: serde_json::Value = serde_json::from_str(&line).unwrap();
+    std::fs::write(folder.path().join("ca.pem"), listening["ca_pem"].as_str().unwrap()).unwrap();
+    let url = format!("https://{}/a", listening["address"].as_str().unwrap());
+    (folder, running, url)
+}
+
+fn document(output: &Output) -> Document {
+    report::read(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", told(output)))
+}
+
+#[test]
+fn exactly_the_requests_asked_for_are_sent() {
+    let (folder, _target, url) = target();
+    for (arguments, requests, connections) in [
+        (&["-n", "100", "-c", "7"][..], 100, 7),
+        (&["-n", "30", "--no-keepalive"], 30, 30),
+        (&["-n", "5"], 5, 5),
+        (&["-n", "40", "-q", "400", "--agents", "2"], 40, 2),
+    ] {
+        let arguments = [&["quick", "--json", "--ca", "ca.pem"], arguments, &[url.as_str()]].concat();
+        let output = folder.run(&arguments);
+        assert_code(&output, 0);
+        let measured = document(&output).measured;
+        assert_eq!((measured.operations.ended, measured.operations.ok), (requests, requests), "{arguments:?}");
+        assert!(measured.connections.opened >= connections, "{arguments:?}: {:?}", measured.connections);
+    }
+    assert!(!folder.path().join("runs").exists(), "nothing is saved unless asked for");
+}
+
+#[test]
+fn certificate_is_checked_unless_told_otherwise() {
+    let (folder, _target, url) = target();
+    let errors = |flag: &[&str]| {
+        let output = folder.run(&[&["quick", "--json", "-n", "4"], flag, &[url.as_str()]].concat());
+        document(&output).measured.operations.error_share
+    };
+    assert_eq!((errors(&[]), errors(&["-k"])), (Some(1.0), Some(0.0)));
+}
+
+#[test]
+fn run_folder_is_left_where_asked_for_and_holds_no_password() {
+    let (folder, _target, url) = target();
+    let output = folder.run(&["quick", "-n", "4", "-k", "-a", "me:geheim", "--output", "runs", &url]);
+    assert_code(&output, 0);
+    assert!(told(&output).contains("Status codes"), "{}", told(&output));
+    for file in ["plan.toml", "result.json", "events.jsonl", "histograms.hlog"] {
+        let text = std::fs::read_to_string(folder.run_folder().join(file)).unwrap();
+        assert!(!text.contains("geheim") && !text.contains("bWU6Z2VoZWlt"), "{file}: {text}");
+    }
+}

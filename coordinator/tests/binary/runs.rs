@@ -1,0 +1,88 @@
+//! Whole local runs.
+
+use crate::command::{ENDLESS, Folder, PLAN, assert_code, send, told};
+use analysis::{EndCause, State, Verdict};
+
+#[test]
+fn local_run_leaves_a_whole_result_and_no_process() {
+    let folder = Folder::with_plan(PLAN);
+    let output = folder.run(&["start", "--local", "--agents", "2", "plan.toml"]);
+    assert_code(&output, 0);
+    let document = folder.document();
+    assert_eq!((document.run.state, document.run.name.as_str()), (State::Complete, "short"));
+    assert_eq!(document.measured.operations.ended, 200, "{}", told(&output));
+    assert_eq!(document.measured.operations.ok, 200);
+    assert_eq!(document.agents.len(), 2);
+    assert!(document.agents.iter().all(|agent| agent.totals_match == Some(true) && agent.ended == Some(EndCause::Plan)));
+    assert_eq!(document.plan.text, PLAN);
+    assert!(document.plan.builtin_target);
+    folder.assert_nothing_is_left();
+}
+
+#[test]
+fn run_folder_holds_plan_histograms_and_events() {
+    let folder = Folder::with_plan(PLAN);
+    assert_code(&folder.run(&["start", "--local", "--quiet", "plan.toml"]), 0);
+    let read = |file| std::fs::read_to_string(folder.run_folder().join(file)).unwrap();
+    assert_eq!(read("plan.toml"), PLAN);
+    let log = read("histograms.hlog");
+    assert!(log.starts_with("#[Histogram log format version 1.3]") && log.contains("Tag=response_time.ok,0.000,"), "{log}");
+    let events: Vec<String> = read("events.jsonl").lines().map(word).collect();
+    let expected = ["joined", "assembled", "ready", "armed", "began", "started", "ended", "done", "verdict"];
+    assert_eq!(events, expected);
+}
+
+fn word(line: &str) -> String {
+    let object: serde_json::Value = serde_json::from_str(line).unwrap();
+    object["event"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn saved_run_renders_in_every_format() {
+    let folder = Folder::with_plan(PLAN);
+    assert_code(&folder.run(&["start", "--local", "plan.toml"]), 0);
+    let run = folder.run_folder();
+    for (format, part) in
+        [("console", "Verdict: "), ("json", "\"schema\""), ("markdown", "# short"), ("csv", "second,"), ("junit", "<testsuite")]
+    {
+        let output = folder.run(&["report", "--format", format, run.to_str().unwrap()]);
+        assert_code(&output, 0);
+        assert!(String::from_utf8_lossy(&output.stdout).contains(part), "{format}: {}", told(&output));
+    }
+}
+
+#[test]
+fn failed_threshold_is_exit_code_1() {
+    let folder = Folder::with_plan(&format!("{PLAN}thresholds = {{ \"response_time.p50\" = \"<= 1us\" }}"));
+    assert_code(&folder.run(&["start", "--local", "plan.toml"]), 1);
+    assert!(folder.events().contains("\"event\":\"threshold\""));
+}
+
+#[test]
+fn lost_agent_is_exit_code_3() {
+    let plan = PLAN.replace("1s", "3s");
+    let folder = Folder::with_plan(&plan);
+    let running = folder.begin(&["start", "--local", "--agents", "2", "plan.toml"]);
+    folder.wait_for("began");
+    let agents = folder.processes("--name=local-1");
+    send("KILL", agents[0]);
+    let output = running.end();
+    assert_code(&output, 3);
+    assert!(told(&output).contains("agent local-1 ended with signal: 9"), "{}", told(&output));
+    let document = folder.document();
+    assert_eq!(document.verdict.verdict, Verdict::Invalid);
+    assert!(document.agents.iter().any(|agent| agent.name == "local-1" && agent.ended == Some(EndCause::Lost)));
+    folder.assert_nothing_is_left();
+}
+
+#[test]
+fn built_in_target_that_dies_is_exit_code_4() {
+    let folder = Folder::with_plan(ENDLESS);
+    let running = folder.begin(&["start", "--local", "plan.toml"]);
+    folder.wait_for("began");
+    send("KILL", folder.processes(" target ")[0]);
+    let output = running.end();
+    assert_code(&output, 4);
+    assert!(told(&output).contains("the built-in target ended with signal: 9"), "{}", told(&output));
+    folder.assert_nothing_is_left();
+}
