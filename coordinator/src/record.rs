@@ -195,7 +195,7 @@ impl Record {
             Ok(snapshot) => {
                 let is_new = started.collector.add(agent, interval, &snapshot) == analysis::Added::Counted;
                 if let Some(folder) = self.folder.as_mut().filter(|_| is_new) {
-                    folder.append(Growing::Histograms, &started.log.interval(interval, &snapshot));
+                    folder.append(Growing::Histograms, &started.log.interval(agent, interval, &snapshot));
                 }
             }
             Err(error) => self.unreadable(agent, &format!("second {interval} of its run"), &error.to_string()),

@@ -13,7 +13,8 @@ const NS_PER_MS: f64 = 1e6;
 ///
 /// A line is `Tag=<metric>.<outcome>,<start s>,<length s>,<max ms>,<histogram>`; the warm-up's tags begin with `warm_up.`.
 /// Response times are under the second they were intended in, all others under the second they were recorded in, so the
-/// same tag and second may stand on several lines, which add up.
+/// same tag and second may stand on several lines, which add up. Before the lines of an agent's interval stands the comment
+/// `#[Agent: <index>]`, so that what each agent recorded can be told apart.
 #[derive(Debug, Clone)]
 pub struct HlogWriter {
     started_at: String,
@@ -41,9 +42,10 @@ impl HlogWriter {
         )
     }
 
-    /// The lines of what was recorded in second `number` of the run clock, all requests and addresses together.
+    /// The lines of what the agent with this index recorded in second `number` of the run clock, all requests and addresses
+    /// together.
     #[must_use]
-    pub fn interval(&self, number: u32, snapshot: &Snapshot) -> String {
+    pub fn interval(&self, agent: u32, number: u32, snapshot: &Snapshot) -> String {
         let mut lines: BTreeMap<(u32, String), Distribution> = BTreeMap::new();
         for (key, cell) in &snapshot.cells {
             for (&(outcome, metric), distribution) in &cell.times {
@@ -53,7 +55,7 @@ impl HlogWriter {
                 lines.entry((intended, tag(key, "response_time", outcome))).or_default().merge(distribution);
             }
         }
-        let mut text = String::new();
+        let mut text = format!("#[Agent: {agent}]\n");
         let filled = lines.iter().filter(|(_, distribution)| !distribution.histogram.is_empty());
         filled.for_each(|((second, tag), distribution)| write_line(&mut text, *second, tag, distribution));
         text

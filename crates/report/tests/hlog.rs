@@ -29,7 +29,7 @@ fn snapshot() -> Snapshot {
 
 fn log() -> String {
     let writer = HlogWriter::new("2026-01-02T03:04:05.250Z", 1_767_323_045_250);
-    writer.header() + &writer.interval(3, &snapshot())
+    writer.header() + &writer.interval(1, 3, &snapshot())
 }
 
 /// By tag and start second.
@@ -88,6 +88,7 @@ fn log_is_the_agreed_text() {
             "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"",
         ]
     );
-    assert!(lines[5].starts_with("Tag=warm_up.response_time.ok,1.000,1.000,7.000,HISTF"), "{}", lines[5]);
-    assert!(lines[6].starts_with("Tag=response_time.ok,2.000,1.000,1200.000,HISTF"), "{}", lines[6]);
+    assert_eq!(lines[5], "#[Agent: 1]");
+    assert!(lines[6].starts_with("Tag=warm_up.response_time.ok,1.000,1.000,7.000,HISTF"), "{}", lines[6]);
+    assert!(lines[7].starts_with("Tag=response_time.ok,2.000,1.000,1200.000,HISTF"), "{}", lines[7]);
 }
