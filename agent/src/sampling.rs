@@ -6,8 +6,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 const PERIOD: Duration = Duration::from_secs(1);
-/// What is shorter says little: /proc counts CPU time in ticks of 10 ms.
-const SHORTEST_NS: u64 = 200_000_000;
 
 /// A sampling under way.
 #[derive(Debug)]
@@ -37,23 +35,19 @@ impl Sampling {
     }
 }
 
+/// Takes whole periods only: when the run has ended its load threads are gone, and a last sample would not see them.
 fn sample_until(mut wait: impl FnMut() -> bool) -> Figures {
     let (sampler, mut figures) = (Sampler::new(), Figures::default());
     let mut earlier = sampler.sample().ok();
-    loop {
-        let goes_on = wait();
+    while wait() {
         // A sample that cannot be read is left out: the next one covers its time.
-        if let Ok(now) = sampler.sample() {
-            let usage = earlier.as_ref().map(|earlier| now.since(earlier));
-            if let Some(usage) = usage.filter(|usage| usage.elapsed_ns >= SHORTEST_NS) {
-                figures.add(&usage, is_worker);
-            }
-            earlier = Some(now);
+        let Ok(now) = sampler.sample() else { continue };
+        if let Some(earlier) = &earlier {
+            figures.add(&now.since(earlier), is_worker);
         }
-        if !goes_on {
-            return figures;
-        }
+        earlier = Some(now);
     }
+    figures
 }
 
 fn is_worker(thread: &ThreadUsage) -> bool {
