@@ -8,6 +8,7 @@ mod cpus;
 pub(crate) use agents::LocalAgents;
 pub(crate) use builtin::{BuiltinTarget, Listening};
 
+use std::fmt;
 use std::process::ExitStatus;
 
 /// How local agents are run.
@@ -23,16 +24,34 @@ pub struct LocalOptions {
 #[derive(Debug)]
 pub(crate) struct Died {
     /// Which.
-    pub(crate) name: String,
+    pub(crate) who: Who,
     /// How.
     pub(crate) status: ExitStatus,
     /// The last it wrote to standard error.
     pub(crate) complaint: String,
 }
 
-impl std::fmt::Display for Died {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ended with {}", self.name, self.status)?;
+/// A process of a local run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// The agent of this name.
+    Agent(String),
+    /// The built-in target.
+    Target,
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Who::Agent(name) => write!(f, "agent {name}"),
+            Who::Target => f.write_str("the built-in target"),
+        }
+    }
+}
+
+impl fmt::Display for Died {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ended with {}", self.who, self.status)?;
         if self.complaint.is_empty() { f.write_str(" and wrote nothing") } else { write!(f, "; it wrote:\n{}", self.complaint) }
     }
 }

@@ -2,11 +2,12 @@
 
 use super::ending::Ending;
 use crate::fleet::{FleetHandle, RunEvents};
-use crate::local::{BuiltinTarget, Died, LocalAgents};
+use crate::local::{BuiltinTarget, Died, LocalAgents, Who};
 use crate::progress::{Progress, Scene};
 use crate::record::{Keeper, Room};
 use crate::signals::Signals;
-use control::{RunEvent, Stop};
+use control::{Outcome, RunEvent, Stop};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
@@ -32,6 +33,10 @@ pub(super) struct Watch<'a> {
     /// When it is no longer waited for whatever comes next.
     deadline: Option<Instant>,
     stopping: Stopping,
+    /// Local agents whose process has ended, by index, and how. They cannot come back.
+    dead: BTreeMap<u32, String>,
+    /// By agent, the interval after the last one that came.
+    next_intervals: BTreeMap<u32, u32>,
     ending: Ending,
 }
 
@@ -58,6 +63,8 @@ enum Turn<'a> {
 enum Step {
     GoOn,
     Stop(Stop),
+    /// Record these, and end.
+    EndWith(Vec<RunEvent>),
     End,
 }
 
@@ -82,6 +89,8 @@ impl<'a> Watch<'a> {
             target: None,
             deadline: None,
             stopping: Stopping::NotAsked,
+            dead: BTreeMap::new(),
+            next_intervals: BTreeMap::new(),
             ending: Ending::default(),
         }
     }
@@ -103,6 +112,12 @@ impl<'a> Watch<'a> {
             match self.step(turn) {
                 Step::GoOn => {}
                 Step::Stop(how) => self.fleet.stop(how).await,
+                Step::EndWith(events) => {
+                    for event in events {
+                        self.keeper.room().await.take(event);
+                    }
+                    return std::mem::take(&mut self.ending);
+                }
                 Step::End => return std::mem::take(&mut self.ending),
             }
         }
@@ -139,6 +154,10 @@ impl<'a> Watch<'a> {
         match &event {
             // The deadline to join is met; one to end stays.
             RunEvent::Assembled { .. } => self.deadline = self.deadline.filter(|_| self.stopping == Stopping::AtOnce),
+            RunEvent::Interval { agent, interval, .. } => {
+                let next = self.next_intervals.entry(*agent).or_default();
+                *next = interval.saturating_add(1).max(*next);
+            }
             RunEvent::Began { .. } => self.ending.has_begun = true,
             RunEvent::Problem { agent, problem } => {
                 let name = self.scene.name(*agent);
@@ -152,6 +171,7 @@ impl<'a> Watch<'a> {
                 self.ending.outcome = Some(*outcome);
                 step = Step::End;
             }
+            RunEvent::Gone { .. } | RunEvent::Ended { .. } => step = self.unless_only_dead_are_awaited(),
             _ => {}
         }
         room.take(event);
@@ -176,10 +196,31 @@ impl<'a> Watch<'a> {
         if self.scene.is_assembled() {
             self.progress.say(died.to_string());
             self.ending.notes.push(died.to_string());
-            return Step::GoOn;
+            if let Who::Agent(name) = &died.who {
+                let index = self.scene.index(name);
+                self.dead.extend(index.map(|index| (index, format!("its process ended with {}", died.status))));
+            }
+            return self.unless_only_dead_are_awaited();
         }
         self.ending.fail(died.to_string());
         self.stop(Stopping::AtOnce)
+    }
+
+    /// The fleet gives an agent half a minute to come back; one whose process has ended, and of which everything has been
+    /// read, will not.
+    fn unless_only_dead_are_awaited(&mut self) -> Step {
+        let is_awaited_in_vain = |index: &u32| self.scene.is_gone(*index) && self.dead.contains_key(index);
+        let awaited = self.scene.unfinished();
+        if !self.ending.has_begun || awaited.is_empty() || !awaited.iter().all(is_awaited_in_vain) {
+            return Step::GoOn;
+        }
+        self.ending.outcome = Some(Outcome::Ran);
+        let lost = |(&agent, why): (&u32, &String)| {
+            let next_interval = self.next_intervals.get(&agent).copied().unwrap_or(0);
+            RunEvent::Lost { agent, next_interval, why: why.clone() }
+        };
+        let lost = self.dead.iter().filter(|(index, _)| awaited.contains(index)).map(lost).collect();
+        Step::EndWith(lost)
     }
 
     fn too_late(&mut self) -> Step {

@@ -1,7 +1,7 @@
 //! The agents of a local run: one process each, which share this machine's CPUs.
 
 use super::child::Child;
-use super::{Died, LocalOptions, cpus};
+use super::{Died, LocalOptions, Who, cpus};
 use anyhow::Context as _;
 use control::Token;
 use std::net::SocketAddr;
@@ -34,7 +34,7 @@ impl LocalAgents {
             let name = format!("local-{number}");
             let arguments = arguments(&name, address, &cpus, options);
             let environment = [("CANNONADE_TOKEN", token.reveal())];
-            let child = Child::spawn(format!("agent {name}"), &arguments, &environment, Stdio::null());
+            let child = Child::spawn(Who::Agent(name.clone()), &arguments, &environment, Stdio::null());
             let child = child.with_context(|| format!("cannot start agent {name}"))?;
             keepers.spawn(keep(child, died.clone(), staying.clone()));
         }

@@ -1,5 +1,6 @@
 //! The built-in target of a plan, started with the run and stopped with it.
 
+use super::Who;
 use super::child::Child;
 use crate::target_process;
 use anyhow::Context as _;
@@ -31,7 +32,7 @@ impl BuiltinTarget {
     /// Starts one and waits until it listens.
     pub(crate) async fn start(builtin: &Builtin) -> anyhow::Result<(BuiltinTarget, Listening)> {
         let arguments = target_process::arguments(builtin);
-        let spawned = Child::spawn("the built-in target".to_owned(), &arguments, &[], Stdio::piped());
+        let spawned = Child::spawn(Who::Target, &arguments, &[], Stdio::piped());
         let mut child = spawned.context("cannot start the built-in target")?;
         let line = tokio::time::timeout(LISTEN_MAX, child.line()).await.context("the built-in target does not listen")??;
         if line.is_empty() {

@@ -1,7 +1,7 @@
 //! One child process: it ends when its standard input does, is killed when its handle is dropped, and what it complains of
 //! is kept.
 
-use super::Died;
+use super::{Died, Who};
 use std::io;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -26,7 +26,7 @@ const LINE_MAX_BYTES: u64 = 64 << 10;
 /// A child process.
 #[derive(Debug)]
 pub(super) struct Child {
-    name: String,
+    who: Who,
     process: tokio::process::Child,
     /// Held apart: waiting for the process would close it, and its end ends the child.
     stdin: Option<ChildStdin>,
@@ -37,7 +37,7 @@ pub(super) struct Child {
 
 impl Child {
     /// This program with other arguments. `environment` holds what must not stand in arguments, which all users can read.
-    pub(super) fn spawn(name: String, arguments: &[String], environment: &[(&str, String)], stdout: Stdio) -> io::Result<Child> {
+    pub(super) fn spawn(who: Who, arguments: &[String], environment: &[(&str, String)], stdout: Stdio) -> io::Result<Child> {
         let mut process = Command::new(program()?)
             .arg0("coordinator")
             .args(arguments)
@@ -52,7 +52,7 @@ impl Child {
         let complaint = Arc::new(Mutex::new(Vec::new()));
         let reader = process.stderr.take().map(|stderr| tokio::spawn(keep_tail(stderr, Arc::clone(&complaint))));
         let stdin = process.stdin.take();
-        Ok(Child { name, process, stdin, complaint, reader })
+        Ok(Child { who, process, stdin, complaint, reader })
     }
 
     /// The first line of its standard output, which must be a pipe.
@@ -87,7 +87,7 @@ impl Child {
         }
         self.reader = None;
         let complaint = String::from_utf8_lossy(&lock(&self.complaint)).trim_end().to_owned();
-        Died { name: self.name.clone(), status, complaint }
+        Died { who: self.who.clone(), status, complaint }
     }
 }
 

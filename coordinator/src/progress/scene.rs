@@ -140,6 +140,22 @@ impl Scene {
         line
     }
 
+    /// Agents whose part is not over, by index.
+    pub(crate) fn unfinished(&self) -> Vec<u32> {
+        let agents = (0..).zip(&self.agents).filter(|(_, agent)| !matches!(agent.status, Status::Done | Status::Lost));
+        agents.map(|(index, _)| index).collect()
+    }
+
+    /// Whether the agent's stream is gone.
+    pub(crate) fn is_gone(&self, agent: u32) -> bool {
+        self.agents.get(agent as usize).is_some_and(|agent| agent.status == Status::Gone)
+    }
+
+    /// An agent's index by its name, which local agents have each to themselves.
+    pub(crate) fn index(&self, name: &str) -> Option<u32> {
+        self.agents.iter().position(|agent| agent.name == name).and_then(|index| u32::try_from(index).ok())
+    }
+
     /// An agent's name by its index.
     pub(crate) fn name(&self, agent: u32) -> String {
         self.agents.get(agent as usize).map_or_else(|| agent.to_string(), |known| known.name.clone())

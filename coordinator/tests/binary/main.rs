@@ -1,4 +1,5 @@
 //! The binary itself, from its command line to its exit code, against the built-in target.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod command;
 mod interruptions;
