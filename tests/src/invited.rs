@@ -1,0 +1,46 @@
+//! A coordinator that waits for agents elsewhere: where it listens, and by which token they join.
+
+use crate::{Agent, Coordinator, CoordinatorCommand};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+/// File of the token, in the folder in which the coordinator runs.
+const TOKEN: &str = "token";
+
+/// A `coordinator start` without `--local`, which listens.
+pub struct Invited {
+    /// The process.
+    pub coordinator: Coordinator,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its token.
+    pub token: String,
+}
+
+impl Invited {
+    /// `coordinator start --agents <agents> --listen <listen> --state <state>` with this plan, once it listens.
+    #[must_use]
+    pub fn start(agents: u32, listen: SocketAddr, state: &Path, plan: &str) -> Invited {
+        let (agents, listen) = (agents.to_string(), listen.to_string());
+        let state = state.to_str().expect("temporary folders are UTF-8");
+        let arguments = ["--agents", &agents, "--listen", &listen, "--state", state, "--token-file", TOKEN];
+        let mut coordinator = CoordinatorCommand::start(&arguments, plan).spawn();
+        let told = coordinator.wait_for("agent join ");
+        let address = told.split_once("agent join ").and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
+        let token = std::fs::read_to_string(coordinator.folder().join(TOKEN)).unwrap().trim().to_owned();
+        Invited { coordinator, address: address.unwrap_or_else(|| panic!("no address in {told:?}")), token }
+    }
+
+    /// An agent of this name that joins it.
+    #[must_use]
+    pub fn agent(&self, name: &str) -> Agent {
+        Agent::join(self.address, &self.token, &["--name", name])
+    }
+
+    /// The same by way of another program; see [`Agent::join_by`].
+    #[must_use]
+    pub fn agent_by(&self, by: Command, name: &str) -> Agent {
+        Agent::join_by(by, self.address, &self.token, &["--name", name])
+    }
+}

@@ -1,0 +1,39 @@
+//! Four machines, as far as the network goes: namespaces with addresses of their own, nginx and coordinator outside.
+
+use crate::{alone, share};
+use interop::{Invited, Namespaces, Nginx, NginxOptions, NginxServer, Pki, plan};
+use std::net::{IpAddr, SocketAddr};
+
+const REQUESTS: u64 = 202;
+const AGENTS: u8 = 4;
+
+#[test]
+fn four_agents_in_namespaces_of_their_own_make_one_run() {
+    let _alone = alone();
+    let (pki, state) = (Pki::new(), tempfile::tempdir().unwrap());
+    let Some(namespaces) = Namespaces::new(AGENTS) else { return };
+    let ip = IpAddr::V4(namespaces.bridge_address());
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions { ip, ..NginxOptions::default() }) else { return };
+    let load = format!("load = {{ connections = 8, requests = {REQUESTS} }}\n");
+    let more = "connection.requests = 1\ntls.server_name = \"localhost\"\n";
+    let text = load + &plan(&nginx.url(NginxServer::Tls13, "/"), &pki, more);
+
+    let invited = Invited::start(u32::from(AGENTS), SocketAddr::new(ip, 0), state.path(), &text);
+    let agents: Vec<_> = (0..AGENTS).map(|index| invited.agent_by(namespaces.command(index), &format!("load-{index}"))).collect();
+    let finished = invited.coordinator.wait();
+    let told: Vec<String> = agents.iter().map(|agent| agent.output()).collect();
+    assert_eq!(finished.code, 0, "{finished}\n{told:#?}");
+
+    let document = finished.clean().document();
+    let rows = nginx.wait_for_requests(REQUESTS as usize);
+    assert_eq!((rows.len() as u64, nginx.status().accepted, document.measured.operations.ok), (REQUESTS, REQUESTS, REQUESTS));
+    for (index, group) in (0..).zip(&document.by_agent) {
+        assert_eq!(group.figures.operations.ok, share(REQUESTS, index, u64::from(AGENTS)));
+        // Named after the namespace it is in: what its address sent is what it reports.
+        let number: u8 = group.name.trim_start_matches("load-").parse().unwrap();
+        let from = IpAddr::V4(namespaces.address(number));
+        assert_eq!(rows.iter().filter(|row| row.client == from).count() as u64, group.figures.operations.ok, "{}", group.name);
+    }
+    let skew = document.skew.unwrap();
+    println!("four agents began {} µs ± {} µs apart", skew.skew_ns / 1000, skew.bound_ns / 1000);
+}
