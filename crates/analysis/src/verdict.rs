@@ -270,7 +270,7 @@ fn room(document: &Document) -> Vec<String> {
 
 fn missing_for_server() -> [String; 2] {
     [
-        "the server's own figures: run `agent monitor` on it".to_owned(),
+        "the server's own CPU figures".to_owned(),
         "a second, higher load: where it brings no more, the server is the limit".to_owned(),
     ]
 }
