@@ -1,6 +1,7 @@
 //! The result document: everything `result.json` holds. Field names are stable, snake_case, with units last.
 
 use crate::{AgentResult, Figures, Judgement, PlanRecord, Series, VerdictRecord};
+use measure::Period;
 use serde::{Deserialize, Serialize};
 
 /// A run's result. What a reader of schema 1 knows stays where it is; a change that breaks one raises `schema`.
@@ -43,6 +44,14 @@ pub struct Document {
 impl Document {
     /// Layout this version writes and reads.
     pub const SCHEMA: u32 = 1;
+
+    /// The figures that tell how the run's connections were made, and the part of the run they are of: with keep-alive all
+    /// of them may have been opened in the warm-up. `None` where no handshake was completed.
+    #[must_use]
+    pub fn handshakes(&self) -> Option<(&Figures, Period)> {
+        let parts = [(Some(&self.measured), Period::Measured), (self.warm_up.as_ref(), Period::WarmUp)];
+        parts.into_iter().find_map(|(figures, period)| Some((figures.filter(|f| f.resumption.handshakes > 0)?, period)))
+    }
 }
 
 /// Which run, when, and how it ended.

@@ -3,6 +3,7 @@
 use crate::junit::measured;
 use analysis::human::{bytes, exact, number, percentile, share, time_or_more};
 use analysis::{Document, ErrorFigure, Figures, TimeFigure};
+use measure::Period;
 use std::fmt::Write as _;
 
 /// Metrics in the order of reports.
@@ -24,7 +25,7 @@ pub(crate) fn render(document: &Document) -> String {
         writeln!(text, "{}, {}: {}.\n", escape(&document.plan.url), escape(&document.run.started_at), record.verdict.meaning());
     record.evidence.iter().chain(&record.missing).for_each(|sentence| item(&mut text, sentence));
     thresholds(&mut text, document);
-    totals(&mut text, &document.measured);
+    totals(&mut text, document);
     times(&mut text, &document.measured);
     errors(&mut text, &document.measured);
     agents(&mut text, document);
@@ -64,7 +65,8 @@ fn thresholds(text: &mut String, document: &Document) {
     table(text, "Thresholds", &["figure", "limit", "measured", ""], &rows);
 }
 
-fn totals(text: &mut String, figures: &Figures) {
+fn totals(text: &mut String, document: &Document) {
+    let figures = &document.measured;
     let (operations, rates) = (&figures.operations, &figures.rates);
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     let rows = [
@@ -75,9 +77,17 @@ fn totals(text: &mut String, figures: &Figures) {
         row("rate, begun", format!("{}/s", number(rates.started_per_second))),
         row("bodies", format!("{} ({}/s)", bytes(figures.bytes.payload_bytes as f64), bytes(rates.payload_bytes_per_second))),
         row("connections opened", figures.connections.opened.to_string()),
-        row("handshakes full / resumed", format!("{} / {}", figures.resumption.full, figures.resumption.resumed)),
+        row("handshakes full / resumed", handshakes(document)),
     ];
     table(text, "Totals", &["", ""], &rows);
+}
+
+fn handshakes(document: &Document) -> String {
+    let counted = |figures: &Figures| format!("{} / {}", figures.resumption.full, figures.resumption.resumed);
+    match document.handshakes() {
+        Some((figures, Period::WarmUp)) => format!("{} in the warm-up", counted(figures)),
+        _ => counted(&document.measured),
+    }
 }
 
 fn times(text: &mut String, figures: &Figures) {

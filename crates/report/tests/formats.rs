@@ -118,6 +118,22 @@ fn empty_run_renders_everywhere() {
 }
 
 #[test]
+fn connections_opened_in_the_warm_up_keep_their_tls() {
+    let mut document = document();
+    let measured = std::mem::take(&mut document.measured.resumption);
+    let warm_up = document.warm_up.as_mut().unwrap();
+    warm_up.resumption = measured;
+    warm_up.negotiated = self::document().measured.negotiated;
+    let text = Format::Console.render(&document, Style::PLAIN);
+    assert!(text.contains("TLS (connections were opened in the warm-up)\n  · 400 handshakes"), "{text}");
+    assert!(text.contains("TLS_AES_256_GCM_SHA384"), "{text}");
+    let text = Format::Markdown.render(&document, Style::PLAIN);
+    assert!(text.contains("| 100 / 300 in the warm-up |"), "{text}");
+    document.warm_up = None;
+    assert!(!Format::Console.render(&document, Style::PLAIN).contains("TLS ("), "nothing was opened");
+}
+
+#[test]
 fn formats_are_found_by_name() {
     for format in Format::ALL {
         assert_eq!(format.name().parse(), Ok(format));

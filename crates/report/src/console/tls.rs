@@ -5,16 +5,17 @@ use crate::style::Paint;
 use crate::table::Table;
 use analysis::human::{bytes, share};
 use analysis::{ChainFigure, Document, Figures, Group, NegotiatedFigure, Resumption};
+use measure::Period;
 
 /// Digits of a chain's hash that are shown; all stand in `result.json`.
 const HASH_DIGITS: usize = 16;
 
 pub(crate) fn write(page: &mut Page, document: &Document) {
-    let figures = &document.measured;
-    if figures.resumption.handshakes == 0 {
-        return;
-    }
-    page.title("TLS");
+    let Some((figures, period)) = document.handshakes() else { return };
+    page.title(match period {
+        Period::Measured => "TLS",
+        Period::WarmUp => "TLS (connections were opened in the warm-up)",
+    });
     page.paragraph(Paint::Plain, "  · ", &handshakes(figures));
     figures.negotiated.iter().for_each(|agreed| page.paragraph(Paint::Plain, "  · ", &negotiated(agreed)));
     figures.chains.iter().for_each(|sent| page.paragraph(Paint::Plain, "  · ", &chain(sent)));
