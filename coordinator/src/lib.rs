@@ -23,10 +23,16 @@ pub use cli::Cli;
 pub use exit::Exit;
 
 use cli::{AgentCommand, Command};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Does what the command line says, and says how to exit.
 #[must_use]
 pub fn run(cli: Cli) -> Exit {
+    // A panic has said what it is; what it unwinds through stops the processes that were started.
+    catch_unwind(AssertUnwindSafe(|| obey(cli))).unwrap_or(Exit::Failed)
+}
+
+fn obey(cli: Cli) -> Exit {
     let exit = match cli.command {
         Command::Start(args) => start::start(args),
         Command::Check(args) => check::check(&args),

@@ -22,7 +22,7 @@ pub(super) fn lines(scene: &Scene, now: Instant, style: Style) -> Vec<String> {
         Stage::Preparing => vec![format!("{title}  preparing"), crew(&scene.agents)],
         Stage::Fixed { start } => {
             let (share_done, clock) = clock(scene, start, now);
-            let room = style.width.saturating_sub(title.chars().count() + clock.chars().count() + 6);
+            let room = style.width.saturating_sub(title.chars().count() + clock.chars().count() + 4);
             let bar = bar(share_done, room.min(BAR_MAX), style.unicode);
             let figures = scene.live.as_ref().map_or_else(|| "no figures yet".to_owned(), figures);
             vec![format!("{title}  {bar}  {clock}"), figures, crew(&scene.agents)]
@@ -90,7 +90,7 @@ fn measured(scene: &Scene, elapsed: Duration) -> (f64, String) {
         }
         End::Requests(requests) => {
             let ended = scene.live.as_ref().map_or(0, |live| live.total_ended);
-            let done = format!("{} of {}", number(ended as f64), number(requests as f64));
+            let done = format!("{} of {}", count(ended), count(requests));
             (ended as f64 / requests as f64, format!("{done} done in {}", seconds(elapsed)))
         }
     }
@@ -107,9 +107,14 @@ fn figures(live: &Live) -> String {
     };
     format!(
         "{}/s  response p50 {p50}, p99 {p99}  errors {}{share_of_errors}",
-        number(live.ended_per_second as f64),
-        number(live.total_errors as f64)
+        count(live.ended_per_second),
+        count(live.total_errors)
     )
+}
+
+/// Exact while it is short.
+fn count(count: u64) -> String {
+    if count < 10_000 { count.to_string() } else { number(count as f64) }
 }
 
 /// The agents by what they do, in words; names only of those that are not as they should be.
@@ -163,4 +168,100 @@ fn seconds(duration: Duration) -> String {
 /// In one row of the terminal.
 fn fitted(line: &str, style: Style) -> String {
     style.text(line).chars().take(style.width).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress::Planned;
+    use control::{AgentFacts, AgentId, EndCause, FleetTime, Outcome, RunEvent};
+    use plan::Plan;
+
+    const WIDE: Style = Style { colour: false, width: 100, unicode: true };
+
+    fn facts(name: &str) -> AgentFacts {
+        let (id, version, labels, host) = (AgentId([0; 16]), String::new(), Default::default(), proto::Bytes::new());
+        AgentFacts { id, name: name.to_owned(), version, labels, workers: 1, host }
+    }
+
+    fn scene(load: &str) -> Scene {
+        let text = format!("name = \"edge\"\ntarget.builtin = true\nload = {{ {load} }}");
+        let plan = Plan::parse(&text, &mut crate::plan_file::Folder(".".into())).unwrap();
+        Scene::new(Planned::of(&plan, 2))
+    }
+
+    /// Firing since `now`.
+    fn firing(load: &str, now: Instant) -> Scene {
+        let mut scene = scene(load);
+        let agents = ["a", "b"].map(facts);
+        scene.take(&RunEvent::Assembled { agents: agents.to_vec() }, now);
+        scene.take(&RunEvent::Armed { start_at: FleetTime(0), start_in: Duration::ZERO }, now);
+        for agent in [0, 1] {
+            scene.take(&RunEvent::Began { agent, at: FleetTime(0), bound_ns: 0 }, now);
+        }
+        let live = Live { ended_per_second: 1234, total_ended: 500, total_errors: 5, p50_ns: Some(1_200_000), ..Live::default() };
+        scene.set_live(Some(Live { p99_ns: Some(30_000_000_000), p99_at_least: true, ..live }));
+        scene
+    }
+
+    #[test]
+    fn waiting_tells_who_is_here() {
+        let now = Instant::now();
+        let mut scene = scene("connections = 1, duration = \"1s\"");
+        assert_eq!(lines(&scene, now, WIDE), ["edge  0 of 2 agents are here"]);
+        assert_eq!(scene.take(&RunEvent::Joined { agent: facts("a\x1b[2J") }, now).unwrap(), "agent a\x1b[2J joined (1 of 2)");
+        assert_eq!(lines(&scene, now, WIDE), ["edge  1 of 2 agents are here: a?[2J"]);
+        assert_eq!(plain(&scene, now), None);
+        scene.take(&RunEvent::Left { agent: facts("a\x1b[2J") }, now);
+        assert_eq!(lines(&scene, now, WIDE), ["edge  0 of 2 agents are here"]);
+    }
+
+    #[test]
+    fn clock_follows_the_plan() {
+        let now = Instant::now();
+        for (load, passed_ms, clock) in [
+            ("connections = 1, duration = \"60s\", warm_up = \"10s\"", 4_000, "warming up 4s of 10s"),
+            ("connections = 1, duration = \"60s\", warm_up = \"10s\"", 25_200, "15s of 60s, 45s left"),
+            ("connections = 1, duration = \"60s\"", 60_100, "draining: what has begun may finish"),
+            ("connections = 1, duration = \"2h\"", 3_725_000, "1h02m05s of 2h00m00s, 57m55s left"),
+            ("connections = 1, requests = 2000", 3_000, "500 of 2000 done in 3s"),
+        ] {
+            let shown = plain(&firing(load, now), now + Duration::from_millis(passed_ms)).unwrap();
+            let rest = "  1234/s  response p50 1.20 ms, p99 ≥ 30.0 s  errors 5 (1.00 %)  agents: 2 firing";
+            assert_eq!(shown, format!("{clock}{rest}"));
+        }
+    }
+
+    #[test]
+    fn agents_that_are_not_as_they_should_be_are_named() {
+        let now = Instant::now();
+        let mut scene = firing("connections = 1, duration = \"9s\"", now);
+        let news = scene.take(&RunEvent::Gone { agent: 1, why: "reset".into() }, now);
+        assert_eq!(news.as_deref(), Some("agent b is gone: reset"));
+        assert_eq!(lines(&scene, now, WIDE)[2], "agents: 1 firing, 1 gone (b)");
+        scene.take(&RunEvent::Lost { agent: 1, next_interval: 3, why: "it did not come back".into() }, now);
+        let ended =
+            RunEvent::Ended { agent: 0, cause: EndCause::Plan, missing: vec![], figures: proto::Bytes::new(), clock: None };
+        assert_eq!(scene.take(&ended, now), None);
+        assert_eq!(lines(&scene, now, WIDE)[2], "agents: 1 done, 1 lost (b)");
+        scene.take(&RunEvent::Done { outcome: Outcome::Ran }, now);
+        assert_eq!(lines(&scene, now, WIDE), ["edge  ended"]);
+    }
+
+    #[test]
+    fn lines_fit_and_the_bar_gives_way() {
+        let now = Instant::now();
+        let scene = firing("connections = 1, duration = \"8s\"", now);
+        let bar =
+            |width, unicode| lines(&scene, now + Duration::from_secs(4), Style { colour: false, width, unicode })[0].clone();
+        assert_eq!(bar(47, true), "edge  [██████████··········]  4s of 8s, 4s left");
+        assert_eq!(bar(35, false), "edge  [####----]  4s of 8s, 4s left");
+        assert_eq!(bar(20, true), "edge    4s of 8s, 4s");
+    }
+
+    #[test]
+    fn redrawing_goes_up_by_what_was_drawn() {
+        assert_eq!(redrawn(&["x".to_owned()], 0), "\r\x1b[J\x1b[?7lx\n\x1b[?7h");
+        assert_eq!(redrawn(&[], 3), "\x1b[3A\r\x1b[J");
+    }
 }
