@@ -5,6 +5,9 @@ use measure::tls::alert_name;
 use measure::{CertificateFault, Counters, Failure, Kind, Stage};
 use serde::{Deserialize, Serialize};
 
+/// TLS alert `certificate_required` (RFC 8446 §6.2).
+const CERTIFICATE_REQUIRED: u8 = 116;
+
 /// Failures of one stage and kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ErrorFigure {
@@ -91,6 +94,28 @@ fn in_words(fault: CertificateFault) -> &'static str {
         CertificateFault::Malformed => "server's certificate cannot be parsed",
         CertificateFault::Other => "server's certificate is not acceptable",
     }
+}
+
+/// What to change where nothing else happens; `None` where that is for the server's owner to find out.
+pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
+    use CertificateFault::{Expired, UnknownIssuer, WrongName};
+    Some(match failure.kind {
+        Kind::Refused => "is the server running, and is the port of target.url the right one?",
+        Kind::NoSuchName => "check the host of target.url, or say where it is with target.addresses",
+        Kind::Unreachable => "check the address, and the route from the agents to it",
+        Kind::Certificate(UnknownIssuer) => {
+            "name the file of its issuer in tls.ca (`quick`: --ca), or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+        }
+        Kind::Certificate(WrongName) => "write the name it is for in tls.server_name",
+        Kind::Certificate(Expired) => "renew it, or check nothing with tls.verify = \"none\" (`quick`: --insecure)",
+        Kind::AlertReceived(CERTIFICATE_REQUIRED) => "the server wants a client certificate: tls.client_certificates",
+        Kind::BadTls => "does this port speak TLS? for one that does not, write http:// in target.url",
+        Kind::PortsExhausted => "keep connections open (connection.requests), or name more connection.source_addresses",
+        Kind::FilesExhausted => "raise the agents' limit of open files (ulimit -n)",
+        Kind::NotAllowed => "allow it on the agents: --allow with the address, or its network",
+        Kind::Status(_) => "where this is the right answer, say so in request.expect.status",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What the numbers are about: the server, the client, the network, the load, or nothing. Each verdict brings its evidence.
 
+use crate::fault::cure;
 use crate::{AgentResult, Document, EndCause, LoadRecord, State, human};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -91,6 +92,7 @@ impl VerdictRecord {
             return VerdictRecord { verdict: Verdict::Invalid, evidence: faults, missing: Vec::new() };
         }
         let mut record = match &document.plan.load {
+            _ if document.has_no_success() => no_success(document),
             LoadRecord::Open { max_connections, .. } => open_loop(document, *max_connections),
             LoadRecord::Closed { .. } => closed_loop(document),
         };
@@ -98,6 +100,21 @@ impl VerdictRecord {
             record.evidence.push("the target ran on an agent's own machine: client and server shared its CPUs".to_owned());
         }
         record
+    }
+}
+
+impl Document {
+    /// What the verdict means, in one sentence.
+    #[must_use]
+    pub fn verdict_meaning(&self) -> &'static str {
+        match self.verdict.verdict {
+            Verdict::Undetermined if self.has_no_success() => "every operation failed",
+            verdict => verdict.meaning(),
+        }
+    }
+
+    fn has_no_success(&self) -> bool {
+        self.measured.operations.ended > 0 && self.measured.operations.ok == 0
     }
 }
 
@@ -164,6 +181,19 @@ fn gaps(agent: &AgentResult) -> String {
     );
     let spans: Vec<String> = spans.collect();
     if spans.is_empty() { String::new() } else { format!("; seconds {} are missing", spans.join(", ")) }
+}
+
+/// Neither the load nor the client is worth a word where nothing worked: what is wrong comes before how much.
+fn no_success(document: &Document) -> VerdictRecord {
+    let operations = &document.measured.operations;
+    let all = format!(
+        "none of {} operations succeeded: {} failed, {} timed out",
+        operations.ended, operations.failed, operations.timed_out
+    );
+    let commonest = document.measured.errors.first();
+    let named = commonest.map(|error| format!("{} of them: {} [{}]", human::share(error.share), error.words, error.name));
+    let cure = commonest.and_then(|error| error.name.parse().ok()).and_then(cure);
+    record(Verdict::Undetermined, [Some(all), named, cure.map(str::to_owned)].into_iter().flatten(), [])
 }
 
 fn open_loop(document: &Document, max_connections: u32) -> VerdictRecord {

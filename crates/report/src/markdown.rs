@@ -22,7 +22,7 @@ pub(crate) fn render(document: &Document) -> String {
     let record = &document.verdict;
     let mut text = format!("# {}: {}\n\n", escape(&document.run.name), record.verdict.name());
     let _ =
-        writeln!(text, "{}, {}: {}.\n", escape(&document.plan.url), escape(&document.run.started_at), record.verdict.meaning());
+        writeln!(text, "{}, {}: {}.\n", escape(&document.plan.url), escape(&document.run.started_at), document.verdict_meaning());
     record.evidence.iter().chain(&record.missing).for_each(|sentence| item(&mut text, sentence));
     thresholds(&mut text, document);
     totals(&mut text, document);

@@ -137,3 +137,31 @@ fn run_under_way_blames_no_agent() {
     assert_eq!(record.evidence.len(), 1, "{record:?}");
     assert!(record.evidence[0].contains("never finished"), "{record:?}");
 }
+
+#[test]
+fn run_without_a_success_names_the_commonest_failure_and_its_cure() {
+    use measure::{CertificateFault, Failure, Kind, Stage};
+    for (load, kind, cure) in [
+        (CLOSED, Kind::Certificate(CertificateFault::UnknownIssuer), Some("tls.ca")),
+        (OPEN, Kind::Certificate(CertificateFault::WrongName), Some("tls.server_name")),
+        (CLOSED, Kind::AlertReceived(116), Some("tls.client_certificates")),
+        (CLOSED, Kind::ShortBody, None),
+    ] {
+        let mut collector = collector(load, "");
+        let mut content = crate::scene::snapshot(2, Second { not_sent: 5, ..QUIET });
+        for cell in content.cells.values_mut() {
+            (cell.counters.ok, cell.counters.failed) = (0, 10);
+            cell.counters.failures =
+                [(Failure { stage: Stage::Tls, kind }, 9), (Failure { stage: Stage::Tls, kind: Kind::Eof }, 1)].into();
+        }
+        for agent in 0..2 {
+            collector.add(agent, 2, &content);
+            collector.ended(agent, crate::scene::end(content.clone(), cpu(0.99, 0.99)));
+        }
+        let document = collector.document(State::Complete);
+        assert_eq!((document.verdict.verdict, document.verdict_meaning()), (Verdict::Undetermined, "every operation failed"));
+        let evidence = document.verdict.evidence.join("; ");
+        assert!(evidence.starts_with("none of 40 operations succeeded: 40 failed, 0 timed out; 90.0 % of them: "), "{evidence}");
+        assert!(evidence.contains(cure.unwrap_or("[tls.short_body]")), "{evidence}");
+    }
+}

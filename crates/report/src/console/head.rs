@@ -61,7 +61,7 @@ fn verdict(page: &mut Page, document: &Document) {
         Verdict::ClientBound | Verdict::NetworkBound | Verdict::Undetermined => Paint::Doubtful,
     };
     page.blank();
-    page.paragraph(paint, "Verdict: ", &format!("{} — {}", record.verdict.name(), record.verdict.meaning()));
+    page.paragraph(paint, "Verdict: ", &format!("{} — {}", record.verdict.name(), document.verdict_meaning()));
     record.evidence.iter().for_each(|evidence| page.paragraph(Paint::Plain, "  · ", evidence));
     record.missing.iter().for_each(|missing| page.paragraph(Paint::Faint, "  · to know more: ", missing));
 }
