@@ -4,7 +4,7 @@ use crate::policy::Policy;
 use crate::poller::Waker;
 use crate::resolver::Resolver;
 use measure::{Kind, Recorder};
-use plan::{Dns, Host, Plan};
+use plan::{Dns, Host, Plan, Target};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ impl Endpoints {
         waker: &Waker,
     ) -> std::io::Result<Endpoints> {
         let target = plan.target();
-        let host = host_text(&target.url.host);
+        let host = policy_name(target);
         let resolves_again = target.addresses.is_empty() && matches!(target.url.host, Host::Name(_)) && target.dns != Dns::Once;
         let resolver = if resolves_again { Some(Resolver::new(&host, waker)?) } else { None };
         let sources = plan.connection().source_addresses.clone();
@@ -72,7 +72,7 @@ impl Endpoints {
         match self.dns {
             Dns::EveryConnection => match &self.resolver {
                 Some(resolver) if resolver.ask(slot) => Ok(Next::Wait),
-                _ => Err(Kind::TimeOut),
+                _ => Err(Kind::NotSent), // at once, so it is no time-out, whose time would count
             },
             Dns::Every(period) => {
                 self.refresh(now, period.as_nanos() as u64);
@@ -126,7 +126,12 @@ impl Endpoints {
     }
 }
 
-/// The host as the policy and the resolver know it.
+/// The name that the policy may know an address by: none where the plan gives addresses, for which its name says nothing.
+pub(crate) fn policy_name(target: &Target) -> String {
+    if target.addresses.is_empty() { host_text(&target.url.host) } else { String::new() }
+}
+
+/// The host as people and the resolver know it.
 pub(crate) fn host_text(host: &Host) -> String {
     match host {
         Host::Name(name) => name.clone(),

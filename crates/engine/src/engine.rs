@@ -2,7 +2,7 @@
 
 use crate::clock::RunClock;
 use crate::collector::{Collector, Event};
-use crate::endpoints::{Endpoints, host_text, intern};
+use crate::endpoints::{Endpoints, host_text, intern, policy_name};
 use crate::lease::{Lease, Stop, StopOrder};
 use crate::policy::Policy;
 use crate::poller::{Poller, Waker};
@@ -126,8 +126,9 @@ pub fn prepare(plan: Arc<Plan>, placement: Placement, policy: Policy) -> Result<
     check_open_files(&plan, &placement)?;
     let materials = Materials::new(&plan)?;
     let addresses = addresses(&plan)?;
-    let host = host_text(&plan.target().url.host);
-    if let Some(refused) = addresses.iter().find(|address| !policy.allows(&host, address.ip(), address.port())) {
+    let name = policy_name(plan.target());
+    if let Some(refused) = addresses.iter().find(|address| !policy.allows(&name, address.ip(), address.port())) {
+        let host = host_text(&plan.target().url.host);
         return Err(PrepareError::NotAllowed { host, address: refused.ip() });
     }
     let policy = Arc::new(policy);
@@ -264,6 +265,9 @@ impl Launch {
         pin(cpu);
         // The kernel may delay a timer by 50 µs for the sake of batching (prctl(2), PR_SET_TIMERSLACK); a schedule must not.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        if let Some(tls) = &setup.tls {
+            tls.seed_thread();
+        }
         let workers = self.placement.cpus.len() as u32;
         let Placement { agent, agents, .. } = self.placement;
         let owner = Owner { agent, agents, worker: self.number as u32, workers };

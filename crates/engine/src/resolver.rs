@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 /// Lookups under way at once for one worker: `getaddrinfo` blocks a thread each.
 const THREADS: usize = 4;
-/// Lookups waiting for a thread; what finds the queue full fails as a look-up that timed out would.
+/// Lookups waiting for a thread; what finds the queue full is not sent.
 const WAITING: usize = 1024;
 
 /// Addresses of `host` by the system's resolver, in its order, without duplicates.
