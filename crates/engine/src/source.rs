@@ -30,7 +30,7 @@ pub(crate) struct Users {
 /// The worker's part of the cluster's schedule, warm-up first, on the run clock.
 pub(crate) struct Arrivals {
     warm_up: Option<Instants>,
-    measured: Instants,
+    measured: Option<Instants>,
     measured_from: u64,
     next: Option<Arrival>,
     /// Slots this worker may open.
@@ -139,9 +139,15 @@ impl Users {
 /// The worker's part of `total` operations: its agent's part, dealt to the workers that have users to do them.
 fn budget(total: u64, owner: Owner, users: &Deal) -> u64 {
     let of_agent = Deal::new(Some(total), owner.agents).amount(owner.agent);
-    let seated: Vec<u32> = (0..owner.workers).filter(|&worker| users.amount(worker) > Some(0)).collect();
-    let place = seated.iter().position(|&worker| worker == owner.worker);
-    place.and_then(|place| Deal::new(of_agent, seated.len() as u32).amount(place as u32)).unwrap_or(0)
+    let part = seat(owner, users).and_then(|seat| Deal::new(of_agent, seat.workers).amount(seat.worker));
+    part.unwrap_or(0)
+}
+
+/// The worker's place among those of its agent that have users or connections; the others can do nothing.
+fn seat(owner: Owner, places: &Deal) -> Option<Owner> {
+    let seated: Vec<u32> = (0..owner.workers).filter(|&worker| places.amount(worker) > Some(0)).collect();
+    let place = seated.iter().position(|&worker| worker == owner.worker)?;
+    Some(Owner { worker: place as u32, workers: seated.len() as u32, ..owner })
 }
 
 /// Initial users do not all connect at once where the plan spreads them.
@@ -173,10 +179,10 @@ impl Arrivals {
     fn new(plan: &Plan, owner: Owner, timeline: Timeline, max_connections: u32) -> Arrivals {
         let slots = deals(Some(u64::from(max_connections)), owner);
         let own = slots.1.amount(owner.worker).unwrap_or(0);
-        let measured = Schedule::measured(plan.load()).expect("an open loop has a schedule").of(owner);
+        let seat = seat(owner, &slots.1);
         let mut arrivals = Arrivals {
-            warm_up: Schedule::warm_up(plan.load()).map(|schedule| schedule.of(owner)),
-            measured,
+            warm_up: seat.and_then(|seat| Some(Schedule::warm_up(plan.load())?.of(seat))),
+            measured: seat.and_then(|seat| Some(Schedule::measured(plan.load())?.of(seat))),
             measured_from: timeline.measured_from,
             next: None,
             max_connections: u32::try_from(own).unwrap_or(u32::MAX),
@@ -218,7 +224,7 @@ impl Arrivals {
         }
         let from = self.measured_from;
         let due = |(seq, at)| Arrival { seq, intended_at: from + at, period: Period::Measured };
-        self.next = self.measured.next().map(due);
+        self.next = self.measured.as_mut().and_then(Iterator::next).map(due);
     }
 }
 
