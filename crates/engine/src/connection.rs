@@ -37,8 +37,10 @@ pub(crate) struct Connection {
     pub(crate) response: Response,
     /// Bytes came that no request had asked for.
     pub(crate) unsolicited: bool,
-    /// The kernel has said that the peer ended its side.
+    /// The peer has ended its side: the kernel or TLS has said so.
     pub(crate) peer_ended: bool,
+    /// Why nothing can be sent any more.
+    pub(crate) broken: Option<Kind>,
     /// Input of an unfinished TLS record.
     leftover: Vec<u8>,
     /// Output the socket has not taken yet.
@@ -85,6 +87,7 @@ impl Connection {
             response: Response::default(),
             unsolicited: false,
             peer_ended: false,
+            broken: None,
             leftover: Vec::new(),
             unsent: Vec::new(),
             sent_bytes: 0,
@@ -93,7 +96,7 @@ impl Connection {
     }
 
     /// Sends `outgoing` behind what still waits, and empties it. Whether everything went out.
-    pub(crate) fn send(&mut self, outgoing: &mut Vec<u8>) -> Result<bool, Fault> {
+    pub(crate) fn send(&mut self, outgoing: &mut Vec<u8>) -> Result<bool, Kind> {
         if !self.unsent.is_empty() {
             self.unsent.append(outgoing);
             std::mem::swap(&mut self.unsent, outgoing);
@@ -106,7 +109,7 @@ impl Connection {
                 Err(kind) => {
                     outgoing.clear();
                     self.unsent.clear();
-                    return Err(Fault::Socket(kind));
+                    return Err(kind);
                 }
             }
         }
@@ -152,6 +155,7 @@ impl Connection {
         let (at, more) = (clock.now(), kept + bytes == buffer.len());
         self.received_bytes += bytes as u64;
         let (answered, closed) = self.digest(&mut buffer[..kept + bytes], outgoing, expecting)?;
+        self.peer_ended |= closed;
         Ok(Received::Bytes { at, answered, more, closed })
     }
 

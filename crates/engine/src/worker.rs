@@ -211,11 +211,12 @@ impl Worker {
 
     fn on_time(&mut self, now: u64) {
         self.roll(now);
+        // Each with its own instant: of many at once, the last must not seem to have begun with the first.
         while let Some(slot) = self.deadlines.pop(now) {
-            self.time_out(slot, now);
+            self.time_out(slot, self.parts.clock.now());
         }
         while let Some(slot) = self.pauses.pop(now) {
-            self.begin_as_user(slot, now);
+            self.begin_as_user(slot, self.parts.clock.now());
         }
         self.serve_queue();
         self.take_arrivals(now);
@@ -289,6 +290,10 @@ impl Worker {
                 return;
             }
             let _ = self.parts.poller.wait(&mut self.events, left.min(LONGEST_WAIT_NS));
+        }
+        // Stopped before the start: the run clock stands at 0, and yet nothing is due.
+        if let Source::Open(arrivals) = &mut self.parts.source {
+            arrivals.end();
         }
     }
 

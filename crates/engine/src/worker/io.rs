@@ -1,38 +1,53 @@
 //! What sockets say: connected, readable, ended; and the sending side of the same.
 
 use super::{Cut, Worker};
-use crate::connection::{Fault, Received, Stage as ConnectionStage};
+use crate::connection::{Connection, Fault, Received, Stage as ConnectionStage};
 use crate::poller::Ready;
-use measure::{Kind, Stage, Verdict};
+use measure::{Kind, Recorder, Stage, Verdict};
 
 impl Worker {
     /// Something happened on the connection of `slot`.
     pub(super) fn on_ready(&mut self, slot: u32, ready: Ready) {
-        let Some(connection) = &self.slots[slot as usize].connection else { return };
+        let state = &self.slots[slot as usize];
+        let generation = state.generation;
+        let Some(connection) = &state.connection else { return };
         if connection.stage == ConnectionStage::Connecting {
             if ready.failed || !ready.writable {
                 return self.on_connect_failed(slot, ready);
             }
             self.on_connected(slot);
-        } else if connection.has_unsent() {
-            self.flush(slot);
         }
+        // Before the rest of a request is sent: a server that answers early may have reset what is still to come.
         if ready.readable || ready.ended {
-            self.read(slot, ready.ended);
+            self.read(slot, generation, ready.ended);
+        }
+        let state = &self.slots[slot as usize];
+        if state.generation == generation && state.connection.as_ref().is_some_and(|connection| connection.has_unsent()) {
+            self.flush(slot);
         }
     }
 
     fn on_connect_failed(&mut self, slot: u32, ready: Ready) {
         let failure = self.slots[slot as usize].connection.as_ref().and_then(|connection| connection.socket.failure());
-        if ready.failed || failure.is_some() {
-            let now = self.parts.clock.now();
-            self.fail(slot, Stage::Connect, failure.unwrap_or(Kind::Reset), now);
+        let now = self.parts.clock.now();
+        match failure {
+            // A connect is refused; only a connection that stood is reset (tcp_reset() in the kernel's tcp_input.c).
+            Some(Kind::Reset) => self.on_reset_at_once(slot, now),
+            Some(kind) => self.fail(slot, Stage::Connect, kind, now),
+            None if ready.failed => self.fail(slot, Stage::Connect, Kind::Reset, now),
+            None => {}
         }
     }
 
-    /// Reads until there is nothing more, or the slot has another connection.
-    fn read(&mut self, slot: u32, ended: bool) {
-        let generation = self.slots[slot as usize].generation;
+    /// TCP stood, and was gone before anything could be sent.
+    fn on_reset_at_once(&mut self, slot: u32, now: u64) {
+        self.note_connected(slot, now);
+        let stage = if self.parts.tls.is_some() { Stage::Tls } else { Stage::Http };
+        self.fail(slot, stage, Kind::Reset, now);
+    }
+
+    /// Reads until there is nothing more, or the slot has another connection than this one.
+    fn read(&mut self, slot: u32, generation: u32, ended: bool) {
         loop {
             let state = &mut self.slots[slot as usize];
             let Some(connection) = state.connection.as_mut().filter(|_| state.generation == generation) else { return };
@@ -101,8 +116,9 @@ impl Worker {
     }
 
     fn on_open_bytes(&mut self, slot: u32) {
-        if !self.outgoing.is_empty() {
-            self.flush(slot); // TLS answers a key update
+        // TLS answers a key update.
+        if !self.outgoing.is_empty() && !self.flush(slot) {
+            return;
         }
         let state = &mut self.slots[slot as usize];
         let Some(connection) = &state.connection else { return };
@@ -123,6 +139,9 @@ impl Worker {
         self.roll(now);
         let state = &self.slots[slot as usize];
         let Some(connection) = &state.connection else { return };
+        if let Some(kind) = connection.broken {
+            return self.on_lost(slot, kind, now);
+        }
         match connection.stage {
             ConnectionStage::Connecting => self.fail(slot, Stage::Connect, Kind::Reset, now),
             ConnectionStage::Ending if state.flight.is_some() => self.succeed(slot, Verdict::Ok, now),
@@ -152,7 +171,7 @@ impl Worker {
         if let Some(connection) = &mut self.slots[slot as usize].connection
             && self.parts.lease.holds()
         {
-            let _ = connection.send(&mut self.outgoing);
+            send_last(&mut self.parts.recorder, connection, &mut self.outgoing);
         }
         self.outgoing.clear();
     }
@@ -166,7 +185,8 @@ impl Worker {
             return self.fail(slot, stage, kind, now);
         };
         if kind == Kind::Eof && connection.response.ended() {
-            connection.response.keep_alive = false;
+            // The end has come: there is none to wait for.
+            connection.stage = ConnectionStage::Ending;
             return self.on_response(slot);
         }
         let idempotent = self.requests.of(flight.id.request).is_idempotent;
@@ -192,15 +212,20 @@ impl Worker {
         }
     }
 
-    /// Sends what waits in `outgoing`.
-    pub(super) fn flush(&mut self, slot: u32) {
+    /// Sends what waits in `outgoing`. Whether the connection still stands: where it does not, its operation has ended, and
+    /// the slot may have the next one under way.
+    pub(super) fn flush(&mut self, slot: u32) -> bool {
         if !self.parts.lease.holds() {
             self.outgoing.clear();
             let now = self.parts.clock.now();
-            return self.cut_all(Cut::LeaseExpired, now);
+            self.cut_all(Cut::LeaseExpired, now);
+            return false;
         }
         let state = &mut self.slots[slot as usize];
-        let Some(connection) = &mut state.connection else { return self.outgoing.clear() };
+        let Some(connection) = &mut state.connection else {
+            self.outgoing.clear();
+            return false;
+        };
         let before = connection.sent_bytes;
         let sent = connection.send(&mut self.outgoing);
         let (id, bytes) = (connection.id, connection.sent_bytes - before);
@@ -212,8 +237,34 @@ impl Worker {
         }
         self.roll(now);
         self.parts.recorder.wire_bytes(id, bytes, 0);
-        if let Err(fault) = sent {
-            self.on_fault(slot, fault);
+        match sent {
+            Ok(_) => true,
+            Err(kind) => {
+                self.on_send_failed(slot, kind);
+                false
+            }
         }
     }
+
+    /// A reset overtakes nothing that the peer said before it: an early answer or an alert counts before the failure.
+    fn on_send_failed(&mut self, slot: u32, kind: Kind) {
+        let state = &mut self.slots[slot as usize];
+        let generation = state.generation;
+        let Some(connection) = &mut state.connection else { return };
+        if connection.broken.replace(kind).is_none() {
+            self.read(slot, generation, true);
+        }
+        let state = &self.slots[slot as usize];
+        if state.generation == generation && state.connection.is_some() {
+            let now = self.parts.clock.now();
+            self.on_lost(slot, kind, now);
+        }
+    }
+}
+
+/// Sends the last words on a connection that is given up, as far as the socket takes them at once.
+pub(super) fn send_last(recorder: &mut Recorder, connection: &mut Connection, words: &mut Vec<u8>) {
+    let before = connection.sent_bytes;
+    let _ = connection.send(words);
+    recorder.wire_bytes(connection.id, connection.sent_bytes - before, 0);
 }

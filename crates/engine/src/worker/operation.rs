@@ -1,6 +1,7 @@
 //! The life of an operation: begin, connect, send, end, and what the slot does next.
 
-use super::{ARRIVALS_AT_ONCE, Phase, QUEUE, Worker};
+use super::io::send_last;
+use super::{ARRIVALS_AT_ONCE, Cut, Phase, QUEUE, Worker};
 use crate::connection::{Connection, Stage as ConnectionStage};
 use crate::endpoints::Next;
 use crate::request::Values;
@@ -125,9 +126,6 @@ impl Worker {
         let id = CellId { period, request, address };
         let random = self.parts.random.bits();
         self.slots[slot as usize].flight = Some(Flight::new(id, seq, random, intended_at, now));
-        if !self.parts.lease.holds() {
-            return self.cut_all(super::Cut::LeaseExpired, now);
-        }
         if self.slots[slot as usize].connection.is_some() {
             self.reuse(slot, now);
         } else {
@@ -172,6 +170,9 @@ impl Worker {
     }
 
     fn connect(&mut self, slot: u32, address: SocketAddr, now: u64) {
+        if !self.parts.lease.holds() {
+            return self.cut_all(Cut::LeaseExpired, now);
+        }
         let index = self.parts.recorder.address(address);
         let id = {
             let flight = self.slots[slot as usize].flight.as_mut().expect("a connection is opened for an operation");
@@ -198,17 +199,21 @@ impl Worker {
     /// TCP stands: TLS begins, or the request goes out.
     pub(super) fn on_connected(&mut self, slot: u32) {
         let now = self.parts.clock.now();
+        self.note_connected(slot, now);
+        if self.parts.tls.is_some() {
+            self.begin_handshake(slot, now);
+        } else {
+            self.on_open(slot, now);
+        }
+    }
+
+    pub(super) fn note_connected(&mut self, slot: u32, now: u64) {
         self.roll(now);
         let state = &mut self.slots[slot as usize];
         let (Some(connection), Some(flight)) = (&mut state.connection, &mut state.flight) else { return };
         connection.connected_at = now;
         flight.connect = Some(now.saturating_sub(connection.connect_at));
         self.parts.recorder.connect_opened(flight.id);
-        if self.parts.tls.is_some() {
-            self.begin_handshake(slot, now);
-        } else {
-            self.on_open(slot, now);
-        }
     }
 
     fn begin_handshake(&mut self, slot: u32, now: u64) {
@@ -273,7 +278,9 @@ impl Worker {
 
     /// Handshake only: our Finished goes out, then our end of the connection, and the server's is awaited if asked for.
     fn end_handshake_only(&mut self, slot: u32) {
-        self.flush(slot);
+        if !self.flush(slot) {
+            return;
+        }
         let state = &mut self.slots[slot as usize];
         let (Some(connection), Some(_)) = (&mut state.connection, &state.flight) else { return };
         let (close, confirm) = (self.parts.plan.connection().close, self.parts.plan.connection().confirm);
@@ -283,7 +290,9 @@ impl Worker {
         }
         connection.stage = ConnectionStage::Ending;
         connection.notify_close(&mut self.outgoing);
-        self.flush(slot);
+        if !self.flush(slot) {
+            return;
+        }
         if let Some(connection) = &self.slots[slot as usize].connection {
             connection.socket.shutdown();
             let now = self.parts.clock.now();
@@ -303,7 +312,7 @@ impl Worker {
         let wrapped = connection.wrap(&self.plain, &mut self.outgoing);
         self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.request));
         match wrapped {
-            Ok(()) => self.flush(slot),
+            Ok(()) => _ = self.flush(slot),
             Err(fault) => self.on_fault(slot, fault),
         }
     }
@@ -446,7 +455,7 @@ impl Worker {
         } else if self.parts.lease.holds() {
             self.outgoing.clear();
             connection.notify_close(&mut self.outgoing);
-            let _ = connection.send(&mut self.outgoing);
+            send_last(&mut self.parts.recorder, &mut connection, &mut self.outgoing);
         }
     }
 
@@ -467,7 +476,7 @@ impl Worker {
             None if state.flight.is_some_and(|flight| flight.resolving) => Stage::Dns,
             None | Some(ConnectionStage::Connecting) => Stage::Connect,
             Some(ConnectionStage::Handshaking) => Stage::Tls,
-            Some(ConnectionStage::Ending) if self.handshake_only => Stage::Tls,
+            Some(ConnectionStage::Open | ConnectionStage::Ending) if self.handshake_only => Stage::Tls,
             Some(ConnectionStage::Open | ConnectionStage::Ending) => Stage::Http,
         }
     }

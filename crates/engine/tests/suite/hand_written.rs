@@ -1,0 +1,231 @@
+//! Servers and proxies written by hand, for what the `target` crate does not do: ends at the worst moment, early answers.
+
+use crate::support::{Named, Outcome, parse, run, run_share};
+use engine::{Event, Lease, Placement, Policy, Stop};
+use measure::Counters;
+use plan::Plan;
+use rustix::net::sockopt::set_socket_linger;
+use std::io::{Read as _, Write as _, copy};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+use target::{Answer, Config, Ending, Fault, Framing, Running, Tls};
+
+/// Gives every connection to `serve`, on a thread of its own, for as long as the test lives.
+fn listen(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = Arc::new(serve);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = Arc::clone(&serve);
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+fn reset(stream: TcpStream) {
+    set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
+    drop(stream);
+}
+
+fn failures(counters: &Counters) -> Vec<(String, u64)> {
+    counters.failures.iter().map(|(failure, number)| (failure.to_string(), *number)).collect()
+}
+
+fn measured(url: &str, sections: &str, ca: Option<&str>) -> Counters {
+    run(parse(&format!("name = \"t\"\ntarget.url = \"{url}\"\n{sections}\n"), ca)).measured()
+}
+
+/// Takes what the client says to the server, and gives all that the server says to it until it is quiet, at once.
+fn exchange(mut client: &TcpStream, mut server: &TcpStream) -> Vec<u8> {
+    let mut bytes = [0; 16 * 1024];
+    let said = client.read(&mut bytes).unwrap_or(0);
+    let _ = server.write_all(&bytes[..said]);
+    server.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let mut answer = Vec::new();
+    while let Ok(more @ 1..) = server.read(&mut bytes) {
+        answer.extend_from_slice(&bytes[..more]);
+    }
+    answer
+}
+
+/// Takes the server's whole first flight to the client and resets the connection before the client's Finished can come.
+fn reset_after_the_servers_flight(mut client: TcpStream, server: SocketAddr) {
+    let flight = exchange(&client, &TcpStream::connect(server).unwrap());
+    let _ = client.write_all(&flight);
+    reset(client);
+}
+
+#[test]
+fn handshake_that_is_reset_as_it_ends_is_never_ok() {
+    for confirm in [true, false] {
+        let server = Running::new(Config::default()).unwrap();
+        let address = server.address();
+        let proxy = listen(move |client| reset_after_the_servers_flight(client, address));
+        let sections = format!(
+            "tls.ca = \"ca.pem\"\nconnection = {{ requests = 0, confirm = {confirm} }}\nload = {{ connections = 1, requests = 6 }}"
+        );
+        let counters = measured(&format!("https://{proxy}/"), &sections, server.ca_pem());
+        let handshakes: u64 = counters.negotiated.values().sum();
+        assert_eq!((counters.started, counters.connections.attempted, handshakes), (6, 6, 6), "confirm {confirm}: {counters:?}");
+        // Unconfirmed, an operation is ok where the reset comes only after our Finished.
+        let resets = 6 - counters.unconfirmed;
+        assert_eq!((counters.ok, confirm && resets < 6), (counters.unconfirmed, false), "{:?}", failures(&counters));
+        assert!(resets == 0 || failures(&counters) == [("tls.reset".to_owned(), resets)], "{:?}", failures(&counters));
+    }
+}
+
+#[test]
+fn body_that_ends_with_the_connection_leaves_no_end_to_wait_for() {
+    for tls in [None, Some(Tls::default())] {
+        let answer = Answer { framing: Framing::EofDelimited, ..Answer::default() };
+        let server = Running::new(Config { answer, tls, ..Config::default() }).unwrap();
+        let ca = if server.ca_pem().is_some() { "tls.ca = \"ca.pem\"\n" } else { "" };
+        let sections =
+            format!("{ca}connection = {{ requests = 1, close = \"server\" }}\nload = {{ connections = 1, requests = 4 }}");
+        let began = Instant::now();
+        let counters = measured(&server.url("/"), &sections, server.ca_pem());
+        assert_eq!((counters.ok, failures(&counters).len()), (4, 0), "{counters:?}");
+        assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn workers_without_connections_leave_their_arrivals_to_those_with() {
+    let server = Running::new(Config::plain()).unwrap();
+    let load = "load = { rate = \"400/s\", requests = 40, max_connections = 2, warm_up = \"100ms\" }";
+    let plan = parse(&format!("name = \"t\"\ntarget.url = \"{}\"\n{load}\n", server.url("/")), None);
+    let Outcome { totals, .. } = run_share(plan, 0, 1, 5, Lease::until(engine::boot_time_ns() + 5_000_000_000));
+    let ok: u64 = totals.cells.values().map(|cell| cell.counters.ok).sum();
+    assert_eq!((ok, server.stop().requests), (80, 80));
+}
+
+#[test]
+fn addresses_of_the_plan_are_not_allowed_by_the_name_of_its_host() {
+    let mut policy = Policy::default();
+    policy.allow("edge.example").unwrap();
+    let text = "name = \"t\"\ntarget = { url = \"http://edge.example/\", addresses = [\"192.0.2.1\"] }\nload = { connections = 1, requests = 1 }\n";
+    let placement = Placement { agent: 0, agents: 1, cpus: vec![None] };
+    let refused = engine::prepare(parse(text, None).into(), placement, policy).err().unwrap().to_string();
+    assert!(refused.contains("--allow 192.0.2.1"), "{refused}");
+}
+
+/// Answers before it has read the request, and closes with the rest of it unread, which resets the connection.
+fn answer_early(mut client: TcpStream) {
+    let mut head = [0; 512];
+    let _ = client.read(&mut head);
+    let _ = client.write_all(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+}
+
+#[test]
+fn early_answer_to_a_large_body_is_read_before_the_reset() {
+    let url = format!("http://{}/", listen(answer_early));
+    let text = format!(
+        "name = \"t\"\ntarget.url = \"{url}\"\nrequest = {{ method = \"POST\", body_file = \"body\" }}\nload = {{ connections = 1, requests = 20 }}\n"
+    );
+    let mut files = Named(vec![("body".to_owned(), vec![b'x'; 8 << 20])]);
+    let counters = run(Plan::parse(&text, &mut files).unwrap()).measured();
+    assert_eq!(failures(&counters), [("http.status.413".to_owned(), 20)]);
+}
+
+#[test]
+fn connection_ended_by_close_notify_is_not_used_again() {
+    let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
+    let answer = Answer::faulty(Fault::Raw { bytes, then: Ending::Orderly });
+    let server = Running::new(Config { answer, ..Config::default() }).unwrap();
+    let address = server.address();
+    let proxy = listen(move |mut client| {
+        let server = TcpStream::connect(address).unwrap();
+        for _ in ["hello", "request"] {
+            let _ = client.write_all(&exchange(&client, &server));
+        }
+    });
+    let sections = "tls.ca = \"ca.pem\"\nrequest.method = \"POST\"\nload = { connections = 2, requests = 6 }";
+    let counters = measured(&format!("https://{proxy}/"), sections, server.ca_pem());
+    assert_eq!((counters.ok, failures(&counters)), (6, vec![]));
+    assert_eq!((counters.connections.reused, counters.connections.opened), (0, 6));
+}
+
+#[test]
+fn connection_that_is_reset_as_soon_as_it_stands_was_opened() {
+    let accepted = Arc::new(AtomicU64::new(0));
+    let counting = Arc::clone(&accepted);
+    let proxy = listen(move |client| {
+        counting.fetch_add(1, Ordering::SeqCst);
+        reset(client);
+    });
+    let counters = measured(&format!("http://{proxy}/"), "load = { connections = 20, requests = 400 }", None);
+    assert_eq!(failures(&counters), [("http.reset".to_owned(), 400)]);
+    assert_eq!((counters.connections.opened, accepted.load(Ordering::SeqCst)), (400, 400));
+}
+
+#[test]
+fn wire_bytes_are_what_crossed_the_wire() {
+    for (name, sections) in [
+        ("one each", "connection.requests = 1"),
+        ("handshake only", "connection.requests = 0"),
+        ("unconfirmed", "connection = { requests = 0, confirm = false }"),
+        ("server closes", "connection = { requests = 2, close = \"server\" }"),
+    ] {
+        let server = Running::new(Config::default()).unwrap();
+        let (address, crossed) = (server.address(), Arc::new(AtomicU64::new(0)));
+        let counting = Arc::clone(&crossed);
+        let proxy = listen(move |client| {
+            let server = TcpStream::connect(address).unwrap();
+            let (mut from, mut to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+            let back = std::thread::spawn(move || {
+                let _ = copy(&mut from, &mut to);
+                let _ = to.shutdown(Shutdown::Write);
+            });
+            let (mut bytes, mut client, mut server) = ([0; 4096], &client, &server);
+            while let Ok(up @ 1..) = client.read(&mut bytes) {
+                counting.fetch_add(up as u64, Ordering::SeqCst);
+                let _ = server.write_all(&bytes[..up]);
+            }
+            let _ = server.shutdown(Shutdown::Write);
+            back.join().unwrap();
+        });
+        let sections = format!("tls.ca = \"ca.pem\"\n{sections}\nload = {{ connections = 2, requests = 20 }}");
+        let counters = measured(&format!("https://{proxy}/"), &sections, server.ca_pem());
+        assert_eq!((counters.ok, failures(&counters)), (20, vec![]), "{name}");
+        let until = Instant::now() + Duration::from_secs(5);
+        while crossed.load(Ordering::SeqCst) < counters.wire_bytes_sent && Instant::now() < until {
+            std::thread::yield_now();
+        }
+        assert_eq!(counters.wire_bytes_sent, crossed.load(Ordering::SeqCst), "{name}");
+    }
+}
+
+#[test]
+fn lookup_that_finds_no_room_is_no_time_out() {
+    let server = Running::new(Config::plain()).unwrap();
+    let text = format!(
+        "name = \"t\"\ntarget = {{ url = \"http://localhost:{}/\", dns = \"connection\" }}\nload = {{ connections = 4000, duration = \"300ms\" }}\n",
+        server.address().port()
+    );
+    let counters = run(parse(&text, None)).measured();
+    assert_eq!(counters.timed_out, 0, "{:?}", failures(&counters));
+}
+
+#[test]
+fn run_that_is_stopped_before_its_start_has_begun_nothing() {
+    for load in ["load = { rate = \"100/s\", requests = 10 }", "load = { connections = 2, requests = 10 }"] {
+        let plan = parse(&format!("name = \"t\"\ntarget.url = \"http://127.0.0.1:1/\"\n{load}\n"), None);
+        let placement = Placement { agent: 0, agents: 1, cpus: vec![None] };
+        let prepared = engine::prepare(plan.into(), placement, Policy::default()).unwrap();
+        let (send, receive) = channel();
+        let start_at = engine::monotonic_ns() + 60_000_000_000;
+        let running = prepared.start(start_at, Lease::unlimited(), move |event| send.send(event).unwrap()).unwrap();
+        running.stop(Stop::Drain);
+        running.join();
+        let totals = receive.into_iter().find_map(|event| match event {
+            Event::Ended { totals, .. } => Some(totals),
+            _ => None,
+        });
+        assert!(totals.unwrap().cells.is_empty(), "{load}");
+    }
+}
