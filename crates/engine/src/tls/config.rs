@@ -112,6 +112,15 @@ impl WorkerTls {
     }
 }
 
+impl WorkerTls {
+    /// Draws random bytes on this thread: aws-lc seeds a generator per thread at its first use, from CPU jitter, which takes
+    /// milliseconds that no operation should see.
+    pub(crate) fn seed_thread(&self) {
+        // A source that fails now fails again in the first handshake, and is counted there.
+        let _ = self.config.crypto_provider().secure_random.fill(&mut [0; 32]);
+    }
+}
+
 fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     let Some(ca) = &tls.ca else {
