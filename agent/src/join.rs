@@ -50,7 +50,7 @@ pub struct JoinArgs {
     pub cpus: Option<String>,
 
     /// Allow load on this host, address or network beside loopback and private addresses; can be given again
-    #[arg(long = "allow", value_name = "CIDR|HOST[:PORT]")]
+    #[arg(long = "allow", value_name = "CIDR|HOST[:PORT]", value_parser = parse_allowed)]
     pub allow: Vec<String>,
 
     /// Refuse plans whose share for this agent is above this rate
@@ -75,6 +75,14 @@ fn parse_label(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE, such as city=berlin".to_owned()),
     }
+}
+
+/// Reads a value of `--allow`, for whoever starts agents with it.
+///
+/// # Errors
+/// Where it is neither a network, an address nor a host.
+pub fn parse_allowed(text: &str) -> Result<String, String> {
+    Policy::default().allow(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
 
 /// Joins, and stays until it is told to end: by SIGINT or SIGTERM, or by a coordinator that will never have it.

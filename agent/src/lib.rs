@@ -7,4 +7,4 @@ mod news;
 mod runner;
 mod sampling;
 
-pub use join::{JoinArgs, join};
+pub use join::{JoinArgs, join, parse_allowed};

@@ -118,7 +118,7 @@ pub struct QuickArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: Option<u32>,
     /// Allow load on this host, address or network beside loopback and private addresses; may be given several times
-    #[arg(long, value_name = "CIDR|HOST[:PORT]")]
+    #[arg(long, value_name = "CIDR|HOST[:PORT]", value_parser = agent::parse_allowed)]
     pub allow: Vec<String>,
     /// What to load.
     #[arg(value_name = "URL", help = "What to load, such as https://10.0.0.11/path")]

@@ -41,7 +41,7 @@ pub struct StartArgs {
     #[arg(long, value_name = "N", requires = "local", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: Option<u32>,
     /// Let local agents load this host, address or network beside loopback and private addresses; may be given several times
-    #[arg(long, value_name = "CIDR|HOST[:PORT]", requires = "local")]
+    #[arg(long, value_name = "CIDR|HOST[:PORT]", requires = "local", value_parser = agent::parse_allowed)]
     pub allow: Vec<String>,
     /// The plan
     #[arg(value_name = "PLAN.toml")]

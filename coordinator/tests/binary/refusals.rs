@@ -21,7 +21,8 @@ fn each_refusal_names_its_cure() {
         (PLAN, &["start", "--local", "--output", "plan.toml/x", "plan.toml"], 4, &["not a directory", "--output"]),
         (REMOTE, &["start", "--listen", &taken, "plan.toml"], 4, &[&taken, "--listen"]),
         (REMOTE, &["start", "--listen", "127.0.0.1:0", "--state", "plan.toml/x", "plan.toml"], 4, &["--state"]),
-        (REMOTE, &["start", "--local", "--allow", "a/b", "plan.toml"], 4, &["agent local-1 ended", "--allow a/b"]),
+        (REMOTE, &["start", "--local", "--allow", "a/b", "plan.toml"], 2, &["--allow a/b"]),
+        (REMOTE, &["quick", "--allow", "a/b", "http://127.0.0.1:9/"], 2, &["--allow a/b"]),
     ] {
         let folder = Folder::with_plan(plan);
         let output = folder.run(arguments);
