@@ -17,6 +17,9 @@ const WAITING_MAX: usize = 512;
 /// How often the result in the folder is replaced.
 const SAVE_EVERY: Duration = Duration::from_secs(3);
 
+/// Figures to be shown are computed when there is nothing else to do, or after so long.
+const SHOW_AT_LEAST_EVERY: Duration = Duration::from_millis(500);
+
 /// Saving may take this part of the time, so that a long run with many agents is not spent on it.
 const SAVE_SHARE: u32 = 20;
 
@@ -95,6 +98,7 @@ impl Room<'_> {
 /// Nothing, where whoever wanted the record is gone; what there is was saved.
 fn keep(mut record: Record, mut jobs: mpsc::Receiver<Job>, live: &watch::Sender<Option<Live>>) -> Option<Finished> {
     let mut next_save = Instant::now() + SAVE_EVERY;
+    let mut shown_at = Instant::now();
     while let Some(job) = jobs.blocking_recv() {
         match job {
             Job::Finish(at, state) => return Some(record.finish(at, state)),
@@ -102,8 +106,9 @@ fn keep(mut record: Record, mut jobs: mpsc::Receiver<Job>, live: &watch::Sender<
             Job::Take(at, event) => {
                 let is_interval = matches!(event, RunEvent::Interval { .. });
                 record.take(at, &event);
-                if is_interval && jobs.is_empty() {
+                if is_interval && (jobs.is_empty() || shown_at.elapsed() >= SHOW_AT_LEAST_EVERY) {
                     live.send_replace(record.live());
+                    shown_at = Instant::now();
                 }
             }
         }

@@ -33,7 +33,9 @@ fn exactly_the_requests_asked_for_are_sent() {
     ] {
         let arguments = [&["quick", "--json", "--ca", "ca.pem"], arguments, &[url.as_str()]].concat();
         let output = folder.run(&arguments);
-        assert_code(&output, 0);
+        // A busy machine misses the schedule of an open loop, and the run is then invalid.
+        let code = output.status.code();
+        assert!(code == Some(0) || arguments.contains(&"-q") && code == Some(3), "{}", told(&output));
         let measured = document(&output).measured;
         assert_eq!((measured.operations.ended, measured.operations.ok), (requests, requests), "{arguments:?}");
         assert!(measured.connections.opened >= connections, "{arguments:?}: {:?}", measured.connections);

@@ -60,7 +60,7 @@ fn failed_threshold_is_exit_code_1() {
 
 #[test]
 fn lost_agent_is_exit_code_3() {
-    let plan = PLAN.replace("1s", "3s");
+    let plan = PLAN.replace("200", "600");
     let folder = Folder::with_plan(&plan);
     let running = folder.begin(&["start", "--local", "--agents", "2", "plan.toml"]);
     folder.wait_for("began");
@@ -73,6 +73,18 @@ fn lost_agent_is_exit_code_3() {
     assert_eq!(document.verdict.verdict, Verdict::Invalid);
     assert!(document.agents.iter().any(|agent| agent.name == "local-1" && agent.ended == Some(EndCause::Lost)));
     folder.assert_nothing_is_left();
+}
+
+#[test]
+fn result_that_cannot_be_saved_is_exit_code_4_and_is_printed() {
+    let folder = Folder::with_plan(PLAN);
+    let running = folder.begin(&["start", "--local", "plan.toml"]);
+    folder.wait_for("began");
+    std::fs::remove_dir_all(folder.run_folder()).unwrap();
+    let output = running.end();
+    assert_code(&output, 4);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(printed.contains("not saved: ") && printed.contains("200 ended"), "{}", told(&output));
 }
 
 #[test]
