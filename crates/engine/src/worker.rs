@@ -17,6 +17,7 @@ use crate::slot::{Slot, slot_of};
 use crate::source::{Arrival, Source, Timeline};
 use crate::timers::Timers;
 use crate::tls::{Chains, WorkerTls};
+use io::Unread;
 use measure::{CellId, Failure, Interval, Kind, Recorder, Spare};
 use plan::{Plan, RequestsPerConnection};
 use std::collections::VecDeque;
@@ -115,6 +116,7 @@ pub(crate) struct Worker {
     offering: f64,
     chains: Chains,
     backlog: VecDeque<Handover>,
+    unread: Vec<Unread>,
     buffer: Vec<u8>,
     outgoing: Vec<u8>,
     plain: Vec<u8>,
@@ -148,6 +150,7 @@ impl Worker {
             offering: 0.0,
             chains: Chains::default(),
             backlog: VecDeque::new(),
+            unread: Vec::new(),
             buffer: vec![0; READ_BYTES],
             outgoing: Vec::with_capacity(4096),
             plain: Vec::with_capacity(1024),
@@ -175,7 +178,7 @@ impl Worker {
     fn turn(&mut self) {
         let before = self.parts.clock.now();
         let due = self.next_due().min(before + LONGEST_WAIT_NS);
-        let timeout = due.saturating_sub(before);
+        let timeout = if self.unread.is_empty() { due.saturating_sub(before) } else { 0 };
         // A failing epoll_wait (EBADF, EINVAL) would be a defect here; the loop goes on by its timers.
         let events = self.parts.poller.wait(&mut self.events, timeout).unwrap_or(0);
         let mut now = self.parts.clock.now();
@@ -183,6 +186,7 @@ impl Worker {
             self.idle_ns += now.saturating_sub(before);
         }
         self.obey(now);
+        self.read_on();
         for index in 0..events {
             let ready = self.events.of(index);
             let (slot, generation) = slot_of(ready.token);
@@ -190,9 +194,7 @@ impl Worker {
                 self.on_ready(slot, ready);
             }
         }
-        if events > 0 {
-            now = self.parts.clock.now();
-        }
+        now = self.parts.clock.now();
         self.take_answers(now);
         self.on_time(now);
     }

@@ -5,6 +5,16 @@ use crate::connection::{Connection, Fault, Received, Stage as ConnectionStage};
 use crate::poller::Ready;
 use measure::{Kind, Recorder, Stage, Verdict};
 
+/// Reads of one connection before the others, timers and orders have their turn: 2 MiB.
+const READS_AT_ONCE: usize = 16;
+
+/// A connection that was left with more to read; edge-triggered, the kernel does not tell again.
+pub(super) struct Unread {
+    slot: u32,
+    generation: u32,
+    ended: bool,
+}
+
 impl Worker {
     /// Something happened on the connection of `slot`.
     pub(super) fn on_ready(&mut self, slot: u32, ready: Ready) {
@@ -46,9 +56,16 @@ impl Worker {
         self.fail(slot, stage, Kind::Reset, now);
     }
 
-    /// Reads until there is nothing more, or the slot has another connection than this one.
+    /// Goes on with the connections that had more to read than their share.
+    pub(super) fn read_on(&mut self) {
+        for Unread { slot, generation, ended } in std::mem::take(&mut self.unread) {
+            self.read(slot, generation, ended);
+        }
+    }
+
+    /// Reads until there is nothing more for now, or the slot has another connection than this one.
     fn read(&mut self, slot: u32, generation: u32, ended: bool) {
-        loop {
+        for _ in 0..READS_AT_ONCE {
             let state = &mut self.slots[slot as usize];
             let Some(connection) = state.connection.as_mut().filter(|_| state.generation == generation) else { return };
             if let Some(tls) = &self.parts.tls {
@@ -80,6 +97,7 @@ impl Worker {
                 }
             }
         }
+        self.unread.push(Unread { slot, generation, ended });
     }
 
     /// Bytes were read at `at` and digested.

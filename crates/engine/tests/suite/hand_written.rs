@@ -229,3 +229,22 @@ fn run_that_is_stopped_before_its_start_has_begun_nothing() {
         assert!(totals.unwrap().cells.is_empty(), "{load}");
     }
 }
+
+/// Answers with chunks of a byte each, faster than they can be read, for as long as the client takes them.
+fn answer_without_end(mut client: TcpStream) {
+    let mut head = [0; 512];
+    let _ = client.read(&mut head);
+    let _ = client.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let chunks = b"1\r\nx\r\n".repeat(100_000);
+    let until = Instant::now() + Duration::from_secs(20);
+    while client.write_all(&chunks).is_ok() && Instant::now() < until {}
+}
+
+#[test]
+fn answer_without_end_keeps_nothing_else_waiting() {
+    let url = format!("http://{}/", listen(answer_without_end));
+    let began = Instant::now();
+    let counters = measured(&url, "connection.timeouts.request = \"400ms\"\nload = { connections = 2, requests = 2 }", None);
+    assert_eq!(failures(&counters), [("http.time_out".to_owned(), 2)]);
+    assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
+}
