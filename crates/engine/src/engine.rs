@@ -95,7 +95,6 @@ pub enum PrepareError {
 pub struct Prepared {
     plan: Arc<Plan>,
     placement: Placement,
-    policy: Arc<Policy>,
     addresses: Vec<SocketAddr>,
     workers: Vec<Setup>,
 }
@@ -140,7 +139,7 @@ pub fn prepare(plan: Arc<Plan>, placement: Placement, policy: Policy) -> Result<
         let endpoints = Endpoints::new(&plan, addresses.clone(), Arc::clone(&policy), rank, &poller.waker())?;
         workers.push(Setup { poller, tls, endpoints });
     }
-    Ok(Prepared { plan, placement, policy, addresses, workers })
+    Ok(Prepared { plan, placement, addresses, workers })
 }
 
 fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, PrepareError> {
@@ -216,18 +215,20 @@ impl Prepared {
         lease: Lease,
         on_event: impl FnMut(Event) + Send + 'static,
     ) -> Result<Running, PrepareError> {
-        let (order, clock) = (StopOrder::default(), RunClock::starting_at(start_at));
         let (handover, handed) = sync_channel(HANDOVERS * self.workers.len());
-        let (mut spare_senders, mut threads, mut wakers) = (Vec::new(), Vec::new(), Vec::new());
+        let (clock, mut spare_senders) = (RunClock::starting_at(start_at), Vec::new());
+        // Made first: where a later thread cannot be started, dropping it stops those that run already.
+        let mut running =
+            Running { order: StopOrder::default(), lease, wakers: Vec::new(), threads: Vec::new(), collector: None };
         for (number, setup) in self.workers.into_iter().enumerate() {
             let (spare, spares) = channel();
             spare_senders.push(spare);
-            wakers.push(setup.poller.waker());
+            running.wakers.push(setup.poller.waker());
             let run = Launch {
                 number,
                 clock,
-                lease: lease.clone(),
-                order: order.clone(),
+                lease: running.lease.clone(),
+                order: running.order.clone(),
                 plan: Arc::clone(&self.plan),
                 placement: self.placement.clone(),
                 handover: handover.clone(),
@@ -235,14 +236,13 @@ impl Prepared {
                 addresses: self.addresses.clone(),
             };
             let thread = std::thread::Builder::new().name(format!("worker-{number}"));
-            threads.push(thread.spawn(move || run.work(setup))?);
+            running.threads.push(thread.spawn(move || run.work(setup))?);
         }
         drop(handover);
-        let workers = threads.len();
+        let workers = running.threads.len();
         let collect = move || Collector::new(workers, handed, spare_senders).run(on_event);
-        let collector = std::thread::Builder::new().name("collector".into()).spawn(collect)?;
-        drop(self.policy);
-        Ok(Running { order, lease, wakers, threads, collector: Some(collector) })
+        running.collector = Some(std::thread::Builder::new().name("collector".into()).spawn(collect)?);
+        Ok(running)
     }
 }
 
