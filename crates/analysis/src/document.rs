@@ -1,5 +1,6 @@
 //! The result document: everything `result.json` holds. Field names are stable, snake_case, with units last.
 
+use crate::natural_order::natural_order;
 use crate::{AgentResult, Figures, Judgement, PlanRecord, Series, VerdictRecord};
 use measure::Period;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,15 @@ pub struct Document {
 impl Document {
     /// Layout this version writes and reads.
     pub const SCHEMA: u32 = 1;
+
+    /// Agents with their figures, by name and with numbers in names in their own order (`load-2` before `load-10`), then by
+    /// index: indexes are dealt as agents join, so their order says nothing to a reader.
+    #[must_use]
+    pub fn agents_by_name(&self) -> Vec<(&AgentResult, &Group)> {
+        let mut agents: Vec<_> = self.agents.iter().zip(&self.by_agent).collect();
+        agents.sort_by(|(a, _), (b, _)| natural_order(&a.name, &b.name).then(a.index.cmp(&b.index)));
+        agents
+    }
 
     /// The figures that tell how the run's connections were made, and the part of the run they are of: with keep-alive all
     /// of them may have been opened in the warm-up. `None` where no handshake was completed.

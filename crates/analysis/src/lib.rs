@@ -10,6 +10,7 @@ mod figures;
 mod fired;
 pub mod human;
 mod live;
+mod natural_order;
 mod negotiated;
 mod notes;
 mod number;

@@ -108,9 +108,8 @@ fn errors(text: &mut String, figures: &Figures) {
 
 fn agents(text: &mut String, document: &Document) {
     let rows: Vec<Vec<String>> = document
-        .agents
-        .iter()
-        .zip(&document.by_agent)
+        .agents_by_name()
+        .into_iter()
         .map(|(agent, group)| {
             let busy = agent.cpu.map(|cpu| share(cpu.busiest_worker_share_mean)).unwrap_or_default();
             let figures = &group.figures;

@@ -134,6 +134,17 @@ fn connections_opened_in_the_warm_up_keep_their_tls() {
 }
 
 #[test]
+fn agents_stand_by_name_in_whichever_order_they_joined() {
+    let mut document = document();
+    document.agents[0].name = "load-10".into();
+    document.by_agent[0].figures.operations.ended = 77;
+    let text = Format::Console.render(&document, Style::PLAIN);
+    let (second, tenth) = (text.find("  load-2 ").unwrap(), text.find("  load-10 ").unwrap());
+    assert!(second < tenth, "{text}");
+    assert_eq!(text[tenth..].split_whitespace().nth(1), Some("77"), "figures go with their agent");
+}
+
+#[test]
 fn formats_are_found_by_name() {
     for format in Format::ALL {
         assert_eq!(format.name().parse(), Ok(format));

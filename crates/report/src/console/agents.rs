@@ -12,7 +12,7 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
     }
     page.title("Agents");
     let mut table = Table::new(&["", "ended", "ok/s", "p99", "late p99", "worker", "machine", "run"]);
-    document.agents.iter().zip(&document.by_agent).for_each(|(agent, group)| table.row(row(agent, group)));
+    document.agents_by_name().into_iter().for_each(|(agent, group)| table.row(row(agent, group)));
     page.table(&table);
     if let Some(skew) = document.skew {
         let (apart, bound) = (time(skew.skew_ns as f64), time(skew.bound_ns as f64));
