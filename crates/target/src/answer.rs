@@ -1,6 +1,6 @@
 //! One answer: status, body, framing, delay, and what is wrong with it.
 
-use crate::Fault;
+use crate::{Fault, Pace};
 use std::time::Duration;
 
 /// How requests are answered. The default is 200 with 356 bytes, `Content-Length`, at once.
@@ -14,9 +14,11 @@ pub struct Answer {
     pub framing: Framing,
     /// Statuses 100 to 199 sent, in order, before the final head.
     pub interim: Vec<u16>,
-    /// Wait between the request's last byte and the final head; `interim` is sent before it. tokio's timer ticks
-    /// once a millisecond and never fires early: the delay is right to about +1 ms, and zero is exact.
+    /// Wait between the request's last byte and the final head; `interim` is sent before it. Never shorter, and longer by no
+    /// more than a thread takes to wake and write: tens of microseconds. Zero is no wait at all.
     pub delay: Duration,
+    /// What comes after the delay: stalls, or a line for servers. `interim` is sent before it too.
+    pub pace: Pace,
     /// So many requests of each connection are answered soundly before the fault shows.
     pub sound_first: u32,
     /// What is wrong with the answer.
@@ -31,6 +33,7 @@ impl Default for Answer {
             framing: Framing::ContentLength,
             interim: Vec::new(),
             delay: Duration::ZERO,
+            pace: Pace::AtOnce,
             sound_first: 0,
             fault: None,
         }
@@ -48,6 +51,11 @@ impl Answer {
     #[must_use]
     pub fn faulty(fault: Fault) -> Answer {
         Answer { fault: Some(fault), ..Answer::default() }
+    }
+
+    /// Whether there can be a wait before the final head.
+    pub(crate) fn waits(&self) -> bool {
+        !self.delay.is_zero() || self.pace != Pace::AtOnce
     }
 
     /// Whether RFC 9112 §6.3 allows this status a body.

@@ -3,7 +3,7 @@
 use crate::{Answer, ConnectionFault, Tls};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What the target does. The default is HTTPS with a P-256 key on a free port of 127.0.0.1, one thread, 356 bytes
 /// with status 200 at once, keep-alive without end, no fault.
@@ -20,6 +20,8 @@ pub struct Config {
     pub answer: Answer,
     /// Answers of their own for paths, which are compared whole, query included. The first that fits counts.
     pub paths: Vec<(String, Answer)>,
+    /// What the stalls of a [`Pace`](crate::Pace) are counted from; where absent, each answer's first request.
+    pub paced_from: Option<Instant>,
     /// How long a connection is kept.
     pub keep_alive: KeepAlive,
     /// What goes wrong with every connection before any request is read.
@@ -34,6 +36,7 @@ impl Default for Config {
             tls: Some(Tls::default()),
             answer: Answer::default(),
             paths: Vec::new(),
+            paced_from: None,
             keep_alive: KeepAlive::default(),
             connection_fault: None,
         }

@@ -1,5 +1,6 @@
 //! One accepted connection, from its first byte to its end: connection faults, handshake, then requests.
 
+use crate::alarm::Alarm;
 use crate::counts::Tally;
 use crate::exchange::Exchange;
 use crate::prepared::Prepared;
@@ -44,7 +45,7 @@ impl Drop for Open {
 }
 
 /// Serves a connection to its end.
-pub(crate) async fn serve(tcp: TcpStream, shared: Arc<Shared>) {
+pub(crate) async fn serve(tcp: TcpStream, shared: Arc<Shared>, alarm: Arc<Alarm>) {
     shared.tally.connection_opened();
     let open = Open(shared);
     let shared = &*open.0;
@@ -52,17 +53,17 @@ pub(crate) async fn serve(tcp: TcpStream, shared: Arc<Shared>) {
     let _ = tcp.set_nodelay(true);
     match (shared.connection_fault, &shared.acceptor) {
         (Some(fault), _) => fail(tcp, fault).await,
-        (None, None) => converse(tcp, shared).await,
+        (None, None) => converse(tcp, shared, &alarm).await,
         (None, Some(acceptor)) => {
             if let Some(tls) = handshake(tcp, acceptor, &shared.tally).await {
-                converse(tls, shared).await;
+                converse(tls, shared, &alarm).await;
             }
         }
     }
 }
 
-async fn converse<W: Wire>(wire: W, shared: &Shared) {
-    let mut exchange = Exchange::new(wire, shared);
+async fn converse<W: Wire>(wire: W, shared: &Shared, alarm: &Alarm) {
+    let mut exchange = Exchange::new(wire, shared, alarm);
     // An error is a client that has gone or broken TLS; dropping the socket is all that is left.
     if let Ok(ending) = exchange.run().await {
         end(exchange.into_wire(), ending).await;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// Why a target cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -32,4 +33,12 @@ pub enum BindError {
     /// The status is not one that can be sent.
     #[error("status {0} cannot be sent here; final ones are 200 to 999, interim ones 100 to 199 but not 101")]
     Status(u16),
+    /// The next stall begins before the last has ended.
+    #[error("a stall of {lasts:?} every {every:?} would never end; let it last for less than the time between two")]
+    EndlessStall {
+        /// From one beginning to the next.
+        every: Duration,
+        /// Length of each.
+        lasts: Duration,
+    },
 }

@@ -1,5 +1,6 @@
 //! Requests and answers on one connection: one read and one write each on the good path.
 
+use crate::alarm::Alarm;
 use crate::connection::Shared;
 use crate::prepared::{Prepared, PreparedFault, Response};
 use crate::request::{Head, Request, read_head};
@@ -18,6 +19,7 @@ const MAX_HEAD_BYTES: usize = 64 * 1024;
 pub(crate) struct Exchange<'a, W> {
     wire: W,
     shared: &'a Shared,
+    alarm: &'a Alarm,
     /// Bytes read and not yet understood.
     buffer: Vec<u8>,
     /// Requests of this connection so far.
@@ -31,8 +33,8 @@ enum Next {
 }
 
 impl<'a, W: Wire> Exchange<'a, W> {
-    pub fn new(wire: W, shared: &'a Shared) -> Exchange<'a, W> {
-        Exchange { wire, shared, buffer: Vec::with_capacity(READ_BYTES), requests: 0 }
+    pub fn new(wire: W, shared: &'a Shared, alarm: &'a Alarm) -> Exchange<'a, W> {
+        Exchange { wire, shared, alarm, buffer: Vec::with_capacity(READ_BYTES), requests: 0 }
     }
 
     pub fn into_wire(self) -> W {
@@ -134,14 +136,12 @@ impl<'a, W: Wire> Exchange<'a, W> {
     }
 
     async fn wait(&mut self, answer: &Prepared) -> io::Result<()> {
-        if answer.delay.is_zero() {
-            return Ok(());
-        }
+        let Some(answer_at) = answer.answer_at() else { return Ok(()) };
         if !answer.early.is_empty() {
             self.wire.write_all(&answer.early).await?;
             self.wire.flush().await?;
         }
-        tokio::time::sleep(answer.delay).await;
+        self.alarm.until(answer_at).await;
         Ok(())
     }
 

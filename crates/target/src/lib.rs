@@ -1,7 +1,8 @@
-//! An HTTP/1.1 and TLS server with known delays and faults: for the quickstart, for tests and for benches.
+//! An HTTP/1.1 and TLS server with known delays, capacities and faults: for the quickstart, for tests and for benches.
 //! It shares no code with the load engine, so that a fault of one cannot hide in the other.
 
 mod acceptor;
+mod alarm;
 mod answer;
 mod authority;
 mod bad_framing;
@@ -11,10 +12,12 @@ mod counts;
 mod error;
 mod exchange;
 mod fault;
+mod pace;
 mod prepared;
 mod request;
 mod running;
 mod target;
+mod timetable;
 mod tls;
 mod wire;
 
@@ -25,6 +28,8 @@ pub use config::{Config, KeepAlive, LastRequest};
 pub use counts::{Counts, Tally};
 pub use error::BindError;
 pub use fault::{ConnectionFault, Ending, Fault, Place};
+pub use pace::Pace;
 pub use running::Running;
 pub use target::Target;
+pub use timetable::Timetable;
 pub use tls::{CertificateFault, Tls, TlsVersion};

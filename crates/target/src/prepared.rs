@@ -1,7 +1,8 @@
 //! Answers as bytes, made once before the first request.
 
-use crate::{Answer, BindError, Ending, Fault, Framing, Place};
-use std::time::Duration;
+use crate::alarm::monotonic_ns;
+use crate::{Answer, BindError, Ending, Fault, Framing, Place, Timetable};
+use std::sync::{Mutex, PoisonError};
 
 /// Bodies above this are sent as repetitions of one block: four TLS records, one system call.
 const BLOCK_BYTES: u64 = 64 * 1024;
@@ -10,9 +11,10 @@ const BLOCK_BYTES: u64 = 64 * 1024;
 pub(crate) struct Prepared {
     pub status: u16,
     pub payload_bytes: u64,
-    /// Sent before the delay; empty where there is no delay, the interim heads then stand before the final one.
+    /// Sent before the wait; empty where there is none, the interim heads then stand before the final one.
     pub early: Vec<u8>,
-    pub delay: Duration,
+    /// When to answer; absent where it is always at once.
+    timetable: Option<Mutex<Timetable>>,
     /// Whether this answer ends its connection.
     pub last: bool,
     pub sound_first: u32,
@@ -39,16 +41,17 @@ pub(crate) struct Response {
 }
 
 impl Prepared {
-    pub fn new(answer: &Answer) -> Result<Prepared, BindError> {
+    /// `paced_from` of the monotonic clock, nanoseconds.
+    pub fn new(answer: &Answer, paced_from: Option<u64>) -> Result<Prepared, BindError> {
         check_statuses(answer)?;
         let interim: Vec<u8> = answer.interim.iter().flat_map(|&status| interim_head(status)).collect();
-        let (early, before) = if answer.delay.is_zero() { (Vec::new(), interim) } else { (interim, Vec::new()) };
+        let (early, before) = if answer.waits() { (interim, Vec::new()) } else { (Vec::new(), interim) };
         let head = |close| [before.clone(), head(answer, close)].concat();
         Ok(Prepared {
             status: answer.status,
             payload_bytes: if answer.has_body() { answer.body_bytes } else { 0 },
             early,
-            delay: answer.delay,
+            timetable: timetable(answer, paced_from)?,
             last: answer.has_body() && answer.framing == Framing::EofDelimited,
             sound_first: answer.sound_first,
             fault: answer.fault.as_ref().map(|fault| PreparedFault::new(fault, answer, head(false))),
@@ -57,6 +60,13 @@ impl Prepared {
             kept_head: Response::bytes(head(false)),
             closing_head: Response::bytes(head(true)),
         })
+    }
+
+    /// When a request that is here now is to be answered; `None` where that is at once. Arrivals are ordered by the lock.
+    pub fn answer_at(&self) -> Option<u64> {
+        // A timetable is whole between any two arrivals.
+        let timetable = self.timetable.as_ref().map(|timetable| timetable.lock().unwrap_or_else(PoisonError::into_inner));
+        timetable.map(|mut timetable| timetable.answer_at(monotonic_ns()))
     }
 
     /// The bytes for a request.
@@ -128,6 +138,14 @@ impl Response {
         let block = if blocks > 0 { chunk(BLOCK_BYTES) } else { Vec::new() };
         Response { first, block, blocks, last }
     }
+}
+
+fn timetable(answer: &Answer, paced_from: Option<u64>) -> Result<Option<Mutex<Timetable>>, BindError> {
+    let mut timetable = Timetable::new(answer.pace, answer.delay)?;
+    if let Some(from) = paced_from {
+        timetable = timetable.counted_from(from);
+    }
+    Ok(answer.waits().then(|| Mutex::new(timetable)))
 }
 
 fn check_statuses(answer: &Answer) -> Result<(), BindError> {
@@ -207,7 +225,8 @@ mod tests {
 
     #[test]
     fn small_answers_are_one_write() {
-        let prepared = Prepared::new(&Answer { framing: Framing::Chunked, interim: vec![100], ..Answer::default() }).unwrap();
+        let prepared =
+            Prepared::new(&Answer { framing: Framing::Chunked, interim: vec![100], ..Answer::default() }, None).unwrap();
         let response = prepared.response(false, false);
         assert!(response.first.starts_with(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"));
         assert!(response.first.ends_with(b"x\r\n0\r\n\r\n"));
@@ -217,7 +236,7 @@ mod tests {
     #[test]
     fn statuses_that_cannot_be_sent_are_refused() {
         for (status, interim) in [(100, vec![]), (1000, vec![]), (200, vec![200]), (200, vec![101])] {
-            assert!(Prepared::new(&Answer { status, interim, ..Answer::default() }).is_err());
+            assert!(Prepared::new(&Answer { status, interim, ..Answer::default() }, None).is_err());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A target on threads of its own, stopped and joined when it is dropped.
 
+use crate::alarm::Alarm;
 use crate::connection::Shared;
 use crate::counts::Tally;
 use crate::target::accept;
@@ -50,11 +51,11 @@ impl Running {
     fn start_thread(&mut self, index: usize, listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let (stop, stopped) = oneshot::channel::<()>();
-        let listener = {
+        let (listener, alarm) = {
             let _inside = runtime.enter();
-            tokio::net::TcpListener::from_std(listener)?
+            (tokio::net::TcpListener::from_std(listener)?, Alarm::new()?)
         };
-        let body = move || runtime.block_on(accept(listener, shared, async { _ = stopped.await }));
+        let body = move || runtime.block_on(accept(listener, alarm, shared, async { _ = stopped.await }));
         self.threads.push(std::thread::Builder::new().name(format!("target-{index}")).spawn(body)?);
         self.stops.push(stop);
         Ok(())

@@ -1,6 +1,7 @@
 //! Binds listeners and accepts connections until told to stop.
 
 use crate::acceptor::server_config;
+use crate::alarm::{Alarm, monotonic_ns};
 use crate::connection::{Shared, serve};
 use crate::counts::Tally;
 use crate::prepared::Prepared;
@@ -9,7 +10,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen,
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
@@ -39,10 +40,11 @@ impl Target {
             Some((tls, ca_pem)) => (Some(TlsAcceptor::from(tls)), Some(ca_pem)),
             None => (None, None),
         };
+        let paced_from = config.paced_from.map(on_monotonic_clock);
         let all = std::iter::once(&config.answer).chain(config.paths.iter().map(|(_, answer)| answer));
         let shared = Shared {
             acceptor,
-            answers: all.map(Prepared::new).collect::<Result<_, _>>()?,
+            answers: all.map(|answer| Prepared::new(answer, paced_from)).collect::<Result<_, _>>()?,
             paths: config.paths.iter().map(|(path, _)| path.clone()).collect(),
             keep_alive: config.keep_alive,
             connection_fault: config.connection_fault,
@@ -93,7 +95,7 @@ impl Target {
         let mut loops = JoinSet::new();
         for listener in self.listeners {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            loops.spawn(accept(listener, self.shared.clone(), std::future::pending()));
+            loops.spawn(accept(listener, Alarm::new()?, self.shared.clone(), std::future::pending()));
         }
         shutdown.await;
         loops.shutdown().await;
@@ -114,20 +116,26 @@ impl Target {
 }
 
 /// Accepts until `stop` is done, then cuts what is open.
-pub(crate) async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>, stop: impl Future<Output = ()>) {
+pub(crate) async fn accept(listener: tokio::net::TcpListener, alarm: Alarm, shared: Arc<Shared>, stop: impl Future<Output = ()>) {
     let mut open = JoinSet::new();
+    let alarm = Arc::new(alarm);
+    open.spawn(ring(alarm.clone()));
     tokio::pin!(stop);
     loop {
         tokio::select! {
             () = &mut stop => break,
             Some(ended) = open.join_next() => propagate(ended),
             accepted = listener.accept() => match accepted {
-                Ok((tcp, _)) => _ = open.spawn(serve(tcp, shared.clone())),
+                Ok((tcp, _)) => _ = open.spawn(serve(tcp, shared.clone(), alarm.clone())),
                 Err(_) => tokio::time::sleep(ACCEPT_BACK_OFF).await,
             },
         }
     }
     open.shutdown().await;
+}
+
+async fn ring(alarm: Arc<Alarm>) {
+    alarm.ring().await;
 }
 
 /// A panic in a connection is a fault of the target's own and must not pass for one of the client's.
@@ -137,6 +145,13 @@ fn propagate(ended: Result<(), tokio::task::JoinError>) {
     {
         std::panic::resume_unwind(error.into_panic());
     }
+}
+
+/// Nanoseconds of the clock that [`Instant`] hides.
+fn on_monotonic_clock(instant: Instant) -> u64 {
+    let (now, now_ns) = (Instant::now(), monotonic_ns());
+    let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    now_ns.saturating_add(ns(instant.saturating_duration_since(now))).saturating_sub(ns(now.saturating_duration_since(instant)))
 }
 
 fn listeners(address: SocketAddr, threads: usize) -> io::Result<Vec<TcpListener>> {

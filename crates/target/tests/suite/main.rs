@@ -6,4 +6,5 @@ mod answers;
 mod client;
 mod curl;
 mod faults;
+mod paces;
 mod tls;
