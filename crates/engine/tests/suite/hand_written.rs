@@ -143,6 +143,8 @@ fn connection_ended_by_close_notify_is_not_used_again() {
         for _ in ["hello", "request"] {
             let _ = client.write_all(&exchange(&client, &server));
         }
+        // TLS alone has ended: TCP waits for the client.
+        let _ = client.read(&mut [0; 512]);
     });
     let sections = "tls.ca = \"ca.pem\"\nrequest.method = \"POST\"\nload = { connections = 2, requests = 6 }";
     let counters = measured(&format!("https://{proxy}/"), sections, server.ca_pem());
