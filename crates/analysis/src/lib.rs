@@ -1,5 +1,5 @@
 //! What a result means. It owns the result document, computes it from merged snapshots, judges thresholds and gives the
-//! verdict with its evidence. Pure: no clock and no I/O; how a document looks to people is the business of `report`.
+//! verdict with its evidence, searches for capacity and compares runs. Pure: no clock and no I/O; how a document looks to people is the business of `report`.
 
 mod agent;
 mod collector;
@@ -15,6 +15,7 @@ mod negotiated;
 mod notes;
 mod number;
 mod plan_record;
+mod search;
 mod series;
 mod tally;
 mod threshold;
@@ -31,6 +32,10 @@ pub use live::Live;
 pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;
 pub use plan_record::{LoadRecord, PlanRecord, TlsRecord};
+pub use search::{
+    Amount, Answer, Bounds, BoundsError, Hold, HoldFigures, HoldOutcome, HoldRecord, HoldResult, Knee, Next, Purpose, Search,
+    SearchRecord, Until,
+};
 pub use series::{Row, Series};
 pub use threshold::{Judgement, Unit};
 pub use time_figure::{Column, Headline, PercentileFigure, TimeFigure};

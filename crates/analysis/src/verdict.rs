@@ -252,8 +252,7 @@ fn sent_in_time(document: &Document) -> VerdictRecord {
 }
 
 fn closed_loop(document: &Document) -> VerdictRecord {
-    let machine = if is_target_local(document) { MachineCounts::Never } else { MachineCounts::Always };
-    let limits = limits(document, machine);
+    let limits = client_limits(document);
     if !limits.is_empty() {
         return record(Verdict::ClientBound, limits, []);
     }
@@ -266,6 +265,12 @@ fn closed_loop(document: &Document) -> VerdictRecord {
 enum MachineCounts {
     Always,
     Never,
+}
+
+/// Signs that a client could not do more, whatever became of the load.
+pub(crate) fn client_limits(document: &Document) -> Vec<String> {
+    let machine = if is_target_local(document) { MachineCounts::Never } else { MachineCounts::Always };
+    limits(document, machine)
 }
 
 /// Signs that a client could not do more.

@@ -1,0 +1,178 @@
+//! Where a search looks: what is varied, between which amounts, how exactly. It gives the amounts of holds.
+
+use crate::human;
+use serde::{Deserialize, Serialize};
+
+/// From hold to hold while nothing has failed yet.
+const CLIMB_FACTOR: f64 = 4.0;
+
+/// Digits of a rate that a hold is made with; more say nothing and read badly.
+const RATE_DIGITS: i32 = 5;
+
+/// What a search varies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Amount {
+    /// Arrivals per second of an open loop.
+    Rate,
+    /// Virtual users of a closed loop, in whole numbers.
+    Users,
+}
+
+/// Where a search looks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Bounds {
+    amount: Amount,
+    from: f64,
+    to: f64,
+    precision: f64,
+}
+
+/// Why bounds make no search.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum BoundsError {
+    /// Not two amounts in order.
+    #[error("from {from} to {to} is no range; write two amounts above 0, the smaller one first")]
+    Range {
+        /// Lowest amount.
+        from: f64,
+        /// Highest amount.
+        to: f64,
+    },
+    /// Not a ratio a search can end at.
+    #[error("a precision of {0} cannot be reached; write one from 0.001 to 1")]
+    Precision(f64),
+}
+
+impl Bounds {
+    /// `from` below `to`, whole numbers for users; the search ends where the lowest amount that fails is at most
+    /// `precision` (0.03: 3 %) above the highest that passes.
+    ///
+    /// # Errors
+    /// The amounts are no range, or the precision is outside 0.001 to 1.
+    pub fn new(amount: Amount, from: f64, to: f64, precision: f64) -> Result<Bounds, BoundsError> {
+        let (from, to) = (amount.rounded(from), amount.rounded(to));
+        if !(from > 0.0 && to > from && to.is_finite()) {
+            return Err(BoundsError::Range { from, to });
+        }
+        if !(0.001..=1.0).contains(&precision) {
+            return Err(BoundsError::Precision(precision));
+        }
+        Ok(Bounds { amount, from, to, precision })
+    }
+
+    /// What is varied.
+    #[must_use]
+    pub fn amount(&self) -> Amount {
+        self.amount
+    }
+
+    /// The first amount.
+    #[must_use]
+    pub fn from(&self) -> f64 {
+        self.from
+    }
+
+    /// The last amount.
+    #[must_use]
+    pub fn to(&self) -> f64 {
+        self.to
+    }
+
+    /// Largest distance of the two amounts a search ends between, as a share of the lower one.
+    #[must_use]
+    pub fn precision(&self) -> f64 {
+        self.precision
+    }
+
+    /// The next amount of the climb.
+    pub(crate) fn above(&self, amount: f64) -> f64 {
+        (amount * CLIMB_FACTOR).min(self.to)
+    }
+
+    /// The geometric middle; `None` where the two are near enough, or have no amount between them.
+    pub(crate) fn between(&self, low: f64, high: f64) -> Option<f64> {
+        let middle = self.amount.rounded((low * high).sqrt());
+        (high > low * (1.0 + self.precision) && middle > low && middle < high).then_some(middle)
+    }
+
+    /// One step of the precision below, never below `from`.
+    pub(crate) fn just_below(&self, amount: f64) -> f64 {
+        let lower = self.amount.rounded(amount / (1.0 + self.precision));
+        let lower = if lower < amount { lower } else { amount - 1.0 };
+        lower.max(self.from)
+    }
+}
+
+impl Amount {
+    /// A hold is made with whole users, and with rates of few digits.
+    fn rounded(self, amount: f64) -> f64 {
+        match self {
+            Amount::Users => amount.round(),
+            Amount::Rate if amount > 0.0 && amount.is_finite() => {
+                let unit = 10_f64.powi(amount.log10().floor() as i32 + 1 - RATE_DIGITS);
+                if unit < 1.0 { (amount / unit).round() / (1.0 / unit).round() } else { (amount / unit).round() * unit }
+            }
+            Amount::Rate => amount,
+        }
+    }
+
+    /// An amount as people read it: `4021/s`, `250 users`.
+    #[must_use]
+    pub fn display(self, amount: f64) -> String {
+        match self {
+            Amount::Users if amount == 1.0 => "1 user".to_owned(),
+            Amount::Users => format!("{amount:.0} users"),
+            Amount::Rate if amount >= 100.0 => format!("{amount:.0}/s"),
+            Amount::Rate => format!("{}/s", human::exact(&human::number(amount))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_are_none_are_refused() {
+        for (amount, from, to, precision) in [
+            (Amount::Rate, 0.0, 10.0, 0.03),
+            (Amount::Rate, -1.0, 10.0, 0.03),
+            (Amount::Rate, 10.0, 10.0, 0.03),
+            (Amount::Rate, 10.0, 1.0, 0.03),
+            (Amount::Rate, 1.0, f64::INFINITY, 0.03),
+            (Amount::Rate, f64::NAN, 1.0, 0.03),
+            (Amount::Users, 0.3, 10.0, 0.03),
+            (Amount::Users, 3.0, 3.2, 0.03),
+            (Amount::Rate, 1.0, 10.0, 0.0),
+            (Amount::Rate, 1.0, 10.0, f64::NAN),
+        ] {
+            assert!(Bounds::new(amount, from, to, precision).is_err(), "{amount:?} {from} {to} {precision}");
+        }
+    }
+
+    #[test]
+    fn amounts_climb_by_four_and_meet_in_the_geometric_middle() {
+        let rates = Bounds::new(Amount::Rate, 100.0, 50_000.0, 0.03).unwrap();
+        assert_eq!([100.0, 400.0, 25_600.0].map(|amount| rates.above(amount)), [400.0, 1600.0, 50_000.0]);
+        assert_eq!(rates.between(1600.0, 6400.0), Some(3200.0));
+        assert_eq!(rates.between(100.0, 103.0), None);
+        assert_eq!(rates.between(1000.0, 2000.0), Some(1414.2), "five digits");
+        assert_eq!(rates.just_below(1030.0), 1000.0);
+        let users = Bounds::new(Amount::Users, 1.0, 250.0, 0.03).unwrap();
+        assert_eq!([users.between(1.0, 4.0), users.between(7.0, 8.0), users.between(8.0, 10.0)], [Some(2.0), None, Some(9.0)]);
+        assert_eq!([users.just_below(8.0), users.just_below(1.0)], [7.0, 1.0], "one user less at least");
+    }
+
+    #[test]
+    fn amounts_are_written_with_their_unit() {
+        for (amount, value, text) in [
+            (Amount::Rate, 4021.3, "4021/s"),
+            (Amount::Rate, 12.5, "12.5/s"),
+            (Amount::Users, 1.0, "1 user"),
+            (Amount::Users, 250.0, "250 users"),
+        ] {
+            assert_eq!(amount.display(value), text);
+        }
+    }
+}

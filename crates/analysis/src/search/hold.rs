@@ -1,0 +1,208 @@
+//! One hold of a search: what was held, what came of it, and why.
+
+use crate::{Document, Judgement, State, Verdict, human, verdict};
+use serde::{Deserialize, Serialize};
+
+/// A worker this busy has some room left: what an agent is taken to carry when it is asked how many more are needed.
+const COMFORTABLE_SHARE: f64 = 0.8;
+
+/// A hold to be made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hold {
+    /// Which, from 1.
+    pub step: u32,
+    /// Arrivals per second, or virtual users.
+    pub amount: f64,
+    /// What it is made for.
+    pub purpose: Purpose,
+}
+
+/// What a hold is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To find an amount that fails.
+    Climb,
+    /// To narrow the range down.
+    Bisect,
+    /// To see the answer hold once more.
+    Confirm,
+    /// To find the least users that reach the plateau.
+    Knee,
+}
+
+/// What a hold says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum HoldOutcome {
+    /// Every threshold held.
+    Passed,
+    /// The server did not keep them.
+    Failed {
+        /// Which, and by how much.
+        reasons: Vec<String>,
+    },
+    /// The client did not make this load: it says nothing about the server.
+    ClientBound {
+        /// What shows it.
+        reasons: Vec<String>,
+        /// Agents beside those there are that would make this load with room to spare; an estimate, at least 1.
+        more_agents: u32,
+    },
+    /// The run cannot be trusted.
+    Invalid {
+        /// Why.
+        reasons: Vec<String>,
+    },
+}
+
+/// Figures of a hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct HoldFigures {
+    /// Operations begun per second.
+    pub started_per_second: f64,
+    /// Operations ended ok per second.
+    pub ok_per_second: f64,
+    /// Median response time.
+    pub response_time_p50_ns: Option<u64>,
+    /// 99th percentile of it.
+    pub response_time_p99_ns: Option<u64>,
+    /// The 99th percentile is a lower bound: it falls among time-outs.
+    pub response_time_p99_at_least: bool,
+    /// Operations that did not end ok.
+    pub errors: u64,
+    /// Their share; absent where none ended.
+    pub error_share: Option<f64>,
+    /// Busiest worker of all agents; absent where it is not known.
+    pub busiest_worker_share: Option<f64>,
+    /// Agents that fired.
+    pub agents: u32,
+}
+
+/// What came of a hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HoldResult {
+    /// What it says.
+    #[serde(flatten)]
+    pub outcome: HoldOutcome,
+    /// Its figures.
+    pub figures: HoldFigures,
+    /// Where the whole result is: the folder of its run; may be empty.
+    pub run: String,
+}
+
+impl HoldResult {
+    /// Judges the hold of `amount` by its document. A plan without thresholds asks for no failure at all.
+    #[must_use]
+    pub fn of(document: &Document, amount: f64, run: String) -> HoldResult {
+        let figures = HoldFigures::of(document);
+        HoldResult { outcome: outcome(document, amount, &figures), figures, run }
+    }
+}
+
+fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutcome {
+    let record = &document.verdict;
+    if document.run.state != State::Complete {
+        return HoldOutcome::Invalid { reasons: vec!["the hold was not finished".to_owned()] };
+    }
+    if record.verdict == Verdict::Invalid {
+        return HoldOutcome::Invalid { reasons: record.evidence.clone() };
+    }
+    let more_agents = figures.more_agents(amount, document);
+    if record.verdict == Verdict::ClientBound {
+        return HoldOutcome::ClientBound { reasons: record.evidence.clone(), more_agents };
+    }
+    let reasons = failures(document);
+    // A client at its own limit spoils response times before it misses its schedule.
+    match verdict::client_limits(document) {
+        _ if reasons.is_empty() => HoldOutcome::Passed,
+        limits if limits.is_empty() => HoldOutcome::Failed { reasons },
+        limits => HoldOutcome::ClientBound { reasons: reasons.into_iter().chain(limits).collect(), more_agents },
+    }
+}
+
+fn failures(document: &Document) -> Vec<String> {
+    let operations = &document.measured.operations;
+    if document.thresholds.is_empty() && operations.errors > 0 {
+        let words = document.measured.errors.first().map_or("", |error| error.words.as_str());
+        return vec![format!("{} of {} operations failed, most often: {words}", operations.errors, operations.ended)];
+    }
+    document.thresholds.iter().filter(|judgement| !judgement.passed).map(Judgement::miss).collect()
+}
+
+impl HoldFigures {
+    fn of(document: &Document) -> HoldFigures {
+        let measured = &document.measured;
+        let at = |wanted| measured.times.get("response_time").and_then(|figure| figure.percentile(wanted));
+        let cpus = document.agents.iter().filter_map(|agent| agent.cpu.filter(|cpu| cpu.samples > 0));
+        HoldFigures {
+            started_per_second: measured.rates.started_per_second,
+            ok_per_second: measured.rates.ok_per_second,
+            response_time_p50_ns: at(50.0).map(|figure| figure.value_ns),
+            response_time_p99_ns: at(99.0).map(|figure| figure.value_ns),
+            response_time_p99_at_least: at(99.0).is_some_and(|figure| figure.at_least),
+            errors: measured.operations.errors,
+            error_share: measured.operations.error_share,
+            busiest_worker_share: cpus.map(|cpu| cpu.busiest_worker_share_mean).reduce(f64::max),
+            agents: u32::try_from(document.agents.len()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Agents to add: what these did at how busy they were, carried on to the amount that was asked for.
+    fn more_agents(&self, amount: f64, document: &Document) -> u32 {
+        let asked = match document.plan.load {
+            crate::LoadRecord::Open { .. } if self.started_per_second > 0.0 => (amount / self.started_per_second).max(1.0),
+            _ => 1.0,
+        };
+        let busy = self.busiest_worker_share.unwrap_or(1.0).max(COMFORTABLE_SHARE) / COMFORTABLE_SHARE;
+        let needed = (f64::from(self.agents) * asked * busy).ceil().min(f64::from(u32::MAX)) as u32;
+        needed.saturating_sub(self.agents).max(1)
+    }
+}
+
+impl Judgement {
+    /// A threshold that does not hold: what it asks for, what was measured, and how far that is off.
+    #[must_use]
+    pub fn miss(&self) -> String {
+        let limit = human::exact(&self.unit.display(self.limit));
+        let asked = format!("{} {} {limit}", self.metric, self.comparison);
+        match (self.actual, &self.reason) {
+            (_, Some(reason)) => format!("{asked}: {reason}"),
+            (None, None) => format!("{asked}: not measured"),
+            (Some(actual), None) => {
+                let sign = if self.at_least { "≥ " } else { "" };
+                format!("{asked}: {sign}{}{}", self.unit.display(actual), off(actual, self.limit))
+            }
+        }
+    }
+}
+
+/// How far off, in per cent of the limit; from ten times on as a factor. Nothing where the limit is 0.
+fn off(actual: f64, limit: f64) -> String {
+    if limit == 0.0 {
+        return String::new();
+    }
+    let ratio = actual / limit;
+    match ratio {
+        _ if ratio >= 10.0 => format!(", {ratio:.0} times the limit"),
+        _ if ratio >= 1.0 => format!(", {} above", human::share(ratio - 1.0)),
+        _ => format!(", {} below", human::share(1.0 - ratio)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::off;
+
+    #[test]
+    fn distance_from_a_limit_is_in_per_cent_or_a_factor() {
+        for (actual, limit, text) in [
+            (300.0, 250.0, ", 20.0 % above"),
+            (90.0, 100.0, ", 10.0 % below"),
+            (5000.0, 250.0, ", 20 times the limit"),
+            (3.0, 0.0, ""),
+        ] {
+            assert_eq!(off(actual, limit), text);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A search in the result: its holds, its answer, and both in words.
+
+use super::{Amount, Bounds, HoldOutcome, HoldResult, Knee, Purpose};
+use serde::{Deserialize, Serialize};
+
+/// A search, so far.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SearchRecord {
+    /// Where it looks.
+    pub bounds: Bounds,
+    /// Every hold, in order.
+    pub steps: Vec<HoldRecord>,
+    /// What was found; absent while the search goes on.
+    pub answer: Option<Answer>,
+    /// Where throughput stops following load; closed loop only, and only where that was seen.
+    pub knee: Option<Knee>,
+    /// The answer in words; empty while the search goes on.
+    pub statement: String,
+}
+
+/// A hold that was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HoldRecord {
+    /// Which, from 1.
+    pub step: u32,
+    /// What was held.
+    pub amount: f64,
+    /// What for.
+    pub purpose: Purpose,
+    /// What came of it.
+    #[serde(flatten)]
+    pub result: HoldResult,
+}
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Answer {
+    /// The highest load that keeps every threshold.
+    Found {
+        /// It.
+        amount: f64,
+        /// Lowest amount above it that failed.
+        fails_at: f64,
+        /// It held twice.
+        confirmed: bool,
+        /// A higher amount that had passed once and failed when it was to be confirmed.
+        lowered_from: Option<f64>,
+    },
+    /// Even the last amount passed.
+    AtLeast {
+        /// It.
+        amount: f64,
+    },
+    /// Even the first amount failed; lower ones were not tried.
+    BelowFrom {
+        /// The first amount.
+        amount: f64,
+        /// Why it failed.
+        reasons: Vec<String>,
+    },
+    /// Without thresholds: more users brought no more throughput, and none failed.
+    Plateau {
+        /// The most users that were tried.
+        amount: f64,
+    },
+    /// The agents could not make the load.
+    ClientBound {
+        /// The highest amount that had passed.
+        passed: Option<f64>,
+        /// The amount they could not make.
+        at: f64,
+        /// Agents there were.
+        agents: u32,
+        /// So many more would make it; an estimate.
+        more_agents: u32,
+        /// What shows it.
+        reasons: Vec<String>,
+    },
+    /// A hold could not be trusted, nor could the same hold again.
+    Invalid {
+        /// The highest amount that had passed.
+        passed: Option<f64>,
+        /// The amount.
+        at: f64,
+        /// Why.
+        reasons: Vec<String>,
+    },
+}
+
+impl SearchRecord {
+    /// Amount and throughput of every hold that says something about the server.
+    pub(crate) fn throughputs(&self) -> Vec<(f64, f64)> {
+        let counts = |step: &&HoldRecord| matches!(step.result.outcome, HoldOutcome::Passed | HoldOutcome::Failed { .. });
+        self.steps.iter().filter(counts).map(|step| (step.amount, step.result.figures.ok_per_second)).collect()
+    }
+
+    /// Why the last hold of `amount` failed, in one line.
+    fn why(&self, amount: f64) -> Option<String> {
+        let failed = self.steps.iter().rev().filter(|step| step.amount == amount);
+        failed.into_iter().find_map(|step| match &step.result.outcome {
+            HoldOutcome::Failed { reasons } => Some(reasons.join("; ")),
+            _ => None,
+        })
+    }
+}
+
+impl Answer {
+    /// In words.
+    #[must_use]
+    pub fn statement(&self, record: &SearchRecord) -> String {
+        let amount = record.bounds.amount();
+        let show = |value: f64| amount.display(value);
+        match self {
+            Answer::Found { .. } => self.found(record),
+            Answer::AtLeast { amount } => {
+                let last = show(*amount);
+                format!(
+                    "at least {last}: this was the last of the search and kept every threshold; search further up to find the limit"
+                )
+            }
+            Answer::BelowFrom { amount, reasons } => {
+                let first = show(*amount);
+                format!(
+                    "below {first}: this was the first of the search and failed ({}); search from a lower one",
+                    reasons.join("; ")
+                )
+            }
+            Answer::Plateau { amount } => format!("nothing failed up to {}, but more brought no more throughput", show(*amount)),
+            Answer::ClientBound { passed, at, agents, more_agents, reasons } => {
+                let agents = format!("{agents} agent{}", if *agents == 1 { "" } else { "s" });
+                let why = reasons.join("; ");
+                format!(
+                    "{}, and the {agents} could not make {} ({why}): about {more_agents} more would; this is not the server's limit",
+                    passed_in_words(*passed, amount),
+                    show(*at)
+                )
+            }
+            Answer::Invalid { passed, at, reasons } => {
+                let why = reasons.join("; ");
+                format!("{}, and {} could not be measured, twice ({why})", passed_in_words(*passed, amount), show(*at))
+            }
+        }
+    }
+
+    fn found(&self, record: &SearchRecord) -> String {
+        let Answer::Found { amount, fails_at, confirmed, lowered_from } = self else { return String::new() };
+        let show = |value: f64| record.bounds.amount().display(value);
+        let why = record.why(*fails_at).map_or_else(String::new, |why| format!(" ({why})"));
+        let lowered = lowered_from.map_or_else(String::new, |from| format!("; {} had passed once, but not twice", show(from)));
+        let held = if *confirmed { "held twice" } else { "held once, and was not held again" };
+        format!("{}, {held}; {} failed{why}{lowered}", show(*amount), show(*fails_at))
+    }
+
+    /// The highest amount that passed.
+    #[must_use]
+    pub fn passed(&self) -> Option<f64> {
+        match *self {
+            Answer::Found { amount, .. } | Answer::AtLeast { amount } | Answer::Plateau { amount } => Some(amount),
+            Answer::ClientBound { passed, .. } | Answer::Invalid { passed, .. } => passed,
+            Answer::BelowFrom { .. } => None,
+        }
+    }
+}
+
+fn passed_in_words(passed: Option<f64>, amount: Amount) -> String {
+    passed.map_or_else(|| "not even the first hold counts".to_owned(), |passed| format!("{} passed", amount.display(passed)))
+}
