@@ -7,6 +7,7 @@ mod go_server;
 mod haproxy;
 mod nginx;
 mod openssl_server;
+mod quick;
 
 use analysis::{Document, Figures, State};
 use interop::{BODY_BYTES, CoordinatorCommand};

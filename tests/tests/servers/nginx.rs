@@ -156,3 +156,18 @@ fn client_certificates_are_shown_and_verified() {
         assert!(rows[before..].iter().all(|row| row.client_verify == "SUCCESS" && row.protocol == format!("TLSv{version}")));
     }
 }
+
+#[test]
+fn server_that_dislikes_the_first_group_asks_again_once_and_is_remembered() {
+    let pki = Pki::new();
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else { return };
+    let sections = "tls.groups = [\"secp256r1\", \"X25519\"]\nconnection.requests = 1\n";
+    let measured = run(&plan(&nginx.url(NginxServer::Tls13, "/"), &pki, sections)).measured;
+    assert_all_ok(&measured);
+    assert!(measured.negotiated.iter().all(|agreed| agreed.group == "X25519"), "{:?}", measured.negotiated);
+    // Each user's first hello may go out before any answer has come; the same store serves a run without resumption.
+    let retried = measured.resumption.retried;
+    assert!(retried > 0 && retried <= USERS, "{:?}", measured.resumption);
+    assert_eq!(measured.times["handshake_full_retried"].count, retried);
+    assert_eq!(nginx.wait_for_requests(REQUESTS as usize).len() as u64, nginx.status().accepted);
+}
