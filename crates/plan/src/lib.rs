@@ -1,6 +1,8 @@
-//! What to do. Raw TOML goes in, a [`Plan`] that cannot be wrong comes out, or every problem at once.
+//! What to do. Raw TOML goes in, a [`Plan`] that cannot be wrong comes out (or a [`Campaign`] of several), or every problem
+//! at once.
 //! Pure: no clock, no network, no file system; files a plan names are read through [`Files`].
 
+mod campaign;
 mod canonical;
 mod cipher_suite;
 mod connection;
@@ -15,8 +17,10 @@ mod profile;
 mod random;
 mod rate;
 mod read;
+mod repeat;
 mod request;
 mod schedule;
+mod search;
 mod share;
 mod status_set;
 mod target;
@@ -25,6 +29,7 @@ mod threshold;
 mod tls;
 mod url;
 
+pub use campaign::{Campaign, Variant};
 pub use cipher_suite::CipherSuiteError;
 pub use connection::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
 pub use file::{File, Sha256, Sha256Error};
@@ -35,8 +40,10 @@ pub use plan::{Files, Plan};
 pub use problem::{Problem, Problems};
 pub use profile::Profile;
 pub use rate::{Rate, RateError};
+pub use repeat::{Repeat, Run};
 pub use request::{Body, Expect, Piece, Request, StatusSet, Template};
 pub use schedule::{Instants, Owner, Schedule};
+pub use search::{Capacity, Search, SearchRange};
 pub use share::{Deal, Share};
 pub use target::{Address, Builtin, BuiltinKey, Dns, Host, Scheme, Target, Url};
 pub use threshold::{Comparison, Limit, Metric, Statistic, Threshold};

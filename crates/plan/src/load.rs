@@ -1,7 +1,14 @@
 //! How much load, in which shape, and until when. Numbers are for the whole cluster.
 
-use crate::Rate;
+use crate::{Problem, Rate};
 use std::time::Duration;
+
+/// Most virtual users, or open connections.
+pub(crate) const MAX_CONNECTIONS: u32 = 10_000_000;
+/// Most arrivals per second.
+pub(crate) const MAX_RATE: f64 = 1e8;
+/// Most operations of one run.
+pub(crate) const MAX_REQUESTS: u64 = 1_000_000_000_000_000;
 
 /// How much load, and until when.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,4 +82,52 @@ pub enum End {
     Duration(Duration),
     /// After exactly so many measured operations, ok or failed.
     Requests(u64),
+}
+
+impl Load {
+    /// The same load for each of `factor`; an error names the field that becomes too large, or nothing.
+    pub(crate) fn multiply(&mut self, factor: u32) -> Result<(), Problem> {
+        let times = f64::from(factor);
+        match &mut self.shape {
+            Shape::Closed { connections, .. } if *connections == 0 && factor > 0 => {}
+            Shape::Closed { connections, .. } => *connections = users(f64::from(*connections) * times)?,
+            Shape::Open { rate: each, max_connections, .. } => {
+                if each.as_per_second() > 0.0 || factor == 0 {
+                    *each = rate(each.as_per_second() * times)?;
+                }
+                let product = max_connections.checked_mul(factor).filter(|product| *product <= MAX_CONNECTIONS);
+                *max_connections =
+                    product.ok_or_else(|| beyond("max_connections", f64::from(*max_connections) * times, MAX_CONNECTIONS))?;
+            }
+        }
+        let most = if let Shape::Closed { .. } = self.shape { f64::from(MAX_CONNECTIONS) } else { MAX_RATE };
+        for stage in &mut self.stages {
+            stage.to *= times;
+            if stage.to > most {
+                return Err(beyond("stage", stage.to, most));
+            }
+        }
+        if let End::Requests(requests) = &mut self.end {
+            let product = requests.checked_mul(u64::from(factor)).filter(|product| *product <= MAX_REQUESTS);
+            *requests = product.ok_or_else(|| beyond("requests", *requests as f64 * times, MAX_REQUESTS))?;
+        }
+        Ok(())
+    }
+}
+
+/// So many arrivals per second, where that is a load.
+pub(crate) fn rate(per_second: f64) -> Result<Rate, Problem> {
+    let rate = Rate::per_second(per_second).filter(|rate| rate.as_per_second() > 0.0 && rate.as_per_second() <= MAX_RATE);
+    rate.ok_or_else(|| beyond("rate", per_second, MAX_RATE))
+}
+
+/// So many virtual users, where that is a load.
+pub(crate) fn users(number: f64) -> Result<u32, Problem> {
+    let fits = number >= 1.0 && number <= f64::from(MAX_CONNECTIONS);
+    if fits { Ok(number as u32) } else { Err(beyond("connections", number, MAX_CONNECTIONS)) }
+}
+
+fn beyond(key: &str, amount: f64, most: impl std::fmt::Display) -> Problem {
+    let message = format!("comes to {amount}, and must be above 0 and at most {most}; ask for another amount");
+    Problem { path: format!("load.{key}"), place: None, message }
 }

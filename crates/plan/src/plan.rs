@@ -68,10 +68,7 @@ impl Plan {
     /// # Errors
     /// As [`Plan::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are problems too.
     pub fn parse_bytes(bytes: &[u8], files: &mut dyn Files) -> Result<Plan, Problems> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Plan::parse(text, files),
-            Err(error) => Err(read::alone(format!("the plan is not UTF-8 at byte {}; save it as UTF-8", error.valid_up_to()))),
-        }
+        Plan::parse(read::utf8(bytes)?, files)
     }
 
     /// Parses canonical text; `file` gives content by hash.

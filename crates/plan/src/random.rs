@@ -3,22 +3,45 @@
 /// Exponentially distributed numbers with mean 1.
 #[derive(Debug, Clone)]
 pub(crate) struct Exponential {
-    state: u64,
+    bits: SplitMix,
 }
 
 impl Exponential {
     pub(crate) fn new(seed: u64) -> Exponential {
-        Exponential { state: seed }
+        Exponential { bits: SplitMix::new(seed) }
     }
 
     pub(crate) fn draw(&mut self) -> f64 {
         // 53 bits in (0, 1], so that the logarithm is finite.
-        let uniform = ((self.split_mix() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        let uniform = ((self.bits.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
         -logarithm(uniform)
     }
+}
 
-    /// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-    fn split_mix(&mut self) -> u64 {
+/// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+#[derive(Debug, Clone)]
+pub(crate) struct SplitMix {
+    state: u64,
+}
+
+impl SplitMix {
+    pub(crate) fn new(seed: u64) -> SplitMix {
+        SplitMix { state: seed }
+    }
+
+    /// Exchanges `items` until every order is as likely as any other (Fisher and Yates).
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+
+    /// A number below `bound`, by the high bits of a product; for small bounds the bias is below 2⁻⁵⁰.
+    fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+
+    fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

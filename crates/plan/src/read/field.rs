@@ -3,6 +3,7 @@
 use crate::read::context::Context;
 use crate::read::node::{Node, Value};
 use crate::read::section::Section;
+use crate::read::source::Content;
 use crate::{File, Rate, Sha256, duration};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -28,7 +29,7 @@ impl<'a> Field<'a> {
         self.problem(format_args!("{} {why}", shown(&self.node.value)));
     }
 
-    fn wrong_type(&self, wanted: &str, example: &str) {
+    pub(crate) fn wrong_type(&self, wanted: &str, example: &str) {
         self.problem(format_args!("found {} where {wanted} belongs; write {example}", found(&self.node.value)));
     }
 
@@ -172,11 +173,11 @@ impl<'a> Field<'a> {
                 return None;
             }
         };
-        if content.len() > max_bytes {
-            self.problem(format_args!("{name:?} has {} bytes; use a file of at most {max_bytes}", content.len()));
+        if content.bytes.len() > max_bytes {
+            self.problem(format_args!("{name:?} has {} bytes; use a file of at most {max_bytes}", content.bytes.len()));
             return None;
         }
-        let sha256 = Sha256::of(&content);
+        let Content { bytes: content, sha256 } = content;
         if known.is_some_and(|known| known != sha256) {
             self.problem(format_args!(
                 "{name:?} has the SHA-256 {sha256}, which is not the stated one; correct sha256, or the file"

@@ -65,6 +65,26 @@ pub(crate) const KEYS: &[&str] = &[
     "thresholds",
 ];
 
+/// Paths of the sections that make several runs or a search of a plan, without indices.
+pub(crate) const CAMPAIGN_KEYS: &[&str] = &[
+    "variants",
+    "matrix",
+    "repeat.times",
+    "repeat.pause",
+    "repeat.shuffle",
+    "repeat.seed",
+    "search.rate",
+    "search.rate.from",
+    "search.rate.to",
+    "search.connections",
+    "search.connections.from",
+    "search.connections.to",
+    "search.agents",
+    "search.hold",
+    "search.precision",
+    "search.settle",
+];
+
 /// Names that other tools have for what a plan calls otherwise.
 const RENAMED: &[(&[&str], &str)] = &[
     (&["users", "vus", "virtual_users", "concurrency", "clients"], "write connections in [load]"),

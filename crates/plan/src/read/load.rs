@@ -1,16 +1,13 @@
 //! Reads `[load]`.
 
+use crate::load::{MAX_CONNECTIONS, MAX_RATE, MAX_REQUESTS};
 use crate::read::field::Field;
 use crate::read::node::Value;
 use crate::read::section::Section;
-use crate::{Arrivals, End, Load, Profile, Rate, Shape, Stage, ThinkTime};
+use crate::{Arrivals, Capacity, End, Load, Profile, Rate, SearchRange, Shape, Stage, ThinkTime};
 use std::time::Duration;
 
-const MAX_CONNECTIONS: u32 = 10_000_000;
 const DEFAULT_MAX_CONNECTIONS: u32 = 10_000;
-/// Arrivals per second.
-const MAX_RATE: f64 = 1e8;
-const MAX_REQUESTS: u64 = 1_000_000_000_000_000;
 const MAX_STAGES: usize = 10_000;
 const HOUR: Duration = Duration::from_secs(3600);
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -18,11 +15,30 @@ const MS: Duration = Duration::from_millis(1);
 const DEFAULT_SEED: u64 = 1;
 const TOO_LONG: &str = "takes longer than 720h; shorten it";
 
-pub(crate) fn read(section: Section<'_>) -> Option<Load> {
-    let shape = shape(&section);
+/// Where a load's amount and end come from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Amount<'s> {
+    /// The section itself.
+    Own,
+    /// The first hold of a search; what the section says is read all the same, and replaced.
+    Searched(&'s Capacity),
+    /// A search that could not be read, and has said so.
+    Unknown,
+}
+
+pub(crate) fn read(section: Section<'_>, amount: Amount<'_>) -> Option<Load> {
+    let shape = match amount {
+        Amount::Own => shape(&section),
+        Amount::Searched(search) => searched(&section, search.range),
+        Amount::Unknown => read_both(&section),
+    };
     let stages = section.read("stage", |field| stages(&field, shape.as_ref()));
     let stages = if section.has("stage") { stages } else { Some(Vec::new()) };
-    let end = end(&section, stages.as_deref());
+    let (stages, end) = match amount {
+        Amount::Own => (stages.clone(), end(&section, stages.as_deref())),
+        Amount::Searched(search) => (Some(Vec::new()), Some(replaced_end(&section, search.hold))),
+        Amount::Unknown => (None, read_end(&section).and(None)),
+    };
     let warm_up = section.read("warm_up", |field| field.duration(Duration::ZERO..=24 * HOUR)).unwrap_or_default();
     let seed = section.read("seed", |field| field.whole(0..=i64::MAX.unsigned_abs())).unwrap_or(DEFAULT_SEED);
     let connect_ramp = section.read("connect_ramp", |field| field.duration(Duration::ZERO..=HOUR)).unwrap_or_default();
@@ -68,17 +84,28 @@ fn read_both(section: &Section<'_>) -> Option<Shape> {
 }
 
 fn closed(section: &Section<'_>) -> Option<Shape> {
+    let think_time = beside_connections(section);
+    section.read("connections", connections).map(|connections| Shape::Closed { connections, think_time })
+}
+
+/// What a closed loop has beside its virtual users.
+fn beside_connections(section: &Section<'_>) -> Option<ThinkTime> {
     section.field("rate");
     section.refuse(
         &["max_connections"],
         "belongs to an open loop; a closed loop never has more connections than virtual users, so remove it",
     );
     section.refuse(&["arrivals"], "belongs to an open loop; remove it, or write rate in place of connections");
-    let think_time = section.read("think_time", think_time).flatten();
-    section.read("connections", connections).map(|connections| Shape::Closed { connections, think_time })
+    section.read("think_time", think_time).flatten()
 }
 
 fn open(section: &Section<'_>) -> Option<Shape> {
+    let (arrivals, max_connections) = around_rate(section);
+    section.read("rate", rate).map(|rate| Shape::Open { rate, arrivals, max_connections })
+}
+
+/// What an open loop has beside its rate.
+fn around_rate(section: &Section<'_>) -> (Arrivals, u32) {
     section.field("connections");
     section.refuse(
         &["think_time"],
@@ -87,8 +114,47 @@ fn open(section: &Section<'_>) -> Option<Shape> {
     section
         .refuse(&["connect_ramp"], "belongs to a closed loop: an open loop opens connections as arrivals need them; remove it");
     let arrivals = section.read("arrivals", arrivals).unwrap_or(Arrivals::Even);
-    let max_connections = section.read("max_connections", max_connections).unwrap_or(DEFAULT_MAX_CONNECTIONS);
-    section.read("rate", rate).map(|rate| Shape::Open { rate, arrivals, max_connections })
+    (arrivals, section.read("max_connections", max_connections).unwrap_or(DEFAULT_MAX_CONNECTIONS))
+}
+
+/// The shape of a search's first hold.
+fn searched(section: &Section<'_>, range: SearchRange) -> Option<Shape> {
+    match range {
+        SearchRange::Rate { .. } if section.has("connections") => {
+            let cure = "makes a closed loop, and search.rate looks for the rate of an open one; remove it, or write search.connections in place of search.rate";
+            section.problem_at("connections", cure);
+            read_both(section)
+        }
+        SearchRange::Connections { .. } if section.has("rate") => {
+            let cure = "makes an open loop, and search.connections looks for the virtual users of a closed one; remove it, or write search.rate in place of search.connections";
+            section.problem_at("rate", cure);
+            read_both(section)
+        }
+        SearchRange::Rate { from, .. } => {
+            section.read("rate", rate);
+            let (arrivals, max_connections) = around_rate(section);
+            Some(Shape::Open { rate: from, arrivals, max_connections })
+        }
+        SearchRange::Connections { from, .. } => {
+            section.read("connections", connections);
+            let think_time = beside_connections(section);
+            Some(Shape::Closed { connections: from, think_time })
+        }
+    }
+}
+
+/// The end of a hold, which takes the place of everything that could end the load.
+fn replaced_end(section: &Section<'_>, hold: Duration) -> End {
+    read_end(section);
+    let given: Vec<String> = ["rate", "connections", "duration", "requests", "stage"]
+        .into_iter()
+        .filter(|key| section.has(key))
+        .map(|key| format!("load.{key}"))
+        .collect();
+    if !given.is_empty() {
+        section.context.note(format!("[search] takes the place of {}", given.join(", ")));
+    }
+    End::Duration(hold)
 }
 
 fn connections(field: Field<'_>) -> Option<u32> {
@@ -189,16 +255,26 @@ fn stage_amount(field: &Field<'_>, shape: Option<&Shape>) -> Option<f64> {
 }
 
 fn end(section: &Section<'_>, stages: Option<&[Stage]>) -> Option<End> {
+    let end = read_end(section);
+    match (section.has("duration") || section.has("requests"), section.has("stage")) {
+        (true, _) => end,
+        (false, true) => end_of_stages(section, stages?),
+        (false, false) => {
+            section.problem("says no end; write duration = \"60s\" or requests = 10000");
+            None
+        }
+    }
+}
+
+/// The end that is written; `None` where there is none, or a wrong one.
+fn read_end(section: &Section<'_>) -> Option<End> {
     let duration = section.read("duration", |field| field.duration(MS..=MONTH));
     let requests = section.read("requests", |field| field.whole(1..=MAX_REQUESTS));
-    match (section.has("duration"), section.has("requests")) {
-        (true, true) => section.problem_at("requests", "given beside duration; keep the one that shall end the run"),
-        (true, false) => return duration.map(End::Duration),
-        (false, true) => return requests.map(End::Requests),
-        (false, false) if section.has("stage") => return end_of_stages(section, stages?),
-        (false, false) => section.problem("says no end; write duration = \"60s\" or requests = 10000"),
+    if section.has("duration") && section.has("requests") {
+        section.problem_at("requests", "given beside duration; keep the one that shall end the run");
+        return None;
     }
-    None
+    duration.map(End::Duration).or(requests.map(End::Requests))
 }
 
 fn end_of_stages(section: &Section<'_>, stages: &[Stage]) -> Option<End> {

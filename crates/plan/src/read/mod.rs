@@ -1,29 +1,39 @@
 //! From text to a plan, or to every problem of the text at once. Raw and canonical text have this one reader.
 //!
 //! Each section's reader asks its [`section::Section`] for the keys it knows, and reports what is wrong as it goes on;
-//! a part is `None` only after something was reported about it.
+//! a part is `None` only after something was reported about it. A campaign reads the plan once for each variant.
 
+mod axis;
+mod campaign;
 mod certificate;
 mod connection;
 mod context;
 mod field;
+mod finding;
 mod header;
 mod known;
 mod load;
 mod node;
+mod overlay;
+mod overload;
+mod repeat;
 mod request;
+mod search;
 mod section;
 mod source;
 mod target;
 mod threshold;
 mod tls;
+mod variant;
 
-pub(crate) use known::KEYS;
+pub(crate) use campaign::read as campaign;
+pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
 pub(crate) use source::{Hashes, Names, Source};
 
 use crate::{Close, Connection, Host, Load, Plan, Problem, Problems, RequestsPerConnection, Scheme, Shape, Target, Tls};
 use context::Context;
 use field::Field;
+use load::Amount;
 use section::Section;
 
 const MAX_NAME_BYTES: usize = 64;
@@ -32,36 +42,49 @@ const TIME_WAIT_RATE: f64 = 28_232.0 / 60.0;
 
 /// Reads a plan from text.
 pub(crate) fn plan(text: &str, source: &dyn Source) -> Result<Plan, Problems> {
-    if text.len() > Plan::MAX_BYTES {
-        return Err(alone(format!(
-            "the plan has {} bytes; write at most {} (bodies can stand in files)",
-            text.len(),
-            Plan::MAX_BYTES
-        )));
-    }
+    check_size(text)?;
     let context = Context::new(text, source);
     let root = context.tree();
     let plan = match root.as_ref().map(|root| &root.value) {
-        Some(node::Value::Table(table)) => sections(Section::new(&context, String::new(), 0, table)),
+        Some(node::Value::Table(table)) => one(&context, table, Amount::Own),
         _ => None,
     };
-    let notes = context.take_notes();
-    let plan = context.finish(plan)?;
+    context.finish(plan)
+}
+
+/// The plan of one table with its notes, whose problems are in `context`.
+fn one(context: &Context<'_>, table: &node::Table, amount: Amount<'_>) -> Option<Plan> {
+    let plan = sections(Section::new(context, String::new(), 0, table), amount);
+    let plan = plan.filter(|_| !context.has_problems())?;
     let (bytes, most) = (plan.canonical_text().len(), Plan::MAX_CANONICAL_BYTES);
     if bytes > most {
-        return Err(alone(format!(
-            "the plan has {bytes} bytes with its defaults written out, and at most {most} travel; put bodies into files"
-        )));
+        let message =
+            format!("the plan has {bytes} bytes with its defaults written out, and at most {most} travel; put bodies into files");
+        context.problem("", None, message);
     }
-    Ok(Plan { notes, ..plan })
+    Some(Plan { notes: context.take_notes(), ..plan })
+}
+
+/// `bytes` as text, where they are UTF-8.
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Problems> {
+    let wrong = |at| alone(format!("the plan is not UTF-8 at byte {at}; save it as UTF-8"));
+    std::str::from_utf8(bytes).map_err(|error| wrong(error.valid_up_to()))
+}
+
+fn check_size(text: &str) -> Result<(), Problems> {
+    let (bytes, most) = (text.len(), Plan::MAX_BYTES);
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(alone(format!("the plan has {bytes} bytes; write at most {most} (bodies can stand in files)")))
 }
 
 /// A problem of the text as a whole.
-pub(crate) fn alone(message: String) -> Problems {
+fn alone(message: String) -> Problems {
     Problems(vec![Problem { path: String::new(), place: None, message }])
 }
 
-fn sections(root: Section<'_>) -> Option<Plan> {
+fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
     let name = root.read("name", name).unwrap_or_else(|| "plan".to_owned());
     let target = root.section("target").and_then(target::read);
     let connection = root.section("connection").and_then(connection::read);
@@ -69,7 +92,7 @@ fn sections(root: Section<'_>) -> Option<Plan> {
     let around = request::Around { url: target.as_ref().map(|target| &target.url), per_connection };
     let requests = request::read(root.context, root.field("request"), around);
     let tls = tls(&root, target.as_ref(), per_connection);
-    let load = root.section("load").and_then(load::read);
+    let load = root.section("load").and_then(|section| load::read(section, amount));
     let thresholds = root.section("thresholds").map(|section| threshold::read(&section));
     refuse_later_sections(&root);
     if let (Some(target), Some(connection), Some(load)) = (&target, &connection, &load) {
@@ -86,17 +109,25 @@ fn sections(root: Section<'_>) -> Option<Plan> {
 /// The name becomes a part of a folder's name.
 fn name(field: Field<'_>) -> Option<String> {
     let text = field.text("a name such as \"edge-handshakes\"")?;
-    let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    if text.len() <= MAX_NAME_BYTES && text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_fit) {
+    if is_fit(text, MAX_NAME_BYTES) {
         return Some(text.to_owned());
     }
-    let words: Vec<&str> = text.split(|c| !is_fit(c)).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = text.split(|c| !is_of_name(c)).filter(|word| !word.is_empty()).collect();
     let fit: String = words.join("-").chars().take(MAX_NAME_BYTES).collect();
     let fit = Some(fit.trim_matches(['-', '.', '_'])).filter(|fit| !fit.is_empty()).unwrap_or("plan");
     field.refuse(format_args!(
         "is not fit for the name of a folder; write letters, digits, \".\", \"_\" and \"-\", such as {fit:?}"
     ));
     None
+}
+
+/// Whether `text` can be a part of a folder's name.
+fn is_fit(text: &str, max_bytes: usize) -> bool {
+    text.len() <= max_bytes && text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_of_name)
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
 /// Outer `None`: wrong, and reported. Inner `None`: the target does without TLS.

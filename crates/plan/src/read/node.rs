@@ -12,6 +12,8 @@ pub(crate) struct Node {
     /// Byte offset in the text.
     pub(crate) at: usize,
     pub(crate) value: Value,
+    /// A table written as `{ … }`: one value, where a table of dotted keys or under a header is several with paths.
+    pub(crate) braced: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -47,12 +49,26 @@ pub(crate) struct Twice {
 pub(crate) fn tree(document: &Document<&str>) -> (Node, Vec<Twice>) {
     let mut builder = Builder { twice: Vec::new() };
     let table = builder.table(document.as_table(), "", 0);
-    (Node { at: 0, value: Value::Table(table) }, builder.twice)
+    (Node::new(0, Value::Table(table)), builder.twice)
+}
+
+impl Node {
+    pub(crate) fn new(at: usize, value: Value) -> Node {
+        Node { at, value, braced: false }
+    }
 }
 
 /// Tables whose keys are names with dots in them, not paths.
 fn holds_names(path: &str) -> bool {
-    matches!(path, "thresholds" | "request.headers")
+    matches!(within_plan(path), "thresholds" | "request.headers")
+}
+
+/// The path in the plan that `path`, which may lie in a variant or be an axis, is about.
+fn within_plan(path: &str) -> &str {
+    match path.strip_prefix("variants.") {
+        Some(rest) => rest.split_once('.').map_or("", |(_variant, path)| path),
+        None => path.strip_prefix("matrix.").unwrap_or(path),
+    }
 }
 
 struct Builder {
@@ -82,12 +98,12 @@ impl Builder {
             Item::ArrayOfTables(tables) => Value::List(tables.iter().map(|table| self.element(table, path, place)).collect()),
             Item::None => Value::Table(Table::new()),
         };
-        Node { at, value }
+        Node::new(at, value)
     }
 
     fn element(&mut self, table: &toml_edit::Table, path: &str, at: usize) -> Node {
         let at = table.span().map_or(at, |span| span.start);
-        Node { at, value: Value::Table(self.table(table, path, at)) }
+        Node::new(at, Value::Table(self.table(table, path, at)))
     }
 
     fn value(&mut self, value: &toml_edit::Value, path: &str, at: usize) -> Node {
@@ -99,9 +115,12 @@ impl Builder {
             toml_edit::Value::Boolean(flag) => Value::Flag(*flag.value()),
             toml_edit::Value::Datetime(date) => Value::Date(date.value().to_string()),
             toml_edit::Value::Array(array) => Value::List(array.iter().map(|item| self.value(item, path, at)).collect()),
-            toml_edit::Value::InlineTable(table) => Value::Table(self.table(table, path, at)),
+            toml_edit::Value::InlineTable(table) => {
+                let value = Value::Table(self.table(table, path, at));
+                return Node { at, value, braced: !table.is_dotted() };
+            }
         };
-        Node { at, value }
+        Node::new(at, value)
     }
 
     fn insert(&mut self, table: &mut Table, path: &str, name: &str, entry: Entry) {
@@ -113,7 +132,7 @@ impl Builder {
             Some((first, rest)) => {
                 let mut inner = Table::new();
                 self.insert(&mut inner, &join(path, first), rest, entry.clone());
-                let node = Node { at: entry.at, value: Value::Table(inner) };
+                let node = Node::new(entry.at, Value::Table(inner));
                 self.merge(table, path, first, Entry { at: entry.at, node });
             }
             None => self.merge(table, path, name, entry),
@@ -138,6 +157,7 @@ impl Builder {
             return;
         };
         let path = join(path, name);
+        present.node.braced |= entry.node.braced;
         match (&mut present.node.value, entry.node.value) {
             (Value::Table(present), Value::Table(added)) => {
                 for (name, entry) in added {

@@ -55,6 +55,11 @@ impl<'a> Section<'a> {
         fields.into_iter().map(|(name, entry)| (name, self.field_of(name, entry))).collect()
     }
 
+    /// Whether the text has this table.
+    pub(crate) fn is_given(&self) -> bool {
+        self.at.is_some()
+    }
+
     pub(crate) fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }

@@ -2,14 +2,28 @@
 
 use crate::{Files, Sha256};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Where the content of files comes from. Errors are reasons in words.
 pub(crate) trait Source {
     /// Content of the file `name`, whose hash may be known.
-    fn content(&self, name: &str, known: Option<Sha256>) -> Result<Arc<[u8]>, String>;
+    fn content(&self, name: &str, known: Option<Sha256>) -> Result<Content, String>;
     /// Names of the files in a folder.
     fn list(&self, folder: &str) -> Result<Vec<String>, String>;
+}
+
+/// Bytes of a file with their hash.
+#[derive(Debug, Clone)]
+pub(crate) struct Content {
+    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) sha256: Sha256,
+}
+
+impl Content {
+    fn of(bytes: Arc<[u8]>) -> Content {
+        Content { sha256: Sha256::of(&bytes), bytes }
+    }
 }
 
 /// Files by name.
@@ -19,8 +33,8 @@ pub(crate) struct Names<'a>(pub(crate) RefCell<&'a mut dyn Files>);
 pub(crate) struct Hashes<'a>(pub(crate) &'a dyn Fn(Sha256) -> Option<Arc<[u8]>>);
 
 impl Source for Names<'_> {
-    fn content(&self, name: &str, _known: Option<Sha256>) -> Result<Arc<[u8]>, String> {
-        self.0.borrow_mut().read(name).map(Arc::from)
+    fn content(&self, name: &str, _known: Option<Sha256>) -> Result<Content, String> {
+        self.0.borrow_mut().read(name).map(|bytes| Content::of(bytes.into()))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>, String> {
@@ -29,12 +43,36 @@ impl Source for Names<'_> {
 }
 
 impl Source for Hashes<'_> {
-    fn content(&self, _name: &str, known: Option<Sha256>) -> Result<Arc<[u8]>, String> {
+    fn content(&self, _name: &str, known: Option<Sha256>) -> Result<Content, String> {
         let known = known.ok_or("canonical text names files with their sha256")?;
-        (self.0)(known).ok_or_else(|| "no content with its hash is at hand".to_owned())
+        (self.0)(known).map(Content::of).ok_or_else(|| "no content with its hash is at hand".to_owned())
     }
 
     fn list(&self, _folder: &str) -> Result<Vec<String>, String> {
         Err("canonical text names each file".to_owned())
+    }
+}
+
+/// Files that are read once, though every variant names them: all variants hold the same bytes.
+pub(crate) struct Once<'a> {
+    source: &'a dyn Source,
+    contents: RefCell<BTreeMap<String, Result<Content, String>>>,
+    lists: RefCell<BTreeMap<String, Result<Vec<String>, String>>>,
+}
+
+impl<'a> Once<'a> {
+    pub(crate) fn new(source: &'a dyn Source) -> Once<'a> {
+        Once { source, contents: RefCell::default(), lists: RefCell::default() }
+    }
+}
+
+impl Source for Once<'_> {
+    fn content(&self, name: &str, known: Option<Sha256>) -> Result<Content, String> {
+        let mut contents = self.contents.borrow_mut();
+        contents.entry(name.to_owned()).or_insert_with(|| self.source.content(name, known)).clone()
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>, String> {
+        self.lists.borrow_mut().entry(folder.to_owned()).or_insert_with(|| self.source.list(folder)).clone()
     }
 }

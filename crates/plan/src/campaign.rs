@@ -1,0 +1,115 @@
+//! Every run that a file asks for, in order.
+
+use crate::read::{self, Names};
+use crate::{Files, Plan, Problems, Repeat, Run, Search};
+use std::cell::RefCell;
+
+/// What a whole file asks for: single runs in order, each with a checked [`Plan`], and what to search in each of them.
+///
+/// A file without `[variants]`, `[matrix]`, `[repeat]` and `[search]` is one run of one variant. With them, a variant is
+/// what `[variants]` and `[matrix]` make of the rest of the file, and each round of `[repeat]` runs every variant once. A
+/// single plan crosses the wire; a campaign never does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Campaign {
+    pub(crate) variants: Vec<Variant>,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) repeat: Repeat,
+    pub(crate) search: Option<Search>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// One way in which a file's plan is run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variant {
+    /// As in `http`, `tls.versions=1.3` or `http,tls.versions=1.3`; `base` where the file has neither variants nor matrix.
+    /// Unique in its campaign and fit for a folder's name.
+    pub name: String,
+    /// What it runs; with [`Search::Capacity`] the first hold, with [`Search::Agents`] the load of one agent.
+    pub plan: Plan,
+}
+
+impl Campaign {
+    /// Every key of the sections that a single plan does not have, as a dotted path.
+    pub const KEYS: &[&str] = read::CAMPAIGN_KEYS;
+
+    /// Most runs of one file.
+    pub const MAX_RUNS: usize = 500;
+
+    /// Name of the variant that changes nothing.
+    pub const BASE: &str = "base";
+
+    /// Parses a file as a user writes it; reads each file it names once.
+    ///
+    /// # Errors
+    /// Every problem of every variant at once, each once and with its place. What is wrong in some variants only, names them.
+    pub fn parse(text: &str, files: &mut dyn Files) -> Result<Campaign, Problems> {
+        read::campaign(text, &Names(RefCell::new(files)))
+    }
+
+    /// As [`Campaign::parse`], for bytes that may not be text.
+    ///
+    /// # Errors
+    /// As [`Campaign::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are problems too.
+    pub fn parse_bytes(bytes: &[u8], files: &mut dyn Files) -> Result<Campaign, Problems> {
+        Campaign::parse(read::utf8(bytes)?, files)
+    }
+
+    /// The campaign of one plan that runs once.
+    #[must_use]
+    pub fn of(plan: Plan) -> Campaign {
+        let (repeat, notes) = (Repeat::default(), plan.notes.clone());
+        let variants = vec![Variant { name: Campaign::BASE.to_owned(), plan }];
+        Campaign { runs: repeat.runs(1), variants, repeat, search: None, notes }
+    }
+
+    /// Name of the plan, the same in every variant; fit for a folder's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.variants.first().map_or("", |variant| variant.plan.name())
+    }
+
+    /// What is compared: at least one, in the file's order.
+    #[must_use]
+    pub fn variants(&self) -> &[Variant] {
+        &self.variants
+    }
+
+    /// Every run in order; at least one, at most [`Campaign::MAX_RUNS`].
+    #[must_use]
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// The variant of a run of this campaign.
+    ///
+    /// # Panics
+    /// `run` is of a campaign with more variants.
+    #[must_use]
+    pub fn variant(&self, run: Run) -> &Variant {
+        &self.variants[run.variant]
+    }
+
+    /// The plan alone, where the file asks for a single run and no search.
+    #[must_use]
+    pub fn single(&self) -> Option<&Plan> {
+        if self.runs.len() == 1 && self.search.is_none() { self.variants.first().map(|variant| &variant.plan) } else { None }
+    }
+
+    /// How often, in which order and with which pause.
+    #[must_use]
+    pub fn repeat(&self) -> Repeat {
+        self.repeat
+    }
+
+    /// What is done in place of each run.
+    #[must_use]
+    pub fn search(&self) -> Option<&Search> {
+        self.search.as_ref()
+    }
+
+    /// Remarks on the text: those of every variant as they are, those of some with the names of these.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}

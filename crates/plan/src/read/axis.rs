@@ -1,0 +1,127 @@
+//! Reads `[matrix]`: paths, each with the values it takes.
+
+use crate::read::field::Field;
+use crate::read::node::{Node, Value};
+use crate::read::overlay::SHARED;
+use crate::read::section::Section;
+use std::collections::BTreeSet;
+
+/// Longest part of a variant's name that one value gives.
+const MAX_LABEL_CHARS: usize = 24;
+
+/// A path with the values it takes.
+pub(crate) struct Axis<'a> {
+    pub(crate) field: Field<'a>,
+    /// Where its values go.
+    pub(crate) path: Vec<String>,
+    /// At least one.
+    pub(crate) values: Vec<AxisValue>,
+}
+
+/// One value of an axis.
+pub(crate) struct AxisValue {
+    /// As in `tls.versions=1.2`.
+    pub(crate) label: String,
+    pub(crate) node: Node,
+}
+
+/// Every axis in the file's order.
+pub(crate) fn read<'a>(section: &Section<'a>) -> Vec<Axis<'a>> {
+    let mut axes = Vec::new();
+    gather(section, &mut Vec::new(), &mut axes);
+    if axes.is_empty() && section.is_given() && section.all().is_empty() {
+        section.problem("has no axis; write one such as \"tls.versions\" = [[\"1.2\"], [\"1.3\"]], or remove the section");
+    }
+    axes
+}
+
+fn gather<'a>(section: &Section<'a>, path: &mut Vec<String>, axes: &mut Vec<Axis<'a>>) {
+    for (name, field) in section.all() {
+        path.push(name.to_owned());
+        match &field.node.value {
+            Value::Table(table) if !table.is_empty() => {
+                if let Some(inner) = field.section() {
+                    gather(&inner, path, axes);
+                }
+            }
+            _ => axes.extend(one(field, path)),
+        }
+        path.pop();
+    }
+}
+
+fn one<'a>(field: Field<'a>, path: &[String]) -> Option<Axis<'a>> {
+    if let Some((_, why)) = SHARED.iter().find(|(key, _)| path.first().is_some_and(|first| first == key)) {
+        field.problem(why);
+        return None;
+    }
+    let values = field.list("the values it takes, such as [[\"1.2\"], [\"1.3\"]] for tls.versions")?;
+    if values.is_empty() {
+        field.problem("[] takes no value, so that there would be no run; write at least one, or remove the axis");
+        return None;
+    }
+    let values = labelled(&values, &path.join("."));
+    Some(Axis { field, path: path.to_vec(), values })
+}
+
+fn labelled(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
+    let (mut written, mut labels) = (Vec::new(), BTreeSet::new());
+    let mut value = |(index, field): (usize, &Field<'_>)| {
+        let text = content(&field.node.value);
+        if let Some(first) = written.iter().position(|earlier| *earlier == text) {
+            field.problem(format_args!("is the value [{first}] once more; remove one of the two (repeats stand in [repeat])"));
+        }
+        let mut label = format!("{}={}", fit(path, usize::MAX), fit(&text, MAX_LABEL_CHARS));
+        if !labels.insert(label.clone()) {
+            label += &format!("~{}", index + 1);
+        }
+        written.push(text);
+        AxisValue { label, node: field.node.clone() }
+    };
+    fields.iter().enumerate().map(&mut value).collect()
+}
+
+/// What a value says, wherever it stands.
+fn content(value: &Value) -> String {
+    let joined = |parts: Vec<String>| parts.join(" + ");
+    match value {
+        Value::Text(text) => format!("{text:?}"),
+        Value::Whole(number) => number.to_string(),
+        Value::Decimal(number) => format!("{number:?}"),
+        Value::Flag(flag) => flag.to_string(),
+        Value::Date(date) => date.clone(),
+        Value::List(nodes) => format!("[{}]", joined(nodes.iter().map(|node| content(&node.value)).collect())),
+        Value::Table(table) => {
+            format!("{{{}}}", joined(table.iter().map(|(key, entry)| format!("{key} {}", content(&entry.node.value))).collect()))
+        }
+    }
+}
+
+/// `text` as a part of a folder's name.
+fn fit(text: &str, most: usize) -> String {
+    let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
+    let words: Vec<&str> = text.split(|c| !is_fit(c)).filter(|word| !word.is_empty()).collect();
+    let fit: String = words.join("-").replace("-+-", "+").chars().take(most).collect();
+    let fit = fit.trim_matches(['-', '+', '.']);
+    if fit.is_empty() { "none".to_owned() } else { fit.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fit;
+
+    #[test]
+    fn values_become_parts_of_names() {
+        let cases = [
+            ("[\"1.2\" + \"1.3\"]", "1.2+1.3"),
+            ("\"https://edge.test:8080/a?b\"", "https-edge.test-8080-a-b"),
+            ("{kind \"any\" + share 0.8}", "kind-any+share-0.8"),
+            ("[]", "none"),
+            ("\"../..\"", "none"),
+            ("true", "true"),
+        ];
+        for (text, name) in cases {
+            assert_eq!(fit(text, 24), name, "{text}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What readings of one text found wrong, gathered into the problems that are shown.
+
+use crate::{Problem, Problems};
+use std::collections::HashMap;
+
+/// More would help nobody, and a machine may write a plan with a problem in each of a million bytes.
+pub(crate) const MAX_PROBLEMS: usize = 200;
+/// So many variants are named before the others are counted.
+const MAX_NAMES: usize = 3;
+
+/// Something wrong. Its place is worked out only when it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Finding {
+    /// Byte offset, where it has one.
+    pub(crate) at: Option<usize>,
+    pub(crate) path: String,
+    pub(crate) message: String,
+}
+
+/// What was found, up to [`MAX_PROBLEMS`].
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    all: Vec<Finding>,
+    beyond: usize,
+}
+
+impl Findings {
+    pub(crate) fn add(&mut self, finding: impl FnOnce() -> Finding) {
+        if self.all.len() < MAX_PROBLEMS { self.all.push(finding()) } else { self.beyond += 1 }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub(crate) fn add_beyond(&mut self, beyond: usize) {
+        self.beyond += beyond;
+    }
+
+    /// Each in the order of finding, and how many more there were.
+    pub(crate) fn into_each(self) -> (Vec<Finding>, usize) {
+        (self.all, self.beyond)
+    }
+
+    /// In the file's order, with their places in `text`.
+    pub(crate) fn into_problems(mut self, text: &str) -> Problems {
+        self.all.sort_by_key(|finding| finding.at.unwrap_or(usize::MAX));
+        let problem = |Finding { at, path, message }| Problem { path, place: at.map(|at| place(text, at)), message };
+        let mut problems: Vec<Problem> = self.all.into_iter().map(problem).collect();
+        if self.beyond > 0 {
+            let message = format!("{} more problems are not shown", self.beyond);
+            problems.push(Problem { path: String::new(), place: None, message });
+        }
+        Problems(problems)
+    }
+}
+
+/// Line and column of a byte offset, in characters, from 1.
+pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line_begins = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_begins..].chars().count() + 1)
+}
+
+/// What was said in the variants of one text, each thing once, with the variants that say it.
+#[derive(Debug)]
+pub(crate) struct Merged<T> {
+    said: Vec<(T, Vec<usize>)>,
+    index: HashMap<T, usize>,
+}
+
+impl<T: Clone + Eq + std::hash::Hash> Merged<T> {
+    pub(crate) fn new() -> Merged<T> {
+        Merged { said: Vec::new(), index: HashMap::new() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.said.len()
+    }
+
+    pub(crate) fn add(&mut self, variant: usize, thing: T) {
+        let next = self.said.len();
+        let index = *self.index.entry(thing.clone()).or_insert(next);
+        if index == next {
+            self.said.push((thing, Vec::new()));
+        }
+        let variants = &mut self.said[index].1;
+        if variants.last() != Some(&variant) {
+            variants.push(variant);
+        }
+    }
+
+    /// Each thing; with what names its variants, of `names`, where not all of them say it.
+    pub(crate) fn named(self, names: &[&str]) -> impl Iterator<Item = (T, Option<String>)> {
+        self.said.into_iter().map(move |(thing, variants)| {
+            let some = variants.len() < names.len();
+            (thing, some.then(|| list(&variants.iter().filter_map(|&variant| names.get(variant).copied()).collect::<Vec<_>>())))
+        })
+    }
+}
+
+/// `variant a`, `variants a, b and c`, `variants a, b, c and 5 more`.
+pub(crate) fn list(names: &[&str]) -> String {
+    match names {
+        [one] => format!("variant {one}"),
+        [rest @ .., last] if names.len() <= MAX_NAMES => format!("variants {} and {last}", rest.join(", ")),
+        _ => format!("variants {} and {} more", names[..MAX_NAMES].join(", "), names.len() - MAX_NAMES),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Merged, list, place};
+
+    #[test]
+    fn what_all_variants_say_names_none() {
+        let mut merged = Merged::new();
+        for (variant, thing) in [(0, "x"), (0, "y"), (0, "y"), (1, "x"), (1, "z"), (2, "x"), (2, "y")] {
+            merged.add(variant, thing);
+        }
+        let named: Vec<_> = merged.named(&["a", "b", "c"]).collect();
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(named, [("x", None), ("y", some("variants a and c")), ("z", some("variant b"))]);
+    }
+
+    #[test]
+    fn many_names_are_counted() {
+        assert_eq!(list(&["a", "b", "c"]), "variants a, b and c");
+        assert_eq!(list(&["a", "b", "c", "d", "e"]), "variants a, b, c and 2 more");
+    }
+
+    #[test]
+    fn places_are_in_characters() {
+        assert_eq!([0, 3, 5].map(|at| place("äb\ncd", at)), [(1, 1), (1, 3), (2, 2)]);
+    }
+}

@@ -1,0 +1,168 @@
+//! `[search]`: what is looked for, and the single runs it is looked for with. Which run comes next is not known here.
+
+use crate::{End, Plan, Problem, Rate, Shape, load};
+use std::time::Duration;
+
+/// What a file's `[search]` asks for, for each of its runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Search {
+    /// The highest load that keeps every threshold.
+    Capacity(Capacity),
+    /// The load of the plan for each of so many agents, one number after the other; ascending, at least two.
+    /// [`Plan::for_agents`] makes the runs.
+    Agents(Vec<u32>),
+}
+
+/// A search for the highest load that keeps every threshold of the plan, by holds of one amount each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Capacity {
+    /// Where the highest load is looked for.
+    pub range: SearchRange,
+    /// Length of the measured part of each hold.
+    pub hold: Duration,
+    /// The search ends where the lowest amount that failed is above the highest that passed by at most this share of it.
+    pub precision: f64,
+    /// Longest wait between two holds for the target to be as before.
+    pub settle: Duration,
+}
+
+/// Bounds of the amount, for the whole cluster; `from` is above zero and below `to`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SearchRange {
+    /// Arrivals of an open loop.
+    Rate {
+        /// First amount.
+        from: Rate,
+        /// Last amount.
+        to: Rate,
+    },
+    /// Virtual users of a closed loop.
+    Connections {
+        /// First amount.
+        from: u32,
+        /// Last amount.
+        to: u32,
+    },
+}
+
+impl SearchRange {
+    /// First and last amount: arrivals per second, or virtual users.
+    #[must_use]
+    pub fn ends(&self) -> (f64, f64) {
+        match *self {
+            SearchRange::Rate { from, to } => (from.as_per_second(), to.as_per_second()),
+            SearchRange::Connections { from, to } => (f64::from(from), f64::from(to)),
+        }
+    }
+}
+
+impl Capacity {
+    /// The run that holds `amount` (arrivals per second, or virtual users, rounded to whole ones) for [`Capacity::hold`].
+    /// The rest, with the warm-up, is that of `plan`, which must be of the campaign this search is from.
+    ///
+    /// # Errors
+    /// `plan` is of the other kind of loop, or `amount` is no load that can be asked for.
+    pub fn plan_at(&self, plan: &Plan, amount: f64) -> Result<Plan, Problem> {
+        let mut held = plan.clone();
+        match (&mut held.load.shape, self.range) {
+            (Shape::Open { rate, .. }, SearchRange::Rate { .. }) => *rate = load::rate(amount)?,
+            (Shape::Closed { connections, .. }, SearchRange::Connections { .. }) => *connections = load::users(amount.round())?,
+            (Shape::Open { .. }, _) => return Err(other_loop("load.rate", "search.connections looks for a closed loop")),
+            (Shape::Closed { .. }, _) => return Err(other_loop("load.connections", "search.rate looks for an open loop")),
+        }
+        held.load.stages.clear();
+        held.load.end = End::Duration(self.hold);
+        Ok(held)
+    }
+}
+
+fn other_loop(path: &str, why: &str) -> Problem {
+    Problem { path: path.to_owned(), place: None, message: format!("{why}; search in the plan that the search came with") }
+}
+
+impl Plan {
+    /// The run of `agents` agents that each carry this plan's whole load: every amount, bound and number of operations is
+    /// multiplied, durations stay.
+    ///
+    /// # Errors
+    /// The field that becomes larger than a plan can ask for, or 0 with no agents.
+    pub fn for_agents(&self, agents: u32) -> Result<Plan, Problem> {
+        let mut plan = self.clone();
+        plan.load.multiply(agents)?;
+        Ok(plan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Capacity, SearchRange};
+    use crate::{End, Files, Plan, Profile, Rate};
+    use std::time::Duration;
+
+    struct NoFiles;
+    impl Files for NoFiles {
+        fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
+            Err("no such file".to_owned())
+        }
+    }
+
+    fn plan(load: &str) -> Plan {
+        Plan::parse(&format!("target.builtin = true\n[load]\n{load}"), &mut NoFiles).unwrap()
+    }
+
+    fn rates() -> Capacity {
+        let rate = |per_second| Rate::per_second(per_second).unwrap();
+        let range = SearchRange::Rate { from: rate(100.0), to: rate(5000.0) };
+        Capacity { range, hold: Duration::from_secs(20), precision: 0.03, settle: Duration::ZERO }
+    }
+
+    fn users() -> Capacity {
+        Capacity { range: SearchRange::Connections { from: 1, to: 500 }, ..rates() }
+    }
+
+    #[test]
+    fn a_hold_has_the_amount_and_length_of_the_search_and_the_rest_of_the_plan() {
+        let ramp = plan("rate = \"1/s\"\nwarm_up = \"3s\"\nseed = 5\n[[load.stage]]\nover = \"9s\"\nto = \"7/s\"");
+        let held = rates().plan_at(&ramp, 1234.5).unwrap();
+        assert_eq!(Profile::measured(held.load()).peak(), 1234.5);
+        assert_eq!((held.load().end, held.load().stages.len()), (End::Duration(Duration::from_secs(20)), 0));
+        assert_eq!((held.load().warm_up, held.load().seed), (Duration::from_secs(3), 5));
+        let held = users().plan_at(&plan("connections = 4\nrequests = 9"), 33.4).unwrap();
+        assert_eq!(held, plan("connections = 33\nduration = \"20s\""));
+    }
+
+    #[test]
+    fn a_hold_that_is_no_load_is_refused() {
+        let (open, closed) = (plan("rate = \"1/s\"\nduration = \"1s\""), plan("connections = 1\nduration = \"1s\""));
+        for amount in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {
+            assert!(rates().plan_at(&open, amount).is_err(), "{amount}/s");
+            assert!(users().plan_at(&closed, amount).is_err(), "{amount} users");
+        }
+        assert!(users().plan_at(&open, 5.0).is_err() && rates().plan_at(&closed, 5.0).is_err());
+    }
+
+    #[test]
+    fn each_agent_carries_the_whole_load() {
+        let one = "rate = \"10/s\"\nmax_connections = 50\nduration = \"2s\"\n[[load.stage]]\nover = \"1s\"\nto = \"20/s\"";
+        let three = "rate = \"30/s\"\nmax_connections = 150\nduration = \"2s\"\n[[load.stage]]\nover = \"1s\"\nto = \"60/s\"";
+        assert_eq!(plan(one).for_agents(3).unwrap(), plan(three));
+        let (one, three) = ("connections = 5\nrequests = 70", "connections = 15\nrequests = 210");
+        assert_eq!(plan(one).for_agents(3).unwrap(), plan(three));
+        assert_eq!(plan(one).for_agents(1).unwrap(), plan(one));
+    }
+
+    #[test]
+    fn more_than_a_plan_can_ask_for_is_refused_by_its_field() {
+        let cases = [
+            ("connections = 10000000\nduration = \"1s\"", 2, "load.connections"),
+            ("rate = \"100000000/s\"\nduration = \"1s\"", 2, "load.rate"),
+            ("rate = \"1/s\"\nduration = \"1s\"\nmax_connections = 9000000", 2, "load.max_connections"),
+            ("connections = 1\nrequests = 900000000000000", 2, "load.requests"),
+            ("connections = 1\nduration = \"9s\"\n[[load.stage]]\nto = 9000000", 2, "load.stage"),
+            ("connections = 1\nduration = \"9s\"", 0, "load.connections"),
+        ];
+        for (load, agents, path) in cases {
+            assert_eq!(plan(load).for_agents(agents).unwrap_err().path, path, "{load}");
+        }
+    }
+}
