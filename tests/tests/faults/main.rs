@@ -2,6 +2,7 @@
 //! takes no longer than it has to.
 #![expect(clippy::unwrap_used, reason = "the suite is test code throughout, helpers too")]
 
+mod certificates;
 mod enrolment;
 mod files;
 mod hand_made;
