@@ -3,6 +3,7 @@
 
 mod agent;
 mod collector;
+mod comparison;
 mod document;
 mod exit;
 mod fault;
@@ -24,6 +25,10 @@ mod verdict;
 
 pub use agent::{AgentFacts, AgentResult, CpuFigures, EndCause};
 pub use collector::{Added, AgentEnd, AgentSetup, Collector, Setup};
+pub use comparison::{
+    Better, Change, ComparedCell, ComparedFigure, Comparison, Finding, Interval, LimitError, LimitOutcome, LimitResult, Method,
+    Pairing, RegressionLimit, VariantRuns,
+};
 pub use document::{Document, Group, Run, Skew, State};
 pub use exit::exit_code;
 pub use fault::{ErrorFigure, words as failure_words};

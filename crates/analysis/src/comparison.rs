@@ -1,0 +1,227 @@
+//! Runs side by side: each variant's figures, their change against the first variant, and how sure that is.
+
+mod bootstrap;
+mod change;
+mod correction;
+mod evidence;
+mod figure;
+mod limit;
+mod student;
+
+pub use change::{Change, Finding, Interval};
+pub use figure::Better;
+pub use limit::{LimitError, LimitOutcome, LimitResult, RegressionLimit};
+
+use crate::{Document, Unit, Verdict};
+use evidence::Evidence;
+use figure::{FIGURES, Figure, Value};
+use serde::{Deserialize, Serialize};
+
+/// Repeats from which on a comparison is not called weak.
+const REPEATS_ENOUGH: usize = 5;
+
+/// The runs of a variant, by repeat.
+#[derive(Debug, Clone)]
+pub struct VariantRuns<'a> {
+    /// Its name.
+    pub name: String,
+    /// Its results; `None` where a repeat has none (yet).
+    pub runs: Vec<Option<&'a Document>>,
+}
+
+/// How the runs of two variants belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pairing {
+    /// Repeat n of every variant was made in the same round.
+    Interleaved,
+    /// They were made apart: the n-th of one has nothing to do with the n-th of another.
+    Apart,
+}
+
+/// What the intervals rest on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Ratios within rounds.
+    Paired,
+    /// Two sets of runs.
+    Separate,
+    /// The seconds of single runs: what differs from run to run is not in it.
+    WithinRun,
+}
+
+/// Variants side by side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Names; every other variant is compared with the first.
+    pub variants: Vec<String>,
+    /// What the intervals rest on; of several, the weakest.
+    pub method: Method,
+    /// Share of intervals that hold the truth, 0 to 1; all are made alike.
+    pub confidence: f64,
+    /// Figures that some variant has.
+    pub rows: Vec<ComparedFigure>,
+    /// Sentences a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// A figure of every variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparedFigure {
+    /// Name, as thresholds have it where they know it.
+    pub name: String,
+    /// Unit of the values.
+    pub unit: Unit,
+    /// Which way is better.
+    pub better: Better,
+    /// By variant.
+    pub cells: Vec<ComparedCell>,
+}
+
+/// A figure of a variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparedCell {
+    /// Mean over its runs (of times and rates the geometric one); absent where it was not measured.
+    pub value: Option<f64>,
+    /// It falls among time-outs in some run, and is no less.
+    pub at_least: bool,
+    /// Runs that have it.
+    pub runs: u32,
+    /// Against the first variant; absent in the first.
+    pub change: Option<Change>,
+}
+
+impl Comparison {
+    /// Compares every variant with the first. Runs that are invalid are left out, and that is noted. `seed` is that of the
+    /// bootstrap.
+    #[must_use]
+    pub fn of(variants: &[VariantRuns<'_>], pairing: Pairing, seed: u64) -> Comparison {
+        let mut notes = Vec::new();
+        let kept: Vec<VariantRuns<'_>> = variants.iter().map(|variant| trusted(variant, &mut notes)).collect();
+        let compared: Vec<Vec<Result<Found, String>>> = FIGURES
+            .iter()
+            .map(|figure| kept.iter().skip(1).map(|other| compare(figure, &kept[0], other, pairing, seed)).collect())
+            .collect();
+        let found = || compared.iter().flatten().filter_map(|found| found.as_ref().ok());
+        let probabilities: Vec<f64> = found().filter_map(Found::probability).collect();
+        let alpha = correction::error_of_each(&probabilities);
+        let rows = FIGURES.iter().zip(&compared).map(|(figure, others)| row(figure, &kept, others, alpha));
+        let rows = rows.filter(|row| row.cells.iter().any(|cell| cell.value.is_some())).collect();
+        let method = found().map(|found| found.method).max_by_key(|method| *method as u8).unwrap_or(match pairing {
+            Pairing::Interleaved => Method::Paired,
+            Pairing::Apart => Method::Separate,
+        });
+        let variants = variants.iter().map(|variant| variant.name.clone()).collect();
+        Comparison { variants, method, confidence: 1.0 - alpha, rows, notes }
+    }
+
+    /// A figure by its name.
+    #[must_use]
+    pub fn row(&self, name: &str) -> Option<&ComparedFigure> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+}
+
+/// What was found for one figure of one variant.
+#[derive(Debug, Clone)]
+struct Found {
+    evidence: Evidence,
+    method: Method,
+    pairs: u32,
+}
+
+impl Found {
+    fn probability(&self) -> Option<f64> {
+        self.evidence.error.map(|error| error.probability_of(self.evidence.difference))
+    }
+}
+
+/// Without runs that cannot be trusted; what the client limited stays, with a word of warning.
+fn trusted<'a>(variant: &VariantRuns<'a>, notes: &mut Vec<String>) -> VariantRuns<'a> {
+    let has = |verdict: Verdict| variant.runs.iter().flatten().filter(|run| run.verdict.verdict == verdict).count();
+    let (invalid, client_bound, of) = (has(Verdict::Invalid), has(Verdict::ClientBound), variant.runs.iter().flatten().count());
+    if invalid > 0 {
+        notes.push(format!("{}: {invalid} of {of} runs cannot be trusted and are left out", variant.name));
+    }
+    if client_bound > 0 {
+        notes.push(format!(
+            "{}: the client limited {client_bound} of {of} runs; what is compared there is the client",
+            variant.name
+        ));
+    }
+    let runs = variant.runs.iter().map(|run| run.filter(|run| run.verdict.verdict != Verdict::Invalid)).collect();
+    VariantRuns { name: variant.name.clone(), runs }
+}
+
+fn compare(
+    figure: &Figure,
+    first: &VariantRuns<'_>,
+    other: &VariantRuns<'_>,
+    pairing: Pairing,
+    seed: u64,
+) -> Result<Found, String> {
+    let values = |variant: &VariantRuns<'_>| values(figure, variant).into_iter().flatten().collect::<Vec<Value>>();
+    let (of_first, of_other) = (values(first), values(other));
+    comparable(figure, &of_first)?;
+    comparable(figure, &of_other)?;
+    let pairs: Vec<(Value, Value)> =
+        self::values(figure, first).into_iter().zip(self::values(figure, other)).filter_map(|(a, b)| Some((a?, b?))).collect();
+    let single = || Some([first.runs.iter().flatten().next().copied()?, other.runs.iter().flatten().next().copied()?]);
+    let found = |evidence, method, pairs: usize| Ok(Found { evidence, method, pairs: u32::try_from(pairs).unwrap_or(u32::MAX) });
+    match pairing {
+        Pairing::Interleaved if pairs.len() > 1 => found(evidence::paired(figure, &pairs), Method::Paired, pairs.len()),
+        Pairing::Apart if of_first.len() > 1 && of_other.len() > 1 => {
+            let fewer = of_first.len().min(of_other.len());
+            found(evidence::separate(figure, &of_first, &of_other), Method::Separate, fewer)
+        }
+        _ => match single() {
+            Some(runs) => found(evidence::within_runs(figure, runs, [of_first[0], of_other[0]], seed), Method::WithinRun, 1),
+            None => Err("not measured in both".to_owned()),
+        },
+    }
+}
+
+fn values(figure: &Figure, variant: &VariantRuns<'_>) -> Vec<Option<Value>> {
+    variant.runs.iter().map(|run| run.and_then(|run| (figure.of)(run))).collect()
+}
+
+fn comparable(figure: &Figure, values: &[Value]) -> Result<(), String> {
+    if values.is_empty() {
+        return Err("not measured in both".to_owned());
+    }
+    if values.iter().any(|value| value.at_least) {
+        return Err("not comparable: it falls among time-outs".to_owned());
+    }
+    if values.iter().any(|value| evidence::scaled(figure, value.value).is_none()) {
+        return Err("not comparable: it is 0".to_owned());
+    }
+    Ok(())
+}
+
+fn row(figure: &Figure, variants: &[VariantRuns<'_>], others: &[Result<Found, String>], alpha: f64) -> ComparedFigure {
+    let changes = std::iter::once(None).chain(others.iter().map(Some));
+    let cells = variants.iter().zip(changes).map(|(variant, found)| cell(figure, variant, found, alpha)).collect();
+    ComparedFigure { name: figure.name.to_owned(), unit: figure.unit, better: figure.better, cells }
+}
+
+fn cell(figure: &Figure, variant: &VariantRuns<'_>, found: Option<&Result<Found, String>>, alpha: f64) -> ComparedCell {
+    let values: Vec<Value> = values(figure, variant).into_iter().flatten().collect();
+    let change = found.map(|found| match found {
+        Ok(found) => Change::of(figure, found.evidence, found.pairs, found.method, alpha),
+        Err(reason) => Change::unknown(reason.clone()),
+    });
+    ComparedCell {
+        value: mean(figure, &values),
+        at_least: values.iter().any(|value| value.at_least),
+        runs: u32::try_from(values.len()).unwrap_or(u32::MAX),
+        change,
+    }
+}
+
+/// Of ratios the geometric mean, whose ratio is the mean of the ratios.
+fn mean(figure: &Figure, values: &[Value]) -> Option<f64> {
+    let number = values.len() as f64;
+    let plain = values.iter().map(|value| value.value).sum::<f64>() / number;
+    let geometric = (values.iter().map(|value| value.value.ln()).sum::<f64>() / number).exp();
+    (!values.is_empty()).then_some(if figure.unit == Unit::Share { plain } else { geometric })
+}

@@ -1,0 +1,76 @@
+//! The moving-block bootstrap (Künsch 1989) over the seconds of one run: neighbouring seconds are not independent, so whole
+//! blocks of them are drawn.
+
+use crate::{Document, Row};
+
+/// Fewer seconds than this say nothing.
+const SECONDS_MIN: usize = 16;
+
+/// Draws.
+const DRAWS: usize = 1000;
+
+/// A statistic of a run's seconds with its standard error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Estimate {
+    pub(crate) value: f64,
+    pub(crate) error: f64,
+    /// Blocks that fit side by side: as good as independent values.
+    pub(crate) blocks: u32,
+}
+
+/// The whole rows of the measured part.
+pub(crate) fn seconds(document: &Document) -> Vec<&Row> {
+    let end_ns = document.run.warm_up_ns.saturating_add(document.run.duration_ns);
+    let row_ns = u64::from(document.series.row_seconds) * 1_000_000_000;
+    let is_whole = |row: &&Row| {
+        let begin_ns = u64::from(row.second) * 1_000_000_000;
+        begin_ns >= document.run.warm_up_ns && begin_ns.saturating_add(row_ns) <= end_ns
+    };
+    document.series.rows.iter().filter(is_whole).collect()
+}
+
+/// `statistic` of `rows` with its standard error; `None` of too few rows, or where some draw has no value.
+pub(crate) fn estimate(rows: &[&Row], statistic: impl Fn(&[&Row]) -> Option<f64>, seed: u64) -> Option<Estimate> {
+    let number = rows.len();
+    if number < SECONDS_MIN {
+        return None;
+    }
+    let value = statistic(rows)?;
+    // √n: long enough to hold what a second has from the one before, and enough blocks to tell how they scatter.
+    let length = (number as f64).sqrt().ceil() as usize;
+    let mut random = Draws { state: seed };
+    let mut drawn = Vec::with_capacity(number + length);
+    let mut values = Vec::with_capacity(DRAWS);
+    for _ in 0..DRAWS {
+        drawn.clear();
+        while drawn.len() < number {
+            let begin = random.below(number - length + 1);
+            drawn.extend_from_slice(&rows[begin..begin + length]);
+        }
+        drawn.truncate(number);
+        values.push(statistic(&drawn)?);
+    }
+    // Blocks hide what differs between blocks of this length: the variance within them is too small by about this much.
+    let hidden = number as f64 / (number - length) as f64;
+    Some(Estimate { value, error: (variance(&values) * hidden).sqrt(), blocks: (number / length) as u32 })
+}
+
+fn variance(values: &[f64]) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0)
+}
+
+/// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+struct Draws {
+    state: u64,
+}
+
+impl Draws {
+    /// A whole number below `bound`, whose bias is below 2⁻³² for all bounds there are here.
+    fn below(&mut self, bound: usize) -> usize {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(mixed ^ (mixed >> 31)) * bound as u128) >> 64) as usize
+    }
+}

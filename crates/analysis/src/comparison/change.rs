@@ -1,0 +1,213 @@
+//! A change against the first variant, as numbers and in plain words.
+
+use super::evidence::Evidence;
+use super::figure::{Better, Figure};
+use super::{Method, REPEATS_ENOUGH};
+use crate::Unit;
+use serde::{Deserialize, Serialize};
+
+/// From this ratio on, a factor is easier to read than per cent.
+const FACTOR_FROM: f64 = 2.0;
+
+/// A change against the first variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// Ratio to the first variant; of shares the difference.
+    pub estimate: Option<f64>,
+    /// Where the truth lies with the comparison's confidence; absent where nothing tells.
+    pub interval: Option<Interval>,
+    /// What can be said.
+    pub finding: Finding,
+    /// Repeats behind it.
+    pub repeats: u32,
+    /// It rests on fewer than five repeats.
+    pub weak: bool,
+    /// In words.
+    pub text: String,
+}
+
+/// Where the truth lies.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// What can be said of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// Nothing beyond the noise.
+    NoDifference,
+    /// Higher, beyond the noise, and that is better.
+    HigherIsBetter,
+    /// Higher, beyond the noise, and that is worse.
+    HigherIsWorse,
+    /// Lower, beyond the noise, and that is better.
+    LowerIsBetter,
+    /// Lower, beyond the noise, and that is worse.
+    LowerIsWorse,
+    /// Nothing tells the noise, or one of the two was not measured.
+    Unknown,
+}
+
+impl Finding {
+    /// It got worse, beyond the noise.
+    #[must_use]
+    pub fn is_worse(self) -> bool {
+        matches!(self, Finding::HigherIsWorse | Finding::LowerIsWorse)
+    }
+
+    /// There is a difference beyond the noise.
+    #[must_use]
+    pub fn is_difference(self) -> bool {
+        !matches!(self, Finding::NoDifference | Finding::Unknown)
+    }
+}
+
+/// How changes of a figure are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    /// Ratios, as per cent or a factor.
+    Ratio,
+    /// Differences of shares, as percentage points.
+    Points,
+}
+
+impl Change {
+    pub(super) fn of(figure: &Figure, evidence: Evidence, repeats: u32, method: Method, alpha: f64) -> Change {
+        let scale = if figure.unit == Unit::Share { Scale::Points } else { Scale::Ratio };
+        let ends = evidence.error.map(|error| {
+            let half = error.half_width(alpha);
+            (evidence.difference - half, evidence.difference + half)
+        });
+        let interval = ends.map(|(low, high)| Interval { low: scale.shown(low), high: scale.shown(high) });
+        let estimate = scale.shown(evidence.difference);
+        let finding = ends.map_or(Finding::Unknown, |ends| finding(ends, figure.better));
+        let text = scale.words(estimate, interval, finding, method);
+        let weak = method == Method::WithinRun || (repeats as usize) < REPEATS_ENOUGH;
+        Change { estimate: Some(estimate), interval, finding, repeats, weak, text }
+    }
+
+    pub(super) fn unknown(reason: String) -> Change {
+        Change { estimate: None, interval: None, finding: Finding::Unknown, repeats: 0, weak: true, text: reason }
+    }
+}
+
+fn finding((low, high): (f64, f64), better: Better) -> Finding {
+    match better {
+        _ if low <= 0.0 && high >= 0.0 => Finding::NoDifference,
+        Better::Higher if low > 0.0 => Finding::HigherIsBetter,
+        Better::Higher => Finding::LowerIsWorse,
+        Better::Lower if low > 0.0 => Finding::HigherIsWorse,
+        Better::Lower => Finding::LowerIsBetter,
+    }
+}
+
+impl Scale {
+    /// A difference on the scale of evidence as a reader has it.
+    fn shown(self, difference: f64) -> f64 {
+        match self {
+            Scale::Ratio => difference.exp(),
+            Scale::Points => difference,
+        }
+    }
+
+    fn words(self, estimate: f64, interval: Option<Interval>, finding: Finding, method: Method) -> String {
+        let Some(Interval { low, high }) = interval else {
+            let why = if method == Method::WithinRun { "one run each" } else { "one repeat" };
+            return format!("{}, noise not known ({why})", self.signed(estimate));
+        };
+        let is_factor = self == Scale::Ratio && estimate >= FACTOR_FROM && finding.is_difference();
+        match finding {
+            Finding::NoDifference | Finding::Unknown => {
+                format!("no difference beyond the noise ({} to {})", self.signed_number(low), self.signed(high))
+            }
+            _ if is_factor => format!("{estimate:.2} times ({low:.2} to {high:.2})"),
+            Finding::HigherIsBetter | Finding::HigherIsWorse => {
+                format!("higher by {} ({} to {})", self.sized(estimate), self.size(low), self.sized(high))
+            }
+            Finding::LowerIsBetter | Finding::LowerIsWorse => {
+                format!("lower by {} ({} to {})", self.sized(estimate), self.size(high), self.sized(low))
+            }
+        }
+    }
+
+    fn per_cent(self, value: f64) -> f64 {
+        match self {
+            Scale::Ratio => (value - 1.0) * 100.0,
+            Scale::Points => value * 100.0,
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            Scale::Ratio => "%",
+            Scale::Points => "points",
+        }
+    }
+
+    fn size(self, value: f64) -> String {
+        digits(self.per_cent(value).abs())
+    }
+
+    fn sized(self, value: f64) -> String {
+        format!("{} {}", self.size(value), self.unit())
+    }
+
+    fn signed_number(self, value: f64) -> String {
+        format!("{}{}", if self.per_cent(value) < 0.0 { "-" } else { "+" }, self.size(value))
+    }
+
+    fn signed(self, value: f64) -> String {
+        format!("{} {}", self.signed_number(value), self.unit())
+    }
+}
+
+/// One decimal; small numbers get two digits that say something, large ones none behind the point.
+fn digits(size: f64) -> String {
+    match size {
+        _ if size >= 99.95 || size == 0.0 => format!("{size:.0}"),
+        _ if size >= 0.095 => format!("{size:.1}"),
+        _ if size >= 0.0095 => format!("{size:.2}"),
+        _ => format!("{size:.4}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_said_in_plain_words() {
+        use Finding::{HigherIsWorse, LowerIsBetter, NoDifference};
+        for (scale, estimate, interval, finding, text) in [
+            (Scale::Ratio, 1.031, (1.022, 1.04), HigherIsWorse, "higher by 3.1 % (2.2 to 4.0 %)"),
+            (Scale::Ratio, 0.9, (0.88, 0.92), LowerIsBetter, "lower by 10.0 % (8.0 to 12.0 %)"),
+            (Scale::Ratio, 1.001, (0.988, 1.015), NoDifference, "no difference beyond the noise (-1.2 to +1.5 %)"),
+            (Scale::Ratio, 12.9, (12.1, 13.7), HigherIsWorse, "12.90 times (12.10 to 13.70)"),
+            (Scale::Ratio, 2.5, (0.5, 12.5), NoDifference, "no difference beyond the noise (-50.0 to +1150 %)"),
+            (Scale::Points, 0.0031, (0.0012, 0.005), HigherIsWorse, "higher by 0.3 points (0.1 to 0.5 points)"),
+        ] {
+            let interval = Interval { low: interval.0, high: interval.1 };
+            assert_eq!(scale.words(estimate, Some(interval), finding, Method::Paired), text);
+        }
+        assert_eq!(Scale::Ratio.words(1.03, None, Finding::Unknown, Method::WithinRun), "+3.0 %, noise not known (one run each)");
+    }
+
+    #[test]
+    fn direction_decides_between_better_and_worse() {
+        for (ends, better, expected) in [
+            ((0.1, 0.2), Better::Higher, Finding::HigherIsBetter),
+            ((0.1, 0.2), Better::Lower, Finding::HigherIsWorse),
+            ((-0.2, -0.1), Better::Higher, Finding::LowerIsWorse),
+            ((-0.2, -0.1), Better::Lower, Finding::LowerIsBetter),
+            ((-0.1, 0.1), Better::Lower, Finding::NoDifference),
+            ((0.0, 0.0), Better::Lower, Finding::NoDifference),
+        ] {
+            assert_eq!(finding(ends, better), expected, "{ends:?}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! How far two variants differ in one figure, and how uncertain that is.
+
+use super::bootstrap;
+use super::figure::{Figure, Value};
+use super::student;
+use crate::{Document, Unit};
+
+/// Differences below 0.1 % are never named: a percentile is known no better than its bucket (1/1024).
+const RESOLUTION: f64 = 1.0 / 1024.0;
+
+/// A difference with its uncertainty: of logarithms for ratios, plain for shares.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Evidence {
+    pub(crate) difference: f64,
+    /// Its standard error; `None` where nothing tells it.
+    pub(crate) error: Option<StandardError>,
+}
+
+/// How far a difference would scatter if all were done again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct StandardError {
+    pub(crate) size: f64,
+    pub(crate) freedom: u32,
+    /// No difference is known better than this.
+    pub(crate) resolution: f64,
+}
+
+impl StandardError {
+    /// Probability of at least this difference where there is none.
+    pub(crate) fn probability_of(self, difference: f64) -> f64 {
+        let beyond = (difference.abs() - self.resolution).max(0.0);
+        if beyond == 0.0 { 1.0 } else { student::two_sided_p(beyond / self.size, self.freedom) }
+    }
+
+    /// Half the width of the interval that misses the truth with probability `alpha`.
+    pub(crate) fn half_width(self, alpha: f64) -> f64 {
+        self.resolution + student::quantile(alpha, self.freedom) * self.size
+    }
+}
+
+/// Repeats that were made in turns: what changes from round to round falls on both, and leaves their ratio.
+pub(crate) fn paired(figure: &Figure, pairs: &[(Value, Value)]) -> Evidence {
+    let differences: Vec<f64> = pairs.iter().map(|(first, other)| scale(figure, other) - scale(figure, first)).collect();
+    let (mean, variance) = moments(&differences);
+    let spread = variance.map(|variance| (variance / differences.len() as f64).sqrt());
+    let (first, other): (Vec<Value>, Vec<Value>) = pairs.iter().copied().unzip();
+    let freedom = differences.len() as u32 - 1;
+    Evidence { difference: mean, error: spread.map(|spread| standard_error(figure, spread, freedom, &first, &other)) }
+}
+
+/// Two sets of runs made apart, by Welch's t with Satterthwaite's degrees of freedom, rounded down.
+pub(crate) fn separate(figure: &Figure, first: &[Value], other: &[Value]) -> Evidence {
+    let scaled = |values: &[Value]| values.iter().map(|value| scale(figure, value)).collect::<Vec<f64>>();
+    let ((mean_first, variance_first), (mean_other, variance_other)) = (moments(&scaled(first)), moments(&scaled(other)));
+    let (first_runs, other_runs) = (first.len() as f64, other.len() as f64);
+    let error = variance_first.zip(variance_other).map(|(of_first, of_other)| {
+        let (a, b) = (of_first / first_runs, of_other / other_runs);
+        let spread = (a + b).powi(2) / (a * a / (first_runs - 1.0) + b * b / (other_runs - 1.0));
+        let freedom = if spread.is_finite() { spread.floor() } else { first_runs.min(other_runs) - 1.0 };
+        standard_error(figure, (a + b).sqrt(), freedom.max(1.0) as u32, first, other)
+    });
+    Evidence { difference: mean_other - mean_first, error }
+}
+
+/// One run each: only what the seconds of a run say.
+pub(crate) fn within_runs(figure: &Figure, documents: [&Document; 2], values: [Value; 2], seed: u64) -> Evidence {
+    let plain = Evidence { difference: scale(figure, &values[1]) - scale(figure, &values[0]), error: None };
+    let Some(of_seconds) = figure.of_seconds else { return plain };
+    let scaled = |rows: &[&crate::Row]| of_seconds(rows).and_then(|value| scaled(figure, value));
+    let estimate = |document: &Document| bootstrap::estimate(&bootstrap::seconds(document), scaled, seed);
+    let [Some(first), Some(other)] = documents.map(estimate) else { return plain };
+    let size = first.error.hypot(other.error);
+    let freedom = first.blocks.min(other.blocks).saturating_sub(1).max(1);
+    let error = standard_error(figure, size, freedom, &values[..1], &values[1..]);
+    Evidence { difference: other.value - first.value, error: Some(error) }
+}
+
+/// The least that can be claimed: a ratio is known no better than a bucket, a share no better than its counting allows.
+fn standard_error(figure: &Figure, spread: f64, freedom: u32, first: &[Value], other: &[Value]) -> StandardError {
+    match figure.unit {
+        Unit::Share => StandardError { size: spread.max(counting_error(first, other)), freedom, resolution: 0.0 },
+        _ => StandardError { size: spread, freedom, resolution: RESOLUTION },
+    }
+}
+
+/// Standard error of a difference of shares of independent operations, with one event more than was seen, so that no event
+/// in a few operations is no certainty.
+fn counting_error(first: &[Value], other: &[Value]) -> f64 {
+    let whole = |values: &[Value]| values.iter().map(|value| value.whole).sum::<f64>().max(1.0);
+    let events: f64 = first.iter().chain(other).map(|value| value.value * value.whole).sum();
+    let share = ((events + 1.0) / (whole(first) + whole(other) + 2.0)).min(0.5);
+    (share * (1.0 - share) * (1.0 / whole(first) + 1.0 / whole(other))).sqrt()
+}
+
+fn scale(figure: &Figure, value: &Value) -> f64 {
+    scaled(figure, value.value).unwrap_or(f64::NAN)
+}
+
+/// On the scale of differences; `None` where a ratio would be of 0.
+pub(crate) fn scaled(figure: &Figure, value: f64) -> Option<f64> {
+    match figure.unit {
+        Unit::Share => Some(value),
+        _ => (value > 0.0).then(|| value.ln()),
+    }
+}
+
+/// Mean, and the variance of a sample; none of fewer than two.
+fn moments(values: &[f64]) -> (f64, Option<f64>) {
+    let number = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / number;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, (values.len() > 1).then(|| squares / (number - 1.0)))
+}

@@ -1,0 +1,139 @@
+//! The figures that are compared: their names, units and values in a document, as a whole and second by second.
+
+use crate::{Document, Row, Unit};
+use serde::{Deserialize, Serialize};
+
+/// Which way a figure is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// Rates.
+    Higher,
+    /// Times, errors, costs.
+    Lower,
+}
+
+/// A value of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Value {
+    pub(crate) value: f64,
+    /// The true value is no less: it falls among time-outs.
+    pub(crate) at_least: bool,
+    /// Of a share, what it is a share of.
+    pub(crate) whole: f64,
+}
+
+/// A figure of some seconds; `None` where they do not have it.
+pub(crate) type OfSeconds = fn(&[&Row]) -> Option<f64>;
+
+/// A figure that is compared.
+pub(crate) struct Figure {
+    pub(crate) name: &'static str,
+    pub(crate) unit: Unit,
+    pub(crate) better: Better,
+    pub(crate) of: fn(&Document) -> Option<Value>,
+    /// The same by seconds, where they have it.
+    pub(crate) of_seconds: Option<OfSeconds>,
+}
+
+/// In the order of the table.
+pub(crate) const FIGURES: [Figure; 14] = [
+    rate("rate", Unit::PerSecond, |document| exact(document.measured.rates.ok_per_second), Some(|rows| mean(rows, ok))),
+    rate(
+        "payload.rate",
+        Unit::BytesPerSecond,
+        |document| exact(document.measured.rates.payload_bytes_per_second),
+        Some(|rows| mean(rows, |row| row.payload_bytes as f64)),
+    ),
+    cost(
+        "response_time.mean",
+        |document| time(document, "response_time", None),
+        Some(|rows| of_times(rows, |row| row.response_time_mean_ns)),
+    ),
+    cost(
+        "response_time.p50",
+        |document| time(document, "response_time", Some(50.0)),
+        Some(|rows| of_times(rows, |row| row.response_time_p50_ns as f64)),
+    ),
+    cost("response_time.p90", |document| time(document, "response_time", Some(90.0)), None),
+    cost(
+        "response_time.p99",
+        |document| time(document, "response_time", Some(99.0)),
+        Some(|rows| of_times(rows, |row| row.response_time_p99_ns as f64)),
+    ),
+    cost("connect.p50", |document| time(document, "connect", Some(50.0)), None),
+    cost("handshake_full.p50", |document| time(document, "handshake_full", Some(50.0)), None),
+    cost("handshake_full.p99", |document| time(document, "handshake_full", Some(99.0)), None),
+    cost("handshake_resumed.p50", |document| time(document, "handshake_resumed", Some(50.0)), None),
+    cost("handshake_resumed.p99", |document| time(document, "handshake_resumed", Some(99.0)), None),
+    Figure { unit: Unit::Share, ..cost("errors.share", errors, Some(|rows| part(rows, |row| row.errors, |row| row.ended))) },
+    Figure {
+        unit: Unit::Share,
+        ..cost("timed_out.share", timed_out, Some(|rows| part(rows, |row| row.timed_out, |row| row.ended)))
+    },
+    cost("client.cpu_per_operation", client_cpu, None),
+];
+
+const fn rate(name: &'static str, unit: Unit, of: fn(&Document) -> Option<Value>, of_seconds: Option<OfSeconds>) -> Figure {
+    Figure { name, unit, better: Better::Higher, of, of_seconds }
+}
+
+const fn cost(name: &'static str, of: fn(&Document) -> Option<Value>, of_seconds: Option<OfSeconds>) -> Figure {
+    Figure { name, unit: Unit::Ns, better: Better::Lower, of, of_seconds }
+}
+
+fn exact(value: f64) -> Option<Value> {
+    Some(Value { value, at_least: false, whole: 0.0 })
+}
+
+/// A percentile, or without one the mean.
+fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Value> {
+    let figure = document.measured.times.get(metric)?;
+    let Some(percentile) = percentile else {
+        return Some(Value { value: figure.mean_ns, at_least: figure.timed_out > 0, whole: 0.0 });
+    };
+    let found = figure.percentile(percentile)?;
+    Some(Value { value: found.value_ns as f64, at_least: found.at_least, whole: 0.0 })
+}
+
+fn errors(document: &Document) -> Option<Value> {
+    share_of_ended(document, document.measured.operations.errors)
+}
+
+fn timed_out(document: &Document) -> Option<Value> {
+    share_of_ended(document, document.measured.operations.timed_out)
+}
+
+fn share_of_ended(document: &Document, part: u64) -> Option<Value> {
+    let whole = document.measured.operations.ended;
+    Some(Value { value: crate::figures::share(part, whole)?, at_least: false, whole: whole as f64 })
+}
+
+/// CPU time of all agents' processes over operations; `None` where one of them was not sampled.
+fn client_cpu(document: &Document) -> Option<Value> {
+    let shares: Option<Vec<f64>> =
+        document.agents.iter().map(|agent| Some(agent.cpu.filter(|cpu| cpu.samples > 0)?.process_share_mean)).collect();
+    let per_second = document.measured.rates.operations_per_second;
+    let busy = shares.filter(|shares| !shares.is_empty() && per_second > 0.0)?.iter().sum::<f64>();
+    exact(busy * 1e9 / per_second)
+}
+
+fn ok(row: &Row) -> f64 {
+    row.ended.saturating_sub(row.errors) as f64
+}
+
+fn mean(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
+    (!rows.is_empty()).then(|| rows.iter().map(|row| of(row)).sum::<f64>() / rows.len() as f64)
+}
+
+/// Mean over seconds, each with the weight of its operations.
+fn of_times(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
+    let count: f64 = rows.iter().map(|row| row.response_time_count as f64).sum();
+    let sum: f64 = rows.iter().map(|row| of(row) * row.response_time_count as f64).sum();
+    (count > 0.0).then(|| sum / count)
+}
+
+fn part(rows: &[&Row], part: fn(&Row) -> u64, whole: fn(&Row) -> u64) -> Option<f64> {
+    let sum = |of: fn(&Row) -> u64| crate::figures::sum(rows.iter().map(|row| of(row)).collect::<Vec<_>>().iter());
+    crate::figures::share(sum(part), sum(whole))
+}
