@@ -40,16 +40,8 @@ pub struct AllowError {
 
 impl Default for Policy {
     fn default() -> Policy {
-        let private = [
-            "127.0.0.0/8",
-            "::1/128",
-            "10.0.0.0/8",
-            "172.16.0.0/12",
-            "192.168.0.0/16",
-            "169.254.0.0/16",
-            "fc00::/7",
-            "fe80::/10",
-        ];
+        // RFC 1918 and RFC 4193. Not link-local: clouds serve their metadata there.
+        let private = ["127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"];
         let networks =
             private.iter().map(|text| Network::parse(text, None).expect("the built-in networks are well-formed")).collect();
         Policy { networks, hosts: Vec::new(), max_rate: None, max_connections: None, max_duration: None }
@@ -154,7 +146,9 @@ mod tests {
         for inside in ["127.0.0.1", "127.8.9.1", "::1", "10.1.2.3", "172.31.0.1", "192.168.7.7", "fd00::1", "::ffff:10.0.0.1"] {
             assert!(allows(&policy, inside, 443), "{inside}");
         }
-        for outside in ["192.0.2.1", "172.32.0.1", "8.8.8.8", "2001:db8::1", "::ffff:8.8.8.8", "0.0.0.0"] {
+        for outside in
+            ["192.0.2.1", "172.32.0.1", "8.8.8.8", "169.254.169.254", "fe80::1", "2001:db8::1", "::ffff:8.8.8.8", "0.0.0.0"]
+        {
             assert!(!allows(&policy, outside, 443), "{outside}");
         }
     }

@@ -13,6 +13,9 @@ use measure::{CellId, Failure, Handshake, HandshakeKind, Kind, Operation, Record
 use plan::Close;
 use std::net::SocketAddr;
 
+/// The loop wakes microseconds after the end, and what was due before it is still begun then; a process that was stopped
+/// wakes seconds after it, and begins nothing.
+const GRACE_NS: u64 = 10_000_000;
 /// First and longest wait of a user after a failed opening.
 const BACK_OFF_FIRST_NS: u64 = 10_000_000;
 const BACK_OFF_LONGEST_NS: u64 = 1_000_000_000;
@@ -57,11 +60,13 @@ impl Worker {
         }
     }
 
-    /// Open loop: gives due arrivals to slots, while the run lasts. At its end all that are due, else a batch.
+    /// Open loop: gives due arrivals to slots, while the run lasts. At its end all that are due, else a batch; what a
+    /// worker that overslept the end finds is left to the drain, and not sent.
     pub(super) fn take_arrivals(&mut self, now: u64) {
         let last = now >= self.timeline.end_at;
+        let overslept = now > self.timeline.end_at.saturating_add(GRACE_NS);
         let mut taken = 0;
-        while self.phase == Phase::Firing && (last || taken < ARRIVALS_AT_ONCE) {
+        while self.phase == Phase::Firing && !overslept && (last || taken < ARRIVALS_AT_ONCE) {
             let Source::Open(arrivals) = &mut self.parts.source else { return };
             let Some(arrival) = arrivals.take(now) else { return };
             taken += 1;
