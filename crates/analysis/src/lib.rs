@@ -15,6 +15,7 @@ mod natural_order;
 mod negotiated;
 mod notes;
 mod number;
+mod plan_difference;
 mod plan_record;
 mod search;
 mod series;
@@ -36,6 +37,7 @@ pub use figures::{Bytes, Connections, Figures, Operations, Rates, Resumption};
 pub use live::Live;
 pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;
+pub use plan_difference::PlanDifference;
 pub use plan_record::{LoadRecord, PlanRecord, TlsRecord};
 pub use search::{
     Amount, Answer, Bounds, BoundsError, Hold, HoldFigures, HoldOutcome, HoldRecord, HoldResult, Knee, Next, Purpose, Search,

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct PlanRecord {
     /// As the user gave it.
     pub text: String,
+    /// With every default written out and files by hash; empty in results of versions that did not keep it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub canonical_text: String,
     /// SHA-256 of the canonical text, hexadecimal.
     pub digest: String,
     /// Target URL.
@@ -65,6 +68,7 @@ impl PlanRecord {
     pub fn of(plan: &Plan, text: String) -> PlanRecord {
         PlanRecord {
             text,
+            canonical_text: plan.canonical_text(),
             digest: plan.digest().to_string(),
             url: url(plan),
             builtin_target: plan.target().builtin.is_some(),

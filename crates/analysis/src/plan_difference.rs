@@ -1,0 +1,145 @@
+//! In what two plans differ that matters to a comparison of their runs.
+
+use crate::PlanRecord;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use toml_edit::{DocumentMut, Item, TableLike, Value};
+
+/// Sections that decide what is measured; the rest (name, thresholds, search, …) decides how it is judged.
+const MATTERS: [&str; 5] = ["target", "request", "connection", "tls", "load"];
+
+/// Fields in them that do not: the draw of random numbers, and where a built-in target happens to listen.
+const IGNORED: [&str; 2] = ["load.seed", "target.builtin.at"];
+
+/// The CA of a built-in target is made anew for each run.
+const BUILTIN_CA: &str = "tls.ca";
+
+/// A field that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanDifference {
+    /// Where, as in `tls.versions` or `request[1].method`.
+    pub path: String,
+    /// In the first plan; absent where it has no such field.
+    pub first: Option<String>,
+    /// In the other.
+    pub other: Option<String>,
+}
+
+impl PlanDifference {
+    /// Every field that differs and matters, by path. Plans are compared with their defaults written out where both records
+    /// have that, else as they were written.
+    #[must_use]
+    pub fn between(first: &PlanRecord, other: &PlanRecord) -> Vec<PlanDifference> {
+        if first.digest == other.digest {
+            return Vec::new();
+        }
+        let has_canonical = !first.canonical_text.is_empty() && !other.canonical_text.is_empty();
+        let text = |record: &'_ PlanRecord| if has_canonical { record.canonical_text.clone() } else { record.text.clone() };
+        let (fields_first, fields_other) = (fields(&text(first)), fields(&text(other)));
+        let both_builtin = first.builtin_target && other.builtin_target;
+        let paths: std::collections::BTreeSet<&String> = fields_first.keys().chain(fields_other.keys()).collect();
+        let is_ignored = |path: &str| IGNORED.contains(&path) || (both_builtin && path.starts_with(BUILTIN_CA));
+        let differs =
+            paths.iter().filter(|path| !is_ignored(path)).filter(|path| fields_first.get(**path) != fields_other.get(**path));
+        let of = |fields: &BTreeMap<String, String>, path: &str| fields.get(path).cloned();
+        differs
+            .map(|path| PlanDifference { path: (*path).clone(), first: of(&fields_first, path), other: of(&fields_other, path) })
+            .collect()
+    }
+
+    /// As in `tls.versions: ["1.2"] and ["1.3"]`.
+    #[must_use]
+    pub fn display(&self) -> String {
+        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
+        format!("{}: {} and {}", self.path, shown(&self.first), shown(&self.other))
+    }
+}
+
+/// Every value of the sections that matter, by path. A text that is no TOML has none.
+fn fields(text: &str) -> BTreeMap<String, String> {
+    let mut fields = BTreeMap::new();
+    if let Ok(document) = text.parse::<DocumentMut>() {
+        let sections = document.as_table().iter().filter(|(name, _)| MATTERS.contains(name));
+        sections.for_each(|(name, item)| item_fields(&mut fields, name, item));
+    }
+    fields
+}
+
+fn item_fields(fields: &mut BTreeMap<String, String>, path: &str, item: &Item) {
+    match item {
+        Item::None => {}
+        Item::Value(Value::InlineTable(table)) => table_fields(fields, path, table),
+        Item::Value(value) => {
+            fields.insert(path.to_owned(), value.clone().decorated("", "").to_string());
+        }
+        Item::Table(table) => table_fields(fields, path, table),
+        Item::ArrayOfTables(tables) => {
+            tables.iter().enumerate().for_each(|(index, table)| table_fields(fields, &format!("{path}[{index}]"), table));
+        }
+    }
+}
+
+fn table_fields(fields: &mut BTreeMap<String, String>, path: &str, table: &dyn TableLike) {
+    table.iter().for_each(|(name, item)| item_fields(fields, &format!("{path}.{name}"), item));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LoadRecord;
+
+    fn record(text: &str, digest: &str) -> PlanRecord {
+        PlanRecord {
+            text: text.to_owned(),
+            canonical_text: text.to_owned(),
+            digest: digest.to_owned(),
+            url: String::new(),
+            builtin_target: text.contains("builtin"),
+            load: LoadRecord::Closed { connections: 1, think_time: false, stages: 0 },
+            requests_per_connection: None,
+            tls: None,
+        }
+    }
+
+    fn between(first: &str, other: &str) -> Vec<String> {
+        PlanDifference::between(&record(first, "a"), &record(other, "b")).iter().map(PlanDifference::display).collect()
+    }
+
+    #[test]
+    fn differences_are_listed_by_path() {
+        let first = "name = \"x\"\n[target]\nurl = \"https://a/\"\n[tls]\nversions = [\"1.2\"]\n[[request]]\nmethod = \"GET\"\n[load]\nrate = \"1/s\"\nseed = 1\n[thresholds]\nrate = \">= 1\"\n";
+        let other = "name = \"y\"\n[target]\nurl = \"https://b/\"\n[tls]\nversions = [ \"1.3\" ] # why\n[[request]]\nmethod = \"GET\"\n[[request]]\nweight = 2\n[load]\nrate = \"1/s\"\nseed = 2\n";
+        assert_eq!(
+            between(first, other),
+            [
+                "request[1].weight: nothing and 2",
+                "target.url: \"https://a/\" and \"https://b/\"",
+                "tls.versions: [\"1.2\"] and [ \"1.3\" ]",
+            ]
+        );
+        assert_eq!(between(first, first), [""; 0]);
+    }
+
+    #[test]
+    fn quoted_bare_and_inline_paths_are_one() {
+        assert_eq!(between("tls.verify = \"none\"", "[tls]\nverify = \"none\""), [""; 0]);
+        assert_eq!(between("tls = { verify = \"none\" }", "tls.verify = \"full\""), ["tls.verify: \"none\" and \"full\""]);
+    }
+
+    #[test]
+    fn built_in_target_may_listen_elsewhere_with_another_ca() {
+        let at = |port: u32, ca: &str| {
+            format!(
+                "[target]\nbuiltin = {{ tls = true, at = \"https://127.0.0.1:{port}/\" }}\n[tls]\nca = {{ sha256 = \"{ca}\" }}\n"
+            )
+        };
+        assert_eq!(between(&at(1000, "aa"), &at(2000, "bb")), [""; 0]);
+        assert_eq!(between("[tls]\nca = \"a.pem\"", "[tls]\nca = \"b.pem\"").len(), 1);
+    }
+
+    #[test]
+    fn equal_digests_need_no_text_and_no_toml_is_no_panic() {
+        assert_eq!(PlanDifference::between(&record("[tls]\na = 1", "a"), &record("[tls]\na = 2", "a")), []);
+        assert_eq!(between("[[[", "]"), [""; 0]);
+    }
+}
