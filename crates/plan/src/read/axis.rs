@@ -55,7 +55,7 @@ fn one<'a>(field: Field<'a>, path: &[String]) -> Option<Axis<'a>> {
         field.problem(why);
         return None;
     }
-    let values = field.list("the values it takes, such as [[\"1.2\"], [\"1.3\"]] for tls.versions")?;
+    let values = field.list("all values that the path takes, as in \"tls.versions\" = [[\"1.2\"], [\"1.3\"]]")?;
     if values.is_empty() {
         field.problem("[] takes no value, so that there would be no run; write at least one, or remove the axis");
         return None;

@@ -5,8 +5,6 @@ use std::collections::HashMap;
 
 /// More would help nobody, and a machine may write a plan with a problem in each of a million bytes.
 pub(crate) const MAX_PROBLEMS: usize = 200;
-/// So many variants are named before the others are counted.
-const MAX_NAMES: usize = 3;
 
 /// Something wrong. Its place is worked out only when it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -48,7 +46,7 @@ impl Findings {
         let problem = |Finding { at, path, message }| Problem { path, place: at.map(|at| place(text, at)), message };
         let mut problems: Vec<Problem> = self.all.into_iter().map(problem).collect();
         if self.beyond > 0 {
-            let message = format!("{} more problems are not shown", self.beyond);
+            let message = format!("at least {} more problems are not shown", self.beyond);
             problems.push(Problem { path: String::new(), place: None, message });
         }
         Problems(problems)
@@ -90,43 +88,23 @@ impl<T: Clone + Eq + std::hash::Hash> Merged<T> {
         }
     }
 
-    /// Each thing; with what names its variants, of `names`, where not all of them say it.
-    pub(crate) fn named(self, names: &[&str]) -> impl Iterator<Item = (T, Option<String>)> {
-        self.said.into_iter().map(move |(thing, variants)| {
-            let some = variants.len() < names.len();
-            (thing, some.then(|| list(&variants.iter().filter_map(|&variant| names.get(variant).copied()).collect::<Vec<_>>())))
-        })
-    }
-}
-
-/// `variant a`, `variants a, b and c`, `variants a, b, c and 5 more`.
-pub(crate) fn list(names: &[&str]) -> String {
-    match names {
-        [one] => format!("variant {one}"),
-        [rest @ .., last] if names.len() <= MAX_NAMES => format!("variants {} and {last}", rest.join(", ")),
-        _ => format!("variants {} and {} more", names[..MAX_NAMES].join(", "), names.len() - MAX_NAMES),
+    /// Each thing with the variants that said it, ascending.
+    pub(crate) fn each(self) -> impl Iterator<Item = (T, Vec<usize>)> {
+        self.said.into_iter()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Merged, list, place};
+    use super::{Merged, place};
 
     #[test]
-    fn what_all_variants_say_names_none() {
+    fn each_thing_is_kept_once_with_who_said_it() {
         let mut merged = Merged::new();
-        for (variant, thing) in [(0, "x"), (0, "y"), (0, "y"), (1, "x"), (1, "z"), (2, "x"), (2, "y")] {
+        for (variant, thing) in [(0, "y"), (0, "x"), (0, "y"), (1, "x"), (1, "z"), (2, "x"), (2, "y")] {
             merged.add(variant, thing);
         }
-        let named: Vec<_> = merged.named(&["a", "b", "c"]).collect();
-        let some = |text: &str| Some(text.to_owned());
-        assert_eq!(named, [("x", None), ("y", some("variants a and c")), ("z", some("variant b"))]);
-    }
-
-    #[test]
-    fn many_names_are_counted() {
-        assert_eq!(list(&["a", "b", "c"]), "variants a, b and c");
-        assert_eq!(list(&["a", "b", "c", "d", "e"]), "variants a, b, c and 2 more");
+        assert_eq!(merged.each().collect::<Vec<_>>(), [("y", vec![0, 2]), ("x", vec![0, 1, 2]), ("z", vec![1])]);
     }
 
     #[test]

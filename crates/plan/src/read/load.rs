@@ -50,7 +50,7 @@ pub(crate) fn read(section: Section<'_>, amount: Amount<'_>) -> Option<Load> {
     }
     let load = shape.zip(stages).zip(end).map(|((shape, stages), end)| Load { shape, stages, end, warm_up, seed, connect_ramp });
     if let Some(load) = &load {
-        check_end(&section, load);
+        check_end(&section, load, amount);
     }
     section.finish();
     load
@@ -314,11 +314,12 @@ fn check_length(section: &Section<'_>, stages: &[Stage], end: End) {
 }
 
 /// What only the whole can show.
-fn check_end(section: &Section<'_>, load: &Load) {
+fn check_end(section: &Section<'_>, load: &Load, amount: Amount<'_>) {
     let profile = Profile::measured(load);
     match load.end {
         End::Duration(duration) if load.connect_ramp > load.warm_up + duration => {
-            section.problem_at("connect_ramp", "is longer than warm_up and duration together; shorten it");
+            let end = if let Amount::Searched(_) = amount { "search.hold" } else { "duration" };
+            section.problem_at("connect_ramp", format_args!("is longer than warm_up and {end} together; shorten it"));
         }
         End::Requests(requests) if !reaches(load, &profile, requests) => {
             section.problem_at("requests", "is never reached, or not in 720h; raise the load, or write a duration instead");

@@ -16,6 +16,7 @@ mod load;
 mod node;
 mod overlay;
 mod overload;
+mod product;
 mod repeat;
 mod request;
 mod search;

@@ -21,12 +21,17 @@ pub(crate) fn read(section: &Section<'_>) -> Vec<Named> {
         section.problem("has no variant; write one such as tickets = { tls.resumption = \"always\" }, or remove the section");
     }
     let named: Vec<Named> = fields.into_iter().filter_map(|(name, field)| one(name, &field)).collect();
-    if named.is_empty() { vec![Named { name: String::new(), table: Table::new() }] } else { named }
+    if named.is_empty() { vec![unnamed()] } else { named }
+}
+
+/// Changes nothing.
+pub(crate) fn unnamed() -> Named {
+    Named { name: String::new(), table: Table::new() }
 }
 
 fn one(name: &str, field: &Field<'_>) -> Option<Named> {
     let Value::Table(table) = &field.node.value else {
-        field.wrong_type("a table", &format!("{name} = {{ tls.resumption = \"always\" }}, or {{}} for the file as it is"));
+        field.wrong_type("a table", "one such as { tls.resumption = \"always\" }, or {} for the file as it is");
         return None;
     };
     if !is_fit(name, MAX_NAME_BYTES) {

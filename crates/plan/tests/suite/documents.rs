@@ -1,7 +1,7 @@
 //! The plans in the documentation and in `examples/` are what they say.
 
-use crate::support::{Folder, parse};
-use plan::Plan;
+use crate::support::{Folder, campaign};
+use plan::{Campaign, Plan};
 use std::path::{Path, PathBuf};
 
 fn repository() -> PathBuf {
@@ -35,7 +35,8 @@ fn completed(text: &str) -> String {
     let has =
         |table: &str| text.lines().any(|line| line.starts_with(&format!("[{table}]")) || line.starts_with(&format!("{table}.")));
     let target = if has("target") { "" } else { "target.url = \"https://edge.test/\"\n" };
-    let load = if has("load") { "" } else { "load = { connections = 50, duration = \"60s\" }\n" };
+    let is_search = text.contains("rate = { from") || text.contains("connections = { from");
+    let load = if has("load") || is_search { "" } else { "load = { connections = 50, duration = \"60s\" }\n" };
     format!("{target}{load}{text}")
 }
 
@@ -47,10 +48,10 @@ fn every_example_of_the_documentation_is_read() {
     while let Some((kind, line, text)) = blocks.next() {
         let whole = completed(&text);
         match kind.as_str() {
-            "toml" => assert_eq!(parse(&whole).err(), None, "docs/PLAN.md, line {line}"),
+            "toml" => assert_eq!(campaign(&whole).err(), None, "docs/PLAN.md, line {line}"),
             "toml,fail" => {
                 let (_, _, message) = blocks.next().expect("what a wrong plan says stands below it");
-                let problems = parse(&text).expect_err("this plan is wrong");
+                let problems = campaign(&text).expect_err("this plan is wrong");
                 assert_eq!(problems + "\n", message, "docs/PLAN.md, line {line}");
             }
             _ => continue,
@@ -63,7 +64,7 @@ fn every_example_of_the_documentation_is_read() {
 #[test]
 fn the_documentation_has_every_key() {
     let document = std::fs::read_to_string(repository().join("docs/PLAN.md")).unwrap();
-    for path in Plan::KEYS {
+    for path in Plan::KEYS.iter().chain(Campaign::KEYS) {
         assert!(document.contains(&format!("`{path}`")), "docs/PLAN.md does not have `{path}`");
     }
     for figure in plan::Metric::NUMBERS {
@@ -84,9 +85,9 @@ fn every_example_plan_is_right_and_leaves_nothing_to_remark() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "toml") {
             let bytes = std::fs::read(&path).unwrap();
-            let plan = Plan::parse_bytes(&bytes, &mut Folder::new())
+            let campaign = Campaign::parse_bytes(&bytes, &mut Folder::new())
                 .unwrap_or_else(|problems| panic!("{}:\n{problems}", path.display()));
-            assert_eq!(plan.notes(), Vec::<String>::new(), "{}", path.display());
+            assert_eq!(campaign.notes(), Vec::<String>::new(), "{}", path.display());
             read += 1;
         }
     }

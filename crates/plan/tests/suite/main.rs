@@ -1,5 +1,6 @@
 //! The crate as others use it.
 
+mod campaigns;
 mod canonical;
 mod documents;
 mod messages;

@@ -1,6 +1,6 @@
 //! Files that exist only here.
 
-use plan::{Files, Plan, Sha256};
+use plan::{Campaign, Files, Plan, Sha256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -47,6 +47,11 @@ impl Files for Folder {
 /// The plan of `text`, or its problems, one in a line.
 pub fn parse(text: &str) -> Result<Plan, String> {
     Plan::parse(text, &mut Folder::new()).map_err(|problems| problems.to_string())
+}
+
+/// The campaign of `text`, or its problems, one in a line.
+pub fn campaign(text: &str) -> Result<Campaign, String> {
+    Campaign::parse(text, &mut Folder::new()).map_err(|problems| problems.to_string())
 }
 
 /// The plan of the canonical text of `plan`, with its files by hash.
