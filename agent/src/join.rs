@@ -21,7 +21,7 @@ const SIGNALS_MAX: usize = 4;
 /// Join a coordinator and fire what it is told; stay for run after run.
 #[derive(Debug, Clone, clap::Args)]
 pub struct JoinArgs {
-    /// Where the coordinator listens, such as coordinator.lan:7711 or [2001:db8::1]:7711
+    /// Where the coordinator listens, such as `coordinator.lan:7711` or `[2001:db8::1]:7711`
     #[arg(value_name = "HOST:PORT")]
     pub coordinator: CoordinatorAddress,
 
