@@ -4,7 +4,7 @@ use crate::read::field::Field;
 use crate::read::node::{Node, Value};
 use crate::read::overlay::SHARED;
 use crate::read::section::Section;
-use std::collections::BTreeSet;
+use std::collections::{HashMap, HashSet};
 
 /// Longest part of a variant's name that one value gives.
 const MAX_LABEL_CHARS: usize = 24;
@@ -65,17 +65,17 @@ fn one<'a>(field: Field<'a>, path: &[String]) -> Option<Axis<'a>> {
 }
 
 fn labelled(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
-    let (mut written, mut labels) = (Vec::new(), BTreeSet::new());
+    let (mut written, mut labels) = (HashMap::new(), HashSet::new());
     let mut value = |(index, field): (usize, &Field<'_>)| {
         let text = content(&field.node.value);
-        if let Some(first) = written.iter().position(|earlier| *earlier == text) {
+        if let Some(first) = written.get(&text) {
             field.problem(format_args!("is the value [{first}] once more; remove one of the two (repeats stand in [repeat])"));
         }
         let mut label = format!("{}={}", fit(path, usize::MAX), fit(&text, MAX_LABEL_CHARS));
         if !labels.insert(label.clone()) {
             label += &format!("~{}", index + 1);
         }
-        written.push(text);
+        written.entry(text).or_insert(index);
         AxisValue { label, node: field.node.clone() }
     };
     fields.iter().enumerate().map(&mut value).collect()

@@ -280,6 +280,15 @@ fn too_many_variants_are_refused_with_the_bound() {
 }
 
 #[test]
+fn an_axis_of_a_whole_file_is_refused_at_once() {
+    let values: Vec<u32> = (0..100_000).collect();
+    let message = campaign(&format!("{BASE}[matrix]\nload.seed = {values:?}")).unwrap_err();
+    let said =
+        "4:2: matrix: comes to 100000 runs (1 from [variants] × 100000 from [matrix] × 1 from [repeat]); write at most 500";
+    assert_eq!(message, said);
+}
+
+#[test]
 fn variants_that_are_large_together_are_refused() {
     let body = "x".repeat(600_000);
     let text = format!("{BASE}request.body = \"{body}\"\nmatrix.load.connections = {:?}", (1..=200).collect::<Vec<_>>());
