@@ -1,22 +1,26 @@
 //! The exit code that a result asks for.
 
-use crate::{Document, Verdict};
+use crate::{Document, Judgement, Verdict};
 
 /// A threshold failed.
-const THRESHOLD_FAILED: u8 = 1;
+pub(crate) const THRESHOLD_FAILED: u8 = 1;
 /// The run is invalid as a measurement.
-const INVALID: u8 = 3;
+pub(crate) const INVALID: u8 = 3;
 
 /// 3 where the run cannot be trusted: `invalid`, and `client-bound` where the plan has thresholds or `strict` is set; else
 /// 1 where a threshold failed; else 0. The codes 2 (command line or plan), 4 (anything else) and 130 (interrupted) belong
 /// to the program; 2 and 4 come before these.
 #[must_use]
 pub fn exit_code(document: &Document, strict: bool) -> u8 {
-    let asks = strict || !document.thresholds.is_empty();
-    match document.verdict.verdict {
+    code(document.verdict.verdict, &document.thresholds, strict)
+}
+
+pub(crate) fn code(verdict: Verdict, thresholds: &[Judgement], strict: bool) -> u8 {
+    let asks = strict || !thresholds.is_empty();
+    match verdict {
         Verdict::Invalid => INVALID,
         Verdict::ClientBound if asks => INVALID,
-        _ if document.thresholds.iter().any(|threshold| !threshold.passed) => THRESHOLD_FAILED,
+        _ if thresholds.iter().any(|threshold| !threshold.passed) => THRESHOLD_FAILED,
         _ => 0,
     }
 }

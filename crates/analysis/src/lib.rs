@@ -2,6 +2,7 @@
 //! verdict with its evidence, searches for capacity and compares runs. Pure: no clock and no I/O; how a document looks to people is the business of `report`.
 
 mod agent;
+mod campaign;
 mod collector;
 mod comparison;
 mod document;
@@ -17,6 +18,7 @@ mod notes;
 mod number;
 mod plan_difference;
 mod plan_record;
+mod scaling;
 mod search;
 mod series;
 mod tally;
@@ -25,6 +27,7 @@ mod time_figure;
 mod verdict;
 
 pub use agent::{AgentFacts, AgentResult, CpuFigures, EndCause};
+pub use campaign::{CampaignDocument, RunSummary, VariantScaling, VariantSearch};
 pub use collector::{Added, AgentEnd, AgentSetup, Collector, Setup};
 pub use comparison::{
     Better, Change, ComparedCell, ComparedFigure, Comparison, Finding, Interval, LimitError, LimitOutcome, LimitResult, Method,
@@ -39,9 +42,10 @@ pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;
 pub use plan_difference::PlanDifference;
 pub use plan_record::{LoadRecord, PlanRecord, TlsRecord};
+pub use scaling::{Scaling, ScalingRow};
 pub use search::{
     Amount, Answer, Bounds, BoundsError, Hold, HoldFigures, HoldOutcome, HoldRecord, HoldResult, Knee, Next, Purpose, Search,
-    SearchRecord, Until,
+    SearchRecord,
 };
 pub use series::{Row, Series};
 pub use threshold::{Judgement, Unit};

@@ -17,9 +17,6 @@ const HOLDS_MAX: usize = 12;
 /// Holds for the knee alone, after the answer is known: six halve a range of four down to 2 %.
 const KNEE_HOLDS_MAX: usize = 6;
 
-/// More users that bring less than this more throughput are on a plateau.
-const RISE_SHARE: f64 = 0.03;
-
 /// A search.
 ///
 /// It climbs by a factor of 4 until an amount fails, takes geometric middles until the lowest amount that failed is near
@@ -30,22 +27,12 @@ const RISE_SHARE: f64 = 0.03;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
     record: SearchRecord,
-    until: Until,
     next: Option<(f64, Purpose)>,
     /// Highest amount that passed and has not failed since.
     low: Option<f64>,
     /// Lowest amount that failed.
     high: Option<f64>,
     lowered_from: Option<f64>,
-}
-
-/// How far a search goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Until {
-    /// To the highest amount that keeps the plan's thresholds.
-    ThresholdsFail,
-    /// For plans without thresholds: to the first failed operation, or, in a closed loop, to the plateau.
-    NothingMoreIsGained,
 }
 
 /// What to do.
@@ -60,10 +47,10 @@ pub enum Next {
 impl Search {
     /// Before its first hold.
     #[must_use]
-    pub fn new(bounds: Bounds, until: Until) -> Search {
+    pub fn new(bounds: Bounds) -> Search {
         let record = SearchRecord { bounds, steps: Vec::new(), answer: None, knee: None, statement: String::new() };
         let next = Some((bounds.from(), Purpose::Climb));
-        Search { record, until, next, low: None, high: None, lowered_from: None }
+        Search { record, next, low: None, high: None, lowered_from: None }
     }
 
     /// What to do now; the same until [`Search::take`] is called.
@@ -106,13 +93,9 @@ impl Search {
     }
 
     fn passed(&mut self, amount: f64, purpose: Purpose) {
-        let gained = self.gain_over(self.low);
         self.low = Some(amount);
         match purpose {
             Purpose::Climb if amount >= self.record.bounds.to() => self.settle(Answer::AtLeast { amount }),
-            Purpose::Climb if self.stops_at_plateau() && gained.is_some_and(|gained| gained < RISE_SHARE) => {
-                self.settle(Answer::Plateau { amount });
-            }
             Purpose::Climb => self.next = Some((self.record.bounds.above(amount), Purpose::Climb)),
             Purpose::Bisect => self.narrow(),
             Purpose::Confirm | Purpose::Knee => self.settle(self.found(amount, true)),
@@ -163,17 +146,6 @@ impl Search {
     fn passed_below(&self, amount: f64) -> Option<f64> {
         let passed = self.record.steps.iter().filter(|step| step.result.outcome == HoldOutcome::Passed);
         passed.map(|step| step.amount).filter(|&passed| passed < amount).reduce(f64::max)
-    }
-
-    fn stops_at_plateau(&self) -> bool {
-        self.until == Until::NothingMoreIsGained && self.record.bounds.amount() == Amount::Users
-    }
-
-    /// How much more throughput the last hold had than that of `amount`.
-    fn gain_over(&self, amount: Option<f64>) -> Option<f64> {
-        let before = self.record.steps.iter().find(|step| Some(step.amount) == amount)?.result.figures.ok_per_second;
-        let last = self.record.steps.last()?.result.figures.ok_per_second;
-        (before > 0.0).then(|| last / before - 1.0)
     }
 
     /// The first question is answered; a closed loop goes on to the second.

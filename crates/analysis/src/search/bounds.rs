@@ -51,7 +51,10 @@ impl Bounds {
     /// # Errors
     /// The amounts are no range, or the precision is outside 0.001 to 1.
     pub fn new(amount: Amount, from: f64, to: f64, precision: f64) -> Result<Bounds, BoundsError> {
-        let (from, to) = (amount.rounded(from), amount.rounded(to));
+        let (from, to) = match amount {
+            Amount::Rate => (from, to),
+            Amount::Users => (from.round(), to.round()),
+        };
         if !(from > 0.0 && to > from && to.is_finite()) {
             return Err(BoundsError::Range { from, to });
         }
@@ -59,6 +62,19 @@ impl Bounds {
             return Err(BoundsError::Precision(precision));
         }
         Ok(Bounds { amount, from, to, precision })
+    }
+
+    /// Where a plan's search looks.
+    ///
+    /// # Errors
+    /// As [`Bounds::new`].
+    pub fn of(capacity: &plan::Capacity) -> Result<Bounds, BoundsError> {
+        let amount = match capacity.range {
+            plan::SearchRange::Rate { .. } => Amount::Rate,
+            plan::SearchRange::Connections { .. } => Amount::Users,
+        };
+        let (from, to) = capacity.range.ends();
+        Bounds::new(amount, from, to, capacity.precision)
     }
 
     /// What is varied.

@@ -92,7 +92,7 @@ pub struct HoldResult {
 }
 
 impl HoldResult {
-    /// Judges the hold of `amount` by its document. A plan without thresholds asks for no failure at all.
+    /// Judges the hold of `amount` by its document.
     #[must_use]
     pub fn of(document: &Document, amount: f64, run: String) -> HoldResult {
         let figures = HoldFigures::of(document);
@@ -122,11 +122,6 @@ fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutco
 }
 
 fn failures(document: &Document) -> Vec<String> {
-    let operations = &document.measured.operations;
-    if document.thresholds.is_empty() && operations.errors > 0 {
-        let words = document.measured.errors.first().map_or("", |error| error.words.as_str());
-        return vec![format!("{} of {} operations failed, most often: {words}", operations.errors, operations.ended)];
-    }
     document.thresholds.iter().filter(|judgement| !judgement.passed).map(Judgement::miss).collect()
 }
 

@@ -59,11 +59,6 @@ pub enum Answer {
         /// Why it failed.
         reasons: Vec<String>,
     },
-    /// Without thresholds: more users brought no more throughput, and none failed.
-    Plateau {
-        /// The most users that were tried.
-        amount: f64,
-    },
     /// The agents could not make the load.
     ClientBound {
         /// The highest amount that had passed.
@@ -88,7 +83,23 @@ pub enum Answer {
     },
 }
 
+/// Response times scatter; up to so many times the usual median they are as usual.
+const USUAL_FACTOR: f64 = 1.5;
+
+/// And so much above it, whatever the factor: at microseconds a factor is soon reached.
+const USUAL_EXTRA_NS: f64 = 1e6;
+
 impl SearchRecord {
+    /// Whether a median response time, at the lowest amount that passed or below it, is what it was before: between holds
+    /// the target must get over the one before. True while nothing has passed yet.
+    #[must_use]
+    pub fn is_settled(&self, response_time_p50_ns: u64) -> bool {
+        let passed = self.steps.iter().filter(|step| step.result.outcome == HoldOutcome::Passed);
+        let lowest = passed.min_by(|a, b| a.amount.total_cmp(&b.amount));
+        let usual = lowest.and_then(|step| step.result.figures.response_time_p50_ns);
+        usual.is_none_or(|usual| response_time_p50_ns as f64 <= usual as f64 * USUAL_FACTOR + USUAL_EXTRA_NS)
+    }
+
     /// Amount and throughput of every hold that says something about the server.
     pub(crate) fn throughputs(&self) -> Vec<(f64, f64)> {
         let counts = |step: &&HoldRecord| matches!(step.result.outcome, HoldOutcome::Passed | HoldOutcome::Failed { .. });
@@ -126,7 +137,6 @@ impl Answer {
                     reasons.join("; ")
                 )
             }
-            Answer::Plateau { amount } => format!("nothing failed up to {}, but more brought no more throughput", show(*amount)),
             Answer::ClientBound { passed, at, agents, more_agents, reasons } => {
                 let agents = format!("{agents} agent{}", if *agents == 1 { "" } else { "s" });
                 let why = reasons.join("; ");
@@ -156,7 +166,7 @@ impl Answer {
     #[must_use]
     pub fn passed(&self) -> Option<f64> {
         match *self {
-            Answer::Found { amount, .. } | Answer::AtLeast { amount } | Answer::Plateau { amount } => Some(amount),
+            Answer::Found { amount, .. } | Answer::AtLeast { amount } => Some(amount),
             Answer::ClientBound { passed, .. } | Answer::Invalid { passed, .. } => passed,
             Answer::BelowFrom { .. } => None,
         }

@@ -1,0 +1,185 @@
+//! The campaign document: everything `campaign.json` holds of many runs that belong together, or of saved ones that are
+//! compared.
+
+use crate::{
+    Answer, Comparison, Document, Judgement, LimitOutcome, LimitResult, PlanDifference, Scaling, SearchRecord, State, Verdict,
+};
+use serde::{Deserialize, Serialize};
+
+/// A result of many runs. What a reader of schema 1 knows stays where it is; a change that breaks one raises `schema`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CampaignDocument {
+    /// Version of this layout: [`CampaignDocument::SCHEMA`].
+    pub schema: u32,
+    /// Version of the program that wrote it.
+    pub tool_version: String,
+    /// Name of the plan.
+    pub name: String,
+    /// Start of the first run, UTC, RFC 3339.
+    pub started_at: String,
+    /// How it ended.
+    pub state: State,
+    /// The plan as the user gave it; empty where saved runs are compared.
+    pub plan_text: String,
+    /// Runs that are planned, without those of searches.
+    pub planned_runs: u32,
+    /// Runs that were made, in the order they were made; those of searches stand in the searches.
+    pub runs: Vec<RunSummary>,
+    /// In what the plans of saved runs differ, where they were compared all the same.
+    pub differences: Vec<PlanDifference>,
+    /// The variants side by side; absent with fewer than two.
+    pub comparison: Option<Comparison>,
+    /// What `compare --threshold` asked for, with its outcome.
+    pub limits: Vec<LimitResult>,
+    /// Searches for the highest load, by variant and repeat.
+    pub searches: Vec<VariantSearch>,
+    /// Runs with 1, 2, … agents, by variant and repeat.
+    pub scalings: Vec<VariantScaling>,
+    /// Sentences a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// A run in short.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Name of its variant.
+    pub variant: String,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// Identifies the run.
+    pub id: String,
+    /// Its folder.
+    pub folder: String,
+    /// Start instant, UTC, RFC 3339.
+    pub started_at: String,
+    /// How it ended.
+    pub state: State,
+    /// What its numbers are about.
+    pub verdict: Verdict,
+    /// Operations that ended.
+    pub ended: u64,
+    /// Those that did not end ok.
+    pub errors: u64,
+    /// Operations ended ok per second.
+    pub ok_per_second: f64,
+    /// Median response time.
+    pub response_time_p50_ns: Option<u64>,
+    /// 99th percentile of it.
+    pub response_time_p99_ns: Option<u64>,
+    /// The 99th percentile is a lower bound.
+    pub response_time_p99_at_least: bool,
+    /// The plan's thresholds with their outcome.
+    pub thresholds: Vec<Judgement>,
+}
+
+/// The search of a variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VariantSearch {
+    /// Its name.
+    pub variant: String,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// Holds and answer.
+    pub search: SearchRecord,
+}
+
+/// The runs of a variant with 1, 2, … agents.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VariantScaling {
+    /// Its name.
+    pub variant: String,
+    /// Which repeat, from 0.
+    pub repeat: u32,
+    /// Table and statement.
+    pub scaling: Scaling,
+}
+
+impl CampaignDocument {
+    /// Layout this version writes and reads.
+    pub const SCHEMA: u32 = 1;
+
+    /// Before its first run.
+    #[must_use]
+    pub fn new(tool_version: String, name: String, started_at: String) -> CampaignDocument {
+        CampaignDocument {
+            schema: CampaignDocument::SCHEMA,
+            tool_version,
+            name,
+            started_at,
+            state: State::Incomplete,
+            plan_text: String::new(),
+            planned_runs: 0,
+            runs: Vec::new(),
+            differences: Vec::new(),
+            comparison: None,
+            limits: Vec::new(),
+            searches: Vec::new(),
+            scalings: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The exit code it asks for: 3 where something cannot be trusted or told (an invalid run; a client-bound one with
+    /// thresholds or `strict`; a search that the client ended; a limit that cannot be judged), else 1 where a threshold, a
+    /// limit or a search's first hold failed, else 0.
+    #[must_use]
+    pub fn exit_code(&self, strict: bool) -> u8 {
+        let codes = self.runs.iter().map(|run| run.exit_code(strict));
+        let codes = codes.chain(self.searches.iter().map(|search| of_search(&search.search)));
+        let codes = codes.chain(self.limits.iter().map(|limit| of_limit(limit.outcome)));
+        let codes = codes.chain(self.scalings.iter().map(|scaling| of_scaling(&scaling.scaling, strict)));
+        // 3 comes before 1, and 1 before 0.
+        codes.max().unwrap_or(0)
+    }
+}
+
+impl RunSummary {
+    /// Of a run's document.
+    #[must_use]
+    pub fn of(document: &Document, variant: String, repeat: u32, folder: String) -> RunSummary {
+        let measured = &document.measured;
+        let at = |wanted| measured.times.get("response_time").and_then(|figure| figure.percentile(wanted));
+        RunSummary {
+            variant,
+            repeat,
+            id: document.run.id.clone(),
+            folder,
+            started_at: document.run.started_at.clone(),
+            state: document.run.state,
+            verdict: document.verdict.verdict,
+            ended: measured.operations.ended,
+            errors: measured.operations.errors,
+            ok_per_second: measured.rates.ok_per_second,
+            response_time_p50_ns: at(50.0).map(|figure| figure.value_ns),
+            response_time_p99_ns: at(99.0).map(|figure| figure.value_ns),
+            response_time_p99_at_least: at(99.0).is_some_and(|figure| figure.at_least),
+            thresholds: document.thresholds.clone(),
+        }
+    }
+
+    fn exit_code(&self, strict: bool) -> u8 {
+        crate::exit::code(self.verdict, &self.thresholds, strict)
+    }
+}
+
+fn of_search(search: &SearchRecord) -> u8 {
+    match search.answer {
+        Some(Answer::ClientBound { .. } | Answer::Invalid { .. }) => crate::exit::INVALID,
+        Some(Answer::BelowFrom { .. }) => crate::exit::THRESHOLD_FAILED,
+        Some(Answer::Found { .. } | Answer::AtLeast { .. }) | None => 0,
+    }
+}
+
+fn of_limit(outcome: LimitOutcome) -> u8 {
+    match outcome {
+        LimitOutcome::Kept => 0,
+        LimitOutcome::Regressed => crate::exit::THRESHOLD_FAILED,
+        LimitOutcome::Unknown => crate::exit::INVALID,
+    }
+}
+
+/// Its runs are meant to meet a limit; only what cannot be trusted spoils them.
+fn of_scaling(scaling: &Scaling, strict: bool) -> u8 {
+    let spoils = |verdict| verdict == Verdict::Invalid || (strict && verdict == Verdict::ClientBound);
+    if scaling.rows.iter().any(|row| spoils(row.verdict)) { crate::exit::INVALID } else { 0 }
+}
