@@ -1,7 +1,7 @@
 //! `result.json`: the document itself, pretty, and back.
 
-use analysis::Document;
-use serde::Deserialize;
+use analysis::{CampaignDocument, Document};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// Why a text is not a document this version can render.
 #[derive(Debug, thiserror::Error)]
@@ -10,17 +10,16 @@ pub enum ReadError {
     #[error("not a result of this tool: {0}")]
     Malformed(#[from] serde_json::Error),
     /// Written by a newer version.
-    #[error(
-        "the result has schema {found}, this version reads up to {}; use the version that wrote it, or a newer one",
-        Document::SCHEMA
-    )]
+    #[error("the result has schema {found}, this version reads up to {known}; use the version that wrote it, or a newer one")]
     Newer {
         /// Its schema.
         found: u32,
+        /// The newest this version reads.
+        known: u32,
     },
 }
 
-pub(crate) fn render(document: &Document) -> String {
+pub(crate) fn render(document: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(document).expect("a document holds no map with keys that JSON has not");
     text.push('\n');
     text
@@ -31,13 +30,25 @@ pub(crate) fn render(document: &Document) -> String {
 /// # Errors
 /// The text is not a document, or one of a newer schema.
 pub fn read(text: &[u8]) -> Result<Document, ReadError> {
+    read_up_to(Document::SCHEMA, text)
+}
+
+/// Reads a `campaign.json`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_campaign(text: &[u8]) -> Result<CampaignDocument, ReadError> {
+    read_up_to(CampaignDocument::SCHEMA, text)
+}
+
+fn read_up_to<T: DeserializeOwned>(known: u32, text: &[u8]) -> Result<T, ReadError> {
     #[derive(Deserialize)]
     struct Version {
         schema: u32,
     }
     let Version { schema } = serde_json::from_slice(text)?;
-    if schema > Document::SCHEMA {
-        return Err(ReadError::Newer { found: schema });
+    if schema > known {
+        return Err(ReadError::Newer { found: schema, known });
     }
     Ok(serde_json::from_slice(text)?)
 }

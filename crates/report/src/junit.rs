@@ -4,27 +4,46 @@ use analysis::human::exact;
 use analysis::{Document, Judgement, Verdict};
 use std::fmt::Write as _;
 
+/// A test case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) class: String,
+    pub(crate) name: String,
+    /// Why it failed; `None`: it passed.
+    pub(crate) failure: Option<String>,
+}
+
 pub(crate) fn render(document: &Document) -> String {
-    let cases: Vec<(String, Option<String>)> =
-        document.thresholds.iter().map(judged).chain([("verdict".to_owned(), distrusted(document))]).collect();
-    let failures = cases.iter().filter(|(_, failure)| failure.is_some()).count();
-    let (name, seconds) = (escape(&document.run.name), document.run.duration_ns as f64 / 1e9);
+    let case = |(name, failure): (String, Option<String>)| Case { class: document.run.name.clone(), name, failure };
+    let cases = document.thresholds.iter().map(judged).chain([("verdict".to_owned(), distrusted(document))]);
+    let seconds = document.run.duration_ns as f64 / 1e9;
+    suite(&document.run.name, &document.run.started_at, Some(seconds), &cases.map(case).collect::<Vec<_>>())
+}
+
+/// A whole file of one suite.
+pub(crate) fn suite(name: &str, started_at: &str, seconds: Option<f64>, cases: &[Case]) -> String {
+    let failures = cases.iter().filter(|case| case.failure.is_some()).count();
+    let time = seconds.map_or_else(String::new, |seconds| format!(" time=\"{seconds:.3}\""));
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(
         text,
-        "<testsuite name=\"{name}\" tests=\"{}\" failures=\"{failures}\" time=\"{seconds:.3}\" timestamp=\"{}\">",
+        "<testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\"{time} timestamp=\"{}\">",
+        escape(name),
         cases.len(),
-        escape(&document.run.started_at)
+        escape(started_at)
     );
-    cases.iter().for_each(|(case, failure)| write_case(&mut text, &name, case, failure.as_deref()));
+    cases.iter().for_each(|case| write_case(&mut text, case));
     text.push_str("</testsuite>\n");
     text
 }
 
 fn judged(judgement: &Judgement) -> (String, Option<String>) {
-    let limit = exact(&judgement.unit.display(judgement.limit));
-    let name = format!("{} {} {limit}", judgement.metric, judgement.comparison);
-    (name, (!judgement.passed).then(|| measured(judgement)))
+    (name_of(judgement), (!judgement.passed).then(|| measured(judgement)))
+}
+
+/// A threshold as the plan has it.
+pub(crate) fn name_of(judgement: &Judgement) -> String {
+    format!("{} {} {}", judgement.metric, judgement.comparison, exact(&judgement.unit.display(judgement.limit)))
 }
 
 /// What was measured, and why it does not count where that is so.
@@ -45,9 +64,9 @@ fn distrusted(document: &Document) -> Option<String> {
     is_bad.then(|| format!("{}: {}", record.verdict.name(), record.evidence.join("; ")))
 }
 
-fn write_case(text: &mut String, suite: &str, case: &str, failure: Option<&str>) {
-    let _ = write!(text, "  <testcase classname=\"{suite}\" name=\"{}\"", escape(case));
-    let _ = match failure {
+fn write_case(text: &mut String, case: &Case) {
+    let _ = write!(text, "  <testcase classname=\"{}\" name=\"{}\"", escape(&case.class), escape(&case.name));
+    let _ = match &case.failure {
         None => writeln!(text, "/>"),
         Some(failure) => writeln!(text, ">\n    <failure message=\"{}\"/>\n  </testcase>", escape(failure)),
     };

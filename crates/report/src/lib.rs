@@ -1,6 +1,7 @@
 //! A result document in, bytes out: one file per format. It knows no network, no clock and no file system, and decides
 //! nothing: figures and judgements are `analysis`'s.
 
+mod campaign;
 mod console;
 mod csv;
 mod hlog;
@@ -12,10 +13,10 @@ mod style;
 mod table;
 
 pub use hlog::HlogWriter;
-pub use json::{ReadError, read};
+pub use json::{ReadError, read, read_campaign};
 pub use style::Style;
 
-use analysis::Document;
+use analysis::{CampaignDocument, Document};
 use std::str::FromStr;
 
 /// A format a saved run can be rendered in.
@@ -66,6 +67,18 @@ impl Format {
             Format::Markdown => markdown::render(document),
             Format::Csv => csv::render(document),
             Format::Junit => junit::render(document),
+        }
+    }
+
+    /// A campaign in this format, as [`Format::render`] does it for a run. `campaign.json` is its [`Format::Json`].
+    #[must_use]
+    pub fn render_campaign(self, document: &CampaignDocument, style: Style) -> String {
+        match self {
+            Format::Json => json::render(document),
+            Format::Console => campaign::console::render(document, style),
+            Format::Markdown => campaign::markdown::render(document),
+            Format::Csv => campaign::csv::render(document),
+            Format::Junit => campaign::junit::render(document),
         }
     }
 }

@@ -36,20 +36,28 @@ pub(crate) fn render(document: &Document) -> String {
     text
 }
 
-fn item(text: &mut String, sentence: &str) {
+pub(crate) fn item(text: &mut String, sentence: &str) {
     let _ = writeln!(text, "- {}", escape(sentence));
 }
 
-fn table(text: &mut String, title: &str, headings: &[&str], rows: &[Vec<String>]) {
+/// A title and its table; nothing without rows.
+fn titled(text: &mut String, title: &str, headings: &[&str], rows: &[Vec<String>]) {
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(text, "\n## {title}\n\n| {} |", headings.join(" | "));
-    let _ = writeln!(text, "|---|{}", "---:|".repeat(headings.len().saturating_sub(1)));
-    for row in rows {
-        let cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+    let _ = writeln!(text, "\n## {title}\n");
+    table(text, &headings.iter().map(|&heading| heading.to_owned()).collect::<Vec<_>>(), rows);
+}
+
+/// The first column to the left, the others to the right.
+pub(crate) fn table(text: &mut String, headings: &[String], rows: &[Vec<String>]) {
+    let line = |text: &mut String, cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
         let _ = writeln!(text, "| {} |", cells.join(" | "));
-    }
+    };
+    line(text, headings);
+    let _ = writeln!(text, "|---|{}", "---:|".repeat(headings.len().saturating_sub(1)));
+    rows.iter().for_each(|row| line(text, row));
 }
 
 fn thresholds(text: &mut String, document: &Document) {
@@ -62,7 +70,7 @@ fn thresholds(text: &mut String, document: &Document) {
             vec![judgement.metric.clone(), limit, measured(judgement), outcome.to_owned()]
         })
         .collect();
-    table(text, "Thresholds", &["figure", "limit", "measured", ""], &rows);
+    titled(text, "Thresholds", &["figure", "limit", "measured", ""], &rows);
 }
 
 fn totals(text: &mut String, document: &Document) {
@@ -79,7 +87,7 @@ fn totals(text: &mut String, document: &Document) {
         row("connections opened", figures.connections.opened.to_string()),
         row("handshakes full / resumed", handshakes(document)),
     ];
-    table(text, "Totals", &["", ""], &rows);
+    titled(text, "Totals", &["", ""], &rows);
 }
 
 fn handshakes(document: &Document) -> String {
@@ -98,12 +106,12 @@ fn times(text: &mut String, figures: &Figures) {
         vec![name.to_owned(), figure.count.to_string(), mean, at(50.0), at(90.0), at(99.0), at(99.9), max]
     };
     let rows: Vec<_> = ROWS.iter().filter_map(|&(name, metric)| Some(row(name, figures.times.get(metric)?))).collect();
-    table(text, "Times", &["", "count", "mean", "p50", "p90", "p99", "p99.9", "max"], &rows);
+    titled(text, "Times", &["", "count", "mean", "p50", "p90", "p99", "p99.9", "max"], &rows);
 }
 
 fn errors(text: &mut String, figures: &Figures) {
     let row = |error: &ErrorFigure| vec![error.name.clone(), error.count.to_string(), error.words.clone()];
-    table(text, "Errors", &["kind", "count", "in words"], &figures.errors.iter().map(row).collect::<Vec<_>>());
+    titled(text, "Errors", &["kind", "count", "in words"], &figures.errors.iter().map(row).collect::<Vec<_>>());
 }
 
 fn agents(text: &mut String, document: &Document) {
@@ -116,11 +124,11 @@ fn agents(text: &mut String, document: &Document) {
             vec![agent.name.clone(), figures.operations.ended.to_string(), number(figures.rates.ok_per_second), busy]
         })
         .collect();
-    table(text, "Agents", &["", "ended", "ok/s", "busiest worker"], &rows);
+    titled(text, "Agents", &["", "ended", "ok/s", "busiest worker"], &rows);
 }
 
 /// Cells and sentences must not end a table or become markup.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -1,0 +1,45 @@
+//! A campaign in every format. Console and Markdown show the same sections, each in its own way.
+
+pub(crate) mod console;
+pub(crate) mod csv;
+mod head;
+pub(crate) mod junit;
+pub(crate) mod markdown;
+mod runs;
+mod scaling;
+mod search;
+mod side_by_side;
+
+use crate::style::Paint;
+use analysis::CampaignDocument;
+
+/// A part of the report.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Section {
+    title: String,
+    /// Before the table.
+    sentences: Vec<(Paint, String)>,
+    headings: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+    /// After the table: a label each, and what it labels.
+    facts: Vec<(String, Paint, String)>,
+}
+
+/// What stands in a report, in order.
+fn sections(campaign: &CampaignDocument) -> Vec<Section> {
+    let mut sections = vec![head::section(campaign)];
+    sections.extend(campaign.searches.iter().map(search::section));
+    sections.extend(campaign.scalings.iter().map(scaling::section));
+    if let Some(comparison) = &campaign.comparison {
+        sections.extend(side_by_side::sections(comparison));
+    }
+    sections.extend(head::limits(campaign));
+    sections.extend(runs::section(campaign));
+    sections.extend(head::notes(campaign));
+    sections
+}
+
+/// `http`, or with more than one repeat `http, repeat 2`.
+fn variant_name(variant: &str, repeat: u32, repeats: u32) -> String {
+    if repeats > 1 { format!("{variant}, repeat {}", repeat + 1) } else { variant.to_owned() }
+}

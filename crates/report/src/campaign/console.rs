@@ -1,0 +1,32 @@
+//! A campaign on a terminal.
+
+use super::{Section, sections};
+use crate::Style;
+use crate::page::Page;
+use crate::style::Paint;
+use crate::table::Table;
+use analysis::CampaignDocument;
+
+/// Longest label that facts are lined up behind.
+const LABEL_MAX: usize = 28;
+
+pub(crate) fn render(campaign: &CampaignDocument, style: Style) -> String {
+    let mut page = Page::new(style);
+    sections(campaign).iter().for_each(|section| write(&mut page, section));
+    page.finish()
+}
+
+fn write(page: &mut Page, section: &Section) {
+    page.title(&section.title);
+    for (paint, sentence) in &section.sentences {
+        let lead = if *paint == Paint::Faint || *paint == Paint::Title { "" } else { "  · " };
+        page.paragraph(*paint, lead, sentence);
+    }
+    let mut table = Table::new(&section.headings);
+    section.rows.iter().for_each(|row| table.row(row.clone()));
+    if !table.is_empty() {
+        page.table(&table);
+    }
+    let width = section.facts.iter().map(|(label, ..)| label.chars().count()).max().unwrap_or(0).min(LABEL_MAX);
+    section.facts.iter().for_each(|(label, paint, text)| page.paragraph(*paint, &format!("  {label:<width$}  "), text));
+}

@@ -1,0 +1,61 @@
+//! A campaign for build servers: a case for each threshold of each variant, each limit and each search.
+
+use crate::junit::{Case, name_of, suite};
+use analysis::{Answer, CampaignDocument, LimitOutcome, LimitResult, RunSummary, VariantSearch, Verdict};
+
+pub(crate) fn render(campaign: &CampaignDocument) -> String {
+    let mut cases = Vec::new();
+    let mut variants: Vec<&str> = Vec::new();
+    for run in &campaign.runs {
+        if !variants.contains(&run.variant.as_str()) {
+            variants.push(&run.variant);
+        }
+    }
+    for variant in variants {
+        let runs: Vec<&RunSummary> = campaign.runs.iter().filter(|run| run.variant == variant).collect();
+        cases.extend(of_variant(variant, &runs));
+    }
+    cases.extend(campaign.limits.iter().map(limit));
+    cases.extend(campaign.searches.iter().map(search));
+    suite(&campaign.name, &campaign.started_at, None, &cases)
+}
+
+/// A threshold fails where it fails in one repeat.
+fn of_variant(variant: &str, runs: &[&RunSummary]) -> Vec<Case> {
+    let thresholds = runs.first().map_or(0, |run| run.thresholds.len());
+    let mut cases: Vec<Case> = (0..thresholds).filter_map(|index| threshold(variant, runs, index)).collect();
+    let distrusted = |run: &&&RunSummary| matches!(run.verdict, Verdict::Invalid | Verdict::ClientBound);
+    let bad: Vec<String> =
+        runs.iter().filter(distrusted).map(|run| format!("repeat {}: {}", run.repeat + 1, run.verdict.name())).collect();
+    let failure = (!bad.is_empty()).then(|| bad.join("; "));
+    cases.push(Case { class: variant.to_owned(), name: "verdict".to_owned(), failure });
+    cases
+}
+
+fn threshold(variant: &str, runs: &[&RunSummary], index: usize) -> Option<Case> {
+    let judged: Vec<_> = runs.iter().filter_map(|run| Some((run.repeat, run.thresholds.get(index)?))).collect();
+    let (_, first) = judged.first()?;
+    let missed = judged.iter().filter(|(_, judgement)| !judgement.passed);
+    let missed: Vec<String> = missed.map(|(repeat, judgement)| format!("repeat {}: {}", repeat + 1, judgement.miss())).collect();
+    let failure = (!missed.is_empty()).then(|| missed.join("; "));
+    Some(Case { class: variant.to_owned(), name: name_of(first), failure })
+}
+
+fn limit(result: &LimitResult) -> Case {
+    let failure = match result.outcome {
+        LimitOutcome::Kept => None,
+        LimitOutcome::Regressed => Some(result.text.clone()),
+        LimitOutcome::Unknown => Some(format!("cannot be told: {}", result.text)),
+    };
+    Case { class: result.variant.clone(), name: result.limit.display(), failure }
+}
+
+fn search(searched: &VariantSearch) -> Case {
+    let record = &searched.search;
+    let failure = match record.answer {
+        Some(Answer::Found { .. } | Answer::AtLeast { .. }) => None,
+        Some(_) => Some(record.statement.clone()),
+        None => Some("the search did not come to its end".to_owned()),
+    };
+    Case { class: searched.variant.clone(), name: format!("search, repeat {}", searched.repeat + 1), failure }
+}

@@ -1,0 +1,70 @@
+//! A search: its answer, its holds, and why each did not pass.
+
+use super::{Section, variant_name};
+use crate::style::Paint;
+use analysis::human::{number, share, time_or_more};
+use analysis::{Answer, HoldOutcome, HoldRecord, Purpose, SearchRecord, VariantSearch};
+
+pub(super) fn section(searched: &VariantSearch) -> Section {
+    let record = &searched.search;
+    let title = format!("Search: {}", variant_name(&searched.variant, searched.repeat, searched.repeat + 1));
+    Section {
+        title,
+        sentences: vec![answer(record)],
+        headings: vec!["", "amount", "for", "outcome", "ok/s", "p50", "p99", "errors", "worker"],
+        rows: record.steps.iter().map(|step| row(step, record)).collect(),
+        facts: record.steps.iter().filter_map(reasons).collect(),
+    }
+}
+
+fn answer(record: &SearchRecord) -> (Paint, String) {
+    let paint = match record.answer {
+        Some(Answer::Found { .. } | Answer::AtLeast { .. }) => Paint::Good,
+        Some(Answer::BelowFrom { .. } | Answer::Invalid { .. }) => Paint::Bad,
+        Some(Answer::ClientBound { .. }) => Paint::Doubtful,
+        None => return (Paint::Doubtful, "the search did not come to its end".to_owned()),
+    };
+    (paint, record.statement.clone())
+}
+
+fn row(step: &HoldRecord, record: &SearchRecord) -> Vec<String> {
+    let figures = &step.result.figures;
+    let time = |value: Option<u64>, at_least| value.map(|ns| time_or_more(ns as f64, at_least)).unwrap_or_default();
+    vec![
+        step.step.to_string(),
+        record.bounds.amount().display(step.amount),
+        purpose(step.purpose).to_owned(),
+        outcome(&step.result.outcome).to_owned(),
+        number(figures.ok_per_second),
+        time(figures.response_time_p50_ns, false),
+        time(figures.response_time_p99_ns, figures.response_time_p99_at_least),
+        figures.error_share.map(share).unwrap_or_default(),
+        figures.busiest_worker_share.map(share).unwrap_or_default(),
+    ]
+}
+
+pub(super) fn purpose(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Climb => "climb",
+        Purpose::Bisect => "bisect",
+        Purpose::Confirm => "confirm",
+        Purpose::Knee => "knee",
+    }
+}
+
+pub(super) fn outcome(outcome: &HoldOutcome) -> &'static str {
+    match outcome {
+        HoldOutcome::Passed => "passed",
+        HoldOutcome::Failed { .. } => "failed",
+        HoldOutcome::ClientBound { .. } => "client-bound",
+        HoldOutcome::Invalid { .. } => "invalid",
+    }
+}
+
+fn reasons(step: &HoldRecord) -> Option<(String, Paint, String)> {
+    let reasons = match &step.result.outcome {
+        HoldOutcome::Passed => return None,
+        HoldOutcome::Failed { reasons } | HoldOutcome::ClientBound { reasons, .. } | HoldOutcome::Invalid { reasons } => reasons,
+    };
+    Some((format!("{}:", step.step), Paint::Plain, reasons.join("; ")))
+}

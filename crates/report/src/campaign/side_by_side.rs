@@ -1,0 +1,73 @@
+//! Variants side by side: a table of values, then what each changes against the first.
+
+use super::Section;
+use crate::style::Paint;
+use analysis::human::share;
+use analysis::{ComparedCell, ComparedFigure, Comparison, Finding, Method};
+
+pub(super) fn sections(comparison: &Comparison) -> Vec<Section> {
+    let others = comparison.variants.iter().enumerate().skip(1);
+    std::iter::once(values(comparison)).chain(others.map(|(index, name)| changes(comparison, index, name))).collect()
+}
+
+/// Headings are the variants' names, so the first row holds them.
+fn values(comparison: &Comparison) -> Section {
+    let names = std::iter::once(String::new()).chain(comparison.variants.iter().cloned()).collect();
+    let mut headings = vec![""];
+    headings.resize(comparison.variants.len() + 1, "");
+    Section {
+        title: "Side by side".to_owned(),
+        sentences: vec![(Paint::Faint, method(comparison))],
+        headings,
+        rows: std::iter::once(names).chain(comparison.rows.iter().map(row)).collect(),
+        ..Section::default()
+    }
+}
+
+fn method(comparison: &Comparison) -> String {
+    let rests = match comparison.method {
+        Method::Paired => "intervals rest on the ratios within each round of repeats",
+        Method::Separate => "intervals rest on how the runs of each side scatter",
+        Method::WithinRun => {
+            "within this run only: intervals rest on the seconds of single runs, and what differs from run to run is not in them"
+        }
+    };
+    format!(
+        "{rests}; each is made with {} confidence, so that of the differences named at most 5 % are false",
+        share(comparison.confidence)
+    )
+}
+
+fn row(figure: &ComparedFigure) -> Vec<String> {
+    let value = |cell: &ComparedCell| {
+        let sign = if cell.at_least { "≥ " } else { "" };
+        cell.value.map(|value| format!("{sign}{}", figure.unit.display(value))).unwrap_or_default()
+    };
+    std::iter::once(figure.name.clone()).chain(figure.cells.iter().map(value)).collect()
+}
+
+fn changes(comparison: &Comparison, index: usize, name: &str) -> Section {
+    let first = comparison.variants.first().map_or("", String::as_str);
+    let cells = || comparison.rows.iter().filter_map(|row| Some((row, row.cells.get(index)?.change.as_ref()?)));
+    let repeats = cells().map(|(_, change)| change.repeats).max().unwrap_or(0);
+    let weak = cells().any(|(_, change)| change.weak && change.repeats == repeats);
+    let strength = match repeats {
+        _ if !weak => String::new(),
+        1 => " (weak: one run each)".to_owned(),
+        _ => format!(" (weak: {repeats} repeats)"),
+    };
+    Section {
+        title: format!("{name} against {first}{strength}"),
+        facts: cells().map(|(row, change)| (row.name.clone(), paint(change.finding), change.text.clone())).collect(),
+        ..Section::default()
+    }
+}
+
+fn paint(finding: Finding) -> Paint {
+    match finding {
+        Finding::HigherIsBetter | Finding::LowerIsBetter => Paint::Good,
+        Finding::HigherIsWorse | Finding::LowerIsWorse => Paint::Bad,
+        Finding::NoDifference => Paint::Plain,
+        Finding::Unknown => Paint::Faint,
+    }
+}
