@@ -2,13 +2,21 @@
 
 use plan::{Arrivals, KeyExchange, Plan, RequestsPerConnection, Resumption, Scheme, Shape, Verify};
 use serde::{Deserialize, Serialize};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, TableLike, Value};
+
+/// Headers whose values are not for a file that is kept and handed on.
+const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
+/// Stands for such a value.
+const MASK: &str = "(not saved)";
 
 /// The plan in the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanRecord {
     /// As the user gave it.
     pub text: String,
-    /// With every default written out and files by hash; empty in results of versions that did not keep it.
+    /// With every default written out and files by hash, but without the values of headers that hold secrets; empty in
+    /// results of versions that did not keep it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub canonical_text: String,
     /// SHA-256 of the canonical text, hexadecimal.
@@ -68,7 +76,7 @@ impl PlanRecord {
     pub fn of(plan: &Plan, text: String) -> PlanRecord {
         PlanRecord {
             text,
-            canonical_text: plan.canonical_text(),
+            canonical_text: without_secrets(&plan.canonical_text()),
             digest: plan.digest().to_string(),
             url: url(plan),
             builtin_target: plan.target().builtin.is_some(),
@@ -135,6 +143,28 @@ impl TlsRecord {
     }
 }
 
+/// The canonical text with the values of secret headers masked.
+fn without_secrets(text: &str) -> String {
+    let mut document: DocumentMut = text.parse().expect("a canonical text is TOML");
+    let requests = document.get_mut("request").and_then(Item::as_array_of_tables_mut);
+    let headers = requests
+        .into_iter()
+        .flat_map(ArrayOfTables::iter_mut)
+        .filter_map(|request| request.get_mut("headers")?.as_table_like_mut());
+    headers.for_each(mask);
+    document.to_string()
+}
+
+fn mask(headers: &mut dyn TableLike) {
+    let is_secret = |name: &str| SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret));
+    for (_, item) in headers.iter_mut().filter(|(name, _)| is_secret(name.get())) {
+        let Some(value) = item.as_value_mut() else { continue };
+        let decor = value.decor().clone();
+        *value = Value::from(MASK);
+        *value.decor_mut() = decor;
+    }
+}
+
 fn url(plan: &Plan) -> String {
     let url = &plan.target().url;
     let (scheme, default_port) = match url.scheme {
@@ -148,4 +178,48 @@ fn url(plan: &Plan) -> String {
     };
     let port = if url.port == default_port { String::new() } else { format!(":{}", url.port) };
     format!("{scheme}://{host}{port}{}", url.path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PlanRecord;
+    use plan::{Files, Plan};
+
+    struct NoFiles;
+
+    impl Files for NoFiles {
+        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+            Err("there are none".to_owned())
+        }
+
+        fn list(&mut self, _: &str) -> Result<Vec<String>, String> {
+            Err("there are none".to_owned())
+        }
+    }
+
+    #[test]
+    fn canonical_text_holds_no_secret_and_is_otherwise_whole() {
+        let text = r#"
+            target.url = "http://10.0.0.1/"
+            load = { connections = 1, requests = 1 }
+            [[request]]
+            headers = { Authorization = "Basic se\"cret", cookie = ["a=secret", "b=secret"], x = "kept" }
+            [[request]]
+            path = "/b"
+        "#;
+        let plan = Plan::parse(text, &mut NoFiles).unwrap();
+        let record = PlanRecord::of(&plan, String::new());
+        assert!(
+            plan.canonical_text().contains("secret") && !record.canonical_text.contains("secret"),
+            "{}",
+            record.canonical_text
+        );
+        assert!(
+            record.canonical_text.contains("kept") && record.canonical_text.contains("(not saved)"),
+            "{}",
+            record.canonical_text
+        );
+        let (lines, whole) = (record.canonical_text.lines().count(), plan.canonical_text().lines().count());
+        assert_eq!(lines, whole, "nothing else changes");
+    }
 }
