@@ -1,12 +1,13 @@
 //! `coordinator check`: what a plan would run, and each agent's exact share of it. Nothing is started.
 
+mod runs;
 mod shares;
 mod words;
 
 use crate::exit::Exit;
 use crate::{plan_file, terminal};
 use clap::Args;
-use plan::Plan;
+use plan::{Campaign, Plan, Variant};
 use std::path::PathBuf;
 
 /// `coordinator check`, as typed.
@@ -28,20 +29,33 @@ pub struct CheckArgs {
 /// # Errors
 /// Standard output cannot be written.
 pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
-    let plan = match plan_file::read(&args.plan) {
-        Ok(read) => read.plan,
+    let campaign = match plan_file::read(&args.plan) {
+        Ok(read) => read.campaign,
         Err(error) => {
             terminal::say(error);
             return Ok(Exit::Usage);
         }
     };
-    if let Some(problem) = crate::launch::too_large(&plan) {
+    if let Some(problem) = campaign.variants().iter().find_map(|variant| crate::launch::too_large(&variant.plan)) {
         terminal::say(problem);
         return Ok(Exit::Usage);
     }
-    let text = if args.canonical { canonical(&plan) } else { describe(&plan, args.agents) };
+    let text = match (args.canonical, campaign.single()) {
+        (true, _) => canonical_of_each(&campaign),
+        (false, Some(plan)) => describe(plan, args.agents),
+        (false, None) => runs::describe(&campaign, args.agents),
+    };
     terminal::print(&text)?;
     Ok(Exit::Passed)
+}
+
+/// Each variant's plan, named where there are several.
+fn canonical_of_each(campaign: &Campaign) -> String {
+    let named = |variant: &Variant| format!("# variant {}\n{}", variant.name, canonical(&variant.plan));
+    match campaign.single() {
+        Some(plan) => canonical(plan),
+        None => campaign.variants().iter().map(named).collect::<Vec<String>>().join("\n"),
+    }
 }
 
 fn canonical(plan: &Plan) -> String {
@@ -52,17 +66,24 @@ fn canonical(plan: &Plan) -> String {
 #[must_use]
 pub fn describe(plan: &Plan, agents: u32) -> String {
     let mut text = format!("plan {}, digest {}\n\n", plan.name(), plan.digest());
-    for (subject, lines) in words::paragraphs(plan) {
+    text.push_str(&lines(&words::paragraphs(plan)));
+    text.push('\n');
+    text.push_str(&shares::table(plan, agents));
+    for note in plan.notes() {
+        text.push_str(&format!("\nnote: {note}\n"));
+    }
+    text
+}
+
+/// Subjects with their lines beside them.
+fn lines(paragraphs: &[(&'static str, Vec<String>)]) -> String {
+    let mut text = String::new();
+    for (subject, lines) in paragraphs {
         for (index, line) in lines.iter().enumerate() {
             let subject = if index == 0 { subject } else { "" };
             text.push_str(format!("{subject:12}{line}").trim_end());
             text.push('\n');
         }
-    }
-    text.push('\n');
-    text.push_str(&shares::table(plan, agents));
-    for note in plan.notes() {
-        text.push_str(&format!("\nnote: {note}\n"));
     }
     text
 }

@@ -1,6 +1,7 @@
 //! The command line as it is typed. What it means is decided by the modules named after the commands.
 
 use crate::check::CheckArgs;
+use crate::compare::CompareArgs;
 use crate::quick::QuickArgs;
 use crate::render::ReportArgs;
 use crate::start::StartArgs;
@@ -14,14 +15,15 @@ Examples:
   coordinator check --agents 4 plan.toml
   coordinator quick -n 10000 -c 100 https://10.0.0.11/
   coordinator report --format markdown runs/20260101T120000Z-plan
+  coordinator compare runs/20260101T120000Z-plan runs/20260102T120000Z-plan
 
 Exit codes:
   0    passed
-  1    a threshold failed
+  1    a threshold failed; a search's first hold did; compare found a regression
   2    the command line or the plan is wrong
   3    the run is invalid as a measurement: agents lost, schedule missed, agents
-       began too far apart; with thresholds or --strict also: the load generator
-       was the limit
+       began too far apart; with thresholds, a search or --strict also: the load
+       generator was the limit
   4    anything else: an agent cannot run the plan, a port is in use, something
        could not be saved
   130  interrupted
@@ -39,7 +41,7 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a plan: wait for its agents, start them at one instant, merge what they measured
+    /// Run a plan, all of its variants, or its search: wait for agents, start them at one instant, merge what they measured
     Start(StartArgs),
     /// Say what a plan would run and what each agent's share is, or everything that is wrong with it
     Check(CheckArgs),
@@ -47,6 +49,8 @@ pub enum Command {
     Quick(Box<QuickArgs>),
     /// Render a saved run
     Report(ReportArgs),
+    /// Say what differs between two saved runs, or two sets of them, beyond the noise
+    Compare(CompareArgs),
     /// What `start --local` runs for each of its agents.
     #[command(hide = true)]
     Agent {

@@ -1,38 +1,40 @@
-//! One run from beginning to end, the same for local and remote agents: what it needs is set up, watched, and taken down
-//! again whatever happens.
+//! Runs from beginning to end, the same for local and remote agents: what they need is set up, watched, and taken down again
+//! whatever happens.
 
+mod campaign;
+mod capacity;
+mod crew;
 mod ending;
 mod invitation;
+mod outcome;
 mod request;
 mod watch;
 
 use crate::exit::Exit;
-use crate::fleet::{self, Enrolment, FleetHandle};
-use crate::local::{BuiltinTarget, LocalAgents, LocalOptions};
-use crate::progress::{Planned, Progress, Scene};
-use crate::record::{About, Finished, Keeper};
+use crate::local::LocalOptions;
+use crate::record::{Finished, Secrets};
 use crate::run_folder::RunFolder;
 use crate::signals::Signals;
 use crate::terminal;
 use crate::utc::Utc;
 use analysis::Document;
 use anyhow::Context as _;
-use control::RunRequest;
+use crew::{Door, Order};
 use ending::Ending;
-use plan::Plan;
+use plan::{Campaign, Plan};
 use report::{Format, Style};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use watch::Watch;
 
+pub(crate) use outcome::SEED;
 pub(crate) use request::too_large;
 
 /// A run to be made.
 #[derive(Debug)]
 pub struct Launch {
     /// What to do.
-    pub plan: Plan,
-    /// The plan's text for the record.
+    pub campaign: Campaign,
+    /// Its text for the record.
     pub plan_text: String,
     /// How many agents.
     pub agents: u32,
@@ -40,6 +42,10 @@ pub struct Launch {
     pub place: Place,
     /// Folder that gets the run folder; none is left without it.
     pub output: Option<PathBuf>,
+    /// Whether the plan may be recorded whole.
+    pub secrets: Secrets,
+    /// Folder of the same runs that were interrupted.
+    pub resume: Option<PathBuf>,
     /// No progress, no token.
     pub quiet: bool,
     /// As in [`analysis::exit_code`].
@@ -78,78 +84,39 @@ pub fn launch(launch: Launch) -> anyhow::Result<Exit> {
 }
 
 async fn run(launch: Launch) -> anyhow::Result<Exit> {
-    if let Some(problem) = request::too_large(&launch.plan) {
+    let mut plans = launch.campaign.variants().iter().map(|variant| &variant.plan);
+    if let Some(problem) = plans.find_map(request::too_large) {
         terminal::say(problem);
         return Ok(Exit::Usage);
     }
-    let mut signals = Signals::install().context("cannot listen for signals")?;
-    let set_up = tokio::select! {
-        set_up = set_up(&launch) => set_up?,
-        () = signals.next() => return Ok(Exit::Interrupted),
-    };
-    let SetUp { plan, request, keeper, fleet, agents, target } = set_up;
-    let progress = if launch.quiet { Progress::quiet() } else { Progress::shown() };
-    let events = fleet.run(request).await?;
-    let scene = Scene::new(Planned::of(&plan, launch.agents));
-    let mut watch = Watch::new(&fleet, events, &keeper, &progress, &mut signals, scene);
-    (watch.agents, watch.target) = (agents, target);
-    let ending = watch.run().await;
-    let (agents, target) = (watch.agents.take(), watch.target.take());
-    drop(watch);
-    let finished = keeper.finish(ending.state(), ending.notes.clone()).await;
-    progress.end();
-    let exit = conclude(&launch, &ending, finished);
-    fleet.shut_down().await;
-    if let Some(agents) = agents {
-        agents.stop().await;
+    let signals = Signals::install().context("cannot listen for signals")?;
+    match launch.campaign.single() {
+        Some(plan) => once(&launch, plan, signals).await,
+        None => campaign::run(&launch, signals).await,
     }
-    if let Some(target) = target {
-        target.stop().await;
-    }
-    exit
 }
 
-/// What a run needs. Dropping it stops what was started.
-struct SetUp {
-    plan: Plan,
-    request: RunRequest,
-    keeper: Keeper,
-    fleet: FleetHandle,
-    agents: Option<LocalAgents>,
-    target: Option<BuiltinTarget>,
-}
-
-/// Everything that can fail before there is any load, in the order in which it is cheapest to fail.
-async fn set_up(launch: &Launch) -> anyhow::Result<SetUp> {
+/// A single run.
+async fn once(launch: &Launch, plan: &Plan, signals: Signals) -> anyhow::Result<Exit> {
     let created = Utc::now();
-    let enrolment = match &launch.place {
-        Place::Local(_) => Enrolment::in_memory()?,
-        Place::Listen(listening) => Enrolment::open(&listening.state)?,
-    };
-    let listener = fleet::bind(launch.place.address()).await?;
-    let (target, plan) = reachable(&launch.plan).await?;
+    let door = Door::open(&launch.place).await?;
     let create = |base: &PathBuf| RunFolder::create(base, created, plan.name(), &launch.plan_text);
     let folder = launch.output.as_ref().map(create).transpose()?;
-    let request = request::of(&plan, launch.agents)?;
-    let about = About { run: request.run, plan: plan.clone(), plan_text: launch.plan_text.clone(), created };
-    let keeper = Keeper::start(about, folder).context("cannot start a thread")?;
-    let fleet = fleet::listen(listener, &enrolment)?;
-    let agents = match &launch.place {
-        Place::Local(options) => Some(LocalAgents::start(launch.agents, fleet.address(), enrolment.token(), options)?),
-        Place::Listen(listening) => {
-            invitation::give(listening, fleet.address(), enrolment.token(), launch)?;
-            None
-        }
+    let mut crew = door.crew(launch, signals)?;
+    let order = Order {
+        plan: plan.clone(),
+        plan_text: launch.plan_text.clone(),
+        agents: launch.agents,
+        title: plan.name().to_owned(),
+        created,
+        folder,
     };
-    Ok(SetUp { plan, request, keeper, fleet, agents, target })
-}
-
-/// The plan against what it shall load: a built-in target is started, and named in it.
-async fn reachable(plan: &Plan) -> anyhow::Result<(Option<BuiltinTarget>, Plan)> {
-    let Some(builtin) = &plan.target().builtin else { return Ok((None, plan.clone())) };
-    let (target, listening) = BuiltinTarget::start(builtin).await?;
-    let ca_pem = listening.ca_pem.as_deref().map(str::as_bytes);
-    Ok((Some(target), plan.clone().with_builtin_at(listening.address, ca_pem)))
+    let exit = match crew.run(order).await? {
+        Some(ran) => conclude(launch, &ran.ending, ran.finished),
+        None => Ok(Exit::Interrupted),
+    };
+    crew.dismiss().await;
+    exit
 }
 
 impl Place {

@@ -3,6 +3,7 @@
 
 mod check;
 mod cli;
+mod compare;
 mod exit;
 pub mod fleet;
 mod launch;
@@ -38,6 +39,7 @@ fn obey(cli: Cli) -> Exit {
         Command::Check(args) => check::check(&args),
         Command::Quick(args) => quick::quick(*args),
         Command::Report(args) => render::report(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Agent { command: AgentCommand::Join(args) } => agent::join(&args).map(|()| Exit::Passed),
         Command::Target(args) => target_process::serve(&args),
     };

@@ -1,6 +1,6 @@
 //! Reads a plan and the files it names, and shows what is wrong with it: each problem with its place in the file.
 
-use plan::{Files, Plan, Problems};
+use plan::{Campaign, Files, Plan, Problems};
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 /// Largest file that a plan may name; `plan` has lower bounds for most of them.
 const FILE_MAX_BYTES: u64 = 65 << 20;
 
-/// A plan with the text it was read from.
+/// What a file asks for, with the text it was read from.
 #[derive(Debug, Clone)]
 pub struct PlanText {
     /// As the user gave it, for the record.
     pub text: String,
     /// What it says.
-    pub plan: Plan,
+    pub campaign: Campaign,
 }
 
 /// Why there is no plan.
@@ -41,9 +41,9 @@ pub fn read(path: &Path) -> Result<PlanText, PlanError> {
     let unreadable = |error: &io::Error| PlanError::Unreadable { path: path.to_owned(), why: in_words(error) };
     let bytes = read_up_to(path, Plan::MAX_BYTES as u64).map_err(|error| unreadable(&error))?;
     let mut files = Folder(path.parent().unwrap_or(Path::new("")).to_owned());
-    let plan = Plan::parse_bytes(&bytes, &mut files)
+    let campaign = Campaign::parse_bytes(&bytes, &mut files)
         .map_err(|problems| PlanError::Wrong(placed(&path.display().to_string(), &problems)))?;
-    Ok(PlanText { text: String::from_utf8_lossy(&bytes).into_owned(), plan })
+    Ok(PlanText { text: String::from_utf8_lossy(&bytes).into_owned(), campaign })
 }
 
 /// Files relative to a folder.

@@ -8,9 +8,10 @@ use crate::exit::Exit;
 use crate::launch::{Launch, Place, launch};
 use crate::local::LocalOptions;
 use crate::plan_file::Folder;
+use crate::record::Secrets;
 use crate::terminal;
 use clap::Args;
-use plan::Plan;
+use plan::{Campaign, Plan};
 use report::Format;
 use std::path::PathBuf;
 
@@ -139,11 +140,13 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
     };
     remarks(&args).iter().for_each(|remark| terminal::say(format_args!("note: {remark}")));
     launch(Launch {
-        plan,
+        campaign: Campaign::of(plan),
         plan_text: text,
         agents: args.agents,
         place: Place::Local(LocalOptions { workers: args.workers, allow: args.allow }),
         output: args.output,
+        secrets: Secrets::LeftOut,
+        resume: None,
         quiet: args.quiet,
         strict: false,
         print: if args.json { Format::Json } else { Format::Console },

@@ -1,10 +1,11 @@
-//! `coordinator report`: renders a saved run. It reads only `result.json`, so that a run renders for ever.
+//! `coordinator report`: renders a saved run, or several. It reads only `result.json` or `campaign.json`, so that they render
+//! for ever.
 
 use crate::exit::Exit;
-use crate::run_folder::RESULT;
+use crate::run_folder::{CAMPAIGN, RESULT};
 use crate::{plan_file, terminal};
 use clap::Args;
-use report::{Format, Style};
+use report::{Format, ReadError, Style};
 use std::path::PathBuf;
 
 /// `coordinator report`, as typed.
@@ -14,7 +15,7 @@ pub struct ReportArgs {
     /// What to make of it: console, json, junit, markdown or csv
     #[arg(long, value_name = "FORMAT", default_value = "console")]
     pub format: Format,
-    /// Folder of the run, such as runs/20260101T120000Z-plan
+    /// Folder of the run or of several runs, such as runs/20260101T120000Z-plan
     #[arg(value_name = "RUN_FOLDER")]
     pub run: PathBuf,
 }
@@ -24,7 +25,9 @@ pub struct ReportArgs {
 /// # Errors
 /// The result cannot be read by this version, or standard output cannot be written.
 pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
-    let path = if args.run.is_dir() { args.run.join(RESULT) } else { args.run.clone() };
+    let folder = args.run.is_dir().then_some(&args.run);
+    let campaign = folder.map(|folder| folder.join(CAMPAIGN)).filter(|path| path.is_file());
+    let path = campaign.clone().or_else(|| Some(folder?.join(RESULT))).unwrap_or_else(|| args.run.clone());
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -33,8 +36,12 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    let document = report::read(&bytes).map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    let in_words = |error: ReadError| anyhow::anyhow!("{}: {error}", path.display());
     let style = if args.format == Format::Console { terminal::output_style() } else { Style::PLAIN };
-    terminal::print(&args.format.render(&document, style))?;
+    let text = match campaign {
+        Some(_) => args.format.render_campaign(&report::read_campaign(&bytes).map_err(in_words)?, style),
+        None => args.format.render(&report::read(&bytes).map_err(in_words)?, style),
+    };
+    terminal::print(&text)?;
     Ok(Exit::Passed)
 }

@@ -2,9 +2,12 @@
 //! is decided elsewhere.
 
 mod appended;
+mod campaign_folder;
 
 use crate::plan_file::in_words;
 use crate::utc::Utc;
+pub use campaign_folder::{CAMPAIGN, CampaignFolder};
+
 use appended::Appended;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -12,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// The result document.
 pub const RESULT: &str = "result.json";
-const PLAN: &str = "plan.toml";
+/// The plan as given.
+pub const PLAN: &str = "plan.toml";
 const HISTOGRAMS: &str = "histograms.hlog";
 const EVENTS: &str = "events.jsonl";
 
@@ -52,7 +56,15 @@ impl RunFolder {
     /// # Errors
     /// The folder or a file in it cannot be written.
     pub fn create(base: &Path, created: Utc, name: &str, plan_text: &str) -> Result<RunFolder, FolderError> {
-        let path = new_folder(base, &format!("{}-{name}", created.stamp()))?;
+        RunFolder::within(base, &format!("{}-{name}", created.stamp()), plan_text)
+    }
+
+    /// Makes `<parent>/<name>` with the plan in it.
+    ///
+    /// # Errors
+    /// The folder or a file in it cannot be written.
+    pub fn within(parent: &Path, name: &str, plan_text: &str) -> Result<RunFolder, FolderError> {
+        let path = new_folder(parent, name)?;
         let failed = |file: &str| {
             let path = path.join(file);
             move |error: io::Error| FolderError { path, why: in_words(&error) }
@@ -80,13 +92,7 @@ impl RunFolder {
     /// Replaces the result in one step: a reader sees the old one or the new one. A failure is remembered until it
     /// succeeds again.
     pub fn replace_result(&mut self, text: &str) {
-        let draft = self.path.join(format!("{RESULT}.tmp"));
-        let written = write_whole(&draft, text.as_bytes()).and_then(|()| fs::rename(&draft, self.path.join(RESULT)));
-        self.result_failure = written.err().map(|error| in_words(&error));
-        if self.result_failure.is_some() {
-            // Where even that fails, the draft is in nobody's way.
-            let _ = fs::remove_file(&draft);
-        }
+        self.result_failure = replace(&self.path.join(RESULT), text).err().map(|error| in_words(&error));
     }
 
     /// What could not be saved, and why; empty when all is.
@@ -97,6 +103,17 @@ impl RunFolder {
         let told = |(file, failure): (&str, Option<&str>)| Some(format!("{}: {}", self.path.join(file).display(), failure?));
         failures.into_iter().filter_map(told).collect()
     }
+}
+
+/// Replaces a file in one step.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let draft = path.with_extension("json.tmp");
+    let written = write_whole(&draft, text.as_bytes()).and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        // Where even that fails, the draft is in nobody's way.
+        let _ = fs::remove_file(&draft);
+    }
+    written
 }
 
 /// Makes a folder that was not there; of one name in one second, the later ones are numbered.

@@ -3,8 +3,10 @@
 use crate::exit::Exit;
 use crate::launch::{Launch, Listening, Place, launch};
 use crate::local::LocalOptions;
+use crate::record::Secrets;
 use crate::{plan_file, terminal};
 use clap::Args;
+use plan::{Campaign, Search};
 use report::Format;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -31,6 +33,9 @@ pub struct StartArgs {
     /// Leave the run folder in this folder
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub output: PathBuf,
+    /// Go on with runs of this plan that were interrupted: those that are complete in this folder are not repeated
+    #[arg(long, value_name = "RUN_FOLDER", conflicts_with = "output")]
+    pub resume: Option<PathBuf>,
     /// Show neither the token nor progress
     #[arg(long)]
     pub quiet: bool,
@@ -60,23 +65,38 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    if read.plan.target().builtin.is_some() && !args.local {
-        let cure = "only agents on this machine reach it; add --local, or write target.url";
-        terminal::say(format_args!("{}: target.builtin: {cure}", args.plan.display()));
+    if let Some(problem) = unfit(&read.campaign, &args) {
+        terminal::say(format_args!("{}: {problem}", args.plan.display()));
         return Ok(Exit::Usage);
     }
-    read.plan.notes().iter().for_each(|note| terminal::say(format_args!("note: {note}")));
+    read.campaign.notes().iter().for_each(|note| terminal::say(format_args!("note: {note}")));
     let place = place(&args)?;
     launch(Launch {
-        plan: read.plan,
+        campaign: read.campaign,
         plan_text: read.text,
         agents: args.agents,
         place,
         output: Some(args.output),
+        secrets: Secrets::AsGiven,
+        resume: args.resume,
         quiet: args.quiet,
         strict: args.strict,
         print: Format::Console,
     })
+}
+
+/// Why the file cannot be run as the flags say.
+fn unfit(campaign: &Campaign, args: &StartArgs) -> Option<String> {
+    let is_builtin = campaign.variants().iter().any(|variant| variant.plan.target().builtin.is_some());
+    if is_builtin && !args.local {
+        return Some("target.builtin: only agents on this machine reach it; add --local, or write target.url".to_owned());
+    }
+    if args.resume.is_some() && campaign.single().is_some() {
+        return Some("asks for a single run, and there is nothing to resume; leave out --resume".to_owned());
+    }
+    let Some(Search::Agents(numbers)) = campaign.search() else { return None };
+    let most = numbers.iter().copied().max().filter(|&most| most > args.agents)?;
+    Some(format!("search.agents: asks for {most} agents, and --agents is {}; write --agents {most}", args.agents))
 }
 
 fn place(args: &StartArgs) -> anyhow::Result<Place> {

@@ -28,13 +28,15 @@ pub(super) struct Watch<'a> {
     progress: &'a Progress,
     signals: &'a mut Signals,
     scene: Scene,
-    pub(super) agents: Option<LocalAgents>,
-    pub(super) target: Option<BuiltinTarget>,
+    pub(super) agents: Option<&'a mut LocalAgents>,
+    /// Gone when it died.
+    pub(super) target: Option<&'a mut BuiltinTarget>,
     /// When it is no longer waited for whatever comes next.
     deadline: Option<Instant>,
     stopping: Stopping,
     /// Local agents whose process has ended, by index, and how. They cannot come back.
     dead: BTreeMap<u32, String>,
+    has_dead_agents: bool,
     /// By agent, the interval after the last one that came.
     next_intervals: BTreeMap<u32, u32>,
     ending: Ending,
@@ -90,6 +92,7 @@ impl<'a> Watch<'a> {
             deadline: None,
             stopping: Stopping::NotAsked,
             dead: BTreeMap::new(),
+            has_dead_agents: false,
             next_intervals: BTreeMap::new(),
             ending: Ending::default(),
         }
@@ -104,8 +107,8 @@ impl<'a> Watch<'a> {
             let turn = tokio::select! {
                 turn = next_event(self.keeper, &mut self.events) => turn,
                 () = self.signals.next() => Turn::Signal,
-                died = died_agent(self.agents.as_mut()) => Turn::AgentDied(died),
-                died = died_target(self.target.as_mut()) => Turn::TargetDied(died),
+                died = died_agent(self.agents.as_deref_mut()) => Turn::AgentDied(died),
+                died = died_target(self.target.as_deref_mut()) => Turn::TargetDied(died),
                 () = passed(self.deadline) => Turn::Deadline,
                 _ = ticks.tick() => Turn::Tick,
             };
@@ -121,6 +124,16 @@ impl<'a> Watch<'a> {
                 Step::End => return std::mem::take(&mut self.ending),
             }
         }
+    }
+
+    /// Names of the agents that are at hand.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.scene.names()
+    }
+
+    /// Whether an agent of this machine ended.
+    pub(super) fn has_dead_agents(&self) -> bool {
+        self.has_dead_agents
     }
 
     fn step(&mut self, turn: Turn<'_>) -> Step {
@@ -193,6 +206,7 @@ impl<'a> Watch<'a> {
 
     /// Without one of its agents a local run never begins; once it goes on, the loss is the fleet's to tell.
     fn agent_died(&mut self, died: &Died) -> Step {
+        self.has_dead_agents = true;
         if self.scene.is_assembled() {
             self.progress.say(died.to_string());
             self.ending.notes.push(died.to_string());

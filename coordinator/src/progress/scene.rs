@@ -13,12 +13,14 @@ pub(crate) struct Scene {
     pub(super) agents: Vec<Agent>,
     pub(super) live: Option<Live>,
     pub(super) is_stopping: bool,
+    /// Agents that were there before; that they join is no news.
+    known: Vec<String>,
 }
 
 /// What the plan says of the run's length.
 #[derive(Debug, Clone)]
 pub(crate) struct Planned {
-    /// The plan's name.
+    /// What the run is called.
     pub(super) name: String,
     pub(super) warm_up: Duration,
     pub(super) end: End,
@@ -56,16 +58,21 @@ pub(super) enum Status {
 }
 
 impl Planned {
-    /// What `plan` says, for so many agents.
-    pub(crate) fn of(plan: &Plan, agents: u32) -> Planned {
-        Planned { name: plan.name().to_owned(), warm_up: plan.load().warm_up, end: plan.load().end, agents }
+    /// What `plan` says, for so many agents, in a run called `name`.
+    pub(crate) fn of(plan: &Plan, agents: u32, name: String) -> Planned {
+        Planned { name, warm_up: plan.load().warm_up, end: plan.load().end, agents }
     }
 }
 
 impl Scene {
-    /// Before anything happens.
-    pub(crate) fn new(planned: Planned) -> Scene {
-        Scene { planned, stage: Stage::Gathering, agents: Vec::new(), live: None, is_stopping: false }
+    /// Before anything happens; agents called as `known` were there before.
+    pub(crate) fn new(planned: Planned, known: Vec<String>) -> Scene {
+        Scene { planned, stage: Stage::Gathering, agents: Vec::new(), live: None, is_stopping: false, known }
+    }
+
+    /// Names of the agents.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.agents.iter().map(|agent| agent.name.clone()).collect()
     }
 
     /// From now on the run is to end.
@@ -88,7 +95,8 @@ impl Scene {
         match event {
             RunEvent::Joined { agent } => {
                 self.agents.push(Agent { name: agent.name.clone(), status: Status::Preparing });
-                Some(format!("agent {} joined ({} of {})", agent.name, self.agents.len(), self.planned.agents))
+                let is_news = !self.known.contains(&agent.name);
+                is_news.then(|| format!("agent {} joined ({} of {})", agent.name, self.agents.len(), self.planned.agents))
             }
             RunEvent::Left { agent } => {
                 let place = self.agents.iter().position(|known| known.name == agent.name);

@@ -187,7 +187,7 @@ mod tests {
     fn scene(load: &str) -> Scene {
         let text = format!("name = \"edge\"\ntarget.builtin = true\nload = {{ {load} }}");
         let plan = Plan::parse(&text, &mut crate::plan_file::Folder(".".into())).unwrap();
-        Scene::new(Planned::of(&plan, 2))
+        Scene::new(Planned::of(&plan, 2, plan.name().to_owned()), Vec::new())
     }
 
     /// Firing since `now`.

@@ -1,0 +1,152 @@
+//! A campaign in words: its variants, its runs in order, what is searched, and about how long all of it takes.
+
+use super::words::{paragraphs, span};
+use super::{lines, shares};
+use plan::{Campaign, Capacity, End, Plan, Search, SearchRange};
+use std::time::Duration;
+
+/// From one run to the next: agents are told, connect and drain.
+const AROUND_A_RUN: Duration = Duration::from_secs(2);
+
+/// Runs whose order is listed; of more the first ones are.
+const LISTED_MAX: usize = 24;
+
+/// The steps of a search's climb.
+const CLIMB_FACTOR: f64 = 4.0;
+
+/// An answer is held once more, and where it fails, a lower one is.
+const CONFIRMATIONS: u32 = 2;
+
+/// Where throughput stops rising, in a closed loop, is looked for in so many holds at most.
+const KNEE_HOLDS: u32 = 6;
+
+/// Everything a file asks for.
+pub(super) fn describe(campaign: &Campaign, agents: u32) -> String {
+    let (variants, runs) = (campaign.variants(), campaign.runs());
+    let noun = if campaign.search().is_some() { ("search", "searches") } else { ("run", "runs") };
+    let mut text = format!(
+        "plan {}: {} of {}\n",
+        campaign.name(),
+        counted(runs.len(), noun),
+        counted(variants.len(), ("variant", "variants"))
+    );
+    for (index, variant) in variants.iter().enumerate() {
+        let base = variants.first().filter(|_| index > 0).map(|first| &first.plan);
+        text.push_str(&format!("\nvariant {}, digest {}\n\n", variant.name, variant.plan.digest()));
+        text.push_str(&base.map_or_else(|| lines(&paragraphs(&variant.plan)), |base| differences(base, &variant.plan)));
+    }
+    text.push('\n');
+    text.push_str(&lines(&around(campaign)));
+    if campaign.search().is_none() {
+        text.push('\n');
+        text.push_str(&each_share(campaign, agents));
+    }
+    for note in campaign.notes() {
+        text.push_str(&format!("\nnote: {note}\n"));
+    }
+    text
+}
+
+/// What is not as in the first variant.
+fn differences(first: &Plan, other: &Plan) -> String {
+    let known = paragraphs(first);
+    let mut changed = paragraphs(other);
+    changed.retain(|paragraph| !known.contains(paragraph));
+    for (subject, _) in &known {
+        if !paragraphs(other).iter().any(|(other, _)| other == subject) {
+            changed.push((subject, vec!["none".to_owned()]));
+        }
+    }
+    if changed.is_empty() { "as the first in every line that is shown\n".to_owned() } else { lines(&changed) }
+}
+
+/// Shares of each load that differs.
+fn each_share(campaign: &Campaign, agents: u32) -> String {
+    let tables: Vec<String> = campaign.variants().iter().map(|variant| shares::table(&variant.plan, agents)).collect();
+    match tables.split_first() {
+        Some((first, rest)) if rest.iter().all(|table| table == first) => first.clone(),
+        _ => {
+            let named = campaign.variants().iter().zip(&tables).map(|(variant, table)| format!("{}\n{table}", variant.name));
+            named.collect::<Vec<String>>().join("\n")
+        }
+    }
+}
+
+fn around(campaign: &Campaign) -> Vec<(&'static str, Vec<String>)> {
+    let mut paragraphs = vec![("order", order(campaign))];
+    paragraphs.extend(campaign.search().map(|search| ("search", searched(search))));
+    paragraphs.push(("time", vec![time(campaign)]));
+    paragraphs
+}
+
+fn order(campaign: &Campaign) -> Vec<String> {
+    let names: Vec<&str> = campaign.runs().iter().map(|&run| campaign.variant(run).name.as_str()).collect();
+    let beyond = names.len().saturating_sub(LISTED_MAX);
+    let more = if beyond > 0 { format!(" and {beyond} more") } else { String::new() };
+    let repeat = campaign.repeat();
+    let shuffled = repeat.shuffle.map(|seed| format!("each round in an order of its own, by seed {seed}"));
+    let pause = (names.len() > 1).then(|| format!("a pause of {} between two", span(repeat.pause)));
+    let listed = format!("{}{more}", names[..names.len().min(LISTED_MAX)].join(", "));
+    [Some(listed), shuffled, pause].into_iter().flatten().collect()
+}
+
+fn searched(search: &Search) -> Vec<String> {
+    match search {
+        Search::Agents(numbers) => {
+            let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+            vec![format!("the load of the plan for each of {} agents, one number after the other", numbers.join(", "))]
+        }
+        Search::Capacity(capacity) => {
+            let range = match capacity.range {
+                SearchRange::Rate { from, to } => format!("from {from} to {to}"),
+                SearchRange::Connections { from, to } => format!("from {from} to {to} virtual users"),
+            };
+            vec![
+                format!("the highest load that keeps every threshold, {range}, to {} %", capacity.precision * 100.0),
+                format!("at most {} holds of {} each", holds_max(capacity), span(capacity.hold)),
+                format!("after a hold that failed, up to {} until the target is as before", span(capacity.settle)),
+            ]
+        }
+    }
+}
+
+/// A climb to the end of the range, the halvings of its last step, and what follows the answer.
+fn holds_max(capacity: &Capacity) -> u32 {
+    let (from, to) = capacity.range.ends();
+    let climb = ((to / from).ln() / CLIMB_FACTOR.ln()).ceil() as u32 + 1;
+    let halvings = (CLIMB_FACTOR.ln() / capacity.precision.ln_1p()).log2().ceil().max(0.0) as u32;
+    let knee = if matches!(capacity.range, SearchRange::Connections { .. }) { KNEE_HOLDS } else { 0 };
+    climb + halvings + CONFIRMATIONS + knee
+}
+
+/// About how long all of it takes.
+fn time(campaign: &Campaign) -> String {
+    let pauses = campaign.repeat().pause * u32::try_from(campaign.runs().len() - 1).unwrap_or(u32::MAX);
+    let each = campaign.runs().iter().map(|&run| length(&campaign.variant(run).plan, campaign.search()));
+    let known: Duration = each.clone().flatten().sum::<Duration>() + pauses;
+    let seconds = span(Duration::from_secs(known.as_secs_f64().ceil() as u64));
+    match (campaign.search(), each.clone().all(|length| length.is_some())) {
+        (Some(Search::Capacity(_)), _) => format!("at most about {seconds}, and what the target needs to be as before"),
+        (_, true) => format!("about {seconds}"),
+        (_, false) => format!("at least {seconds}; runs that end after a number of requests take as long as they take"),
+    }
+}
+
+/// Of a run, or of a search in its place.
+fn length(plan: &Plan, search: Option<&Search>) -> Option<Duration> {
+    let load = plan.load();
+    let around = load.warm_up + AROUND_A_RUN;
+    let run = match load.end {
+        End::Duration(duration) => Some(around + duration),
+        End::Requests(_) => None,
+    };
+    match search {
+        None => run,
+        Some(Search::Agents(numbers)) => Some(run? * u32::try_from(numbers.len()).unwrap_or(u32::MAX)),
+        Some(Search::Capacity(capacity)) => Some((around + capacity.hold) * holds_max(capacity)),
+    }
+}
+
+fn counted(number: usize, (one, many): (&str, &str)) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}

@@ -1,0 +1,167 @@
+//! The folder of several runs: the file as given, what came of all of them, and a folder for each run.
+
+use super::{FolderError, PLAN, RESULT, RunFolder, new_folder, replace, write_whole};
+use crate::plan_file::in_words;
+use crate::utc::Utc;
+use analysis::{CampaignDocument, Document, State};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What came of all runs.
+pub const CAMPAIGN: &str = "campaign.json";
+
+/// The folder of several runs.
+#[derive(Debug)]
+pub struct CampaignFolder {
+    path: PathBuf,
+    /// Why the last writing failed.
+    failure: Option<String>,
+}
+
+/// Why a campaign cannot go on in a folder.
+#[derive(Debug, thiserror::Error)]
+pub enum ResumeError {
+    /// It has no plan that can be read.
+    #[error("{}: {why}; write the folder of runs that were interrupted, such as runs/20260101T120000Z-plan", path.display())]
+    NoCampaign {
+        /// Of the plan in it.
+        path: PathBuf,
+        /// What the system says.
+        why: String,
+    },
+    /// Runs of two plans cannot be compared.
+    #[error(
+        "{}: differs from the plan that is given, and runs of two plans are no repeats of each other; give the same plan, or start anew without --resume",
+        path.display()
+    )]
+    OtherPlan {
+        /// Of the plan in it.
+        path: PathBuf,
+    },
+}
+
+impl CampaignFolder {
+    /// Makes `<base>/<time>-<name>` with the plan in it.
+    ///
+    /// # Errors
+    /// The folder or the plan in it cannot be written.
+    pub fn create(base: &Path, created: Utc, name: &str, plan_text: &str) -> Result<CampaignFolder, FolderError> {
+        let path = new_folder(base, &format!("{}-{name}", created.stamp()))?;
+        let plan = path.join(PLAN);
+        write_whole(&plan, plan_text.as_bytes()).map_err(|error| FolderError { path: plan, why: in_words(&error) })?;
+        Ok(CampaignFolder { path, failure: None })
+    }
+
+    /// The folder of runs of the same plan that were interrupted.
+    ///
+    /// # Errors
+    /// There is none at `path`, or it is of another plan.
+    pub fn resume(path: &Path, plan_text: &str) -> Result<CampaignFolder, ResumeError> {
+        let plan = path.join(PLAN);
+        match fs::read(&plan) {
+            Err(error) => Err(ResumeError::NoCampaign { path: plan, why: in_words(&error) }),
+            Ok(text) if text != plan_text.as_bytes() => Err(ResumeError::OtherPlan { path: plan }),
+            Ok(_) => Ok(CampaignFolder { path: path.to_owned(), failure: None }),
+        }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the folder of a run in it; where one of this name was left by an interruption, a numbered one.
+    ///
+    /// # Errors
+    /// As [`RunFolder::within`].
+    pub fn run(&self, name: &str, plan_text: &str) -> Result<RunFolder, FolderError> {
+        RunFolder::within(&self.path, name, plan_text)
+    }
+
+    /// Makes a folder for several runs in it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn part(&self, name: &str) -> Result<CampaignFolder, FolderError> {
+        Ok(CampaignFolder { path: new_folder(&self.path, name)?, failure: None })
+    }
+
+    /// The folder for several runs in it whose name begins with `prefix`, if there is one.
+    #[must_use]
+    pub fn part_named(&self, prefix: &str) -> Option<CampaignFolder> {
+        let path = self.parts(prefix).into_iter().next()?;
+        Some(CampaignFolder { path, failure: None })
+    }
+
+    /// Folders whose names begin with `prefix`, in order.
+    #[must_use]
+    pub fn parts(&self, prefix: &str) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+        let is_part = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
+        let mut parts: Vec<PathBuf> = entries.filter(is_part).collect();
+        parts.sort_unstable();
+        parts
+    }
+
+    /// What came of the runs that were made in it before.
+    #[must_use]
+    pub fn before(&self) -> Option<CampaignDocument> {
+        report::read_campaign(&fs::read(self.path.join(CAMPAIGN)).ok()?).ok()
+    }
+
+    /// The result of a run that was complete, and its folder.
+    #[must_use]
+    pub fn completed(&self, prefix: &str) -> Option<(PathBuf, Document)> {
+        let whole = |path: PathBuf| {
+            let document = report::read(&fs::read(path.join(RESULT)).ok()?).ok()?;
+            (document.run.state == State::Complete).then_some((path, document))
+        };
+        self.parts(prefix).into_iter().find_map(whole)
+    }
+
+    /// Replaces [`CAMPAIGN`] in one step. A failure is remembered until it succeeds again.
+    pub fn replace(&mut self, text: &str) {
+        self.failure = replace(&self.path.join(CAMPAIGN), text).err().map(|error| in_words(&error));
+    }
+
+    /// What could not be saved, and why.
+    #[must_use]
+    pub fn unsaved(&self) -> Option<String> {
+        Some(format!("{}: {}", self.path.join(CAMPAIGN).display(), self.failure.as_deref()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(base: &Path) -> CampaignFolder {
+        CampaignFolder::create(base, Utc::now(), "plan", "a = 1").unwrap()
+    }
+
+    #[test]
+    fn each_run_has_a_folder_of_its_own() {
+        let base = tempfile::tempdir().unwrap();
+        let mut folder = folder(base.path());
+        for (name, made) in [("01-a-1", "01-a-1"), ("02-b-1", "02-b-1"), ("01-a-1", "01-a-1-2")] {
+            assert_eq!(folder.run(name, "").unwrap().path(), folder.path().join(made));
+        }
+        assert_eq!(folder.parts("01-"), ["01-a-1", "01-a-1-2"].map(|name| folder.path().join(name)));
+        folder.replace("{}");
+        assert_eq!(fs::read_to_string(folder.path().join(CAMPAIGN)).unwrap(), "{}");
+        assert_eq!(folder.unsaved(), None);
+        assert!(folder.completed("01-").is_none(), "nothing was measured");
+    }
+
+    #[test]
+    fn only_the_same_plan_is_resumed() {
+        let base = tempfile::tempdir().unwrap();
+        let path = folder(base.path()).path().to_owned();
+        assert!(CampaignFolder::resume(&path, "a = 1").is_ok());
+        let changed = CampaignFolder::resume(&path, "a = 2").unwrap_err().to_string();
+        assert!(changed.contains("plan.toml: differs") && changed.contains("--resume"), "{changed}");
+        let none = CampaignFolder::resume(base.path(), "a = 1").unwrap_err().to_string();
+        assert!(none.contains("no such file"), "{none}");
+    }
+}
