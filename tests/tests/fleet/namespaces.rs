@@ -37,3 +37,19 @@ fn four_agents_in_namespaces_of_their_own_make_one_run() {
     let skew = document.skew.unwrap();
     println!("four agents began {} µs ± {} µs apart", skew.skew_ns / 1000, skew.bound_ns / 1000);
 }
+
+#[test]
+fn target_without_a_route_is_a_counted_kind() {
+    let _alone = alone();
+    let state = tempfile::tempdir().unwrap();
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    // The namespace has a route to its own network and to nothing else.
+    let text = "target.url = \"http://10.1.2.3/\"\nload = { connections = 2, requests = 6 }\n";
+    let listen = SocketAddr::new(IpAddr::V4(namespaces.bridge_address()), 0);
+    let invited = Invited::start(1, listen, state.path(), text);
+    let agent = invited.agent_by(namespaces.command(0), "lost");
+    let finished = invited.coordinator.wait();
+    let measured = finished.clean().document().measured;
+    let errors: Vec<_> = measured.errors.iter().map(|error| (error.name.as_str(), error.count)).collect();
+    assert_eq!(errors, [("connect.unreachable", 6)], "{finished}\n{}", agent.output());
+}
