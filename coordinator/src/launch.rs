@@ -12,7 +12,7 @@ mod watch;
 
 use crate::exit::Exit;
 use crate::local::LocalOptions;
-use crate::record::{Finished, Secrets};
+use crate::record::Finished;
 use crate::run_folder::RunFolder;
 use crate::signals::Signals;
 use crate::terminal;
@@ -42,8 +42,6 @@ pub struct Launch {
     pub place: Place,
     /// Folder that gets the run folder; none is left without it.
     pub output: Option<PathBuf>,
-    /// Whether the plan may be recorded whole.
-    pub secrets: Secrets,
     /// Folder of the same runs that were interrupted.
     pub resume: Option<PathBuf>,
     /// No progress, no token.

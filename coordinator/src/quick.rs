@@ -8,7 +8,6 @@ use crate::exit::Exit;
 use crate::launch::{Launch, Place, launch};
 use crate::local::LocalOptions;
 use crate::plan_file::Folder;
-use crate::record::Secrets;
 use crate::terminal;
 use clap::Args;
 use plan::{Campaign, Plan};
@@ -145,7 +144,6 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
         agents: args.agents,
         place: Place::Local(LocalOptions { workers: args.workers, allow: args.allow }),
         output: args.output,
-        secrets: Secrets::LeftOut,
         resume: None,
         quiet: args.quiet,
         strict: false,

@@ -38,19 +38,8 @@ pub(crate) struct About {
     pub(crate) plan: Plan,
     /// The plan as the user gave it.
     pub(crate) plan_text: String,
-    /// Whether the plan may be written whole.
-    pub(crate) secrets: Secrets,
     /// When the command was given.
     pub(crate) created: Utc,
-}
-
-/// What the plan holds of secrets that are not in its text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Secrets {
-    /// Nothing that the user has not written into it.
-    AsGiven,
-    /// A password from the command line, say: the text is without it, the plan is not.
-    LeftOut,
 }
 
 #[derive(Debug)]
@@ -146,14 +135,10 @@ impl Record {
     }
 
     fn document(&self, state: State) -> Document {
-        let mut document = match &self.started {
+        match &self.started {
             Some(started) => started.collector.document(state),
             None => self.collector(self.about.created).document(state),
-        };
-        if self.about.secrets == Secrets::LeftOut {
-            document.plan.canonical_text.clear();
         }
-        document
     }
 
     fn collector(&self, started_at: Utc) -> Collector {
@@ -335,7 +320,7 @@ mod tests {
 
     fn about() -> About {
         let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
-        About { run: RunId([1; 16]), plan, plan_text: PLAN.to_owned(), secrets: Secrets::AsGiven, created: Utc::now() }
+        About { run: RunId([1; 16]), plan, plan_text: PLAN.to_owned(), created: Utc::now() }
     }
 
     fn agent(name: &str) -> AgentFacts {

@@ -3,7 +3,6 @@
 use crate::exit::Exit;
 use crate::launch::{Launch, Listening, Place, launch};
 use crate::local::LocalOptions;
-use crate::record::Secrets;
 use crate::{plan_file, terminal};
 use clap::Args;
 use plan::{Campaign, Search};
@@ -77,7 +76,6 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
         agents: args.agents,
         place,
         output: Some(args.output),
-        secrets: Secrets::AsGiven,
         resume: args.resume,
         quiet: args.quiet,
         strict: args.strict,

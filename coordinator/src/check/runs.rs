@@ -8,8 +8,11 @@ use std::time::Duration;
 /// From one run to the next: agents are told, connect and drain.
 const AROUND_A_RUN: Duration = Duration::from_secs(2);
 
-/// Runs whose order is listed; of more the first ones are.
+/// Runs of a round that are listed; of more the first ones are.
 const LISTED_MAX: usize = 24;
+
+/// Rounds whose order is listed.
+const ROUNDS_MAX: usize = 6;
 
 /// The steps of a search's climb.
 const CLIMB_FACTOR: f64 = 4.0;
@@ -79,15 +82,28 @@ fn around(campaign: &Campaign) -> Vec<(&'static str, Vec<String>)> {
     paragraphs
 }
 
+/// Rounds, each with every variant.
 fn order(campaign: &Campaign) -> Vec<String> {
+    let (repeat, variants) = (campaign.repeat(), campaign.variants().len());
     let names: Vec<&str> = campaign.runs().iter().map(|&run| campaign.variant(run).name.as_str()).collect();
+    let rounds: Vec<String> = names.chunks(variants).map(listed).collect();
+    let mut lines = match repeat.shuffle {
+        Some(_) => rounds.iter().take(ROUNDS_MAX).cloned().collect(),
+        None => rounds[..1].to_vec(),
+    };
+    lines.extend(repeat.shuffle.map(|seed| {
+        let rounds = counted(rounds.len(), ("round", "rounds"));
+        format!("{rounds}, each in an order of its own by seed {seed}")
+    }));
+    lines.extend((repeat.shuffle.is_none() && repeat.times > 1).then(|| format!("and so on, {} times in all", repeat.times)));
+    lines.extend((names.len() > 1).then(|| format!("a pause of {} between two", span(repeat.pause))));
+    lines
+}
+
+fn listed(names: &[&str]) -> String {
     let beyond = names.len().saturating_sub(LISTED_MAX);
     let more = if beyond > 0 { format!(" and {beyond} more") } else { String::new() };
-    let repeat = campaign.repeat();
-    let shuffled = repeat.shuffle.map(|seed| format!("each round in an order of its own, by seed {seed}"));
-    let pause = (names.len() > 1).then(|| format!("a pause of {} between two", span(repeat.pause)));
-    let listed = format!("{}{more}", names[..names.len().min(LISTED_MAX)].join(", "));
-    [Some(listed), shuffled, pause].into_iter().flatten().collect()
+    format!("{}{more}", names[..names.len().min(LISTED_MAX)].join(", "))
 }
 
 fn searched(search: &Search) -> Vec<String> {
@@ -149,4 +165,51 @@ fn length(plan: &Plan, search: Option<&Search>) -> Option<Duration> {
 
 fn counted(number: usize, (one, many): (&str, &str)) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{describe, holds_max, searched};
+    use crate::plan_file::Folder;
+    use plan::{Campaign, Search};
+
+    fn campaign(text: &str) -> Campaign {
+        Campaign::parse(text, &mut Folder(".".into())).unwrap()
+    }
+
+    #[test]
+    fn variants_are_told_by_what_differs() {
+        let text = describe(
+            &campaign(
+                "name = \"x\"\ntarget.builtin = true\nload = { connections = 2, duration = \"3s\" }\n[variants]\nhttp = { target.builtin.tls = false }\nfull = {}\n[repeat]\ntimes = 3\npause = \"2s\"",
+            ),
+            1,
+        );
+        let lines: Vec<&str> = text.lines().collect();
+        for line in [
+            "plan x: 6 runs of 2 variants",
+            "target      the built-in target (HTTP, 1024 bytes), started with the run",
+            "order       http, full",
+            "            and so on, 3 times in all",
+            "            a pause of 2s between two",
+            // Six runs of 3 s with 2 s around each, and five pauses.
+            "time        about 40s",
+        ] {
+            assert!(lines.contains(&line), "{line:?} is not in\n{text}");
+        }
+        let of_full: Vec<&str> =
+            text.split("variant full").nth(1).unwrap().split("order").next().unwrap().lines().skip(2).collect();
+        assert!(of_full.iter().any(|line| line.starts_with("tls ")) && !of_full.iter().any(|line| line.starts_with("load ")));
+    }
+
+    #[test]
+    fn holds_of_a_search_are_bounded() {
+        let parsed =
+            campaign("target.builtin = true\nsearch = { rate = { from = \"100/s\", to = \"50000/s\" }, hold = \"20s\" }");
+        let Some(Search::Capacity(capacity)) = parsed.search() else { panic!("it is a search") };
+        // 100, 400, 1600, 6400, 25600, 50000; ln 4 / ln 1.03 = 46.9, which is halved six times; twice to confirm.
+        assert_eq!(holds_max(capacity), 14);
+        let words = searched(parsed.search().unwrap());
+        assert_eq!(words[1], "at most 14 holds of 20s each");
+    }
 }

@@ -96,8 +96,7 @@ impl Crew<'_> {
         let Some(plan) = self.reachable(&order.plan).await? else { return Ok(None) };
         let scene = Scene::new(Planned::of(&plan, order.agents, order.title), std::mem::take(&mut self.known));
         let request = request::of(&plan, order.agents)?;
-        let (plan_text, secrets, created) = (order.plan_text, self.launch.secrets, order.created);
-        let about = About { run: request.run, plan, plan_text, secrets, created };
+        let about = About { run: request.run, plan, plan_text: order.plan_text, created: order.created };
         let keeper = Keeper::start(about, order.folder).context("cannot start a thread")?;
         let progress = if self.launch.quiet { Progress::quiet() } else { Progress::shown() };
         let events = self.fleet.run(request).await?;

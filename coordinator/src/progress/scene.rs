@@ -13,7 +13,7 @@ pub(crate) struct Scene {
     pub(super) agents: Vec<Agent>,
     pub(super) live: Option<Live>,
     pub(super) is_stopping: bool,
-    /// Agents that were there before; that they join is no news.
+    /// Agents of the run before; that they join and begin together is no news.
     known: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ impl Scene {
                 None
             }
             RunEvent::Began { agent, .. } => self.set(*agent, Status::Firing, None),
-            RunEvent::Started { skew } if skew.agents > 1 => Some(format!(
+            RunEvent::Started { skew } if skew.agents > 1 && self.known.is_empty() => Some(format!(
                 "{} agents began within {} ± {}",
                 skew.agents,
                 analysis::human::time(skew.skew_ns as f64),

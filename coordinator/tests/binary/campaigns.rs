@@ -29,7 +29,7 @@ search.agents = [1, 2]
 "#;
 
 fn start(folder: &Folder) -> Output {
-    folder.run(&["start", "--local", "--agents", "2", "plan.toml"])
+    folder.run(&["start", "--local", "plan.toml"])
 }
 
 /// Names of the folders in the only run folder, or deeper in it.
@@ -64,12 +64,12 @@ fn variants_run_in_turns_and_are_compared_at_the_end() {
     for name in names {
         let document = document(&folder, name);
         assert_eq!((document.run.state, document.measured.operations.ended), (State::Complete, 60), "{name}");
-        assert_eq!((document.agents.len(), document.plan.text.as_str()), (2, VARIANTS), "{name}");
+        assert_eq!((document.agents.len(), document.plan.text.as_str()), (1, VARIANTS), "{name}");
     }
     let (table, progress) = (stdout(&output), stderr(&output));
     assert!(["plain", "slow", "response_time.p50"].iter().all(|part| table.contains(part)), "{}", told(&output));
     assert!(progress.contains("run 3 of 4: plain, repeat 2 of 2"), "{progress}");
-    assert_eq!(progress.matches("joined").count(), 2, "agents stay: {progress}");
+    assert_eq!(progress.matches("joined").count(), 1, "the agent stays: {progress}");
     let read = |file: &str| std::fs::read_to_string(folder.run_folder().join(file)).unwrap();
     assert_eq!(read("plan.toml"), VARIANTS);
     assert!(read("02-slow-1/plan.toml").contains("5ms"), "a run's own folder says what it ran");
@@ -90,7 +90,7 @@ fn threshold_of_one_run_decides_over_all() {
 #[test]
 fn first_signal_ends_the_current_run_and_begins_no_other_and_the_rest_can_be_resumed() {
     let folder = Folder::with_plan(&VARIANTS.replace("requests = 60", "requests = 400"));
-    let running = folder.begin(&["start", "--local", "--agents", "2", "plan.toml"]);
+    let running = folder.begin(&["start", "--local", "plan.toml"]);
     let second = || folder.run_folder().join("02-slow-1/events.jsonl");
     let has_begun = || std::fs::read_to_string(second()).is_ok_and(|events| events.contains("\"event\":\"started\""));
     wait_until("the second run", || folder.path().join("runs").exists() && has_begun());
@@ -104,7 +104,7 @@ fn first_signal_ends_the_current_run_and_begins_no_other_and_the_rest_can_be_res
 
     let first = document(&folder, "01-plain-1").run.id;
     let runs = folder.run_folder();
-    let resume = ["start", "--local", "--agents", "2", "--resume", runs.to_str().unwrap(), "plan.toml"];
+    let resume = ["start", "--local", "--resume", runs.to_str().unwrap(), "plan.toml"];
     let output = folder.run(&resume);
     assert_code(&output, 0);
     assert_eq!(parts(&folder, ""), ["01-plain-1", "02-slow-1", "02-slow-1-2", "03-plain-2", "04-slow-2"], "{}", told(&output));
@@ -148,7 +148,7 @@ fn search_whose_first_hold_fails_is_exit_code_1() {
 #[test]
 fn load_is_carried_by_one_agent_then_by_two() {
     let folder = Folder::with_plan(AGENTS);
-    let output = start(&folder);
+    let output = folder.run(&["start", "--local", "--agents", "2", "plan.toml"]);
     assert_code(&output, 0);
     assert_eq!(parts(&folder, "01-base-1"), ["01-agents", "02-agents"]);
     for (part, agents) in [("01-agents", 1), ("02-agents", 2)] {
@@ -178,9 +178,7 @@ fn check_shows_every_run() {
     let output = folder.run(&["check", "--agents", "2", "plan.toml"]);
     assert_code(&output, 0);
     let text = stdout(&output);
-    for part in
-        ["plan pair: 4 runs of 2 variants", "variant slow, digest ", "order       plain, slow, plain, slow", "a pause of 50ms"]
-    {
+    for part in ["plan pair: 4 runs of 2 variants", "variant slow, digest ", "order       plain, slow", "a pause of 50ms"] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
     let folder = Folder::with_plan(SEARCH);
