@@ -6,8 +6,8 @@ use crate::{Document, Row};
 /// Fewer seconds than this say nothing.
 const SECONDS_MIN: usize = 16;
 
-/// Draws.
-const DRAWS: usize = 1000;
+/// Draws; a standard error of them is known to 3 %.
+const DRAWS: usize = 500;
 
 /// A statistic of a run's seconds with its standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,5 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod collector;
+mod comparison;
+mod random;
 mod scene;
+mod search;
 mod verdict;

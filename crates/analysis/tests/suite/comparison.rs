@@ -1,0 +1,285 @@
+//! Comparisons by hand, and of runs that differ in nothing but noise.
+
+use crate::random::Random;
+use crate::scene::{CLOSED, QUIET, cpu, document};
+use analysis::{
+    Comparison, Document, Figures, Finding, LimitOutcome, Method, Pairing, PercentileFigure, RegressionLimit, Row, TimeFigure,
+    VariantRuns, Verdict,
+};
+use std::sync::LazyLock;
+
+/// A document in which nothing was measured but what is set afterwards.
+fn blank() -> Document {
+    static BLANK: LazyLock<Document> = LazyLock::new(make_blank);
+    BLANK.clone()
+}
+
+fn make_blank() -> Document {
+    let mut document = document(CLOSED, QUIET, cpu(0.3, 0.3));
+    document.measured = Figures::default();
+    document.agents.iter_mut().for_each(|agent| agent.cpu = None);
+    document.series.rows.clear();
+    document
+}
+
+fn with_rate(rate: f64) -> Document {
+    let mut document = blank();
+    document.measured.rates.ok_per_second = rate;
+    document
+}
+
+fn with_errors(errors: u64, ended: u64) -> Document {
+    let mut document = blank();
+    (document.measured.operations.errors, document.measured.operations.ended) = (errors, ended);
+    document
+}
+
+fn compare(pairing: Pairing, first: &[Document], other: &[Document]) -> Comparison {
+    let runs = |name: &str, documents: &'_ [Document]| (name.to_owned(), documents.to_vec());
+    let sides = [runs("first", first), runs("other", other)];
+    let variants: Vec<VariantRuns<'_>> = sides
+        .iter()
+        .map(|(name, documents)| VariantRuns { name: name.clone(), runs: documents.iter().map(Some).collect() })
+        .collect();
+    Comparison::of(&variants, pairing, 1)
+}
+
+fn words(comparison: &Comparison, figure: &str) -> String {
+    comparison.row(figure).unwrap().cells[1].change.as_ref().unwrap().text.clone()
+}
+
+fn rates(rates: &[f64]) -> Vec<Document> {
+    rates.iter().map(|&rate| with_rate(rate)).collect()
+}
+
+/// Rates of e^difference against 100, in rounds that are ever faster.
+fn rounds(differences: &[f64]) -> (Vec<Document>, Vec<Document>) {
+    let first: Vec<f64> = (0..differences.len()).map(|round| 100.0 * 1.3_f64.powi(round as i32)).collect();
+    let other: Vec<f64> = first.iter().zip(differences).map(|(rate, difference)| rate * difference.exp()).collect();
+    (rates(&first), rates(&other))
+}
+
+#[test]
+fn paired_ratios_have_the_interval_worked_out_by_hand() {
+    // Mean 0.02, standard error 0.01/√3, t = 4.303 for two degrees: 0.02 ± (0.02484 + 1/1024).
+    let (first, other) = rounds(&[0.01, 0.02, 0.03]);
+    let comparison = compare(Pairing::Interleaved, &first, &other);
+    assert_eq!(comparison.method, Method::Paired);
+    assert!((comparison.confidence - 0.95).abs() < 1e-12, "one figure alone");
+    assert_eq!(words(&comparison, "rate"), "no difference beyond the noise (-0.6 to +4.7 %)");
+    let change = comparison.rows[0].cells[1].change.clone().unwrap();
+    let interval = change.interval.unwrap();
+    assert!((interval.low.ln() + 0.005_818).abs() < 1e-4 && (interval.high.ln() - 0.045_818).abs() < 1e-4, "{interval:?}");
+    assert!(change.weak && change.repeats == 3);
+    // Standard error √(0.0002/4/5), t = 2.776 for four degrees: 0.02 ± (0.00878 + 1/1024).
+    let (first, other) = rounds(&[0.01, 0.02, 0.03, 0.02, 0.02]);
+    let comparison = compare(Pairing::Interleaved, &first, &other);
+    assert_eq!(words(&comparison, "rate"), "higher by 2.0 % (1.0 to 3.0 %)");
+    assert!(!comparison.rows[0].cells[1].change.as_ref().unwrap().weak);
+}
+
+#[test]
+fn drift_from_round_to_round_falls_out_of_pairs_but_not_of_runs_made_apart() {
+    let (first, other) = rounds(&[-0.1, -0.101, -0.099, -0.1]);
+    let paired = compare(Pairing::Interleaved, &first, &other);
+    assert!(words(&paired, "rate").starts_with("lower by 9.5 % (9.3 to "), "{}", words(&paired, "rate"));
+    let apart = compare(Pairing::Apart, &first, &other);
+    assert_eq!(apart.method, Method::Separate);
+    assert!(words(&apart, "rate").starts_with("no difference beyond the noise"), "{}", words(&apart, "rate"));
+}
+
+#[test]
+fn runs_made_apart_have_welch_s_interval_worked_out_by_hand() {
+    // Logarithms 0, 0.01, 0.02 against 0.1, 0.11, 0.12, 0.13. Means 0.01 and 0.115; variances over runs 0.0001/3 and
+    // 0.000 166 7/4: standard error √0.000 075, degrees (0.000 075)²/(3.33e-5²/2 + 4.17e-5²/3) = 4.96, so 4.
+    let of = |logarithms: &[f64]| rates(&logarithms.iter().map(|logarithm| logarithm.exp()).collect::<Vec<_>>());
+    let comparison = compare(Pairing::Apart, &of(&[0.0, 0.01, 0.02]), &of(&[0.1, 0.11, 0.12, 0.13]));
+    let interval = comparison.rows[0].cells[1].change.as_ref().unwrap().interval.unwrap();
+    let half = 2.7764 * 0.000_075_f64.sqrt() + 1.0 / 1024.0;
+    assert!(
+        (interval.low.ln() - (0.105 - half)).abs() < 1e-4 && (interval.high.ln() - (0.105 + half)).abs() < 1e-4,
+        "{interval:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_says_why() {
+    let late = |at_least: bool| {
+        let mut document = with_rate(100.0);
+        let p99 = PercentileFigure { percentile: 99.0, value_ns: 30_000_000_000, at_least };
+        let figure = TimeFigure { percentiles: vec![p99], mean_ns: 1.0, ..TimeFigure::default() };
+        document.measured.times.insert("response_time".to_owned(), figure);
+        document
+    };
+    let comparison = compare(Pairing::Interleaved, &[late(false), late(false)], &[late(true), late(false)]);
+    assert_eq!(words(&comparison, "response_time.p99"), "not comparable: it falls among time-outs");
+    assert!(comparison.row("response_time.p99").unwrap().cells[1].at_least);
+    assert!(comparison.row("handshake_full.p50").is_none(), "no variant has one");
+    let comparison = compare(Pairing::Interleaved, &rates(&[100.0, 100.0]), &rates(&[0.0, 100.0]));
+    assert_eq!(words(&comparison, "rate"), "not comparable: it is 0");
+    let comparison = compare(Pairing::Interleaved, &[with_errors(0, 10)], &[]);
+    assert_eq!(words(&comparison, "errors.share"), "not measured in both");
+    let comparison = compare(Pairing::Interleaved, &rates(&[100.0]), &rates(&[103.0]));
+    assert_eq!(words(&comparison, "rate"), "+3.0 %, noise not known (one run each)");
+}
+
+#[test]
+fn untrusted_runs_are_left_out_and_client_bound_ones_said() {
+    let mut other = rates(&[50.0, 101.0, 100.0]);
+    other[0].verdict.verdict = Verdict::Invalid;
+    other[1].verdict.verdict = Verdict::ClientBound;
+    let comparison = compare(Pairing::Interleaved, &rates(&[100.0, 100.0, 100.0]), &other);
+    let cell = &comparison.rows[0].cells[1];
+    assert_eq!((cell.runs, cell.change.as_ref().unwrap().repeats), (2, 2));
+    assert!(comparison.notes[0].starts_with("other: 1 of 3 runs cannot be trusted"), "{:?}", comparison.notes);
+    assert!(comparison.notes[1].contains("the client limited 1 of 3 runs"), "{:?}", comparison.notes);
+}
+
+#[test]
+fn shares_differ_no_more_surely_than_their_counts_allow() {
+    // One error in a thousand, thrice, against none: three events decide nothing.
+    let comparison = compare(Pairing::Interleaved, &vec![with_errors(0, 1000); 3], &vec![with_errors(1, 1000); 3]);
+    assert!(words(&comparison, "errors.share").starts_with("no difference"), "{}", words(&comparison, "errors.share"));
+    let comparison = compare(Pairing::Interleaved, &vec![with_errors(0, 1000); 3], &vec![with_errors(100, 1000); 3]);
+    assert!(words(&comparison, "errors.share").starts_with("higher by 10.0 points"), "{}", words(&comparison, "errors.share"));
+}
+
+#[test]
+fn limits_regress_only_beyond_limit_and_noise() {
+    let limit = |text: &str| [text.parse::<RegressionLimit>().unwrap()];
+    let (first, other) = rounds(&[-0.1, -0.101, -0.099, -0.1]);
+    let comparison = compare(Pairing::Interleaved, &first, &other);
+    for (text, expected) in
+        [("rate=5%", LimitOutcome::Regressed), ("rate=15%", LimitOutcome::Kept), ("connect.p50=5%", LimitOutcome::Unknown)]
+    {
+        let judged = RegressionLimit::judge(&limit(text), &comparison);
+        assert_eq!(judged.iter().map(|result| result.outcome).collect::<Vec<_>>(), [expected], "{text}");
+    }
+    let noisy = compare(Pairing::Interleaved, &rates(&[100.0, 100.0]), &rates(&[80.0, 100.0]));
+    assert_eq!(RegressionLimit::judge(&limit("rate=5%"), &noisy)[0].outcome, LimitOutcome::Kept);
+}
+
+/// A run whose figures are as usual but for noise: of the round, of the run, and of each figure.
+fn noisy(random: &mut Random, round: f64) -> Document {
+    let mut document = blank();
+    let run = 0.02 * random.normal();
+    let mut factor = || (round + run + 0.01 * random.normal()).exp();
+    let measured = &mut document.measured;
+    measured.rates.ok_per_second = 1000.0 / factor();
+    measured.rates.payload_bytes_per_second = 356_000.0 / factor();
+    for metric in ["response_time", "connect", "handshake_full", "handshake_resumed"] {
+        let percentiles = [50.0, 90.0, 99.0].map(|percentile| PercentileFigure {
+            percentile,
+            value_ns: (1e6 * percentile * factor()) as u64,
+            at_least: false,
+        });
+        let figure = TimeFigure { mean_ns: 6e7 * factor(), percentiles: percentiles.to_vec(), ..TimeFigure::default() };
+        measured.times.insert(metric.to_owned(), figure);
+    }
+    measured.operations.ended = 10_000;
+    measured.operations.errors = random.poisson(20.0);
+    document
+}
+
+/// A run of 60 seconds in which each second has half of its deviation from the one before.
+fn noisy_seconds(random: &mut Random) -> Document {
+    let mut document = blank();
+    document.run.duration_ns = 60_000_000_000;
+    document.series.row_seconds = 1;
+    let (mut slow, mut count) = (random.normal(), 0);
+    for second in 0..62 {
+        slow = 0.5 * slow + 0.75_f64.sqrt() * random.normal();
+        let factors: [f64; 4] = std::array::from_fn(|_| (0.05 * slow + 0.02 * random.normal()).exp());
+        let ended = (1000.0 / factors[0]) as u64;
+        count += ended;
+        let errors = random.poisson(2.0);
+        document.series.rows.push(Row {
+            second,
+            ended,
+            errors,
+            timed_out: 0,
+            payload_bytes: ended * 356,
+            response_time_count: ended,
+            response_time_mean_ns: 6e7 * factors[1],
+            response_time_p50_ns: (5e7 * factors[2]) as u64,
+            response_time_p99_ns: (9.9e7 * factors[3] * (1.0 + 0.1 * random.uniform())) as u64,
+            ..Row::default()
+        });
+    }
+    let measured = &mut document.measured;
+    (measured.rates.ok_per_second, measured.rates.payload_bytes_per_second) = (1000.0, 356_000.0);
+    (measured.operations.ended, measured.operations.errors) = (count, count / 500);
+    let percentiles = [50.0, 99.0].map(|percentile| PercentileFigure { percentile, value_ns: 50_000_000, at_least: false });
+    let figure = TimeFigure { mean_ns: 6e7, percentiles: percentiles.to_vec(), ..TimeFigure::default() };
+    measured.times.insert("response_time".to_owned(), figure);
+    document
+}
+
+/// Of so many tables, those that name a difference, and of all figures with an interval those named.
+fn named(tables: u64, mut table: impl FnMut(&mut Random) -> Comparison) -> (f64, f64) {
+    let (mut any, mut figures, mut all) = (0, 0, 0);
+    for seed in 0..tables {
+        let comparison = table(&mut Random(seed));
+        let changes = comparison.rows.iter().filter_map(|row| row.cells[1].change.as_ref());
+        let judged: Vec<Finding> = changes.filter(|change| change.interval.is_some()).map(|change| change.finding).collect();
+        let differ = judged.iter().filter(|finding| finding.is_difference()).count();
+        (any, figures, all) = (any + u32::from(differ > 0), figures + differ, all + judged.len());
+    }
+    (f64::from(any) / tables as f64, figures as f64 / all as f64)
+}
+
+#[test]
+fn interleaved_repeats_of_one_thing_name_a_difference_in_at_most_one_table_of_twenty() {
+    for repeats in [2, 3, 5, 10] {
+        let (tables, figures) = named(300, |random| {
+            let rounds: Vec<f64> = (0..repeats).map(|_| 0.1 * random.normal()).collect();
+            let mut side = || rounds.iter().map(|&round| noisy(random, round)).collect::<Vec<_>>();
+            let (first, other) = (side(), side());
+            compare(Pairing::Interleaved, &first, &other)
+        });
+        println!("{repeats} repeats: {:.1} % of tables, {:.2} % of figures", tables * 100.0, figures * 100.0);
+        assert!(tables <= 0.05 && figures <= 0.05, "{repeats} repeats: {tables} of tables, {figures} of figures");
+    }
+}
+
+#[test]
+fn runs_of_one_thing_made_apart_name_a_difference_in_at_most_one_table_of_twenty() {
+    let (tables, figures) = named(300, |random| {
+        let mut side = |runs: usize| (0..runs).map(|_| noisy(random, 0.0)).collect::<Vec<_>>();
+        let (first, other) = (side(3), side(5));
+        compare(Pairing::Apart, &first, &other)
+    });
+    println!("3 and 5 runs: {:.1} % of tables, {:.2} % of figures", tables * 100.0, figures * 100.0);
+    assert!(tables <= 0.05 && figures <= 0.05, "{tables} of tables, {figures} of figures");
+}
+
+#[test]
+fn single_runs_of_one_thing_name_a_difference_in_at_most_one_table_of_twenty() {
+    let (tables, figures) = named(200, |random| {
+        let (first, other) = (noisy_seconds(random), noisy_seconds(random));
+        let comparison = compare(Pairing::Interleaved, &[first], &[other]);
+        assert_eq!(comparison.method, Method::WithinRun);
+        comparison
+    });
+    println!("60 seconds: {:.1} % of tables, {:.2} % of figures", tables * 100.0, figures * 100.0);
+    assert!(tables <= 0.05 && figures <= 0.05, "{tables} of tables, {figures} of figures");
+}
+
+#[test]
+fn difference_of_a_tenth_is_found_by_five_repeats_and_by_a_minute_of_seconds() {
+    let mut random = Random(7);
+    let (mut first, mut other) = (Vec::new(), Vec::new());
+    for _ in 0..5 {
+        let round = 0.1 * random.normal();
+        first.push(noisy(&mut random, round));
+        other.push(noisy(&mut random, round + 0.1));
+    }
+    let comparison = compare(Pairing::Interleaved, &first, &other);
+    assert!(words(&comparison, "response_time.p99").starts_with("higher by"), "{}", words(&comparison, "response_time.p99"));
+    assert!(words(&comparison, "rate").starts_with("lower by"), "{}", words(&comparison, "rate"));
+    let (first, mut other) = (noisy_seconds(&mut random), noisy_seconds(&mut random));
+    other.series.rows.iter_mut().for_each(|row| row.response_time_mean_ns *= 1.1);
+    let comparison = compare(Pairing::Apart, &[first], &[other]);
+    assert!(words(&comparison, "response_time.mean").starts_with("higher by"), "{}", words(&comparison, "response_time.mean"));
+    assert!(comparison.row("response_time.p90").is_none());
+}
