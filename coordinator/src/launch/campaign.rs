@@ -24,7 +24,7 @@ pub(super) async fn run(launch: &Launch, signals: Signals) -> anyhow::Result<Exi
             return Ok(Exit::Usage);
         }
     };
-    if let Some(problem) = resumed.as_ref().and_then(|folder| changed(&launch.campaign, folder)) {
+    if let Some(problem) = resumed.as_ref().and_then(|folder| changed(launch, folder)) {
         terminal::say(problem);
         return Ok(Exit::Usage);
     }
@@ -46,9 +46,14 @@ pub(super) async fn run(launch: &Launch, signals: Signals) -> anyhow::Result<Exi
 }
 
 /// Why runs that were made before are no runs of this plan: the file is the same, but one that it names may not be.
-fn changed(campaign: &Campaign, folder: &CampaignFolder) -> Option<String> {
+fn changed(launch: &Launch, folder: &CampaignFolder) -> Option<String> {
+    let campaign = &launch.campaign;
     let of_run = |(number, run): (usize, &Run)| {
         let (path, document) = folder.completed(&prefix(campaign, number))?;
+        let agents = document.agents.len();
+        if agents != launch.agents as usize {
+            return Some(format!("{}: was made with --agents {agents}; write that again", path.display()));
+        }
         let plan = PlanRecord::of(&campaign.variant(*run).plan, String::new());
         let difference = PlanDifference::between(&document.plan, &plan).into_iter().next()?.display();
         Some(format!("{}: was made by another plan ({difference}); start anew without --resume", path.display()))
@@ -152,7 +157,9 @@ impl Runs<'_, '_> {
                 folder.replace(&json(outcome));
             })
             .await?;
-        self.say(format_args!("  {}", searched.record.statement));
+        if searched.record.answer.is_some() {
+            self.say(format_args!("  {}", searched.record.statement));
+        }
         Ok(searched.exit)
     }
 

@@ -104,6 +104,9 @@ fn first_signal_ends_the_current_run_and_begins_no_other_and_the_rest_can_be_res
 
     let first = document(&folder, "01-plain-1").run.id;
     let runs = folder.run_folder();
+    let more = folder.run(&["start", "--local", "--agents", "2", "--resume", runs.to_str().unwrap(), "plan.toml"]);
+    assert_code(&more, 2);
+    assert!(stderr(&more).contains("was made with --agents 1"), "{}", told(&more));
     let resume = ["start", "--local", "--resume", runs.to_str().unwrap(), "plan.toml"];
     let output = folder.run(&resume);
     assert_code(&output, 0);
