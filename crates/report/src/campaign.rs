@@ -17,11 +17,11 @@ use analysis::CampaignDocument;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Section {
     title: String,
-    /// Before the table.
+    /// Paragraphs before the table.
     sentences: Vec<(Paint, String)>,
     headings: Vec<&'static str>,
     rows: Vec<Vec<String>>,
-    /// After the table: a label each, and what it labels.
+    /// A list after the table: a mark or a label each, and what it labels.
     facts: Vec<(String, Paint, String)>,
 }
 
@@ -38,6 +38,9 @@ fn sections(campaign: &CampaignDocument) -> Vec<Section> {
     sections.extend(head::notes(campaign));
     sections
 }
+
+/// Before an item of a list that has no label.
+const ITEM: &str = "·";
 
 /// `http`, or with more than one repeat `http, repeat 2`.
 fn variant_name(variant: &str, repeat: u32, repeats: u32) -> String {

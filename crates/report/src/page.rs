@@ -43,7 +43,7 @@ impl Page {
         let lead = self.style.text(lead);
         let indent = lead.chars().count();
         if self.style.columns() < indent + ROOM_MIN {
-            self.line(&lead);
+            wrap(&lead, self.style.columns()).iter().for_each(|line| self.line(line));
             return self.paragraph(paint, NARROW_LEAD, sentence);
         }
         let room = self.style.columns() - indent;

@@ -134,6 +134,6 @@ fn of_times(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
 }
 
 fn part(rows: &[&Row], part: fn(&Row) -> u64, whole: fn(&Row) -> u64) -> Option<f64> {
-    let sum = |of: fn(&Row) -> u64| crate::figures::sum(rows.iter().map(|row| of(row)).collect::<Vec<_>>().iter());
+    let sum = |of: fn(&Row) -> u64| rows.iter().fold(0_u64, |sum, row| sum.saturating_add(of(row)));
     crate::figures::share(sum(part), sum(whole))
 }

@@ -18,10 +18,7 @@ pub(crate) fn render(campaign: &CampaignDocument, style: Style) -> String {
 
 fn write(page: &mut Page, section: &Section) {
     page.title(&section.title);
-    for (paint, sentence) in &section.sentences {
-        let lead = if *paint == Paint::Faint || *paint == Paint::Title { "" } else { "  · " };
-        page.paragraph(*paint, lead, sentence);
-    }
+    section.sentences.iter().for_each(|(paint, sentence)| page.paragraph(*paint, "", sentence));
     let mut table = Table::new(&section.headings);
     section.rows.iter().for_each(|row| table.row(row.clone()));
     if !table.is_empty() {

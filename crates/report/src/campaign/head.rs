@@ -1,6 +1,6 @@
 //! What was done, the limits that were asked for, and notes.
 
-use super::Section;
+use super::{ITEM, Section};
 use crate::style::Paint;
 use analysis::{CampaignDocument, LimitOutcome, LimitResult, State};
 
@@ -8,9 +8,10 @@ pub(super) fn section(campaign: &CampaignDocument) -> Section {
     let mut sentences = vec![(Paint::Faint, what_ran(campaign))];
     if !campaign.differences.is_empty() {
         sentences.push((Paint::Doubtful, "the plans differ, so these are not two runs of the same thing:".to_owned()));
-        sentences.extend(campaign.differences.iter().map(|difference| (Paint::Doubtful, difference.display())));
     }
-    Section { title: campaign.name.clone(), sentences, ..Section::default() }
+    let differences = campaign.differences.iter();
+    let facts = differences.map(|difference| (ITEM.to_owned(), Paint::Doubtful, difference.display())).collect();
+    Section { title: campaign.name.clone(), sentences, facts, ..Section::default() }
 }
 
 fn what_ran(campaign: &CampaignDocument) -> String {
@@ -34,21 +35,22 @@ pub(super) fn limits(campaign: &CampaignDocument) -> Option<Section> {
     let failed = campaign.limits.iter().filter(|limit| limit.outcome != LimitOutcome::Kept).count();
     let number = campaign.limits.len();
     let title = if failed == 0 { format!("Limits: all {number} kept") } else { format!("Limits: {failed} of {number} not kept") };
-    let sentences = campaign.limits.iter().map(limit).collect();
-    (number > 0).then_some(Section { title, sentences, ..Section::default() })
+    let facts = campaign.limits.iter().map(limit).collect();
+    (number > 0).then_some(Section { title, facts, ..Section::default() })
 }
 
-fn limit(result: &LimitResult) -> (Paint, String) {
-    let (mark, paint) = match result.outcome {
-        LimitOutcome::Kept => ("✓", Paint::Good),
-        LimitOutcome::Regressed => ("✗", Paint::Bad),
-        LimitOutcome::Unknown => ("✗ cannot be told:", Paint::Doubtful),
+fn limit(result: &LimitResult) -> (String, Paint, String) {
+    let (mark, paint, told) = match result.outcome {
+        LimitOutcome::Kept => ("✓", Paint::Good, ""),
+        LimitOutcome::Regressed => ("✗", Paint::Bad, ""),
+        LimitOutcome::Unknown => ("✗", Paint::Doubtful, "cannot be told, "),
     };
-    (paint, format!("{mark} {}, {}: {}", result.limit.display(), result.variant, result.text))
+    (mark.to_owned(), paint, format!("{}, {}: {told}{}", result.limit.display(), result.variant, result.text))
 }
 
 pub(super) fn notes(campaign: &CampaignDocument) -> Option<Section> {
     let compared = campaign.comparison.iter().flat_map(|comparison| &comparison.notes);
-    let sentences: Vec<_> = campaign.notes.iter().chain(compared).map(|note| (Paint::Plain, note.clone())).collect();
-    (!sentences.is_empty()).then_some(Section { title: "Notes".to_owned(), sentences, ..Section::default() })
+    let item = |note: &String| (ITEM.to_owned(), Paint::Plain, note.clone());
+    let facts: Vec<_> = campaign.notes.iter().chain(compared).map(item).collect();
+    (!facts.is_empty()).then_some(Section { title: "Notes".to_owned(), facts, ..Section::default() })
 }

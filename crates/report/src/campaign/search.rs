@@ -11,7 +11,7 @@ pub(super) fn section(searched: &VariantSearch) -> Section {
     Section {
         title,
         sentences: vec![answer(record)],
-        headings: vec!["", "amount", "for", "outcome", "ok/s", "p50", "p99", "errors", "worker"],
+        headings: vec!["hold", "amount", "for", "outcome", "ok/s", "p50", "p99", "errors", "worker"],
         rows: record.steps.iter().map(|step| row(step, record)).collect(),
         facts: record.steps.iter().filter_map(reasons).collect(),
     }

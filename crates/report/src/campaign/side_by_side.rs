@@ -48,7 +48,9 @@ fn row(figure: &ComparedFigure) -> Vec<String> {
 
 fn changes(comparison: &Comparison, index: usize, name: &str) -> Section {
     let first = comparison.variants.first().map_or("", String::as_str);
-    let cells = || comparison.rows.iter().filter_map(|row| Some((row, row.cells.get(index)?.change.as_ref()?)));
+    let is_in_both = |row: &&ComparedFigure| [0, index].iter().all(|&at| row.cells.get(at).is_some_and(|c| c.value.is_some()));
+    let measured = || comparison.rows.iter().filter(is_in_both);
+    let cells = || measured().filter_map(|row| Some((row, row.cells.get(index)?.change.as_ref()?)));
     let repeats = cells().map(|(_, change)| change.repeats).max().unwrap_or(0);
     let weak = cells().any(|(_, change)| change.weak && change.repeats == repeats);
     let strength = match repeats {
