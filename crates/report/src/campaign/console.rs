@@ -3,7 +3,6 @@
 use super::{Section, sections};
 use crate::Style;
 use crate::page::Page;
-use crate::style::Paint;
 use crate::table::Table;
 use analysis::CampaignDocument;
 
