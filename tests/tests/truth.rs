@@ -1,0 +1,373 @@
+//! The engine against servers whose every answer is known in advance: what it reports is what has happened. Runs alone, since it
+//! measures; `--nocapture` shows every figure of every try, and docs/MEASURING.md explains the stall.
+//!
+//! The goal is 1 % or 100 µs, and every figure that misses it says so. No figure may ever be below the truth by more. Above it the
+//! rest of the machine has a say too: each figure must keep a looser bound in one of a few tries, and only tries count in which
+//! other programs have left the CPUs alone ([`Pressure`]).
+#![expect(clippy::unwrap_used, reason = "the suite is test code throughout, helpers too")]
+
+use engine::{Event, Lease, Placement, Policy, allowed_cpus, monotonic_ns};
+use measure::{Cell, Distribution, Metric, Period};
+use plan::{Files, Owner, Plan, Schedule};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::num::NonZeroU32;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+use target::{Answer, Config, Pace, Running, Timetable, Tls};
+
+/// From setting up to the first arrival: more than setting up takes.
+const START_IN: Duration = Duration::from_millis(300);
+
+/// Tries to keep the bounds, for each scene.
+const TRIES: usize = 3;
+
+/// After so long no scene is tried again, so that the whole file stays below a minute.
+const NO_TRY_AFTER: Duration = Duration::from_secs(30);
+
+/// The goal: 1 % or 100 µs.
+const GOAL: Bound = Bound { share: 0.01, absolute: Duration::from_micros(100) };
+
+/// What most operations keep on a machine with nothing else to do.
+const BODY: Bound = Bound { share: 0.05, absolute: Duration::from_millis(2) };
+
+/// What the slowest of a thousand keep there: one slice of the CPU for another program, or for the hypervisor's other guests, is
+/// among them.
+const TAIL: Bound = Bound { share: 0.05, absolute: Duration::from_millis(50) };
+
+/// What a backlog keeps: at the end of a stall a thousand answers are due at one instant, and each takes the machine some time.
+const BACKLOG: Bound = Bound { share: 0.15, absolute: Duration::from_millis(2) };
+
+/// Figures of a load that is even.
+const STEADY: [(f64, Bound); 4] = [(50.0, BODY), (90.0, BODY), (99.0, TAIL), (99.9, TAIL)];
+
+/// Figures of a load with stalls; their slowest operations all end at the end of a stall.
+const STALLED: [(f64, Bound); 5] = [(50.0, BODY), (90.0, BACKLOG), (99.0, BODY), (99.9, BODY), (100.0, BODY)];
+
+/// A quiet machine has threads that wait for a CPU for less than this share of the time.
+const QUIET: f64 = 0.05;
+
+/// The server of the example in docs/MEASURING.md: for half a second in every two and a half it answers nothing.
+const STALLS: Pace =
+    Pace::Stall { every: Duration::from_millis(2500), lasts: Duration::from_millis(500), first: Duration::from_millis(2000) };
+
+/// The example's open loop. The warm-up opens connections, so that their handshakes are not among the times.
+const OPEN: &str = "rate = \"2000/s\", max_connections = 50, warm_up = \"300ms\", duration = \"6s\"";
+
+/// The example's closed loop: about the same load, while the server answers.
+const CLOSED: &str = "connections = 20, think_time = \"10ms\", warm_up = \"300ms\", duration = \"6s\"";
+
+#[test]
+fn fixed_delay_is_what_is_reported() {
+    let _alone = alone();
+    // No multiple of the 2 ms between arrivals: the worker would have to read an answer whenever it has to send a request.
+    let answer = Answer { delay: Duration::from_millis(41), ..Answer::default() };
+    let load = "rate = \"500/s\", max_connections = 100, warm_up = \"300ms\", duration = \"2s\"";
+    let scene = Scene { config: Config { answer, tls: Some(Tls::default()), ..Config::default() }, load };
+    scene.must_be_true(&STEADY);
+}
+
+#[test]
+fn stall_is_what_is_reported_to_its_longest_wait() {
+    let _alone = alone();
+    let [every, lasts, first] = [1000, 200, 500].map(Duration::from_millis);
+    let load = "rate = \"200/s\", max_connections = 50, warm_up = \"300ms\", duration = \"3s\"";
+    Scene::plain(Pace::Stall { every, lasts, first }, load).must_be_true(&STALLED);
+}
+
+#[test]
+fn servers_below_their_capacity_make_poisson_arrivals_wait_as_computed() {
+    let _alone = alone();
+    let load = "rate = \"600/s\", arrivals = \"poisson\", max_connections = 200, warm_up = \"300ms\", duration = \"3s\"";
+    Scene::plain(servers(16, Duration::from_millis(20)), load).must_be_true(&STEADY);
+}
+
+#[test]
+fn servers_give_their_capacity_and_no_more() {
+    let _alone = alone();
+    // 8 servers of 5 ms: 1,600/s, and 32 users are served after 32 / 1,600 s = 20 ms each.
+    let load = "connections = 32, warm_up = \"300ms\", duration = \"2s\"";
+    let run = Scene::plain(servers(8, Duration::from_millis(5)), load).run();
+    let operations = run.measured.counters.ended();
+    let p50 = run.measured.headline(&[Metric::ResponseTime]).percentile(50.0).unwrap();
+    println!("of 3200 operations {operations}, half of them within {p50}; {:?}", run.pressure);
+    assert!(operations <= 3200 + 32, "{operations} are more than can be served");
+    if run.pressure.is_quiet() {
+        assert!(operations >= 3200 - 32, "{operations} are fewer than are served");
+    }
+}
+
+#[test]
+fn stall_is_one_slow_operation_for_each_who_waits_and_a_thousand_for_a_world_that_does_not() {
+    let _alone = alone();
+    let open = Scene::plain(STALLS, OPEN);
+    // By hand: 1,000 arrivals in each of two stalls, which wait 500 ms, 499.5 ms, …, 0.5 ms; 12,000 arrivals in all.
+    let target = Running::new(Config::plain()).unwrap();
+    let truth = open.truth(&open.plan(&target));
+    assert_eq!(STALLED.map(|(percentile, _)| at(&truth, percentile)), [0, 200, 470, 497, 500].map(|ms| ms * 1_000_000));
+    let measured = open.must_be_true(&STALLED);
+    show("open loop, response time", &measured, Metric::ResponseTime);
+    show("open loop, service time", &measured, Metric::ServiceTime);
+    let run = Scene::plain(STALLS, CLOSED).run();
+    show("closed loop, service time", &run.measured, Metric::ServiceTime);
+    let closed = run.measured.headline(&[Metric::ResponseTime]);
+    assert_eq!(closed, run.measured.headline(&[Metric::ServiceTime]), "in a closed loop the two are one");
+    let slow: u64 = closed.histogram.iter().filter(|bucket| bucket.highest_ns > 400_000_000).map(|bucket| bucket.count).sum();
+    assert!(slow * 100 < closed.count, "of {} operations {slow} waited: more than one in a hundred", closed.count);
+    assert!(slow == 40 || !run.pressure.is_quiet(), "20 users wait once each in each of two stalls, and not {slow} times");
+}
+
+fn servers(count: u32, service_time: Duration) -> Pace {
+    Pace::Servers { count: NonZeroU32::new(count).unwrap(), service_time }
+}
+
+/// A row of the example's table.
+fn show(what: &str, measured: &Cell, metric: Metric) {
+    let times = measured.headline(&[metric]);
+    let row = [50.0, 90.0, 99.0, 99.9, 100.0].map(|percentile| times.percentile(percentile).unwrap().value_ns as f64 / 1e6);
+    println!("| {what} | {} | {row:.1?} ms |", times.count);
+}
+
+/// One test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    began();
+    alone
+}
+
+/// The CA of a target, if it has one; no plan here names another file.
+struct Ca(Option<String>);
+
+impl Files for Ca {
+    fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+        self.0.clone().map(String::into_bytes).ok_or_else(|| "plain HTTP has no CA".to_owned())
+    }
+}
+
+/// Load on a server that keeps a timetable.
+struct Scene {
+    config: Config,
+    load: &'static str,
+}
+
+impl Scene {
+    fn plain(pace: Pace, load: &'static str) -> Scene {
+        Scene { config: Config { answer: Answer { pace, ..Answer::default() }, ..Config::plain() }, load }
+    }
+
+    /// Runs once: the server lives on the first CPU, the load on the last.
+    fn run(&self) -> Run {
+        let cpus = cpus();
+        keep_to(cpus[0]);
+        let (begin, start_at) = (Instant::now() + START_IN, monotonic_ns() + START_IN.as_nanos() as u64);
+        let target = Running::new(Config { paced_from: Some(begin), ..self.config.clone() }).unwrap();
+        let plan = self.plan(&target);
+        let placement = Placement { agent: 0, agents: 1, cpus: vec![cpus.last().copied()] };
+        let prepared = engine::prepare(Arc::new(plan.clone()), placement, Policy::default()).unwrap();
+        let (send, events) = channel();
+        let watch = Watch::begin();
+        let running = prepared.start(start_at, Lease::unlimited(), move |event| send.send(event).unwrap()).unwrap();
+        let totals = events.iter().find_map(|event| match event {
+            Event::Ended { totals, .. } => Some(totals),
+            Event::Began { .. } | Event::Interval { .. } => None,
+        });
+        running.join();
+        let (totals, pressure) = (totals.expect("a run ends with its totals"), watch.end());
+        let (all, counts) = (totals.sum(|_| true).counters, target.stop());
+        assert_eq!((all.ok, all.ended()), (counts.responses, counts.requests), "all ended ok, and the server has seen them");
+        Run { plan, measured: totals.sum(|key| key.period == Period::Measured), pressure }
+    }
+
+    fn plan(&self, target: &Running) -> Plan {
+        let ca = target.ca_pem().map_or("", |_| "tls.ca = \"ca.pem\"\n");
+        let text = format!("target.url = {:?}\n{ca}load = {{ {} }}\n", target.url("/"), self.load);
+        Plan::parse(&text, &mut Ca(target.ca_pem().map(str::to_owned))).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+    }
+
+    /// What the response times would be if client and network took no time, ascending: the same schedule, through the timetable.
+    fn truth(&self, plan: &Plan) -> Vec<u64> {
+        let Answer { pace, delay, .. } = self.config.answer;
+        let mut timetable = Timetable::new(pace, delay).unwrap().counted_from(0);
+        let warm_up_ns = plan.load().warm_up.as_nanos() as u64;
+        for (_, at) in Schedule::warm_up(plan.load()).into_iter().flat_map(|schedule| schedule.of(Owner::ALONE)) {
+            timetable.answer_at(at);
+        }
+        let measured = Schedule::measured(plan.load()).unwrap().of(Owner::ALONE).map(|(_, at)| at + warm_up_ns);
+        let mut times: Vec<u64> = measured.map(|at| timetable.answer_at(at) - at).collect();
+        times.sort_unstable();
+        times
+    }
+
+    /// Runs until each figure has kept its bound, and gives what was measured last.
+    fn must_be_true(&self, figures: &[(f64, Bound)]) -> Cell {
+        let round_trip = round_trip();
+        let (mut missing, mut quiet) = (figures.to_vec(), 0);
+        for number in 1.. {
+            let run = self.run();
+            let readings = readings(figures, &self.truth(&run.plan), &run.measured.headline(&[Metric::ResponseTime]));
+            println!("try {number}: {:?}, round trip {round_trip:?}", run.pressure);
+            readings.iter().for_each(|reading| println!("  {}", reading.line(round_trip)));
+            let below: Vec<String> = readings.iter().filter(|r| r.is_below()).map(|r| r.line(round_trip)).collect();
+            assert!(below.is_empty(), "nobody can have been answered before the server answered:\n{}", below.join("\n"));
+            quiet += usize::from(run.pressure.is_quiet());
+            missing.retain(|&(percentile, bound)| !keeps(&readings, percentile, bound, round_trip));
+            if missing.is_empty() || number == TRIES || began().elapsed() > NO_TRY_AFTER {
+                assert!(missing.is_empty() || quiet == 0, "not kept on a quiet machine, --nocapture shows more: {missing:?}");
+                return run.measured;
+            }
+        }
+        unreachable!("the last try returns")
+    }
+}
+
+fn keeps(readings: &[Reading], percentile: f64, bound: Bound, round_trip: Duration) -> bool {
+    readings.iter().any(|reading| reading.percentile == percentile && reading.is_within(bound, round_trip))
+}
+
+struct Run {
+    plan: Plan,
+    measured: Cell,
+    pressure: Pressure,
+}
+
+/// When the first test began.
+fn began() -> Instant {
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    *BEGAN.get_or_init(Instant::now)
+}
+
+/// What a request and an answer at once take on this machine: half of what a client of a few lines finds take no longer. It shares
+/// nothing with the engine, and answers cannot be seen any sooner.
+fn round_trip() -> Duration {
+    static ROUND_TRIP: OnceLock<Duration> = OnceLock::new();
+    *ROUND_TRIP.get_or_init(|| {
+        let cpus = cpus();
+        keep_to(cpus[0]);
+        let target = Running::new(Config::plain()).unwrap();
+        let client = || {
+            keep_to(cpus[cpus.len() - 1]);
+            let mut client = TcpStream::connect(target.address()).unwrap();
+            client.set_nodelay(true).unwrap();
+            let mut took: Vec<Duration> = std::iter::repeat_with(|| round_trip_of(&mut client)).take(200).collect();
+            took.sort_unstable();
+            took[100]
+        };
+        std::thread::scope(|scope| scope.spawn(client).join().unwrap())
+    })
+}
+
+fn round_trip_of(client: &mut TcpStream) -> Duration {
+    // As rare as requests of the scenes: a CPU that has slept answers later.
+    std::thread::sleep(Duration::from_millis(2));
+    let sent_at = Instant::now();
+    client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    assert_ne!(client.read(&mut [0; 1024]).unwrap(), 0, "the server has closed");
+    sent_at.elapsed()
+}
+
+/// How much threads of the machine, of whatever program, have waited for a CPU: the share of the time in which at least one did,
+/// by the kernel's pressure stall information (Documentation/accounting/psi.rst); unknown where it keeps none.
+#[derive(Debug)]
+struct Pressure(Option<f64>);
+
+impl Pressure {
+    fn is_quiet(&self) -> bool {
+        self.0.is_none_or(|share| share < QUIET)
+    }
+}
+
+/// A measurement of [`Pressure`] under way.
+struct Watch {
+    begin: Instant,
+    waited_us: Option<u64>,
+}
+
+impl Watch {
+    fn begin() -> Watch {
+        Watch { begin: Instant::now(), waited_us: waited_us() }
+    }
+
+    fn end(self) -> Pressure {
+        let waited_us = waited_us().zip(self.waited_us).map(|(end, begin)| end - begin);
+        Pressure(waited_us.map(|us| us as f64 / self.begin.elapsed().as_micros() as f64))
+    }
+}
+
+fn waited_us() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/pressure/cpu").ok()?;
+    text.lines().next()?.rsplit_once("total=")?.1.parse().ok()
+}
+
+/// Those of the process, before any thread has been kept to one.
+fn cpus() -> &'static [u32] {
+    static CPUS: OnceLock<Vec<u32>> = OnceLock::new();
+    CPUS.get_or_init(allowed_cpus)
+}
+
+/// This thread and those it starts from now on.
+fn keep_to(cpu: u32) {
+    let mut set = CpuSet::new();
+    set.set(cpu as usize);
+    // Without it client and server disturb each other a little more.
+    let _ = sched_setaffinity(None, &set);
+}
+
+/// The larger of a share of the truth and an absolute time.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    share: f64,
+    absolute: Duration,
+}
+
+impl Bound {
+    fn of(self, truth_ns: u64) -> u64 {
+        (truth_ns as f64 * self.share).max(self.absolute.as_nanos() as f64) as u64
+    }
+}
+
+/// A figure as it should be and as it is.
+struct Reading {
+    /// 100 is the largest value.
+    percentile: f64,
+    truth_ns: u64,
+    reported_ns: u64,
+}
+
+impl Reading {
+    fn is_below(&self) -> bool {
+        self.reported_ns + GOAL.of(self.truth_ns) < self.truth_ns
+    }
+
+    fn is_within(&self, bound: Bound, round_trip: Duration) -> bool {
+        let latest_ns = self.truth_ns + round_trip.as_nanos() as u64 + bound.of(self.truth_ns);
+        !self.is_below() && self.reported_ns <= latest_ns
+    }
+
+    fn line(&self, round_trip: Duration) -> String {
+        let Reading { percentile, truth_ns, reported_ns } = self;
+        let [truth, reported, off] =
+            [*truth_ns as f64, *reported_ns as f64, *reported_ns as f64 - *truth_ns as f64].map(|ns| ns / 1e6);
+        let missed = if self.is_within(GOAL, round_trip) { "" } else { ", beyond the goal" };
+        format!("p{percentile}: truth {truth:.3} ms, reported {reported:.3} ms, {off:+.3} ms{missed}")
+    }
+}
+
+fn readings(figures: &[(f64, Bound)], truth: &[u64], reported: &Distribution) -> Vec<Reading> {
+    assert_eq!(reported.count, truth.len() as u64, "every arrival is measured");
+    let reading = |&(percentile, _): &(f64, Bound)| Reading {
+        percentile,
+        truth_ns: at(truth, percentile),
+        reported_ns: reported.percentile(percentile).unwrap().value_ns,
+    };
+    figures.iter().map(reading).collect()
+}
+
+/// The smallest value that so many percent do not exceed.
+fn at(ascending: &[u64], percentile: f64) -> u64 {
+    // In whole tenths of a percent: floats would make 99.9 % of 1,000 values more than 999 of them.
+    let rank = (ascending.len() * (percentile * 10.0).round() as usize).div_ceil(1000);
+    ascending[rank.clamp(1, ascending.len()) - 1]
+}
