@@ -127,7 +127,7 @@ impl Comparison {
 struct Found {
     evidence: Evidence,
     method: Method,
-    pairs: u32,
+    repeats: u32,
 }
 
 impl Found {
@@ -160,24 +160,40 @@ fn compare(
     pairing: Pairing,
     seed: u64,
 ) -> Result<Found, String> {
-    let values = |variant: &VariantRuns<'_>| values(figure, variant).into_iter().flatten().collect::<Vec<Value>>();
-    let (of_first, of_other) = (values(first), values(other));
+    let (of_first, of_other) = (values(figure, first), values(figure, other));
+    let pairs: Vec<(Value, Value)> = of_first.iter().zip(&of_other).filter_map(|(a, b)| (*a).zip(*b)).collect();
+    let (of_first, of_other): (Vec<Value>, Vec<Value>) =
+        (of_first.into_iter().flatten().collect(), of_other.into_iter().flatten().collect());
     comparable(figure, &of_first)?;
     comparable(figure, &of_other)?;
-    let pairs: Vec<(Value, Value)> =
-        self::values(figure, first).into_iter().zip(self::values(figure, other)).filter_map(|(a, b)| Some((a?, b?))).collect();
-    let single = || Some([first.runs.iter().flatten().next().copied()?, other.runs.iter().flatten().next().copied()?]);
-    let found = |evidence, method, pairs: usize| Ok(Found { evidence, method, pairs: u32::try_from(pairs).unwrap_or(u32::MAX) });
-    match pairing {
-        Pairing::Interleaved if pairs.len() > 1 => found(evidence::paired(figure, &pairs), Method::Paired, pairs.len()),
-        Pairing::Apart if of_first.len() > 1 && of_other.len() > 1 => {
-            let fewer = of_first.len().min(of_other.len());
-            found(evidence::separate(figure, &of_first, &of_other), Method::Separate, fewer)
-        }
-        _ => match single() {
-            Some(runs) => found(evidence::within_runs(figure, runs, [of_first[0], of_other[0]], seed), Method::WithinRun, 1),
-            None => Err("not measured in both".to_owned()),
+    let method = method(first, other, pairing);
+    let (evidence, repeats) = match method {
+        Method::Paired if pairs.is_empty() => return Err("not measured in one round".to_owned()),
+        Method::Paired => (evidence::paired(figure, &pairs), pairs.len()),
+        Method::Separate => (evidence::separate(figure, &of_first, &of_other), of_first.len().min(of_other.len())),
+        Method::WithinRun => match (first.only(), other.only()) {
+            (Some(a), Some(b)) => (evidence::within_runs(figure, [a, b], [of_first[0], of_other[0]], seed), 1),
+            _ => return Err("not measured in both".to_owned()),
         },
+    };
+    Ok(Found { evidence, method, repeats: u32::try_from(repeats).unwrap_or(u32::MAX) })
+}
+
+/// What the runs of two variants allow.
+fn method(first: &VariantRuns<'_>, other: &VariantRuns<'_>, pairing: Pairing) -> Method {
+    let rounds = first.runs.iter().zip(&other.runs).filter(|(a, b)| a.is_some() && b.is_some()).count();
+    match pairing {
+        Pairing::Interleaved if rounds > 1 => Method::Paired,
+        _ if first.only().is_some() && other.only().is_some() => Method::WithinRun,
+        _ => Method::Separate,
+    }
+}
+
+impl<'a> VariantRuns<'a> {
+    /// The run, where there is just one.
+    fn only(&self) -> Option<&'a Document> {
+        let mut runs = self.runs.iter().flatten();
+        runs.next().copied().filter(|_| runs.next().is_none())
     }
 }
 
@@ -207,7 +223,7 @@ fn row(figure: &Figure, variants: &[VariantRuns<'_>], others: &[Result<Found, St
 fn cell(figure: &Figure, variant: &VariantRuns<'_>, found: Option<&Result<Found, String>>, alpha: f64) -> ComparedCell {
     let values: Vec<Value> = values(figure, variant).into_iter().flatten().collect();
     let change = found.map(|found| match found {
-        Ok(found) => Change::of(figure, found.evidence, found.pairs, found.method, alpha),
+        Ok(found) => Change::of(figure, found.evidence, found.repeats, found.method, alpha),
         Err(reason) => Change::unknown(reason.clone()),
     });
     ComparedCell {

@@ -48,18 +48,29 @@ pub(crate) fn paired(figure: &Figure, pairs: &[(Value, Value)]) -> Evidence {
     Evidence { difference: mean, error: spread.map(|spread| standard_error(figure, spread, freedom, &first, &other)) }
 }
 
-/// Two sets of runs made apart, by Welch's t with Satterthwaite's degrees of freedom, rounded down.
+/// Two sets of runs made apart, by Welch's t with Satterthwaite's degrees of freedom, rounded down. A single run is taken to
+/// scatter as those of the other side do.
 pub(crate) fn separate(figure: &Figure, first: &[Value], other: &[Value]) -> Evidence {
     let scaled = |values: &[Value]| values.iter().map(|value| scale(figure, value)).collect::<Vec<f64>>();
-    let ((mean_first, variance_first), (mean_other, variance_other)) = (moments(&scaled(first)), moments(&scaled(other)));
-    let (first_runs, other_runs) = (first.len() as f64, other.len() as f64);
-    let error = variance_first.zip(variance_other).map(|(of_first, of_other)| {
-        let (a, b) = (of_first / first_runs, of_other / other_runs);
-        let spread = (a + b).powi(2) / (a * a / (first_runs - 1.0) + b * b / (other_runs - 1.0));
-        let freedom = if spread.is_finite() { spread.floor() } else { first_runs.min(other_runs) - 1.0 };
-        standard_error(figure, (a + b).sqrt(), freedom.max(1.0) as u32, first, other)
-    });
+    let ((mean_first, of_first), (mean_other, of_other)) = (moments(&scaled(first)), moments(&scaled(other)));
+    let (runs_first, runs_other) = (first.len() as f64, other.len() as f64);
+    let spread = match (of_first, of_other) {
+        (Some(of_first), Some(of_other)) => Some(welch(of_first / runs_first, runs_first, of_other / runs_other, runs_other)),
+        (Some(variance), None) | (None, Some(variance)) => {
+            let freedom = runs_first.max(runs_other) - 1.0;
+            Some(((variance * (1.0 / runs_first + 1.0 / runs_other)).sqrt(), freedom))
+        }
+        (None, None) => None,
+    };
+    let error = spread.map(|(size, freedom)| standard_error(figure, size, freedom as u32, first, other));
     Evidence { difference: mean_other - mean_first, error }
+}
+
+/// Standard error and degrees of freedom, from the squared standard errors of two means and how many values each has.
+fn welch(first: f64, runs_first: f64, other: f64, runs_other: f64) -> (f64, f64) {
+    let freedom = (first + other).powi(2) / (first * first / (runs_first - 1.0) + other * other / (runs_other - 1.0));
+    let least = runs_first.min(runs_other) - 1.0;
+    ((first + other).sqrt(), if freedom.is_finite() { freedom.floor().max(1.0) } else { least })
 }
 
 /// One run each: only what the seconds of a run say.

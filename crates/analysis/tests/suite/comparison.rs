@@ -103,6 +103,34 @@ fn runs_made_apart_have_welch_s_interval_worked_out_by_hand() {
 }
 
 #[test]
+fn single_run_is_taken_to_scatter_as_those_of_the_other_side() {
+    // Logarithms 0, 0.01, 0.02 against 0.1: standard error 0.01·√(1/3 + 1), t = 4.303 for two degrees.
+    let of = |logarithms: &[f64]| rates(&logarithms.iter().map(|logarithm| logarithm.exp()).collect::<Vec<_>>());
+    for pairing in [Pairing::Apart, Pairing::Interleaved] {
+        let comparison = compare(pairing, &of(&[0.0, 0.01, 0.02]), &of(&[0.1]));
+        assert_eq!(comparison.method, Method::Separate);
+        let change = comparison.rows[0].cells[1].change.clone().unwrap();
+        let (interval, half) = (change.interval.unwrap(), 4.3027 * 0.01 * (4.0_f64 / 3.0).sqrt() + 1.0 / 1024.0);
+        assert!((interval.low.ln() - (0.09 - half)).abs() < 1e-4, "{interval:?}");
+        assert_eq!((change.repeats, change.weak), (1, true));
+    }
+}
+
+#[test]
+fn figure_of_one_round_among_several_has_no_interval() {
+    let with_connect = |document: Document| {
+        let mut document = document;
+        let p50 = PercentileFigure { percentile: 50.0, value_ns: 1000, at_least: false };
+        document.measured.times.insert("connect".to_owned(), TimeFigure { percentiles: vec![p50], ..TimeFigure::default() });
+        document
+    };
+    let side = || vec![with_connect(with_rate(100.0)), with_rate(100.0), with_rate(100.0)];
+    let comparison = compare(Pairing::Interleaved, &side(), &side());
+    assert_eq!(comparison.method, Method::Paired);
+    assert_eq!(words(&comparison, "connect.p50"), "+0 %, noise not known (one repeat)");
+}
+
+#[test]
 fn what_cannot_be_compared_says_why() {
     let late = |at_least: bool| {
         let mut document = with_rate(100.0);

@@ -55,7 +55,8 @@ fn changes(comparison: &Comparison, index: usize, name: &str) -> Section {
     let weak = cells().any(|(_, change)| change.weak && change.repeats == repeats);
     let strength = match repeats {
         _ if !weak => String::new(),
-        1 => " (weak: one run each)".to_owned(),
+        1 if comparison.method == Method::WithinRun => " (weak: one run each)".to_owned(),
+        1 => " (weak: one run on one side)".to_owned(),
         _ => format!(" (weak: {repeats} repeats)"),
     };
     Section {
