@@ -7,11 +7,8 @@ use target::{Config, Running};
 /// Agents on one machine begin no farther apart.
 const SKEW_MAX_NS: u64 = 2_000_000;
 
-/// Even an idle machine may miss it now and then.
-const TRIES: usize = 3;
-
-/// One that is busy with something else lets a process wait for its turn for milliseconds.
-const TRIES_WHERE_BUSY: usize = 12;
+/// The best of so many counts: a machine that is busy with something else lets a process wait for its turn for milliseconds.
+const TRIES: usize = 12;
 
 #[test]
 fn agents_of_one_machine_begin_within_two_milliseconds() {
@@ -26,15 +23,7 @@ fn agents_of_one_machine_begin_within_two_milliseconds() {
             println!("{agents} agents began {} µs ± {} µs apart", skew.skew_ns / 1000, skew.bound_ns / 1000);
             skew
         });
-        let tries = if is_busy() { TRIES_WHERE_BUSY } else { TRIES };
-        let good = skews.take(tries).any(|skew| skew.skew_ns < SKEW_MAX_NS && skew.bound_ns < SKEW_MAX_NS);
-        assert!(good, "in {tries} tries {agents} agents never began within {SKEW_MAX_NS} ns");
+        let good = skews.take(TRIES).any(|skew| skew.skew_ns < SKEW_MAX_NS && skew.bound_ns < SKEW_MAX_NS);
+        assert!(good, "in {TRIES} tries {agents} agents never began within {SKEW_MAX_NS} ns");
     }
-}
-
-/// Whether more wants to run than there are CPUs, over the last minute; see proc_loadavg(5).
-fn is_busy() -> bool {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap();
-    let load: f64 = text.split(' ').next().unwrap().parse().unwrap();
-    load > std::thread::available_parallelism().unwrap().get() as f64
 }
