@@ -201,13 +201,18 @@ fn open_loop(document: &Document, max_connections: u32) -> VerdictRecord {
     if misses.is_empty() {
         return sent_in_time(document);
     }
-    let limits = limits(document, MachineCounts::Always);
+    let in_service = document.series.rows.iter().map(|row| row.in_service).fold(0.0, f64::max);
+    let are_connections_full = in_service >= CONNECTIONS_FULL_SHARE * f64::from(max_connections);
+    let machine = match are_connections_full && is_target_local(document) {
+        true => MachineCounts::Never,
+        false => MachineCounts::Always,
+    };
+    let limits = limits(document, machine);
     if !limits.is_empty() {
         return record(Verdict::ClientBound, misses.into_iter().chain(limits), []);
     }
-    let in_service = document.series.rows.iter().map(|row| row.in_service).fold(0.0, f64::max);
     let busiest = format!("at most {} of {max_connections} connections were in use in one second", human::number(in_service));
-    if in_service >= CONNECTIONS_FULL_SHARE * f64::from(max_connections) {
+    if are_connections_full {
         let cause =
             "arrivals waited for a free connection, and the client had time: the server was too slow for this load".to_owned();
         let evidence = misses.into_iter().chain([busiest, cause]).chain(room(document));

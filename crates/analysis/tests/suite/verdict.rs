@@ -105,26 +105,35 @@ fn exit_code_puts_trust_before_thresholds() {
     }
 }
 
+/// A run against a target on the agents' machine.
+fn local(load: &str, content: Second, machine: f64) -> analysis::VerdictRecord {
+    let mut collector = collector(load, "");
+    for agent in 0..2 {
+        let mut totals = measure::Snapshot::default();
+        for second in 0..6 {
+            let cells = crate::scene::snapshot(second, content).cells.into_iter();
+            let cells = cells.map(|(key, cell)| (crate::scene::key(key.period, key.request, "127.0.0.1:80"), cell));
+            let recorded = measure::Snapshot { cells: cells.collect() };
+            totals.merge(&recorded);
+            collector.add(agent, second, &recorded);
+        }
+        collector.ended(agent, crate::scene::end(totals, cpu(0.5, machine)));
+    }
+    collector.document(State::Complete).verdict
+}
+
 #[test]
 fn target_on_the_agents_own_machine_is_said_and_excuses_a_full_machine() {
-    let local = |machine: f64| {
-        let mut collector = collector(CLOSED, "");
-        for agent in 0..2 {
-            let mut totals = measure::Snapshot::default();
-            for second in 0..6 {
-                let cells = crate::scene::snapshot(second, QUIET).cells.into_iter();
-                let cells = cells.map(|(key, cell)| (crate::scene::key(key.period, key.request, "127.0.0.1:80"), cell));
-                let recorded = measure::Snapshot { cells: cells.collect() };
-                totals.merge(&recorded);
-                collector.add(agent, second, &recorded);
-            }
-            collector.ended(agent, crate::scene::end(totals, cpu(0.5, machine)));
-        }
-        collector.document(State::Complete).verdict
-    };
-    for machine in [0.3, 1.0] {
-        let record = local(machine);
-        assert_eq!(record.verdict, Verdict::Undetermined, "{record:?}");
+    let late = Second { response_ms: 60, lateness_ms: 40, ..QUIET };
+    let slow_server = Second { response_ms: 3040, service_ms: 3000, lateness_ms: 40, ..QUIET };
+    for (load, content, machine, verdict) in [
+        (CLOSED, QUIET, 0.3, Verdict::Undetermined),
+        (CLOSED, QUIET, 1.0, Verdict::Undetermined),
+        (OPEN, slow_server, 1.0, Verdict::Undetermined),
+        (OPEN, late, 1.0, Verdict::ClientBound),
+    ] {
+        let record = local(load, content, machine);
+        assert_eq!(record.verdict, verdict, "{record:?}");
         assert!(record.evidence.join("; ").contains("own machine"), "{record:?}");
     }
 }
