@@ -57,7 +57,9 @@ pub struct Comparison {
     pub variants: Vec<String>,
     /// What the intervals rest on; of several, the weakest.
     pub method: Method,
-    /// Share of intervals that hold the truth, 0 to 1; all are made alike.
+    /// Changes that a difference was looked for in.
+    pub looked_at: u32,
+    /// Confidence, 0 to 1, of the intervals of differences that are named; that of all others is 0.95.
     pub confidence: f64,
     /// Figures that some variant has.
     pub rows: Vec<ComparedFigure>,
@@ -98,7 +100,7 @@ impl Comparison {
     pub fn of(variants: &[VariantRuns<'_>], pairing: Pairing, seed: u64) -> Comparison {
         let mut notes = Vec::new();
         let kept: Vec<VariantRuns<'_>> = variants.iter().map(|variant| trusted(variant, &mut notes)).collect();
-        let compared: Vec<Vec<Result<Found, String>>> = FIGURES
+        let compared: Vec<Vec<Result<Found, NotFound>>> = FIGURES
             .iter()
             .map(|figure| kept.iter().skip(1).map(|other| compare(figure, &kept[0], other, pairing, seed)).collect())
             .collect();
@@ -112,7 +114,8 @@ impl Comparison {
             Pairing::Apart => Method::Separate,
         });
         let variants = variants.iter().map(|variant| variant.name.clone()).collect();
-        Comparison { variants, method, confidence: 1.0 - alpha, rows, notes }
+        let looked_at = u32::try_from(probabilities.len()).unwrap_or(u32::MAX);
+        Comparison { variants, method, looked_at, confidence: 1.0 - alpha, rows, notes }
     }
 
     /// A figure by its name.
@@ -134,6 +137,15 @@ impl Found {
     fn probability(&self) -> Option<f64> {
         self.evidence.error.map(|error| error.probability_of(self.evidence.difference))
     }
+}
+
+/// Why nothing was found.
+#[derive(Debug, Clone)]
+enum NotFound {
+    /// There is nothing to compare.
+    Unknown(String),
+    /// No operation of either was counted in it: no difference, and no noise to speak of.
+    Nothing,
 }
 
 /// Without runs that cannot be trusted; what the client limited stays, with a word of warning.
@@ -159,21 +171,24 @@ fn compare(
     other: &VariantRuns<'_>,
     pairing: Pairing,
     seed: u64,
-) -> Result<Found, String> {
+) -> Result<Found, NotFound> {
     let (of_first, of_other) = (values(figure, first), values(figure, other));
     let pairs: Vec<(Value, Value)> = of_first.iter().zip(&of_other).filter_map(|(a, b)| (*a).zip(*b)).collect();
     let (of_first, of_other): (Vec<Value>, Vec<Value>) =
         (of_first.into_iter().flatten().collect(), of_other.into_iter().flatten().collect());
     comparable(figure, &of_first)?;
     comparable(figure, &of_other)?;
+    if figure.unit == Unit::Share && of_first.iter().chain(&of_other).all(|value| value.value == 0.0) {
+        return Err(NotFound::Nothing);
+    }
     let method = method(first, other, pairing);
     let (evidence, repeats) = match method {
-        Method::Paired if pairs.is_empty() => return Err("not measured in one round".to_owned()),
+        Method::Paired if pairs.is_empty() => return Err(NotFound::of("not measured in one round")),
         Method::Paired => (evidence::paired(figure, &pairs), pairs.len()),
         Method::Separate => (evidence::separate(figure, &of_first, &of_other), of_first.len().min(of_other.len())),
         Method::WithinRun => match (first.only(), other.only()) {
             (Some(a), Some(b)) => (evidence::within_runs(figure, [a, b], [of_first[0], of_other[0]], seed), 1),
-            _ => return Err("not measured in both".to_owned()),
+            _ => return Err(NotFound::of("not measured in both")),
         },
     };
     Ok(Found { evidence, method, repeats: u32::try_from(repeats).unwrap_or(u32::MAX) })
@@ -201,30 +216,37 @@ fn values(figure: &Figure, variant: &VariantRuns<'_>) -> Vec<Option<Value>> {
     variant.runs.iter().map(|run| run.and_then(|run| (figure.of)(run))).collect()
 }
 
-fn comparable(figure: &Figure, values: &[Value]) -> Result<(), String> {
+fn comparable(figure: &Figure, values: &[Value]) -> Result<(), NotFound> {
     if values.is_empty() {
-        return Err("not measured in both".to_owned());
+        return Err(NotFound::of("not measured in both"));
     }
     if values.iter().any(|value| value.at_least) {
-        return Err("not comparable: it falls among time-outs".to_owned());
+        return Err(NotFound::of("not comparable: it falls among time-outs"));
     }
     if values.iter().any(|value| evidence::scaled(figure, value.value).is_none()) {
-        return Err("not comparable: it is 0".to_owned());
+        return Err(NotFound::of("not comparable: it is 0"));
     }
     Ok(())
 }
 
-fn row(figure: &Figure, variants: &[VariantRuns<'_>], others: &[Result<Found, String>], alpha: f64) -> ComparedFigure {
+impl NotFound {
+    fn of(reason: &str) -> NotFound {
+        NotFound::Unknown(reason.to_owned())
+    }
+}
+
+fn row(figure: &Figure, variants: &[VariantRuns<'_>], others: &[Result<Found, NotFound>], alpha: f64) -> ComparedFigure {
     let changes = std::iter::once(None).chain(others.iter().map(Some));
     let cells = variants.iter().zip(changes).map(|(variant, found)| cell(figure, variant, found, alpha)).collect();
     ComparedFigure { name: figure.name.to_owned(), unit: figure.unit, better: figure.better, cells }
 }
 
-fn cell(figure: &Figure, variant: &VariantRuns<'_>, found: Option<&Result<Found, String>>, alpha: f64) -> ComparedCell {
+fn cell(figure: &Figure, variant: &VariantRuns<'_>, found: Option<&Result<Found, NotFound>>, alpha: f64) -> ComparedCell {
     let values: Vec<Value> = values(figure, variant).into_iter().flatten().collect();
     let change = found.map(|found| match found {
         Ok(found) => Change::of(figure, found.evidence, found.repeats, found.method, alpha),
-        Err(reason) => Change::unknown(reason.clone()),
+        Err(NotFound::Unknown(reason)) => Change::unknown(reason.clone()),
+        Err(NotFound::Nothing) => Change::none_in_either(),
     });
     ComparedCell {
         value: mean(figure, &values),

@@ -1,5 +1,6 @@
 //! A change against the first variant, as numbers and in plain words.
 
+use super::correction::FALSE_SHARE;
 use super::evidence::Evidence;
 use super::figure::{Better, Figure};
 use super::{Method, REPEATS_ENOUGH};
@@ -14,7 +15,8 @@ const FACTOR_FROM: f64 = 2.0;
 pub struct Change {
     /// Ratio to the first variant; of shares the difference.
     pub estimate: Option<f64>,
-    /// Where the truth lies with the comparison's confidence; absent where nothing tells.
+    /// Where the truth lies: with the comparison's confidence where a difference is named, else with 95 %; absent where
+    /// nothing tells.
     pub interval: Option<Interval>,
     /// What can be said.
     pub finding: Finding,
@@ -79,16 +81,23 @@ enum Scale {
 impl Change {
     pub(super) fn of(figure: &Figure, evidence: Evidence, repeats: u32, method: Method, alpha: f64) -> Change {
         let scale = if figure.unit == Unit::Share { Scale::Points } else { Scale::Ratio };
-        let ends = evidence.error.map(|error| {
-            let half = error.half_width(alpha);
-            (evidence.difference - half, evidence.difference + half)
-        });
-        let interval = ends.map(|(low, high)| Interval { low: scale.shown(low), high: scale.shown(high) });
+        let ends = |alpha| {
+            let half = evidence.error.map(|error| error.half_width(alpha))?;
+            Some((evidence.difference - half, evidence.difference + half))
+        };
+        let finding = ends(alpha).map_or(Finding::Unknown, |ends| finding(ends, figure.better));
+        // What is not named says what it says alone: widened for all others, it would seem to say nothing.
+        let shown = if finding.is_difference() { ends(alpha) } else { ends(FALSE_SHARE) };
+        let interval = shown.map(|(low, high)| Interval { low: scale.shown(low), high: scale.shown(high) });
         let estimate = scale.shown(evidence.difference);
-        let finding = ends.map_or(Finding::Unknown, |ends| finding(ends, figure.better));
         let text = scale.words(estimate, interval, finding, method);
         let weak = method == Method::WithinRun || (repeats as usize) < REPEATS_ENOUGH;
         Change { estimate: Some(estimate), interval, finding, repeats, weak, text }
+    }
+
+    pub(super) fn none_in_either() -> Change {
+        let text = "none in either".to_owned();
+        Change { estimate: Some(0.0), interval: None, finding: Finding::NoDifference, repeats: 0, weak: false, text }
     }
 
     pub(super) fn unknown(reason: String) -> Change {
@@ -121,7 +130,11 @@ impl Scale {
             return format!("{}, noise not known ({why})", self.signed(estimate));
         };
         let is_factor = self == Scale::Ratio && estimate >= FACTOR_FROM && finding.is_difference();
+        let leaves_out_no_change = self.per_cent(low) > 0.0 || self.per_cent(high) < 0.0;
         match finding {
+            Finding::NoDifference if leaves_out_no_change => {
+                format!("not beyond chance among so many figures ({} to {})", self.signed_number(low), self.signed(high))
+            }
             Finding::NoDifference | Finding::Unknown => {
                 format!("no difference beyond the noise ({} to {})", self.signed_number(low), self.signed(high))
             }
@@ -189,6 +202,7 @@ mod tests {
             (Scale::Ratio, 1.001, (0.988, 1.015), NoDifference, "no difference beyond the noise (-1.2 to +1.5 %)"),
             (Scale::Ratio, 12.9, (12.1, 13.7), HigherIsWorse, "12.90 times (12.10 to 13.70)"),
             (Scale::Ratio, 2.5, (0.5, 12.5), NoDifference, "no difference beyond the noise (-50.0 to +1150 %)"),
+            (Scale::Ratio, 1.03, (1.001, 1.06), NoDifference, "not beyond chance among so many figures (+0.1 to +6.0 %)"),
             (Scale::Points, 0.0031, (0.0012, 0.005), HigherIsWorse, "higher by 0.3 points (0.1 to 0.5 points)"),
         ] {
             let interval = Interval { low: interval.0, high: interval.1 };

@@ -4,10 +4,10 @@
 /// name one.
 pub(crate) const FALSE_SHARE: f64 = 0.05;
 
-/// The error each interval of a table is made with, by Benjamini and Hochberg (1995), with intervals by Benjamini and
+/// The error with which the interval of each named difference of a table is made, by Benjamini and Hochberg (1995), with intervals by Benjamini and
 /// Yekutieli (2005): `FALSE_SHARE` times the share of figures that differ, and never less than one of them.
 ///
-/// An interval made with it leaves out "no change" exactly where the procedure names a difference.
+/// An interval made with it leaves out "no change" exactly where the procedure names a difference, so it decides that too.
 pub(crate) fn error_of_each(probabilities: &[f64]) -> f64 {
     let mut sorted = probabilities.to_vec();
     sorted.sort_by(f64::total_cmp);

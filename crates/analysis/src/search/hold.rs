@@ -149,7 +149,9 @@ impl HoldFigures {
             crate::LoadRecord::Open { .. } if self.started_per_second > 0.0 => (amount / self.started_per_second).max(1.0),
             _ => 1.0,
         };
-        let busy = self.busiest_worker_share.unwrap_or(1.0).max(COMFORTABLE_SHARE) / COMFORTABLE_SHARE;
+        let machines = document.agents.iter().filter_map(|agent| Some(agent.cpu?.machine_busy_share_mean));
+        let busiest = machines.chain(self.busiest_worker_share).reduce(f64::max).unwrap_or(1.0);
+        let busy = busiest.max(COMFORTABLE_SHARE) / COMFORTABLE_SHARE;
         let needed = (f64::from(self.agents) * asked * busy).ceil().min(f64::from(u32::MAX)) as u32;
         needed.saturating_sub(self.agents).max(1)
     }

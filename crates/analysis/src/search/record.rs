@@ -141,7 +141,7 @@ impl Answer {
                 let agents = format!("{agents} agent{}", if *agents == 1 { "" } else { "s" });
                 let why = reasons.join("; ");
                 format!(
-                    "{}, and the {agents} could not make {} ({why}): about {more_agents} more would; this is not the server's limit",
+                    "{}, and the {agents} could not make {} ({why}): about {more_agents} more, on machines of their own, would; this is not the server's limit",
                     passed_in_words(*passed, amount),
                     show(*at)
                 )

@@ -138,7 +138,7 @@ fn client_that_cannot_make_the_load_ends_the_search_with_what_it_would_take() {
     assert_eq!(amounts, [100.0, 400.0, 1600.0, 6400.0]);
     assert_eq!(
         search.record().statement,
-        "1600/s passed, and the 2 agents could not make 6400/s (agent one: its busiest worker was 97.0 % busy): about 3 more would; this is not the server's limit"
+        "1600/s passed, and the 2 agents could not make 6400/s (agent one: its busiest worker was 97.0 % busy): about 3 more, on machines of their own, would; this is not the server's limit"
     );
     assert_eq!(search.record().answer.as_ref().and_then(Answer::passed), Some(1600.0));
 }

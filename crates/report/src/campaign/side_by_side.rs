@@ -33,7 +33,8 @@ fn method(comparison: &Comparison) -> String {
         }
     };
     format!(
-        "{rests}; each is made with {} confidence, so that of the differences named at most 5 % are false",
+        "{rests}, with 95 % confidence; a difference is named only where chance would not bring it among {} changes, and its interval is widened to {} for that",
+        comparison.looked_at,
         share(comparison.confidence)
     )
 }
