@@ -28,16 +28,17 @@ fn run(url: &str, ca: Option<&str>) -> Finished {
 }
 
 /// Every operation ended as this kind, in the result and in words on the console, and the threshold failed for it.
-fn assert_counted(case: &str, finished: &Finished, kind: &str) {
-    let finished = finished.clean();
-    assert_eq!(finished.code, 1, "{case}: {finished}");
+fn assert_counted(case: &str, finished: Finished, kind: &str) -> Finished {
+    println!("{case}");
+    let finished = finished.expect(1);
     assert!(finished.took < RUN_MAX, "{case}: {finished}");
     let document = finished.document();
     let errors: Vec<(&str, u64)> = document.measured.errors.iter().map(|error| (error.name.as_str(), error.count)).collect();
     assert_eq!(errors, [(kind, REQUESTS)], "{case}");
     let operations = &document.measured.operations;
     assert_eq!((operations.ended, operations.ok, operations.errors), (REQUESTS, 0, REQUESTS), "{case}");
-    assert!(finished.stdout.contains(kind), "{case}: {finished}");
+    assert!(finished.clean().stdout.contains(kind), "{case}: {finished}");
+    finished
 }
 
 #[test]
@@ -65,7 +66,7 @@ fn each_fault_of_a_target_is_one_counted_kind() {
     ];
     for (case, config, kind) in cases {
         let server = Running::new(config).unwrap();
-        assert_counted(case, &run(&server.url("/"), server.ca_pem()), kind);
+        let _ = assert_counted(case, run(&server.url("/"), server.ca_pem()), kind);
     }
 }
 
@@ -74,15 +75,14 @@ fn plain_server_where_tls_is_wanted_is_no_tls() {
     let server = Running::new(Config::plain()).unwrap();
     let ca = Running::new(Config::default()).unwrap().ca_pem().map(str::to_owned);
     let finished = run(&server.url("/").replace("http:", "https:"), ca.as_deref());
-    assert_counted("plain HTTP", &finished, "tls.bad_tls");
+    let _ = assert_counted("plain HTTP", finished, "tls.bad_tls");
 }
 
 #[test]
 fn refused_connections_are_tried_again_with_back_off() {
     // Nobody listens where somebody just did.
     let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-    let finished = run(&format!("http://{address}/"), None);
-    assert_counted("refused", &finished, "connect.refused");
+    let finished = assert_counted("refused", run(&format!("http://{address}/"), None), "connect.refused");
     let connections = finished.document().measured.connections;
     assert_eq!((connections.attempted, connections.opened), (REQUESTS, 0), "{connections:?}");
     // A user waits after each failure but the last of all.
@@ -101,7 +101,7 @@ fn full_queue_of_a_listener_is_a_time_out_of_the_connect() {
     let wait = Duration::from_millis(300);
     let held: Vec<TcpStream> = std::iter::from_fn(|| TcpStream::connect_timeout(&address.0, wait).ok()).take(8).collect();
     assert!(!held.is_empty() && held.len() < 8, "{} connections went into the queue", held.len());
-    assert_counted("full queue", &run(&format!("http://{}/", address.0), None), "connect.time_out");
+    let _ = assert_counted("full queue", run(&format!("http://{}/", address.0), None), "connect.time_out");
 }
 
 #[test]

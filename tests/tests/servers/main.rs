@@ -21,9 +21,8 @@ const REQUESTS: u64 = 60;
 /// Runs a plan by two local agents to its end; it must be a sound measurement without an error.
 fn run(plan: &str) -> Document {
     let load = format!("load = {{ connections = {USERS}, requests = {REQUESTS} }}\n");
-    let finished = CoordinatorCommand::local(2, &format!("{load}{plan}")).run();
+    let finished = CoordinatorCommand::local(2, &format!("{load}{plan}")).run().expect(0);
     let document = finished.clean().document();
-    assert_eq!(finished.code, 0, "{finished}");
     assert_eq!(document.run.state, State::Complete);
     assert_eq!(document.agents.iter().map(|agent| agent.totals_match).collect::<Vec<_>>(), [Some(true); 2], "{finished}");
     assert!(document.measured.errors.is_empty(), "{:?}", document.measured.errors);
