@@ -232,12 +232,16 @@ fn misses(document: &Document) -> Vec<String> {
             human::time(LATENESS_P99_MAX_NS as f64)
         ));
     }
+    misses.extend(not_sent(document));
+    misses
+}
+
+/// Arrivals that no connection was free for: load that was asked for and never offered.
+pub(crate) fn not_sent(document: &Document) -> Option<String> {
     let operations = &document.measured.operations;
     let share = operations.not_sent as f64 / operations.ended.max(1) as f64;
-    if share > NOT_SENT_SHARE_MAX {
-        misses.push(format!("{} of the arrivals ({}) were not sent", human::share(share), operations.not_sent));
-    }
-    misses
+    (share > NOT_SENT_SHARE_MAX)
+        .then(|| format!("{} of the arrivals ({}) were not sent", human::share(share), operations.not_sent))
 }
 
 fn sent_in_time(document: &Document) -> VerdictRecord {

@@ -35,7 +35,7 @@ pub enum Purpose {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum HoldOutcome {
-    /// Every threshold held.
+    /// All of the load was sent, and every threshold held.
     Passed,
     /// The server did not keep them.
     Failed {
@@ -121,8 +121,10 @@ fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutco
     }
 }
 
+/// What was not sent is in no response time: however fast the rest was answered, this load was not carried.
 fn failures(document: &Document) -> Vec<String> {
-    document.thresholds.iter().filter(|judgement| !judgement.passed).map(Judgement::miss).collect()
+    let missed = document.thresholds.iter().filter(|judgement| !judgement.passed).map(Judgement::miss);
+    missed.chain(verdict::not_sent(document)).collect()
 }
 
 impl HoldFigures {

@@ -208,12 +208,21 @@ fn search_for_no_failure_at_all_ends_below_the_first_one() {
 fn hold_is_judged_by_thresholds_verdict_and_room() {
     let thresholds = "\"response_time.p99\" = \"<= 15ms\"\n";
     let late = Second { response_ms: 60, lateness_ms: 40, ..QUIET };
+    let full = Second { response_ms: 3000, service_ms: 3000, not_sent: 1, ..QUIET };
     for (what, load, thresholds, content, worker, expected) in [
         ("keeps", OPEN, "\"response_time.p99\" = \"<= 25ms\"\n", QUIET, 0.99, "passed"),
         ("breaks", OPEN, thresholds, QUIET, 0.3, "failed: response_time.p99 <= 15 ms: 20.0 ms, 33.3 % above"),
         ("breaks, no room", OPEN, thresholds, QUIET, 0.95, "client: 1"),
         ("schedule missed, no room", OPEN, thresholds, late, 0.95, "client: 1"),
         ("schedule missed, room", OPEN, thresholds, late, 0.3, "invalid"),
+        (
+            "not all sent",
+            OPEN,
+            "\"response_time.p99\" = \"<= 5s\"\n",
+            full,
+            0.3,
+            "failed: 16.7 % of the arrivals (16) were not sent",
+        ),
         ("closed, no room", CLOSED, "", QUIET, 0.95, "client: 1"),
     ] {
         let mut collector = collector(load, thresholds);
