@@ -76,6 +76,14 @@ fn hostile_names_stay_text() {
 }
 
 #[test]
+fn table_without_intervals_says_how_to_get_some() {
+    let mut campaign = campaign();
+    campaign.comparison.as_mut().unwrap().looked_at = 0;
+    let text = Format::Console.render_campaign(&campaign, Style::PLAIN);
+    assert!(text.contains("make repeats, or runs of 16 s or") && !text.contains("confidence"), "{text}");
+}
+
+#[test]
 fn empty_campaign_renders_everywhere() {
     let empty = CampaignDocument::new("0.1.0".into(), "x".into(), "2026-01-02T03:04:05Z".into());
     for format in Format::ALL {

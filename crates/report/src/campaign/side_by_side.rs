@@ -25,6 +25,9 @@ fn values(comparison: &Comparison) -> Section {
 }
 
 fn method(comparison: &Comparison) -> String {
+    if comparison.looked_at == 0 {
+        return "nothing tells how much these figures scatter: make repeats, or runs of 16 s or more".to_owned();
+    }
     let rests = match comparison.method {
         Method::Paired => "intervals rest on the ratios within each round of repeats",
         Method::Separate => "intervals rest on how the runs of each side scatter",
