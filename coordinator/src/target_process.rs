@@ -4,11 +4,11 @@ use crate::exit::Exit;
 use crate::local::Listening;
 use crate::terminal;
 use clap::{Args, ValueEnum};
-use plan::{Builtin, BuiltinKey};
+use plan::{Builtin, BuiltinKey, BuiltinPace};
 use std::io::Read as _;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
-use target::{Answer, Config, KeyKind, Running, Tls};
+use target::{Answer, Config, KeyKind, Pace, Running, Tls};
 
 /// `coordinator target`, as a run starts it.
 #[derive(Debug, Args)]
@@ -25,6 +25,21 @@ pub struct TargetArgs {
     /// Wait before each answer, in nanoseconds
     #[arg(long, default_value_t = 0)]
     delay_ns: u64,
+    /// Nanoseconds from the beginning of a stall to the beginning of the next
+    #[arg(long, requires_all = ["stall_for_ns", "stall_first_ns"], conflicts_with = "servers")]
+    stall_every_ns: Option<u64>,
+    /// Nanoseconds that a stall lasts
+    #[arg(long, requires = "stall_every_ns")]
+    stall_for_ns: Option<u64>,
+    /// Nanoseconds from the first request to the first stall
+    #[arg(long, requires = "stall_every_ns")]
+    stall_first_ns: Option<u64>,
+    /// Requests served at a time
+    #[arg(long, requires = "service_time_ns")]
+    servers: Option<NonZeroU32>,
+    /// Nanoseconds that serving a request takes
+    #[arg(long, requires = "servers")]
+    service_time_ns: Option<u64>,
     /// Threads; half of the CPUs where nothing is said
     #[arg(long)]
     threads: Option<NonZeroUsize>,
@@ -46,7 +61,18 @@ pub(crate) fn arguments(builtin: &Builtin) -> Vec<String> {
     let plain = (!builtin.tls).then(|| "--plain".to_owned());
     let delay = format!("--delay-ns={}", builtin.delay.as_nanos());
     let fixed = ["target".to_owned(), format!("--key={key}"), format!("--body-bytes={}", builtin.body_bytes), delay];
-    fixed.into_iter().chain(plain).collect()
+    fixed.into_iter().chain(plain).chain(pace_arguments(builtin.pace)).collect()
+}
+
+fn pace_arguments(pace: BuiltinPace) -> Vec<String> {
+    let ns = |name: &str, duration: Duration| format!("--{name}-ns={}", duration.as_nanos());
+    match pace {
+        BuiltinPace::AtOnce => Vec::new(),
+        BuiltinPace::Stall { every, lasts, first } => {
+            vec![ns("stall-every", every), ns("stall-for", lasts), ns("stall-first", first)]
+        }
+        BuiltinPace::Servers { count, service_time } => vec![format!("--servers={count}"), ns("service-time", service_time)],
+    }
 }
 
 /// Serves until standard input ends.
@@ -69,9 +95,19 @@ fn config(args: &TargetArgs) -> Config {
         Key::P256 => KeyKind::P256,
         Key::Rsa2048 => KeyKind::Rsa2048,
     };
-    let answer = Answer { body_bytes: args.body_bytes, delay: Duration::from_nanos(args.delay_ns), ..Answer::default() };
+    let delay = Duration::from_nanos(args.delay_ns);
+    let answer = Answer { body_bytes: args.body_bytes, delay, pace: pace(args), ..Answer::default() };
     let tls = (!args.plain).then(|| Tls { key, tickets: true, ..Tls::default() });
     Config { threads: args.threads.unwrap_or_else(half_of_the_cpus), tls, answer, ..Config::default() }
+}
+
+fn pace(args: &TargetArgs) -> Pace {
+    let of = Duration::from_nanos;
+    match (args.stall_every_ns, args.stall_for_ns, args.stall_first_ns, args.servers, args.service_time_ns) {
+        (Some(every), Some(lasts), Some(first), ..) => Pace::Stall { every: of(every), lasts: of(lasts), first: of(first) },
+        (.., Some(count), Some(service)) => Pace::Servers { count, service_time: of(service) },
+        _ => Pace::AtOnce,
+    }
 }
 
 /// The other half is for the agents that load it.
@@ -86,16 +122,30 @@ mod tests {
     use crate::cli::{Cli, Command};
     use clap::Parser as _;
 
+    fn config_of(builtin: &Builtin) -> Config {
+        let cli = Cli::try_parse_from(["coordinator".to_owned()].into_iter().chain(arguments(builtin))).unwrap();
+        let Command::Target(args) = cli.command else { panic!("it is a target") };
+        config(&args)
+    }
+
     #[test]
     fn arguments_make_the_target_that_the_plan_asks_for() {
-        let builtin = Builtin { tls: true, key: BuiltinKey::Rsa2048, body_bytes: 7, delay: Duration::from_millis(3) };
-        for tls in [true, false] {
-            let arguments = arguments(&Builtin { tls, ..builtin.clone() });
-            let cli = Cli::try_parse_from(["coordinator".to_owned()].into_iter().chain(arguments)).unwrap();
-            let Command::Target(args) = cli.command else { panic!("it is a target") };
-            let config = config(&args);
-            assert_eq!(config.tls.map(|tls| tls.key), tls.then_some(KeyKind::Rsa2048));
-            assert_eq!((config.answer.body_bytes, config.answer.delay), (7, Duration::from_millis(3)));
+        let ms = Duration::from_millis;
+        let count = NonZeroU32::new(3).unwrap();
+        let paces = [
+            (BuiltinPace::AtOnce, Pace::AtOnce),
+            (
+                BuiltinPace::Stall { every: ms(9), lasts: ms(2), first: ms(5) },
+                Pace::Stall { every: ms(9), lasts: ms(2), first: ms(5) },
+            ),
+            (BuiltinPace::Servers { count, service_time: ms(7) }, Pace::Servers { count, service_time: ms(7) }),
+        ];
+        for (pace, made) in paces {
+            for tls in [true, false] {
+                let config = config_of(&Builtin { tls, key: BuiltinKey::Rsa2048, body_bytes: 7, delay: ms(3), pace });
+                assert_eq!(config.tls.map(|tls| tls.key), tls.then_some(KeyKind::Rsa2048));
+                assert_eq!((config.answer.body_bytes, config.answer.delay, config.answer.pace), (7, ms(3), made));
+            }
         }
     }
 }

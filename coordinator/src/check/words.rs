@@ -1,7 +1,7 @@
 //! A plan in words, section by section.
 
 use plan::{
-    Arrivals, Body, Builtin, BuiltinKey, Close, Connection, Dns, End, KeyExchange, Limit, Load, Plan, Request,
+    Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, Close, Connection, Dns, End, KeyExchange, Limit, Load, Plan, Request,
     RequestsPerConnection, Resumption, ResumptionKind, Shape, Stage, Target, Tls, Verify,
 };
 use std::fmt::Display;
@@ -34,7 +34,7 @@ pub(super) fn span(duration: Duration) -> String {
 
 fn target(target: &Target) -> Vec<String> {
     if let Some(it) = &target.builtin {
-        return vec![builtin(it)];
+        return std::iter::once(builtin(it)).chain(pace(it.pace)).collect();
     }
     let mut lines = vec![target.url.to_string()];
     if !target.addresses.is_empty() {
@@ -57,6 +57,32 @@ fn builtin(builtin: &Builtin) -> String {
     };
     let delay = if builtin.delay.is_zero() { String::new() } else { format!(" after {}", span(builtin.delay)) };
     format!("the built-in target ({scheme}, {} bytes{delay}), started with the run", builtin.body_bytes)
+}
+
+fn pace(pace: BuiltinPace) -> Option<String> {
+    match pace {
+        BuiltinPace::AtOnce => None,
+        BuiltinPace::Stall { every, lasts, first } => Some(format!(
+            "answering nothing for {} in every {}, the first time {} after its first request",
+            span(lasts),
+            span(every),
+            span(first)
+        )),
+        BuiltinPace::Servers { count, service_time } => {
+            let (servers, capacity) = (f64::from(count.get()), f64::from(count.get()) / service_time.as_secs_f64());
+            let what = if servers == 1.0 { "1 server".to_owned() } else { format!("{servers} servers") };
+            Some(format!("{what} of {} for each request: {} requests/s and no more", span(service_time), significant(capacity)))
+        }
+    }
+}
+
+/// Without decimals where they tell nothing.
+fn significant(number: f64) -> String {
+    if number >= 100.0 {
+        format!("{number:.0}")
+    } else {
+        format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
 }
 
 fn requests(plan: &Plan) -> Vec<String> {

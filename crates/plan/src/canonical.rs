@@ -1,8 +1,8 @@
 //! A plan as text with every default written out: one text for one plan, whatever it was written like.
 
 use crate::{
-    Body, Builtin, BuiltinKey, Close, Connection, Dns, End, File, HttpVersion, KeyExchange, Limit, Load, Plan, Request,
-    RequestsPerConnection, Resumption, ResumptionKind, Shape, StatusSet, Target, Threshold, Tls, Verify, duration,
+    Body, Builtin, BuiltinKey, BuiltinPace, Close, Connection, Dns, End, File, HttpVersion, KeyExchange, Limit, Load, Plan,
+    Request, RequestsPerConnection, Resumption, ResumptionKind, Shape, StatusSet, Target, Threshold, Tls, Verify, duration,
 };
 use std::fmt::{Display, Write as _};
 
@@ -61,8 +61,20 @@ fn builtin(builtin: &Builtin, target: &Target) -> String {
         BuiltinKey::Rsa2048 => "rsa2048",
     };
     let at = if target.url.port == 0 { String::new() } else { format!(", at = {}", quoted(&target.url.to_string())) };
-    let (tls, body_bytes, delay) = (builtin.tls, builtin.body_bytes, time(builtin.delay));
-    format!("{{ tls = {tls}, key = \"{key}\", body_bytes = {body_bytes}, delay = {delay}{at} }}")
+    let (tls, body_bytes, delay, pace) = (builtin.tls, builtin.body_bytes, time(builtin.delay), pace(builtin.pace));
+    format!("{{ tls = {tls}, key = \"{key}\", body_bytes = {body_bytes}, delay = {delay}{pace}{at} }}")
+}
+
+fn pace(pace: BuiltinPace) -> String {
+    match pace {
+        BuiltinPace::AtOnce => String::new(),
+        BuiltinPace::Stall { every, lasts, first } => {
+            format!(", stall = {{ every = {}, for = {}, first = {} }}", time(every), time(lasts), time(first))
+        }
+        BuiltinPace::Servers { count, service_time } => {
+            format!(", servers = {{ count = {count}, service_time = {} }}", time(service_time))
+        }
+    }
 }
 
 fn request(out: &mut Text, request: &Request, per_connection: RequestsPerConnection) {

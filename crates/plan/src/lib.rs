@@ -45,7 +45,7 @@ pub use request::{Body, Expect, Piece, Request, StatusSet, Template};
 pub use schedule::{Instants, Owner, Schedule};
 pub use search::{Capacity, Search, SearchRange};
 pub use share::{Deal, Share};
-pub use target::{Address, Builtin, BuiltinKey, Dns, Host, Scheme, Target, Url};
+pub use target::{Address, Builtin, BuiltinKey, BuiltinPace, Dns, Host, Scheme, Target, Url};
 pub use threshold::{Comparison, Limit, Metric, Statistic, Threshold};
 pub use tls::{CipherSuite, ClientCertificate, Group, KeyExchange, Resumption, ResumptionKind, Tls, TlsVersion, Verify};
 pub use url::UrlError;

@@ -1,6 +1,7 @@
 //! Where the load goes: URL, fixed addresses, name resolution, and the built-in target.
 
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// Where the load goes.
@@ -78,6 +79,31 @@ pub struct Builtin {
     pub body_bytes: u64,
     /// Fixed delay before each response.
     pub delay: Duration,
+    /// What comes after the delay.
+    pub pace: BuiltinPace,
+}
+
+/// When the built-in target answers, where it is not as soon as it can; counted after its delay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuiltinPace {
+    /// Each request when it comes.
+    AtOnce,
+    /// Nothing is answered for a while, again and again; what comes meanwhile is answered at the end.
+    Stall {
+        /// From the beginning of a stall to the beginning of the next; more than `lasts`.
+        every: Duration,
+        /// How long each lasts.
+        lasts: Duration,
+        /// When the first begins, counted from the first request.
+        first: Duration,
+    },
+    /// So many servers take a request each, in the order in which they come: the capacity is `count / service_time`.
+    Servers {
+        /// Requests served at a time.
+        count: NonZeroU32,
+        /// Time for each, more than zero.
+        service_time: Duration,
+    },
 }
 
 /// Kind of the built-in target's key.

@@ -13,6 +13,13 @@ pub(crate) const KEYS: &[&str] = &[
     "target.builtin.key",
     "target.builtin.body_bytes",
     "target.builtin.delay",
+    "target.builtin.stall",
+    "target.builtin.stall.every",
+    "target.builtin.stall.for",
+    "target.builtin.stall.first",
+    "target.builtin.servers",
+    "target.builtin.servers.count",
+    "target.builtin.servers.service_time",
     "request.name",
     "request.weight",
     "request.method",
@@ -105,7 +112,7 @@ const RENAMED: &[(&[&str], &str)] = &[
     (&["stages", "ramp", "ramp_up", "rampup"], "write a [[load.stage]] with over and to"),
     (&["warmup"], "write warm_up in [load]"),
     (&["iterations", "number"], "write requests in [load]"),
-    (&["hosts", "servers", "resolve", "connect_to"], "write addresses in [target]"),
+    (&["hosts", "server", "servers", "resolve", "connect_to"], "write addresses in [target]"),
     (&["host"], "write the host in target.url; a Host field of its own stands in request.headers"),
     (&["requests_per_connection"], "write requests in [connection]"),
     (&["scenarios"], "write several [[request]] with their weight"),
@@ -129,7 +136,10 @@ pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
 /// The path whose last name is, or nearly is, `key`.
 fn elsewhere(path: &str, key: &str) -> Option<&'static str> {
     let last = |known: &&'static str| known.rsplit('.').next().unwrap_or(known).to_owned();
-    let candidates = || KEYS.iter().copied().filter(|known| known.contains('.') && !known.starts_with(&format!("{path}.")));
+    // What the built-in target has is hardly meant by somebody who writes of something else.
+    let is_far = |table: &str| table.starts_with("target.builtin") && !path.starts_with("target");
+    let is_elsewhere = |table: &str| table != path && !is_far(table);
+    let candidates = || KEYS.iter().copied().filter(|known| known.rsplit_once('.').is_some_and(|(table, _)| is_elsewhere(table)));
     let lasts: Vec<String> = candidates().map(|known| last(&known)).collect();
     let name = nearest(key, lasts.iter().map(String::as_str))?.to_owned();
     candidates().find(|known| last(known) == name)

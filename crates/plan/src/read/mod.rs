@@ -4,6 +4,7 @@
 //! a part is `None` only after something was reported about it. A campaign reads the plan once for each variant.
 
 mod axis;
+mod builtin;
 mod campaign;
 mod certificate;
 mod connection;

@@ -31,7 +31,10 @@ impl<'a> Section<'a> {
 
     /// The field `key`, where it is given.
     pub(crate) fn field(&self, key: &'static str) -> Option<Field<'a>> {
-        self.asked.borrow_mut().push(key);
+        let mut asked = self.asked.borrow_mut();
+        if !asked.contains(&key) {
+            asked.push(key);
+        }
         self.table.get(key).map(|entry| self.field_of(key, entry))
     }
 

@@ -1,14 +1,13 @@
 //! Reads `[target]`.
 
+use crate::read::builtin::builtin;
 use crate::read::field::Field;
 use crate::read::section::Section;
-use crate::{Address, Builtin, BuiltinKey, Dns, Host, Scheme, Target, Template, Url, UrlError};
+use crate::{Address, Builtin, Dns, Host, Scheme, Target, Template, Url, UrlError};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 const MAX_ADDRESSES: usize = 1000;
-const MAX_BODY_BYTES: u64 = 1 << 30;
-const DEFAULT_BODY_BYTES: u64 = 1024;
 const HOUR: Duration = Duration::from_secs(3600);
 const MS: Duration = Duration::from_millis(1);
 
@@ -58,7 +57,7 @@ fn elsewhere(section: &Section<'_>) -> Option<Target> {
     Some(Target { url, addresses, dns, builtin: None })
 }
 
-fn url(field: Field<'_>) -> Option<Url> {
+pub(crate) fn url(field: Field<'_>) -> Option<Url> {
     let text = field.text("one such as \"https://edge.test:8443/\"")?;
     let url = match text.parse::<Url>() {
         Ok(url) => url,
@@ -99,19 +98,4 @@ fn dns(field: Field<'_>) -> Option<Dns> {
             None
         }
     }
-}
-
-/// The built-in target, and where it listens once it does.
-fn builtin(field: Field<'_>) -> Option<(Builtin, Option<Url>)> {
-    let section = match field.silent_flag() {
-        Some(_) => Section::absent(field.context, &field.path),
-        None => field.section()?,
-    };
-    let tls = section.read("tls", |field| field.flag()).unwrap_or(true);
-    let key = section.read("key", |field| field.choice(&[("p256", BuiltinKey::P256), ("rsa2048", BuiltinKey::Rsa2048)]));
-    let body_bytes = section.read("body_bytes", |field| field.whole(0..=MAX_BODY_BYTES)).unwrap_or(DEFAULT_BODY_BYTES);
-    let delay = section.read("delay", |field| field.duration(Duration::ZERO..=HOUR)).unwrap_or_default();
-    let at = section.read("at", url);
-    section.finish();
-    Some((Builtin { tls, key: key.unwrap_or(BuiltinKey::P256), body_bytes, delay }, at))
 }

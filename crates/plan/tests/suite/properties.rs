@@ -18,6 +18,8 @@ fn target() -> impl Strategy<Value = String> {
         "builtin = true\n",
         "builtin = { tls = false, body_bytes = 0 }\n",
         "builtin = { key = \"rsa2048\", delay = \"1.5ms\" }\n",
+        "builtin = { stall = { every = \"2s\", for = \"1.5s\" } }\n",
+        "builtin = { delay = \"1ms\", servers = { count = 3, service_time = \"1.5us\" } }\n",
     ])
     .prop_map(|fields| format!("[target]\n{fields}"))
 }
