@@ -38,6 +38,13 @@ pub struct Placement {
     pub cpus: Vec<Option<u32>>,
 }
 
+impl Placement {
+    /// The agent's worker `number` among all workers.
+    fn owner(&self, number: usize) -> Owner {
+        Owner { agent: self.agent, agents: self.agents, worker: number as u32, workers: self.cpus.len() as u32 }
+    }
+}
+
 /// Why a plan cannot be run here.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
@@ -123,7 +130,7 @@ pub struct Running {
 pub fn prepare(plan: Arc<Plan>, placement: Placement, policy: Policy) -> Result<Prepared, PrepareError> {
     check_ceilings(&plan, &placement, &policy)?;
     check_open_files(&plan, &placement)?;
-    let materials = Materials::new(&plan)?;
+    let materials = Materials::new(&plan, placement.agent, placement.agents)?;
     let addresses = addresses(&plan)?;
     let name = policy_name(plan.target());
     if let Some(refused) = addresses.iter().find(|address| !policy.allows(&name, address.ip(), address.port())) {
@@ -134,7 +141,8 @@ pub fn prepare(plan: Arc<Plan>, placement: Placement, policy: Policy) -> Result<
     let mut workers = Vec::new();
     for number in 0..placement.cpus.len() {
         let poller = Poller::new().map_err(std::io::Error::from)?;
-        let tls = materials.as_ref().map(WorkerTls::new).transpose()?;
+        let owner = placement.owner(number);
+        let tls = materials.as_ref().map(|materials| WorkerTls::new(materials, &plan.identities(owner))).transpose()?;
         let rank = placement.agent as usize * placement.cpus.len() + number;
         let endpoints = Endpoints::new(&plan, addresses.clone(), Arc::clone(&policy), rank, &poller.waker())?;
         workers.push(Setup { poller, tls, endpoints });
@@ -268,11 +276,9 @@ impl Launch {
         if let Some(tls) = &setup.tls {
             tls.seed_thread();
         }
-        let workers = self.placement.cpus.len() as u32;
-        let Placement { agent, agents, .. } = self.placement;
-        let owner = Owner { agent, agents, worker: self.number as u32, workers };
+        let owner = self.placement.owner(self.number);
         let timeline = Timeline::new(&self.plan);
-        let stream = u64::from(agent) << 32 | self.number as u64;
+        let stream = u64::from(owner.agent) << 32 | self.number as u64;
         let mut recorder = Recorder::new(u16::try_from(self.plan.requests().len()).unwrap_or(u16::MAX));
         intern(&self.addresses, &mut recorder);
         Worker::new(Parts {

@@ -2,7 +2,8 @@
 
 use crate::{
     Body, Builtin, BuiltinKey, BuiltinPace, Close, Connection, Dns, End, File, HttpVersion, KeyExchange, Limit, Load, Plan,
-    Request, RequestsPerConnection, Resumption, ResumptionKind, Shape, StatusSet, Target, Threshold, Tls, Verify, duration,
+    Request, RequestsPerConnection, Resumption, ResumptionKind, Sha256, Shape, StatusSet, Target, Threshold, Tls, Verify,
+    duration,
 };
 use std::fmt::{Display, Write as _};
 
@@ -165,7 +166,10 @@ fn tls(out: &mut Text, tls: &Tls) {
     if let Some(ca) = &tls.ca {
         out.field("ca", file(ca));
     }
-    let pair = |pair: &crate::ClientCertificate| format!("{{ cert = {}, key = {} }}", file(&pair.cert), file(&pair.key));
+    let pair = |pair: &crate::ClientCertificate| {
+        let [cert, key] = [&pair.cert, &pair.key].map(|file| named(&file.name, file.sha256));
+        format!("{{ cert = {cert}, key = {key} }}")
+    };
     out.field("client_certificates", list(&tls.client_certificates, pair));
     if let Some(name) = &tls.server_name {
         out.field("server_name", quoted(name));
@@ -227,7 +231,11 @@ fn thresholds(out: &mut Text, thresholds: &[Threshold]) {
 }
 
 fn file(file: &File) -> String {
-    format!("{{ file = {}, sha256 = \"{}\" }}", quoted(&file.name), file.sha256)
+    named(&file.name, file.sha256)
+}
+
+fn named(name: &str, sha256: Sha256) -> String {
+    format!("{{ file = {}, sha256 = \"{sha256}\" }}", quoted(name))
 }
 
 fn time(time: std::time::Duration) -> String {

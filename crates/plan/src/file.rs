@@ -15,6 +15,34 @@ pub struct File {
     pub content: Arc<[u8]>,
 }
 
+/// A file that is not for everybody: a client's certificate or key. Known by its hash alone to who does not need it.
+#[derive(Clone)]
+pub struct PrivateFile {
+    /// As the plan writes it, for messages.
+    pub name: String,
+    /// Hash of the content.
+    pub sha256: Sha256,
+    /// The content, where it is at hand.
+    pub content: Option<Arc<[u8]>>,
+}
+
+impl PartialEq for PrivateFile {
+    /// The hash says what the content is, whether it is at hand or not.
+    fn eq(&self, other: &PrivateFile) -> bool {
+        self.name == other.name && self.sha256 == other.sha256
+    }
+}
+
+impl Eq for PrivateFile {}
+
+impl fmt::Debug for PrivateFile {
+    /// Without the content, which may be a key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let content = if self.content.is_some() { "at hand" } else { "elsewhere" };
+        write!(f, "PrivateFile({:?}, {}, {content})", self.name, self.sha256)
+    }
+}
+
 /// A SHA-256.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sha256(pub [u8; 32]);

@@ -32,7 +32,7 @@ mod url;
 pub use campaign::{Campaign, Variant};
 pub use cipher_suite::CipherSuiteError;
 pub use connection::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
-pub use file::{File, Sha256, Sha256Error};
+pub use file::{File, PrivateFile, Sha256, Sha256Error};
 pub use group::GroupError;
 pub use load::{Arrivals, End, Load, Shape, Stage, ThinkTime};
 pub use metric_name::MetricError;

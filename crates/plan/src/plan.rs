@@ -6,6 +6,7 @@ use crate::{
     canonical, share,
 };
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -91,18 +92,29 @@ impl Plan {
         Sha256::of(self.canonical_text().as_bytes())
     }
 
-    /// Every file the plan names: bodies, roots, client certificates and their keys.
+    /// Every file the plan names that is for everybody: bodies and roots.
     #[must_use]
     pub fn files(&self) -> Vec<&File> {
         let bodies = self.requests.iter().filter_map(|request| match &request.body {
             Some(Body::File(file)) => Some(file),
             _ => None,
         });
-        let of_tls = self.tls.iter().flat_map(|tls| {
-            let pairs = tls.client_certificates.iter().flat_map(|pair| [&pair.cert, &pair.key]);
-            tls.ca.iter().chain(pairs)
-        });
-        bodies.chain(of_tls).collect()
+        bodies.chain(self.tls.iter().filter_map(|tls| tls.ca.as_ref())).collect()
+    }
+
+    /// Places, in `tls.client_certificates`, of the identities that `owner`'s virtual users have (open loop: its connections).
+    #[must_use]
+    pub fn identities(&self, owner: Owner) -> BTreeSet<usize> {
+        let identities = self.tls.as_ref().map_or(0, |tls| tls.client_certificates.len());
+        let all = |places: &BTreeSet<usize>| places.len() == identities;
+        let mut places = BTreeSet::new();
+        for user in share::seats_of(&self.load, owner) {
+            if all(&places) {
+                break;
+            }
+            places.insert(user as usize % identities);
+        }
+        places
     }
 
     /// The same plan against a built-in target that now listens: its URL and, with TLS, its CA (PEM).

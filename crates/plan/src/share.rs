@@ -51,9 +51,15 @@ fn users(load: &Load, agent: u32, agents: u32) -> impl Iterator<Item = u32> {
 
 /// Cluster-wide numbers of the virtual users that `owner` has at one time or another, ascending; none in an open loop.
 pub(crate) fn users_of(load: &Load, owner: Owner) -> impl Iterator<Item = u32> + use<> {
+    let is_closed = matches!(load.shape, Shape::Closed { .. });
+    seats_of(load, owner).take_while(move |_| is_closed)
+}
+
+/// As [`users_of`], and in an open loop the numbers of the connections that `owner` may open.
+pub(crate) fn seats_of(load: &Load, owner: Owner) -> impl Iterator<Item = u32> + use<> {
     let peak = match load.shape {
         Shape::Closed { .. } => Profile::measured(load).peak() as u64,
-        Shape::Open { .. } => 0,
+        Shape::Open { max_connections, .. } => u64::from(max_connections),
     };
     let among_agents = Deal::new(Some(peak), owner.agents);
     let among_workers = Deal::new(among_agents.amount(owner.agent), owner.workers);

@@ -19,7 +19,7 @@ pub struct Tls {
     pub key_exchange: KeyExchange,
     /// Roots; the platform's where absent.
     pub ca: Option<crate::File>,
-    /// Client identities, handed out over virtual users in turn.
+    /// Client identities, handed out in turn: virtual user u has number u modulo how many there are.
     pub client_certificates: Vec<ClientCertificate>,
     /// SNI and the name that is verified; the URL's host where absent.
     pub server_name: Option<String>,
@@ -107,11 +107,11 @@ pub enum KeyExchange {
     Cheap,
 }
 
-/// A client identity.
+/// A client identity. Its files are at hand where one of its virtual users is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientCertificate {
     /// PEM chain, leaf first.
-    pub cert: crate::File,
+    pub cert: crate::PrivateFile,
     /// PEM private key (PKCS#8, PKCS#1 or SEC1).
-    pub key: crate::File,
+    pub key: crate::PrivateFile,
 }

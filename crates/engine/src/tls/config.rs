@@ -1,16 +1,16 @@
 //! From the plan's `[tls]` to one rustls configuration per worker.
 
 use super::cheap::{ReusedX25519, UnitP256};
-use super::identity::Identities;
+use super::identity::{Credentials, Identities};
 use super::sessions::Sessions;
 use super::verifier::Verifier;
 use plan::{Host, KeyExchange, Plan, Resumption, ResumptionKind, Tls, TlsVersion, Verify};
 use rustls::client::{ClientSessionStore, Resumption as RustlsResumption, Tls12Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::sign::CertifiedKey;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, NamedGroup, RootCertStore, SupportedProtocolVersion};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Why the plan's TLS cannot be set up on this machine.
@@ -44,6 +44,14 @@ pub enum TlsError {
         /// Key file.
         key: String,
     },
+    /// A client identity that is used here was not sent.
+    #[error(
+        "tls.client_certificates: {file} did not come with the plan, though a virtual user of this agent has it; run the coordinator's version here"
+    )]
+    NotHere {
+        /// File as the plan names it.
+        file: String,
+    },
     /// The platform has no roots.
     #[error(
         "tls.ca: this machine's own root certificates cannot be read ({0}); name a CA file in tls.ca, or set tls.verify = \"none\""
@@ -60,7 +68,7 @@ pub enum TlsError {
 /// Everything of `[tls]` that is parsed once per agent: roots, identities, names.
 pub(crate) struct Materials {
     roots: Arc<RootCertStore>,
-    identities: Vec<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+    credentials: Credentials,
     server_name: ServerName<'static>,
     tls: Tls,
 }
@@ -78,23 +86,24 @@ pub(crate) struct WorkerTls {
 }
 
 impl Materials {
-    /// Parses what the plan names; `None` for a plain target.
-    pub(crate) fn new(plan: &Plan) -> Result<Option<Materials>, TlsError> {
+    /// Parses what the plan names and agent `agent` of `agents` uses; `None` for a plain target.
+    pub(crate) fn new(plan: &Plan, agent: u32, agents: u32) -> Result<Option<Materials>, TlsError> {
         let Some(tls) = plan.tls() else { return Ok(None) };
         let roots = if tls.verify == Verify::None { RootCertStore::empty() } else { roots(tls)? };
-        let identities = tls.client_certificates.iter().map(identity).collect::<Result<_, _>>()?;
+        let credentials = Credentials::new(plan, agent, agents, &aws_lc_rs::default_provider())?;
         let server_name = server_name(plan, tls)?;
-        Ok(Some(Materials { roots: Arc::new(roots), identities, server_name, tls: tls.clone() }))
+        Ok(Some(Materials { roots: Arc::new(roots), credentials, server_name, tls: tls.clone() }))
     }
 }
 
 impl WorkerTls {
-    /// Builds a worker's own configuration: nothing of it is shared with another worker, so nothing contends.
-    pub(crate) fn new(materials: &Materials) -> Result<WorkerTls, TlsError> {
+    /// Builds a worker's own configuration: nothing of it is shared with another worker, so nothing contends. Its users
+    /// have the client identities at `places`.
+    pub(crate) fn new(materials: &Materials, places: &BTreeSet<usize>) -> Result<WorkerTls, TlsError> {
         let tls = &materials.tls;
         let provider = Arc::new(provider(tls)?);
         let verifier = Arc::new(verifier(materials, &provider)?);
-        let identities = Arc::new(Identities::new(certified(materials, &provider)?));
+        let identities = Arc::new(materials.credentials.identities(places, &provider)?);
         let sessions = Arc::new(Sessions::new(tls.resumption != Resumption::Never));
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions(tls))?
@@ -139,25 +148,9 @@ fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     if found.is_empty() { Err("it has no CERTIFICATE section".into()) } else { Ok(found) }
-}
-
-fn identity(pair: &plan::ClientCertificate) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
-    let chain = certificates(&pair.cert.content).map_err(|reason| TlsError::Certificates {
-        field: "tls.client_certificates",
-        file: pair.cert.name.clone(),
-        reason,
-    })?;
-    let bad_key = |reason: String| TlsError::Key { file: pair.key.name.clone(), reason };
-    let key = PrivateKeyDer::from_pem_slice(&pair.key.content).map_err(|error| bad_key(error.to_string()))?;
-    let signing = aws_lc_rs::default_provider().key_provider.load_private_key(key.clone_key());
-    let certified = CertifiedKey::new(chain.clone(), signing.map_err(|error| bad_key(error.to_string()))?);
-    match certified.keys_match() {
-        Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok((chain, key)),
-        Err(_) => Err(TlsError::Mismatch { cert: pair.cert.name.clone(), key: pair.key.name.clone() }),
-    }
 }
 
 fn server_name(plan: &Plan, tls: &Tls) -> Result<ServerName<'static>, TlsError> {
@@ -167,14 +160,6 @@ fn server_name(plan: &Plan, tls: &Tls) -> Result<ServerName<'static>, TlsError> 
         }
         (None, Host::Ip(ip)) => Ok(ServerName::IpAddress((*ip).into())),
     }
-}
-
-fn certified(materials: &Materials, provider: &CryptoProvider) -> Result<Vec<Arc<CertifiedKey>>, TlsError> {
-    let load = |(chain, key): &(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)| {
-        let key = provider.key_provider.load_private_key(key.clone_key())?;
-        Ok(Arc::new(CertifiedKey::new(chain.clone(), key)))
-    };
-    materials.identities.iter().map(load).collect()
 }
 
 fn verifier(materials: &Materials, provider: &Arc<CryptoProvider>) -> Result<Verifier, TlsError> {

@@ -1,23 +1,74 @@
-//! Client identities, handed out over virtual users.
+//! Client identities, handed out over virtual users: parsed once per agent, made into keys once per worker.
 
+use super::config::{TlsError, certificates};
+use plan::{ClientCertificate, Owner, Plan, PrivateFile};
 use rustls::SignatureScheme;
 use rustls::client::ResolvesClientCert;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The plan's client identities; rustls is given that of the worker's current user.
+/// A chain, leaf first, and its key.
+type Pair = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// The identities of this agent's virtual users. Those of others are not here: no key goes where it is not used.
+pub(crate) struct Credentials {
+    /// How many the plan has, here or elsewhere.
+    total: usize,
+    own: BTreeMap<usize, Pair>,
+}
+
+/// A worker's client identities; rustls is given that of the worker's current user.
 pub(crate) struct Identities {
-    keys: Vec<Arc<CertifiedKey>>,
+    /// By place in the plan; empty where none of the worker's users has it.
+    keys: Vec<Option<Arc<CertifiedKey>>>,
     current: AtomicUsize,
 }
 
-impl Identities {
-    pub(crate) fn new(keys: Vec<Arc<CertifiedKey>>) -> Identities {
-        Identities { keys, current: AtomicUsize::new(0) }
+impl Credentials {
+    /// Parses what the virtual users of `agent` of `agents` need.
+    pub(crate) fn new(plan: &Plan, agent: u32, agents: u32, provider: &CryptoProvider) -> Result<Credentials, TlsError> {
+        let pairs = plan.tls().map_or(&[][..], |tls| &tls.client_certificates);
+        let places = plan.identities(Owner { agent, agents, ..Owner::ALONE });
+        let parsed = |place: usize| Ok((place, pair(&pairs[place], provider)?));
+        Ok(Credentials { total: pairs.len(), own: places.into_iter().map(parsed).collect::<Result<_, TlsError>>()? })
     }
 
+    /// Keys of a worker whose users have the identities at `places`.
+    pub(crate) fn identities(&self, places: &BTreeSet<usize>, provider: &CryptoProvider) -> Result<Identities, TlsError> {
+        let mut keys = vec![None; self.total];
+        for (&place, (chain, key)) in self.own.iter().filter(|(place, _)| places.contains(place)) {
+            let key = provider.key_provider.load_private_key(key.clone_key())?;
+            keys[place] = Some(Arc::new(CertifiedKey::new(chain.clone(), key)));
+        }
+        Ok(Identities { keys, current: AtomicUsize::new(0) })
+    }
+}
+
+fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<Pair, TlsError> {
+    let (cert, key) = (&files.cert, &files.key);
+    let bad_chain = |reason| TlsError::Certificates { field: "tls.client_certificates", file: cert.name.clone(), reason };
+    let chain = certificates(content(cert)?).map_err(bad_chain)?;
+    let bad_key = |reason: String| TlsError::Key { file: key.name.clone(), reason };
+    let der = PrivateKeyDer::from_pem_slice(content(key)?).map_err(|error| bad_key(error.to_string()))?;
+    let signing = provider.key_provider.load_private_key(der.clone_key());
+    let certified = CertifiedKey::new(chain.clone(), signing.map_err(|error| bad_key(error.to_string()))?);
+    match certified.keys_match() {
+        Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok((chain, der)),
+        Err(_) => Err(TlsError::Mismatch { cert: cert.name.clone(), key: key.name.clone() }),
+    }
+}
+
+fn content(file: &PrivateFile) -> Result<&[u8], TlsError> {
+    file.content.as_deref().ok_or_else(|| TlsError::NotHere { file: file.name.clone() })
+}
+
+impl Identities {
     /// From now on the identity of the cluster's virtual user `user` is used.
     pub(crate) fn select(&self, user: u64) {
         if self.keys.len() > 1 {
@@ -28,7 +79,7 @@ impl Identities {
 
 impl ResolvesClientCert for Identities {
     fn resolve(&self, _: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        let key = self.keys.get(self.current.load(Ordering::Relaxed))?;
+        let key = self.keys.get(self.current.load(Ordering::Relaxed))?.as_ref()?;
         key.key.choose_scheme(schemes).map(|_| Arc::clone(key))
     }
 

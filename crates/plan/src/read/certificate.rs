@@ -2,7 +2,7 @@
 
 use crate::read::field::Field;
 use crate::read::node::Value;
-use crate::{ClientCertificate, File};
+use crate::{ClientCertificate, File, PrivateFile};
 
 const MAX_PEM_BYTES: usize = 4 << 20;
 const MAX_IDENTITIES: usize = 4000;
@@ -10,7 +10,9 @@ const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
 
 /// `tls.ca`.
 pub(crate) fn authorities(field: &Field<'_>) -> Option<File> {
-    checked(field, field.file(MAX_PEM_BYTES)?, is_certificate)
+    let file = field.file(MAX_PEM_BYTES)?;
+    holds(field, &file.name, &file.content, is_certificate)?;
+    Some(file)
 }
 
 /// `tls.client_certificates`: a list of pairs, or a folder of them.
@@ -33,8 +35,8 @@ fn pair(field: &Field<'_>) -> Option<ClientCertificate> {
             section.problem_at(key, "missing; a client certificate is a pair such as { cert = \"a.pem\", key = \"a.key\" }");
         }
     }
-    let cert = section.read("cert", |field| checked(&field, field.file(MAX_PEM_BYTES)?, is_certificate));
-    let key = section.read("key", |field| checked(&field, field.file(MAX_PEM_BYTES)?, is_key));
+    let cert = section.read("cert", |field| checked(&field, field.private_file(MAX_PEM_BYTES)?, is_certificate));
+    let key = section.read("key", |field| checked(&field, field.private_file(MAX_PEM_BYTES)?, is_key));
     section.finish();
     Some(ClientCertificate { cert: cert?, key: key? })
 }
@@ -55,8 +57,8 @@ fn of_folder(field: &Field<'_>, folder: &str) -> Option<Vec<ClientCertificate>> 
         return None;
     }
     let identity = |(cert, key): (&str, String)| {
-        let cert = checked(field, field.named_file(cert, None, MAX_PEM_BYTES)?, is_certificate);
-        let key = checked(field, field.named_file(&key, None, MAX_PEM_BYTES)?, is_key);
+        let cert = checked(field, field.named_private_file(cert, None, MAX_PEM_BYTES)?, is_certificate);
+        let key = checked(field, field.named_private_file(&key, None, MAX_PEM_BYTES)?, is_key);
         Some(ClientCertificate { cert: cert?, key: key? })
     };
     let identities: Vec<Option<ClientCertificate>> = pairs.into_iter().take(MAX_IDENTITIES + 1).map(identity).collect();
@@ -68,15 +70,19 @@ fn key_of(cert: &str, names: &[String]) -> Option<String> {
     Some(format!("{stem}.key")).filter(|key| names.contains(key))
 }
 
-/// `file`, where `fault` finds nothing wrong with its text.
-fn checked(field: &Field<'_>, file: File, fault: fn(&str) -> Result<(), &'static str>) -> Option<File> {
-    match fault(&String::from_utf8_lossy(&file.content)) {
-        Ok(()) => Some(file),
-        Err(why) => {
-            field.problem(format_args!("{:?} {why}", file.name));
-            None
-        }
+/// What is wrong with a text, in words.
+type Fault = fn(&str) -> Result<(), &'static str>;
+
+/// `file`, where `fault` finds nothing wrong with its text; one that is elsewhere was looked at there.
+fn checked(field: &Field<'_>, file: PrivateFile, fault: Fault) -> Option<PrivateFile> {
+    if let Some(content) = &file.content {
+        holds(field, &file.name, content, fault)?;
     }
+    Some(file)
+}
+
+fn holds(field: &Field<'_>, name: &str, content: &[u8], fault: Fault) -> Option<()> {
+    fault(&String::from_utf8_lossy(content)).map_err(|why| field.problem(format_args!("{name:?} {why}"))).ok()
 }
 
 fn is_certificate(text: &str) -> Result<(), &'static str> {

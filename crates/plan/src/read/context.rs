@@ -76,6 +76,11 @@ impl<'a> Context<'a> {
         self.source.content(name, known)
     }
 
+    /// As [`Context::content`], for a file that is not for everybody.
+    pub(crate) fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<Content>, String> {
+        self.source.private(name, known)
+    }
+
     pub(crate) fn list(&self, folder: &str) -> Result<Vec<String>, String> {
         self.source.list(folder)
     }

@@ -4,7 +4,7 @@ use crate::read::context::Context;
 use crate::read::node::{Node, Value};
 use crate::read::section::Section;
 use crate::read::source::Content;
-use crate::{File, Rate, Sha256, duration};
+use crate::{File, PrivateFile, Rate, Sha256, duration};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -153,38 +153,54 @@ impl<'a> Field<'a> {
 
     /// A file: its name, or `{ file = "…", sha256 = "…" }`, of at most `max_bytes`.
     pub(crate) fn file(&self, max_bytes: usize) -> Option<File> {
-        let (name, known) = match &self.node.value {
-            Value::Text(name) => (name.as_str(), None),
-            Value::Table(_) => self.section().and_then(named_with_hash)?,
-            _ => {
-                self.wrong_type("the name of a file", "one such as \"ca.pem\", relative to the plan");
-                return None;
-            }
-        };
-        self.named_file(name, known, max_bytes)
+        let (name, known) = self.file_name()?;
+        let content = self.context.content(name, known);
+        let Content { bytes: content, sha256 } = self.checked(name, known, max_bytes, content)?;
+        Some(File { name: name.to_owned(), sha256, content })
     }
 
-    /// The file `name`, read on behalf of this field.
-    pub(crate) fn named_file(&self, name: &str, known: Option<Sha256>, max_bytes: usize) -> Option<File> {
-        let content = match self.context.content(name, known) {
-            Ok(content) => content,
-            Err(why) => {
-                self.problem(format_args!("{name:?} cannot be read: {why}; paths are relative to the plan file"));
-                return None;
-            }
+    /// As [`Field::file`], for one that is not for everybody.
+    pub(crate) fn private_file(&self, max_bytes: usize) -> Option<PrivateFile> {
+        let (name, known) = self.file_name()?;
+        self.named_private_file(name, known, max_bytes)
+    }
+
+    /// The private file `name`, read on behalf of this field.
+    pub(crate) fn named_private_file(&self, name: &str, known: Option<Sha256>, max_bytes: usize) -> Option<PrivateFile> {
+        let elsewhere = |sha256| PrivateFile { name: name.to_owned(), sha256, content: None };
+        let content = match (self.context.private(name, known), known) {
+            (Ok(None), Some(sha256)) => return Some(elsewhere(sha256)),
+            (content, _) => content.and_then(|content| content.ok_or_else(|| "its hash is not stated".to_owned())),
         };
-        if content.bytes.len() > max_bytes {
-            self.problem(format_args!("{name:?} has {} bytes; use a file of at most {max_bytes}", content.bytes.len()));
-            return None;
+        let content = self.checked(name, known, max_bytes, content)?;
+        Some(PrivateFile { content: Some(content.bytes), ..elsewhere(content.sha256) })
+    }
+
+    /// Name and, where it is stated, hash of a file.
+    fn file_name(&self) -> Option<(&'a str, Option<Sha256>)> {
+        match &self.node.value {
+            Value::Text(name) => Some((name.as_str(), None)),
+            Value::Table(_) => self.section().and_then(named_with_hash),
+            _ => {
+                self.wrong_type("the name of a file", "one such as \"ca.pem\", relative to the plan");
+                None
+            }
         }
-        let Content { bytes: content, sha256 } = content;
-        if known.is_some_and(|known| known != sha256) {
-            self.problem(format_args!(
+    }
+
+    /// The content, where it is there, small enough, and what the stated hash says.
+    fn checked(&self, name: &str, known: Option<Sha256>, max_bytes: usize, content: Result<Content, String>) -> Option<Content> {
+        match content {
+            Err(why) => self.problem(format_args!("{name:?} cannot be read: {why}; paths are relative to the plan file")),
+            Ok(content) if content.bytes.len() > max_bytes => {
+                self.problem(format_args!("{name:?} has {} bytes; use a file of at most {max_bytes}", content.bytes.len()));
+            }
+            Ok(Content { sha256, .. }) if known.is_some_and(|known| known != sha256) => self.problem(format_args!(
                 "{name:?} has the SHA-256 {sha256}, which is not the stated one; correct sha256, or the file"
-            ));
-            return None;
+            )),
+            Ok(content) => return Some(content),
         }
-        Some(File { name: name.to_owned(), sha256, content })
+        None
     }
 }
 

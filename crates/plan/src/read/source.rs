@@ -9,6 +9,10 @@ use std::sync::Arc;
 pub(crate) trait Source {
     /// Content of the file `name`, whose hash may be known.
     fn content(&self, name: &str, known: Option<Sha256>) -> Result<Content, String>;
+    /// As [`Source::content`], for a file that is not for everybody: `None` where it is known by its hash alone.
+    fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<Content>, String> {
+        self.content(name, known).map(Some)
+    }
     /// Names of the files in a folder.
     fn list(&self, folder: &str) -> Result<Vec<String>, String>;
 }
@@ -46,6 +50,13 @@ impl Source for Hashes<'_> {
     fn content(&self, _name: &str, known: Option<Sha256>) -> Result<Content, String> {
         let known = known.ok_or("canonical text names files with their sha256")?;
         (self.0)(known).map(Content::of).ok_or_else(|| "no content with its hash is at hand".to_owned())
+    }
+
+    fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<Content>, String> {
+        match known {
+            Some(known) => Ok((self.0)(known).map(Content::of)),
+            None => self.content(name, known).map(Some),
+        }
     }
 
     fn list(&self, _folder: &str) -> Result<Vec<String>, String> {

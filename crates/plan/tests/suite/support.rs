@@ -56,6 +56,9 @@ pub fn campaign(text: &str) -> Result<Campaign, String> {
 
 /// The plan of the canonical text of `plan`, with its files by hash.
 pub fn again(plan: &Plan) -> Result<Plan, String> {
-    let files: BTreeMap<Sha256, Arc<[u8]>> = plan.files().into_iter().map(|file| (file.sha256, file.content.clone())).collect();
+    let mut files: BTreeMap<Sha256, Arc<[u8]>> =
+        plan.files().into_iter().map(|file| (file.sha256, file.content.clone())).collect();
+    let pairs = plan.tls().into_iter().flat_map(|tls| &tls.client_certificates).flat_map(|pair| [&pair.cert, &pair.key]);
+    files.extend(pairs.filter_map(|file| Some((file.sha256, file.content.clone()?))));
     Plan::parse_canonical(&plan.canonical_text(), &|sha256| files.get(&sha256).cloned()).map_err(|problems| problems.to_string())
 }
