@@ -1,0 +1,158 @@
+//! What a load thread allocates per keep-alive request: nothing over HTTP, a known number over HTTPS.
+//!
+//! Each case is run twice, with few and with many requests; the difference belongs to requests alone, since start-up,
+//! handshakes and the cuts of the recorder are in both. `-- --nocapture` prints the figures and where the rest comes from.
+#![expect(unsafe_code, reason = "a global allocator that counts cannot be written without")]
+
+use benches::{Outcome, parse, run};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::backtrace::Backtrace;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+use target::{Config, Running, Tls};
+
+const FEW: u64 = 2_000;
+const MANY: u64 = 22_000;
+
+/// A run that falls into one more second than the other makes histograms for it; a request that allocates would make 20,000.
+const NOISE: f64 = 0.02;
+
+/// rustls makes a vector of every record it encrypts and of every one it decrypts, by its unbuffered API too.
+const PER_HTTPS_REQUEST: f64 = 2.0;
+
+/// Name, whether over TLS, `[load]` but for the number of requests, most allocations per request.
+const CASES: [(&str, bool, &str, f64); 4] = [
+    ("HTTP, closed loop", false, "connections = 10", 0.0),
+    ("HTTP, open loop", false, "rate = \"20000/s\", max_connections = 50", 0.0),
+    ("HTTPS, closed loop", true, "connections = 10", PER_HTTPS_REQUEST),
+    ("HTTPS, open loop", true, "rate = \"20000/s\", max_connections = 50", PER_HTTPS_REQUEST),
+];
+
+#[test]
+fn keep_alive_requests_allocate_no_more_than_is_known() {
+    let measured = CASES.map(|(name, encrypted, load, most)| {
+        let (few, _) = allocations(encrypted, load, FEW);
+        let (many, stacks) = allocations(encrypted, load, MANY);
+        let each = (many as f64 - few as f64) / (MANY - FEW) as f64;
+        println!("{name}: {each:.3} allocations per request ({few} in {FEW}, {many} in {MANY}; at most {most} are known)");
+        (name, each, most, stacks)
+    });
+    for (name, each, most, stacks) in measured {
+        if each > NOISE {
+            println!("\n{name}, from the innermost frame out:\n{}", commonest(&stacks));
+        }
+        assert!(each <= most + NOISE, "{name}: {each:.3} allocations per request, more than {most}");
+    }
+}
+
+/// What the load thread of a run with so many requests allocated, and samples of where.
+fn allocations(encrypted: bool, load: &str, requests: u64) -> (u64, Vec<Backtrace>) {
+    let server =
+        Running::new(Config { tls: encrypted.then(Tls::default), ..Config::default() }).expect("loopback has a free port");
+    let tls = if encrypted { "tls.ca = \"bench-ca.pem\"\n" } else { "" };
+    let text = format!("target.url = \"{}\"\n{tls}load = {{ {load}, requests = {requests} }}\n", server.url("/"));
+    samples().clear();
+    // Only then: looking up the names of a sample allocates while it holds the lock that taking one needs.
+    IS_SAMPLING.store(true, Relaxed);
+    let outcome: Outcome = run(parse(&text, server.ca_pem()));
+    IS_SAMPLING.store(false, Relaxed);
+    assert_eq!(outcome.measured.counters.ended(), requests);
+    assert_eq!(outcome.measured.counters.ok, requests);
+    let thread = outcome.worker.thread_id;
+    let mut taken = std::mem::take(&mut *samples());
+    taken.retain(|(of, _)| *of == thread);
+    (of_thread(thread), taken.into_iter().map(|(_, stack)| stack).collect())
+}
+
+/// The engine's and rustls's frames of the samples, each different stack with its share, the commonest first.
+fn commonest(samples: &[Backtrace]) -> String {
+    let mut stacks: Vec<(usize, String)> = Vec::new();
+    for stack in samples.iter().map(frames) {
+        match stacks.iter_mut().find(|(_, known)| *known == stack) {
+            Some((number, _)) => *number += 1,
+            None => stacks.push((1, stack)),
+        }
+    }
+    stacks.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+    stacks.iter().take(6).map(|(number, stack)| format!("{number} of {} samples\n{stack}\n", samples.len())).collect()
+}
+
+fn frames(stack: &Backtrace) -> String {
+    let text = stack.to_string();
+    let names = text.lines().filter(|line| !line.trim_start().starts_with("at "));
+    let own = names.filter_map(|line| line.split_once(": ")).map(|(_, name)| name);
+    let own = own.filter(|name| ["rustls", "engine", "measure"].iter().any(|part| name.contains(part)));
+    own.take(7).map(|name| format!("    {name}\n")).collect()
+}
+
+/// More threads than a test ever has.
+const THREADS: usize = 4096;
+/// Each such allocation of a thread is sampled, after so many that start-up is over.
+const SAMPLED: u64 = 97;
+const START_UP: u64 = 5_000;
+
+static COUNTS: [AtomicU64; THREADS] = [const { AtomicU64::new(0) }; THREADS];
+static THREAD_IDS: [AtomicI32; THREADS] = [const { AtomicI32::new(0) }; THREADS];
+static IS_SAMPLING: AtomicBool = AtomicBool::new(false);
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+static SAMPLES: Mutex<Vec<(i32, Backtrace)>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static PLACE: Cell<Option<usize>> = const { Cell::new(None) };
+    static IN_SAMPLE: Cell<bool> = const { Cell::new(false) };
+}
+
+fn samples() -> MutexGuard<'static, Vec<(i32, Backtrace)>> {
+    SAMPLES.lock().expect("nobody panics while taking a sample")
+}
+
+fn of_thread(id: i32) -> u64 {
+    let place = THREAD_IDS.iter().position(|known| known.load(Relaxed) == id);
+    place.map_or(0, |place| COUNTS[place].load(Relaxed))
+}
+
+fn count() {
+    if IN_SAMPLE.get() {
+        return;
+    }
+    let place = PLACE.get().unwrap_or_else(|| {
+        let place = NEXT.fetch_add(1, Relaxed) % THREADS;
+        THREAD_IDS[place].store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
+        PLACE.set(Some(place));
+        place
+    });
+    let number = COUNTS[place].fetch_add(1, Relaxed);
+    if number > START_UP && number.is_multiple_of(SAMPLED) && IS_SAMPLING.load(Relaxed) {
+        IN_SAMPLE.set(true);
+        // Names are looked up when the stack is printed, if it ever is.
+        let stack = Backtrace::force_capture();
+        samples().push((THREAD_IDS[place].load(Relaxed), stack));
+        IN_SAMPLE.set(false);
+    }
+}
+
+struct Counting;
+
+// SAFETY: every call goes to the system allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps GlobalAlloc's contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps GlobalAlloc's contract.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps GlobalAlloc's contract.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
