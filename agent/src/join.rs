@@ -10,7 +10,8 @@ use host::{Facts, Sampler};
 use proto::Bytes;
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -65,6 +66,11 @@ pub struct JoinArgs {
     #[arg(long, value_name = "SECONDS")]
     pub max_duration: Option<u64>,
 
+    /// Let plans have the secrets of TLS connections written to new files in this folder (tls.key_log), which makes
+    /// captures readable; the files are for this user only
+    #[arg(long, value_name = "DIR")]
+    pub key_log: Option<PathBuf>,
+
     /// End when standard input ends: for a parent that must not leave agents behind
     #[arg(long, hide = true)]
     pub exit_with_stdin: bool,
@@ -94,6 +100,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
     let facts = Sampler::new().facts().context("reading what this machine is")?;
     let cpus = cpus(arguments, &facts)?;
     let policy = policy(arguments)?;
+    let key_log = arguments.key_log.as_deref().map(private_folder).transpose()?;
     let identity = Identity {
         name: arguments.name.clone().unwrap_or_else(|| facts.hostname.clone()),
         labels: arguments.labels.iter().cloned().collect::<BTreeMap<_, _>>(),
@@ -105,7 +112,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         exit_with_stdin()?;
     }
     let (link_end, runner_end) = link::pair();
-    let resources = Resources { cpus, policy };
+    let resources = Resources { cpus, policy, key_log };
     let runner = std::thread::Builder::new().name("runner".into()).spawn(move || runner::serve(runner_end, resources))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the link")?;
     let ended = runtime.block_on(async {
@@ -174,6 +181,13 @@ fn policy(arguments: &JoinArgs) -> anyhow::Result<Policy> {
         policy.allow(allowed)?;
     }
     Ok(policy)
+}
+
+/// Makes the folder for secrets where there is none, for this user only.
+fn private_folder(path: &Path) -> anyhow::Result<PathBuf> {
+    let making = || format!("making the folder {} of --key-log", path.display());
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(making)?;
+    path.canonicalize().with_context(making)
 }
 
 /// Ends the process when its parent is gone; the load has ended before that, by its lease.

@@ -4,10 +4,11 @@
 use crate::link::RunnerEnd;
 use crate::sampling::Sampling;
 use control::{Assignment, Digest, EndCause, Mono, Order, Report, RunId, Stop};
-use engine::{Cut, Event, Lease, Placement, Policy, Prepared, Running, WorkerFigures};
+use engine::{Cut, Event, KeysWritten, Lease, Placement, Policy, Prepared, Running, WorkerFigures};
 use host::Figures;
 use plan::{Plan, Sha256};
 use proto::Bytes;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
@@ -19,6 +20,18 @@ pub struct Resources {
     pub cpus: Vec<Option<u32>>,
     /// What may be fired at, and how hard.
     pub policy: Policy,
+    /// Folder for the secrets of connections, where plans may ask for them.
+    pub key_log: Option<PathBuf>,
+}
+
+impl Resources {
+    /// The policy for one run: secrets come into a file named after it.
+    fn policy(&self, plan: &Plan, assignment: &Assignment) -> Policy {
+        let mut policy = self.policy.clone();
+        let file = format!("{}-{}-{}.keys", plan.name(), assignment.run, assignment.agent_index);
+        policy.key_log = self.key_log.as_ref().map(|folder| folder.join(file));
+        policy
+    }
 }
 
 /// Carries out orders until the link ends; a run that goes on then is ended.
@@ -147,7 +160,8 @@ fn prepare(assignment: &Assignment, resources: &Resources) -> Result<(Arc<Plan>,
     let plan = Plan::parse_canonical(&assignment.plan, &content).map_err(|problems| problems.to_string())?;
     let plan = Arc::new(plan);
     let placement = Placement { agent: assignment.agent_index, agents: assignment.agents, cpus: resources.cpus.clone() };
-    let prepared = engine::prepare(Arc::clone(&plan), placement, resources.policy.clone());
+    let policy = resources.policy(&plan, assignment);
+    let prepared = engine::prepare(Arc::clone(&plan), placement, policy);
     prepared.map(|prepared| (plan, prepared)).map_err(|error| error.to_string())
 }
 
@@ -166,6 +180,7 @@ impl Teller {
             Event::Interval { number, snapshot } => {
                 Report::Interval { run, interval: number, encoded: Bytes::from(snapshot.encode()) }
             }
+            Event::KeysWritten(written) => Report::Note { run: Some(run), event: "key_log".to_owned(), text: said(&written) },
             Event::Ended { totals, workers } => Report::Ended {
                 run,
                 cause: cause(&workers),
@@ -176,6 +191,19 @@ impl Teller {
         // A link that has ended wants no report.
         let _ = self.reports.blocking_send(report);
     }
+}
+
+/// What came of the key log, in words.
+fn said(written: &KeysWritten) -> String {
+    let KeysWritten { path, connections, dropped, failure } = written;
+    let mut text = format!("wrote the secrets of {connections} connections to {}", path.display());
+    if *dropped > 0 {
+        text += &format!("; those of {dropped} more were dropped, since the disk did not take them in time");
+    }
+    if let Some(failure) = failure {
+        text += &format!("; the file is not whole: {failure}");
+    }
+    text
 }
 
 fn figures(sampling: &mut Sampling, workers: &[Option<WorkerFigures>]) -> Figures {

@@ -70,7 +70,7 @@ pub fn run(plan: Plan) -> Outcome {
     let running = prepared.start(monotonic_ns() + 10_000_000, Lease::unlimited(), tell).unwrap_or_else(|error| panic!("{error}"));
     let ended = events.iter().find_map(|event| match event {
         Event::Ended { totals, workers } => Some((totals, workers)),
-        Event::Began { .. } | Event::Interval { .. } => None,
+        Event::Began { .. } | Event::Interval { .. } | Event::KeysWritten(_) => None,
     });
     running.join();
     let (totals, workers) = ended.expect("a run ends with its totals");

@@ -9,6 +9,7 @@ pub(crate) use agents::LocalAgents;
 pub(crate) use builtin::{BuiltinTarget, Listening};
 
 use std::fmt;
+use std::path::PathBuf;
 use std::process::ExitStatus;
 
 /// How local agents are run.
@@ -18,6 +19,8 @@ pub struct LocalOptions {
     pub workers: Option<u32>,
     /// What they may fire at beside loopback and private addresses.
     pub allow: Vec<String>,
+    /// Folder for the secrets of connections, where plans may ask for them.
+    pub key_log: Option<PathBuf>,
 }
 
 /// A process that ended before it was to.

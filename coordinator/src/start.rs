@@ -47,6 +47,10 @@ pub struct StartArgs {
     /// Let local agents load this host, address or network beside loopback and private addresses; may be given several times
     #[arg(long, value_name = "CIDR|HOST[:PORT]", requires = "local", value_parser = agent::parse_allowed)]
     pub allow: Vec<String>,
+    /// Let local agents write the secrets of TLS connections to new files in this folder, where the plan asks for it
+    /// (tls.key_log)
+    #[arg(long, value_name = "DIR", requires = "local")]
+    pub key_log: Option<PathBuf>,
     /// The plan
     #[arg(value_name = "PLAN.toml")]
     pub plan: PathBuf,
@@ -99,7 +103,8 @@ fn unfit(campaign: &Campaign, args: &StartArgs) -> Option<String> {
 
 fn place(args: &StartArgs) -> anyhow::Result<Place> {
     if args.local {
-        return Ok(Place::Local(LocalOptions { workers: args.workers, allow: args.allow.clone() }));
+        let (allow, key_log) = (args.allow.clone(), args.key_log.clone());
+        return Ok(Place::Local(LocalOptions { workers: args.workers, allow, key_log }));
     }
     let state = match &args.state {
         Some(state) => state.clone(),

@@ -6,6 +6,7 @@
 
 mod agent;
 mod binary;
+mod capture;
 mod content;
 mod coordinator;
 mod curl;
@@ -26,6 +27,7 @@ mod wait;
 
 pub use agent::Agent;
 pub use binary::binary;
+pub use capture::Capture;
 pub use content::{BIG_BYTES, BODY_BYTES};
 pub use coordinator::{Coordinator, CoordinatorCommand, kill};
 pub use curl::{Curl, curl};

@@ -172,7 +172,7 @@ impl Scene {
         let running = prepared.start(start_at, Lease::unlimited(), move |event| send.send(event).unwrap()).unwrap();
         let totals = events.iter().find_map(|event| match event {
             Event::Ended { totals, .. } => Some(totals),
-            Event::Began { .. } | Event::Interval { .. } => None,
+            Event::Began { .. } | Event::Interval { .. } | Event::KeysWritten(_) => None,
         });
         running.join();
         let (totals, pressure) = (totals.expect("a run ends with its totals"), watch.end());

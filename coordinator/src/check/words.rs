@@ -1,8 +1,8 @@
 //! A plan in words, section by section.
 
 use plan::{
-    Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, Close, Connection, Dns, End, KeyExchange, Limit, Load, Plan, Request,
-    RequestsPerConnection, Resumption, ResumptionKind, Shape, Stage, Target, Tls, Verify,
+    Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, Close, Connection, Dns, End, KeyExchange, KeyLog, Limit, Load, Plan,
+    Request, RequestsPerConnection, Resumption, ResumptionKind, Shape, Stage, Target, Tls, Verify,
 };
 use std::fmt::Display;
 use std::time::Duration;
@@ -172,7 +172,22 @@ fn tls(tls: &Tls, roots: &str) -> Vec<String> {
         [one] => lines.push(format!("client certificate {}", one.cert.name)),
         many => lines.push(format!("{} client certificates, handed out over virtual users", many.len())),
     }
+    lines.extend(key_log(tls.key_log));
     lines
+}
+
+/// Whose secrets agents write down.
+fn key_log(log: KeyLog) -> Option<String> {
+    match log {
+        KeyLog::Off => None,
+        KeyLog::All => Some("key log of every connection".to_owned()),
+        KeyLog::Sampled { failed, slow, over } => {
+            let failed = (failed > 0).then(|| format!("{failed} failed"));
+            let slow = (slow > 0).then(|| format!("{slow} slower than {over:?}"));
+            let first = failed.into_iter().chain(slow).collect::<Vec<_>>().join(" and ");
+            Some(format!("key log of each agent's first {first} connections"))
+        }
+    }
 }
 
 /// What is checked, and what is done anew.

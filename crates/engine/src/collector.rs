@@ -1,6 +1,7 @@
 //! Makes the agent's intervals of its workers': beside the load, on a thread of its own.
 
 use crate::engine::SpareSender;
+use crate::key_log::{self, KeysWritten};
 use crate::worker::{Handover, WorkerFigures};
 use measure::Snapshot;
 use std::collections::BTreeMap;
@@ -21,6 +22,8 @@ pub enum Event {
         /// What was recorded in it by all workers.
         snapshot: Snapshot,
     },
+    /// All secrets that the plan wants are written; just before the end, where it wants any.
+    KeysWritten(KeysWritten),
     /// The run is over; the last event.
     Ended {
         /// Sum of all intervals.
@@ -43,10 +46,17 @@ pub(crate) struct Collector {
     pending: BTreeMap<u32, Snapshot>,
     next: u32,
     totals: Snapshot,
+    /// Tells what came of the key log.
+    keys: Option<Receiver<KeysWritten>>,
 }
 
 impl Collector {
-    pub(crate) fn new(workers: usize, handed: Receiver<Handover>, spares: Vec<SpareSender>) -> Collector {
+    pub(crate) fn new(
+        workers: usize,
+        handed: Receiver<Handover>,
+        spares: Vec<SpareSender>,
+        keys: Option<Receiver<KeysWritten>>,
+    ) -> Collector {
         Collector {
             handed,
             spares,
@@ -57,6 +67,7 @@ impl Collector {
             pending: BTreeMap::new(),
             next: 0,
             totals: Snapshot::default(),
+            keys,
         }
     }
 
@@ -73,6 +84,9 @@ impl Collector {
         }
         let last = self.pending.last_key_value().map_or(self.next, |(number, _)| number + 1);
         self.emit_below(last, &mut on_event);
+        if let Some(keys) = &self.keys {
+            on_event(Event::KeysWritten(key_log::outcome(keys)));
+        }
         on_event(Event::Ended { totals: self.totals, workers: self.figures });
     }
 

@@ -3,6 +3,7 @@
 use crate::clock::RunClock;
 use crate::collector::{Collector, Event};
 use crate::endpoints::{Endpoints, host_text, intern, policy_name};
+use crate::key_log::{self, KeyFile};
 use crate::lease::{Lease, Stop, StopOrder};
 use crate::policy::Policy;
 use crate::poller::{Poller, Waker};
@@ -12,10 +13,11 @@ use crate::source::{Source, Timeline};
 use crate::tls::{Materials, TlsError, WorkerTls};
 use crate::worker::{Handover, Parts, Worker};
 use measure::{Recorder, Spare};
-use plan::{Host, Owner, Plan, Profile};
+use plan::{Host, KeyLog, Owner, Plan, Profile};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
@@ -93,6 +95,19 @@ pub enum PrepareError {
         /// Hard limit of open files.
         limit: u64,
     },
+    /// The plan wants secrets written, and this agent does not.
+    #[error(
+        "tls.key_log: this agent writes no secrets of connections; start it, or `coordinator start --local`, with --key-log DIR, or write key_log = \"off\""
+    )]
+    KeysNotAllowed,
+    /// The file for secrets cannot be made.
+    #[error("tls.key_log: cannot make the file {path} ({reason}); name another folder by --key-log")]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
     /// The operating system refuses something that every run needs.
     #[error("cannot set up a load thread: {0}")]
     System(#[from] std::io::Error),
@@ -104,6 +119,7 @@ pub struct Prepared {
     placement: Placement,
     addresses: Vec<SocketAddr>,
     workers: Vec<Setup>,
+    keys: Option<KeyFile>,
 }
 
 /// What a worker is built from; it goes to the worker's thread whole.
@@ -137,17 +153,19 @@ pub fn prepare(plan: Arc<Plan>, placement: Placement, policy: Policy) -> Result<
         let host = host_text(&plan.target().url.host);
         return Err(PrepareError::NotAllowed { host, address: refused.ip() });
     }
+    let log = plan.tls().map_or(KeyLog::Off, |tls| tls.key_log);
+    let (keys, sink) = key_log::open(log, policy.key_log.as_deref())?.unzip();
     let policy = Arc::new(policy);
     let mut workers = Vec::new();
     for number in 0..placement.cpus.len() {
         let poller = Poller::new().map_err(std::io::Error::from)?;
-        let owner = placement.owner(number);
-        let tls = materials.as_ref().map(|materials| WorkerTls::new(materials, &plan.identities(owner))).transpose()?;
+        let places = plan.identities(placement.owner(number));
+        let tls = materials.as_ref().map(|materials| WorkerTls::new(materials, &places, sink.clone())).transpose()?;
         let rank = placement.agent as usize * placement.cpus.len() + number;
         let endpoints = Endpoints::new(&plan, addresses.clone(), Arc::clone(&policy), rank, &poller.waker())?;
         workers.push(Setup { poller, tls, endpoints });
     }
-    Ok(Prepared { plan, placement, addresses, workers })
+    Ok(Prepared { plan, placement, addresses, workers, keys })
 }
 
 fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, PrepareError> {
@@ -248,7 +266,8 @@ impl Prepared {
         }
         drop(handover);
         let workers = running.threads.len();
-        let collect = move || Collector::new(workers, handed, spare_senders).run(on_event);
+        let keys = self.keys.map(KeyFile::write).transpose()?;
+        let collect = move || Collector::new(workers, handed, spare_senders, keys).run(on_event);
         running.collector = Some(std::thread::Builder::new().name("collector".into()).spawn(collect)?);
         Ok(running)
     }

@@ -3,6 +3,7 @@
 mod cheap;
 mod config;
 mod identity;
+mod keys;
 mod sessions;
 mod stream;
 mod tally;

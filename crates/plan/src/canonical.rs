@@ -175,7 +175,7 @@ fn tls(out: &mut Text, tls: &Tls) {
         out.field("server_name", quoted(name));
     }
     out.field("alpn", list(&tls.alpn, |protocol| quoted(protocol)));
-    out.field("key_log", "\"off\"");
+    out.field("key_log", tls.key_log);
 }
 
 fn resumption(resumption: Resumption) -> String {

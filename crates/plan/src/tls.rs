@@ -25,6 +25,8 @@ pub struct Tls {
     pub server_name: Option<String>,
     /// ALPN protocols offered; empty offers none.
     pub alpn: Vec<String>,
+    /// Whose secrets are written down.
+    pub key_log: crate::KeyLog,
 }
 
 /// TLS version.

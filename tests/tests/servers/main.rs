@@ -5,6 +5,7 @@ mod addresses;
 mod connections;
 mod go_server;
 mod haproxy;
+mod key_log;
 mod nginx;
 mod openssl_server;
 mod quick;

@@ -2,8 +2,10 @@
 
 use super::cheap::{ReusedX25519, UnitP256};
 use super::identity::{Credentials, Identities};
+use super::keys::Keys;
 use super::sessions::Sessions;
 use super::verifier::Verifier;
+use crate::key_log::KeySink;
 use plan::{Host, KeyExchange, Plan, Resumption, ResumptionKind, Tls, TlsVersion, Verify};
 use rustls::client::{ClientSessionStore, Resumption as RustlsResumption, Tls12Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
@@ -81,6 +83,8 @@ pub(crate) struct WorkerTls {
     pub(crate) verifier: Arc<Verifier>,
     pub(crate) identities: Arc<Identities>,
     pub(crate) server_name: ServerName<'static>,
+    /// Secrets of handshakes, where they are wanted.
+    pub(crate) keys: Option<Arc<Keys>>,
     /// Share of new connections that offer a session.
     pub(crate) offering_share: f64,
 }
@@ -99,7 +103,7 @@ impl Materials {
 impl WorkerTls {
     /// Builds a worker's own configuration: nothing of it is shared with another worker, so nothing contends. Its users
     /// have the client identities at `places`.
-    pub(crate) fn new(materials: &Materials, places: &BTreeSet<usize>) -> Result<WorkerTls, TlsError> {
+    pub(crate) fn new(materials: &Materials, places: &BTreeSet<usize>, sink: Option<KeySink>) -> Result<WorkerTls, TlsError> {
         let tls = &materials.tls;
         let provider = Arc::new(provider(tls)?);
         let verifier = Arc::new(verifier(materials, &provider)?);
@@ -112,12 +116,16 @@ impl WorkerTls {
             .with_client_cert_resolver(Arc::clone(&identities) as _);
         config.alpn_protocols = tls.alpn.iter().map(|protocol| protocol.clone().into_bytes()).collect();
         config.resumption = resumption(tls, Arc::clone(&sessions) as _);
+        let keys = sink.map(|sink| Arc::new(Keys::new(sink)));
+        if let Some(keys) = &keys {
+            config.key_log = Arc::clone(keys) as _;
+        }
         let offering_share = match tls.resumption {
             Resumption::Never => 0.0,
             Resumption::Share { share, .. } => share,
         };
         let server_name = materials.server_name.clone();
-        Ok(WorkerTls { config: Arc::new(config), sessions, verifier, identities, server_name, offering_share })
+        Ok(WorkerTls { config: Arc::new(config), sessions, verifier, identities, server_name, keys, offering_share })
     }
 }
 

@@ -1,8 +1,10 @@
 //! The TLS side of one connection: bytes from the socket in, plaintext and bytes for the socket out, nothing buffered here.
 
 use super::config::WorkerTls;
+use super::keys::Keys;
 use super::sessions::Found;
 use super::verifier::{Seen, Verifier};
+use crate::key_log::Ending;
 use measure::{CertificateFault, HandshakeKind, Kind, Negotiated};
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::unbuffered::{ConnectionState, EncodeTlsData, UnbufferedStatus, WriteTraffic};
@@ -31,6 +33,9 @@ pub(crate) struct TlsStream {
     /// The worker's, which is shared by all of its connections: what it has seen is taken before another one comes by.
     verifier: Arc<Verifier>,
     seen: Seen,
+    /// The worker's, as above, where secrets are wanted; and this connection's, until they are written.
+    keys: Option<Arc<Keys>>,
+    secrets: String,
     /// A fatal alert that went out unencrypted.
     alert_sent: Option<u8>,
 }
@@ -61,6 +66,8 @@ impl TlsStream {
             answered: false,
             verifier: Arc::clone(&tls.verifier),
             seen: Seen::default(),
+            keys: tls.keys.clone(),
+            secrets: String::new(),
             alert_sent: None,
         };
         let before = outgoing.len();
@@ -85,8 +92,19 @@ impl TlsStream {
         let advance = self.advance(incoming, outgoing, sink);
         if handshaking {
             self.seen.add(self.verifier.take_seen());
+            if let Some(keys) = &self.keys {
+                keys.take(&mut self.secrets);
+            }
         }
         advance
+    }
+
+    /// An operation on this connection has ended: its secrets are written where the plan wants them.
+    #[inline]
+    pub(crate) fn operation_ended(&mut self, ending: impl FnOnce() -> Ending) {
+        if let Some(keys) = &self.keys {
+            keys.judge(&mut self.secrets, ending());
+        }
     }
 
     fn advance(&mut self, incoming: &mut [u8], outgoing: &mut Vec<u8>, sink: &mut dyn FnMut(&[u8])) -> Result<Advance, Broken> {

@@ -4,14 +4,16 @@ use super::io::send_last;
 use super::{ARRIVALS_AT_ONCE, Cut, Phase, QUEUE, Worker};
 use crate::connection::{Connection, Stage as ConnectionStage};
 use crate::endpoints::Next;
+use crate::key_log::Ending;
 use crate::request::Values;
 use crate::slot::{Flight, Slot, token};
 use crate::socket::Socket;
 use crate::source::{Arrival, Source, nanoseconds};
 use crate::tls::{Broken, TlsStream};
-use measure::{CellId, Failure, Handshake, HandshakeKind, Kind, Operation, Recorder, Stage, Verdict};
+use measure::{CellId, Failure, Handshake, HandshakeKind, Kind, Operation, Period, Recorder, Stage, Verdict};
 use plan::Close;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// The loop wakes microseconds after the end, and what was due before it is still begun then; a process that was stopped
 /// wakes seconds after it, and begins nothing.
@@ -403,6 +405,9 @@ impl Worker {
         count_start(&mut self.parts.recorder, &mut flight);
         self.in_flight -= 1;
         self.deadlines.clear(slot);
+        if let Some(tls) = state.connection.as_mut().and_then(|connection| connection.tls.as_mut()) {
+            tls.operation_ended(|| ending(&flight, verdict, now));
+        }
         let response = state.connection.as_ref().map(|connection| &connection.response).filter(|_| flight.sent_at.is_some());
         let operation = Operation {
             key: flight.id,
@@ -500,6 +505,15 @@ impl Worker {
         let id = flight.id;
         self.parts.recorder.reused_closed(id);
         self.open(slot, now);
+    }
+}
+
+/// What a key log asks of an operation.
+fn ending(flight: &Flight, verdict: Verdict, now: u64) -> Ending {
+    match verdict {
+        _ if flight.id.period == Period::WarmUp => Ending::WarmUp,
+        Verdict::Failed(_) => Ending::Failed,
+        Verdict::Ok | Verdict::OkUnconfirmed => Ending::Ok(Duration::from_nanos(now.saturating_sub(flight.begun_at))),
     }
 }
 

@@ -56,7 +56,7 @@ pub fn run_share(plan: Plan, agent: u32, agents: u32, workers: usize, lease: Lea
     let mut intervals = Vec::new();
     for event in receive {
         match event {
-            Event::Began { .. } => {}
+            Event::Began { .. } | Event::KeysWritten(_) => {}
             Event::Interval { number, snapshot } => intervals.push((number, snapshot)),
             Event::Ended { totals, workers } => {
                 running.join();

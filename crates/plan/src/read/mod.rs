@@ -12,6 +12,7 @@ mod context;
 mod field;
 mod finding;
 mod header;
+mod key_log;
 mod known;
 mod load;
 mod node;

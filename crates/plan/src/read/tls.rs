@@ -2,6 +2,7 @@
 
 use crate::read::certificate;
 use crate::read::field::Field;
+use crate::read::key_log::key_log;
 use crate::read::node::Value;
 use crate::read::section::Section;
 use crate::{CipherSuite, Group, Host, KeyExchange, RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify};
@@ -22,10 +23,22 @@ pub(crate) fn read(section: Section<'_>, per_connection: RequestsPerConnection) 
         section.read("client_certificates", |field| certificate::client_identities(&field)).unwrap_or_default();
     let server_name = section.read("server_name", server_name);
     let alpn = section.read("alpn", |field| alpn(&field, per_connection)).unwrap_or_default();
-    section.read("key_log", |field| key_log(&field));
+    let key_log = key_log(&section);
     section.finish();
     let (verify, cipher_suites) = (verify.unwrap_or(Verify::Full), cipher_suites?);
-    Some(Tls { versions, cipher_suites, groups, resumption, verify, key_exchange, ca, client_certificates, server_name, alpn })
+    Some(Tls {
+        versions,
+        cipher_suites,
+        groups,
+        resumption,
+        verify,
+        key_exchange,
+        ca,
+        client_certificates,
+        server_name,
+        alpn,
+        key_log,
+    })
 }
 
 /// The versions asked for, ascending; `None` where nothing (right) is said.
@@ -205,12 +218,4 @@ fn protocol(field: &Field<'_>, handshake_only: bool) -> Option<String> {
         return Some(text.to_owned());
     }
     None
-}
-
-fn key_log(field: &Field<'_>) -> Option<()> {
-    let off = field.text("\"off\"")? == "off";
-    if !off {
-        field.refuse("asks for a key log, which is not in this release; write \"off\"");
-    }
-    off.then_some(())
 }

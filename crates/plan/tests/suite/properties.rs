@@ -72,7 +72,8 @@ fn tls() -> impl Strategy<Value = String> {
         "",
         "verify = \"once\"\nkey_exchange = \"cheap\"\n",
         "server_name = \"a.test\"\n",
-        "alpn = [\"http/1.1\"]\n",
+        "alpn = [\"http/1.1\"]\nkey_log = \"all\"\n",
+        "key_log = { failed = 3, slow = 10, over = \"1.5s\" }\n",
         "client_certificates = \"clients\"\n",
     ]);
     (versions, groups, resumption, rest)

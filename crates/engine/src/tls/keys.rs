@@ -1,0 +1,88 @@
+//! What rustls says of a worker's secrets, in NSS's format, which Wireshark reads; only where plan and agent want it.
+
+use crate::key_log::{Ending, KeySink};
+use rustls::KeyLog;
+use std::fmt::{self, Write as _};
+use std::sync::{Mutex, MutexGuard};
+
+/// Secrets of one worker's handshakes: those of the handshake under way are taken by its stream, which keeps them until it
+/// is known whether they are wanted.
+pub(crate) struct Keys {
+    sink: KeySink,
+    // Only one thread ever locks it; rustls wants Sync.
+    lines: Mutex<String>,
+}
+
+impl Keys {
+    pub(crate) fn new(sink: KeySink) -> Keys {
+        Keys { sink, lines: Mutex::default() }
+    }
+
+    /// Moves what was said since this was last asked to the end of `lines`.
+    pub(crate) fn take(&self, lines: &mut String) {
+        let mut said = self.lock();
+        if lines.is_empty() {
+            std::mem::swap(lines, &mut said);
+        } else {
+            lines.push_str(&said);
+        }
+        said.clear();
+    }
+
+    /// An operation has ended on the connection with these `lines`: they are written where the plan wants them, and then are
+    /// empty. A connection that never had a secret has none to write.
+    pub(crate) fn judge(&self, lines: &mut String, ending: Ending) {
+        if !lines.is_empty() && self.sink.wants(ending) {
+            self.sink.give(std::mem::take(lines));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, String> {
+        self.lines.lock().expect("no thread panics while it holds a worker's secrets")
+    }
+}
+
+impl KeyLog for Keys {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        let (mut lines, hex) = (self.lock(), |bytes: &[u8]| bytes.iter().fold(String::new(), push_hex));
+        let (client_random, secret) = (hex(client_random), hex(secret));
+        writeln!(lines, "{label} {client_random} {secret}").expect("a string takes everything");
+    }
+
+    fn will_log(&self, _: &str) -> bool {
+        self.sink.is_open()
+    }
+}
+
+fn push_hex(mut text: String, byte: &u8) -> String {
+    write!(text, "{byte:02x}").expect("a string takes everything");
+    text
+}
+
+/// Says nothing of what it holds.
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keys { .. }")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::KeyLog as Wanted;
+
+    #[test]
+    fn a_line_is_label_random_and_secret_in_hexadecimal_digits() {
+        let path = std::env::temp_dir().join(format!("keys-line-{}", std::process::id()));
+        let (_file, sink) = crate::key_log::open(Wanted::All, Some(&path)).unwrap().unwrap();
+        let keys = Keys::new(sink);
+        let mut lines = String::new();
+        keys.log("CLIENT_RANDOM", &[0xab, 0x01], &[0x00, 0xff]);
+        keys.take(&mut lines);
+        keys.log("EXPORTER_SECRET", &[0xab], &[0x10]);
+        keys.take(&mut lines);
+        assert_eq!(lines, "CLIENT_RANDOM ab01 00ff\nEXPORTER_SECRET ab 10\n");
+        keys.judge(&mut lines, Ending::Failed);
+        assert_eq!(lines, "", "they are handed over once");
+    }
+}

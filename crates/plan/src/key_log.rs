@@ -1,0 +1,49 @@
+//! Which connections' secrets are written down, so that a capture of them can be read.
+
+use std::fmt;
+use std::time::Duration;
+
+/// `tls.key_log`. Whoever has the secrets can read what was sent, so that an agent must allow it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyLog {
+    /// None.
+    Off,
+    /// Every connection's.
+    All,
+    /// Those of the first connections of each agent on which an operation failed or was slow.
+    Sampled {
+        /// So many connections with an operation that timed out or failed.
+        failed: u32,
+        /// So many with an operation that ended ok and was slow.
+        slow: u32,
+        /// A service time above this is slow; zero where `slow` is 0.
+        over: Duration,
+    },
+}
+
+impl fmt::Display for KeyLog {
+    /// As the plan writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let KeyLog::Sampled { failed, slow, over } = *self else {
+            return f.write_str(if *self == KeyLog::All { "\"all\"" } else { "\"off\"" });
+        };
+        let failed = (failed > 0).then(|| format!("failed = {failed}"));
+        let slow = (slow > 0).then(|| format!("slow = {slow}, over = \"{}\"", crate::duration::write(over)));
+        write!(f, "{{ {} }}", failed.into_iter().chain(slow).collect::<Vec<_>>().join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KeyLog;
+    use std::time::Duration;
+
+    #[test]
+    fn samples_are_written_as_a_plan_has_them() {
+        let sampled = |failed, slow, ms| KeyLog::Sampled { failed, slow, over: Duration::from_millis(ms) }.to_string();
+        assert_eq!(sampled(3, 0, 0), "{ failed = 3 }");
+        assert_eq!(sampled(0, 10, 100), "{ slow = 10, over = \"100ms\" }");
+        assert_eq!(sampled(3, 10, 1500), "{ failed = 3, slow = 10, over = \"1500ms\" }");
+        assert_eq!([KeyLog::Off, KeyLog::All].map(|log| log.to_string()), ["\"off\"", "\"all\""]);
+    }
+}
