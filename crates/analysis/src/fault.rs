@@ -1,6 +1,7 @@
 //! Failures counted by name, and in plain words.
 
 use crate::figures::{share, sum};
+use measure::http2::error_name;
 use measure::tls::alert_name;
 use measure::{CertificateFault, Counters, Failure, Kind, Stage};
 use serde::{Deserialize, Serialize};
@@ -67,7 +68,7 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::BadTls) => "what came is not TLS, or breaks its rules",
         (_, Kind::BodyLength) => "body has not the length the plan expects",
         (_, Kind::ShortBody) => "connection ended inside the body",
-        (_, Kind::BadFraming) => "response is not valid HTTP/1.1",
+        (_, Kind::BadFraming) => "response is not valid HTTP",
         (_, Kind::NoSuchName) => "name does not exist or has no address",
         (_, Kind::PortsExhausted) => "this machine ran out of local ports",
         (_, Kind::FilesExhausted) => "this machine ran out of file descriptors",
@@ -77,6 +78,9 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::AlertReceived(code)) => return format!("server ended TLS with alert {}", alert_name(code)),
         (_, Kind::AlertSent(code)) => return format!("client ended TLS with alert {}", alert_name(code)),
         (_, Kind::Status(status)) => return format!("status {status} is not what the plan expects"),
+        (_, Kind::NoHttp2) => "server does not speak HTTP/2: it did not choose h2 in the handshake",
+        (_, Kind::StreamReset(code)) => return format!("server reset the HTTP/2 stream: {}", error_name(code)),
+        (_, Kind::GoAway(code)) => return format!("server closed the HTTP/2 connection: {}", error_name(code)),
         (_, Kind::Os(number)) => return format!("error {number} of the operating system"),
     };
     fixed.to_owned()
@@ -113,6 +117,7 @@ pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
         Kind::PortsExhausted => "keep connections open (connection.requests), or name more connection.source_addresses",
         Kind::FilesExhausted => "raise the agents' limit of open files (ulimit -n)",
         Kind::NotAllowed => "allow it on the agents: --allow with the address, or its network",
+        Kind::NoHttp2 => "switch HTTP/2 on in the server, or write connection.http = \"1.1\"",
         Kind::Status(_) => "where this is the right answer, say so in request.expect.status",
         _ => return None,
     })

@@ -25,6 +25,9 @@ pub struct Figures {
     pub statuses: BTreeMap<u16, u64>,
     /// Connections.
     pub connections: Connections,
+    /// HTTP/2; absent where nothing of it happened.
+    #[serde(default, skip_serializing_if = "Http2::is_empty")]
+    pub http2: Http2,
     /// Handshakes and session resumption.
     pub resumption: Resumption,
     /// What handshakes agreed on, most frequent first.
@@ -106,6 +109,21 @@ pub struct Connections {
     pub back_off_ns: u64,
 }
 
+/// HTTP/2 connections; all zero where HTTP/1.1 is spoken.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Http2 {
+    /// GOAWAY frames received.
+    pub go_aways: u64,
+    /// Streams that the server refused.
+    pub refused_streams: u64,
+    /// Requests that the server had not processed and that were sent once more.
+    pub sent_again: u64,
+    /// Connections whose server allows fewer streams at once than the plan asks for.
+    pub limited_connections: u64,
+    /// The fewest that one of those allowed.
+    pub fewest_streams: u64,
+}
+
 /// Handshakes and session resumption.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Resumption {
@@ -142,6 +160,7 @@ impl Figures {
             errors: ErrorFigure::of(counters),
             statuses: counters.statuses.clone(),
             connections: Connections::of(&counters.connections),
+            http2: Http2::of(&counters.http2),
             resumption: Resumption::of(counters),
             negotiated: NegotiatedFigure::of(counters),
             chains: ChainFigure::of(counters),
@@ -233,6 +252,23 @@ impl Connections {
             back_offs: counted.back_offs,
             back_off_ns: counted.back_off_ns,
         }
+    }
+}
+
+impl Http2 {
+    fn of(counted: &measure::Http2) -> Http2 {
+        Http2 {
+            go_aways: counted.go_aways,
+            refused_streams: counted.refused_streams,
+            sent_again: counted.sent_again,
+            limited_connections: counted.limited_connections,
+            fewest_streams: counted.fewest_streams,
+        }
+    }
+
+    /// Whether nothing of it happened.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Http2::default()
     }
 }
 

@@ -36,7 +36,7 @@ pub use comparison::{
 pub use document::{Document, Group, Run, Skew, State};
 pub use exit::exit_code;
 pub use fault::{ErrorFigure, words as failure_words};
-pub use figures::{Bytes, Connections, Figures, Operations, Rates, Resumption};
+pub use figures::{Bytes, Connections, Figures, Http2, Operations, Rates, Resumption};
 pub use live::Live;
 pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;

@@ -4,7 +4,18 @@ use crate::{Document, State, human};
 use std::collections::BTreeMap;
 
 pub(crate) fn of(document: &Document) -> Vec<String> {
-    let rules = [interrupted, cheap_client, shared_machines, overflow, back_offs, reused_closed, unconfirmed, retried];
+    let rules = [
+        interrupted,
+        cheap_client,
+        shared_machines,
+        overflow,
+        back_offs,
+        reused_closed,
+        sent_again,
+        limited_streams,
+        unconfirmed,
+        retried,
+    ];
     rules.iter().filter_map(|rule| rule(document)).collect()
 }
 
@@ -41,6 +52,26 @@ fn back_offs(document: &Document) -> Option<String> {
 fn reused_closed(document: &Document) -> Option<String> {
     let number = document.measured.connections.reused_closed;
     (number > 0).then(|| format!("{number} requests were sent again because the server had closed their idle connection"))
+}
+
+fn limited_streams(document: &Document) -> Option<String> {
+    let http2 = &document.measured.http2;
+    (http2.limited_connections > 0).then(|| {
+        format!(
+            "{} connections carried fewer streams at once than connection.streams: the server allows {} (SETTINGS_MAX_CONCURRENT_STREAMS); use more connections instead",
+            http2.limited_connections, http2.fewest_streams
+        )
+    })
+}
+
+fn sent_again(document: &Document) -> Option<String> {
+    let http2 = &document.measured.http2;
+    (http2.sent_again > 0).then(|| {
+        format!(
+            "{} requests were sent again because the server had not processed them ({} GOAWAY, {} REFUSED_STREAM)",
+            http2.sent_again, http2.go_aways, http2.refused_streams
+        )
+    })
 }
 
 fn unconfirmed(document: &Document) -> Option<String> {

@@ -31,6 +31,8 @@ pub struct Counters {
     pub handshake_bytes_received: u64,
     /// Connections.
     pub connections: Connections,
+    /// HTTP/2.
+    pub http2: Http2,
     /// Session resumption.
     pub resumption: Resumption,
     /// What handshakes agreed on.
@@ -58,6 +60,21 @@ pub struct Connections {
     pub back_offs: u64,
     /// Sum of those waits, nanoseconds.
     pub back_off_ns: u64,
+}
+
+/// Counts of HTTP/2 connections; all zero where HTTP/1.1 is spoken.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Http2 {
+    /// GOAWAY frames received.
+    pub go_aways: u64,
+    /// Streams that the server refused (`REFUSED_STREAM`).
+    pub refused_streams: u64,
+    /// Requests that the server had not processed, by its GOAWAY or `REFUSED_STREAM`, and that were sent once more.
+    pub sent_again: u64,
+    /// Connections whose server allows fewer streams at once than the plan asks for.
+    pub limited_connections: u64,
+    /// The fewest streams at once that a server of those allowed; 0 where there is none.
+    pub fewest_streams: u64,
 }
 
 /// Counts of session resumption over completed handshakes.
@@ -90,6 +107,7 @@ impl Counters {
         add(&mut self.unconfirmed, other.unconfirmed);
         self.last_done_at_ns = self.last_done_at_ns.max(other.last_done_at_ns);
         self.connections.merge(&other.connections);
+        self.http2.merge(&other.http2);
         self.resumption.merge(&other.resumption);
         add_all(&mut self.failures, &other.failures);
         add_all(&mut self.statuses, &other.statuses);
@@ -132,6 +150,20 @@ impl Connections {
         add(&mut self.reused_closed, other.reused_closed);
         add(&mut self.back_offs, other.back_offs);
         add(&mut self.back_off_ns, other.back_off_ns);
+    }
+}
+
+impl Http2 {
+    fn merge(&mut self, other: &Http2) {
+        add(&mut self.go_aways, other.go_aways);
+        add(&mut self.refused_streams, other.refused_streams);
+        add(&mut self.sent_again, other.sent_again);
+        self.fewest_streams = match (self.limited_connections, other.limited_connections) {
+            (_, 0) => self.fewest_streams,
+            (0, _) => other.fewest_streams,
+            _ => self.fewest_streams.min(other.fewest_streams),
+        };
+        add(&mut self.limited_connections, other.limited_connections);
     }
 }
 

@@ -69,6 +69,12 @@ pub enum Kind {
     Cut,
     /// Any other error of the operating system, by its number.
     Os(i32),
+    /// The server does not speak HTTP/2: in the handshake it chose another protocol, or none.
+    NoHttp2,
+    /// The peer reset the HTTP/2 stream, by its error code (RFC 9113 §7).
+    StreamReset(u32),
+    /// The peer closed the HTTP/2 connection under the operation and said why, by its error code.
+    GoAway(u32),
 }
 
 /// Why a certificate was not accepted.

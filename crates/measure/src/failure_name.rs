@@ -1,5 +1,6 @@
 //! The stable dotted name of a failure, as results and thresholds write it, and back.
 
+use crate::http2::{error_code, error_name};
 use crate::tls::{alert_code, alert_name};
 use crate::{CertificateFault, Failure, Kind, Stage};
 use std::fmt;
@@ -17,7 +18,7 @@ const STAGES: [(Stage, &str); 5] =
     [(Stage::Load, "load"), (Stage::Dns, "dns"), (Stage::Connect, "connect"), (Stage::Tls, "tls"), (Stage::Http, "http")];
 
 /// Kinds without anything beside them.
-const KINDS: [(Kind, &str); 15] = [
+const KINDS: [(Kind, &str); 16] = [
     (Kind::Refused, "refused"),
     (Kind::Reset, "reset"),
     (Kind::Unreachable, "unreachable"),
@@ -33,6 +34,7 @@ const KINDS: [(Kind, &str); 15] = [
     (Kind::NotAllowed, "not_allowed"),
     (Kind::NotSent, "not_sent"),
     (Kind::Cut, "cut"),
+    (Kind::NoHttp2, "no_http2"),
 ];
 
 const CERTIFICATE_FAULTS: [(CertificateFault, &str); 9] = [
@@ -61,6 +63,8 @@ impl fmt::Display for Kind {
             Kind::Certificate(fault) => write!(f, "certificate.{}", name_in(&CERTIFICATE_FAULTS, fault)),
             Kind::Status(status) => write!(f, "status.{status}"),
             Kind::Os(number) => write!(f, "os.{number}"),
+            Kind::StreamReset(code) => write!(f, "stream_reset.{}", error_name(code)),
+            Kind::GoAway(code) => write!(f, "go_away.{}", error_name(code)),
             plain => f.write_str(name_in(&KINDS, plain)),
         }
     }
@@ -83,6 +87,8 @@ fn kind_named(name: &str) -> Option<Kind> {
         "certificate" => find_in(&CERTIFICATE_FAULTS, member).map(Kind::Certificate),
         "status" => member.parse().ok().map(Kind::Status),
         "os" => member.parse().ok().map(Kind::Os),
+        "stream_reset" => error_code(member).map(Kind::StreamReset),
+        "go_away" => error_code(member).map(Kind::GoAway),
         _ => None,
     }
 }
@@ -106,6 +112,7 @@ mod tests {
         kinds.extend((0..=u8::MAX).flat_map(|code| [Kind::AlertReceived(code), Kind::AlertSent(code)]));
         kinds.extend(CERTIFICATE_FAULTS.iter().map(|&(fault, _)| Kind::Certificate(fault)));
         kinds.extend([Kind::Status(503), Kind::Status(0), Kind::Os(111), Kind::Os(-1)]);
+        kinds.extend((0..20).chain([u32::MAX]).flat_map(|code| [Kind::StreamReset(code), Kind::GoAway(code)]));
         kinds
     }
 
@@ -120,6 +127,8 @@ mod tests {
             (Stage::Dns, Kind::NoSuchName, "dns.no_such_name"),
             (Stage::Load, Kind::NotSent, "load.not_sent"),
             (Stage::Connect, Kind::Os(111), "connect.os.111"),
+            (Stage::Http, Kind::StreamReset(7), "http.stream_reset.refused_stream"),
+            (Stage::Http, Kind::GoAway(99), "http.go_away.error_99"),
         ];
         for (stage, kind, name) in cases {
             assert_eq!(Failure { stage, kind }.to_string(), name);
@@ -141,11 +150,12 @@ mod tests {
         // The compiler holds this match to the enum; the plain kinds in it are those of the table.
         let is_plain = |kind: Kind| match kind {
             Kind::AlertReceived(_) | Kind::AlertSent(_) | Kind::Certificate(_) | Kind::Status(_) | Kind::Os(_) => false,
+            Kind::StreamReset(_) | Kind::GoAway(_) => false,
             Kind::Refused | Kind::Reset | Kind::Unreachable | Kind::TimeOut | Kind::Eof | Kind::BadTls | Kind::BodyLength => true,
             Kind::ShortBody | Kind::BadFraming | Kind::NoSuchName | Kind::PortsExhausted | Kind::FilesExhausted => true,
-            Kind::NotAllowed | Kind::NotSent | Kind::Cut => true,
+            Kind::NotAllowed | Kind::NotSent | Kind::Cut | Kind::NoHttp2 => true,
         };
-        assert_eq!(all_kinds().into_iter().filter(|&kind| is_plain(kind)).count(), 15);
+        assert_eq!(all_kinds().into_iter().filter(|&kind| is_plain(kind)).count(), 16);
     }
 
     #[test]

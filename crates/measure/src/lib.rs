@@ -9,6 +9,7 @@ mod failure_name;
 mod hdr;
 mod histogram;
 mod hot;
+pub mod http2;
 mod interval;
 mod key;
 mod metric;
@@ -22,7 +23,7 @@ pub mod tls;
 mod wire;
 mod zigzag;
 
-pub use counters::{Connections, Counters, Resumption};
+pub use counters::{Connections, Counters, Http2, Resumption};
 pub use distribution::Distribution;
 pub use failure::{CertificateFault, Failure, Kind, Stage};
 pub use failure_name::UnknownFailure;

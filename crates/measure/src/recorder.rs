@@ -186,6 +186,29 @@ impl Recorder {
         self.cell(key).counters.connections.reused_closed += 1;
     }
 
+    /// An HTTP/2 server closes a connection and says so.
+    pub fn go_away(&mut self, key: CellId) {
+        self.cell(key).counters.http2.go_aways += 1;
+    }
+
+    /// An HTTP/2 server refused a stream.
+    pub fn refused_stream(&mut self, key: CellId) {
+        self.cell(key).counters.http2.refused_streams += 1;
+    }
+
+    /// A request that an HTTP/2 server had not processed is sent once more.
+    pub fn sent_again(&mut self, key: CellId) {
+        self.cell(key).counters.http2.sent_again += 1;
+    }
+
+    /// An HTTP/2 server allows only so many streams at once on a connection, fewer than asked for.
+    pub fn limited(&mut self, key: CellId, streams: u32) {
+        let http2 = &mut self.cell(key).counters.http2;
+        let fewest = if http2.limited_connections == 0 { u64::MAX } else { http2.fewest_streams };
+        http2.fewest_streams = fewest.min(u64::from(streams));
+        http2.limited_connections += 1;
+    }
+
     /// A user waits after a failed connect.
     pub fn backed_off(&mut self, key: CellId, wait_ns: u64) {
         let connections = &mut self.cell(key).counters.connections;
