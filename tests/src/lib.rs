@@ -21,6 +21,7 @@ mod openssl_server;
 mod pki;
 mod plan_text;
 mod ports;
+mod pressure;
 mod process;
 mod require;
 mod wait;
@@ -41,6 +42,7 @@ pub use nginx::{Nginx, NginxConnection, NginxOptions, NginxRequest, NginxServer,
 pub use openssl_server::{OpensslAnswers, OpensslCounts, OpensslOptions, OpensslServer};
 pub use pki::{CertificateFiles, Pki};
 pub use plan_text::plan;
+pub use pressure::{Pressure, PressureWatch};
 pub use process::Process;
 pub use require::require;
 pub use rustix::process::Signal;

@@ -201,8 +201,8 @@ fn open_loop(document: &Document, max_connections: u32) -> VerdictRecord {
     if misses.is_empty() {
         return sent_in_time(document);
     }
-    let in_service = document.series.rows.iter().map(|row| row.in_service).fold(0.0, f64::max);
-    let are_connections_full = in_service >= CONNECTIONS_FULL_SHARE * f64::from(max_connections);
+    let in_use = most_in_use(document);
+    let are_connections_full = in_use >= CONNECTIONS_FULL_SHARE * f64::from(max_connections);
     let machine = match are_connections_full && is_target_local(document) {
         true => MachineCounts::Never,
         false => MachineCounts::Always,
@@ -211,7 +211,7 @@ fn open_loop(document: &Document, max_connections: u32) -> VerdictRecord {
     if !limits.is_empty() {
         return record(Verdict::ClientBound, misses.into_iter().chain(limits), []);
     }
-    let busiest = format!("at most {} of {max_connections} connections were in use in one second", human::number(in_service));
+    let busiest = format!("at most {} of {max_connections} connections were seen in use at once", human::number(in_use));
     if are_connections_full {
         let cause =
             "arrivals waited for a free connection, and the client had time: the server was too slow for this load".to_owned();
@@ -219,6 +219,21 @@ fn open_loop(document: &Document, max_connections: u32) -> VerdictRecord {
         return record(Verdict::Undetermined, evidence, missing_for_server());
     }
     record(Verdict::Invalid, misses.into_iter().chain([busiest]).chain(room(document)), [])
+}
+
+/// Connections in use: on average in a second, or at the end of one, whichever is more. A line that grows until the end of a
+/// short run shows in the second only.
+fn most_in_use(document: &Document) -> f64 {
+    let rows = &document.series.rows;
+    let open_at_ends = rows.iter().scan(0, |open: &mut i64, row| {
+        *open = open.saturating_add_unsigned(row.started).saturating_sub_unsigned(row.ended);
+        Some(*open)
+    });
+    // What was never sent counts as begun, and is taken for having been so before any of these ends.
+    let of_warm_up = document.warm_up.as_ref().map_or(0, |figures| figures.operations.not_sent);
+    let not_sent = (of_warm_up + document.measured.operations.not_sent) as f64;
+    let most_open = open_at_ends.max().unwrap_or(0) as f64 - not_sent;
+    rows.iter().map(|row| row.in_service).fold(most_open, f64::max)
 }
 
 /// What of the load was not sent, or not in time.

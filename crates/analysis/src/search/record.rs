@@ -140,10 +140,14 @@ impl Answer {
             Answer::ClientBound { passed, at, agents, more_agents, reasons } => {
                 let agents = format!("{agents} agent{}", if *agents == 1 { "" } else { "s" });
                 let why = reasons.join("; ");
+                let what = match passed {
+                    Some(passed) if passed == at => {
+                        format!("{} passed once, and when it was held again the {agents} could not make it", show(*at))
+                    }
+                    _ => format!("{}, and the {agents} could not make {}", passed_in_words(*passed, amount), show(*at)),
+                };
                 format!(
-                    "{}, and the {agents} could not make {} ({why}): about {more_agents} more, on machines of their own, would; this is not the server's limit",
-                    passed_in_words(*passed, amount),
-                    show(*at)
+                    "{what} ({why}): about {more_agents} more, on machines of their own, would; this is not the server's limit"
                 )
             }
             Answer::Invalid { passed, at, reasons } => {

@@ -144,6 +144,19 @@ fn client_that_cannot_make_the_load_ends_the_search_with_what_it_would_take() {
 }
 
 #[test]
+fn client_that_cannot_make_the_answer_again_is_said_to_have_made_it_once() {
+    let mut search = rates(100.0, 50_000.0);
+    run(&mut search, |amount, purpose| match purpose {
+        Purpose::Confirm => result(HoldOutcome::ClientBound { reasons: vec!["agent one: late".into()], more_agents: 1 }, 0.0),
+        _ => keeps_up_to(1000.0)(amount, purpose),
+    });
+    assert_eq!(
+        search.record().statement,
+        "994/s passed once, and when it was held again the 2 agents could not make it (agent one: late): about 1 more, on machines of their own, would; this is not the server's limit"
+    );
+}
+
+#[test]
 fn hold_that_cannot_be_trusted_is_made_once_more() {
     let mut holds = 0;
     let mut search = rates(100.0, 1000.0);

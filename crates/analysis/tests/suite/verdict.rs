@@ -138,6 +138,28 @@ fn target_on_the_agents_own_machine_is_said_and_excuses_a_full_machine() {
     }
 }
 
+/// Service times tell of connections in use where they end; of a line that grows until the end of a short run they tell too late.
+#[test]
+fn connections_that_fill_up_towards_the_end_are_seen() {
+    for (more_begun, verdict) in [(0, Verdict::Invalid), (1, Verdict::Undetermined)] {
+        let mut collector = collector(OPEN, "");
+        for agent in 0..2 {
+            let mut totals = measure::Snapshot::default();
+            for second in 0..6 {
+                let not_sent = u64::from(second == 5);
+                let mut recorded = crate::scene::snapshot(second, Second { not_sent, ..QUIET });
+                recorded.cells.values_mut().for_each(|cell| cell.counters.started += u64::from(second > 2) * more_begun);
+                totals.merge(&recorded);
+                collector.add(agent, second, &recorded);
+            }
+            collector.ended(agent, crate::scene::end(totals, cpu(0.3, 0.3)));
+        }
+        let record = collector.document(State::Complete).verdict;
+        // Of 10 connections 12 would be open at the end, and 8 are certain.
+        assert_eq!(record.verdict, verdict, "{record:?}");
+    }
+}
+
 #[test]
 fn run_under_way_blames_no_agent() {
     let mut collector = collector(CLOSED, "");

@@ -1,0 +1,58 @@
+//! The search for capacity, end to end, against a server whose capacity is known to the digit. Runs alone, since it measures.
+//!
+//! Nothing that the rest of the machine does lets more be answered than the server can do, so no answer may ever be above the
+//! truth by more than its bound. Below it a busy machine has a say: an answer that is too low, or none, counts only where other
+//! programs have left the CPUs alone.
+
+use analysis::{Answer, SearchRecord};
+use interop::{CoordinatorCommand, Finished, Pressure};
+
+/// As a user gets it: six servers of 10 ms each.
+const EXAMPLE: &str = include_str!("../../examples/capacity.toml");
+
+/// Requests per second that they can do.
+const TRUTH: f64 = 600.0;
+
+/// An answer is this near to it.
+const NEAR: f64 = 0.03;
+
+/// Enough from 200/s to 5,000/s at 3 %.
+const HOLDS_MAX: usize = 12;
+
+/// Each takes about 40 s.
+const TRIES: usize = 3;
+
+#[test]
+fn capacity_that_is_known_is_found_within_three_percent() {
+    for number in 1.. {
+        let watch = Pressure::watch();
+        let finished = CoordinatorCommand::local(1, EXAMPLE).run();
+        let pressure = watch.end();
+        let search = search(&finished);
+        println!("try {number}: {}; {pressure:?}", search.statement);
+        assert!(search.steps.len() <= HOLDS_MAX, "{} holds: {finished}", search.steps.len());
+        match search.answer {
+            Some(Answer::Found { amount, .. }) => {
+                assert!(amount <= TRUTH * (1.0 + NEAR), "{amount}/s is more than the server can do: {finished}");
+                if amount >= TRUTH * (1.0 - NEAR) {
+                    assert_eq!(finished.code, 0, "{finished}");
+                    return;
+                }
+            }
+            Some(Answer::ClientBound { .. } | Answer::Invalid { .. }) => assert_eq!(finished.code, 3, "{finished}"),
+            Some(Answer::BelowFrom { .. }) => assert_eq!(finished.code, 1, "{finished}"),
+            Some(Answer::AtLeast { .. }) | None => panic!("5000/s must fail: {finished}"),
+        }
+        assert!(!pressure.is_quiet(), "on a quiet machine it is found: {finished}");
+        if number == TRIES {
+            return println!("skipped: this machine has too much else to do");
+        }
+    }
+}
+
+fn search(finished: &Finished) -> SearchRecord {
+    let path = finished.run_folder().unwrap_or_else(|| panic!("there is no run folder; {finished}")).join("campaign.json");
+    let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; {finished}", path.display()));
+    let campaign = report::read_campaign(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    campaign.searches.into_iter().next().expect("the campaign is one search").search
+}
