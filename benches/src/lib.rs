@@ -1,5 +1,9 @@
 //! What the benches of the engine share: a run of one pinned worker against a server that has another CPU.
 
+mod server;
+
+pub use server::{Served, Server, served};
+
 use engine::{Event, Lease, Placement, Policy, WorkerFigures, allowed_cpus, monotonic_ns};
 use measure::{Cell, Period, Snapshot};
 use plan::{Files, Plan};
@@ -63,14 +67,23 @@ pub fn parse(text: &str, ca: Option<&str>) -> Plan {
 /// Where it cannot be run.
 #[must_use]
 pub fn run(plan: Plan) -> Outcome {
+    run_watching(plan, |_| {})
+}
+
+/// As [`run`]; `watch` is told what happens as it does.
+///
+/// # Panics
+/// Where it cannot be run.
+#[must_use]
+pub fn run_watching(plan: Plan, mut watch: impl FnMut(&Event)) -> Outcome {
     let placement = Placement { agent: 0, agents: 1, cpus: vec![allowed_cpus().last().copied()] };
     let prepared = engine::prepare(Arc::new(plan), placement, Policy::default()).unwrap_or_else(|error| panic!("{error}"));
     let (send, events) = channel();
     let tell = move |event| send.send(event).expect("the bench waits for the end");
     let running = prepared.start(monotonic_ns() + 10_000_000, Lease::unlimited(), tell).unwrap_or_else(|error| panic!("{error}"));
-    let ended = events.iter().find_map(|event| match event {
+    let ended = events.iter().inspect(|event| watch(event)).find_map(|event| match event {
         Event::Ended { totals, workers } => Some((totals, workers)),
-        Event::Began { .. } | Event::Interval { .. } | Event::KeysWritten(_) => None,
+        _ => None,
     });
     running.join();
     let (totals, workers) = ended.expect("a run ends with its totals");
