@@ -105,7 +105,7 @@ pub enum Verify {
 pub enum KeyExchange {
     /// A new key pair for every handshake.
     Fresh,
-    /// P-256 with the scalar 1, X25519 and ML-KEM with one key pair per worker. Never with real data.
+    /// P-256 and P-384 with the scalar 1, X25519 and ML-KEM with one key pair per worker. Never with real data.
     Cheap,
 }
 

@@ -2,115 +2,94 @@
 //!
 //! The secrecy of a load test's own connection is given up, knowingly. Never for real data; results made with it say so.
 
-use aws_lc_rs::agreement::{self, PrivateKey, UnparsedPublicKey, X25519};
-use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
-use rustls::ffdhe_groups::FfdheGroup;
-use rustls::{Error, NamedGroup, PeerMisbehaved};
-use std::sync::Arc;
+mod hybrid;
+mod reused_ml_kem;
+mod reused_x25519;
+mod unit_curve;
 
-/// P-256's generator as an uncompressed point (SEC 2 §2.4.2): the public key of the private scalar 1.
-const GENERATOR: [u8; 65] = [
-    0x04, 0x6b, 0x17, 0xd1, 0xf2, 0xe1, 0x2c, 0x42, 0x47, 0xf8, 0xbc, 0xe6, 0xe5, 0x63, 0xa4, 0x40, 0xf2, 0x77, 0x03, 0x7d, 0x81,
-    0x2d, 0xeb, 0x33, 0xa0, 0xf4, 0xa1, 0x39, 0x45, 0xd8, 0x98, 0xc2, 0x96, 0x4f, 0xe3, 0x42, 0xe2, 0xfe, 0x1a, 0x7f, 0x9b, 0x8e,
-    0xe7, 0xeb, 0x4a, 0x7c, 0x0f, 0x9e, 0x16, 0x2b, 0xce, 0x33, 0x57, 0x6b, 0x31, 0x5e, 0xce, 0xcb, 0xb6, 0x40, 0x68, 0x37, 0xbf,
-    0x51, 0xf5,
-];
+use hybrid::{Hybrid, Layout};
+use reused_ml_kem::ReusedMlKem;
+use reused_x25519::ReusedX25519;
+use rustls::crypto::SupportedKxGroup;
+use rustls::{Error, NamedGroup};
+use unit_curve::UnitCurve;
 
-/// P-256 with the private scalar 1: one times the server's point is the server's point, so its x is the shared secret.
-#[derive(Debug)]
-pub(crate) struct UnitP256;
-
-/// X25519 with one key pair for the life of a worker: the generation is saved, the agreement is done.
-#[derive(Debug)]
-pub(crate) struct ReusedX25519(Arc<Pair>);
-
-#[derive(Debug)]
-struct Pair {
-    private: PrivateKey,
-    public: [u8; 32],
+/// The cheap form of a group, with key pairs of its own; `None` for a group that has none. What is made lives as long as the
+/// process: rustls wants groups that are `'static`.
+pub(crate) fn group(name: NamedGroup) -> Result<Option<&'static dyn SupportedKxGroup>, Error> {
+    Ok(Some(match name {
+        NamedGroup::secp256r1 => &UnitCurve::P256,
+        NamedGroup::secp384r1 => &UnitCurve::P384,
+        NamedGroup::X25519 => leak(ReusedX25519::new()?),
+        NamedGroup::MLKEM768 => leak(ReusedMlKem::new_768()?),
+        NamedGroup::MLKEM1024 => leak(ReusedMlKem::new_1024()?),
+        NamedGroup::X25519MLKEM768 => {
+            leak(Hybrid::new(name, Layout::KemFirst, leak(ReusedX25519::new()?), leak(ReusedMlKem::new_768()?))?)
+        }
+        NamedGroup::secp256r1MLKEM768 => {
+            leak(Hybrid::new(name, Layout::KemLast, &UnitCurve::P256, leak(ReusedMlKem::new_768()?))?)
+        }
+        _ => return Ok(None),
+    }))
 }
 
-#[derive(Debug)]
-struct UnitExchange;
-
-struct ReusedExchange(Arc<Pair>);
-
-impl ReusedX25519 {
-    /// Makes the worker's key pair. It lives as long as the process: rustls wants groups that are `'static`.
-    pub(crate) fn leak() -> Result<&'static ReusedX25519, Error> {
-        let failed = |_| Error::General("cannot make an X25519 key pair".into());
-        let private = PrivateKey::generate(&X25519).map_err(failed)?;
-        let public = private.compute_public_key().map_err(failed)?;
-        let public = public.as_ref().try_into().map_err(|_| Error::General("an X25519 public key is not 32 bytes".into()))?;
-        Ok(Box::leak(Box::new(ReusedX25519(Arc::new(Pair { private, public })))))
-    }
+fn leak<T>(group: T) -> &'static T {
+    Box::leak(Box::new(group))
 }
 
-impl SupportedKxGroup for UnitP256 {
-    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
-        Ok(Box::new(UnitExchange))
+#[cfg(test)]
+mod tests {
+    use super::group;
+    use rustls::NamedGroup;
+    use rustls::crypto::{SupportedKxGroup, aws_lc_rs};
+
+    /// rustls's own group, as a server uses it.
+    fn fresh(name: NamedGroup) -> &'static dyn SupportedKxGroup {
+        aws_lc_rs::ALL_KX_GROUPS.iter().find(|group| group.name() == name).copied().expect("rustls has it")
     }
 
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        None
-    }
-
-    fn name(&self) -> NamedGroup {
-        NamedGroup::secp256r1
-    }
-}
-
-impl ActiveKeyExchange for UnitExchange {
-    fn complete(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, Error> {
-        match peer {
-            [0x04, coordinates @ ..] if coordinates.len() == 64 => Ok(SharedSecret::from(&coordinates[..32])),
-            _ => Err(PeerMisbehaved::InvalidKeyShare.into()),
+    #[test]
+    fn every_group_of_a_plan_agrees_with_a_careful_server_on_a_secret_each_time() {
+        for wanted in plan::Group::ALL {
+            let name = NamedGroup::from(wanted.code);
+            let cheap = group(name).unwrap().expect("each has a cheap form");
+            assert_eq!(cheap.name(), name);
+            let secrets: Vec<Vec<u8>> = (0..2)
+                .map(|_| {
+                    let ours = cheap.start().unwrap();
+                    assert_eq!(ours.group(), name);
+                    let server = fresh(name).start_and_complete(ours.pub_key()).unwrap();
+                    let secret = ours.complete(&server.pub_key).unwrap();
+                    assert_eq!(secret.secret_bytes(), server.secret.secret_bytes(), "{}", wanted.name);
+                    secret.secret_bytes().to_vec()
+                })
+                .collect();
+            assert_ne!(secrets[0], secrets[1], "{}: the server's share is new each time", wanted.name);
         }
     }
 
-    fn pub_key(&self) -> &[u8] {
-        &GENERATOR
+    #[test]
+    fn classical_part_of_a_hybrid_can_be_taken_alone() {
+        for (hybrid, classical) in
+            [(NamedGroup::X25519MLKEM768, NamedGroup::X25519), (NamedGroup::secp256r1MLKEM768, NamedGroup::secp256r1)]
+        {
+            let ours = group(hybrid).unwrap().unwrap().start().unwrap();
+            let (name, share) = ours.hybrid_component().expect("it is offered beside");
+            assert_eq!(name, classical);
+            let server = fresh(classical).start_and_complete(share).unwrap();
+            let secret = ours.complete_hybrid_component(&server.pub_key).unwrap();
+            assert_eq!(secret.secret_bytes(), server.secret.secret_bytes());
+        }
     }
 
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        None
-    }
-
-    fn group(&self) -> NamedGroup {
-        NamedGroup::secp256r1
-    }
-}
-
-impl SupportedKxGroup for ReusedX25519 {
-    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
-        Ok(Box::new(ReusedExchange(Arc::clone(&self.0))))
-    }
-
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        None
-    }
-
-    fn name(&self) -> NamedGroup {
-        NamedGroup::X25519
-    }
-}
-
-impl ActiveKeyExchange for ReusedExchange {
-    fn complete(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, Error> {
-        let peer = UnparsedPublicKey::new(&X25519, peer);
-        let refused: Error = PeerMisbehaved::InvalidKeyShare.into();
-        agreement::agree(&self.0.private, peer, refused, |secret| Ok(SharedSecret::from(secret)))
-    }
-
-    fn pub_key(&self) -> &[u8] {
-        &self.0.public
-    }
-
-    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
-        None
-    }
-
-    fn group(&self) -> NamedGroup {
-        NamedGroup::X25519
+    #[test]
+    fn share_of_the_wrong_form_is_refused() {
+        for wanted in plan::Group::ALL {
+            let name = NamedGroup::from(wanted.code);
+            for share in [&[][..], &[0; 32], &[4; 66], &[0; 1200]] {
+                let ours = group(name).unwrap().unwrap().start().unwrap();
+                assert!(ours.complete(share).is_err(), "{}: {} bytes", wanted.name, share.len());
+            }
+        }
     }
 }

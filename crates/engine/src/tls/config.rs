@@ -1,6 +1,6 @@
 //! From the plan's `[tls]` to one rustls configuration per worker.
 
-use super::cheap::{ReusedX25519, UnitP256};
+use super::cheap;
 use super::identity::{Credentials, Identities};
 use super::keys::Keys;
 use super::sessions::Sessions;
@@ -190,10 +190,9 @@ fn provider(tls: &Tls) -> Result<CryptoProvider, TlsError> {
 }
 
 fn group(code: u16, key_exchange: KeyExchange) -> Result<Option<&'static dyn SupportedKxGroup>, TlsError> {
-    let cheap: Option<&'static dyn SupportedKxGroup> = match (key_exchange, NamedGroup::from(code)) {
-        (KeyExchange::Cheap, NamedGroup::secp256r1) => Some(&UnitP256),
-        (KeyExchange::Cheap, NamedGroup::X25519) => Some(ReusedX25519::leak()?),
-        _ => None,
+    let cheap = match key_exchange {
+        KeyExchange::Cheap => cheap::group(NamedGroup::from(code))?,
+        KeyExchange::Fresh => None,
     };
     let fresh = || aws_lc_rs::ALL_KX_GROUPS.iter().find(|group| u16::from(group.name()) == code).copied();
     Ok(cheap.or_else(fresh))
