@@ -51,7 +51,7 @@ pub struct GoCounts {
 
 /// A running Go server.
 pub struct GoServer {
-    _process: Process,
+    process: Process,
     address: SocketAddr,
     counting: SocketAddr,
     _folder: TempDir,
@@ -71,12 +71,14 @@ impl GoServer {
         if options.client_certificate {
             command.arg("-client-ca").arg(pki.ca());
         }
+        // Go has its defaults by the version in go.mod, which is older than these groups.
+        command.env("GODEBUG", "tlsmlkem=1,tlssecpmlkem=1");
         let mut process = Process::start(&mut command, &folder.path().join("go.out"));
         let (address, counting) = wait_until("the Go server's addresses", || {
             assert!(process.ended().is_none(), "the Go server has ended: {}", process.output());
             addresses(&process.output())
         });
-        Some(GoServer { _process: process, address, counting, _folder: folder })
+        Some(GoServer { process, address, counting, _folder: folder })
     }
 
     /// Where it listens.
@@ -90,6 +92,17 @@ impl GoServer {
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.address)
+    }
+
+    /// The group it agrees on of these, which a client offers; the first, where its version of Go has it.
+    #[must_use]
+    pub fn agrees_on(&self, first: &'static str, otherwise: &'static str) -> &'static str {
+        let since = match first {
+            "X25519MLKEM768" => 24,
+            "SecP256r1MLKEM768" => 26,
+            _ => 0,
+        };
+        if minor_version(&self.process.output()) >= since { first } else { otherwise }
     }
 
     /// What it has counted so far.
@@ -109,6 +122,12 @@ impl GoServer {
             requests: field(&answer, "Requests"),
         }
     }
+}
+
+/// 26 of `built by go1.26.8`.
+fn minor_version(output: &str) -> u32 {
+    let version = output.lines().find_map(|line| line.strip_prefix("built by go1.")).unwrap_or_default();
+    version.split('.').next().and_then(|minor| minor.parse().ok()).unwrap_or(0)
 }
 
 /// A number of a flat JSON object.

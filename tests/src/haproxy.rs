@@ -87,7 +87,9 @@ impl HaproxyFrontend {
             }
         };
         let files = pki.server(kind);
-        format!("ssl crt {} alpn http/1.1 ssl-min-ver {version} ssl-max-ver {version} {more}", files.both.display())
+        let versions = format!("ssl-min-ver {version} ssl-max-ver {version}");
+        // What every OpenSSL has; newer ones would prefer ML-KEM.
+        format!("ssl crt {} alpn http/1.1 curves X25519:P-256:P-384 {versions} {more}", files.both.display())
     }
 }
 

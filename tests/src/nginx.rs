@@ -32,6 +32,8 @@ pub struct NginxOptions {
     /// Key of session tickets, for two nginx that are to accept each other's; a random one where absent. They also
     /// need the same [`Pki`]: nginx binds sessions to the certificate.
     pub ticket_key: Option<[u8; 80]>,
+    /// Groups of key exchange, by OpenSSL's names.
+    pub groups: &'static str,
 }
 
 impl Default for NginxOptions {
@@ -41,6 +43,7 @@ impl Default for NginxOptions {
             keepalive_requests: 10,
             keepalive_idle: Duration::from_millis(200),
             ticket_key: None,
+            groups: "X25519",
         }
     }
 }

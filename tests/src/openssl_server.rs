@@ -122,6 +122,8 @@ fn arguments(command: &mut Command, pki: &Pki, options: OpensslOptions, address:
     command.arg("s_server").arg("-accept").arg(address.to_string()).arg("-cert").arg(files.cert).arg("-key").arg(files.key);
     command.arg(if options.version == TlsVersion::V12 { "-tls1_2" } else { "-tls1_3" });
     command.arg(if options.answers == OpensslAnswers::Files { "-WWW" } else { "-www" });
+    // What every OpenSSL has; newer ones would prefer ML-KEM.
+    command.args(["-groups", "X25519:P-256:P-384"]);
     if !options.tickets {
         command.arg("-no_ticket");
     }

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -37,6 +38,7 @@ func main() {
 	flag.Parse()
 
 	listener := listen()
+	fmt.Printf("built by %s\n", runtime.Version())
 	fmt.Printf("serving %s\n", listener.Addr())
 	counting := listen()
 	fmt.Printf("counting %s\n", counting.Addr())

@@ -61,7 +61,7 @@ pub(super) fn text(input: &Input<'_>) -> String {
         "daemon off; master_process off; worker_processes 1; pid {folder}/nginx.pid; error_log stderr warn;
 events {{ worker_connections 8192; multi_accept on; }}
 http {{
-  default_type text/plain; server_tokens off; tcp_nodelay on; ssl_ecdh_curve X25519;
+  default_type text/plain; server_tokens off; tcp_nodelay on; ssl_ecdh_curve {groups};
   keepalive_requests 1000000000; keepalive_timeout 600s;
   client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
   uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
@@ -69,9 +69,10 @@ http {{
   server {{ {status} access_log off; location / {{ stub_status; }} }}
 {http}}}
 stream {{
-  ssl_ecdh_curve X25519; log_format rows {CONNECTION_LOG}; access_log {folder}/stream.log rows;
+  ssl_ecdh_curve {groups}; log_format rows {CONNECTION_LOG}; access_log {folder}/stream.log rows;
 {stream}}}
 ",
+        groups = input.options.groups,
         status = listen(input.options.ip, input.status_port, ""),
     )
 }

@@ -4,7 +4,7 @@ use crate::Pki;
 use std::path::Path;
 use target::KeyKind;
 
-/// A server. Suites are pinned to AES-256-GCM, as clients differ in what they prefer; the group is X25519.
+/// A server. Suites are pinned to AES-256-GCM, as clients differ in what they prefer; the groups are those of the options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NginxServer {
     /// Plain HTTP.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "the suite is test code throughout, helpers too")]
 
 mod addresses;
+mod cheap;
 mod connections;
 mod go_server;
 mod haproxy;
