@@ -3,10 +3,10 @@
 
 use crate::link::RunnerEnd;
 use crate::sampling::Sampling;
-use control::{Assignment, Digest, EndCause, Mono, Order, Report, RunId, Stop};
+use control::{Assignment, Digest, EndCause, Mono, Order, PlanFile, Report, RunId, Stop};
 use engine::{Cut, Event, KeysWritten, Lease, Placement, Policy, Prepared, Running, WorkerFigures};
 use host::Figures;
-use plan::{Plan, Sha256};
+use plan::{Minted, Plan, Sha256};
 use proto::Bytes;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -158,11 +158,19 @@ fn prepare(assignment: &Assignment, resources: &Resources) -> Result<(Arc<Plan>,
         Some(Arc::from(&file.content[..]))
     };
     let plan = Plan::parse_canonical(&assignment.plan, &content).map_err(|problems| problems.to_string())?;
-    let plan = Arc::new(plan);
+    let plan = Arc::new(with_minted(plan, assignment)?);
     let placement = Placement { agent: assignment.agent_index, agents: assignment.agents, cpus: resources.cpus.clone() };
     let policy = resources.policy(&plan, assignment);
     let prepared = engine::prepare(Arc::clone(&plan), placement, policy);
     prepared.map(|prepared| (plan, prepared)).map_err(|error| error.to_string())
+}
+
+/// The plan with the client identities that came for it, where some were minted.
+fn with_minted(plan: Plan, assignment: &Assignment) -> Result<Plan, String> {
+    let is_minted = |file: &&PlanFile| Some(file.sha256) == assignment.minted;
+    let Some(file) = assignment.files.iter().find(is_minted) else { return Ok(plan) };
+    let minted = Minted::decode(&file.content).map_err(|error| error.to_string())?;
+    Ok(plan.with_minted(minted))
 }
 
 /// Turns the engine's events into reports; lives on the engine's collector thread, where encoding costs the load nothing.

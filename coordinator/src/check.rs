@@ -36,7 +36,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    if let Some(problem) = campaign.variants().iter().find_map(|variant| crate::launch::too_large(&variant.plan)) {
+    if let Some(problem) = campaign.variants().iter().find_map(|variant| crate::launch::unfit(&variant.plan)) {
         terminal::say(problem);
         return Ok(Exit::Usage);
     }

@@ -27,7 +27,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 pub(crate) use outcome::SEED;
-pub(crate) use request::too_large;
+pub(crate) use request::unfit;
 
 /// A run to be made.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ pub fn launch(launch: Launch) -> anyhow::Result<Exit> {
 
 async fn run(launch: Launch) -> anyhow::Result<Exit> {
     let mut plans = launch.campaign.variants().iter().map(|variant| &variant.plan);
-    if let Some(problem) = plans.find_map(request::too_large) {
+    if let Some(problem) = plans.find_map(request::unfit) {
         terminal::say(problem);
         return Ok(Exit::Usage);
     }

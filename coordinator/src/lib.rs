@@ -8,6 +8,7 @@ mod exit;
 pub mod fleet;
 mod launch;
 mod local;
+mod mint;
 mod plan_file;
 mod progress;
 mod quick;

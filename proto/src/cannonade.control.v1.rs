@@ -193,6 +193,9 @@ pub struct Prepare {
     /// Their sizes together.
     #[prost(uint64, tag = "8")]
     pub files_bytes: u64,
+    /// SHA-256 of the one with the client identities that were minted for this agent; empty: there is none.
+    #[prost(bytes = "bytes", tag = "9")]
+    pub minted: ::prost::bytes::Bytes,
 }
 /// A part of a file that the plan names. Files follow one another, parts of a file too; an empty file is one empty part.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,13 +1,14 @@
 //! A plan in words, section by section.
 
 use plan::{
-    Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, Close, Connection, Dns, End, KeyExchange, KeyLog, Limit, Load, Plan,
-    Request, RequestsPerConnection, Resumption, ResumptionKind, Shape, Stage, Target, Tls, Verify,
+    Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, ClientCertificate, ClientCertificates, Close, Connection, Dns, End,
+    KeyExchange, KeyLog, Limit, Load, Plan, Request, RequestsPerConnection, Resumption, ResumptionKind, Shape, Stage, Target,
+    Tls, Verify,
 };
 use std::fmt::Display;
 use std::time::Duration;
 
-/// Suites or groups that are listed; of more only the number is said beside the first ones.
+/// Suites, groups or certificates that are listed; of more only the number is said beside the first ones.
 const LISTED_MAX: usize = 9;
 
 /// Sections in the plan's order, each with its lines.
@@ -167,11 +168,7 @@ fn tls(tls: &Tls, roots: &str) -> Vec<String> {
     if let Some(name) = &tls.server_name {
         lines.push(format!("server name {name}"));
     }
-    match tls.client_certificates.as_slice() {
-        [] => {}
-        [one] => lines.push(format!("client certificate {}", one.cert.name)),
-        many => lines.push(format!("{} client certificates, handed out over virtual users", many.len())),
-    }
+    lines.extend(identities(&tls.client_certificates));
     lines.extend(key_log(tls.key_log));
     lines
 }
@@ -188,6 +185,28 @@ fn key_log(log: KeyLog) -> Option<String> {
             Some(format!("key log of each agent's first {first} connections"))
         }
     }
+}
+
+/// Who the client says it is.
+fn identities(identities: &ClientCertificates) -> Option<String> {
+    match identities {
+        ClientCertificates::Files(pairs) => match pairs.as_slice() {
+            [] => None,
+            [one] => Some(format!("client certificate {}", one.cert.name)),
+            many => Some(format!("{} client certificates, handed out over virtual users: {}", many.len(), names(many))),
+        },
+        ClientCertificates::Mint(minting) => Some(format!(
+            "{} client certificates {}, minted by {} and handed out over virtual users",
+            minting.number, minting.subject, minting.ca.name
+        )),
+    }
+}
+
+fn names(pairs: &[ClientCertificate]) -> String {
+    let (shown, more) = pairs.split_at(pairs.len().min(LISTED_MAX));
+    let names: Vec<&str> = shown.iter().map(|pair| pair.cert.name.as_str()).collect();
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    format!("{}{more}", names.join(", "))
 }
 
 /// What is checked, and what is done anew.

@@ -13,6 +13,7 @@ use crate::signals::Signals;
 use crate::terminal;
 use crate::utc::Utc;
 use anyhow::Context as _;
+use control::RunRequest;
 use plan::{Builtin, Plan};
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -95,7 +96,7 @@ impl Crew<'_> {
     pub(super) async fn run(&mut self, order: Order) -> anyhow::Result<Option<Ran>> {
         let Some(plan) = self.reachable(&order.plan).await? else { return Ok(None) };
         let scene = Scene::new(Planned::of(&plan, order.agents, order.title), std::mem::take(&mut self.known));
-        let request = request::of(&plan, order.agents)?;
+        let request = self.request(&plan, order.agents).await?;
         let about = About { run: request.run, plan, plan_text: order.plan_text, created: order.created };
         let keeper = Keeper::start(about, order.folder).context("cannot start a thread")?;
         let progress = if self.launch.quiet { Progress::quiet() } else { Progress::shown() };
@@ -114,6 +115,12 @@ impl Crew<'_> {
         let finished = keeper.finish(ending.state(), ending.notes.clone()).await;
         progress.end();
         Ok(Some(Ran { ending, finished }))
+    }
+
+    /// On a thread of its own: minting takes a while, and agents at hand go on being heard.
+    async fn request(&self, plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
+        let plan = plan.clone();
+        tokio::task::spawn_blocking(move || request::of(&plan, agents)).await.context("the request for the run was not made")?
     }
 
     /// Whether there are agents for another run: local ones that ended do not come back.

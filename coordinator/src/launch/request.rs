@@ -1,21 +1,27 @@
 //! What the fleet is asked to run.
 
+use crate::mint::{self, Mint};
 use anyhow::Context as _;
 use control::{Audience, Digest, PLAN_MAX_BYTES, RunFile, RunId, RunRequest};
-use plan::{End, Owner, Plan, PrivateFile};
+use plan::{End, Owner, Plan, Sha256};
 use proto::Bytes;
 use rustix::rand::{GetRandomFlags, getrandom};
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Why the plan cannot travel, where it cannot.
-pub(crate) fn too_large(plan: &Plan) -> Option<String> {
+/// Why no fleet can be asked to run the plan, where that is so.
+pub(crate) fn unfit(plan: &Plan) -> Option<String> {
+    too_large(plan).or_else(|| mint::problem(plan))
+}
+
+fn too_large(plan: &Plan) -> Option<String> {
     let bytes = plan.canonical_text().len();
     (bytes > PLAN_MAX_BYTES).then(|| {
         format!("the plan has {bytes} bytes with its defaults written out; {PLAN_MAX_BYTES} is the most: put bodies into files")
     })
 }
 
-/// The request for one run of `plan`.
+/// The request for one run of `plan`. Takes a second where thousands of identities are minted.
 pub(super) fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
     let text = plan.canonical_text();
     let load = plan.load();
@@ -23,45 +29,79 @@ pub(super) fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
         End::Duration(duration) => Some(load.warm_up + duration),
         End::Requests(_) => None,
     };
+    let mut files = Parcels::default();
+    plan.files().into_iter().for_each(|file| files.add(file.sha256, &file.content, &Audience::All));
+    add_client_certificates(&mut files, plan, agents);
+    let minted = mint(&mut files, plan, agents)?;
     Ok(RunRequest {
         run: random_id()?,
         name: plan.name().to_owned(),
         plan_digest: Digest::of(text.as_bytes()),
         plan: text,
-        files: files(plan, agents),
+        files: files.0.into_values().collect(),
+        minted,
         agents,
         firing,
         drain: plan.connection().timeouts.longest(),
     })
 }
 
-/// What `agents` agents need: each content once, whatever the plan calls it.
-fn files(plan: &Plan, agents: u32) -> Vec<RunFile> {
-    let mut files: BTreeMap<Digest, RunFile> = BTreeMap::new();
-    for file in plan.files() {
-        let sha256 = Digest(file.sha256.0);
-        let content = || Bytes::copy_from_slice(&file.content);
-        files.entry(sha256).or_insert_with(|| RunFile { sha256, content: content(), audience: Audience::All });
+/// Each content once, whatever the plan calls it, for all who need it.
+#[derive(Default)]
+struct Parcels(BTreeMap<Digest, RunFile>);
+
+impl Parcels {
+    fn add(&mut self, sha256: Sha256, content: &[u8], audience: &Audience) {
+        let sha256 = Digest(sha256.0);
+        let known = match self.0.entry(sha256) {
+            Entry::Vacant(place) => {
+                place.insert(RunFile { sha256, content: Bytes::copy_from_slice(content), audience: audience.clone() });
+                return;
+            }
+            Entry::Occupied(known) => known.into_mut(),
+        };
+        match (&mut known.audience, audience) {
+            (Audience::Only(those), Audience::Only(more)) => those.extend(more),
+            (known, Audience::All) => *known = Audience::All,
+            (Audience::All, Audience::Only(_)) => {}
+        }
+    }
+}
+
+/// Client certificates and keys go to the agents whose virtual users have them, and to no other.
+fn add_client_certificates(files: &mut Parcels, plan: &Plan, agents: u32) {
+    let pairs = plan.tls().map_or(&[][..], |tls| tls.client_certificates.files());
+    if pairs.is_empty() {
+        return;
     }
     for agent in 0..agents {
-        for file in private_files(plan, agent, agents) {
-            let Some(content) = &file.content else { continue };
-            let sha256 = Digest(file.sha256.0);
-            let content = || Bytes::copy_from_slice(content);
-            let nobodys = || RunFile { sha256, content: content(), audience: Audience::Only(Vec::new()) };
-            if let Audience::Only(those) = &mut files.entry(sha256).or_insert_with(nobodys).audience {
-                those.push(agent);
+        for place in identities(plan, agent, agents) {
+            for file in [&pairs[place].cert, &pairs[place].key] {
+                let content = file.content.as_deref().unwrap_or_default();
+                files.add(file.sha256, content, &Audience::Only(vec![agent]));
             }
         }
     }
-    files.into_values().collect()
 }
 
-/// Client certificates and keys of the agent's virtual users; no other agent's.
-fn private_files(plan: &Plan, agent: u32, agents: u32) -> impl Iterator<Item = &PrivateFile> {
-    let pairs = plan.tls().map_or(&[][..], |tls| &tls.client_certificates);
-    let places = plan.identities(Owner { agent, agents, ..Owner::ALONE });
-    places.into_iter().flat_map(|place| [&pairs[place].cert, &pairs[place].key])
+/// Mints what the agents' virtual users need, and gives each agent a file with its own; their digests by agent.
+fn mint(files: &mut Parcels, plan: &Plan, agents: u32) -> anyhow::Result<Vec<Digest>> {
+    let Some(minting) = plan.tls().and_then(|tls| tls.client_certificates.minting()) else { return Ok(Vec::new()) };
+    let mint = Mint::open(minting)?;
+    let shares: Vec<BTreeSet<usize>> = (0..agents).map(|agent| identities(plan, agent, agents)).collect();
+    let all = mint.identities(&shares.iter().flatten().copied().collect())?;
+    let mut digests = Vec::new();
+    for (agent, share) in (0..agents).zip(&shares) {
+        let encoded = mint.share(&all, share).encode();
+        let sha256 = Sha256::of(&encoded);
+        files.add(sha256, &encoded, &Audience::Only(vec![agent]));
+        digests.push(Digest(sha256.0));
+    }
+    Ok(digests)
+}
+
+fn identities(plan: &Plan, agent: u32, agents: u32) -> BTreeSet<usize> {
+    plan.identities(Owner { agent, agents, ..Owner::ALONE })
 }
 
 fn random_id() -> anyhow::Result<RunId> {

@@ -32,6 +32,7 @@ fn request(agents: u32) -> RunRequest {
         plan_digest: Digest::of(plan.as_bytes()),
         plan,
         files: vec![],
+        minted: Vec::new(),
         agents,
         firing: Some(Duration::from_secs(1)),
         drain: Duration::from_secs(1),

@@ -107,6 +107,7 @@ impl LocalRun {
             agent_index: self.prepare.agent_index,
             agents: self.prepare.agents,
             files: inbox.into_files(),
+            minted: Digest::from_wire(&self.prepare.minted),
         }))
     }
 

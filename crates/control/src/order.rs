@@ -54,8 +54,10 @@ pub struct Assignment {
     pub agent_index: u32,
     /// Agents in the run.
     pub agents: u32,
-    /// Files that the plan names; their content matches their hash.
+    /// Files that the plan names, as far as this agent needs them; their content matches their hash.
     pub files: Vec<PlanFile>,
+    /// Which of them, named nowhere in the plan, holds the client identities that were minted for this agent.
+    pub minted: Option<Digest>,
 }
 
 /// A file that a plan names.

@@ -9,7 +9,7 @@ use crate::{
 };
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{Began, Ended, IntervalPart, Note, Prepare, Prepared, Release, Start};
+use proto::{Began, Bytes, Ended, IntervalPart, Note, Prepare, Prepared, Release, Start};
 use std::time::Duration;
 
 /// An agent answers to a plan by then: files must travel and names be resolved.
@@ -224,6 +224,7 @@ impl Run {
             agents: request.agents,
             files: files.len() as u32,
             files_bytes: files.iter().map(|(_, content)| content.len() as u64).sum(),
+            minted: request.minted.get(index).map_or_else(Bytes::new, |digest| digest.to_wire()),
         };
         self.send(index, Down::Prepare(prepare), out);
         if let Some(connection) = self.participants[index].connection() {

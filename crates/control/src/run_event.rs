@@ -18,6 +18,8 @@ pub struct RunRequest {
     pub plan_digest: Digest,
     /// Files that the plan names.
     pub files: Vec<RunFile>,
+    /// Of the files, those with the client identities that were minted for an agent, by the agent's index; empty where none are.
+    pub minted: Vec<Digest>,
     /// How many agents to wait for; at least 1.
     pub agents: u32,
     /// How long the plan fires, if it says so; an agent that goes on for much longer is stopped.

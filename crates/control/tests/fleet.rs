@@ -94,6 +94,7 @@ fn request(agents: u32) -> RunRequest {
         plan: "plan".into(),
         plan_digest: Digest([1; 32]),
         files: vec![],
+        minted: Vec::new(),
         agents,
         firing: Some(Duration::from_secs(60)),
         drain: Duration::from_secs(5),

@@ -1,9 +1,9 @@
 //! A plan as text with every default written out: one text for one plan, whatever it was written like.
 
 use crate::{
-    Body, Builtin, BuiltinKey, BuiltinPace, Close, Connection, Dns, End, File, HttpVersion, KeyExchange, Limit, Load, Plan,
-    Request, RequestsPerConnection, Resumption, ResumptionKind, Sha256, Shape, StatusSet, Target, Threshold, Tls, Verify,
-    duration,
+    Body, Builtin, BuiltinKey, BuiltinPace, ClientCertificates, Close, Connection, Dns, End, File, HttpVersion, KeyExchange,
+    Limit, Load, Plan, Request, RequestsPerConnection, Resumption, ResumptionKind, Sha256, Shape, StatusSet, Target, Threshold,
+    Tls, Verify, duration,
 };
 use std::fmt::{Display, Write as _};
 
@@ -166,16 +166,27 @@ fn tls(out: &mut Text, tls: &Tls) {
     if let Some(ca) = &tls.ca {
         out.field("ca", file(ca));
     }
-    let pair = |pair: &crate::ClientCertificate| {
-        let [cert, key] = [&pair.cert, &pair.key].map(|file| named(&file.name, file.sha256));
-        format!("{{ cert = {cert}, key = {key} }}")
-    };
-    out.field("client_certificates", list(&tls.client_certificates, pair));
+    out.field("client_certificates", client_certificates(&tls.client_certificates));
     if let Some(name) = &tls.server_name {
         out.field("server_name", quoted(name));
     }
     out.field("alpn", list(&tls.alpn, |protocol| quoted(protocol)));
     out.field("key_log", tls.key_log);
+}
+
+fn client_certificates(identities: &ClientCertificates) -> String {
+    match identities {
+        ClientCertificates::Files(pairs) => list(pairs, |pair| {
+            let [cert, key] = [&pair.cert, &pair.key].map(|file| named(&file.name, file.sha256));
+            format!("{{ cert = {cert}, key = {key} }}")
+        }),
+        ClientCertificates::Mint(minting) => {
+            let [ca, ca_key] = [&minting.ca, &minting.ca_key].map(|file| named(&file.name, file.sha256));
+            let (subject, validity) = (quoted(&minting.subject.to_string()), time(minting.validity));
+            let number = minting.number;
+            format!("{{ mint = {number}, ca = {ca}, ca_key = {ca_key}, subject = {subject}, validity = {validity} }}")
+        }
+    }
 }
 
 fn resumption(resumption: Resumption) -> String {

@@ -2,8 +2,8 @@
 
 use crate::read::{self, Hashes, Names};
 use crate::{
-    Body, Connection, File, Host, Load, Owner, Problem, Problems, Profile, Request, Sha256, Shape, Share, Target, Threshold, Tls,
-    canonical, share,
+    Body, ClientCertificates, Connection, File, Host, Load, Minted, Owner, Problem, Problems, Profile, Request, Sha256, Shape,
+    Share, Target, Threshold, Tls, canonical, share,
 };
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -105,7 +105,7 @@ impl Plan {
     /// Places, in `tls.client_certificates`, of the identities that `owner`'s virtual users have (open loop: its connections).
     #[must_use]
     pub fn identities(&self, owner: Owner) -> BTreeSet<usize> {
-        let identities = self.tls.as_ref().map_or(0, |tls| tls.client_certificates.len());
+        let identities = self.tls.as_ref().map_or(0, |tls| tls.client_certificates.number());
         let all = |places: &BTreeSet<usize>| places.len() == identities;
         let mut places = BTreeSet::new();
         for user in share::seats_of(&self.load, owner) {
@@ -115,6 +115,15 @@ impl Plan {
             places.insert(user as usize % identities);
         }
         places
+    }
+
+    /// The same plan with the identities that were minted for this agent's virtual users; nothing where it mints none.
+    #[must_use]
+    pub fn with_minted(mut self, minted: Minted) -> Plan {
+        if let Some(Tls { client_certificates: ClientCertificates::Mint(minting), .. }) = &mut self.tls {
+            minting.minted = Arc::new(minted);
+        }
+        self
     }
 
     /// The same plan against a built-in target that now listens: its URL and, with TLS, its CA (PEM).

@@ -19,8 +19,8 @@ pub struct Tls {
     pub key_exchange: KeyExchange,
     /// Roots; the platform's where absent.
     pub ca: Option<crate::File>,
-    /// Client identities, handed out in turn: virtual user u has number u modulo how many there are.
-    pub client_certificates: Vec<ClientCertificate>,
+    /// Client identities, handed out over virtual users in turn.
+    pub client_certificates: crate::ClientCertificates,
     /// SNI and the name that is verified; the URL's host where absent.
     pub server_name: Option<String>,
     /// ALPN protocols offered; empty offers none.
@@ -107,13 +107,4 @@ pub enum KeyExchange {
     Fresh,
     /// P-256 and P-384 with the scalar 1, X25519 and ML-KEM with one key pair per worker. Never with real data.
     Cheap,
-}
-
-/// A client identity. Its files are at hand where one of its virtual users is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ClientCertificate {
-    /// PEM chain, leaf first.
-    pub cert: crate::PrivateFile,
-    /// PEM private key (PKCS#8, PKCS#1 or SEC1).
-    pub key: crate::PrivateFile,
 }

@@ -89,6 +89,7 @@ impl World {
             plan_digest: Digest::of(plan.as_bytes()),
             plan,
             files: vec![],
+            minted: Vec::new(),
             agents: self.machines.len() as u32,
             firing: Some(Duration::from_secs(PLAN_SECONDS)),
             drain: Duration::from_secs(1),

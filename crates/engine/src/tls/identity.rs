@@ -1,12 +1,12 @@
 //! Client identities, handed out over virtual users: parsed once per agent, made into keys once per worker.
 
 use super::config::{TlsError, certificates};
-use plan::{ClientCertificate, Owner, Plan, PrivateFile};
+use plan::{ClientCertificate, ClientCertificates, Minting, Owner, Plan, PrivateFile};
 use rustls::SignatureScheme;
 use rustls::client::ResolvesClientCert;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::sign::CertifiedKey;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -33,10 +33,17 @@ pub(crate) struct Identities {
 impl Credentials {
     /// Parses what the virtual users of `agent` of `agents` need.
     pub(crate) fn new(plan: &Plan, agent: u32, agents: u32, provider: &CryptoProvider) -> Result<Credentials, TlsError> {
-        let pairs = plan.tls().map_or(&[][..], |tls| &tls.client_certificates);
+        let Some(tls) = plan.tls() else { return Ok(Credentials { total: 0, own: BTreeMap::new() }) };
         let places = plan.identities(Owner { agent, agents, ..Owner::ALONE });
-        let parsed = |place: usize| Ok((place, pair(&pairs[place], provider)?));
-        Ok(Credentials { total: pairs.len(), own: places.into_iter().map(parsed).collect::<Result<_, TlsError>>()? })
+        let parsed = |place: usize| {
+            let pair = match &tls.client_certificates {
+                ClientCertificates::Files(pairs) => pair(&pairs[place], provider)?,
+                ClientCertificates::Mint(minting) => minted(minting, place)?,
+            };
+            Ok((place, pair))
+        };
+        let own = places.into_iter().map(parsed).collect::<Result<_, TlsError>>()?;
+        Ok(Credentials { total: tls.client_certificates.number(), own })
     }
 
     /// Keys of a worker whose users have the identities at `places`.
@@ -62,6 +69,15 @@ fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<Pair, Tl
         Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok((chain, der)),
         Err(_) => Err(TlsError::Mismatch { cert: cert.name.clone(), key: key.name.clone() }),
     }
+}
+
+/// Certificate and key were made together, so nothing about them is checked.
+fn minted(minting: &Minting, place: usize) -> Result<Pair, TlsError> {
+    let identity = u32::try_from(place).ok().and_then(|place| minting.minted.identities.get(&place));
+    let identity = identity.ok_or_else(|| TlsError::NotHere { file: format!("minted certificate {place}") })?;
+    let chain = std::iter::once(&identity.certificate).chain(&minting.minted.chain);
+    let key = PrivatePkcs8KeyDer::from(identity.key.clone()).into();
+    Ok((chain.map(|der| CertificateDer::from(der.clone())).collect(), key))
 }
 
 fn content(file: &PrivateFile) -> Result<&[u8], TlsError> {

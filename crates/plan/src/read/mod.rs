@@ -12,6 +12,7 @@ mod context;
 mod field;
 mod finding;
 mod header;
+mod identities;
 mod key_log;
 mod known;
 mod load;
@@ -33,7 +34,9 @@ pub(crate) use campaign::read as campaign;
 pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
 pub(crate) use source::{Hashes, Names, Source};
 
-use crate::{Close, Connection, Host, Load, Plan, Problem, Problems, RequestsPerConnection, Scheme, Shape, Target, Tls};
+use crate::{
+    Close, Connection, End, Host, Load, Plan, Problem, Problems, RequestsPerConnection, Scheme, Shape, Target, Tls, duration,
+};
 use context::Context;
 use field::Field;
 use load::Amount;
@@ -104,6 +107,9 @@ fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
             root.context.note("connection.requests = 0 with a plain http target measures TCP connects alone".to_owned());
         }
     }
+    if let (Some(Some(tls)), Some(load)) = (&tls, &load) {
+        check_validity(root.context, tls, load);
+    }
     root.finish();
     let (target, requests, connection) = (target?, requests?, connection?);
     Some(Plan { name, target, requests, connection, tls: tls?, load: load?, thresholds: thresholds?, notes: Vec::new() })
@@ -162,6 +168,17 @@ fn refuse_later_sections(root: &Section<'_>) {
         if let Some(field) = root.field(key) {
             field.problem(format_args!("not in this release; remove [{key}], and {instead}"));
         }
+    }
+}
+
+/// Minted certificates must not expire under the run.
+fn check_validity(context: &Context<'_>, tls: &Tls, load: &Load) {
+    let (Some(minting), End::Duration(duration)) = (tls.client_certificates.minting(), load.end) else { return };
+    let firing = load.warm_up + duration;
+    if minting.validity < firing {
+        let firing = duration::write(firing);
+        let message = format!("ends before the load does, after {firing}; write at least \"{firing}\"");
+        context.problem("tls.client_certificates.validity", None, message);
     }
 }
 

@@ -1,11 +1,14 @@
 //! Reads `[tls]`.
 
-use crate::read::certificate;
 use crate::read::field::Field;
 use crate::read::key_log::key_log;
 use crate::read::node::Value;
 use crate::read::section::Section;
-use crate::{CipherSuite, Group, Host, KeyExchange, RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify};
+use crate::read::{certificate, identities};
+use crate::{
+    CipherSuite, ClientCertificates, Group, Host, KeyExchange, RequestsPerConnection, Resumption, ResumptionKind, Tls,
+    TlsVersion, Verify,
+};
 
 pub(crate) fn read(section: Section<'_>, per_connection: RequestsPerConnection) -> Option<Tls> {
     let versions = versions(&section);
@@ -19,8 +22,8 @@ pub(crate) fn read(section: Section<'_>, per_connection: RequestsPerConnection) 
         section.read("verify", |field| field.choice(&[("full", Verify::Full), ("once", Verify::Once), ("none", Verify::None)]));
     let key_exchange = key_exchange(&section);
     let ca = section.read("ca", |field| certificate::authorities(&field));
-    let client_certificates =
-        section.read("client_certificates", |field| certificate::client_identities(&field)).unwrap_or_default();
+    let none = ClientCertificates::Files(Vec::new());
+    let client_certificates = section.read("client_certificates", |field| identities::read(&field)).unwrap_or(none);
     let server_name = section.read("server_name", server_name);
     let alpn = section.read("alpn", |field| alpn(&field, per_connection)).unwrap_or_default();
     let key_log = key_log(&section);

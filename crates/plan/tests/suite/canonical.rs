@@ -125,8 +125,47 @@ fn private_files_may_be_known_by_their_hash_alone() {
     let content = |sha256| public.iter().find(|file| file.sha256 == sha256).map(|file| file.content.clone());
     let without = plan::Plan::parse_canonical(&plan.canonical_text(), &content).unwrap();
     assert_eq!((&without, without.canonical_text()), (&plan, plan.canonical_text()));
-    let keys = [&plan, &without].map(|plan| plan.tls().unwrap().client_certificates[0].key.clone());
+    let keys = [&plan, &without].map(|plan| plan.tls().unwrap().client_certificates.files()[0].key.clone());
     assert_eq!(keys.each_ref().map(|key| key.content.is_some()), [true, false]);
     // The content is never printed.
     assert_eq!(format!("{:?}", keys[0]), format!("PrivateFile(\"a.key\", {}, at hand)", keys[0].sha256));
+}
+
+#[test]
+fn minting_is_written_out_and_what_was_minted_is_no_part_of_the_text() {
+    let text = "target.url = \"https://a.test\"\nload = { connections = 3, requests = 3 }\n\
+        tls.client_certificates = { mint = 2, ca = \"ca.pem\", ca_key = \"a.key\" }";
+    let plan = parse(text).unwrap();
+    let line = plan.canonical_text().lines().find(|line| line.starts_with("client_certificates")).unwrap().to_owned();
+    let (ca, key) = (plan::Sha256::of(b"-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"), {
+        plan::Sha256::of(b"-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n")
+    });
+    let files = format!("ca = {{ file = \"ca.pem\", sha256 = \"{ca}\" }}, ca_key = {{ file = \"a.key\", sha256 = \"{key}\" }}");
+    let expected = format!("client_certificates = {{ mint = 2, {files}, subject = \"CN=user-{{user}}\", validity = \"24h\" }}");
+    assert_eq!(line, expected);
+    // The CA and its key stay where the plan was read.
+    assert_eq!(plan.files().len(), 0);
+    let elsewhere = plan::Plan::parse_canonical(&plan.canonical_text(), &|_| None).unwrap();
+    assert_eq!(elsewhere, plan);
+    assert!(elsewhere.tls().unwrap().client_certificates.minting().unwrap().ca_key.content.is_none());
+    assert_eq!(elsewhere.with_minted(plan::Minted::default()).digest(), plan.digest());
+}
+
+#[test]
+fn identities_go_round_users_and_agents() {
+    let plan = |load: &str, mint: u32| {
+        let tls = format!("tls.client_certificates = {{ mint = {mint}, ca = \"ca.pem\", ca_key = \"a.key\" }}");
+        parse(&format!("target.url = \"https://a.test\"\nload = {load}\n{tls}")).unwrap()
+    };
+    let places = |plan: &plan::Plan, agent, agents, worker, workers| {
+        plan.identities(plan::Owner { agent, agents, worker, workers }).into_iter().collect::<Vec<usize>>()
+    };
+    // Users 0 to 5: agent 0 has 0, 2, 4, agent 1 has 1, 3, 5, and so have the connections of an open loop.
+    for load in ["{ connections = 6, requests = 9 }", "{ rate = \"1/s\", max_connections = 6, requests = 9 }"] {
+        assert_eq!(places(&plan(load, 4), 0, 2, 0, 1), [0, 2]);
+        assert_eq!(places(&plan(load, 4), 1, 2, 0, 1), [1, 3]);
+        assert_eq!(places(&plan(load, 9), 1, 2, 0, 1), [1, 3, 5]);
+        assert_eq!(places(&plan(load, 9), 1, 2, 1, 2), [3, 5]);
+        assert_eq!(places(&plan(load, 1), 1, 2, 0, 1), [0]);
+    }
 }

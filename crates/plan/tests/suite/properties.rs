@@ -75,6 +75,7 @@ fn tls() -> impl Strategy<Value = String> {
         "alpn = [\"http/1.1\"]\nkey_log = \"all\"\n",
         "key_log = { failed = 3, slow = 10, over = \"1.5s\" }\n",
         "client_certificates = \"clients\"\n",
+        "client_certificates = { mint = 7, ca = \"ca.pem\", ca_key = \"a.key\", subject = \"O=a,CN={user}\", validity = \"800h\" }\n",
     ]);
     (versions, groups, resumption, rest)
         .prop_map(|(versions, groups, resumption, rest)| format!("[tls]\n{versions}{groups}{resumption}{rest}"))

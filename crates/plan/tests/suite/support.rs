@@ -24,6 +24,11 @@ impl Folder {
             ("clients/a.key", key),
             ("clients/alone.pem", certificate),
             ("clients/README", "which is which"),
+            ("slips/a.key", key),
+            ("slips/b.key", key),
+            ("slips/b.crt", certificate),
+            ("slips/b.pem", certificate),
+            ("keyless/a.pem", certificate),
             ("locked.key", locked),
             ("body.json", "{\"hello\": 1}"),
             ("ca.der", "\u{30}\u{3}binary"),
@@ -58,7 +63,7 @@ pub fn campaign(text: &str) -> Result<Campaign, String> {
 pub fn again(plan: &Plan) -> Result<Plan, String> {
     let mut files: BTreeMap<Sha256, Arc<[u8]>> =
         plan.files().into_iter().map(|file| (file.sha256, file.content.clone())).collect();
-    let pairs = plan.tls().into_iter().flat_map(|tls| &tls.client_certificates).flat_map(|pair| [&pair.cert, &pair.key]);
+    let pairs = plan.tls().into_iter().flat_map(|tls| tls.client_certificates.files()).flat_map(|pair| [&pair.cert, &pair.key]);
     files.extend(pairs.filter_map(|file| Some((file.sha256, file.content.clone()?))));
     Plan::parse_canonical(&plan.canonical_text(), &|sha256| files.get(&sha256).cloned()).map_err(|problems| problems.to_string())
 }
