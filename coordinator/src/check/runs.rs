@@ -2,6 +2,7 @@
 
 use super::words::{paragraphs, span};
 use super::{lines, shares};
+use analysis::Bounds;
 use plan::{Campaign, Capacity, End, Plan, Search, SearchRange};
 use std::time::Duration;
 
@@ -13,15 +14,6 @@ const LISTED_MAX: usize = 24;
 
 /// Rounds whose order is listed.
 const ROUNDS_MAX: usize = 6;
-
-/// The steps of a search's climb.
-const CLIMB_FACTOR: f64 = 4.0;
-
-/// An answer is held once more, and where it fails, a lower one is.
-const CONFIRMATIONS: u32 = 2;
-
-/// Where throughput stops rising, in a closed loop, is looked for in so many holds at most.
-const KNEE_HOLDS: u32 = 6;
 
 /// Everything a file asks for.
 pub(super) fn describe(campaign: &Campaign, agents: u32) -> String {
@@ -126,13 +118,9 @@ fn searched(search: &Search) -> Vec<String> {
     }
 }
 
-/// A climb to the end of the range, the halvings of its last step, and what follows the answer.
+/// [`analysis::Bounds`] refuses what no plan that was read has.
 fn holds_max(capacity: &Capacity) -> u32 {
-    let (from, to) = capacity.range.ends();
-    let climb = ((to / from).ln() / CLIMB_FACTOR.ln()).ceil() as u32 + 1;
-    let halvings = (CLIMB_FACTOR.ln() / capacity.precision.ln_1p()).log2().ceil().max(0.0) as u32;
-    let knee = if matches!(capacity.range, SearchRange::Connections { .. }) { KNEE_HOLDS } else { 0 };
-    climb + halvings + CONFIRMATIONS + knee
+    Bounds::of(capacity).map_or(0, |bounds| bounds.holds_max())
 }
 
 /// About how long all of it takes.
@@ -169,9 +157,9 @@ fn counted(number: usize, (one, many): (&str, &str)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{describe, holds_max, searched};
+    use super::{describe, searched};
     use crate::plan_file::Folder;
-    use plan::{Campaign, Search};
+    use plan::Campaign;
 
     fn campaign(text: &str) -> Campaign {
         Campaign::parse(text, &mut Folder(".".into())).unwrap()
@@ -203,12 +191,9 @@ mod tests {
     }
 
     #[test]
-    fn holds_of_a_search_are_bounded() {
+    fn holds_of_a_search_are_told() {
         let parsed =
             campaign("target.builtin = true\nsearch = { rate = { from = \"100/s\", to = \"50000/s\" }, hold = \"20s\" }");
-        let Some(Search::Capacity(capacity)) = parsed.search() else { panic!("it is a search") };
-        // 100, 400, 1600, 6400, 25600, 50000; ln 4 / ln 1.03 = 46.9, which is halved six times; twice to confirm.
-        assert_eq!(holds_max(capacity), 14);
         let words = searched(parsed.search().unwrap());
         assert_eq!(words[1], "at most 14 holds of 20s each");
     }

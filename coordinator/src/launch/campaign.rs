@@ -1,6 +1,6 @@
 //! Several runs, one after the other, over one fleet: each in a folder of its own, and at the end what came of all of them.
 
-use super::capacity::{CapacitySearch, name_of};
+use super::capacity::{CapacitySearch, hold_prefix, name_of};
 use super::crew::{Crew, Door, Order, Ran};
 use super::outcome::Outcome;
 use super::{Launch, exit};
@@ -9,10 +9,11 @@ use crate::run_folder::CampaignFolder;
 use crate::signals::Signals;
 use crate::terminal;
 use crate::utc::Utc;
-use analysis::{PlanDifference, PlanRecord, SearchRecord, State};
+use analysis::{Document, PlanDifference, PlanRecord, SearchRecord, State};
 use anyhow::Context as _;
 use plan::{Campaign, Capacity, Plan, Run, Search};
 use report::{Format, Style};
+use std::path::PathBuf;
 
 /// Makes every run of a file that asks for several, or for a search.
 pub(super) async fn run(launch: &Launch, signals: Signals) -> anyhow::Result<Exit> {
@@ -47,18 +48,54 @@ pub(super) async fn run(launch: &Launch, signals: Signals) -> anyhow::Result<Exi
 
 /// Why runs that were made before are no runs of this plan: the file is the same, but one that it names may not be.
 fn changed(launch: &Launch, folder: &CampaignFolder) -> Option<String> {
-    let campaign = &launch.campaign;
-    let of_run = |(number, run): (usize, &Run)| {
-        let (path, document) = folder.completed(&prefix(campaign, number))?;
-        let agents = document.agents.len();
-        if agents != launch.agents as usize {
-            return Some(format!("{}: was made with --agents {agents}; write that again", path.display()));
-        }
-        let plan = PlanRecord::of(&campaign.variant(*run).plan, String::new());
-        let difference = PlanDifference::between(&document.plan, &plan).into_iter().next()?.display();
-        Some(format!("{}: was made by another plan ({difference}); start anew without --resume", path.display()))
+    let made = (1..).zip(launch.campaign.runs()).flat_map(|(number, run)| made_before(launch, folder, number, *run));
+    made.filter_map(Made::difference).next()
+}
+
+/// A run that was made before, and the one that would be made now.
+struct Made {
+    path: PathBuf,
+    document: Document,
+    plan: Plan,
+    agents: u32,
+}
+
+/// What there is of one run of the campaign; of a search its first hold, or its run with each number of agents.
+fn made_before(launch: &Launch, folder: &CampaignFolder, number: usize, run: Run) -> Vec<Made> {
+    let (campaign, all) = (&launch.campaign, launch.agents);
+    let plan = &campaign.variant(run).plan;
+    let prefix = prefix(campaign, number);
+    let made = |folder: &CampaignFolder, prefix: &str, plan: Option<Plan>, agents| {
+        let (path, document) = folder.completed(prefix)?;
+        Some(Made { path, document, plan: plan?, agents })
     };
-    (1..).zip(campaign.runs()).find_map(of_run)
+    let Some(search) = campaign.search() else {
+        return made(folder, &prefix, Some(plan.clone()), all).into_iter().collect();
+    };
+    let Some(part) = folder.part_named(&prefix) else { return Vec::new() };
+    match search {
+        Search::Capacity(capacity) => {
+            let (from, _) = capacity.range.ends();
+            made(&part, &hold_prefix(1), capacity.plan_at(plan, from).ok(), all).into_iter().collect()
+        }
+        Search::Agents(numbers) => {
+            let of = |&agents: &u32| made(&part, &agents_prefix(agents), plan.for_agents(agents).ok(), agents);
+            numbers.iter().filter_map(of).collect()
+        }
+    }
+}
+
+impl Made {
+    /// What is not as it would be now.
+    fn difference(self) -> Option<String> {
+        let (path, agents) = (self.path.display(), self.document.agents.len());
+        if agents != self.agents as usize {
+            return Some(format!("{path}: was made with --agents {agents}; write that again"));
+        }
+        let plan = PlanRecord::of(&self.plan, String::new());
+        let difference = PlanDifference::between(&self.document.plan, &plan).into_iter().next()?.display();
+        Some(format!("{path}: was made by another plan ({difference}); start anew without --resume"))
+    }
 }
 
 /// The number that names of a run's folder begin with, with so many digits that they sort.
@@ -169,7 +206,7 @@ impl Runs<'_, '_> {
         let mut worst = Exit::Passed;
         let mut is_first = true;
         for &agents in numbers {
-            let (path, document) = match folder.completed(&format!("{agents:02}-agents")) {
+            let (path, document) = match folder.completed(&agents_prefix(agents)) {
                 Some(made) => made,
                 None => {
                     if !is_first && !self.crew.pause(self.launch.campaign.repeat().pause).await {
@@ -202,7 +239,7 @@ impl Runs<'_, '_> {
         folder: &CampaignFolder,
     ) -> anyhow::Result<Option<Ran>> {
         let plan = plan.for_agents(agents).map_err(|problem| anyhow::anyhow!("{problem}"))?;
-        let folder = folder.run(&format!("{agents:02}-agents"), &plan.canonical_text())?;
+        let folder = folder.run(&agents_prefix(agents), &plan.canonical_text())?;
         let (title, plan_text) = (format!("{}{}", self.prefix(place), number_of(agents)), self.launch.plan_text.clone());
         self.crew.run(Order { plan, plan_text, agents, title, created: Utc::now(), folder: Some(folder) }).await
     }
@@ -217,6 +254,11 @@ fn in_folder(record: &SearchRecord, folder: &str) -> SearchRecord {
     let mut record = record.clone();
     record.steps.iter_mut().for_each(|step| step.result.run = format!("{folder}/{}", step.result.run));
     record
+}
+
+/// Of the folder of a run with so many agents.
+fn agents_prefix(agents: u32) -> String {
+    format!("{agents:02}-agents")
 }
 
 fn number_of(agents: u32) -> String {

@@ -8,13 +8,16 @@ use crate::terminal;
 use crate::utc::Utc;
 use analysis::{Bounds, Document, Hold, HoldOutcome, HoldResult, Next, Search, SearchRecord};
 use anyhow::Context as _;
-use plan::{Capacity, Plan};
+use plan::{Capacity, Plan, SearchRange};
 use std::path::Path;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A look at whether the target is as before: at the lowest amount, so long.
+/// A look at whether the target is as before: at the lowest amount, so long,
 const LOOK: Duration = Duration::from_secs(1);
+
+/// and longer where fewer arrivals than these would come; of one or two a median says little.
+const LOOK_ARRIVALS: f64 = 10.0;
 
 /// A search of one plan.
 pub(super) struct CapacitySearch<'s> {
@@ -44,7 +47,7 @@ impl CapacitySearch<'_> {
         let mut search = Search::new(self.bounds()?);
         while let Next::Hold(hold) = search.next() {
             // Holds that were made before an interruption count; the search asks for the same ones again.
-            let made = match self.folder.completed(&format!("{:02}-", hold.step)) {
+            let made = match self.folder.completed(&hold_prefix(hold.step)) {
                 Some((path, document)) => Ok((name_of(&path), document)),
                 None => match self.settle(crew, search.record()).await? {
                     Exit::Passed => self.hold(crew, hold).await?,
@@ -68,7 +71,7 @@ impl CapacitySearch<'_> {
     /// The hold's folder and result, or how to exit where the search cannot go on.
     async fn hold(&self, crew: &mut Crew<'_>, hold: Hold) -> anyhow::Result<Result<(String, Document), Exit>> {
         let plan = self.capacity.plan_at(self.plan, hold.amount).map_err(|problem| anyhow::anyhow!("{problem}"))?;
-        let folder = self.folder.run(&format!("{:02}-{}", hold.step, hold.amount), &plan.canonical_text())?;
+        let folder = self.folder.run(&format!("{}{}", hold_prefix(hold.step), hold.amount), &plan.canonical_text())?;
         let name = name_of(folder.path());
         let title = format!("{}hold {} at {}", self.title, hold.step, self.bounds()?.amount().display(hold.amount));
         let made = self.make(crew, plan, title, Some(folder)).await?;
@@ -83,8 +86,7 @@ impl CapacitySearch<'_> {
         if !record.steps.last().is_some_and(is_spent) {
             return Ok(Exit::Passed);
         }
-        let look = Capacity { hold: LOOK, ..self.capacity.clone() };
-        let plan = look.plan_at(self.plan, record.bounds.from()).map_err(|problem| anyhow::anyhow!("{problem}"))?;
+        let plan = self.capacity.plan_of_look(self.plan, self.look()).map_err(|problem| anyhow::anyhow!("{problem}"))?;
         while Instant::now() < deadline {
             let title = format!("{}waiting for the target to be as before", self.title);
             let document = match self.make(crew, plan.clone(), title, None).await? {
@@ -99,6 +101,13 @@ impl CapacitySearch<'_> {
             self.say(format_args!("{}the target is not as before after {:?}; going on", self.title, self.capacity.settle));
         }
         Ok(Exit::Passed)
+    }
+
+    /// Never longer than a hold where that is longer than the usual look.
+    fn look(&self) -> Duration {
+        let SearchRange::Rate { from, .. } = self.capacity.range else { return LOOK };
+        let needed = Duration::try_from_secs_f64(LOOK_ARRIVALS / from.as_per_second()).unwrap_or(Duration::MAX);
+        needed.clamp(LOOK, self.capacity.hold.max(LOOK))
     }
 
     async fn make(
@@ -134,6 +143,11 @@ impl CapacitySearch<'_> {
             terminal::say(line);
         }
     }
+}
+
+/// The number that the name of a hold's folder begins with.
+pub(super) fn hold_prefix(step: u32) -> String {
+    format!("{step:02}-")
 }
 
 /// Of a folder.

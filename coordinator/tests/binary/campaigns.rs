@@ -164,6 +164,24 @@ fn load_is_carried_by_one_agent_then_by_two() {
 }
 
 #[test]
+fn search_is_not_resumed_with_another_content_of_a_file_that_it_names() {
+    for plan in [SEARCH, AGENTS] {
+        let folder = Folder::with_plan(&format!("{plan}request = {{ method = \"POST\", body_file = \"body\" }}\n"));
+        let body = folder.path().join("body");
+        std::fs::write(&body, "before").unwrap();
+        assert_code(&folder.run(&["start", "--local", "--agents", "2", "plan.toml"]), 0);
+        let runs = folder.run_folder();
+        let resume = ["start", "--local", "--agents", "2", "--resume", runs.to_str().unwrap(), "plan.toml"];
+        assert_code(&folder.run(&resume), 0);
+        std::fs::write(&body, "after").unwrap();
+        let refused = folder.run(&resume);
+        assert_code(&refused, 2);
+        let said = stderr(&refused);
+        assert!(said.contains("was made by another plan (request[0].body_file.sha256: "), "{said}");
+    }
+}
+
+#[test]
 fn single_run_has_nothing_to_resume() {
     let folder = Folder::with_plan(PLAN);
     let output = folder.run(&["start", "--local", "--resume", "runs/none", "plan.toml"]);

@@ -323,8 +323,10 @@ fn room(document: &Document) -> Vec<String> {
         return vec!["how busy the agents were is not known".to_owned()];
     }
     let worker = known.iter().map(|cpu| cpu.busiest_worker_share_mean).fold(0.0, f64::max);
-    let machine = known.iter().map(|cpu| cpu.machine_busy_share_mean).fold(0.0, f64::max);
-    vec![format!("the busiest worker was {} busy, its machine at most {}", human::share(worker), human::share(machine))]
+    // A run that ended before the first sample knows its threads and not its machine; one that fires is never quite idle.
+    let machine = known.iter().map(|cpu| cpu.machine_busy_share_mean).filter(|&share| share > 0.0).reduce(f64::max);
+    let machine = machine.map_or_else(String::new, |machine| format!(", its machine at most {}", human::share(machine)));
+    vec![format!("the busiest worker was {} busy{machine}", human::share(worker))]
 }
 
 fn missing_for_server() -> [String; 2] {

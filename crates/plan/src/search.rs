@@ -74,6 +74,20 @@ impl Capacity {
         held.load.end = End::Duration(self.hold);
         Ok(held)
     }
+
+    /// A short run at the first amount, to see whether the target is as before. It has no warm-up: whoever waits for a target
+    /// would wait for that each time, and the median tells as much without.
+    ///
+    /// # Errors
+    /// As [`Capacity::plan_at`].
+    pub fn plan_of_look(&self, plan: &Plan, length: Duration) -> Result<Plan, Problem> {
+        let (from, _) = self.range.ends();
+        let mut look = self.plan_at(plan, from)?;
+        look.load.end = End::Duration(length);
+        look.load.warm_up = Duration::ZERO;
+        look.load.connect_ramp = look.load.connect_ramp.min(length);
+        Ok(look)
+    }
 }
 
 fn other_loop(path: &str, why: &str) -> Problem {
@@ -129,6 +143,14 @@ mod tests {
         assert_eq!((held.load().warm_up, held.load().seed), (Duration::from_secs(3), 5));
         let held = users().plan_at(&plan("connections = 4\nrequests = 9"), 33.4).unwrap();
         assert_eq!(held, plan("connections = 33\nduration = \"20s\""));
+    }
+
+    #[test]
+    fn a_look_is_short_and_without_a_warm_up() {
+        let ramp = plan("connections = 5\nwarm_up = \"30s\"\nconnect_ramp = \"20s\"\nthink_time = \"1s\"\nduration = \"60s\"");
+        let look = users().plan_of_look(&ramp, Duration::from_secs(2)).unwrap();
+        let expected = plan("connections = 1\nconnect_ramp = \"2s\"\nthink_time = \"1s\"\nduration = \"2s\"");
+        assert_eq!(look, expected);
     }
 
     #[test]

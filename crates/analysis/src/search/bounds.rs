@@ -1,10 +1,14 @@
 //! Where a search looks: what is varied, between which amounts, how exactly. It gives the amounts of holds.
 
+use super::KNEE_HOLDS_MAX;
 use crate::human;
 use serde::{Deserialize, Serialize};
 
 /// From hold to hold while nothing has failed yet.
 const CLIMB_FACTOR: f64 = 4.0;
+
+/// An answer is held once more, and where it fails, a lower one is.
+const CONFIRMATIONS_MAX: u32 = 2;
 
 /// Digits of a rate that a hold is made with; more say nothing and read badly.
 const RATE_DIGITS: i32 = 5;
@@ -101,6 +105,16 @@ impl Bounds {
         self.precision
     }
 
+    /// Most holds that a search here makes, beside those that are made again because they could not be trusted: a climb to the
+    /// end, the halvings of its last step, two confirmations, and of a closed loop those for its knee.
+    #[must_use]
+    pub fn holds_max(&self) -> u32 {
+        let climb = ((self.to / self.from).ln() / CLIMB_FACTOR.ln()).ceil() as u32 + 1;
+        let halvings = (CLIMB_FACTOR.ln() / self.precision.ln_1p()).log2().ceil().max(0.0) as u32;
+        let knee = if self.amount == Amount::Users { KNEE_HOLDS_MAX } else { 0 };
+        climb + halvings + CONFIRMATIONS_MAX + knee as u32
+    }
+
     /// The next amount of the climb.
     pub(crate) fn above(&self, amount: f64) -> f64 {
         (amount * CLIMB_FACTOR).min(self.to)
@@ -178,6 +192,16 @@ mod tests {
         let users = Bounds::new(Amount::Users, 1.0, 250.0, 0.03).unwrap();
         assert_eq!([users.between(1.0, 4.0), users.between(7.0, 8.0), users.between(8.0, 10.0)], [Some(2.0), None, Some(9.0)]);
         assert_eq!([users.just_below(8.0), users.just_below(1.0)], [7.0, 1.0], "one user less at least");
+    }
+
+    #[test]
+    fn holds_are_bounded() {
+        // 100, 400, 1600, 6400, 25600, 50000; ln 4 / ln 1.03 = 46.9, which is halved six times; twice to confirm.
+        assert_eq!(Bounds::new(Amount::Rate, 100.0, 50_000.0, 0.03).unwrap().holds_max(), 14);
+        // 1, 4, 8; six halvings; twice to confirm; six for the knee.
+        assert_eq!(Bounds::new(Amount::Users, 1.0, 8.0, 0.03).unwrap().holds_max(), 17);
+        // 1, 2: the last step is all there is, and one halving of it is enough.
+        assert_eq!(Bounds::new(Amount::Rate, 1.0, 2.0, 1.0).unwrap().holds_max(), 5);
     }
 
     #[test]

@@ -37,6 +37,8 @@ fn evidence_holds_the_numbers() {
     assert!(evidence(OPEN, late, 0.95).contains("40.0 ms or more late"), "{}", evidence(OPEN, late, 0.95));
     assert!(evidence(OPEN, late, 0.95).contains("95.0 % busy"));
     assert!(evidence(CLOSED, QUIET, 0.5).contains("the busiest worker was 50.0 % busy, its machine at most 20.0 %"));
+    let short = document(CLOSED, QUIET, cpu(0.5, 0.0)).verdict.evidence.join("; ");
+    assert!(short.ends_with("the busiest worker was 50.0 % busy"), "nothing is known of the machine: {short}");
     assert!(evidence(OPEN, QUIET, 0.5).contains("80 of 80 were answered"), "{}", evidence(OPEN, QUIET, 0.5));
 }
 
