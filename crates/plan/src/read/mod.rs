@@ -100,7 +100,7 @@ fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
     let tls = tls(&root, target.as_ref(), per_connection);
     let load = root.section("load").and_then(|section| load::read(section, amount));
     let thresholds = root.section("thresholds").map(|section| threshold::read(&section));
-    refuse_later_sections(&root);
+    refuse_sections_of_campaigns(&root);
     if let (Some(target), Some(connection), Some(load)) = (&target, &connection, &load) {
         note_time_wait(root.context, target, connection, load);
         if target.url.scheme == Scheme::Http && per_connection == RequestsPerConnection::HandshakeOnly {
@@ -156,17 +156,11 @@ fn tls(root: &Section<'_>, target: Option<&Target>, per_connection: RequestsPerC
     tls::read(section, per_connection).map(Some)
 }
 
-/// Sections that the design has and this release has not.
-fn refuse_later_sections(root: &Section<'_>) {
-    let later = [
-        ("variants", "write one plan for each variant"),
-        ("matrix", "write one plan for each combination"),
-        ("repeat", "start the plan several times"),
-        ("search", "write stages with [[load.stage]] that pass through the rates in question"),
-    ];
-    for (key, instead) in later {
+/// Sections that make several plans of a file; each of these is read without them.
+fn refuse_sections_of_campaigns(root: &Section<'_>) {
+    for key in ["variants", "matrix", "repeat", "search"] {
         if let Some(field) = root.field(key) {
-            field.problem(format_args!("not in this release; remove [{key}], and {instead}"));
+            field.problem(format_args!("asks for several runs, and this is the plan of one; remove [{key}]"));
         }
     }
 }
