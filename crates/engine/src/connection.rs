@@ -1,7 +1,8 @@
-//! One connection: socket, TLS, and the response under way. Moves bytes; what they mean for the load is the worker's.
+//! One connection: socket, TLS, and what of HTTP is under way. Moves bytes; what they mean for the load is the worker's.
 
 use crate::clock::RunClock;
-use crate::response::{BadFraming, Response};
+use crate::http2::{Session, Violation};
+use crate::response::{Answer, BadFraming, Response};
 use crate::socket::{Io, Socket};
 use crate::tls::{Broken, TlsStream};
 use measure::{CellId, Kind};
@@ -32,13 +33,19 @@ pub(crate) struct Connection {
     pub(crate) connect_at: u64,
     /// When TCP stood.
     pub(crate) connected_at: u64,
-    /// Requests answered on it.
-    pub(crate) requests_done: u32,
-    pub(crate) response: Response,
+    /// Requests sent on it.
+    pub(crate) requests_begun: u32,
+    /// Requests it is for.
+    requests_each: u32,
+    pub(crate) http: Http,
+    /// Slots whose request the socket has not taken whole.
+    pub(crate) unwritten: Vec<u32>,
     /// Bytes came that no request had asked for.
     pub(crate) unsolicited: bool,
     /// The peer has ended its side: the kernel or TLS has said so.
     pub(crate) peer_ended: bool,
+    /// The reason of the peer's GOAWAY.
+    pub(crate) go_away: Option<u32>,
     /// Why nothing can be sent any more.
     pub(crate) broken: Option<Kind>,
     /// Input of an unfinished TLS record.
@@ -49,6 +56,14 @@ pub(crate) struct Connection {
     pub(crate) sent_bytes: u64,
     /// See `sent_bytes`.
     pub(crate) received_bytes: u64,
+}
+
+/// The HTTP of a connection.
+pub(crate) enum Http {
+    /// HTTP/1.1: one response at a time.
+    One(Response),
+    /// HTTP/2.
+    Two(Box<Session>),
 }
 
 /// What one read brought.
@@ -75,7 +90,7 @@ pub(crate) enum Fault {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: Socket, id: CellId, connect_at: u64) -> Connection {
+    pub(crate) fn new(socket: Socket, http: Http, requests_each: u32, id: CellId, connect_at: u64) -> Connection {
         Connection {
             socket,
             tls: None,
@@ -83,16 +98,58 @@ impl Connection {
             id,
             connect_at,
             connected_at: connect_at,
-            requests_done: 0,
-            response: Response::default(),
+            requests_begun: 0,
+            requests_each,
+            http,
+            unwritten: Vec::new(),
             unsolicited: false,
             peer_ended: false,
+            go_away: None,
             broken: None,
             leftover: Vec::new(),
             unsent: Vec::new(),
             sent_bytes: 0,
             received_bytes: 0,
         }
+    }
+
+    /// Whether it has had all its requests.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.requests_begun >= self.requests_each
+    }
+
+    /// Whether another request can be sent on it now, where this lane has none under way.
+    #[inline]
+    pub(crate) fn takes(&self, lane: u32) -> bool {
+        match &self.http {
+            Http::One(_) => true,
+            Http::Two(session) => self.stage == Stage::Open && !self.is_full() && session.accepts(lane),
+        }
+    }
+
+    /// What has come of the lane's latest response.
+    #[inline]
+    pub(crate) fn answer(&self, lane: u32) -> Answer {
+        match &self.http {
+            Http::One(response) => response.answer(),
+            Http::Two(session) => session.answer(lane),
+        }
+    }
+
+    /// Puts the HTTP/2 frames that wait into `outgoing`.
+    pub(crate) fn wrap_frames(&mut self, outgoing: &mut Vec<u8>) -> Result<(), Fault> {
+        let Http::Two(session) = &mut self.http else { return Ok(()) };
+        if session.out.is_empty() {
+            return Ok(());
+        }
+        let mut frames = std::mem::take(&mut session.out);
+        let wrapped = self.wrap(&frames, outgoing);
+        frames.clear();
+        if let Http::Two(session) = &mut self.http {
+            session.out = frames;
+        }
+        wrapped
     }
 
     /// Sends `outgoing` behind what still waits, and empties it. Whether everything went out.
@@ -161,7 +218,7 @@ impl Connection {
 
     /// Whether part of it belonged to a response, and whether the peer has said close_notify.
     fn digest(&mut self, input: &mut [u8], outgoing: &mut Vec<u8>, expecting: bool) -> Result<(bool, bool), Fault> {
-        let mut intake = Intake { response: &mut self.response, expecting, answered: false, unsolicited: false, broken: false };
+        let mut intake = Intake { http: &mut self.http, expecting, answered: false, unsolicited: false, broken: false };
         let mut closed = false;
         match &mut self.tls {
             None => intake.take(input),
@@ -177,17 +234,24 @@ impl Connection {
         if intake.broken { Err(Fault::Framing) } else { Ok((intake.answered, closed)) }
     }
 
-    /// Says close_notify where the connection is encrypted.
+    /// Says that nothing follows: GOAWAY in HTTP/2, close_notify where the connection is encrypted.
     pub(crate) fn notify_close(&mut self, outgoing: &mut Vec<u8>) {
+        if let Http::Two(session) = &mut self.http
+            && self.stage == Stage::Open
+        {
+            session.say_good_bye();
+            // What cannot be wrapped any more is not said.
+            let _ = self.wrap_frames(outgoing);
+        }
         if let Some(tls) = self.tls.as_mut().filter(|tls| !tls.is_handshaking()) {
             tls.close(&mut self.leftover, outgoing);
         }
     }
 }
 
-/// Plaintext on its way into the response.
+/// Plaintext on its way into responses.
 struct Intake<'a> {
-    response: &'a mut Response,
+    http: &'a mut Http,
     expecting: bool,
     answered: bool,
     unsolicited: bool,
@@ -199,7 +263,14 @@ impl Intake<'_> {
         if self.broken || bytes.is_empty() {
             return;
         }
-        let taken = if self.expecting && !self.response.is_whole() { self.response.feed(bytes) } else { Ok(0) };
+        let response = match self.http {
+            Http::One(response) => response,
+            Http::Two(session) => {
+                self.broken = session.feed(bytes) == Err(Violation);
+                return;
+            }
+        };
+        let taken = if self.expecting && !response.is_whole() { response.feed(bytes) } else { Ok(0) };
         match taken {
             Ok(taken) => {
                 self.answered |= taken > 0;

@@ -6,6 +6,7 @@ mod collector;
 mod connection;
 mod endpoints;
 mod engine;
+mod http2;
 mod key_log;
 mod lease;
 mod policy;

@@ -34,7 +34,7 @@ enum Bytes {
 }
 
 #[derive(Debug, Clone)]
-enum Fill {
+pub(crate) enum Fill {
     Bytes(Vec<u8>),
     User,
     Seq,
@@ -159,7 +159,7 @@ impl Bytes {
     }
 }
 
-fn body_of(request: &plan::Request) -> Option<Vec<Fill>> {
+pub(crate) fn body_of(request: &plan::Request) -> Option<Vec<Fill>> {
     let mut body = Vec::new();
     match &request.body {
         Some(Body::Text(text)) => template(&mut body, text),
@@ -187,7 +187,7 @@ impl Fill {
         matches!(self, Fill::Bytes(_))
     }
 
-    fn fill(&self, values: Values, out: &mut Vec<u8>) {
+    pub(crate) fn fill(&self, values: Values, out: &mut Vec<u8>) {
         use std::io::Write as _;
         let _ = match self {
             Fill::Bytes(bytes) => {
@@ -200,7 +200,7 @@ impl Fill {
         };
     }
 
-    fn length(&self, values: Values) -> usize {
+    pub(crate) fn length(&self, values: Values) -> usize {
         match self {
             Fill::Bytes(bytes) => bytes.len(),
             Fill::User => digits(values.user),
@@ -210,18 +210,18 @@ impl Fill {
     }
 }
 
-fn digits(number: u64) -> usize {
+pub(crate) fn digits(number: u64) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-fn literal(pieces: &mut Vec<Fill>, bytes: &[u8]) {
+pub(crate) fn literal(pieces: &mut Vec<Fill>, bytes: &[u8]) {
     match pieces.last_mut() {
         Some(Fill::Bytes(before)) => before.extend_from_slice(bytes),
         _ => pieces.push(Fill::Bytes(bytes.to_vec())),
     }
 }
 
-fn template(pieces: &mut Vec<Fill>, template: &Template) {
+pub(crate) fn template(pieces: &mut Vec<Fill>, template: &Template) {
     for piece in &template.pieces {
         match piece {
             Piece::Literal(text) => literal(pieces, text.as_bytes()),
@@ -233,7 +233,7 @@ fn template(pieces: &mut Vec<Fill>, template: &Template) {
 }
 
 /// `host[:port]` of the URL; the port only where it is not the scheme's (RFC 9110 §7.2).
-fn authority(plan: &Plan) -> String {
+pub(crate) fn authority(plan: &Plan) -> String {
     let url = &plan.target().url;
     let host = match &url.host {
         Host::Name(name) => name.clone(),

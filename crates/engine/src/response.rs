@@ -21,6 +21,13 @@ pub(crate) struct Response {
     pub(crate) keep_alive: bool,
 }
 
+/// What has come of a response.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: Option<u16>,
+    pub(crate) body_bytes: u64,
+}
+
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
     #[default]
@@ -90,6 +97,10 @@ impl Response {
             self.state = State::Whole;
         }
         self.is_whole()
+    }
+
+    pub(crate) fn answer(&self) -> Answer {
+        Answer { status: self.status, body_bytes: self.body_bytes }
     }
 
     pub(crate) fn is_whole(&self) -> bool {

@@ -1,23 +1,146 @@
-//! A virtual user of a closed loop, or a connection slot of an open one: the same thing to everything but the schedule.
+//! Places of a worker: a *seat* is a virtual user of a closed loop or a connection of an open one, and has as many *slots*,
+//! for one operation each, as its connection carries at once: one in HTTP/1.1, `streams` in HTTP/2.
 
 use crate::connection::Connection;
 use measure::{CellId, HandshakeKind};
+use std::ops::Range;
 
-/// One connection, one session store, one identity, one operation at a time.
+/// One connection, one session store, one identity.
 #[derive(Default)]
-pub(crate) struct Slot {
+pub(crate) struct Seat {
     /// Number in the cluster, from 0.
     pub(crate) user: u64,
     pub(crate) connection: Option<Box<Connection>>,
-    pub(crate) flight: Option<Flight>,
+    /// The slot whose operation is opening the connection, from the lookup on.
+    pub(crate) opener: Option<u32>,
     /// Failed openings in a row.
     pub(crate) failures: u32,
     /// Counts connections, so that an event for a closed one is told apart.
     pub(crate) generation: u32,
     /// The user may begin operations until then, nanoseconds of the run clock.
     pub(crate) active_until: u64,
+    /// The seat stands in the open loop's list of seats without a connection.
+    pub(crate) is_listed: bool,
+}
+
+/// Room for one operation.
+#[derive(Default)]
+pub(crate) struct Slot {
+    pub(crate) flight: Option<Flight>,
     /// The slot stands in the open loop's stack of idle slots.
     pub(crate) stacked: bool,
+    /// The slot goes on once its seat's connection can take another operation.
+    pub(crate) parked: bool,
+}
+
+/// All seats of a worker with their slots.
+pub(crate) struct Slots {
+    seats: Vec<Seat>,
+    slots: Vec<Slot>,
+    width: u32,
+}
+
+impl Slots {
+    /// Seats with so many slots each.
+    pub(crate) fn new(width: u32) -> Slots {
+        Slots { seats: Vec::new(), slots: Vec::new(), width }
+    }
+
+    /// Adds a seat for this user; its number.
+    pub(crate) fn add(&mut self, user: u64) -> u32 {
+        self.seats.push(Seat { user, ..Seat::default() });
+        self.slots.resize_with(self.slots.len() + self.width as usize, Slot::default);
+        self.seats.len() as u32 - 1
+    }
+
+    /// Slots per seat.
+    pub(crate) fn width(&self) -> u32 {
+        self.width
+    }
+
+    pub(crate) fn seats(&self) -> u32 {
+        self.seats.len() as u32
+    }
+
+    #[inline]
+    pub(crate) fn seat_of(&self, slot: u32) -> u32 {
+        if self.width == 1 { slot } else { slot / self.width }
+    }
+
+    /// Number of the slot among those of its seat.
+    #[inline]
+    pub(crate) fn lane_of(&self, slot: u32) -> u32 {
+        if self.width == 1 { 0 } else { slot % self.width }
+    }
+
+    /// The slots of a seat.
+    #[inline]
+    pub(crate) fn of_seat(&self, seat: u32) -> Range<u32> {
+        seat * self.width..(seat + 1) * self.width
+    }
+
+    #[inline]
+    pub(crate) fn seat(&mut self, seat: u32) -> &mut Seat {
+        &mut self.seats[seat as usize]
+    }
+
+    #[inline]
+    pub(crate) fn slot(&mut self, slot: u32) -> &mut Slot {
+        &mut self.slots[slot as usize]
+    }
+
+    #[inline]
+    pub(crate) fn connection(&mut self, seat: u32) -> Option<&mut Connection> {
+        self.seats[seat as usize].connection.as_deref_mut()
+    }
+
+    #[inline]
+    pub(crate) fn flight(&mut self, slot: u32) -> Option<&mut Flight> {
+        self.slots[slot as usize].flight.as_mut()
+    }
+
+    /// The slot's operation and the connection of its seat, where there are both.
+    #[inline]
+    pub(crate) fn both(&mut self, slot: u32) -> Option<(&mut Connection, &mut Flight)> {
+        let seat = self.seat_of(slot);
+        Some((self.seats[seat as usize].connection.as_deref_mut()?, self.slots[slot as usize].flight.as_mut()?))
+    }
+
+    #[inline]
+    pub(crate) fn is_flying(&self, slot: u32) -> bool {
+        self.slots[slot as usize].flight.is_some()
+    }
+
+    /// Whether any operation is under way on the seat.
+    pub(crate) fn is_busy(&self, seat: u32) -> bool {
+        self.of_seat(seat).any(|slot| self.is_flying(slot))
+    }
+
+    /// Whether the seat's connection is the one that `generation` counts.
+    #[inline]
+    pub(crate) fn stands(&self, seat: u32, generation: u32) -> bool {
+        self.seats.get(seat as usize).is_some_and(|seat| seat.generation == generation && seat.connection.is_some())
+    }
+
+    /// Whether the slot has to wait for its seat's connection before its next operation.
+    #[inline]
+    pub(crate) fn must_wait(&self, slot: u32) -> bool {
+        let seat = &self.seats[self.seat_of(slot) as usize];
+        seat.opener.is_some() || seat.connection.as_ref().is_some_and(|connection| !connection.takes(self.lane_of(slot)))
+    }
+
+    /// Whether the slot could send an operation at once.
+    pub(crate) fn is_idle(&self, slot: u32) -> bool {
+        let seat = &self.seats[self.seat_of(slot) as usize];
+        let takes = seat.connection.as_ref().is_some_and(|connection| connection.takes(self.lane_of(slot)));
+        takes && seat.opener.is_none() && !self.is_flying(slot)
+    }
+
+    /// Closes every connection.
+    pub(crate) fn clear(&mut self) {
+        self.seats.clear();
+        self.slots.clear();
+    }
 }
 
 /// An operation under way, instants in nanoseconds of the run clock.
@@ -67,14 +190,20 @@ impl Flight {
             counted: false,
         }
     }
+
+    /// It is to be sent once more, on this connection or another one; its instants stay.
+    pub(crate) fn send_again(&mut self) {
+        self.resent = true;
+        (self.sent_at, self.written_at, self.first_byte_at) = (None, None, None);
+    }
 }
 
-/// Puts slot and generation into an event's token.
-pub(crate) fn token(slot: u32, generation: u32) -> u64 {
-    u64::from(generation) << 32 | u64::from(slot)
+/// Puts a seat and the number of its connection into an event's token.
+pub(crate) fn token(seat: u32, generation: u32) -> u64 {
+    u64::from(generation) << 32 | u64::from(seat)
 }
 
 /// Takes a token apart.
-pub(crate) fn slot_of(token: u64) -> (u32, u32) {
+pub(crate) fn seat_of(token: u64) -> (u32, u32) {
     (token as u32, (token >> 32) as u32)
 }

@@ -2,9 +2,11 @@
 
 mod cheap;
 mod config;
+mod der;
 mod identity;
 mod keys;
 mod sessions;
+mod staple;
 mod stream;
 mod tally;
 mod verifier;

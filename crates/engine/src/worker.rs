@@ -1,25 +1,29 @@
 //! One worker: an OS thread with an event loop of its own. Nothing here is shared with another worker but what is read.
 //!
 //! The loop waits for sockets until the next instant that matters, then does what is due. When something is due is the
-//! [`Source`]'s business, how an operation goes is in `operation` and `io`, and until when is the [`Timeline`]'s.
+//! [`Source`]'s business, how an operation goes is in `operation`, `opening`, `streams` and `io`, and until when is the
+//! [`Timeline`]'s.
 
 mod io;
+mod opening;
 mod operation;
+mod streams;
 
 use crate::clock::{RunClock, monotonic_ns};
 use crate::connection::READ_BYTES;
 use crate::endpoints::Endpoints;
+use crate::http2;
 use crate::lease::{Lease, Stop, StopOrder};
 use crate::poller::{Events, Poller};
 use crate::random::Random;
 use crate::request::Requests;
-use crate::slot::{Slot, slot_of};
+use crate::slot::{Flight, Slots, seat_of};
 use crate::source::{Arrival, Source, Timeline};
 use crate::timers::Timers;
 use crate::tls::{Chains, WorkerTls};
 use io::Unread;
 use measure::{CellId, Failure, Interval, Kind, Recorder, Spare};
-use plan::{Plan, RequestsPerConnection};
+use plan::{HttpVersion, Plan, RequestsPerConnection};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
@@ -99,17 +103,21 @@ pub(crate) struct Worker {
     parts: Parts,
     events: Events,
     requests: Requests,
+    /// The same requests for HTTP/2, where the plan speaks that.
+    frames: Option<http2::Requests>,
     timeline: Timeline,
     phase: Phase,
     cut: Option<Cut>,
-    slots: Vec<Slot>,
+    slots: Slots,
     /// Time-outs of operations.
     deadlines: Timers,
     /// Ends of pauses: think time, back-off, a user's next span.
     pauses: Timers,
-    /// Open loop: slots with an idle connection, the most recent last; slots without one.
+    /// Open loop: slots that could send at once, the most recent last; seats without a connection.
     idle: Vec<u32>,
     free: Vec<u32>,
+    /// Seats with HTTP/2 frames to send.
+    dirty: Vec<u32>,
     queue: VecDeque<Arrival>,
     in_flight: u32,
     begun: u64,
@@ -120,6 +128,7 @@ pub(crate) struct Worker {
     buffer: Vec<u8>,
     outgoing: Vec<u8>,
     plain: Vec<u8>,
+    body: Vec<u8>,
     idle_ns: u64,
     handshake_only: bool,
     requests_each: u32,
@@ -136,14 +145,16 @@ impl Worker {
         Worker {
             events: Events::new(),
             requests: Requests::new(&plan),
+            frames: (plan.connection().http != HttpVersion::Http11).then(|| http2::Requests::new(&plan)),
             timeline: Timeline::new(&plan),
             phase: Phase::Firing,
             cut: None,
-            slots: Vec::new(),
+            slots: Slots::new(plan.connection().http.streams()),
             deadlines: Timers::default(),
             pauses: Timers::default(),
             idle: Vec::new(),
             free: Vec::new(),
+            dirty: Vec::new(),
             queue: VecDeque::new(),
             in_flight: 0,
             begun: 0,
@@ -154,6 +165,7 @@ impl Worker {
             buffer: vec![0; READ_BYTES],
             outgoing: Vec::with_capacity(4096),
             plain: Vec::with_capacity(1024),
+            body: Vec::new(),
             idle_ns: 0,
             handshake_only: requests_each == 0,
             requests_each,
@@ -189,9 +201,10 @@ impl Worker {
         self.read_on();
         for index in 0..events {
             let ready = self.events.of(index);
-            let (slot, generation) = slot_of(ready.token);
-            if self.slots.get(slot as usize).is_some_and(|slot| slot.generation == generation && slot.connection.is_some()) {
-                self.on_ready(slot, ready);
+            let (seat, generation) = seat_of(ready.token);
+            if self.slots.stands(seat, generation) {
+                self.on_ready(seat, ready);
+                self.send_frames();
             }
         }
         now = self.parts.clock.now();
@@ -222,6 +235,7 @@ impl Worker {
         }
         self.serve_queue();
         self.take_arrivals(now);
+        self.send_frames();
         if self.phase == Phase::Firing && (now >= self.timeline.end_at || self.source_is_dry(now)) {
             self.drain();
         }
@@ -246,11 +260,12 @@ impl Worker {
     fn cut_all(&mut self, cut: Cut, now: u64) {
         self.cut = self.cut.max(Some(cut));
         self.drain();
-        for slot in 0..self.slots.len() as u32 {
-            if self.slots[slot as usize].flight.is_some() {
-                self.fail(slot, self.stage_of(slot), Kind::Cut, now);
+        for seat in 0..self.slots.seats() {
+            if let Some(slot) = self.slots.of_seat(seat).find(|&slot| self.slots.is_flying(slot)) {
+                let stage = self.stage_of(slot);
+                self.fail(slot, stage, Kind::Cut, now);
             }
-            self.slots[slot as usize].connection = None;
+            self.slots.seat(seat).connection = None;
         }
     }
 
@@ -304,11 +319,10 @@ impl Worker {
         let Source::Closed(users) = &self.parts.source else { return };
         let seats: Vec<(u64, Option<u64>)> =
             users.users.iter().map(|(user, spans)| (*user, spans.first().map(|span| span.start))).collect();
-        for (slot, (user, begin)) in seats.into_iter().enumerate() {
-            self.slots.push(Slot { user, ..Slot::default() });
-            if let Some(begin) = begin {
-                self.pauses.set(slot as u32, begin);
-            }
+        for (user, begin) in seats {
+            let seat = self.slots.add(user);
+            let Some(begin) = begin else { continue };
+            self.slots.of_seat(seat).for_each(|slot| self.pauses.set(slot, begin));
         }
     }
 
@@ -371,6 +385,13 @@ impl Worker {
             // The collector lives until every worker has ended; blocking here delays nothing any more.
             let _ = self.parts.handover.send(last);
         }
+    }
+}
+
+/// Counts the operation as started, once, under the address it goes to; one that never had one, under none.
+fn count_start(recorder: &mut Recorder, flight: &mut Flight) {
+    if !std::mem::replace(&mut flight.counted, true) {
+        recorder.started(flight.id);
     }
 }
 

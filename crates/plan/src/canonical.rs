@@ -134,8 +134,13 @@ fn connection(out: &mut Text, connection: &Connection) {
     };
     out.field("close", quoted(close));
     out.field("confirm", connection.confirm);
-    let HttpVersion::Http11 = connection.http;
-    out.field("http", "\"1.1\"");
+    match connection.http {
+        HttpVersion::Http11 => out.field("http", "\"1.1\""),
+        HttpVersion::Http2 { streams } => {
+            out.field("http", "\"2\"");
+            out.field("streams", streams);
+        }
+    }
     out.field("source_addresses", list(&connection.source_addresses, |ip| quoted(&ip.to_string())));
     let timeouts = connection.timeouts;
     let (connect, handshake, request) = (time(timeouts.connect), time(timeouts.handshake), time(timeouts.request));

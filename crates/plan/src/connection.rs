@@ -46,8 +46,24 @@ pub enum Close {
 /// `connection.http`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpVersion {
-    /// HTTP/1.1.
+    /// HTTP/1.1: one operation at a time on a connection.
     Http11,
+    /// HTTP/2: so many at once on a connection; over TLS by ALPN, else by prior knowledge.
+    Http2 {
+        /// Streams at once per connection, at least 1.
+        streams: u32,
+    },
+}
+
+impl HttpVersion {
+    /// Operations at once on one connection.
+    #[must_use]
+    pub fn streams(self) -> u32 {
+        match self {
+            HttpVersion::Http11 => 1,
+            HttpVersion::Http2 { streams } => streams,
+        }
+    }
 }
 
 /// Time-outs per stage.

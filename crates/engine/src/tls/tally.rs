@@ -1,5 +1,6 @@
 //! Certificate chains seen by a worker: each is hashed and described once, then known by comparison.
 
+use super::der::element;
 use measure::Chain;
 use rustls::pki_types::CertificateDer;
 use rustls::server::ParsedCertificate;
@@ -71,23 +72,4 @@ fn key_of_spki(spki: &[u8]) -> Option<String> {
         ED25519 => Some("Ed25519".into()),
         _ => None,
     }
-}
-
-/// Content of the next DER element, which must have this tag.
-fn element<'a>(rest: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
-    let (&[found, first], after) = rest.split_first_chunk::<2>()?;
-    if found != tag {
-        return None;
-    }
-    let (length, after) = match first {
-        0..=0x7f => (usize::from(first), after),
-        0x81..=0x83 => {
-            let (digits, after) = after.split_at_checked(usize::from(first & 0x7f))?;
-            (digits.iter().fold(0, |length, &byte| length << 8 | usize::from(byte)), after)
-        }
-        _ => return None,
-    };
-    let (content, after) = after.split_at_checked(length)?;
-    *rest = after;
-    Some(content)
 }

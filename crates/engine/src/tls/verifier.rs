@@ -1,5 +1,7 @@
 //! What is checked of a server, and what is seen while checking.
 
+use super::staple::Staples;
+use measure::Staple;
 use plan::Verify;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -24,6 +26,7 @@ pub(crate) struct Verifier {
 #[derive(Debug, Default)]
 struct Inner {
     accepted: Vec<Vec<CertificateDer<'static>>>,
+    staples: Staples,
     seen: Seen,
 }
 
@@ -32,8 +35,8 @@ struct Inner {
 pub(crate) struct Seen {
     /// Scheme of the server's handshake signature; 0 until there was one.
     pub(crate) signature_scheme: u16,
-    /// An OCSP response was stapled.
-    pub(crate) ocsp_staple: bool,
+    /// The OCSP response that was stapled.
+    pub(crate) ocsp_staple: Option<Staple>,
 }
 
 impl Seen {
@@ -42,7 +45,7 @@ impl Seen {
         if later.signature_scheme != 0 {
             self.signature_scheme = later.signature_scheme;
         }
-        self.ocsp_staple |= later.ocsp_staple;
+        self.ocsp_staple = later.ocsp_staple.or(self.ocsp_staple);
     }
 }
 
@@ -94,7 +97,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let mut inner = self.lock();
-        inner.seen.ocsp_staple = !ocsp.is_empty();
+        inner.seen.ocsp_staple = inner.staples.read(ocsp);
         // A worker verifies for one name only, so an accepted chain is accepted for that name.
         let skip = self.mode == Verify::Once && inner.has_accepted(leaf, rest);
         let Some(full) = self.full.as_ref().filter(|_| !skip) else { return Ok(ServerCertVerified::assertion()) };

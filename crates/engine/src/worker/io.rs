@@ -1,7 +1,7 @@
 //! What sockets say: connected, readable, ended; and the sending side of the same.
 
 use super::{Cut, Worker};
-use crate::connection::{Connection, Fault, Received, Stage as ConnectionStage};
+use crate::connection::{Connection, Fault, Http, Received, Stage as ConnectionStage};
 use crate::poller::Ready;
 use measure::{Kind, Recorder, Stage, Verdict};
 
@@ -10,18 +10,19 @@ const READS_AT_ONCE: usize = 16;
 
 /// A connection that was left with more to read; edge-triggered, the kernel does not tell again.
 pub(super) struct Unread {
-    slot: u32,
+    seat: u32,
     generation: u32,
     ended: bool,
 }
 
 impl Worker {
-    /// Something happened on the connection of `slot`.
-    pub(super) fn on_ready(&mut self, slot: u32, ready: Ready) {
-        let state = &self.slots[slot as usize];
-        let generation = state.generation;
+    /// Something happened on the connection of `seat`.
+    pub(super) fn on_ready(&mut self, seat: u32, ready: Ready) {
+        let state = self.slots.seat(seat);
+        let (generation, opener) = (state.generation, state.opener);
         let Some(connection) = &state.connection else { return };
         if connection.stage == ConnectionStage::Connecting {
+            let Some(slot) = opener else { return };
             if ready.failed || !ready.writable {
                 return self.on_connect_failed(slot, ready);
             }
@@ -29,16 +30,16 @@ impl Worker {
         }
         // Before the rest of a request is sent: a server that answers early may have reset what is still to come.
         if ready.readable || ready.ended {
-            self.read(slot, generation, ready.ended);
+            self.read(seat, generation, ready.ended);
         }
-        let state = &self.slots[slot as usize];
-        if state.generation == generation && state.connection.as_ref().is_some_and(|connection| connection.has_unsent()) {
-            self.flush(slot);
+        if self.slots.stands(seat, generation) && self.slots.connection(seat).is_some_and(|connection| connection.has_unsent()) {
+            self.flush(seat);
         }
     }
 
     fn on_connect_failed(&mut self, slot: u32, ready: Ready) {
-        let failure = self.slots[slot as usize].connection.as_ref().and_then(|connection| connection.socket.failure());
+        let seat = self.slots.seat_of(slot);
+        let failure = self.slots.connection(seat).and_then(|connection| connection.socket.failure());
         let now = self.parts.clock.now();
         match failure {
             // A connect is refused; only a connection that stood is reset (tcp_reset() in the kernel's tcp_input.c).
@@ -58,23 +59,27 @@ impl Worker {
 
     /// Goes on with the connections that had more to read than their share.
     pub(super) fn read_on(&mut self) {
-        for Unread { slot, generation, ended } in std::mem::take(&mut self.unread) {
-            self.read(slot, generation, ended);
+        for Unread { seat, generation, ended } in std::mem::take(&mut self.unread) {
+            self.read(seat, generation, ended);
         }
     }
 
-    /// Reads until there is nothing more for now, or the slot has another connection than this one.
-    fn read(&mut self, slot: u32, generation: u32, ended: bool) {
+    /// Reads until there is nothing more for now, or the seat has another connection than this one.
+    fn read(&mut self, seat: u32, generation: u32, ended: bool) {
         for _ in 0..READS_AT_ONCE {
-            let state = &mut self.slots[slot as usize];
-            let Some(connection) = state.connection.as_mut().filter(|_| state.generation == generation) else { return };
-            if let Some(tls) = &self.parts.tls {
-                tls.sessions.select(slot);
-                tls.identities.select(state.user);
+            if !self.slots.stands(seat, generation) {
+                return;
             }
+            if let Some(tls) = &self.parts.tls {
+                tls.sessions.select(seat);
+                tls.identities.select(self.slots.seat(seat).user);
+            }
+            // With several slots it is HTTP/2, where every frame names its stream.
+            let first = self.slots.of_seat(seat).start;
+            let expecting = self.slots.flight(first).is_some_and(|flight| flight.sent_at.is_some());
+            let Some(connection) = self.slots.connection(seat) else { return };
             connection.peer_ended = ended;
             let before = connection.received_bytes;
-            let expecting = state.flight.is_some_and(|flight| flight.sent_at.is_some());
             let received = connection.receive(self.parts.clock, &mut self.buffer, &mut self.outgoing, expecting);
             let (id, bytes) = (connection.id, connection.received_bytes - before);
             if bytes > 0 {
@@ -83,13 +88,13 @@ impl Worker {
                 self.parts.recorder.wire_bytes(id, 0, bytes);
             }
             match received {
-                Err(fault) => return self.on_fault(slot, fault),
+                Err(fault) => return self.on_fault(seat, fault),
                 Ok(Received::Nothing) => return,
-                Ok(Received::End) => return self.on_end(slot),
+                Ok(Received::End) => return self.on_end(seat),
                 Ok(Received::Bytes { at, answered, more, closed }) => {
-                    self.on_bytes(slot, at, answered);
-                    if closed && self.slots[slot as usize].generation == generation {
-                        return self.on_end(slot);
+                    self.on_bytes(seat, at, answered);
+                    if closed && self.slots.stands(seat, generation) {
+                        return self.on_end(seat);
                     }
                     if !more && !ended {
                         return;
@@ -97,51 +102,53 @@ impl Worker {
                 }
             }
         }
-        self.unread.push(Unread { slot, generation, ended });
+        self.unread.push(Unread { seat, generation, ended });
     }
 
     /// Bytes were read at `at` and digested.
-    fn on_bytes(&mut self, slot: u32, at: u64, answered: bool) {
-        let state = &mut self.slots[slot as usize];
-        let Some(connection) = &mut state.connection else { return };
+    fn on_bytes(&mut self, seat: u32, at: u64, answered: bool) {
+        let Some(connection) = self.slots.connection(seat) else { return };
         if let Some(tls) = &self.parts.tls {
             let number = tls.sessions.take_received();
             if number > 0 {
                 self.parts.recorder.sessions_received(connection.id, number);
             }
         }
-        match connection.stage {
-            ConnectionStage::Handshaking => self.on_handshake_bytes(slot),
-            ConnectionStage::Open => {
-                if answered && let Some(flight) = &mut state.flight {
+        match (connection.stage, &connection.http) {
+            (ConnectionStage::Handshaking, _) => self.on_handshake_bytes(seat),
+            (ConnectionStage::Open, Http::One(_)) => {
+                let slot = self.slots.of_seat(seat).start;
+                if answered && let Some(flight) = self.slots.flight(slot) {
                     flight.first_byte_at.get_or_insert(at);
                 }
                 self.on_open_bytes(slot);
             }
-            ConnectionStage::Connecting | ConnectionStage::Ending => self.outgoing.clear(),
+            (ConnectionStage::Open, Http::Two(_)) => self.on_frames(seat, at),
+            (ConnectionStage::Connecting | ConnectionStage::Ending, _) => self.outgoing.clear(),
         }
     }
 
-    fn on_handshake_bytes(&mut self, slot: u32) {
-        let connection = self.slots[slot as usize].connection.as_ref();
-        let handshaking = connection.and_then(|connection| connection.tls.as_ref()).is_some_and(|tls| tls.is_handshaking());
-        if !handshaking {
+    fn on_handshake_bytes(&mut self, seat: u32) {
+        let tls = self.slots.connection(seat).and_then(|connection| connection.tls.as_ref());
+        let handshaking = tls.is_some_and(|tls| tls.is_handshaking());
+        if let Some(slot) = self.slots.seat(seat).opener.filter(|_| !handshaking) {
             let now = self.parts.clock.now();
             self.on_handshake(slot, now);
         } else if !self.outgoing.is_empty() {
-            self.flush(slot);
+            self.flush(seat);
         }
     }
 
+    /// HTTP/1.1, where slot and seat are one.
     fn on_open_bytes(&mut self, slot: u32) {
         // TLS answers a key update.
         if !self.outgoing.is_empty() && !self.flush(slot) {
             return;
         }
-        let state = &mut self.slots[slot as usize];
-        let Some(connection) = &state.connection else { return };
-        if state.flight.is_some() {
-            if connection.response.is_whole() {
+        let is_flying = self.slots.is_flying(slot);
+        let Some(connection) = self.slots.connection(slot) else { return };
+        if is_flying {
+            if matches!(&connection.http, Http::One(response) if response.is_whole()) {
                 self.on_response(slot);
             }
         } else if connection.unsolicited {
@@ -152,95 +159,112 @@ impl Worker {
     }
 
     /// The peer has ended its side.
-    fn on_end(&mut self, slot: u32) {
+    fn on_end(&mut self, seat: u32) {
         let now = self.parts.clock.now();
         self.roll(now);
-        let state = &self.slots[slot as usize];
-        let Some(connection) = &state.connection else { return };
+        let (slot, is_busy) = (self.slots.of_seat(seat).start, self.slots.is_busy(seat));
+        let opener = self.slots.seat(seat).opener;
+        let Some(connection) = self.slots.connection(seat) else { return };
         if let Some(kind) = connection.broken {
-            return self.on_lost(slot, kind, now);
+            return self.on_lost(seat, kind, now);
         }
         match connection.stage {
-            ConnectionStage::Connecting => self.fail(slot, Stage::Connect, Kind::Reset, now),
-            ConnectionStage::Ending if state.flight.is_some() => self.succeed(slot, Verdict::Ok, now),
-            ConnectionStage::Handshaking | ConnectionStage::Open | ConnectionStage::Ending => self.on_lost(slot, Kind::Eof, now),
+            ConnectionStage::Connecting => self.fail(opener.unwrap_or(slot), Stage::Connect, Kind::Reset, now),
+            ConnectionStage::Ending if is_busy => self.succeed(slot, Verdict::Ok, now),
+            ConnectionStage::Handshaking | ConnectionStage::Open | ConnectionStage::Ending => self.on_lost(seat, Kind::Eof, now),
         }
     }
 
     /// A read or write failed.
-    pub(super) fn on_fault(&mut self, slot: u32, fault: Fault) {
+    pub(super) fn on_fault(&mut self, seat: u32, fault: Fault) {
         let now = self.parts.clock.now();
         self.roll(now);
         let (stage, kind) = match fault {
             Fault::Tls(kind) => (Stage::Tls, kind),
             Fault::Framing => (Stage::Http, Kind::BadFraming),
-            Fault::Socket(kind) => return self.on_lost(slot, kind, now),
+            Fault::Socket(kind) => return self.on_lost(seat, kind, now),
         };
-        self.say_alert(slot);
-        if self.slots[slot as usize].flight.is_some() {
-            self.fail(slot, stage, kind, now);
-        } else {
-            self.lose_idle(slot, now);
+        self.say_alert(seat);
+        match self.slots.of_seat(seat).find(|&slot| self.slots.is_flying(slot)) {
+            Some(slot) => self.fail(slot, stage, kind, now),
+            None => self.lose_idle(seat, now),
         }
     }
 
-    /// The alert that TLS wants to send goes out before the connection goes.
-    fn say_alert(&mut self, slot: u32) {
-        if let Some(connection) = &mut self.slots[slot as usize].connection
-            && self.parts.lease.holds()
+    /// What TLS and HTTP/2 want to say goes out before the connection goes: an alert, a GOAWAY.
+    pub(super) fn say_alert(&mut self, seat: u32) {
+        if self.parts.lease.holds()
+            && let Some(connection) = self.slots.connection(seat)
         {
+            // What cannot be wrapped any more is not said.
+            let _ = connection.wrap_frames(&mut self.outgoing);
             send_last(&mut self.parts.recorder, connection, &mut self.outgoing);
         }
         self.outgoing.clear();
     }
 
-    /// The connection ended under the slot: end of stream or a reset.
-    fn on_lost(&mut self, slot: u32, kind: Kind, now: u64) {
-        let stage = self.stage_of(slot);
-        let state = &mut self.slots[slot as usize];
-        let Some(flight) = state.flight else { return self.lose_idle(slot, now) };
-        let Some(connection) = state.connection.as_mut().filter(|connection| connection.stage == ConnectionStage::Open) else {
-            return self.fail(slot, stage, kind, now);
-        };
-        if kind == Kind::Eof && connection.response.ended() {
+    /// The connection ended under the seat: end of stream or a reset.
+    fn on_lost(&mut self, seat: u32, kind: Kind, now: u64) {
+        if !self.slots.is_busy(seat) {
+            return self.lose_idle(seat, now);
+        }
+        let opener = self.slots.seat(seat).opener;
+        match self.slots.connection(seat).map(|connection| (connection.stage, &connection.http)) {
+            Some((ConnectionStage::Open, Http::Two(_))) => self.on_streams_lost(seat, kind, now),
+            Some((ConnectionStage::Open, Http::One(_))) => self.on_response_lost(seat, kind, now),
+            _ => {
+                let slot = opener.unwrap_or(self.slots.of_seat(seat).start);
+                let stage = self.stage_of(slot);
+                self.fail(slot, stage, kind, now);
+            }
+        }
+    }
+
+    /// HTTP/1.1: the connection ended under an operation.
+    fn on_response_lost(&mut self, slot: u32, kind: Kind, now: u64) {
+        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        let Http::One(response) = &mut connection.http else { return };
+        if kind == Kind::Eof && response.ended() {
             // The end has come: there is none to wait for.
             connection.stage = ConnectionStage::Ending;
             return self.on_response(slot);
         }
+        let short = kind == Kind::Eof && response.in_body();
         let idempotent = self.requests.of(flight.id.request).is_idempotent;
         if flight.reused && flight.first_byte_at.is_none() && !flight.resent && idempotent {
             return self.resend(slot, now);
         }
-        let short = kind == Kind::Eof && connection.response.in_body();
+        let stage = self.stage_of(slot);
         self.fail(slot, stage, if short { Kind::ShortBody } else { kind }, now);
     }
 
-    fn lose_idle(&mut self, slot: u32, now: u64) {
-        let lost = self.slots[slot as usize].connection.take();
+    fn lose_idle(&mut self, seat: u32, now: u64) {
+        let lost = self.slots.seat(seat).connection.take();
         let awaited = lost.is_some_and(|connection| connection.stage == ConnectionStage::Ending);
-        self.on_idle_lost(slot, awaited, now);
+        self.on_idle_lost(seat, awaited, now);
     }
 
     /// A connection without an operation is gone: an idle one, which is opened again when it is needed, or one whose end
     /// was awaited.
-    fn on_idle_lost(&mut self, slot: u32, awaited: bool, now: u64) {
+    fn on_idle_lost(&mut self, seat: u32, awaited: bool, now: u64) {
+        let slot = self.slots.of_seat(seat).start;
         if awaited {
             self.deadlines.clear(slot);
             self.go_on(slot, now);
         }
+        self.wake(seat, now);
     }
 
-    /// Sends what waits in `outgoing`. Whether the connection still stands: where it does not, its operation has ended, and
-    /// the slot may have the next one under way.
-    pub(super) fn flush(&mut self, slot: u32) -> bool {
+    /// Sends what waits in `outgoing`. Whether the connection still stands: where it does not, its operations have ended, and
+    /// the seat may have the next one under way.
+    pub(super) fn flush(&mut self, seat: u32) -> bool {
         if !self.parts.lease.holds() {
             self.outgoing.clear();
             let now = self.parts.clock.now();
             self.cut_all(Cut::LeaseExpired, now);
             return false;
         }
-        let state = &mut self.slots[slot as usize];
-        let Some(connection) = &mut state.connection else {
+        let Some(connection) = self.slots.connection(seat) else {
             self.outgoing.clear();
             return false;
         };
@@ -248,34 +272,39 @@ impl Worker {
         let sent = connection.send(&mut self.outgoing);
         let (id, bytes) = (connection.id, connection.sent_bytes - before);
         let now = self.parts.clock.now();
-        if let (Ok(true), Some(flight)) = (&sent, &mut state.flight)
-            && flight.sent_at.is_some()
-        {
-            flight.written_at.get_or_insert(now);
+        if let Ok(true) = &sent {
+            self.note_written(seat, now);
         }
         self.roll(now);
         self.parts.recorder.wire_bytes(id, bytes, 0);
         match sent {
             Ok(_) => true,
             Err(kind) => {
-                self.on_send_failed(slot, kind);
+                self.on_send_failed(seat, kind);
                 false
             }
         }
     }
 
-    /// A reset overtakes nothing that the peer said before it: an early answer or an alert counts before the failure.
-    fn on_send_failed(&mut self, slot: u32, kind: Kind) {
-        let state = &mut self.slots[slot as usize];
-        let generation = state.generation;
-        let Some(connection) = &mut state.connection else { return };
-        if connection.broken.replace(kind).is_none() {
-            self.read(slot, generation, true);
+    /// Requests that were under way to the socket have all been taken by it.
+    fn note_written(&mut self, seat: u32, now: u64) {
+        while let Some(slot) = self.slots.connection(seat).and_then(|connection| connection.unwritten.pop()) {
+            if let Some(flight) = self.slots.flight(slot).filter(|flight| flight.sent_at.is_some()) {
+                flight.written_at.get_or_insert(now);
+            }
         }
-        let state = &self.slots[slot as usize];
-        if state.generation == generation && state.connection.is_some() {
+    }
+
+    /// A reset overtakes nothing that the peer said before it: an early answer or an alert counts before the failure.
+    fn on_send_failed(&mut self, seat: u32, kind: Kind) {
+        let generation = self.slots.seat(seat).generation;
+        let Some(connection) = self.slots.connection(seat) else { return };
+        if connection.broken.replace(kind).is_none() {
+            self.read(seat, generation, true);
+        }
+        if self.slots.stands(seat, generation) {
             let now = self.parts.clock.now();
-            self.on_lost(slot, kind, now);
+            self.on_lost(seat, kind, now);
         }
     }
 }

@@ -11,6 +11,8 @@ use std::time::Duration;
 const MAX_SOURCE_ADDRESSES: usize = 10_000;
 /// Histograms end at an hour.
 const HOUR: Duration = Duration::from_secs(3600);
+/// Streams at once of one connection: more than any server of today allows.
+const MAX_STREAMS: u32 = 10_000;
 const MS: Duration = Duration::from_millis(1);
 
 pub(crate) fn read(section: Section<'_>) -> Option<Connection> {
@@ -19,11 +21,11 @@ pub(crate) fn read(section: Section<'_>) -> Option<Connection> {
         section.read("close", |field| field.choice(&[("fin", Close::Fin), ("server", Close::Server), ("rst", Close::Rst)]));
     let close = close.unwrap_or(Close::Fin);
     let confirm = confirm(&section, requests, close);
-    let http = section.read("http", http).unwrap_or(HttpVersion::Http11);
-    section.refuse(&["streams"], "belongs to HTTP/2, which is not in this release; remove it");
+    let http = http(&section);
     let source_addresses = section.read("source_addresses", source_addresses).unwrap_or_default();
     let timeouts = section.section("timeouts").map_or_else(Timeouts::default, timeouts);
     check_close(&section, requests, close);
+    check_http2(&section, http, requests, close);
     section.finish();
     Some(Connection { requests, close, confirm, http, source_addresses, timeouts })
 }
@@ -60,14 +62,43 @@ fn confirm(section: &Section<'_>, requests: RequestsPerConnection, close: Close)
     given.unwrap_or(!(handshake_only && close == Close::Rst))
 }
 
-fn http(field: Field<'_>) -> Option<HttpVersion> {
-    match field.text("\"1.1\"")? {
+fn http(section: &Section<'_>) -> HttpVersion {
+    let version = section.read("http", version);
+    let streams = section.read("streams", |field| field.whole32(1..=MAX_STREAMS));
+    match version {
+        Some(HttpVersion::Http2 { .. }) => HttpVersion::Http2 { streams: streams.unwrap_or(1) },
+        Some(HttpVersion::Http11) | None => {
+            if streams.is_some() {
+                section.problem_at("streams", "belongs to HTTP/2; write http = \"2\" beside it, or remove it");
+            }
+            HttpVersion::Http11
+        }
+    }
+}
+
+fn version(field: Field<'_>) -> Option<HttpVersion> {
+    let example = "\"1.1\" or \"2\"";
+    match field.text(example)? {
         "1.1" => return Some(HttpVersion::Http11),
-        "2" | "2.0" | "h2" => field.refuse("asks for HTTP/2, which is not in this release; write \"1.1\""),
-        "3" | "3.0" | "h3" => field.refuse("asks for HTTP/3, which is not in this release; write \"1.1\""),
-        _ => field.refuse("is not known here; write \"1.1\""),
+        "2" | "2.0" | "h2" => return Some(HttpVersion::Http2 { streams: 1 }),
+        "3" | "3.0" | "h3" => field.refuse("asks for HTTP/3, which is not in this release; write \"1.1\" or \"2\""),
+        _ => field.refuse(format_args!("is not known here; write {example}")),
     }
     None
+}
+
+/// What HTTP/2 has no form for.
+fn check_http2(section: &Section<'_>, http: HttpVersion, requests: RequestsPerConnection, close: Close) {
+    let HttpVersion::Http2 { streams } = http else { return };
+    if close == Close::Server && requests != RequestsPerConnection::HandshakeOnly {
+        section.problem_at(
+            "close",
+            "\"server\" asks the server to close in a header field that HTTP/2 does not have; write \"fin\" or \"rst\"",
+        );
+    }
+    if requests == RequestsPerConnection::HandshakeOnly && streams > 1 {
+        section.problem_at("streams", "has no meaning with requests = 0, which sends no request; remove it");
+    }
 }
 
 fn source_addresses(field: Field<'_>) -> Option<Vec<IpAddr>> {

@@ -34,6 +34,7 @@ pub(crate) const KEYS: &[&str] = &[
     "connection.close",
     "connection.confirm",
     "connection.http",
+    "connection.streams",
     "connection.source_addresses",
     "connection.timeouts",
     "connection.timeouts.connect",

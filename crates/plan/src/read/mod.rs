@@ -35,7 +35,8 @@ pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
 pub(crate) use source::{Hashes, Names, Source};
 
 use crate::{
-    Close, Connection, End, Host, Load, Plan, Problem, Problems, RequestsPerConnection, Scheme, Shape, Target, Tls, duration,
+    Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Request, RequestsPerConnection, Scheme, Shape,
+    Target, Tls, duration,
 };
 use context::Context;
 use field::Field;
@@ -97,7 +98,9 @@ fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
     let per_connection = connection.as_ref().map_or(RequestsPerConnection::Unlimited, |connection| connection.requests);
     let around = request::Around { url: target.as_ref().map(|target| &target.url), per_connection };
     let requests = request::read(root.context, root.field("request"), around);
-    let tls = tls(&root, target.as_ref(), per_connection);
+    let http = connection.as_ref().map_or(HttpVersion::Http11, |connection| connection.http);
+    check_fields(&root, requests.as_deref().unwrap_or_default(), http);
+    let tls = tls(&root, target.as_ref(), tls::Around { per_connection, http });
     let load = root.section("load").and_then(|section| load::read(section, amount));
     let thresholds = root.section("thresholds").map(|section| threshold::read(&section));
     refuse_sections_of_campaigns(&root);
@@ -113,6 +116,20 @@ fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
     root.finish();
     let (target, requests, connection) = (target?, requests?, connection?);
     Some(Plan { name, target, requests, connection, tls: tls?, load: load?, thresholds: thresholds?, notes: Vec::new() })
+}
+
+/// Fields of a connection, which HTTP/2 does not know (RFC 9113 §8.2.2).
+fn check_fields(root: &Section<'_>, requests: &[Request], http: HttpVersion) {
+    if http == HttpVersion::Http11 {
+        return;
+    }
+    let foreign = |name: &str| ["keep-alive", "proxy-connection", "te"].iter().any(|known| name.eq_ignore_ascii_case(known));
+    let found = requests.iter().flat_map(|request| &request.headers).find(|(name, _)| foreign(name));
+    if let Some((name, _)) = found {
+        let message =
+            format!("has the header field {name:?}, which HTTP/2 forbids (RFC 9113 §8.2.2); remove it, or write http = \"1.1\"");
+        root.problem_at("request", message);
+    }
 }
 
 /// The name becomes a part of a folder's name.
@@ -141,7 +158,7 @@ fn is_of_name(c: char) -> bool {
 
 /// Outer `None`: wrong, and reported. Inner `None`: the target does without TLS.
 #[expect(clippy::option_option, reason = "wrong and absent are two things here")]
-fn tls(root: &Section<'_>, target: Option<&Target>, per_connection: RequestsPerConnection) -> Option<Option<Tls>> {
+fn tls(root: &Section<'_>, target: Option<&Target>, around: tls::Around) -> Option<Option<Tls>> {
     if target.is_some_and(|target| target.url.scheme == Scheme::Http) {
         if root.field("tls").is_some() {
             root.context.note("[tls] is ignored: the target is plain http".to_owned());
@@ -153,7 +170,7 @@ fn tls(root: &Section<'_>, target: Option<&Target>, per_connection: RequestsPerC
     if brings_its_ca && section.has("ca") {
         section.problem_at("ca", "given for the built-in target, which brings its own; remove it");
     }
-    tls::read(section, per_connection).map(Some)
+    tls::read(section, around).map(Some)
 }
 
 /// Sections that make several plans of a file; each of these is read without them.

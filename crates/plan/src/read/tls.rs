@@ -6,11 +6,24 @@ use crate::read::node::Value;
 use crate::read::section::Section;
 use crate::read::{certificate, identities};
 use crate::{
-    CipherSuite, ClientCertificates, Group, Host, KeyExchange, RequestsPerConnection, Resumption, ResumptionKind, Tls,
-    TlsVersion, Verify,
+    CipherSuite, ClientCertificates, Group, Host, HttpVersion, KeyExchange, RequestsPerConnection, Resumption, ResumptionKind,
+    Tls, TlsVersion, Verify,
 };
 
-pub(crate) fn read(section: Section<'_>, per_connection: RequestsPerConnection) -> Option<Tls> {
+/// What `[connection]` says that `[tls]` must go with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Around {
+    pub(crate) per_connection: RequestsPerConnection,
+    pub(crate) http: HttpVersion,
+}
+
+impl Around {
+    fn handshake_only(self) -> bool {
+        self.per_connection == RequestsPerConnection::HandshakeOnly
+    }
+}
+
+pub(crate) fn read(section: Section<'_>, around: Around) -> Option<Tls> {
     let versions = versions(&section);
     let cipher_suites = cipher_suites(&section, versions.as_deref());
     let versions = versions.or_else(|| cipher_suites.as_deref().map(versions_of)).unwrap_or_default();
@@ -25,7 +38,7 @@ pub(crate) fn read(section: Section<'_>, per_connection: RequestsPerConnection) 
     let none = ClientCertificates::Files(Vec::new());
     let client_certificates = section.read("client_certificates", |field| identities::read(&field)).unwrap_or(none);
     let server_name = section.read("server_name", server_name);
-    let alpn = section.read("alpn", |field| alpn(&field, per_connection)).unwrap_or_default();
+    let alpn = section.read("alpn", |field| alpn(&field, around)).unwrap_or_else(|| default_alpn(around));
     let key_log = key_log(&section);
     section.finish();
     let (verify, cipher_suites) = (verify.unwrap_or(Verify::Full), cipher_suites?);
@@ -204,19 +217,35 @@ fn server_name(field: Field<'_>) -> Option<String> {
     })
 }
 
-fn alpn(field: &Field<'_>, per_connection: RequestsPerConnection) -> Option<Vec<String>> {
-    let handshake_only = per_connection == RequestsPerConnection::HandshakeOnly;
-    let protocols = field.list_of("one such as [\"http/1.1\"]", |item| protocol(item, handshake_only))?;
-    Some(without_repeats(protocols))
+/// HTTP/2 over TLS is agreed on by ALPN alone (RFC 9113 §3.2).
+fn default_alpn(around: Around) -> Vec<String> {
+    match around.http {
+        HttpVersion::Http11 => Vec::new(),
+        HttpVersion::Http2 { .. } => vec!["h2".to_owned()],
+    }
+}
+
+fn alpn(field: &Field<'_>, around: Around) -> Option<Vec<String>> {
+    let protocols = without_repeats(field.list_of("one such as [\"http/1.1\"]", |item| protocol(item, around))?);
+    let speaks_h2 = matches!(around.http, HttpVersion::Http2 { .. }) && !around.handshake_only();
+    if speaks_h2 && protocols != ["h2"] {
+        field.problem(
+            "does not go with connection.http = \"2\", which is agreed on by \"h2\" alone; write [\"h2\"], or remove it",
+        );
+        return None;
+    }
+    Some(protocols)
 }
 
 /// An HTTP version that is offered may be chosen, and then it must be spoken.
-fn protocol(field: &Field<'_>, handshake_only: bool) -> Option<String> {
+fn protocol(field: &Field<'_>, around: Around) -> Option<String> {
     let text = field.text("\"http/1.1\"")?;
     if !(1..=255).contains(&text.len()) || text.contains(char::is_control) {
         field.refuse("is not a protocol's name (RFC 7301); write one such as \"http/1.1\"");
-    } else if ["h2", "h3"].contains(&text) && !handshake_only {
-        field.refuse("would let the server choose an HTTP version that is not in this release; write \"http/1.1\"");
+    } else if text == "h3" && !around.handshake_only() {
+        field.refuse("would let the server choose HTTP/3, which is not in this release; write \"http/1.1\"");
+    } else if text == "h2" && around.http == HttpVersion::Http11 && !around.handshake_only() {
+        field.refuse("would let the server choose HTTP/2; write http = \"2\" in [connection], or \"http/1.1\" here");
     } else {
         return Some(text.to_owned());
     }

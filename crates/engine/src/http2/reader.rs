@@ -1,0 +1,120 @@
+//! Cuts a stream of bytes into frames: DATA in place as it comes, others whole.
+
+use super::Session;
+use super::frame::{DEFAULT_MAX_FRAME, HEAD, Head, code, flag, kind};
+
+/// Where in the stream of frames a connection is.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    /// Bytes of a head, or of a frame other than DATA, that came in pieces.
+    pieces: Vec<u8>,
+    state: State,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+enum State {
+    #[default]
+    Head,
+    /// In a frame other than DATA.
+    Frame(Head),
+    /// Before the padding's length of a DATA frame.
+    PadLength(Head),
+    /// In a DATA frame: bytes of the body still to come, and of padding behind them.
+    Data { head: Head, left: usize, padding: usize },
+}
+
+impl Reader {
+    /// Gives what came to `session`, frame by frame. Errors are codes of RFC 9113 §7.
+    pub(super) fn feed(&mut self, mut bytes: &[u8], session: &mut Session) -> Result<(), u32> {
+        loop {
+            let enough = match self.state {
+                State::Head => self.read_head(&mut bytes, session)?,
+                State::Frame(head) => self.read_frame(head, &mut bytes, session)?,
+                State::PadLength(head) => self.read_pad_length(head, &mut bytes)?,
+                State::Data { head, left, padding } => self.read_data(head, left, padding, &mut bytes, session),
+            };
+            if !enough {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether there was a whole head.
+    fn read_head(&mut self, bytes: &mut &[u8], session: &mut Session) -> Result<bool, u32> {
+        let Some(head) = self.whole(HEAD, bytes, |bytes| bytes.try_into().map(Head::parse).ok()).flatten() else {
+            return Ok(false);
+        };
+        if head.length > DEFAULT_MAX_FRAME {
+            return Err(code::FRAME_SIZE_ERROR);
+        }
+        self.state = if head.kind != kind::DATA {
+            State::Frame(head)
+        } else if session.block.is_some() {
+            return Err(code::PROTOCOL_ERROR);
+        } else {
+            session.begin_data(head)?;
+            if head.has(flag::PADDED) { State::PadLength(head) } else { State::Data { head, left: head.length, padding: 0 } }
+        };
+        Ok(true)
+    }
+
+    fn read_frame(&mut self, head: Head, bytes: &mut &[u8], session: &mut Session) -> Result<bool, u32> {
+        let Some(taken) = self.whole(head.length, bytes, |payload| session.take_frame(head, payload)) else { return Ok(false) };
+        self.state = State::Head;
+        taken.map(|()| true)
+    }
+
+    fn read_pad_length(&mut self, head: Head, bytes: &mut &[u8]) -> Result<bool, u32> {
+        let Some((&padding, rest)) = bytes.split_first() else {
+            return if head.length == 0 { Err(code::FRAME_SIZE_ERROR) } else { Ok(false) };
+        };
+        *bytes = rest;
+        let padding = usize::from(padding);
+        let left = head.length.checked_sub(1 + padding).ok_or(code::PROTOCOL_ERROR)?;
+        self.state = State::Data { head, left, padding };
+        Ok(true)
+    }
+
+    fn read_data(&mut self, head: Head, left: usize, padding: usize, bytes: &mut &[u8], session: &mut Session) -> bool {
+        let (body, rest) = bytes.split_at(bytes.len().min(left));
+        let (filling, rest) = rest.split_at(rest.len().min(padding));
+        *bytes = rest;
+        session.take_data(head.stream, body.len() as u64);
+        let (left, padding) = (left - body.len(), padding - filling.len());
+        let is_over = left + padding == 0;
+        self.state = if is_over { State::Head } else { State::Data { head, left, padding } };
+        if is_over {
+            session.end_data(head);
+        }
+        is_over
+    }
+
+    /// Gives the next `length` bytes to `take` once they are there, without a copy where they came in one piece.
+    fn whole<T>(&mut self, length: usize, bytes: &mut &[u8], take: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        if self.pieces.is_empty()
+            && let Some((whole, rest)) = bytes.split_at_checked(length)
+        {
+            *bytes = rest;
+            return Some(take(whole));
+        }
+        let (more, rest) = bytes.split_at(bytes.len().min(length - self.pieces.len()));
+        *bytes = rest;
+        self.pieces.extend_from_slice(more);
+        if self.pieces.len() < length {
+            return None;
+        }
+        let taken = take(&self.pieces);
+        self.pieces.clear();
+        Some(taken)
+    }
+}
+
+/// A payload without the padding that its head says it has (RFC 9113 §6.1).
+pub(super) fn without_padding(head: Head, payload: &[u8]) -> Result<&[u8], u32> {
+    if !head.has(flag::PADDED) {
+        return Ok(payload);
+    }
+    let (&padding, rest) = payload.split_first().ok_or(code::FRAME_SIZE_ERROR)?;
+    let length = rest.len().checked_sub(usize::from(padding)).ok_or(code::PROTOCOL_ERROR)?;
+    Ok(&rest[..length])
+}

@@ -1,0 +1,213 @@
+use super::*;
+
+/// A frame as bytes.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame::put(&mut out, kind, flags, stream, payload);
+    out
+}
+
+fn settings(entries: &[(u16, u32)]) -> Vec<u8> {
+    let payload: Vec<u8> =
+        entries.iter().flat_map(|(name, value)| [&name.to_be_bytes()[..], &value.to_be_bytes()].concat()).collect();
+    frame(kind::SETTINGS, 0, 0, &payload)
+}
+
+fn go_away(last: u32, code: u32) -> Vec<u8> {
+    frame(kind::GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
+}
+
+/// A connection whose peer has said its settings, with nothing waiting to be sent.
+fn settled(lanes: u32, entries: &[(u16, u32)]) -> Session {
+    let mut session = Session::new(lanes);
+    session.feed(&settings(entries)).expect("legal settings");
+    session.out.clear();
+    session.happened.clear();
+    session
+}
+
+fn get(session: &mut Session, lane: u32) {
+    session.open(lane, b"\x82\x87\x84", None, false);
+}
+
+fn heads(mut bytes: &[u8]) -> Vec<(u8, u8, u32, usize)> {
+    let mut found = Vec::new();
+    while let Some((head, rest)) = bytes.split_first_chunk::<9>() {
+        let head = Head::parse(*head);
+        found.push((head.kind, head.flags, head.stream, head.length));
+        bytes = &rest[head.length..];
+    }
+    found
+}
+
+#[test]
+fn preface_is_what_a_client_says_first() {
+    let session = Session::new(1);
+    let (preface, frames) = session.out.split_at(frame::PREFACE.len());
+    assert_eq!(preface, frame::PREFACE);
+    assert_eq!(heads(frames), [(kind::SETTINGS, 0, 0, 18), (kind::WINDOW_UPDATE, 0, 0, 4)]);
+}
+
+#[test]
+fn responses_are_read_in_pieces_of_any_size() {
+    let stream: Vec<u8> = [
+        frame(kind::HEADERS, flag::END_HEADERS, 1, b"\x08\x03103"),
+        frame(kind::HEADERS, flag::END_HEADERS, 3, b"\x88\x5c\x015"),
+        frame(kind::DATA, 0, 3, b"he"),
+        frame(kind::HEADERS, 0, 1, b"\x8d"),
+        frame(kind::CONTINUATION, flag::END_HEADERS, 1, b"\x00\x01a\x01b"),
+        frame(kind::DATA, flag::PADDED | flag::END_STREAM, 3, b"\x02llo\0\0"),
+        frame(42, 0xff, 7, b"nobody knows this"),
+        frame(kind::DATA, 0, 1, b"x"),
+        frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 1, b"\x00\x01t\x01u"),
+    ]
+    .concat();
+    for step in [1, 2, 3, 7, 10, stream.len()] {
+        let mut session = settled(2, &[]);
+        get(&mut session, 0);
+        get(&mut session, 1);
+        stream.chunks(step).for_each(|piece| session.feed(piece).expect("a legal stream"));
+        let happened =
+            [Happened::Begun { lane: 1 }, Happened::Begun { lane: 0 }, Happened::Whole { lane: 1 }, Happened::Whole { lane: 0 }];
+        assert_eq!(session.happened, happened, "by {step}");
+        assert_eq!(session.answer(0), Answer { status: Some(404), body_bytes: 1 }, "by {step}");
+        assert_eq!(session.answer(1), Answer { status: Some(200), body_bytes: 5 }, "by {step}");
+        assert_eq!(session.active(), 0);
+    }
+}
+
+#[test]
+fn lanes_wait_for_the_settings_and_end_with_what_those_allow() {
+    let mut session = Session::new(4);
+    assert!(session.accepts(3), "the first request goes out with the preface");
+    get(&mut session, 3);
+    assert!(!session.accepts(0));
+    session.feed(&settings(&[(setting::MAX_CONCURRENT_STREAMS, 2)])).expect("legal settings");
+    assert_eq!(session.happened, [Happened::Settled { max_streams: 2 }]);
+    assert_eq!([0, 1, 2, 3].map(|lane| session.accepts(lane)), [true, true, false, false]);
+}
+
+#[test]
+fn length_that_does_not_hold_spoils_the_stream_and_not_the_connection() {
+    let mut session = settled(1, &[]);
+    get(&mut session, 0);
+    session.feed(&frame(kind::HEADERS, flag::END_HEADERS, 1, b"\x88\x5c\x015")).expect("legal");
+    session.feed(&frame(kind::DATA, flag::END_STREAM, 1, b"four")).expect("legal");
+    assert_eq!(session.happened[1..], [Happened::Malformed { lane: 0 }]);
+    assert!(session.accepts(0));
+    session.open(0, b"\x83", None, true);
+    session.feed(&frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 3, b"\x88\x5c\x015")).expect("legal");
+    assert_eq!(session.happened[3..], [Happened::Whole { lane: 0 }], "a HEAD has no body");
+}
+
+#[test]
+fn streams_beyond_the_last_of_a_go_away_were_not_processed() {
+    let mut session = settled(3, &[]);
+    (0..3).for_each(|lane| get(&mut session, lane));
+    session.feed(&go_away(3, 0)).expect("legal");
+    let unprocessed = Happened::Unprocessed { lane: 2 };
+    assert_eq!(session.happened, [Happened::GoAway { code: 0 }, unprocessed]);
+    assert!(!session.accepts(2) && session.draining);
+    assert_eq!(session.active(), 2);
+}
+
+#[test]
+fn bodies_keep_to_the_windows() {
+    let mut session = settled(2, &[(setting::INITIAL_WINDOW_SIZE, 10)]);
+    session.open(0, b"\x83", Some(b"0123456789abcde"), false);
+    assert_eq!(heads(&session.out), [(kind::HEADERS, flag::END_HEADERS, 1, 1), (kind::DATA, 0, 1, 10)]);
+    session.out.clear();
+    session.feed(&settings(&[(setting::INITIAL_WINDOW_SIZE, 12)])).expect("legal");
+    assert_eq!(heads(&session.out), [(kind::SETTINGS, flag::ACK, 0, 0), (kind::DATA, 0, 1, 2)]);
+    session.out.clear();
+    session.feed(&frame(kind::WINDOW_UPDATE, 0, 1, &100_u32.to_be_bytes())).expect("legal");
+    assert_eq!(heads(&session.out), [(kind::DATA, flag::END_STREAM, 1, 3)]);
+    session.out.clear();
+    session.open(1, b"\x83", Some(&[0; 70_000]), false);
+    session.feed(&frame(kind::WINDOW_UPDATE, 0, 3, &1_000_000_u32.to_be_bytes())).expect("legal");
+    let sent: usize = heads(&session.out).iter().filter(|(kind, ..)| *kind == kind::DATA).map(|(.., length)| length).sum();
+    assert_eq!(sent, 65_535 - 15, "the connection has a window of its own");
+}
+
+#[test]
+fn early_answer_stops_the_body() {
+    let mut session = settled(1, &[(setting::INITIAL_WINDOW_SIZE, 1)]);
+    session.open(0, b"\x83", Some(b"body"), false);
+    session.out.clear();
+    session.feed(&frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 1, b"\x88")).expect("legal");
+    assert_eq!(session.happened[1..], [Happened::Whole { lane: 0 }]);
+    assert_eq!(heads(&session.out), [(kind::RST_STREAM, 0, 1, 4)]);
+    session.feed(&frame(kind::WINDOW_UPDATE, 0, 1, &9_u32.to_be_bytes())).expect("for a stream that is over");
+}
+
+#[test]
+fn cancelled_stream_is_passed_over() {
+    let mut session = settled(1, &[]);
+    get(&mut session, 0);
+    session.out.clear();
+    session.cancel(0);
+    session.cancel(0);
+    assert_eq!(heads(&session.out), [(kind::RST_STREAM, 0, 1, 4)]);
+    session.feed(&frame(kind::HEADERS, flag::END_HEADERS, 1, b"\x88")).expect("it was under way");
+    session.feed(&frame(kind::DATA, flag::END_STREAM, 1, b"late")).expect("it was under way");
+    assert!(session.happened.is_empty());
+    assert_eq!(session.answer(0), Answer::default());
+}
+
+#[test]
+fn pings_are_answered() {
+    let mut session = settled(1, &[]);
+    session.feed(&frame(kind::PING, 0, 0, b"12345678")).expect("legal");
+    assert_eq!(session.out, frame(kind::PING, flag::ACK, 0, b"12345678"));
+}
+
+#[test]
+fn violations_are_answered_with_a_go_away() {
+    let cases: [(&str, Vec<u8>, u32); 12] = [
+        ("a stream nobody opened", frame(kind::HEADERS, flag::END_HEADERS, 5, b"\x88"), code::PROTOCOL_ERROR),
+        ("a stream of the server", frame(kind::DATA, 0, 2, b"x"), code::PROTOCOL_ERROR),
+        ("a promise", frame(kind::PUSH_PROMISE, flag::END_HEADERS, 1, b"\0\0\0\x02\x88"), code::PROTOCOL_ERROR),
+        ("a frame that is too large", frame(kind::DATA, 0, 1, &[0; 20_000]), code::FRAME_SIZE_ERROR),
+        ("a body before its head", frame(kind::DATA, 0, 1, b"x"), code::PROTOCOL_ERROR),
+        ("a block of a dynamic table", frame(kind::HEADERS, flag::END_HEADERS, 1, b"\xbf"), code::COMPRESSION_ERROR),
+        (
+            "something amid a block",
+            [frame(kind::HEADERS, 0, 1, b"\x88"), frame(kind::PING, 0, 0, &[0; 8])].concat(),
+            code::PROTOCOL_ERROR,
+        ),
+        ("a block without beginning", frame(kind::CONTINUATION, flag::END_HEADERS, 1, b"\x88"), code::PROTOCOL_ERROR),
+        (
+            "padding longer than its frame",
+            frame(kind::HEADERS, flag::PADDED | flag::END_HEADERS, 1, b"\x09\x88"),
+            code::PROTOCOL_ERROR,
+        ),
+        ("a window of nothing", frame(kind::WINDOW_UPDATE, 0, 0, &[0; 4]), code::PROTOCOL_ERROR),
+        ("a window beyond its end", frame(kind::WINDOW_UPDATE, 0, 0, &0x7fff_ffff_u32.to_be_bytes()), code::FLOW_CONTROL_ERROR),
+        ("settings of a wrong length", frame(kind::SETTINGS, 0, 0, b"12345"), code::FRAME_SIZE_ERROR),
+    ];
+    for (what, bytes, code) in cases {
+        let mut session = settled(1, &[]);
+        get(&mut session, 0);
+        session.out.clear();
+        assert_eq!(session.feed(&bytes), Err(Violation), "{what}");
+        let said = &session.out[session.out.len() - 4..];
+        assert_eq!(said, code.to_be_bytes(), "{what}");
+        assert!(session.draining, "{what}");
+    }
+}
+
+#[test]
+fn endless_header_block_is_refused() {
+    let mut session = settled(1, &[]);
+    get(&mut session, 0);
+    session.feed(&frame(kind::HEADERS, 0, 1, b"\x88")).expect("a beginning");
+    let refused = (0..10).any(|_| session.feed(&frame(kind::CONTINUATION, 0, 1, &[0; 16_000])).is_err());
+    assert!(refused);
+}
+
+#[test]
+fn peer_that_asks_and_never_reads_is_refused() {
+    let mut session = settled(1, &[]);
+    let ping = frame(kind::PING, 0, 0, &[0; 8]);
+    assert!((0..100_000).any(|_| session.feed(&ping).is_err()));
+}

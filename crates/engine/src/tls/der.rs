@@ -1,0 +1,76 @@
+//! As much of DER (X.690 §8, §10) as it takes to find a few fields in certificates and OCSP responses.
+
+/// Content of the next element, which must have this tag.
+pub(super) fn element<'a>(rest: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
+    let mut after = *rest;
+    let (found, content) = any(&mut after)?;
+    if found != tag {
+        return None;
+    }
+    *rest = after;
+    Some(content)
+}
+
+/// Tag and content of the next element.
+pub(super) fn any<'a>(rest: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
+    let (&[tag, first], after) = rest.split_first_chunk::<2>()?;
+    let (length, after) = match first {
+        0..=0x7f => (usize::from(first), after),
+        0x81..=0x83 => {
+            let (digits, after) = after.split_at_checked(usize::from(first & 0x7f))?;
+            (digits.iter().fold(0, |length, &byte| length << 8 | usize::from(byte)), after)
+        }
+        _ => return None,
+    };
+    let (content, after) = after.split_at_checked(length)?;
+    *rest = after;
+    Some((tag, content))
+}
+
+/// Seconds since 1970 of a GeneralizedTime's content, which has whole seconds and UTC (RFC 5280 §4.1.2.5.2).
+pub(super) fn seconds(time: &[u8]) -> Option<i64> {
+    let digits = time.strip_suffix(b"Z").filter(|digits| digits.len() == 14 && digits.iter().all(u8::is_ascii_digit))?;
+    let number = |from: usize, to: usize| digits[from..to].iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'));
+    let of_day = number(8, 10) * 3600 + number(10, 12) * 60 + number(12, 14);
+    Some(days(number(0, 4), number(4, 6), number(6, 8)) * 86_400 + of_day)
+}
+
+/// Days since 1970-01-01; `days_from_civil` of Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms".
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{any, element, seconds};
+
+    #[test]
+    fn elements_follow_one_another_and_a_wrong_tag_takes_nothing() {
+        let mut rest: &[u8] = &[0x02, 0x01, 0x05, 0x04, 0x81, 0x02, 0xaa, 0xbb];
+        assert_eq!(element(&mut rest, 0x30), None);
+        assert_eq!(element(&mut rest, 0x02), Some(&[0x05][..]));
+        assert_eq!(any(&mut rest), Some((0x04, &[0xaa, 0xbb][..])));
+        for mut broken in [&[][..], &[0x02], &[0x02, 0x02, 0x01], &[0x02, 0x80], &[0x02, 0x84, 0, 0, 0, 1, 1]] {
+            assert_eq!(any(&mut broken), None, "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn times_are_those_of_date() {
+        // `date -u -d 2024-02-29T23:59:59Z +%s` and so on.
+        for (text, since_1970) in [
+            ("19700101000000Z", 0),
+            ("20240229235959Z", 1_709_251_199),
+            ("20261120151600Z", 1_795_187_760),
+            ("21000301000000Z", 4_107_542_400),
+        ] {
+            assert_eq!(seconds(text.as_bytes()), Some(since_1970), "{text}");
+        }
+        for bad in ["", "20261120151600", "20261120151600.5Z", "2026112015160aZ"] {
+            assert_eq!(seconds(bad.as_bytes()), None, "{bad}");
+        }
+    }
+}

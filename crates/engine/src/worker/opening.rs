@@ -1,0 +1,199 @@
+//! How an operation opens its connection: lookup, connect, handshake.
+
+use super::{Cut, Worker, count_start};
+use crate::connection::{Connection, Http, Stage as ConnectionStage};
+use crate::endpoints::Next;
+use crate::http2::Session;
+use crate::response::Response;
+use crate::slot::token;
+use crate::socket::Socket;
+use crate::source::nanoseconds;
+use crate::tls::{Broken, TlsStream};
+use measure::{Handshake, HandshakeKind, Kind, Stage, Verdict};
+use plan::Close;
+use std::net::SocketAddr;
+
+/// What ALPN calls HTTP/2 over TLS (RFC 9113 §3.2).
+const H2: &str = "h2";
+
+impl Worker {
+    /// Opens a connection for the slot's operation; its seat's other slots wait for it.
+    pub(super) fn open(&mut self, slot: u32, now: u64) {
+        let seat = self.slots.seat_of(slot);
+        self.slots.seat(seat).opener = Some(slot);
+        match self.parts.endpoints.next(slot, now) {
+            Ok(Next::Connect(address)) => self.connect(slot, address, now),
+            Ok(Next::Wait) => {
+                self.flight(slot).resolving = true;
+                self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.connect));
+            }
+            Err(kind) => self.fail(slot, Stage::Dns, kind, now),
+        }
+    }
+
+    /// A lookup for `slot` has ended; an operation that gave up waiting is not concerned any more.
+    pub(super) fn on_resolved(&mut self, slot: u32, found: Result<SocketAddr, Kind>, now: u64) {
+        let Some(flight) = self.slots.flight(slot) else { return };
+        if !std::mem::take(&mut flight.resolving) {
+            return;
+        }
+        flight.dns = Some(now - flight.begun_at);
+        match found {
+            Ok(address) => self.connect(slot, address, now),
+            Err(kind) => self.fail(slot, Stage::Dns, kind, now),
+        }
+    }
+
+    fn connect(&mut self, slot: u32, address: SocketAddr, now: u64) {
+        if !self.parts.lease.holds() {
+            return self.cut_all(Cut::LeaseExpired, now);
+        }
+        let index = self.parts.recorder.address(address);
+        let id = {
+            let flight = self.slots.flight(slot).expect("a connection is opened for an operation");
+            flight.id.address = index;
+            count_start(&mut self.parts.recorder, flight);
+            flight.id
+        };
+        self.parts.recorder.connect_attempted(id);
+        let source = self.parts.endpoints.source(address);
+        let at = self.parts.clock.now();
+        let socket = match Socket::connect(address, source) {
+            Ok(socket) => socket,
+            Err(kind) => return self.fail(slot, Stage::Connect, kind, now),
+        };
+        let (number, http) = (self.slots.seat_of(slot), self.http());
+        let seat = self.slots.seat(number);
+        seat.generation = seat.generation.wrapping_add(1);
+        if self.parts.poller.add(&socket.0, token(number, seat.generation)).is_err() {
+            return self.fail(slot, Stage::Connect, Kind::FilesExhausted, now);
+        }
+        seat.connection = Some(Box::new(Connection::new(socket, http, self.requests_each, id, at)));
+        self.deadlines.set(slot, at + nanoseconds(self.parts.plan.connection().timeouts.connect));
+    }
+
+    /// The HTTP of a new connection.
+    fn http(&self) -> Http {
+        if self.frames.is_some() && !self.handshake_only {
+            Http::Two(Box::new(Session::new(self.slots.width())))
+        } else {
+            Http::One(Response::default())
+        }
+    }
+
+    /// TCP stands: TLS begins, or the request goes out.
+    pub(super) fn on_connected(&mut self, slot: u32) {
+        let now = self.parts.clock.now();
+        self.note_connected(slot, now);
+        if self.parts.tls.is_some() {
+            self.begin_handshake(slot, now);
+        } else {
+            self.on_open(slot, now);
+        }
+    }
+
+    pub(super) fn note_connected(&mut self, slot: u32, now: u64) {
+        self.roll(now);
+        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        connection.connected_at = now;
+        flight.connect = Some(now.saturating_sub(connection.connect_at));
+        self.parts.recorder.connect_opened(flight.id);
+    }
+
+    fn begin_handshake(&mut self, slot: u32, now: u64) {
+        let offering = self.offers();
+        let seat = self.slots.seat_of(slot);
+        let user = self.slots.seat(seat).user;
+        let (Some(tls), Some(connection)) = (&self.parts.tls, self.slots.connection(seat)) else { return };
+        tls.sessions.begin(seat, offering);
+        tls.identities.select(user);
+        connection.stage = ConnectionStage::Handshaking;
+        self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.handshake));
+        self.outgoing.clear();
+        match TlsStream::new(tls, offering, &mut self.outgoing) {
+            Ok(stream) => connection.tls = Some(stream),
+            Err(Broken(kind)) => return self.fail(slot, Stage::Tls, kind, now),
+        }
+        self.flush(seat);
+    }
+
+    /// Whether the next new connection offers a session; exact over many by carrying the remainder.
+    fn offers(&mut self) -> bool {
+        let share = self.parts.tls.as_ref().map_or(0.0, |tls| tls.offering_share);
+        self.offering += share;
+        let offers = self.offering >= 1.0;
+        if offers {
+            self.offering -= 1.0;
+        }
+        offers
+    }
+
+    /// The handshake is done; what it agreed on is tallied.
+    pub(super) fn on_handshake(&mut self, slot: u32, now: u64) {
+        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        let Some(stream) = &connection.tls else { return };
+        let negotiated = stream.negotiated();
+        let kind = negotiated.kind;
+        let full = matches!(kind, HandshakeKind::Full | HandshakeKind::FullRetried);
+        let chain = stream.chain().filter(|_| full).map(|chain| self.chains.describe(chain));
+        let sent = connection.sent_bytes + self.outgoing.len() as u64;
+        let handshake = Handshake {
+            negotiated: &negotiated,
+            chain: chain.as_ref(),
+            offered: stream.offered,
+            none_at_hand: stream.none_at_hand,
+            bytes_sent: sent,
+            bytes_received: connection.received_bytes,
+        };
+        self.parts.recorder.handshake(flight.id, handshake);
+        flight.handshake = Some((kind, now.saturating_sub(connection.connected_at)));
+        if matches!(connection.http, Http::Two(_)) && negotiated.alpn != H2 {
+            // The server wants to see our Finished, and has nothing to say in HTTP/2.
+            let seat = self.slots.seat_of(slot);
+            self.say_alert(seat);
+            return self.fail(slot, Stage::Tls, Kind::NoHttp2, now);
+        }
+        self.on_open(slot, now);
+    }
+
+    /// The connection is ready for the operation that opened it.
+    fn on_open(&mut self, slot: u32, now: u64) {
+        let number = self.slots.seat_of(slot);
+        let seat = self.slots.seat(number);
+        (seat.opener, seat.failures) = (None, 0);
+        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        connection.stage = ConnectionStage::Open;
+        flight.ready_at = Some(now);
+        if self.handshake_only {
+            return self.end_handshake_only(slot);
+        }
+        self.send_request(slot, now);
+        if self.frames.is_some() {
+            self.flush_frames(number);
+        }
+    }
+
+    /// Handshake only, where slot and seat are one: our Finished goes out, then our end of the connection, and the server's
+    /// is awaited if asked for.
+    fn end_handshake_only(&mut self, slot: u32) {
+        if !self.flush(slot) {
+            return;
+        }
+        let Some((connection, _)) = self.slots.both(slot) else { return };
+        let (close, confirm) = (self.parts.plan.connection().close, self.parts.plan.connection().confirm);
+        if close == Close::Rst || !confirm {
+            let now = self.parts.clock.now();
+            return self.succeed(slot, Verdict::OkUnconfirmed, now);
+        }
+        connection.stage = ConnectionStage::Ending;
+        connection.notify_close(&mut self.outgoing);
+        if !self.flush(slot) {
+            return;
+        }
+        if let Some(connection) = self.slots.connection(slot) {
+            connection.socket.shutdown();
+            let now = self.parts.clock.now();
+            self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.request));
+        }
+    }
+}

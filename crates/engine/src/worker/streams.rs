@@ -1,0 +1,213 @@
+//! HTTP/2: many operations on one connection, one per slot of its seat.
+
+use super::Worker;
+use crate::connection::{Http, Stage as ConnectionStage};
+use crate::http2::{Happened, error};
+use crate::request::Values;
+use crate::source::nanoseconds;
+use measure::{Failure, Kind, Stage, Verdict};
+
+impl Worker {
+    /// Sends the operation of `slot` on a stream of its own; the frames leave with those of the seat's other slots.
+    pub(super) fn send_stream(&mut self, slot: u32, now: u64) {
+        let (seat, lane) = (self.slots.seat_of(slot), self.slots.lane_of(slot));
+        let user = self.slots.seat(seat).user;
+        let (Some(frames), Some((connection, flight))) = (&self.frames, self.slots.both(slot)) else { return };
+        let Http::Two(session) = &mut connection.http else { return };
+        let values = Values { user, seq: flight.seq, random: flight.random };
+        self.plain.clear();
+        self.body.clear();
+        let has_body = frames.write(flight.id.request, values, &mut self.plain, &mut self.body);
+        let head_only = self.requests.of(flight.id.request).is_head;
+        session.open(lane, &self.plain, has_body.then_some(&self.body), head_only);
+        flight.sent_at = Some(now);
+        connection.requests_begun += 1;
+        connection.unwritten.push(slot);
+        self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.request));
+        self.dirty.push(seat);
+    }
+
+    /// Sends the frames that have gathered.
+    pub(super) fn send_frames(&mut self) {
+        while let Some(seat) = self.dirty.pop() {
+            self.flush_frames(seat);
+        }
+    }
+
+    /// Sends the frames of one open connection, behind what waits in `outgoing`.
+    pub(super) fn flush_frames(&mut self, seat: u32) {
+        let Some(connection) = self.slots.connection(seat).filter(|connection| connection.stage == ConnectionStage::Open) else {
+            return;
+        };
+        match connection.wrap_frames(&mut self.outgoing) {
+            Ok(()) if self.outgoing.is_empty() => {}
+            Ok(()) => _ = self.flush(seat),
+            Err(fault) => self.on_fault(seat, fault),
+        }
+    }
+
+    /// Frames came at `at` and were taken in.
+    pub(super) fn on_frames(&mut self, seat: u32, at: u64) {
+        // TLS answers a key update, and what is begun below may want the place.
+        if !self.outgoing.is_empty() && !self.flush(seat) {
+            return;
+        }
+        let generation = self.slots.seat(seat).generation;
+        let Some(Http::Two(session)) = self.slots.connection(seat).map(|connection| &mut connection.http) else { return };
+        let mut happened = std::mem::take(&mut session.happened);
+        for one in happened.drain(..) {
+            if self.slots.stands(seat, generation) {
+                self.on_happened(seat, one, at);
+            }
+        }
+        if !self.slots.stands(seat, generation) {
+            return;
+        }
+        if let Some(Http::Two(session)) = self.slots.connection(seat).map(|connection| &mut connection.http) {
+            session.happened = happened;
+        }
+        self.dirty.push(seat);
+        self.close_if_over(seat);
+    }
+
+    fn on_happened(&mut self, seat: u32, happened: Happened, at: u64) {
+        let now = self.parts.clock.now();
+        self.roll(now);
+        let first = self.slots.of_seat(seat).start;
+        match happened {
+            Happened::Settled { max_streams } => self.on_settled(seat, max_streams, now),
+            Happened::Begun { lane } => {
+                if let Some(flight) = self.slots.flight(first + lane) {
+                    flight.first_byte_at.get_or_insert(at);
+                }
+            }
+            Happened::Whole { lane } => self.on_response(first + lane),
+            Happened::Malformed { lane } => self.fail_stream(first + lane, Kind::BadFraming, now),
+            Happened::Reset { lane, code } => self.on_reset(first + lane, code, now),
+            Happened::Unprocessed { lane } => {
+                let code = self.slots.connection(seat).and_then(|connection| connection.go_away).unwrap_or(error::NO_ERROR);
+                self.send_again(first + lane, Kind::GoAway(code), now);
+            }
+            Happened::GoAway { code } => {
+                if let Some(connection) = self.slots.connection(seat) {
+                    connection.go_away = Some(code);
+                    self.parts.recorder.go_away(connection.id);
+                }
+            }
+        }
+    }
+
+    /// The server has said how many streams it allows: the other slots may begin.
+    fn on_settled(&mut self, seat: u32, max_streams: u32, now: u64) {
+        if max_streams < self.slots.width()
+            && let Some(connection) = self.slots.connection(seat)
+        {
+            self.parts.recorder.limited(connection.id, max_streams);
+        }
+        self.wake(seat, now);
+    }
+
+    fn on_reset(&mut self, slot: u32, code: u32, now: u64) {
+        if code != error::REFUSED_STREAM {
+            return self.fail_stream(slot, Kind::StreamReset(code), now);
+        }
+        if let Some(flight) = self.slots.flight(slot) {
+            self.parts.recorder.refused_stream(flight.id);
+        }
+        self.send_again(slot, Kind::StreamReset(code), now);
+    }
+
+    /// The server has not processed the operation, so it may be sent once more, whatever its method (RFC 9113 §8.7).
+    fn send_again(&mut self, slot: u32, kind: Kind, now: u64) {
+        let Some(flight) = self.slots.flight(slot) else { return };
+        if flight.resent {
+            return self.fail_stream(slot, kind, now);
+        }
+        flight.send_again();
+        self.parts.recorder.sent_again(flight.id);
+        if !self.slots.must_wait(slot) {
+            self.send_request(slot, now);
+        }
+    }
+
+    /// The operation failed; its connection stays.
+    pub(super) fn fail_stream(&mut self, slot: u32, kind: Kind, now: u64) {
+        let stage = self.stage_of(slot);
+        self.record(slot, Verdict::Failed(Failure { stage, kind }), now);
+        self.go_on(slot, now);
+    }
+
+    /// The operation's time is up; its stream is cancelled.
+    pub(super) fn cancel_stream(&mut self, slot: u32, now: u64) {
+        let (seat, lane) = (self.slots.seat_of(slot), self.slots.lane_of(slot));
+        let is_sent = self.slots.flight(slot).is_some_and(|flight| flight.sent_at.is_some());
+        if is_sent && let Some(Http::Two(session)) = self.slots.connection(seat).map(|connection| &mut connection.http) {
+            session.cancel(lane);
+        }
+        self.dirty.push(seat);
+        self.fail_stream(slot, Kind::TimeOut, now);
+        self.close_if_over(seat);
+    }
+
+    /// Closes a connection that takes no more operations and has none under way.
+    fn close_if_over(&mut self, seat: u32) {
+        let Some(connection) = self.slots.connection(seat) else { return };
+        let is_over = match &connection.http {
+            Http::Two(session) => session.active() == 0 && (session.draining || connection.is_full()),
+            Http::One(_) => false,
+        };
+        if is_over && connection.stage == ConnectionStage::Open {
+            let now = self.parts.clock.now();
+            self.close(seat);
+            self.wake(seat, now);
+        }
+    }
+
+    /// Slots that wait for the seat's connection go on, as far as it takes them: operations that are to be sent again
+    /// first, then those that would begin.
+    pub(super) fn wake(&mut self, seat: u32, now: u64) {
+        if self.slots.width() == 1 && self.frames.is_none() {
+            return;
+        }
+        for slot in self.slots.of_seat(seat) {
+            let waits = self.slots.flight(slot).is_some_and(|flight| flight.sent_at.is_none());
+            if waits && !self.slots.must_wait(slot) {
+                if self.slots.connection(seat).is_some() { self.send_request(slot, now) } else { self.open(slot, now) }
+            }
+        }
+        for slot in self.slots.of_seat(seat) {
+            if !self.slots.is_flying(slot) && std::mem::take(&mut self.slots.slot(slot).parked) {
+                self.go_on(slot, now);
+            }
+        }
+    }
+
+    /// The connection ended under its streams. Those that the server cannot have processed, or that may be repeated, are
+    /// sent once more on a new one, instants unchanged; the others failed.
+    pub(super) fn on_streams_lost(&mut self, seat: u32, kind: Kind, now: u64) {
+        let Some(connection) = self.slots.connection(seat) else { return };
+        let kind = match (kind, connection.go_away) {
+            (Kind::Eof, Some(code)) if code != error::NO_ERROR => Kind::GoAway(code),
+            _ => kind,
+        };
+        let mut failed = Vec::new();
+        for slot in self.slots.of_seat(seat) {
+            let Some(flight) = self.slots.flight(slot) else { continue };
+            let (waits, id) = (flight.sent_at.is_none(), flight.id);
+            let repeatable = flight.reused && !flight.resent && self.requests.of(id.request).is_idempotent;
+            if !waits && repeatable && flight.first_byte_at.is_none() {
+                flight.send_again();
+                self.parts.recorder.reused_closed(id);
+            } else if !waits {
+                let lane = slot - seat * self.slots.width();
+                let in_body = self.slots.connection(seat).is_some_and(|connection| connection.answer(lane).status.is_some());
+                let kind = if kind == Kind::Eof && in_body { Kind::ShortBody } else { kind };
+                self.record(slot, Verdict::Failed(Failure { stage: Stage::Http, kind }), now);
+                failed.push(slot);
+            }
+        }
+        self.slots.seat(seat).connection = None;
+        self.wake(seat, now);
+        failed.into_iter().for_each(|slot| self.go_on(slot, now));
+    }
+}
