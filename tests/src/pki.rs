@@ -69,6 +69,14 @@ impl Pki {
         self.write(&format!("client-{name}-{kind:?}"), &self.authority(kind).client(name).unwrap())
     }
 
+    /// The CA itself, for those who issue client certificates on their own.
+    #[must_use]
+    pub fn authority_files(&self, kind: KeyKind) -> CertificateFiles {
+        let authority = self.authority(kind);
+        let identity = Identity { cert_pem: authority.pem().to_owned(), key_pem: authority.key_pem() };
+        self.write(&format!("authority-{kind:?}"), &identity)
+    }
+
     /// The folder with all files.
     #[must_use]
     pub fn folder(&self) -> &Path {

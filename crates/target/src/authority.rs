@@ -61,6 +61,12 @@ impl Authority {
         &self.pem
     }
 
+    /// PEM of the authority's key (PKCS#8), for tests of those who issue certificates themselves.
+    #[must_use]
+    pub fn key_pem(&self) -> String {
+        self.issuer.key().serialize_pem()
+    }
+
     /// Makes a server certificate.
     ///
     /// # Errors

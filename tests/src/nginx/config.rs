@@ -13,7 +13,7 @@ use std::process::Command;
 pub(super) const TICKET_KEY: &str = "ticket.key";
 
 /// One line per request, fields split by tabs; read by [`super::log`].
-const REQUEST_LOG: &str = r"'$server_port\t$status\t$request_method\t$request_uri\t$ssl_protocol\t$ssl_cipher\t$ssl_curve\t$ssl_session_reused\t$connection\t$connection_requests\t$ssl_client_verify\t$body_bytes_sent\t$remote_addr'";
+const REQUEST_LOG: &str = r"'$server_port\t$status\t$request_method\t$request_uri\t$ssl_protocol\t$ssl_cipher\t$ssl_curve\t$ssl_session_reused\t$connection\t$connection_requests\t$ssl_client_verify\t$body_bytes_sent\t$remote_addr\t$ssl_client_s_dn\t$ssl_early_data'";
 
 /// One line per connection of a stream server.
 const CONNECTION_LOG: &str =

@@ -33,6 +33,10 @@ pub struct NginxRequest {
     pub body_bytes: u64,
     /// Where it came from.
     pub client: IpAddr,
+    /// Subject of the client's certificate as RFC 2253 writes it; empty without one.
+    pub client_subject: String,
+    /// Whether the request came as early data, before the handshake was complete.
+    pub is_early: bool,
 }
 
 /// A connection to a stream server that has ended.
@@ -83,6 +87,8 @@ fn request(line: &str, ports: &BTreeMap<NginxServer, u16>) -> Option<NginxReques
         client_verify: text(fields.next()?),
         body_bytes: fields.next()?.parse().ok()?,
         client: fields.next()?.parse().ok()?,
+        client_subject: text(fields.next()?),
+        is_early: fields.next()? == "1",
     })
 }
 
@@ -116,7 +122,7 @@ mod tests {
     #[test]
     fn a_row_is_read_field_by_field_and_an_unfinished_one_left() {
         let ports = BTreeMap::from([(NginxServer::Tls13, 9004)]);
-        let row = "9004\t200\tGET\t/a?b\tTLSv1.3\tTLS_AES_256_GCM_SHA384\tX25519\tr\t7\t2\tFAILED:no such CA\t356\t127.0.0.1\n";
+        let row = "9004\t200\tGET\t/a?b\tTLSv1.3\tTLS_AES_256_GCM_SHA384\tX25519\tr\t7\t2\tFAILED:no such CA\t356\t127.0.0.1\tCN=a,O=b\t-\n";
         let rows = requests(&format!("{row}9004\t20"), &ports);
         let expected = NginxRequest {
             server: NginxServer::Tls13,
@@ -132,6 +138,8 @@ mod tests {
             client_verify: "FAILED:no such CA".to_owned(),
             body_bytes: 356,
             client: "127.0.0.1".parse().unwrap(),
+            client_subject: "CN=a,O=b".to_owned(),
+            is_early: false,
         };
         assert_eq!(rows, [expected]);
     }

@@ -24,6 +24,10 @@ pub enum NginxServer {
     /// TLS 1.2 and 1.3, P-256, client certificate required. Without one nginx completes the handshake and then
     /// answers 400.
     ClientCertificate,
+    /// The same with tickets.
+    ClientCertificateTickets,
+    /// TLS 1.3, P-256, tickets, early data.
+    EarlyData,
     /// TLS 1.3, P-256, closes after so many requests, which it announces.
     KeepAliveLimited,
     /// TLS 1.3, P-256, closes idle connections.
@@ -49,7 +53,7 @@ enum Resumes {
 
 impl NginxServer {
     /// Every server.
-    pub const ALL: [NginxServer; 15] = [
+    pub const ALL: [NginxServer; 17] = [
         NginxServer::Plain,
         NginxServer::Tls12Rsa,
         NginxServer::Tls12Tickets,
@@ -58,6 +62,8 @@ impl NginxServer {
         NginxServer::Tls13Tickets,
         NginxServer::Tls13Cache,
         NginxServer::ClientCertificate,
+        NginxServer::ClientCertificateTickets,
+        NginxServer::EarlyData,
         NginxServer::KeepAliveLimited,
         NginxServer::KeepAliveIdle,
         NginxServer::StreamTls12Rsa,
@@ -89,15 +95,20 @@ impl NginxServer {
             S::Tls12Tickets | S::StreamTls12Tickets => (V12, Resumes::ByTicket),
             S::Tls12Cache | S::StreamTls12Cache => (V12, Resumes::ByCache),
             S::Tls13 | S::StreamTls13 | S::KeepAliveLimited | S::KeepAliveIdle => (V13, Resumes::Never),
-            S::Tls13Tickets | S::StreamTls13Tickets => (V13, Resumes::ByTicket),
+            S::Tls13Tickets | S::StreamTls13Tickets | S::EarlyData => (V13, Resumes::ByTicket),
             S::Tls13Cache => (V13, Resumes::ByCache),
             S::ClientCertificate => (BOTH, Resumes::Never),
+            S::ClientCertificateTickets => (BOTH, Resumes::ByTicket),
         };
         let kind = if version == V12 { KeyKind::Rsa2048 } else { KeyKind::P256 };
         let files = pki.server(kind);
         let identity = format!("ssl_certificate {}; ssl_certificate_key {};", files.cert.display(), files.key.display());
         let resumption = resumption(&resumes, self.is_stream(), ticket_key);
-        let client = if self == S::ClientCertificate { client_certificate(pki) } else { String::new() };
+        let client = match self {
+            S::ClientCertificate | S::ClientCertificateTickets => client_certificate(pki),
+            S::EarlyData => "ssl_early_data on;".to_owned(),
+            _ => String::new(),
+        };
         format!("{version} {identity} {resumption} {client}")
     }
 }

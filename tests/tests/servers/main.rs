@@ -6,6 +6,7 @@ mod cheap;
 mod connections;
 mod go_server;
 mod haproxy;
+mod identities;
 mod key_log;
 mod nginx;
 mod openssl_server;
