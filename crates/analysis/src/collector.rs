@@ -190,6 +190,7 @@ impl Collector {
             verdict: crate::VerdictRecord::default(),
             notes: self.notes.clone(),
         };
+        document.date_staples();
         document.notes.extend(crate::notes::of(&document));
         document.verdict = crate::VerdictRecord::of(&document);
         document

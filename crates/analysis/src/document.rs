@@ -1,5 +1,6 @@
 //! The result document: everything `result.json` holds. Field names are stable, snake_case, with units last.
 
+use crate::calendar;
 use crate::natural_order::natural_order;
 use crate::{AgentResult, Figures, Judgement, PlanRecord, Series, VerdictRecord};
 use measure::Period;
@@ -53,6 +54,15 @@ impl Document {
         let mut agents: Vec<_> = self.agents.iter().zip(&self.by_agent).collect();
         agents.sort_by(|(a, _), (b, _)| natural_order(&a.name, &b.name).then(a.index.cmp(&b.index)));
         agents
+    }
+
+    /// Fills in how old stapled OCSP responses were when the run began.
+    pub(crate) fn date_staples(&mut self) {
+        let Some(started_at) = calendar::seconds(&self.run.started_at) else { return };
+        let groups = [&mut self.by_request, &mut self.by_address, &mut self.by_agent, &mut self.by_label];
+        let groups = groups.into_iter().flatten().map(|group| &mut group.figures);
+        let all = std::iter::once(&mut self.measured).chain(&mut self.warm_up).chain(groups);
+        all.flat_map(|figures| &mut figures.ocsp_staples).for_each(|staple| staple.date(started_at));
     }
 
     /// The figures that tell how the run's connections were made, and the part of the run they are of: with keep-alive all

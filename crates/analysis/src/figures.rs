@@ -1,7 +1,8 @@
 //! The figures of a set of operations: counts, rates, bytes, times, errors, TLS.
 
+use crate::ratio_figure::handshakes_in_connects;
 use crate::tally::Tally;
-use crate::{ChainFigure, ErrorFigure, NegotiatedFigure, Picture, TimeFigure};
+use crate::{ChainFigure, ErrorFigure, NegotiatedFigure, Picture, RatioFigure, StapleFigure, TimeFigure};
 use measure::{Counters, HandshakeKind, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,6 +35,13 @@ pub struct Figures {
     pub negotiated: Vec<NegotiatedFigure>,
     /// Chains of full handshakes, most frequent first.
     pub chains: Vec<ChainFigure>,
+    /// Stapled OCSP responses, most frequent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ocsp_staples: Vec<StapleFigure>,
+    /// Handshake time over TCP connect time, connection by connection: `full` and `resumed`, without those that took a
+    /// HelloRetryRequest.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub handshake_in_connects: BTreeMap<String, RatioFigure>,
 }
 
 /// Operations by how they ended.
@@ -164,13 +172,15 @@ impl Figures {
             resumption: Resumption::of(counters),
             negotiated: NegotiatedFigure::of(counters),
             chains: ChainFigure::of(counters),
+            ocsp_staples: StapleFigure::of(counters),
+            handshake_in_connects: handshakes_in_connects(|metric| Some(tally.headline(&[metric])?.distribution)),
         }
     }
 }
 
 fn by_outcome(tally: &Tally) -> BTreeMap<String, BTreeMap<String, TimeFigure>> {
     let mut outcomes: BTreeMap<String, BTreeMap<String, TimeFigure>> = BTreeMap::new();
-    for ((outcome, metric), distribution) in &tally.times {
+    for ((outcome, metric), distribution) in tally.times.iter().filter(|((_, metric), _)| metric.is_time()) {
         let name = match outcome {
             Outcome::Ok => "ok",
             Outcome::TimedOut => "timed_out",

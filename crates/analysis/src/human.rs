@@ -11,6 +11,12 @@ pub fn time(ns: f64) -> String {
     scaled(ns, &[(1e3, " µs"), (1e6, " ms"), (1e9, " s")])
 }
 
+/// How long ago something was, which may be long: `12.3 s`, `45.0 min`, `3.20 h`, `6.50 days`.
+#[must_use]
+pub fn age(seconds: f64) -> String {
+    scaled(seconds, &[(1.0, " s"), (60.0, " min"), (3600.0, " h"), (86_400.0, " days")])
+}
+
 /// A percentile; one that is a lower bound stands behind `≥`.
 #[must_use]
 pub fn percentile(figure: PercentileFigure) -> String {
@@ -98,6 +104,9 @@ mod tests {
         }
         for (value, expected) in [(0.0, "0"), (0.25, "0.250"), (12.34, "12.3"), (999.6, "1.00k"), (12_345_678.0, "12.3M")] {
             assert_eq!(number(value), expected);
+        }
+        for (seconds, expected) in [(0.0, "0 s"), (59.0, "59.0 s"), (90.0, "1.50 min"), (5400.0, "1.50 h"), (216_000.0, "2.50 days")] {
+            assert_eq!(age(seconds), expected);
         }
         for (value, expected) in [(356.0, "356 B"), (1234.0, "1.23 kB"), (5e12, "5.00 TB")] {
             assert_eq!(bytes(value), expected);

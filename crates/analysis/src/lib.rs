@@ -2,6 +2,7 @@
 //! verdict with its evidence, searches for capacity and compares runs. Pure: no clock and no I/O; how a document looks to people is the business of `report`.
 
 mod agent;
+mod calendar;
 mod campaign;
 mod collector;
 mod comparison;
@@ -18,9 +19,11 @@ mod notes;
 mod number;
 mod plan_difference;
 mod plan_record;
+mod ratio_figure;
 mod scaling;
 mod search;
 mod series;
+mod staple;
 mod tally;
 mod threshold;
 mod time_figure;
@@ -42,12 +45,14 @@ pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;
 pub use plan_difference::PlanDifference;
 pub use plan_record::{LoadRecord, PlanRecord, TlsRecord};
+pub use ratio_figure::RatioFigure;
 pub use scaling::{Scaling, ScalingRow};
 pub use search::{
     Amount, Answer, Bounds, BoundsError, Hold, HoldFigures, HoldOutcome, HoldRecord, HoldResult, Knee, Next, Purpose, Search,
     SearchRecord,
 };
 pub use series::{Row, Series};
+pub use staple::StapleFigure;
 pub use threshold::{Judgement, Unit};
 pub use time_figure::{Column, Headline, PercentileFigure, TimeFigure};
 pub use verdict::{Verdict, VerdictRecord};

@@ -49,7 +49,15 @@ impl NegotiatedFigure {
     /// Most frequent first.
     pub(crate) fn of(counters: &Counters) -> Vec<NegotiatedFigure> {
         let all: u64 = sum(counters.negotiated.values());
-        let mut figures: Vec<_> = counters.negotiated.iter().map(|(agreed, &count)| Self::one(agreed, count, all)).collect();
+        let mut figures: Vec<NegotiatedFigure> = Vec::new();
+        // Staples that differ only in their times are not told apart here, and come one after the other.
+        for (agreed, &count) in &counters.negotiated {
+            let figure = Self::one(agreed, count, all);
+            match figures.last_mut().filter(|last| last.is_like(&figure)) {
+                Some(last) => (last.count, last.share) = (last.count.saturating_add(count), last.share + figure.share),
+                None => figures.push(figure),
+            }
+        }
         figures.sort_by_key(|figure| std::cmp::Reverse(figure.count));
         figures
     }
@@ -68,10 +76,14 @@ impl NegotiatedFigure {
             signature_scheme: signature_scheme_name(agreed.signature_scheme).into_owned(),
             alpn: agreed.alpn.clone(),
             handshake: handshake.to_owned(),
-            ocsp_staple: agreed.ocsp_staple,
+            ocsp_staple: agreed.ocsp_staple.is_some(),
             count,
             share: share(count, all).unwrap_or(0.0),
         }
+    }
+
+    fn is_like(&self, other: &NegotiatedFigure) -> bool {
+        *other == NegotiatedFigure { count: other.count, share: other.share, ..self.clone() }
     }
 }
 
@@ -106,7 +118,7 @@ mod tests {
             signature_scheme: 0,
             alpn: "http/1.1".into(),
             kind: HandshakeKind::Resumed,
-            ocsp_staple: false,
+            ocsp_staple: None,
         };
         let mut counters = Counters::default();
         counters.negotiated.insert(Negotiated { suite: 0xfafa, kind: HandshakeKind::FullRetried, ..agreed.clone() }, 1);
@@ -116,5 +128,24 @@ mod tests {
         assert_eq!([&first.version, &first.suite, &first.group], ["TLS 1.3", "TLS_AES_256_GCM_SHA384", "X25519MLKEM768"]);
         assert_eq!((first.signature_scheme.as_str(), first.handshake.as_str(), first.share), ("", "resumed", 0.75));
         assert_eq!((figures[1].suite.as_str(), figures[1].handshake.as_str()), ("0xfafa", "full_retried"));
+    }
+
+    #[test]
+    fn staples_of_other_times_are_one_line() {
+        let agreed = |this_update: Option<i64>| Negotiated {
+            version: 0x0304,
+            suite: 0x1302,
+            group: 0x001d,
+            signature_scheme: 0x0403,
+            alpn: String::new(),
+            kind: HandshakeKind::Full,
+            ocsp_staple: this_update.map(|this_update| measure::Staple { this_update, ..measure::Staple::default() }),
+        };
+        let counters = Counters {
+            negotiated: [(agreed(None), 1), (agreed(Some(5)), 2), (agreed(Some(6)), 1)].into_iter().collect(),
+            ..Counters::default()
+        };
+        let figures: Vec<_> = NegotiatedFigure::of(&counters).iter().map(|it| (it.ocsp_staple, it.count, it.share)).collect();
+        assert_eq!(figures, [(true, 3, 0.75), (false, 1, 0.25)]);
     }
 }

@@ -15,6 +15,7 @@ pub(crate) fn of(document: &Document) -> Vec<String> {
         limited_streams,
         unconfirmed,
         retried,
+        expired_staple,
     ];
     rules.iter().filter_map(|rule| rule(document)).collect()
 }
@@ -77,6 +78,13 @@ fn sent_again(document: &Document) -> Option<String> {
 fn unconfirmed(document: &Document) -> Option<String> {
     let number = document.measured.operations.unconfirmed;
     (number > 0).then(|| format!("{number} handshakes count as ok without the server's confirmation"))
+}
+
+fn expired_staple(document: &Document) -> Option<String> {
+    let (figures, _) = document.handshakes()?;
+    let expired = figures.ocsp_staples.iter().find(|staple| staple.expired)?;
+    let next_update = expired.next_update.as_deref().unwrap_or_default();
+    Some(format!("the server stapled an OCSP response that was to be renewed by {next_update}, before the run began"))
 }
 
 fn retried(document: &Document) -> Option<String> {

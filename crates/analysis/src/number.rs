@@ -86,7 +86,7 @@ mod tests {
             signature_scheme: 0,
             alpn: String::new(),
             kind,
-            ocsp_staple: false,
+            ocsp_staple: None,
         };
         counters.negotiated.insert(agreed(HandshakeKind::Full), 20);
         counters.negotiated.insert(agreed(HandshakeKind::Resumed), 75);

@@ -78,9 +78,10 @@ impl Tally {
         }
     }
 
-    /// Every metric that has a value, by name, and the handshakes together.
+    /// Every time that has a value, by name, and the handshakes together.
     pub(crate) fn headlines(&self) -> impl Iterator<Item = (String, Headline)> + '_ {
-        let each = Metric::ALL.into_iter().filter_map(|metric| Some((metric.name().to_owned(), self.headline(&[metric])?)));
+        let times = Metric::ALL.into_iter().filter(|metric| metric.is_time());
+        let each = times.filter_map(|metric| Some((metric.name().to_owned(), self.headline(&[metric])?)));
         each.chain(self.headline(&HANDSHAKES).map(|headline| (HANDSHAKE.to_owned(), headline)))
     }
 }

@@ -35,5 +35,5 @@ pub use metric::{Metric, Outcome};
 pub use percentile::Percentile;
 pub use recorder::{Handshake, Operation, Recorder, Verdict};
 pub use snapshot::{Cell, Snapshot};
-pub use tls::{Chain, HandshakeKind, Negotiated};
+pub use tls::{Chain, HandshakeKind, Negotiated, Staple};
 pub use wire::DecodeError;

@@ -13,7 +13,7 @@ pub enum Outcome {
     Failed,
 }
 
-/// A quantity with a histogram of nanoseconds. A phase that did not happen is not recorded, never 0.
+/// A quantity with a histogram, of nanoseconds where nothing else is said. A phase that did not happen is not recorded, never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Metric {
     /// done − intended.
@@ -44,6 +44,10 @@ pub enum Metric {
     Opening,
     /// ab's "processing": done − handshake's end (or begun, on an open connection); not of operations that failed before.
     Processing,
+    /// Not a time: full handshake over TCP connect of the same connection, in thousandths; without a HelloRetryRequest.
+    HandshakeFullInConnects,
+    /// Not a time: resumed handshake over TCP connect, as above.
+    HandshakeResumedInConnects,
 }
 
 impl Outcome {
@@ -63,7 +67,7 @@ impl Outcome {
 
 impl Metric {
     /// All, in the order of reports.
-    pub const ALL: [Metric; 14] = [
+    pub const ALL: [Metric; 16] = [
         Metric::ResponseTime,
         Metric::ServiceTime,
         Metric::Lateness,
@@ -78,11 +82,19 @@ impl Metric {
         Metric::Receive,
         Metric::Opening,
         Metric::Processing,
+        Metric::HandshakeFullInConnects,
+        Metric::HandshakeResumedInConnects,
     ];
 
     /// The four kinds of handshakes, which a plan calls `handshake` together.
     pub const HANDSHAKES: [Metric; 4] =
         [Metric::HandshakeFull, Metric::HandshakeFullRetried, Metric::HandshakeResumed, Metric::HandshakeResumedRetried];
+
+    /// Whether its values are nanoseconds; otherwise they are thousandths of a ratio.
+    #[must_use]
+    pub fn is_time(self) -> bool {
+        !matches!(self, Metric::HandshakeFullInConnects | Metric::HandshakeResumedInConnects)
+    }
 
     /// Name in plans and results.
     #[must_use]
@@ -102,6 +114,8 @@ impl Metric {
             Metric::Receive => "receive",
             Metric::Opening => "opening",
             Metric::Processing => "processing",
+            Metric::HandshakeFullInConnects => "handshake_full_in_connects",
+            Metric::HandshakeResumedInConnects => "handshake_resumed_in_connects",
         }
     }
 }

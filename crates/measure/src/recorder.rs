@@ -307,6 +307,11 @@ fn record_opening(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
     if let Some((kind, ns)) = operation.handshake {
         cell.record(outcome, kind.metric(), ns);
     }
+    if let (Some((kind, ns)), Some(connect_ns)) = (operation.handshake, operation.connect)
+        && let Some(metric) = kind.in_connects()
+    {
+        cell.record(outcome, metric, ns.saturating_mul(1000) / connect_ns.max(1));
+    }
     if let Some(ready_at) = operation.ready_at {
         cell.record(outcome, Metric::Opening, between(operation.begun_at, ready_at));
     }

@@ -27,6 +27,16 @@ impl HandshakeKind {
         matches!(self, HandshakeKind::Resumed | HandshakeKind::ResumedRetried)
     }
 
+    /// The metric that its duration in units of the TCP connect is kept under; a retry takes a round trip more, and is left out.
+    #[must_use]
+    pub fn in_connects(self) -> Option<Metric> {
+        match self {
+            HandshakeKind::Full => Some(Metric::HandshakeFullInConnects),
+            HandshakeKind::Resumed => Some(Metric::HandshakeResumedInConnects),
+            HandshakeKind::FullRetried | HandshakeKind::ResumedRetried => None,
+        }
+    }
+
     /// The metric its duration is kept under.
     #[must_use]
     pub fn metric(self) -> Metric {
@@ -54,8 +64,20 @@ pub struct Negotiated {
     pub alpn: String,
     /// Full or resumed.
     pub kind: HandshakeKind,
-    /// Whether an OCSP response was stapled.
-    pub ocsp_staple: bool,
+    /// The OCSP response that was stapled.
+    pub ocsp_staple: Option<Staple>,
+}
+
+/// A stapled OCSP response by the times it states (RFC 6960 §4.2.1), seconds since 1970. 0 means "not stated", or that the
+/// response could not be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Staple {
+    /// When what it says was known to be right; its age counts from here.
+    pub this_update: i64,
+    /// When there is to be a newer one.
+    pub next_update: i64,
+    /// When it was signed.
+    pub produced_at: i64,
 }
 
 /// A certificate chain as the server sent it.

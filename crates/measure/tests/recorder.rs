@@ -43,6 +43,26 @@ fn failed(stage: Stage, kind: Kind) -> Verdict {
     Verdict::Failed(Failure { stage, kind })
 }
 
+#[test]
+fn handshake_is_measured_in_units_of_its_own_connect() {
+    // 2.5 times as long; not of a retry, nor of an operation that made no connection of its own.
+    let opened = |kind| Operation { connect: Some(4 * MS), handshake: Some((kind, 10 * MS)), ..operation(0) };
+    let cases = [
+        (HandshakeKind::Full, Some(Metric::HandshakeFullInConnects)),
+        (HandshakeKind::Resumed, Some(Metric::HandshakeResumedInConnects)),
+        (HandshakeKind::FullRetried, None),
+        (HandshakeKind::ResumedRetried, None),
+    ];
+    for (kind, metric) in cases {
+        let times = cell(|recorder| recorder.ended(&opened(kind))).times;
+        let ratios: Vec<_> = times.iter().filter(|((_, metric), _)| !metric.is_time()).collect();
+        let expected: Vec<_> = metric.map(|metric| ((Outcome::Ok, metric), 2500)).into_iter().collect();
+        assert_eq!(ratios.into_iter().map(|(&key, ratio)| (key, ratio.min)).collect::<Vec<_>>(), expected, "{kind:?}");
+    }
+    let unknown = Operation { connect: None, ..opened(HandshakeKind::Full) };
+    assert!(cell(|recorder| recorder.ended(&unknown)).times.keys().all(|(_, metric)| metric.is_time()));
+}
+
 /// Opens its connection: 1 ms for DNS, 2 ms for TCP, 4 ms for TLS.
 fn opening() -> Operation {
     let begun_at = 5 * MS;

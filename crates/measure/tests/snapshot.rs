@@ -4,8 +4,8 @@
 mod scene;
 
 use measure::{
-    CellId, CertificateFault, DecodeError, Failure, HandshakeKind, HistogramError, Kind, Operation, Period, Recorder, Snapshot,
-    Spare, Stage, Verdict,
+    CellId, CertificateFault, DecodeError, Failure, HandshakeKind, HistogramError, Kind, Negotiated, Operation, Period, Recorder,
+    Snapshot, Spare, Stage, Staple, Verdict,
 };
 use proptest::prelude::*;
 use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
@@ -164,7 +164,9 @@ fn everything() -> Snapshot {
     recorder.started(at);
     recorder.connect_attempted(at);
     recorder.connect_opened(at);
-    recorder.handshake(at, handshake(&negotiated(HandshakeKind::Full), Some(&chain()), true));
+    let ocsp_staple = Some(Staple { this_update: 1_795_187_760, next_update: 1_795_792_560, produced_at: 1_795_187_761 });
+    let stapled = Negotiated { ocsp_staple, ..negotiated(HandshakeKind::Full) };
+    recorder.handshake(at, handshake(&stapled, Some(&chain()), true));
     recorder.handshake(at, handshake(&negotiated(HandshakeKind::ResumedRetried), None, true));
     recorder.sessions_received(at, 2);
     recorder.reused(at);
@@ -189,7 +191,8 @@ fn everything() -> Snapshot {
     }
     for length in [0, 1, 2048, 5 * MS, 9000 * SECOND] {
         let done_at = operation(0).done_at + length;
-        recorder.ended(&Operation { done_at, connect: Some(length), ..operation(0) });
+        let handshake = Some((HandshakeKind::Full, 3 * length));
+        recorder.ended(&Operation { done_at, connect: Some(length), handshake, ..operation(0) });
     }
     recorder
         .not_sent(CellId { period: Period::WarmUp, request: 0, address: 0 }, Failure { stage: Stage::Load, kind: Kind::NotSent });

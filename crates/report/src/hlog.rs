@@ -13,7 +13,7 @@ const NS_PER_MS: f64 = 1e6;
 ///
 /// A line is `Tag=<metric>.<outcome>,<start s>,<length s>,<max ms>,<histogram>`; the warm-up's tags begin with `warm_up.`.
 /// Response times are under the second they were intended in, all others under the second they were recorded in, so the
-/// same tag and second may stand on several lines, which add up. Before the lines of an agent's interval stands the comment
+/// same tag and second may stand on several lines, which add up. Ratios, which are no times, are left out. Before the lines of an agent's interval stands the comment
 /// `#[Agent: <index>]`, so that what each agent recorded can be told apart.
 #[derive(Debug, Clone)]
 pub struct HlogWriter {
@@ -48,7 +48,7 @@ impl HlogWriter {
     pub fn interval(&self, agent: u32, number: u32, snapshot: &Snapshot) -> String {
         let mut lines: BTreeMap<(u32, String), Distribution> = BTreeMap::new();
         for (key, cell) in &snapshot.cells {
-            for (&(outcome, metric), distribution) in &cell.times {
+            for (&(outcome, metric), distribution) in cell.times.iter().filter(|((_, metric), _)| metric.is_time()) {
                 lines.entry((number, tag(key, metric.name(), outcome))).or_default().merge(distribution);
             }
             for (&(outcome, intended), distribution) in &cell.response_times {

@@ -11,6 +11,7 @@ mod markdown;
 mod page;
 mod style;
 mod table;
+mod tls_words;
 
 pub use hlog::HlogWriter;
 pub use json::{ReadError, read, read_campaign};

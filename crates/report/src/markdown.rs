@@ -1,6 +1,7 @@
 //! Tables for a pull request or a wiki (GitHub's flavour).
 
 use crate::junit::measured;
+use crate::tls_words::sentences;
 use analysis::human::{bytes, exact, number, percentile, share, time_or_more};
 use analysis::{Document, ErrorFigure, Figures, TimeFigure};
 use measure::Period;
@@ -27,6 +28,7 @@ pub(crate) fn render(document: &Document) -> String {
     thresholds(&mut text, document);
     totals(&mut text, document);
     times(&mut text, &document.measured);
+    tls(&mut text, document);
     errors(&mut text, &document.measured);
     agents(&mut text, document);
     if !document.notes.is_empty() {
@@ -107,6 +109,12 @@ fn times(text: &mut String, figures: &Figures) {
     };
     let rows: Vec<_> = ROWS.iter().filter_map(|&(name, metric)| Some(row(name, figures.times.get(metric)?))).collect();
     titled(text, "Times", &["", "count", "mean", "p50", "p90", "p99", "p99.9", "max"], &rows);
+}
+
+fn tls(text: &mut String, document: &Document) {
+    let Some((figures, _)) = document.handshakes() else { return };
+    text.push_str("\n## TLS\n\n");
+    sentences(figures).iter().for_each(|sentence| item(text, sentence));
 }
 
 fn errors(text: &mut String, figures: &Figures) {

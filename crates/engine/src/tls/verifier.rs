@@ -2,6 +2,8 @@
 
 use super::staple::Staples;
 use measure::Staple;
+use super::staple::Staples;
+use measure::Staple;
 use plan::Verify;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};

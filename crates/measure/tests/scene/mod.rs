@@ -43,7 +43,7 @@ pub fn operation(intended_at: u64) -> Operation {
 pub fn negotiated(kind: HandshakeKind) -> Negotiated {
     let signature_scheme = if kind.is_resumed() { 0 } else { 0x0403 };
     let alpn = "http/1.1".to_owned();
-    Negotiated { version: 0x0304, suite: 0x1302, group: 0x001d, signature_scheme, alpn, kind, ocsp_staple: false }
+    Negotiated { version: 0x0304, suite: 0x1302, group: 0x001d, signature_scheme, alpn, kind, ocsp_staple: None }
 }
 
 pub fn chain() -> Chain {
