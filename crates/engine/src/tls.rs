@@ -3,11 +3,9 @@
 mod cheap;
 mod config;
 mod der;
-mod der;
 mod identity;
 mod keys;
 mod sessions;
-mod staple;
 mod staple;
 mod stream;
 mod tally;

@@ -1,7 +1,6 @@
 //! Certificate chains seen by a worker: each is hashed and described once, then known by comparison.
 
 use super::der::element;
-use super::der::element;
 use measure::Chain;
 use rustls::pki_types::CertificateDer;
 use rustls::server::ParsedCertificate;

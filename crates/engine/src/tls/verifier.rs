@@ -2,8 +2,6 @@
 
 use super::staple::Staples;
 use measure::Staple;
-use super::staple::Staples;
-use measure::Staple;
 use plan::Verify;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
