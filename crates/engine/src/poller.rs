@@ -1,5 +1,6 @@
 //! One epoll instance per worker, edge-triggered, with nanosecond time-outs.
 
+use nix::sys::epoll::{Epoll, EpollEvent};
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::{Errno, read, write};
@@ -27,6 +28,9 @@ pub(crate) struct Ready {
 pub(crate) struct Poller {
     epoll: OwnedFd,
     waker: Waker,
+    /// The same instance where epoll_pwait2(2) is missing, as under valgrind and in some sandboxes: time-outs are then whole
+    /// milliseconds, and a schedule is kept less well.
+    coarse: Option<Epoll>,
 }
 
 /// Room for the events of one wait; stays on the thread that waits.
@@ -62,7 +66,8 @@ impl Poller {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         epoll::add(&epoll, &*waker, epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
-        Ok(Poller { epoll, waker: Waker(waker) })
+        let coarse = coarse(&epoll)?;
+        Ok(Poller { epoll, waker: Waker(waker), coarse })
     }
 
     pub(crate) fn waker(&self) -> Waker {
@@ -77,23 +82,54 @@ impl Poller {
 
     /// Waits for events, at most `timeout_ns` (0: only looks). A wake-up from outside ends the wait without an event.
     pub(crate) fn wait(&self, room: &mut Events, timeout_ns: u64) -> Result<usize, Errno> {
-        let timeout = Timespec { tv_sec: (timeout_ns / 1_000_000_000) as i64, tv_nsec: (timeout_ns % 1_000_000_000) as i64 };
         room.ready.clear();
+        if let Some(coarse) = &self.coarse {
+            return self.wait_coarsely(coarse, room, timeout_ns);
+        }
+        let timeout = Timespec { tv_sec: (timeout_ns / 1_000_000_000) as i64, tv_nsec: (timeout_ns % 1_000_000_000) as i64 };
         let (events, _) = match epoll::wait(&self.epoll, &mut room.buffer[..], Some(&timeout)) {
             Err(Errno::INTR) => return Ok(0),
             result => result?,
         };
         for event in events {
-            let (flags, token) = (event.flags, event.data.u64());
-            if token == WAKER {
-                let _ = read(&*self.waker.0, &mut [0_u8; 8]);
-                continue;
-            }
-            use epoll::EventFlags as On;
-            let failed = flags.contains(On::ERR);
-            let (readable, writable) = (flags.contains(On::IN), flags.contains(On::OUT));
-            room.ready.push(Ready { token, readable, writable, failed, ended: failed || flags.intersects(On::RDHUP | On::HUP) });
+            self.note(&mut room.ready, event.data.u64(), event.flags);
         }
         Ok(room.ready.len())
+    }
+
+    fn note(&self, ready: &mut Vec<Ready>, token: u64, flags: epoll::EventFlags) {
+        use epoll::EventFlags as On;
+        if token == WAKER {
+            let _ = read(&*self.waker.0, &mut [0_u8; 8]);
+            return;
+        }
+        let failed = flags.contains(On::ERR);
+        let (readable, writable) = (flags.contains(On::IN), flags.contains(On::OUT));
+        ready.push(Ready { token, readable, writable, failed, ended: failed || flags.intersects(On::RDHUP | On::HUP) });
+    }
+
+    #[cold]
+    fn wait_coarsely(&self, coarse: &Epoll, room: &mut Events, timeout_ns: u64) -> Result<usize, Errno> {
+        let mut events = [EpollEvent::empty(); BATCH];
+        let milliseconds = u16::try_from(timeout_ns.div_ceil(1_000_000)).unwrap_or(u16::MAX);
+        let number = match coarse.wait(&mut events, milliseconds) {
+            Err(nix::Error::EINTR) => return Ok(0),
+            result => result.map_err(|error| Errno::from_raw_os_error(error as i32))?,
+        };
+        for event in &events[..number] {
+            let flags = epoll::EventFlags::from_bits_retain(event.events().bits() as u32);
+            self.note(&mut room.ready, event.data(), flags);
+        }
+        Ok(room.ready.len())
+    }
+}
+
+/// Another hold of the instance where the system cannot wait for nanoseconds.
+fn coarse(epoll: &OwnedFd) -> Result<Option<Epoll>, Errno> {
+    let mut room = [MaybeUninit::<epoll::Event>::uninit(); 1];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    match epoll::wait(epoll, &mut room[..], Some(&now)) {
+        Err(Errno::NOSYS) => Ok(Some(Epoll(rustix::io::fcntl_dupfd_cloexec(epoll, 0)?))),
+        _ => Ok(None),
     }
 }
