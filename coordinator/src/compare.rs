@@ -1,4 +1,4 @@
-//! `coordinator compare`: saved runs against saved runs. Which runs belong together is decided here; what differs, and how
+//! `coordinator compare`: saved runs or searches against others. Which belong together is decided here; what differs, and how
 //! sure that is, by `analysis`.
 
 mod saved;
@@ -8,16 +8,16 @@ use crate::launch::SEED;
 use crate::terminal;
 use crate::utc::Utc;
 use analysis::{
-    CampaignDocument, Comparison, Document, Pairing, PlanDifference, RegressionLimit, RunSummary, State, VariantRuns,
+    CampaignDocument, CapacityRow, Comparison, Document, Pairing, PlanDifference, RegressionLimit, RunSummary, State, VariantRuns,
 };
 use clap::Args;
 use report::{Format, Style};
-use saved::{Pair, Saved, SavedError, SavedRun};
+use saved::{Pair, Pairs, Saved, SavedError, SavedRun, SavedSearch};
 use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "\
-Each of A and B is the folder of a run, of several runs (variants are compared by
-name), or a result.json. Exits with 1 where something got worse by more than the
+Each of A and B is the folder of a run, of several runs or searches (variants are
+compared by name), or a result.json. Exits with 1 where something got worse by more than the
 thresholds and beyond the noise, with 3 where that cannot be told, with 2 where
 the plans differ in what is measured.";
 
@@ -26,7 +26,7 @@ the plans differ in what is measured.";
 #[command(after_help = ABOUT)]
 pub struct CompareArgs {
     /// How much worse a figure may become, such as response_time.p99=5%; may be given several times [default: rate=5%,
-    /// response_time.p50=5%, response_time.p99=5%, errors.share=0.1%]
+    /// response_time.p50=5%, response_time.p99=5%, errors.share=0.1%; of searches capacity=5%]
     #[arg(long = "threshold", value_name = "FIGURE=PERCENT%")]
     pub thresholds: Vec<RegressionLimit>,
     /// Compare also where the plans differ in what is measured
@@ -52,11 +52,40 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         (Ok(first), Ok(other)) => (first, other),
         (Err(error), _) | (_, Err(error)) => return refused(error),
     };
-    let pairs = match first.beside(&other) {
-        Ok(pairs) => pairs,
-        Err(error) => return refused(error),
-    };
-    let differing: Vec<String> = pairs.iter().flat_map(|pair| told(&differences(pair.first, pair.other))).collect();
+    match first.beside(&other) {
+        Ok(Pairs::Runs(pairs)) => beside(args, &pairs),
+        Ok(Pairs::Searches(pairs)) => beside(args, &pairs),
+        Err(error) => refused(error),
+    }
+}
+
+/// What is compared with another of its kind.
+trait Comparable: Sized {
+    /// In what the plans differ.
+    fn differences(first: &Self, other: &Self) -> Vec<PlanDifference>;
+
+    /// Whether a limit is about this kind.
+    fn has(limit: &RegressionLimit) -> bool;
+
+    /// Where nobody names a limit.
+    fn usual() -> Vec<RegressionLimit>;
+
+    /// What a limit of the other kind should have been.
+    fn cure() -> &'static str;
+
+    /// Name of the plan.
+    fn plan(&self) -> &str;
+
+    /// Puts both sides, with their names, into the document.
+    fn compare(pair: &Pair<'_, Self>, names: &[String; 2], limits: &[RegressionLimit], document: &mut CampaignDocument);
+}
+
+fn beside<T: Comparable>(args: &CompareArgs, pairs: &[Pair<'_, T>]) -> anyhow::Result<Exit> {
+    if let Some(limit) = args.thresholds.iter().find(|limit| !T::has(limit)) {
+        terminal::say(format_args!("--threshold {}: {}", limit.display(), T::cure()));
+        return Ok(Exit::Usage);
+    }
+    let differing: Vec<String> = pairs.iter().flat_map(|pair| told(&differences(pair))).collect();
     if !differing.is_empty() && !args.force {
         let (first, other) = (args.first.display(), args.other.display());
         terminal::say(format_args!("{first} and {other} measured different things; to compare them all the same, add --force"));
@@ -91,38 +120,89 @@ fn names(first: &Path, other: &Path) -> [String; 2] {
     }
 }
 
-fn differences(first: &[SavedRun], other: &[SavedRun]) -> Vec<PlanDifference> {
-    let pair = first.first().zip(other.first());
-    pair.map(|(first, other)| PlanDifference::between(&first.document.plan, &other.document.plan)).unwrap_or_default()
+fn differences<T: Comparable>(pair: &Pair<'_, T>) -> Vec<PlanDifference> {
+    let pair = pair.first.first().zip(pair.other.first());
+    pair.map(|(first, other)| T::differences(first, other)).unwrap_or_default()
 }
 
 fn told(differences: &[PlanDifference]) -> Vec<String> {
     differences.iter().map(PlanDifference::display).collect()
 }
 
-fn compared(args: &CompareArgs, pair: &Pair<'_>) -> CampaignDocument {
-    let Pair { variant, first, other } = *pair;
-    let names = names(&args.first, &args.other);
-    let of = |name: &str, runs: &[SavedRun]| -> Vec<RunSummary> {
-        let each = (0..).zip(runs);
-        each.map(|(repeat, run)| summary(&run.document, name, repeat, run.folder.clone())).collect()
-    };
-    let documents = |runs: &[SavedRun]| -> Vec<Document> { runs.iter().map(|run| run.document.clone()).collect() };
-    let (documents_first, documents_other) = (documents(first), documents(other));
-    let variants = [(&names[0], &documents_first), (&names[1], &documents_other)];
-    let variants = variants.map(|(name, runs)| VariantRuns { name: name.clone(), runs: runs.iter().map(Some).collect() });
-    let comparison = Comparison::of(&variants, Pairing::Apart, SEED);
-    let usual = RegressionLimit::usual();
+fn compared<T: Comparable>(args: &CompareArgs, pair: &Pair<'_, T>) -> CampaignDocument {
+    let usual = T::usual();
     let limits = if args.thresholds.is_empty() { &usual } else { &args.thresholds };
-    let plan = first.first().map_or("", |run| run.document.run.name.as_str());
-    let name = variant.map_or_else(|| plan.to_owned(), |variant| format!("{plan}, variant {variant}"));
+    let plan = pair.first.first().map_or("", |first| first.plan());
+    let name = pair.variant.map_or_else(|| plan.to_owned(), |variant| format!("{plan}, variant {variant}"));
     let mut document = CampaignDocument::new(env!("CARGO_PKG_VERSION").to_owned(), name, Utc::now().to_string());
     document.state = State::Complete;
-    document.runs = [of(&names[0], first), of(&names[1], other)].concat();
-    document.differences = differences(first, other);
-    document.limits = RegressionLimit::judge(limits, &comparison);
-    document.comparison = Some(comparison);
+    document.differences = differences(pair);
+    T::compare(pair, &names(&args.first, &args.other), limits, &mut document);
     document
+}
+
+impl Comparable for SavedRun {
+    fn differences(first: &SavedRun, other: &SavedRun) -> Vec<PlanDifference> {
+        PlanDifference::between(&first.document.plan, &other.document.plan)
+    }
+
+    fn has(limit: &RegressionLimit) -> bool {
+        !limit.is_of_searches()
+    }
+
+    fn usual() -> Vec<RegressionLimit> {
+        RegressionLimit::usual()
+    }
+
+    fn cure() -> &'static str {
+        "only searches have a capacity, and these are runs; write rate or response_time.p99"
+    }
+
+    fn plan(&self) -> &str {
+        &self.document.run.name
+    }
+
+    fn compare(pair: &Pair<'_, SavedRun>, names: &[String; 2], limits: &[RegressionLimit], document: &mut CampaignDocument) {
+        let of = |name: &str, runs: &[SavedRun]| -> Vec<RunSummary> {
+            let each = (0..).zip(runs);
+            each.map(|(repeat, run)| summary(&run.document, name, repeat, run.folder.clone())).collect()
+        };
+        let variants = [(&names[0], pair.first), (&names[1], pair.other)]
+            .map(|(name, runs)| VariantRuns { name: name.clone(), runs: runs.iter().map(|run| Some(&run.document)).collect() });
+        let comparison = Comparison::of(&variants, Pairing::Apart, SEED);
+        document.runs = [of(&names[0], pair.first), of(&names[1], pair.other)].concat();
+        document.limits = RegressionLimit::judge(limits, &comparison);
+        document.comparison = Some(comparison);
+    }
+}
+
+impl Comparable for SavedSearch {
+    fn differences(first: &SavedSearch, other: &SavedSearch) -> Vec<PlanDifference> {
+        PlanDifference::between_searches(&first.hold.plan, &other.hold.plan)
+    }
+
+    fn has(limit: &RegressionLimit) -> bool {
+        limit.is_of_searches()
+    }
+
+    fn usual() -> Vec<RegressionLimit> {
+        RegressionLimit::usual_of_searches()
+    }
+
+    fn cure() -> &'static str {
+        "these are searches, and their holds carry different loads; write capacity, such as capacity=5%"
+    }
+
+    fn plan(&self) -> &str {
+        &self.hold.run.name
+    }
+
+    fn compare(pair: &Pair<'_, SavedSearch>, names: &[String; 2], limits: &[RegressionLimit], document: &mut CampaignDocument) {
+        let sides = [(&names[0], pair.first), (&names[1], pair.other)];
+        let sides = sides.map(|(name, searches)| (name.clone(), searches.iter().map(|search| &search.record).collect()));
+        document.capacities = CapacityRow::of(&sides);
+        document.limits = RegressionLimit::judge_searches(limits, &document.capacities);
+    }
 }
 
 /// Without the plan's own thresholds, which were judged when the run was made.

@@ -1,8 +1,8 @@
-//! Saved runs, by variant: a result, a run folder, or the folder of several runs.
+//! Saved runs and searches, by variant: a result, a run folder, or the folder of several runs.
 
 use crate::plan_file::in_words;
 use crate::run_folder::{CAMPAIGN, RESULT};
-use analysis::{Document, State};
+use analysis::{Document, RunSummary, SearchRecord, State, VariantSearch};
 use std::path::{Path, PathBuf};
 
 /// A saved run.
@@ -12,21 +12,41 @@ pub(super) struct SavedRun {
     pub(super) document: Document,
 }
 
-/// What was found at a path.
+/// A saved search that came to an answer.
+#[derive(Debug)]
+pub(super) struct SavedSearch {
+    pub(super) record: SearchRecord,
+    /// Its first hold, for what was measured and what was asked for.
+    pub(super) hold: Document,
+}
+
+/// What was found at a path: runs or searches, by variant, in the order of their first ones; never empty.
 #[derive(Debug)]
 pub(super) struct Saved {
     path: PathBuf,
-    /// In the order of their first runs; never empty.
-    variants: Vec<(String, Vec<SavedRun>)>,
+    content: Content,
 }
 
-/// Runs that belong together.
+#[derive(Debug)]
+enum Content {
+    Runs(Vec<(String, Vec<SavedRun>)>),
+    Searches(Vec<(String, Vec<SavedSearch>)>),
+}
+
+/// What belongs together.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pair<'s> {
+pub(super) struct Pair<'s, T> {
     /// Nothing where there is only one.
     pub(super) variant: Option<&'s str>,
-    pub(super) first: &'s [SavedRun],
-    pub(super) other: &'s [SavedRun],
+    pub(super) first: &'s [T],
+    pub(super) other: &'s [T],
+}
+
+/// Everything of two sides that belongs together.
+#[derive(Debug)]
+pub(super) enum Pairs<'s> {
+    Runs(Vec<Pair<'s, SavedRun>>),
+    Searches(Vec<Pair<'s, SavedSearch>>),
 }
 
 /// Why there is nothing to compare.
@@ -38,12 +58,15 @@ pub(super) enum SavedError {
     /// It is not what this version writes.
     #[error("{}: {why}", path.display())]
     Unreadable { path: PathBuf, why: String },
-    /// It holds no run that was complete.
-    #[error("{}: no run in it was complete, and nothing else can be compared", path.display())]
+    /// It holds nothing that was complete.
+    #[error("{}: nothing in it was complete, and nothing else can be compared", path.display())]
     Nothing { path: PathBuf },
-    /// It holds searches.
-    #[error("{}: holds searches, and their holds carry different loads; compare the folders of two single holds", path.display())]
-    Searches { path: PathBuf },
+    /// It holds runs with different numbers of agents.
+    #[error("{}: holds runs with different numbers of agents, which carry different loads; compare the folders of two runs in it", path.display())]
+    Agents { path: PathBuf },
+    /// A search on one side only.
+    #[error("{} holds searches and {} holds runs; name two of a kind, such as the folders of two holds", searches.display(), runs.display())]
+    TwoKinds { searches: PathBuf, runs: PathBuf },
     /// Nobody can tell what belongs together.
     #[error("{} and {} have no variant in common; name the folders of two single runs", first.display(), other.display())]
     NothingInCommon { first: PathBuf, other: PathBuf },
@@ -52,23 +75,32 @@ pub(super) enum SavedError {
 impl Saved {
     /// Reads what stands at `path`.
     pub(super) fn read(path: &Path) -> Result<Saved, SavedError> {
-        let variants = if path.join(CAMPAIGN).is_file() { campaign(path)? } else { vec![single(path)?] };
-        Ok(Saved { path: path.to_owned(), variants })
+        let content = if path.join(CAMPAIGN).is_file() { campaign(path)? } else { Content::Runs(vec![single(path)?]) };
+        Ok(Saved { path: path.to_owned(), content })
     }
 
-    /// The runs that belong together: variants of one name, or all there is where each side has only one.
-    pub(super) fn beside<'s>(&'s self, other: &'s Saved) -> Result<Vec<Pair<'s>>, SavedError> {
-        if let ([(_, first)], [(_, other)]) = (self.variants.as_slice(), other.variants.as_slice()) {
-            return Ok(vec![Pair { variant: None, first, other }]);
-        }
-        let pair = |(name, first): &'s (String, Vec<SavedRun>)| {
-            let (_, other) = other.variants.iter().find(|(known, _)| known == name)?;
-            Some(Pair { variant: Some(name), first, other })
+    /// What belongs together: variants of one name, or all there is where each side has only one.
+    pub(super) fn beside<'s>(&'s self, other: &'s Saved) -> Result<Pairs<'s>, SavedError> {
+        let (here, there) = (self.path.clone(), other.path.clone());
+        let pairs = match (&self.content, &other.content) {
+            (Content::Runs(first), Content::Runs(other)) => pairs(first, other).map(Pairs::Runs),
+            (Content::Searches(first), Content::Searches(other)) => pairs(first, other).map(Pairs::Searches),
+            (Content::Searches(_), _) => return Err(SavedError::TwoKinds { searches: here, runs: there }),
+            (_, Content::Searches(_)) => return Err(SavedError::TwoKinds { searches: there, runs: here }),
         };
-        let pairs: Vec<Pair<'s>> = self.variants.iter().filter_map(pair).collect();
-        let (first, other) = (self.path.clone(), other.path.clone());
-        if pairs.is_empty() { Err(SavedError::NothingInCommon { first, other }) } else { Ok(pairs) }
+        pairs.ok_or(SavedError::NothingInCommon { first: here, other: there })
     }
+}
+
+fn pairs<'s, T>(first: &'s [(String, Vec<T>)], other: &'s [(String, Vec<T>)]) -> Option<Vec<Pair<'s, T>>> {
+    if let ([(_, first)], [(_, other)]) = (first, other) {
+        return Some(vec![Pair { variant: None, first, other }]);
+    }
+    let pair = |(name, first): &'s (String, Vec<T>)| {
+        let (_, other) = other.iter().find(|(known, _)| known == name)?;
+        Some(Pair { variant: Some(name), first, other })
+    };
+    Some(first.iter().filter_map(pair).collect::<Vec<_>>()).filter(|pairs| !pairs.is_empty())
 }
 
 fn single(path: &Path) -> Result<(String, Vec<SavedRun>), SavedError> {
@@ -86,21 +118,45 @@ fn bytes(file: &Path) -> Result<Vec<u8>, SavedError> {
     std::fs::read(file).map_err(|error| SavedError::Missing { path: file.to_owned(), why: in_words(&error) })
 }
 
-/// The complete runs of several, by variant.
-fn campaign(path: &Path) -> Result<Vec<(String, Vec<SavedRun>)>, SavedError> {
+/// What is complete of several, by variant.
+fn campaign(path: &Path) -> Result<Content, SavedError> {
     let file = path.join(CAMPAIGN);
     let unreadable = |error: report::ReadError| SavedError::Unreadable { path: file.clone(), why: error.to_string() };
     let campaign = report::read_campaign(&bytes(&file)?).map_err(unreadable)?;
-    if campaign.runs.is_empty() && !(campaign.searches.is_empty() && campaign.scalings.is_empty()) {
-        return Err(SavedError::Searches { path: path.to_owned() });
-    }
-    let mut variants: Vec<(String, Vec<SavedRun>)> = Vec::new();
-    for run in campaign.runs.into_iter().filter(|run| run.state == State::Complete) {
+    let content = match campaign {
+        _ if !campaign.searches.is_empty() => Content::Searches(searches(path, campaign.searches)?),
+        _ if !campaign.scalings.is_empty() => return Err(SavedError::Agents { path: path.to_owned() }),
+        _ => Content::Runs(runs(path, campaign.runs)?),
+    };
+    let is_empty = match &content {
+        Content::Runs(variants) => variants.is_empty(),
+        Content::Searches(variants) => variants.is_empty(),
+    };
+    if is_empty { Err(SavedError::Nothing { path: path.to_owned() }) } else { Ok(content) }
+}
+
+fn runs(path: &Path, runs: Vec<RunSummary>) -> Result<Vec<(String, Vec<SavedRun>)>, SavedError> {
+    let mut variants = Vec::new();
+    for run in runs.into_iter().filter(|run| run.state == State::Complete) {
         let saved = SavedRun { document: document(&path.join(&run.folder).join(RESULT))?, folder: run.folder };
-        match variants.iter_mut().find(|(name, _)| *name == run.variant) {
-            Some((_, runs)) => runs.push(saved),
-            None => variants.push((run.variant, vec![saved])),
-        }
+        add(&mut variants, run.variant, saved);
     }
-    if variants.is_empty() { Err(SavedError::Nothing { path: path.to_owned() }) } else { Ok(variants) }
+    Ok(variants)
+}
+
+fn searches(path: &Path, searches: Vec<VariantSearch>) -> Result<Vec<(String, Vec<SavedSearch>)>, SavedError> {
+    let mut variants = Vec::new();
+    for searched in searches.into_iter().filter(|searched| searched.search.answer.is_some()) {
+        let Some(first) = searched.search.steps.first() else { continue };
+        let hold = document(&path.join(&first.result.run).join(RESULT))?;
+        add(&mut variants, searched.variant, SavedSearch { record: searched.search, hold });
+    }
+    Ok(variants)
+}
+
+fn add<T>(variants: &mut Vec<(String, Vec<T>)>, name: String, item: T) {
+    match variants.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, items)) => items.push(item),
+        None => variants.push((name, vec![item])),
+    }
 }

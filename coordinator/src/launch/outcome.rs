@@ -2,8 +2,8 @@
 
 use crate::utc::Utc;
 use analysis::{
-    CampaignDocument, Comparison, Document, Pairing, RunSummary, Scaling, ScalingRow, SearchRecord, State, VariantRuns,
-    VariantScaling, VariantSearch, human,
+    CampaignDocument, CapacityRow, Comparison, Document, Pairing, RunSummary, Scaling, ScalingRow, SearchRecord, State,
+    VariantRuns, VariantScaling, VariantSearch, human,
 };
 use plan::{Campaign, Run};
 
@@ -81,6 +81,7 @@ impl Outcome<'_> {
     /// No run follows: compares what there is.
     pub(super) fn end(&mut self, state: State) {
         self.document.state = state;
+        self.compare_searches();
         let variants = self.campaign.variants();
         if variants.len() < 2 || self.compared.is_empty() {
             return;
@@ -94,6 +95,16 @@ impl Outcome<'_> {
         let variants: Vec<VariantRuns<'_>> =
             variants.map(|(index, variant)| VariantRuns { name: variant.name.clone(), runs: runs(index) }).collect();
         self.document.comparison = Some(Comparison::of(&variants, Pairing::Interleaved, SEED));
+    }
+
+    /// Searches that came to an answer, of two variants or more.
+    fn compare_searches(&mut self) {
+        let found = self.document.searches.iter().filter(|searched| searched.search.answer.is_some());
+        let of_variant = |name: &str| found.clone().filter(|found| found.variant == name).map(|found| &found.search).collect();
+        let variants = self.campaign.variants().iter();
+        let variants: Vec<_> = variants.map(|variant| (variant.name.clone(), of_variant(&variant.name))).collect();
+        let rows = CapacityRow::of(&variants);
+        self.document.capacities = if rows.len() > 1 { rows } else { Vec::new() };
     }
 
     fn began(&mut self, document: &Document) {

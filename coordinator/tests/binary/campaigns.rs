@@ -138,6 +138,20 @@ fn search_makes_holds_and_says_its_answer() {
     assert_code(&again, 0);
     assert_eq!(parts(&folder, "01-base-1"), holds, "every hold was made: {}", told(&again));
     assert_eq!(stdout(&again), stdout(&output));
+
+    let runs = runs.to_str().unwrap();
+    let same = folder.run(&["compare", runs, runs]);
+    assert_code(&same, 0);
+    let found = stdout(&same);
+    assert!(found.contains("Capacity, against A") && found.contains("no difference beyond the steps"), "{}", told(&same));
+    for (arguments, cure) in [
+        (["compare", "--threshold=rate=5%", runs, runs], "write capacity, such as capacity=5%"),
+        (["compare", "--force", runs, &format!("{runs}/01-base-1/01-1")], "name two of a kind"),
+    ] {
+        let refused = folder.run(&arguments);
+        assert_code(&refused, 2);
+        assert!(stderr(&refused).contains(cure), "{}", told(&refused));
+    }
 }
 
 #[test]
@@ -158,6 +172,10 @@ fn load_is_carried_by_one_agent_then_by_two() {
         let document = document(&folder, &format!("01-base-1/{part}"));
         assert_eq!((document.agents.len(), document.measured.operations.ended), (agents, 40 * agents as u64));
     }
+    let runs = folder.run_folder();
+    let compared = folder.run(&["compare", runs.to_str().unwrap(), runs.to_str().unwrap()]);
+    assert_code(&compared, 2);
+    assert!(stderr(&compared).contains("different numbers of agents"), "{}", told(&compared));
     let output = Folder::with_plan(AGENTS).run(&["start", "--local", "plan.toml"]);
     assert_code(&output, 2);
     assert!(stderr(&output).contains("search.agents: asks for 2 agents"), "{}", told(&output));
@@ -230,6 +248,9 @@ fn saved_runs_are_compared_unless_they_measured_different_things() {
     let campaigns = folder.run(&["compare", whole, whole]);
     assert_code(&campaigns, 0);
     assert!(stdout(&campaigns).contains("variant slow"), "{}", told(&campaigns));
+    let capacity = folder.run(&["compare", "--threshold", "capacity=5%", whole, whole]);
+    assert_code(&capacity, 2);
+    assert!(stderr(&capacity).contains("only searches have a capacity"), "{}", told(&capacity));
     let file = folder.run(&["compare", &format!("{}/result.json", part("01-base-1")), whole]);
     assert_code(&file, 2);
     assert!(stderr(&file).contains("no variant in common"), "{}", told(&file));

@@ -2,7 +2,8 @@
 //! compared.
 
 use crate::{
-    Answer, Comparison, Document, Judgement, LimitOutcome, LimitResult, PlanDifference, Scaling, SearchRecord, State, Verdict,
+    Answer, CapacityRow, Comparison, Document, Judgement, LimitOutcome, LimitResult, PlanDifference, Scaling, SearchRecord,
+    State, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,9 @@ pub struct CampaignDocument {
     pub limits: Vec<LimitResult>,
     /// Searches for the highest load, by variant and repeat.
     pub searches: Vec<VariantSearch>,
+    /// What the searches of two or more variants found, or of two sides that are compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capacities: Vec<CapacityRow>,
     /// Runs with 1, 2, … agents, by variant and repeat.
     pub scalings: Vec<VariantScaling>,
     /// Sentences a reader should know.
@@ -114,6 +118,7 @@ impl CampaignDocument {
             comparison: None,
             limits: Vec::new(),
             searches: Vec::new(),
+            capacities: Vec::new(),
             scalings: Vec::new(),
             notes: Vec::new(),
         }

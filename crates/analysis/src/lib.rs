@@ -4,6 +4,7 @@
 mod agent;
 mod calendar;
 mod campaign;
+mod capacity;
 mod collector;
 mod comparison;
 mod document;
@@ -31,6 +32,7 @@ mod verdict;
 
 pub use agent::{AgentFacts, AgentResult, CpuFigures, EndCause};
 pub use campaign::{CampaignDocument, RunSummary, VariantScaling, VariantSearch};
+pub use capacity::{CapacityChange, CapacityRow};
 pub use collector::{Added, AgentEnd, AgentSetup, Collector, Setup};
 pub use comparison::{
     Better, Change, ComparedCell, ComparedFigure, Comparison, Finding, Interval, LimitError, LimitOutcome, LimitResult, Method,

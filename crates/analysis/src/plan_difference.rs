@@ -11,6 +11,9 @@ const MATTERS: [&str; 5] = ["target", "request", "connection", "tls", "load"];
 /// Fields in them that do not: the draw of random numbers, and where a built-in target happens to listen.
 const IGNORED: [&str; 2] = ["load.seed", "target.builtin.at"];
 
+/// What searches vary.
+const AMOUNTS: [&str; 2] = ["load.rate", "load.connections"];
+
 /// The CA of a built-in target is made anew for each run.
 const BUILTIN_CA: &str = "tls.ca";
 
@@ -30,15 +33,27 @@ impl PlanDifference {
     /// have that, else as they were written.
     #[must_use]
     pub fn between(first: &PlanRecord, other: &PlanRecord) -> Vec<PlanDifference> {
+        PlanDifference::within(&MATTERS, &IGNORED, first, other)
+    }
+
+    /// As [`PlanDifference::between`] for holds of two searches: what was held is the searches' own, and what had to hold
+    /// decides what they find.
+    #[must_use]
+    pub fn between_searches(first: &PlanRecord, other: &PlanRecord) -> Vec<PlanDifference> {
+        let (matters, ignored) = ([&MATTERS[..], &["thresholds"]].concat(), [&IGNORED[..], &AMOUNTS].concat());
+        PlanDifference::within(&matters, &ignored, first, other)
+    }
+
+    fn within(matters: &[&str], ignored: &[&str], first: &PlanRecord, other: &PlanRecord) -> Vec<PlanDifference> {
         if first.digest == other.digest {
             return Vec::new();
         }
         let has_canonical = !first.canonical_text.is_empty() && !other.canonical_text.is_empty();
         let text = |record: &'_ PlanRecord| if has_canonical { record.canonical_text.clone() } else { record.text.clone() };
-        let (fields_first, fields_other) = (fields(&text(first)), fields(&text(other)));
+        let (fields_first, fields_other) = (fields(&text(first), matters), fields(&text(other), matters));
         let both_builtin = first.builtin_target && other.builtin_target;
         let paths: std::collections::BTreeSet<&String> = fields_first.keys().chain(fields_other.keys()).collect();
-        let is_ignored = |path: &str| IGNORED.contains(&path) || (both_builtin && path.starts_with(BUILTIN_CA));
+        let is_ignored = |path: &str| ignored.contains(&path) || (both_builtin && path.starts_with(BUILTIN_CA));
         let differs =
             paths.iter().filter(|path| !is_ignored(path)).filter(|path| fields_first.get(**path) != fields_other.get(**path));
         let of = |fields: &BTreeMap<String, String>, path: &str| fields.get(path).cloned();
@@ -56,10 +71,10 @@ impl PlanDifference {
 }
 
 /// Every value of the sections that matter, by path. A text that is no TOML has none.
-fn fields(text: &str) -> BTreeMap<String, String> {
+fn fields(text: &str, matters: &[&str]) -> BTreeMap<String, String> {
     let mut fields = BTreeMap::new();
     if let Ok(document) = text.parse::<DocumentMut>() {
-        let sections = document.as_table().iter().filter(|(name, _)| MATTERS.contains(name));
+        let sections = document.as_table().iter().filter(|(name, _)| matters.contains(name));
         sections.for_each(|(name, item)| item_fields(&mut fields, name, item));
     }
     fields
@@ -135,6 +150,21 @@ mod tests {
         };
         assert_eq!(between(&at(1000, "aa"), &at(2000, "bb")), [""; 0]);
         assert_eq!(between("[tls]\nca = \"a.pem\"", "[tls]\nca = \"b.pem\"").len(), 1);
+    }
+
+    #[test]
+    fn searches_differ_by_what_had_to_hold_and_not_by_what_was_held() {
+        let hold = |rate: u32, limit: u32| {
+            record(
+                &format!("[load]\nrate = \"{rate}/s\"\nwarm_up = \"1s\"\n[thresholds]\n\"errors.count\" = \"<= {limit}\"\n"),
+                &format!("{rate} {limit}"),
+            )
+        };
+        let between = |first, other| -> Vec<String> {
+            PlanDifference::between_searches(&first, &other).iter().map(PlanDifference::display).collect()
+        };
+        assert_eq!(between(hold(100, 0), hold(200, 0)), [""; 0]);
+        assert_eq!(between(hold(100, 0), hold(100, 9)), ["thresholds.errors.count: \"<= 0\" and \"<= 9\""]);
     }
 
     #[test]

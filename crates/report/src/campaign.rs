@@ -1,5 +1,6 @@
 //! A campaign in every format. Console and Markdown show the same sections, each in its own way.
 
+mod capacity;
 pub(crate) mod console;
 pub(crate) mod csv;
 mod head;
@@ -29,6 +30,7 @@ pub(crate) struct Section {
 fn sections(campaign: &CampaignDocument) -> Vec<Section> {
     let mut sections = vec![head::section(campaign)];
     sections.extend(campaign.searches.iter().map(search::section));
+    sections.extend(capacity::section(campaign));
     sections.extend(campaign.scalings.iter().map(scaling::section));
     if let Some(comparison) = &campaign.comparison {
         sections.extend(side_by_side::sections(comparison));

@@ -3,6 +3,7 @@
 use super::figure::{Better, FIGURES};
 use super::{Change, Comparison, Finding};
 use crate::Unit;
+use crate::capacity::CAPACITY;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
@@ -112,8 +113,9 @@ impl FromStr for RegressionLimit {
             return Err(form());
         }
         let figure = figure.trim();
-        if !FIGURES.iter().any(|known| known.name == figure) {
-            let known: Vec<&str> = FIGURES.iter().map(|known| known.name).collect();
+        let known = || FIGURES.iter().map(|known| known.name).chain([CAPACITY]);
+        if !known().any(|known| known == figure) {
+            let known: Vec<&str> = known().collect();
             return Err(LimitError::Unknown(figure.to_owned(), known.join(", ")));
         }
         Ok(RegressionLimit { figure: figure.to_owned(), worse_by: per_cent / 100.0 })
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn limits_are_read_as_they_are_written() {
-        for text in ["response_time.p99=5%", "rate=0.5%", "errors.share=0.1%"] {
+        for text in ["response_time.p99=5%", "rate=0.5%", "errors.share=0.1%", "capacity=2%"] {
             assert_eq!(text.parse::<RegressionLimit>().unwrap().display(), text);
         }
         for limit in RegressionLimit::usual() {

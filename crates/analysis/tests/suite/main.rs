@@ -1,6 +1,7 @@
 //! The document from intervals by hand, and its verdict.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod capacity;
 mod collector;
 mod comparison;
 mod random;

@@ -1,7 +1,9 @@
 //! A campaign as one long table, a value in a row, for spreadsheets and data frames (RFC 4180 with plain newlines).
 
 use super::search::{outcome, purpose};
-use analysis::{CampaignDocument, ComparedFigure, Comparison, HoldRecord, RunSummary, ScalingRow, Unit, VariantSearch};
+use analysis::{
+    CampaignDocument, CapacityRow, ComparedFigure, Comparison, HoldRecord, RunSummary, ScalingRow, Unit, VariantSearch,
+};
 use std::fmt::Write as _;
 
 /// `amount` is what was held, or the number of agents; `low` and `high` are the ends of a change's interval.
@@ -27,6 +29,7 @@ pub(crate) fn render(campaign: &CampaignDocument) -> String {
     lines
         .extend(campaign.comparison.iter().flat_map(|comparison| comparison.rows.iter().flat_map(|row| figure(row, comparison))));
     lines.extend(campaign.searches.iter().flat_map(search));
+    lines.extend(campaign.capacities.iter().flat_map(capacity));
     for scaled in &campaign.scalings {
         let of = |row: &ScalingRow| agents(row, &scaled.variant, scaled.repeat);
         lines.extend(scaled.scaling.rows.iter().flat_map(of));
@@ -91,6 +94,25 @@ fn hold(step: &HoldRecord, at: &Line) -> Vec<Line> {
         ("busiest_worker", figures.busiest_worker_share, "share"),
     ];
     each(&at, &values)
+}
+
+fn capacity(row: &CapacityRow) -> Vec<Line> {
+    let at = Line { section: "capacity", variant: row.variant.clone(), ..Line::default() };
+    let knee = row.knee.as_ref();
+    let mut lines = each(
+        &at,
+        &[
+            ("passed", row.passed, ""),
+            ("failed", row.failed, ""),
+            ("knee", knee.map(|knee| knee.users), "users"),
+            ("plateau_ok_per_second", knee.map(|knee| knee.plateau_ok_per_second), "per_second"),
+        ],
+    );
+    lines.extend(row.change.as_ref().map(|change| {
+        let ends = change.high.map(|high| (change.low, high));
+        Line { name: "capacity".into(), unit: "ratio", ends, remark: change.text.clone(), ..at }
+    }));
+    lines
 }
 
 fn agents(row: &ScalingRow, variant: &str, repeat: u32) -> Vec<Line> {

@@ -70,7 +70,7 @@ fn changes(comparison: &Comparison, index: usize, name: &str) -> Section {
     }
 }
 
-fn paint(finding: Finding) -> Paint {
+pub(super) fn paint(finding: Finding) -> Paint {
     match finding {
         Finding::HigherIsBetter | Finding::LowerIsBetter => Paint::Good,
         Finding::HigherIsWorse | Finding::LowerIsWorse => Paint::Bad,

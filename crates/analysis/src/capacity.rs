@@ -1,0 +1,167 @@
+//! What searches found, side by side: between which amounts the limit of each variant lies, and what that says of their ratio.
+
+use crate::{Amount, Finding, HoldOutcome, Knee, LimitOutcome, LimitResult, RegressionLimit, SearchRecord};
+use serde::{Deserialize, Serialize};
+
+/// From this ratio on, a factor is easier to read than per cent.
+const FACTOR_FROM: f64 = 2.0;
+
+/// What the searches of a variant found.
+///
+/// A search ends between two amounts that were held, and that is all it knows: its limit has no distribution, and how much another
+/// search would differ shows only where there is another. Of several searches the outer ends count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CapacityRow {
+    /// Name of the variant.
+    pub variant: String,
+    /// Searches behind it.
+    pub searches: u32,
+    /// What was varied.
+    pub amount: Amount,
+    /// Highest amount that passed, with none below it that failed; absent where not even the first passed.
+    pub passed: Option<f64>,
+    /// Lowest amount that failed, with none above it that passed; absent where nothing did.
+    pub failed: Option<f64>,
+    /// Where throughput stops rising, of the first search in which that was seen.
+    pub knee: Option<Knee>,
+    /// Against the first variant; absent for itself.
+    pub change: Option<CapacityChange>,
+}
+
+/// A limit against that of the first variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CapacityChange {
+    /// The ratio is no less; 0 where nothing bounds it.
+    pub low: f64,
+    /// The ratio is no more; absent where nothing bounds it.
+    pub high: Option<f64>,
+    /// What can be said.
+    pub finding: Finding,
+    /// In words.
+    pub text: String,
+}
+
+/// The figure of a [`RegressionLimit`] that searches are judged by.
+pub(crate) const CAPACITY: &str = "capacity";
+
+impl CapacityRow {
+    /// Of each variant with its searches; those without any, or of another kind of load than the first, are left out.
+    #[must_use]
+    pub fn of(variants: &[(String, Vec<&SearchRecord>)]) -> Vec<CapacityRow> {
+        let mut rows: Vec<CapacityRow> = Vec::new();
+        for (name, searches) in variants {
+            let Some(row) = CapacityRow::of_variant(name, searches) else { continue };
+            let change = rows.first().filter(|first| first.amount == row.amount).map(|first| CapacityChange::of(first, &row));
+            if rows.is_empty() || change.is_some() {
+                rows.push(CapacityRow { change, ..row });
+            }
+        }
+        rows
+    }
+
+    fn of_variant(name: &str, searches: &[&SearchRecord]) -> Option<CapacityRow> {
+        let amount = searches.first()?.bounds.amount();
+        let ends: Vec<(Option<f64>, Option<f64>)> = searches.iter().map(|search| ends(search)).collect();
+        // An end that one search does not know is not known.
+        let passed: Option<Vec<f64>> = ends.iter().map(|ends| ends.0).collect();
+        let failed: Option<Vec<f64>> = ends.iter().map(|ends| ends.1).collect();
+        Some(CapacityRow {
+            variant: name.to_owned(),
+            searches: u32::try_from(searches.len()).unwrap_or(u32::MAX),
+            amount,
+            passed: passed.and_then(|passed| passed.into_iter().reduce(f64::min)),
+            failed: failed.and_then(|failed| failed.into_iter().reduce(f64::max)),
+            knee: searches.iter().find_map(|search| search.knee.clone()),
+            change: None,
+        })
+    }
+}
+
+/// The highest amount below every failure that passed, and the lowest above every pass that failed. Holds that contradict each
+/// other lie between the two.
+fn ends(search: &SearchRecord) -> (Option<f64>, Option<f64>) {
+    let amounts = |is_wanted: fn(&HoldOutcome) -> bool| {
+        let steps = search.steps.iter().filter(move |step| is_wanted(&step.result.outcome));
+        steps.map(|step| step.amount).collect::<Vec<f64>>()
+    };
+    let passed = amounts(|outcome| *outcome == HoldOutcome::Passed);
+    let failed = amounts(|outcome| matches!(outcome, HoldOutcome::Failed { .. }));
+    let least_failed = failed.iter().copied().fold(f64::INFINITY, f64::min);
+    let most_passed = passed.iter().copied().fold(0.0, f64::max);
+    let low = passed.into_iter().filter(|&amount| amount < least_failed).reduce(f64::max);
+    let high = failed.into_iter().filter(|&amount| amount > most_passed).reduce(f64::min);
+    (low, high)
+}
+
+impl CapacityChange {
+    fn of(first: &CapacityRow, other: &CapacityRow) -> CapacityChange {
+        let low = other.passed.zip(first.failed).map_or(0.0, |(passed, failed)| passed / failed);
+        let high = other.failed.zip(first.passed).map(|(failed, passed)| failed / passed);
+        let finding = match high {
+            _ if low > 1.0 => Finding::HigherIsBetter,
+            Some(high) if high < 1.0 => Finding::LowerIsWorse,
+            Some(_) if low > 0.0 => Finding::NoDifference,
+            _ => Finding::Unknown,
+        };
+        CapacityChange { low, high, finding, text: words(low, high, finding) }
+    }
+
+    /// The middle of the two ends, or the end that is known.
+    fn estimate(&self) -> f64 {
+        self.high.map_or(self.low, |high| if self.low > 0.0 { (self.low * high).sqrt() } else { high })
+    }
+}
+
+fn words(low: f64, high: Option<f64>, finding: Finding) -> String {
+    let per_cent = |ratio: f64| (ratio - 1.0).abs() * 100.0;
+    match (finding, high) {
+        (Finding::HigherIsBetter, Some(high)) if high >= FACTOR_FROM => format!("{low:.2} to {high:.2} times"),
+        (Finding::HigherIsBetter, Some(high)) => format!("higher by {:.1} to {:.1} %", per_cent(low), per_cent(high)),
+        (Finding::HigherIsBetter, None) if low >= FACTOR_FROM => format!("at least {low:.2} times"),
+        (Finding::HigherIsBetter, None) => format!("higher by at least {:.1} %", per_cent(low)),
+        (Finding::LowerIsWorse, Some(high)) if low > 0.0 => format!("lower by {:.1} to {:.1} %", per_cent(high), per_cent(low)),
+        (Finding::LowerIsWorse, Some(high)) => format!("lower by at least {:.1} %", per_cent(high)),
+        (Finding::NoDifference, Some(high)) => {
+            format!("no difference beyond the steps of the searches (-{:.1} to +{:.1} %)", per_cent(low), per_cent(high))
+        }
+        (_, Some(high)) => format!("cannot be told: at most {high:.2} times"),
+        (_, None) if low > 0.0 => format!("cannot be told: at least {low:.2} times"),
+        (_, None) => "cannot be told: nothing bounds it".to_owned(),
+    }
+}
+
+impl RegressionLimit {
+    /// What is asked of searches where nobody says: a limit that is lower by no more than 5 %.
+    #[must_use]
+    pub fn usual_of_searches() -> Vec<RegressionLimit> {
+        vec![RegressionLimit { figure: CAPACITY.to_owned(), worse_by: 0.05 }]
+    }
+
+    /// Whether it is about what searches find.
+    #[must_use]
+    pub fn is_of_searches(&self) -> bool {
+        self.figure == CAPACITY
+    }
+
+    /// Judges every row but the first, for every limit.
+    #[must_use]
+    pub fn judge_searches(limits: &[RegressionLimit], rows: &[CapacityRow]) -> Vec<LimitResult> {
+        let changes = || rows.iter().filter_map(|row| Some((row, row.change.as_ref()?)));
+        let judge = |limit: &RegressionLimit, row: &CapacityRow, change: &CapacityChange| LimitResult {
+            limit: limit.clone(),
+            variant: row.variant.clone(),
+            outcome: limit.outcome_of_search(change),
+            text: change.text.clone(),
+        };
+        limits.iter().flat_map(|limit| changes().map(move |(row, change)| judge(limit, row, change))).collect()
+    }
+
+    fn outcome_of_search(&self, change: &CapacityChange) -> LimitOutcome {
+        match change.finding {
+            Finding::Unknown if change.low >= 1.0 - self.worse_by => LimitOutcome::Kept,
+            Finding::Unknown => LimitOutcome::Unknown,
+            finding if finding.is_worse() && change.estimate() < 1.0 - self.worse_by => LimitOutcome::Regressed,
+            _ => LimitOutcome::Kept,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What the searches of several variants found, side by side.
+
+use super::Section;
+use super::side_by_side::paint;
+use crate::style::Paint;
+use analysis::human::number;
+use analysis::{CampaignDocument, CapacityRow, Knee};
+
+/// What the two columns of amounts are.
+const HOW: &str = "the limit lies between the highest load that passed, with nothing failing below it, and the lowest that failed, with nothing passing above it; how much another search would differ, only another one tells";
+
+pub(super) fn section(campaign: &CampaignDocument) -> Option<Section> {
+    let rows = &campaign.capacities;
+    let first = rows.first()?;
+    let change =
+        |row: &CapacityRow| row.change.as_ref().map(|change| (row.variant.clone(), paint(change.finding), change.text.clone()));
+    Some(Section {
+        title: format!("Capacity, against {}", first.variant),
+        sentences: vec![(Paint::Faint, HOW.to_owned())],
+        headings: vec!["", "searches", "passed", "failed", "knee"],
+        rows: rows.iter().map(row).collect(),
+        facts: rows.iter().filter_map(change).collect(),
+    })
+}
+
+fn row(row: &CapacityRow) -> Vec<String> {
+    let show = |amount: Option<f64>| amount.map_or_else(|| "-".to_owned(), |amount| row.amount.display(amount));
+    vec![
+        row.variant.clone(),
+        row.searches.to_string(),
+        show(row.passed),
+        show(row.failed),
+        row.knee.as_ref().map(knee).unwrap_or_default(),
+    ]
+}
+
+fn knee(knee: &Knee) -> String {
+    format!("{:.0} users, {}/s", knee.users, number(knee.plateau_ok_per_second))
+}
