@@ -4,7 +4,7 @@ use crate::fired::Fired;
 use crate::live::{Live, Recent};
 use crate::series::SeriesBuilder;
 use crate::tally::Tally;
-use crate::{AgentFacts, CpuFigures, Document, EndCause, Figures, Group, Picture, PlanRecord, Run, Skew, State};
+use crate::{AgentFacts, CpuFigures, Document, EndCause, Figures, Group, Picture, PlanRecord, Run, SessionOffers, Skew, State};
 use measure::{CellKey, Distribution, Metric, Outcome, Period, Snapshot};
 use plan::{End, Plan, Threshold};
 use std::collections::BTreeMap;
@@ -183,6 +183,7 @@ impl Collector {
             measured: Figures::of(&whole, window_ns, Picture::Drawn),
             by_request: self.by_request(window_ns),
             by_address: self.by(window_ns, |key| Some(key.address.map_or_else(|| "none".to_owned(), |a| a.to_string()))),
+            session_offers: Vec::new(),
             by_agent: self.by_agent(window_ns),
             by_label: self.by_label(window_ns),
             series: self.series.series(self.run.warm_up_ns),
@@ -191,6 +192,7 @@ impl Collector {
             notes: self.notes.clone(),
         };
         document.date_staples();
+        document.session_offers = self.session_offers(&document);
         document.notes.extend(crate::notes::of(&document));
         document.verdict = crate::VerdictRecord::of(&document);
         document
@@ -249,6 +251,12 @@ impl Collector {
             }
         }
         tallies.into_iter().map(|(name, tally)| group(name, &tally, window_ns)).collect()
+    }
+
+    /// Of the part of the run in which the document's handshakes are.
+    fn session_offers(&self, document: &Document) -> Vec<SessionOffers> {
+        let Some((_, period)) = document.handshakes() else { return Vec::new() };
+        SessionOffers::of(self.agents.iter().flat_map(Fired::cells).filter(|(key, _)| key.period == period))
     }
 
     fn by_request(&self, window_ns: u64) -> Vec<Group> {

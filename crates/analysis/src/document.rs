@@ -2,7 +2,7 @@
 
 use crate::calendar;
 use crate::natural_order::natural_order;
-use crate::{AgentResult, Figures, Judgement, PlanRecord, Series, VerdictRecord};
+use crate::{AgentResult, Figures, Judgement, PlanRecord, Series, SessionOffers, VerdictRecord};
 use measure::Period;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,10 @@ pub struct Document {
     pub by_request: Vec<Group>,
     /// By address; operations that never got as far as one are under `none`.
     pub by_address: Vec<Group>,
+    /// Sessions by who issued them and whom they were offered to, of the part of the run that [`Document::handshakes`] gives;
+    /// absent with a single address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub session_offers: Vec<SessionOffers>,
     /// By agent, in their order.
     pub by_agent: Vec<Group>,
     /// By label of the agents, as `key=value`.

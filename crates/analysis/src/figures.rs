@@ -31,6 +31,9 @@ pub struct Figures {
     pub http2: Http2,
     /// Handshakes and session resumption.
     pub resumption: Resumption,
+    /// Requests sent as early data; absent where there were none.
+    #[serde(default, skip_serializing_if = "EarlyData::is_empty")]
+    pub early_data: EarlyData,
     /// What handshakes agreed on, most frequent first.
     pub negotiated: Vec<NegotiatedFigure>,
     /// Chains of full handshakes, most frequent first.
@@ -155,6 +158,17 @@ pub struct Resumption {
     pub received: u64,
 }
 
+/// Requests sent as early data (TLS 1.3's 0-RTT), over completed handshakes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EarlyData {
+    /// Sent before the handshake was complete.
+    pub offered: u64,
+    /// The server took them.
+    pub accepted: u64,
+    /// The server did not, and they were sent again after the handshake.
+    pub rejected: u64,
+}
+
 impl Figures {
     /// `window_ns` is the measured part's length; pictures are large and wanted for the whole only.
     pub(crate) fn of(tally: &Tally, window_ns: u64, picture: Picture) -> Figures {
@@ -170,6 +184,7 @@ impl Figures {
             connections: Connections::of(&counters.connections),
             http2: Http2::of(&counters.http2),
             resumption: Resumption::of(counters),
+            early_data: EarlyData::of(&counters.early_data),
             negotiated: NegotiatedFigure::of(counters),
             chains: ChainFigure::of(counters),
             ocsp_staples: StapleFigure::of(counters),
@@ -279,6 +294,18 @@ impl Http2 {
     /// Whether nothing of it happened.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Http2::default()
+    }
+}
+
+impl EarlyData {
+    fn of(counted: &measure::EarlyData) -> EarlyData {
+        let measure::EarlyData { accepted, rejected } = *counted;
+        EarlyData { offered: accepted.saturating_add(rejected), accepted, rejected }
+    }
+
+    /// Whether there was none.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == EarlyData::default()
     }
 }
 

@@ -105,7 +105,9 @@ mod tests {
         for (value, expected) in [(0.0, "0"), (0.25, "0.250"), (12.34, "12.3"), (999.6, "1.00k"), (12_345_678.0, "12.3M")] {
             assert_eq!(number(value), expected);
         }
-        for (seconds, expected) in [(0.0, "0 s"), (59.0, "59.0 s"), (90.0, "1.50 min"), (5400.0, "1.50 h"), (216_000.0, "2.50 days")] {
+        for (seconds, expected) in
+            [(0.0, "0 s"), (59.0, "59.0 s"), (90.0, "1.50 min"), (5400.0, "1.50 h"), (216_000.0, "2.50 days")]
+        {
             assert_eq!(age(seconds), expected);
         }
         for (value, expected) in [(356.0, "356 B"), (1234.0, "1.23 kB"), (5e12, "5.00 TB")] {

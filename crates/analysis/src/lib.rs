@@ -24,6 +24,7 @@ mod ratio_figure;
 mod scaling;
 mod search;
 mod series;
+mod session_offers;
 mod staple;
 mod tally;
 mod threshold;
@@ -41,7 +42,7 @@ pub use comparison::{
 pub use document::{Document, Group, Run, Skew, State};
 pub use exit::exit_code;
 pub use fault::{ErrorFigure, words as failure_words};
-pub use figures::{Bytes, Connections, Figures, Http2, Operations, Rates, Resumption};
+pub use figures::{Bytes, Connections, EarlyData, Figures, Http2, Operations, Rates, Resumption};
 pub use live::Live;
 pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;
@@ -54,6 +55,7 @@ pub use search::{
     SearchRecord,
 };
 pub use series::{Row, Series};
+pub use session_offers::SessionOffers;
 pub use staple::StapleFigure;
 pub use threshold::{Judgement, Unit};
 pub use time_figure::{Column, Headline, PercentileFigure, TimeFigure};

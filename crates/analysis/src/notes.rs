@@ -1,6 +1,6 @@
 //! Sentences that a reader of the figures should know and the verdict does not say.
 
-use crate::{Document, State, human};
+use crate::{Document, SessionOffers, State, human};
 use std::collections::BTreeMap;
 
 pub(crate) fn of(document: &Document) -> Vec<String> {
@@ -16,6 +16,8 @@ pub(crate) fn of(document: &Document) -> Vec<String> {
         unconfirmed,
         retried,
         expired_staple,
+        foreign_sessions,
+        early_data,
     ];
     rules.iter().filter_map(|rule| rule(document)).collect()
 }
@@ -91,5 +93,28 @@ fn retried(document: &Document) -> Option<String> {
     let number = document.measured.resumption.retried;
     (number > 0).then(|| {
         format!("{number} handshakes took a HelloRetryRequest: put the group the server prefers first in tls.groups to save a round trip")
+    })
+}
+
+/// Servers behind one name that do not know each other's sessions.
+fn foreign_sessions(document: &Document) -> Option<String> {
+    let (own, foreign): (Vec<_>, Vec<_>) = document.session_offers.iter().partition(|offers| offers.is_own());
+    let accepted = |of: &[&SessionOffers]| of.iter().fold(0, |sum: u64, offers| sum.saturating_add(offers.accepted));
+    let offered = foreign.iter().fold(0, |sum: u64, offers| sum.saturating_add(offers.offered));
+    let refused = offered.saturating_sub(accepted(&foreign));
+    (refused > 0 && accepted(&own) > 0).then(|| {
+        format!(
+            "{refused} of {offered} sessions that were offered to another address than had issued them were refused: servers behind one name can share their ticket keys"
+        )
+    })
+}
+
+fn early_data(document: &Document) -> Option<String> {
+    let (figures, _) = document.handshakes()?;
+    let offered = figures.early_data.offered;
+    (offered > 0).then(|| {
+        format!(
+            "{offered} requests were sent as early data, which anybody on the way can send again (RFC 8446 §8): a server must bear that, or answer 425"
+        )
     })
 }

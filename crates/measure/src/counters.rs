@@ -1,6 +1,6 @@
 //! Counts of one cell in one interval, or of any sum of intervals.
 
-use crate::{Chain, Failure, Negotiated};
+use crate::{Chain, Failure, Negotiated, SessionOffer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,6 +35,10 @@ pub struct Counters {
     pub http2: Http2,
     /// Session resumption.
     pub resumption: Resumption,
+    /// Sessions offered, by who had issued them and whether they were taken. Its sum is `resumption.offered`.
+    pub session_offers: BTreeMap<SessionOffer, u64>,
+    /// Requests sent as early data (TLS 1.3's 0-RTT).
+    pub early_data: EarlyData,
     /// What handshakes agreed on.
     pub negotiated: BTreeMap<Negotiated, u64>,
     /// Chains of full handshakes.
@@ -92,6 +96,15 @@ pub struct Resumption {
     pub received: u64,
 }
 
+/// Counts of requests that went out as early data, over completed handshakes; offered is the sum.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlyData {
+    /// The server took it.
+    pub accepted: u64,
+    /// The server did not, and the request was sent again after the handshake.
+    pub rejected: u64,
+}
+
 impl Counters {
     /// Adds every count of `other`. Sums stop at the end of their type instead of wrapping; no honest run comes near.
     pub fn merge(&mut self, other: &Counters) {
@@ -109,6 +122,9 @@ impl Counters {
         self.connections.merge(&other.connections);
         self.http2.merge(&other.http2);
         self.resumption.merge(&other.resumption);
+        add(&mut self.early_data.accepted, other.early_data.accepted);
+        add(&mut self.early_data.rejected, other.early_data.rejected);
+        add_all(&mut self.session_offers, &other.session_offers);
         add_all(&mut self.failures, &other.failures);
         add_all(&mut self.statuses, &other.statuses);
         add_all(&mut self.negotiated, &other.negotiated);

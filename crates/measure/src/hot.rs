@@ -1,8 +1,11 @@
 //! A cell as a worker writes it: flat arrays and short lists; what it holds becomes a [`Cell`] on another thread.
 
 use crate::seconds::Seconds;
+use crate::session_offer::HotOffer;
 use crate::tally::Tally;
-use crate::{Cell, Chain, Counters, Distribution, Failure, Metric, Negotiated, Outcome};
+use crate::{Cell, Chain, Counters, Distribution, Failure, Metric, Negotiated, Outcome, SessionOffer};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 /// Figures of one key in the current interval.
 #[derive(Debug)]
@@ -15,6 +18,7 @@ pub(crate) struct HotCell {
     pub(crate) statuses: Tally<u16>,
     pub(crate) negotiated: Tally<Negotiated>,
     pub(crate) chains: Tally<Chain>,
+    pub(crate) session_offers: Tally<HotOffer>,
     pub(crate) response_times: Seconds,
     times: [[Option<Box<Distribution>>; Metric::ALL.len()]; Outcome::ALL.len()],
 }
@@ -28,6 +32,7 @@ impl Default for HotCell {
             statuses: Tally::default(),
             negotiated: Tally::default(),
             chains: Tally::default(),
+            session_offers: Tally::default(),
             response_times: Seconds::default(),
             times: [const { [const { None }; Metric::ALL.len()] }; Outcome::ALL.len()],
         }
@@ -45,19 +50,29 @@ impl HotCell {
         }
     }
 
-    /// Adds everything to `cell` and clears it, memory kept.
-    pub(crate) fn drain_into(&mut self, cell: &mut Cell) {
+    /// Adds everything to `cell` and clears it, memory kept. `addresses` are the recorder's, by index.
+    pub(crate) fn drain_into(&mut self, cell: &mut Cell, addresses: &[Option<SocketAddr>]) {
         cell.counters.merge(&self.counters);
         self.counters = Counters::default();
         self.failures.drain_into(&mut cell.counters.failures);
         self.statuses.drain_into(&mut cell.counters.statuses);
         self.negotiated.drain_into(&mut cell.counters.negotiated);
         self.chains.drain_into(&mut cell.counters.chains);
+        self.drain_offers_into(&mut cell.counters.session_offers, addresses);
         self.drain_times_into(cell);
         self.response_times.drain(|outcome, second, distribution| {
             cell.response_times.entry((outcome, second)).or_default().merge(distribution);
         });
         self.touched = false;
+    }
+
+    fn drain_offers_into(&mut self, offers: &mut BTreeMap<SessionOffer, u64>, addresses: &[Option<SocketAddr>]) {
+        let mut drained = BTreeMap::new();
+        self.session_offers.drain_into(&mut drained);
+        for (offer, count) in drained {
+            let sum = offers.entry(offer.cold(addresses)).or_default();
+            *sum = sum.saturating_add(count);
+        }
     }
 
     fn drain_times_into(&mut self, cell: &mut Cell) {

@@ -52,7 +52,7 @@ impl Interval {
         let mut cells = std::mem::take(&mut self.cells);
         for (place, cell) in cells.iter_mut().enumerate() {
             let Some(cell) = cell.as_mut().filter(|cell| cell.touched) else { continue };
-            cell.drain_into(snapshot.cells.entry(self.key_at(place)).or_default());
+            cell.drain_into(snapshot.cells.entry(self.key_at(place)).or_default(), &self.addresses);
         }
         Spare(cells)
     }

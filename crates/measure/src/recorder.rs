@@ -2,6 +2,7 @@
 
 use crate::hot::HotCell;
 use crate::interval::{Cells, place};
+use crate::session_offer::HotOffer;
 use crate::{CellId, Chain, Failure, HandshakeKind, Interval, Kind, Metric, Negotiated, Outcome, Spare};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -60,10 +61,12 @@ pub struct Handshake<'a> {
     pub negotiated: &'a Negotiated,
     /// Server's chain; `None` where the handshake was resumed.
     pub chain: Option<&'a Chain>,
-    /// The ClientHello carried a session.
-    pub offered: bool,
+    /// The ClientHello carried a session, which the address with this index had issued.
+    pub offered: Option<u16>,
     /// A session was to be offered and there was none.
     pub none_at_hand: bool,
+    /// The request went out as early data, and whether the server took it.
+    pub early_data: Option<bool>,
     /// Wire bytes both ways until our Finished was written.
     pub bytes_sent: u64,
     /// See `bytes_sent`.
@@ -163,10 +166,15 @@ impl Recorder {
         }
         let resumed = handshake.negotiated.kind.is_resumed();
         let resumption = &mut cell.counters.resumption;
-        resumption.offered += u64::from(handshake.offered);
+        resumption.offered += u64::from(handshake.offered.is_some());
         resumption.accepted += u64::from(resumed);
-        resumption.refused += u64::from(handshake.offered && !resumed);
+        resumption.refused += u64::from(handshake.offered.is_some() && !resumed);
         resumption.none_at_hand += u64::from(handshake.none_at_hand);
+        if let Some(issuer) = handshake.offered {
+            cell.session_offers.count(&HotOffer::new(issuer, resumed));
+        }
+        cell.counters.early_data.accepted += u64::from(handshake.early_data == Some(true));
+        cell.counters.early_data.rejected += u64::from(handshake.early_data == Some(false));
         cell.counters.handshake_bytes_sent += handshake.bytes_sent;
         cell.counters.handshake_bytes_received += handshake.bytes_received;
     }

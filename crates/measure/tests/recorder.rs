@@ -207,12 +207,47 @@ fn handshakes_are_tallied_and_resumption_adds_up() {
             back_off_ns: 30 * MS,
         },
         resumption: measure::Resumption { offered: 2, accepted: 1, refused: 1, none_at_hand: 1, received: 2 },
+        session_offers: BTreeMap::from([(offer(1, false), 1), (offer(1, true), 1)]),
         negotiated: BTreeMap::from([(full, 3), (resumed, 1)]),
         chains: BTreeMap::from([(chain(), 3)]),
         ..Counters::default()
     };
     assert_eq!(cell.counters, wanted);
     assert_eq!((wanted.handshakes(), wanted.resumed_share()), (4, Some(0.25)));
+}
+
+/// A session that the recorder's address with this index has issued.
+fn offer(issuer: u8, accepted: bool) -> measure::SessionOffer {
+    measure::SessionOffer { issuer: Some(([10, 0, 0, issuer], 443).into()), accepted }
+}
+
+#[test]
+fn sessions_are_counted_by_who_issued_them_and_early_data_by_what_became_of_it() {
+    let (full, resumed) = (negotiated(HandshakeKind::Full), negotiated(HandshakeKind::Resumed));
+    let cell = cell(|recorder| {
+        let at = key(0, 2);
+        let of = |issuer, accepted, early_data| {
+            let agreed = if accepted { &resumed } else { &full };
+            measure::Handshake { offered: Some(issuer), early_data, ..handshake(agreed, None, true) }
+        };
+        recorder.handshake(at, of(1, false, Some(false)));
+        recorder.handshake(at, of(1, false, None));
+        recorder.handshake(at, of(2, true, Some(true)));
+        recorder.handshake(at, of(2, true, Some(true)));
+        recorder.handshake(at, of(1, true, Some(false)));
+        // Beyond the addresses that are kept apart.
+        for last in 4..100 {
+            recorder.address(([10, 0, 0, last], 443).into());
+        }
+        recorder.handshake(at, of(64, true, None));
+        recorder.handshake(at, of(65, true, None));
+        recorder.handshake(at, of(90, true, None));
+    });
+    let beyond = measure::SessionOffer { issuer: None, accepted: true };
+    let wanted = [(beyond, 2), (offer(1, false), 2), (offer(1, true), 1), (offer(2, true), 2), (offer(64, true), 1)];
+    assert_eq!(cell.counters.session_offers, BTreeMap::from(wanted));
+    assert_eq!(cell.counters.resumption.offered, 8);
+    assert_eq!(cell.counters.early_data, measure::EarlyData { accepted: 2, rejected: 2 });
 }
 
 #[test]

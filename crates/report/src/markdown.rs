@@ -1,7 +1,7 @@
 //! Tables for a pull request or a wiki (GitHub's flavour).
 
 use crate::junit::measured;
-use crate::tls_words::sentences;
+use crate::tls_words::{sentences, session_matrix};
 use analysis::human::{bytes, exact, number, percentile, share, time_or_more};
 use analysis::{Document, ErrorFigure, Figures, TimeFigure};
 use measure::Period;
@@ -115,6 +115,10 @@ fn tls(text: &mut String, document: &Document) {
     let Some((figures, _)) = document.handshakes() else { return };
     text.push_str("\n## TLS\n\n");
     sentences(figures).iter().for_each(|sentence| item(text, sentence));
+    if let Some((headings, rows)) = session_matrix(document) {
+        text.push('\n');
+        table(text, &headings, &rows);
+    }
 }
 
 fn errors(text: &mut String, figures: &Figures) {

@@ -1,7 +1,10 @@
 //! What is known of a run's TLS in sentences, for every format that people read.
 
 use analysis::human::{age, bytes, number, share};
-use analysis::{ChainFigure, Figures, NegotiatedFigure, RatioFigure, Resumption, StapleFigure};
+use analysis::{
+    ChainFigure, Document, EarlyData, Figures, NegotiatedFigure, RatioFigure, Resumption, SessionOffers, StapleFigure,
+};
+use std::collections::BTreeSet;
 
 /// Digits of a chain's hash that are shown; all stand in `result.json`.
 const HASH_DIGITS: usize = 16;
@@ -14,6 +17,7 @@ pub(crate) fn sentences(figures: &Figures) -> Vec<String> {
     sentences.extend(figures.chains.iter().map(chain));
     sentences.extend(figures.ocsp_staples.iter().map(staple));
     sentences.push(resumption(&figures.resumption));
+    sentences.extend(early_data(&figures.early_data));
     sentences
 }
 
@@ -64,4 +68,30 @@ fn resumption(counted: &Resumption) -> String {
     let (accepted, refused) = (counted.accepted, counted.refused);
     let outcome = format!("{accepted} accepted, {refused} refused, {} had none at hand", counted.none_at_hand);
     format!("resumption: {} offered, {outcome}; {} sessions received", counted.offered, counted.received)
+}
+
+fn early_data(counted: &EarlyData) -> Option<String> {
+    let EarlyData { offered, accepted, rejected } = *counted;
+    (offered > 0).then(|| format!("early data: {offered} requests, {accepted} accepted, {rejected} rejected and sent again"))
+}
+
+/// Most addresses that a matrix has in text.
+const MATRIX_MAX: usize = 8;
+
+/// Who took whose sessions, as a table: headings, and a row for each issuer with `accepted / offered` for each address.
+/// None with a single address, or with more than a page takes.
+pub(crate) fn session_matrix(document: &Document) -> Option<(Vec<String>, Vec<Vec<String>>)> {
+    let offers = &document.session_offers;
+    let names = |of: fn(&SessionOffers) -> &String| offers.iter().map(of).collect::<BTreeSet<&String>>();
+    let (issuers, acceptors) = (names(|offers| &offers.issued_by), names(|offers| &offers.offered_to));
+    if offers.is_empty() || issuers.len().max(acceptors.len()) > MATRIX_MAX {
+        return None;
+    }
+    let cell = |by: &String, to: &String| {
+        let found = offers.iter().find(|offers| (&offers.issued_by, &offers.offered_to) == (by, to));
+        found.map_or_else(|| "-".to_owned(), |found| format!("{} / {}", found.accepted, found.offered))
+    };
+    let row = |by: &String| std::iter::once(by.clone()).chain(acceptors.iter().map(|to| cell(by, to))).collect();
+    let headings = std::iter::once("sessions issued by".to_owned()).chain(acceptors.iter().map(|to| format!("taken by {to}")));
+    Some((headings.collect(), issuers.into_iter().map(row).collect()))
 }

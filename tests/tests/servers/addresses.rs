@@ -1,7 +1,7 @@
 //! Two nginx behind one plan with two addresses: which of them accepted what stands in the result, as in their logs.
 
 use crate::{REQUESTS, run};
-use analysis::Document;
+use analysis::{Document, SessionOffers};
 use interop::{Nginx, NginxOptions, NginxServer, Pki, plan};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -43,6 +43,22 @@ fn each_address_says_what_its_server_logs_with_one_ticket_key_and_with_two() {
             assert_eq!(document.by_address.iter().map(|group| group.figures.operations.ended).sum::<u64>(), REQUESTS);
             println!("{server:?}, ticket keys {keys:?}: {} offered, {refused} refused", document.measured.resumption.offered);
             assert_eq!(document.measured.resumption.refused, refused);
+            check_matrix(&document, keys[0] == keys[1]);
         }
     }
+}
+
+/// Each address takes what it has issued itself, and what the other has issued where both have one key.
+fn check_matrix(document: &Document, one_key: bool) {
+    let offers = &document.session_offers;
+    assert_eq!(offers.iter().map(|pair| pair.offered).sum::<u64>(), document.measured.resumption.offered);
+    assert_eq!(offers.iter().map(|pair| pair.accepted).sum::<u64>(), document.measured.resumption.accepted);
+    assert!(offers.iter().any(|pair| !pair.is_own()), "addresses are taken in turn: {offers:?}");
+    for pair in offers {
+        assert_eq!(pair.accepted, if pair.is_own() || one_key { pair.offered } else { 0 }, "{pair:?}");
+    }
+    assert_eq!(
+        document.notes.iter().any(|note| note.contains("ticket keys")),
+        !one_key && offers.iter().any(SessionOffers::is_own)
+    );
 }

@@ -201,3 +201,51 @@ fn counts_at_the_end_of_their_type_do_not_wrap() {
     assert_eq!(collector.document(State::Complete).measured.operations.ended, u64::MAX);
     assert_eq!(collector.live().unwrap().errors, u64::MAX);
 }
+
+/// Handshakes of one cell, and what they offered: by whom issued, whether taken, how often.
+fn handshakes(number: u64, offers: &[(&str, bool, u64)]) -> measure::Cell {
+    let mut cell = measure::Cell::default();
+    let agreed = measure::Negotiated {
+        version: 0x0304,
+        suite: 0x1302,
+        group: 0x001d,
+        signature_scheme: 0,
+        alpn: String::new(),
+        kind: measure::HandshakeKind::Full,
+        ocsp_staple: None,
+    };
+    cell.counters.negotiated.insert(agreed, number);
+    let offer = |&(issuer, accepted, number): &(&str, bool, u64)| {
+        (measure::SessionOffer { issuer: issuer.parse().ok(), accepted }, number)
+    };
+    cell.counters.session_offers = offers.iter().map(offer).collect();
+    cell
+}
+
+#[test]
+fn sessions_make_a_matrix_of_who_issued_and_who_took_them() {
+    let (one, two) = ("10.0.0.1:443", "10.0.0.2:443");
+    let offers = |cells: &[(u16, &str, measure::Cell)], period| {
+        let mut collector = collector(CLOSED, "");
+        for agent in 0..2 {
+            let cells = cells.iter().map(|(request, address, cell)| (crate::scene::key(period, *request, address), cell.clone()));
+            assert_eq!(collector.add(agent, 3, &Snapshot { cells: cells.collect() }), Added::Counted);
+        }
+        let document = collector.document(State::Complete);
+        let found = document.session_offers.iter();
+        let rows = found.map(|offers| (offers.issued_by.clone(), offers.offered_to.clone(), offers.offered, offers.accepted));
+        (rows.collect::<Vec<_>>(), document.notes.iter().filter(|note| note.contains("ticket keys")).count())
+    };
+    let cells = [
+        (0, one, handshakes(9, &[(one, true, 4), (two, false, 2), ("", false, 1)])),
+        (1, one, handshakes(3, &[(one, true, 1), (one, false, 1), (two, true, 1)])),
+        (0, two, handshakes(2, &[(two, true, 2)])),
+    ];
+    let row = |by: &str, to: &str, offered, accepted| (by.to_owned(), to.to_owned(), offered, accepted);
+    let expected = vec![row(one, one, 12, 10), row(two, one, 6, 2), row(two, two, 4, 4), row("others", one, 2, 0)];
+    for period in [Period::Measured, Period::WarmUp] {
+        assert_eq!(offers(&cells, period), (expected.clone(), 1), "of whichever part has the handshakes");
+    }
+    let single = [(0, one, handshakes(9, &[(one, true, 4), (one, false, 2)]))];
+    assert_eq!(offers(&single, Period::Measured), (Vec::new(), 0), "a single address needs no matrix");
+}

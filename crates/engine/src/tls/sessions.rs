@@ -5,7 +5,7 @@ use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSes
 use rustls::pki_types::ServerName;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
 /// TLS 1.3 tickets kept per user; servers send one to four at a time and each works once.
@@ -20,6 +20,8 @@ pub(crate) struct Sessions {
     keeping: bool,
     // Only one thread ever touches what follows; rustls wants Sync.
     current: AtomicUsize,
+    /// Index, in the recorder, of the address that the current connection goes to.
+    address: AtomicU16,
     /// The connection being made is to offer a session.
     offering: AtomicBool,
     received: AtomicU64,
@@ -29,8 +31,8 @@ pub(crate) struct Sessions {
 #[derive(Default)]
 struct Inner {
     hint: Option<NamedGroup>,
-    /// What was handed out for the connection being made.
-    found: Option<Found>,
+    /// What was handed out for the connection being made, and who had issued it.
+    found: Option<(Found, u16)>,
     users: Vec<User>,
 }
 
@@ -45,9 +47,12 @@ pub(crate) enum Found {
 
 #[derive(Default)]
 struct User {
-    tickets: VecDeque<Tls13ClientSessionValue>,
-    tls12: Option<Tls12ClientSessionValue>,
+    tickets: VecDeque<Issued<Tls13ClientSessionValue>>,
+    tls12: Option<Issued<Tls12ClientSessionValue>>,
 }
+
+/// A session and the index of the address that issued it.
+type Issued<T> = (T, u16);
 
 impl Sessions {
     /// A store that keeps sessions only where the plan resumes at all.
@@ -55,27 +60,29 @@ impl Sessions {
         Sessions {
             keeping,
             current: AtomicUsize::new(0),
+            address: AtomicU16::new(0),
             offering: AtomicBool::new(false),
             received: AtomicU64::new(0),
             inner: Mutex::new(Inner::default()),
         }
     }
 
-    /// Whatever rustls asks or stores from now on is for `user`, who offers a session or not.
-    pub(crate) fn begin(&self, user: u32, offering: bool) {
-        self.select(user);
+    /// Whatever rustls asks or stores from now on is for `user`'s connection to `address`, which offers a session or not.
+    pub(crate) fn begin(&self, user: u32, address: u16, offering: bool) {
+        self.select(user, address);
         self.offering.store(offering, Relaxed);
         self.lock().found = None;
     }
 
-    /// Whatever rustls stores from now on is for `user`.
+    /// Whatever rustls stores from now on is for `user`, and comes from `address` (its index in the recorder).
     #[inline]
-    pub(crate) fn select(&self, user: u32) {
+    pub(crate) fn select(&self, user: u32, address: u16) {
         self.current.store(user as usize, Relaxed);
+        self.address.store(address, Relaxed);
     }
 
-    /// The session that the connection made since [`Sessions::begin`] was given.
-    pub(crate) fn found(&self) -> Option<Found> {
+    /// The session that the connection made since [`Sessions::begin`] was given, and the address that had issued it.
+    pub(crate) fn found(&self) -> Option<(Found, u16)> {
         self.lock().found
     }
 
@@ -93,7 +100,7 @@ impl Sessions {
     }
 
     /// Keeps a session for the current user, where sessions are kept.
-    fn keep(&self, keep: impl FnOnce(&mut User)) {
+    fn keep(&self, keep: impl FnOnce(&mut User, u16)) {
         self.received.fetch_add(1, Relaxed);
         if !self.keeping {
             return;
@@ -102,17 +109,17 @@ impl Sessions {
         if inner.users.len() <= current {
             inner.users.resize_with(current + 1, User::default);
         }
-        keep(&mut inner.users[current]);
+        keep(&mut inner.users[current], self.address.load(Relaxed));
     }
 
     /// The current user's session, where the connection being made is to offer one.
-    fn offer<T>(&self, found: Found, take: impl FnOnce(&mut User) -> Option<T>) -> Option<T> {
+    fn offer<T>(&self, found: Found, take: impl FnOnce(&mut User) -> Option<Issued<T>>) -> Option<T> {
         if !self.offering.load(Relaxed) {
             return None;
         }
         let mut inner = self.lock();
-        let session = take(inner.users.get_mut(self.current.load(Relaxed))?)?;
-        inner.found = Some(found);
+        let (session, issuer) = take(inner.users.get_mut(self.current.load(Relaxed))?)?;
+        inner.found = Some((found, issuer));
         Some(session)
     }
 }
@@ -127,7 +134,7 @@ impl ClientSessionStore for Sessions {
     }
 
     fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
-        self.keep(|user| user.tls12 = Some(value));
+        self.keep(|user, issuer| user.tls12 = Some((value, issuer)));
     }
 
     fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
@@ -141,11 +148,11 @@ impl ClientSessionStore for Sessions {
     }
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
-        self.keep(|user| {
+        self.keep(|user, issuer| {
             if user.tickets.len() == TICKETS {
                 user.tickets.pop_front();
             }
-            user.tickets.push_back(value);
+            user.tickets.push_back((value, issuer));
         });
     }
 

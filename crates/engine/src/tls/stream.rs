@@ -24,8 +24,8 @@ const RETRY_RANDOM: [u8; 32] = [
 
 pub(crate) struct TlsStream {
     connection: UnbufferedClientConnection,
-    /// The ClientHello carried a session.
-    pub(crate) offered: bool,
+    /// The ClientHello carried a session, which the address with this index (in the recorder) had issued.
+    pub(crate) offered: Option<u16>,
     /// A session was to be offered and there was none.
     pub(crate) none_at_hand: bool,
     retried: bool,
@@ -60,7 +60,7 @@ impl TlsStream {
         let connection = connection.map_err(|error| Broken(kind(&error, None)))?;
         let mut stream = TlsStream {
             connection,
-            offered: false,
+            offered: None,
             none_at_hand: false,
             retried: false,
             answered: false,
@@ -72,8 +72,9 @@ impl TlsStream {
         };
         let before = outgoing.len();
         stream.process(&mut [], outgoing, &mut |_| {})?;
-        stream.offered = tls.sessions.found().is_some_and(|found| offers_session(&outgoing[before..], found));
-        stream.none_at_hand = offering && !stream.offered;
+        let found = tls.sessions.found().filter(|(found, _)| offers_session(&outgoing[before..], *found));
+        stream.offered = found.map(|(_, issuer)| issuer);
+        stream.none_at_hand = offering && stream.offered.is_none();
         Ok(stream)
     }
 

@@ -70,8 +70,8 @@ impl Worker {
             if !self.slots.stands(seat, generation) {
                 return;
             }
-            if let Some(tls) = &self.parts.tls {
-                tls.sessions.select(seat);
+            if let (Some(tls), Some(connection)) = (&self.parts.tls, self.slots.connection(seat)) {
+                tls.sessions.select(seat, connection.id.address);
                 tls.identities.select(self.slots.seat(seat).user);
             }
             // With several slots it is HTTP/2, where every frame names its stream.

@@ -105,7 +105,7 @@ impl Worker {
         let seat = self.slots.seat_of(slot);
         let user = self.slots.seat(seat).user;
         let (Some(tls), Some(connection)) = (&self.parts.tls, self.slots.connection(seat)) else { return };
-        tls.sessions.begin(seat, offering);
+        tls.sessions.begin(seat, connection.id.address, offering);
         tls.identities.select(user);
         connection.stage = ConnectionStage::Handshaking;
         self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.handshake));
@@ -142,6 +142,7 @@ impl Worker {
             chain: chain.as_ref(),
             offered: stream.offered,
             none_at_hand: stream.none_at_hand,
+            early_data: None,
             bytes_sent: sent,
             bytes_received: connection.received_bytes,
         };

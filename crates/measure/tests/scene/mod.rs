@@ -51,5 +51,6 @@ pub fn chain() -> Chain {
 }
 
 pub fn handshake<'a>(negotiated: &'a Negotiated, chain: Option<&'a Chain>, offered: bool) -> Handshake<'a> {
-    Handshake { negotiated, chain, offered, none_at_hand: false, bytes_sent: 300, bytes_received: 2000 }
+    let (offered, bytes_sent, bytes_received) = (offered.then_some(1), 300, 2000);
+    Handshake { negotiated, chain, offered, none_at_hand: false, early_data: None, bytes_sent, bytes_received }
 }

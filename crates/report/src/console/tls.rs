@@ -3,7 +3,7 @@
 use crate::page::Page;
 use crate::style::Paint;
 use crate::table::Table;
-use crate::tls_words::sentences;
+use crate::tls_words::{sentences, session_matrix};
 use analysis::{Document, Group};
 use measure::Period;
 
@@ -15,6 +15,7 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
     });
     sentences(figures).iter().for_each(|sentence| page.paragraph(Paint::Plain, "  · ", sentence));
     by_address(page, &document.by_address);
+    by_issuer(page, document);
     let modes = document.plan.cheap_modes();
     if !modes.is_empty() {
         page.paragraph(Paint::Doubtful, "  · ", &format!("cheap client: {}", modes.join(", ")));
@@ -33,5 +34,13 @@ fn by_address(page: &mut Page, addresses: &[Group]) {
         let numbers = [counted.handshakes, counted.full, counted.resumed, counted.offered, counted.refused];
         table.row(std::iter::once(group.name.clone()).chain(numbers.iter().map(u64::to_string)).collect());
     }
+    page.table(&table);
+}
+
+/// Which address took the sessions that which had issued.
+fn by_issuer(page: &mut Page, document: &Document) {
+    let Some((headings, rows)) = session_matrix(document) else { return };
+    let mut table = Table::new(&headings.iter().map(String::as_str).collect::<Vec<&str>>());
+    rows.into_iter().for_each(|row| table.row(row));
     page.table(&table);
 }

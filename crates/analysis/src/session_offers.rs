@@ -1,0 +1,49 @@
+//! Which address takes the sessions that another one has issued: a matrix over a target's addresses.
+
+use crate::tally::Tally;
+use measure::CellKey;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Name of the issuers beyond those that are kept apart.
+const OTHERS: &str = "others";
+
+/// Sessions of one address that were offered to one address, in completed handshakes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionOffers {
+    /// Address that had issued them; `others` beyond the first 64.
+    pub issued_by: String,
+    /// Address they were offered to.
+    pub offered_to: String,
+    /// How many.
+    pub offered: u64,
+    /// Those that it took.
+    pub accepted: u64,
+}
+
+impl SessionOffers {
+    /// Every pair that occurred, by issuer; none where only one address is concerned, about which nothing new is said.
+    pub(crate) fn of<'a>(cells: impl Iterator<Item = (&'a CellKey, &'a Tally)>) -> Vec<SessionOffers> {
+        let mut pairs: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
+        for (key, tally) in cells {
+            let Some(to) = key.address else { continue };
+            for (offer, &count) in &tally.counters.session_offers {
+                let by = offer.issuer.map_or_else(|| OTHERS.to_owned(), |address| address.to_string());
+                let (offered, accepted) = pairs.entry((by, to.to_string())).or_default();
+                *offered = offered.saturating_add(count);
+                *accepted = accepted.saturating_add(if offer.accepted { count } else { 0 });
+            }
+        }
+        if pairs.keys().all(|(by, to)| by == to) && pairs.len() < 2 {
+            return Vec::new();
+        }
+        let offers = |((issued_by, offered_to), (offered, accepted))| SessionOffers { issued_by, offered_to, offered, accepted };
+        pairs.into_iter().map(offers).collect()
+    }
+
+    /// Whether they went back to who had issued them.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.issued_by == self.offered_to
+    }
+}
