@@ -36,7 +36,8 @@ impl RunClock {
     #[inline]
     #[must_use]
     pub fn now(self) -> u64 {
-        monotonic_ns().saturating_sub(self.start_at)
+        let now = if cfg!(feature = "blind") { to_ns(clock_gettime(ClockId::MonotonicCoarse)) } else { monotonic_ns() };
+        now.saturating_sub(self.start_at)
     }
 
     /// Nanoseconds until the start; 0 after it.

@@ -28,5 +28,7 @@ pub use engine::{Placement, PrepareError, Prepared, Running, allowed_cpus, prepa
 pub use key_log::KeysWritten;
 pub use lease::{Lease, Stop};
 pub use policy::{AllowError, Policy};
+#[cfg(feature = "rehearsal")]
+pub use tls::Rehearsal;
 pub use tls::TlsError;
 pub use worker::{Cut, WorkerFigures};

@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// Events taken from the kernel at once.
 const BATCH: usize = 256;
 
+/// The same without epoll_pwait2(2), where nothing is fast anyway.
+const COARSE_BATCH: usize = 16;
+
 /// Token of the waker; no slot has this number.
 const WAKER: u64 = u64::MAX;
 
@@ -110,7 +113,7 @@ impl Poller {
 
     #[cold]
     fn wait_coarsely(&self, coarse: &Epoll, room: &mut Events, timeout_ns: u64) -> Result<usize, Errno> {
-        let mut events = [EpollEvent::empty(); BATCH];
+        let mut events = [EpollEvent::empty(); COARSE_BATCH];
         let milliseconds = u16::try_from(timeout_ns.div_ceil(1_000_000)).unwrap_or(u16::MAX);
         let number = match coarse.wait(&mut events, milliseconds) {
             Err(nix::Error::EINTR) => return Ok(0),

@@ -5,6 +5,8 @@ mod config;
 mod der;
 mod identity;
 mod keys;
+#[cfg(feature = "rehearsal")]
+mod rehearsal;
 mod sessions;
 mod staple;
 mod stream;
@@ -13,5 +15,7 @@ mod verifier;
 
 pub use config::TlsError;
 pub(crate) use config::{Materials, WorkerTls};
+#[cfg(feature = "rehearsal")]
+pub use rehearsal::Rehearsal;
 pub(crate) use stream::{Broken, TlsStream};
 pub(crate) use tally::Chains;

@@ -89,6 +89,9 @@ pub struct Recorder {
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+/// Nothing of the load path is recorded: only for the bench that shows what recording costs.
+const BLIND: bool = cfg!(feature = "blind");
+
 impl Recorder {
     /// A recorder for a plan with so many requests; its first interval is 0.
     #[must_use]
@@ -134,11 +137,17 @@ impl Recorder {
 
     /// An operation began.
     pub fn started(&mut self, key: CellId) {
+        if BLIND {
+            return;
+        }
         self.cell(key).counters.started += 1;
     }
 
     /// An operation ended: all its times, its outcome, status and bytes.
     pub fn ended(&mut self, operation: &Operation) {
+        if BLIND {
+            return;
+        }
         let cell = self.cell(operation.key);
         let outcome = operation.verdict.outcome();
         count_end(cell, operation);
@@ -149,16 +158,25 @@ impl Recorder {
 
     /// A TCP connect was begun.
     pub fn connect_attempted(&mut self, key: CellId) {
+        if BLIND {
+            return;
+        }
         self.cell(key).counters.connections.attempted += 1;
     }
 
     /// A TCP connect succeeded.
     pub fn connect_opened(&mut self, key: CellId) {
+        if BLIND {
+            return;
+        }
         self.cell(key).counters.connections.opened += 1;
     }
 
     /// A handshake completed.
     pub fn handshake(&mut self, key: CellId, handshake: Handshake<'_>) {
+        if BLIND {
+            return;
+        }
         let cell = self.cell(key);
         cell.negotiated.count(handshake.negotiated);
         if let Some(chain) = handshake.chain {
@@ -181,11 +199,17 @@ impl Recorder {
 
     /// Tickets or sessions arrived.
     pub fn sessions_received(&mut self, key: CellId, number: u64) {
+        if BLIND {
+            return;
+        }
         self.cell(key).counters.resumption.received += number;
     }
 
     /// An operation went over a connection that was already open.
     pub fn reused(&mut self, key: CellId) {
+        if BLIND {
+            return;
+        }
         self.cell(key).counters.connections.reused += 1;
     }
 
@@ -226,6 +250,9 @@ impl Recorder {
 
     /// Bytes crossed a socket.
     pub fn wire_bytes(&mut self, key: CellId, sent: u64, received: u64) {
+        if BLIND {
+            return;
+        }
         let counters = &mut self.cell(key).counters;
         counters.wire_bytes_sent += sent;
         counters.wire_bytes_received += received;
