@@ -1,7 +1,9 @@
 //! What the benches of the engine share: a run of one pinned worker against a server that has another CPU.
 
+mod scenario;
 mod server;
 
+pub use scenario::Scenario;
 pub use server::{Served, Server, served};
 
 use engine::{Event, Lease, Placement, Policy, WorkerFigures, allowed_cpus, monotonic_ns};
@@ -9,6 +11,9 @@ use measure::{Cell, Period, Snapshot};
 use plan::{Files, Plan};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+
+/// Which compiler built this, and for which machine.
+pub const COMPILER: &str = env!("BENCHES_COMPILER");
 
 /// Files of a plan: a CA given by the bench, the rest from the current folder.
 struct Named<'a>(Option<&'a str>);
@@ -28,27 +33,35 @@ pub struct Outcome {
     pub operations: u64,
     /// The measured part.
     pub measured: Cell,
-    /// What the worker spent on all of it.
-    pub worker: WorkerFigures,
+    /// What each worker spent on all of it.
+    pub workers: Vec<WorkerFigures>,
 }
 
 impl Outcome {
     /// CPU time per operation, microseconds.
     #[must_use]
     pub fn cpu_us(&self) -> f64 {
-        self.worker.cpu_ns as f64 / self.operations.max(1) as f64 / 1e3
+        self.cpu_ns() as f64 / self.operations.max(1) as f64 / 1e3
     }
 
-    /// Share of the time the worker was on its CPU.
+    /// Share of the time the workers were on their CPUs.
     #[must_use]
     pub fn busy_share(&self) -> f64 {
-        self.worker.cpu_ns as f64 / self.worker.wall_ns.max(1) as f64
+        let wall_ns: u64 = self.workers.iter().map(|worker| worker.wall_ns).sum();
+        self.cpu_ns() as f64 / wall_ns.max(1) as f64
     }
 
     /// Operations per second.
     #[must_use]
     pub fn per_second(&self) -> f64 {
-        self.operations as f64 / self.worker.wall_ns.max(1) as f64 * 1e9
+        let wall_ns = self.workers.iter().map(|worker| worker.wall_ns).max().unwrap_or(0);
+        self.operations as f64 / wall_ns.max(1) as f64 * 1e9
+    }
+
+    /// CPU time of all workers.
+    #[must_use]
+    pub fn cpu_ns(&self) -> u64 {
+        self.workers.iter().map(|worker| worker.cpu_ns).sum()
     }
 }
 
@@ -67,16 +80,17 @@ pub fn parse(text: &str, ca: Option<&str>) -> Plan {
 /// Where it cannot be run.
 #[must_use]
 pub fn run(plan: Plan) -> Outcome {
-    run_watching(plan, |_| {})
+    run_watching(plan, 1, |_| {})
 }
 
-/// As [`run`]; `watch` is told what happens as it does.
+/// Runs `plan` with so many workers, on the last allowed CPUs; `watch` is told what happens as it does.
 ///
 /// # Panics
 /// Where it cannot be run.
 #[must_use]
-pub fn run_watching(plan: Plan, mut watch: impl FnMut(&Event)) -> Outcome {
-    let placement = Placement { agent: 0, agents: 1, cpus: vec![allowed_cpus().last().copied()] };
+pub fn run_watching(plan: Plan, workers: usize, mut watch: impl FnMut(&Event)) -> Outcome {
+    let cpus = allowed_cpus().into_iter().rev().map(Some).take(workers).collect();
+    let placement = Placement { agent: 0, agents: 1, cpus };
     let prepared = engine::prepare(Arc::new(plan), placement, Policy::default()).unwrap_or_else(|error| panic!("{error}"));
     let (send, events) = channel();
     let tell = move |event| send.send(event).expect("the bench waits for the end");
@@ -87,12 +101,12 @@ pub fn run_watching(plan: Plan, mut watch: impl FnMut(&Event)) -> Outcome {
     });
     running.join();
     let (totals, workers) = ended.expect("a run ends with its totals");
-    outcome(&totals, workers[0].expect("the worker has not died"))
+    outcome(&totals, workers.into_iter().map(|worker| worker.expect("no worker has died")).collect())
 }
 
-fn outcome(totals: &Snapshot, worker: WorkerFigures) -> Outcome {
+fn outcome(totals: &Snapshot, workers: Vec<WorkerFigures>) -> Outcome {
     let operations = totals.cells.values().map(|cell| cell.counters.ended()).sum();
-    Outcome { operations, measured: totals.sum(|key| key.period == Period::Measured), worker }
+    Outcome { operations, measured: totals.sum(|key| key.period == Period::Measured), workers }
 }
 
 /// Keeps this thread, and those it starts, on the first allowed CPU: servers of a bench live there.

@@ -59,7 +59,7 @@ fn allocations(encrypted: bool, load: &str, requests: u64) -> (u64, Vec<Backtrac
     IS_SAMPLING.store(false, Relaxed);
     assert_eq!(outcome.measured.counters.ended(), requests);
     assert_eq!(outcome.measured.counters.ok, requests);
-    let thread = outcome.worker.thread_id;
+    let thread = outcome.workers[0].thread_id;
     let mut taken = std::mem::take(&mut *samples());
     taken.retain(|(of, _)| *of == thread);
     (of_thread(thread), taken.into_iter().map(|(_, stack)| stack).collect())

@@ -1,0 +1,142 @@
+//! Handshakes in memory, without sockets: what the client's half costs, and whether two workers disturb each other.
+//!
+//! Each thread has the engine's TLS of a worker and a rustls server of its own, and is pinned to a CPU of its own; one thread and
+//! two take turns. A shared lock or counter anywhere below would show as a ratio below 2. `--rounds N`, `--test` for a moment,
+//! `--least R` fails where the ratio of a scenario is below R.
+
+use benches::{flag, is_trial, parse};
+use engine::{Rehearsal, allowed_cpus};
+use measure::HandshakeKind;
+use rustls::crypto::aws_lc_rs::Ticketer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::NoServerSessionStorage;
+use rustls::{ServerConfig, ServerConnection};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+use target::{Authority, KeyKind, Leaf};
+
+/// Name, key of the server, `[tls]` beside the CA.
+const SCENARIOS: [(&str, KeyKind, &str); 5] = [
+    ("TLS 1.3 P-256, full", KeyKind::P256, "verify = \"once\", versions = [\"1.3\"]"),
+    ("TLS 1.3 P-256, full, unchecked", KeyKind::P256, "verify = \"none\", versions = [\"1.3\"]"),
+    (
+        "TLS 1.3 P-256, full, unchecked, cheap",
+        KeyKind::P256,
+        "verify = \"none\", versions = [\"1.3\"], key_exchange = \"cheap\", groups = [\"secp256r1\"]",
+    ),
+    ("TLS 1.3, resumed", KeyKind::P256, "verify = \"once\", versions = [\"1.3\"], resumption = \"always\""),
+    ("TLS 1.2, resumed", KeyKind::P256, "verify = \"once\", versions = [\"1.2\"], resumption = \"always\""),
+];
+
+/// What one thread did.
+#[derive(Clone, Copy)]
+struct Done {
+    per_second: f64,
+    /// Time in the client's half of a handshake, microseconds.
+    client_us: f64,
+}
+
+fn main() {
+    let rounds = flag("--rounds").and_then(|number| number.parse().ok()).unwrap_or(if is_trial() { 1 } else { 5 });
+    let least: f64 = flag("--least").and_then(|number| number.parse().ok()).unwrap_or(0.0);
+    println!("| handshakes in memory | client's half µs | 1 thread/s | 2 threads/s | ratio |\n|---|---|---|---|---|");
+    for (name, key, tls) in SCENARIOS {
+        let (mut one, mut two, mut client) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let alone = threads(1, key, tls);
+            client.push(alone[0].client_us);
+            one.push(alone[0].per_second);
+            two.push(threads(2, key, tls).iter().map(|done| done.per_second).sum());
+        }
+        let (one, two, client) = (median(one), median(two), median(client));
+        println!("| {name} | {client:.1} | {one:.0} | {two:.0} | {:.2} |", two / one);
+        assert!(two / one >= least, "{name}: two threads do {:.2} times as much as one, less than {least}", two / one);
+    }
+}
+
+/// So many threads at once, each on a CPU of its own.
+fn threads(number: usize, key: KeyKind, tls: &'static str) -> Vec<Done> {
+    let start = Arc::new(Barrier::new(number));
+    let cpus = allowed_cpus().into_iter().rev().cycle().take(number);
+    let work = |cpu| {
+        let start = Arc::clone(&start);
+        thread::spawn(move || {
+            let mut set = rustix::thread::CpuSet::new();
+            set.set(cpu as usize);
+            // Unpinned, threads may share a CPU for a while, and the ratio says nothing.
+            let _ = rustix::thread::sched_setaffinity(None, &set);
+            one_thread(key, tls, &start)
+        })
+    };
+    let threads: Vec<_> = cpus.map(work).collect();
+    threads.into_iter().map(|thread| thread.join().expect("no thread panics")).collect()
+}
+
+fn one_thread(key: KeyKind, tls: &str, start: &Barrier) -> Done {
+    let (server, ca) = server(key, tls.contains("resumption"));
+    let text = format!(
+        "target.url = \"https://localhost/\"\ntls = {{ ca = \"bench-ca.pem\", {tls} }}\nload = {{ connections = 1, duration = \"1s\" }}\n"
+    );
+    let rehearsal = Rehearsal::new(&parse(&text, Some(&ca))).expect("the plan's TLS can be set up");
+    let mut rehearsal = rehearsal.expect("the target is HTTPS");
+    let expected = if tls.contains("resumption") { HandshakeKind::Resumed } else { HandshakeKind::Full };
+    // The first makes the session that the others resume.
+    for _ in 0..5 {
+        handshake(&mut rehearsal, &server);
+    }
+    let duration = if is_trial() { Duration::from_millis(50) } else { Duration::from_millis(1500) };
+    start.wait();
+    let (began, mut number, mut in_server) = (Instant::now(), 0_u32, Duration::ZERO);
+    while began.elapsed() < duration {
+        let (kind, elsewhere) = handshake(&mut rehearsal, &server);
+        assert_eq!(kind, expected);
+        number += 1;
+        in_server += elsewhere;
+    }
+    let whole = began.elapsed();
+    let each = f64::from(number.max(1));
+    Done { per_second: each / whole.as_secs_f64(), client_us: (whole - in_server).as_secs_f64() / each * 1e6 }
+}
+
+/// One handshake, and the time that the server took of it.
+fn handshake(rehearsal: &mut Rehearsal, config: &Arc<ServerConfig>) -> (HandshakeKind, Duration) {
+    let began = Instant::now();
+    let mut server = ServerConnection::new(Arc::clone(config)).expect("the configuration is sound");
+    let mut in_server = began.elapsed();
+    let kind = rehearsal.handshake(|mut said, answer| {
+        let began = Instant::now();
+        while !said.is_empty() {
+            server.read_tls(&mut said).expect("a vector can be read");
+            server.process_new_packets().expect("the client says nothing wrong");
+        }
+        while server.wants_write() {
+            server.write_tls(answer).expect("a vector takes everything");
+        }
+        in_server += began.elapsed();
+    });
+    let began = Instant::now();
+    drop(server);
+    (kind.expect("the server says nothing wrong"), in_server + began.elapsed())
+}
+
+/// A server for localhost with nothing that another thread has too.
+fn server(key: KeyKind, tickets: bool) -> (Arc<ServerConfig>, String) {
+    let authority = Authority::new(key).expect("keys can be made");
+    let identity = authority.server(Leaf { names: &["localhost"], fault: None }).expect("certificates can be made");
+    let chain = vec![CertificateDer::from_pem_slice(identity.cert_pem.as_bytes()).expect("it is PEM")];
+    let key = PrivateKeyDer::from_pem_slice(identity.key_pem.as_bytes()).expect("it is PEM");
+    let mut config = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key).expect("they are a pair");
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = usize::from(tickets);
+    if tickets {
+        config.ticketer = Ticketer::new().expect("the system has randomness");
+    }
+    (Arc::new(config), authority.pem().to_owned())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
