@@ -13,6 +13,9 @@ use std::process::Command;
 use target::KeyKind;
 use tempfile::TempDir;
 
+/// A line of the log; an empty field is `-`.
+const ROW: &str = "row\\ %[ssl_fc_protocol]\\ %[ssl_fc_cipher]\\ %[ssl_fc_sni]\\ %[ssl_fc_alpn]";
+
 const IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// A frontend: one way to speak.
@@ -28,6 +31,8 @@ pub enum HaproxyFrontend {
     Tls13,
     /// TLS 1.3, P-256, tickets.
     Tls13Tickets,
+    /// TLS 1.2 and 1.3, P-256 and RSA-2048, every suite of its OpenSSL, no tickets; it alone has [`Haproxy::wait_for_rows`].
+    AnyTls,
     /// TLS 1.3, P-256, client certificate required; one that is missing or wrong fails the handshake.
     ClientCertificate,
 }
@@ -56,21 +61,35 @@ pub struct HaproxyCounts {
     pub answers_2xx: u64,
 }
 
+/// A request in the log, by what was agreed on for its connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HaproxyRow {
+    /// `TLSv1.2` or `TLSv1.3`.
+    pub protocol: String,
+    /// Cipher suite by OpenSSL's name.
+    pub cipher: String,
+    /// Name that the client sent (SNI); empty without one.
+    pub server_name: String,
+    /// Protocol of ALPN; empty without one.
+    pub alpn: String,
+}
+
 /// A running HAProxy.
 pub struct Haproxy {
-    _process: Process,
+    process: Process,
     ports: BTreeMap<HaproxyFrontend, u16>,
     folder: TempDir,
 }
 
 impl HaproxyFrontend {
     /// Every frontend.
-    pub const ALL: [HaproxyFrontend; 6] = [
+    pub const ALL: [HaproxyFrontend; 7] = [
         HaproxyFrontend::Plain,
         HaproxyFrontend::Tls12Rsa,
         HaproxyFrontend::Tls12Tickets,
         HaproxyFrontend::Tls13,
         HaproxyFrontend::Tls13Tickets,
+        HaproxyFrontend::AnyTls,
         HaproxyFrontend::ClientCertificate,
     ];
 
@@ -78,6 +97,11 @@ impl HaproxyFrontend {
         use HaproxyFrontend as F;
         let (kind, version, more) = match self {
             F::Plain => return String::new(),
+            F::AnyTls => {
+                let (ecdsa, rsa) = (pki.server(KeyKind::P256).both, pki.server(KeyKind::Rsa2048).both);
+                let crt = format!("crt {} crt {}", ecdsa.display(), rsa.display());
+                return format!("ssl {crt} alpn http/1.1 curves X25519:P-256:P-384 ssl-min-ver TLSv1.2 no-tls-tickets");
+            }
             F::Tls12Rsa => (KeyKind::Rsa2048, "TLSv1.2", "no-tls-tickets".to_owned()),
             F::Tls12Tickets => (KeyKind::Rsa2048, "TLSv1.2", String::new()),
             F::Tls13 => (KeyKind::P256, "TLSv1.3", "no-tls-tickets".to_owned()),
@@ -105,7 +129,7 @@ impl Haproxy {
         };
         let ready = |_: &_| statistics(folder.path()).is_some();
         let (process, ports) = start_ready("haproxy", start, ready);
-        Some(Haproxy { _process: process, ports, folder })
+        Some(Haproxy { process, ports, folder })
     }
 
     /// Where a frontend listens.
@@ -129,6 +153,16 @@ impl Haproxy {
     pub fn counts(&self, frontend: HaproxyFrontend) -> HaproxyCounts {
         let table = statistics(self.folder.path()).expect("haproxy is there");
         counts(&table, frontend)
+    }
+
+    /// Requests of [`HaproxyFrontend::AnyTls`] in its log, once there are so many.
+    ///
+    /// # Panics
+    /// Where there are fewer at the deadline.
+    #[must_use]
+    pub fn wait_for_rows(&self, number: usize) -> Vec<HaproxyRow> {
+        let look = || Some(rows(&self.process.output())).filter(|rows| rows.len() >= number);
+        wait_until(&format!("{number} rows of haproxy's log"), look)
     }
 
     /// The counts once there are `requests` of them.
@@ -167,6 +201,9 @@ defaults
     for (frontend, port) in ports {
         let (tls, body) = (frontend.bind_options(pki), content::body());
         let _ = writeln!(text, "frontend {frontend:?}\n  bind {IP}:{port} backlog 4096 {tls}");
+        if *frontend == HaproxyFrontend::AnyTls {
+            let _ = writeln!(text, "  log stdout format raw local0\n  log-format {ROW}");
+        }
         let _ = writeln!(text, "  http-request return status 500 content-type text/plain string {body} if {{ path /500 }}");
         let _ = writeln!(text, "  http-request return status 200 content-type text/plain string {body}");
     }
@@ -175,6 +212,19 @@ defaults
 
 fn socket(folder: &Path) -> std::path::PathBuf {
     folder.join("stats.sock")
+}
+
+/// A line without its end is still being written.
+fn rows(log: &str) -> Vec<HaproxyRow> {
+    let whole = log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')?.strip_prefix("row "));
+    whole.map(row).collect()
+}
+
+fn row(line: &str) -> HaproxyRow {
+    let text = |field: &str| if field == "-" { String::new() } else { field.to_owned() };
+    let fields: Vec<String> = line.split(' ').map(text).collect();
+    let [protocol, cipher, server_name, alpn] = fields.try_into().unwrap_or_else(|_| panic!("not a row: {line:?}"));
+    HaproxyRow { protocol, cipher, server_name, alpn }
 }
 
 /// The statistics as CSV; none where nobody answers.

@@ -14,7 +14,7 @@ use crate::process::start_ready;
 use crate::{Pki, Process, content, require, wait_until};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -34,6 +34,8 @@ pub struct NginxOptions {
     pub ticket_key: Option<[u8; 80]>,
     /// Groups of key exchange, by OpenSSL's names.
     pub groups: &'static str,
+    /// Response in DER that [`NginxServer::AnyTls`] staples.
+    pub ocsp_response: Option<PathBuf>,
 }
 
 impl Default for NginxOptions {
@@ -44,6 +46,7 @@ impl Default for NginxOptions {
             keepalive_idle: Duration::from_millis(200),
             ticket_key: None,
             groups: "X25519",
+            ocsp_response: None,
         }
     }
 }

@@ -13,7 +13,7 @@ use std::process::Command;
 pub(super) const TICKET_KEY: &str = "ticket.key";
 
 /// One line per request, fields split by tabs; read by [`super::log`].
-const REQUEST_LOG: &str = r"'$server_port\t$status\t$request_method\t$request_uri\t$ssl_protocol\t$ssl_cipher\t$ssl_curve\t$ssl_session_reused\t$connection\t$connection_requests\t$ssl_client_verify\t$body_bytes_sent\t$remote_addr\t$ssl_client_s_dn\t$ssl_early_data'";
+const REQUEST_LOG: &str = r"'$server_port\t$status\t$request_method\t$request_uri\t$ssl_protocol\t$ssl_cipher\t$ssl_curve\t$ssl_session_reused\t$connection\t$connection_requests\t$ssl_client_verify\t$body_bytes_sent\t$remote_addr\t$ssl_client_s_dn\t$ssl_early_data\t$ssl_server_name\t$ssl_alpn_protocol'";
 
 /// One line per connection of a stream server.
 const CONNECTION_LOG: &str =
@@ -96,7 +96,9 @@ fn http_server(input: &Input<'_>, server: NginxServer, port: u16) -> String {
 
 fn tls(input: &Input<'_>, server: NginxServer) -> String {
     let ticket_key = input.options.ticket_key.map(|_| input.folder.join(TICKET_KEY));
-    server.tls_directives(input.pki, ticket_key.as_deref())
+    let staple = input.options.ocsp_response.as_ref().filter(|_| server == NginxServer::AnyTls);
+    let staple = staple.map(|path| format!(" ssl_stapling on; ssl_stapling_file {};", path.display()));
+    server.tls_directives(input.pki, ticket_key.as_deref()) + &staple.unwrap_or_default()
 }
 
 fn listen(ip: IpAddr, port: u16, ssl: &str) -> String {

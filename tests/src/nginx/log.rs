@@ -37,6 +37,10 @@ pub struct NginxRequest {
     pub client_subject: String,
     /// Whether the request came as early data, before the handshake was complete.
     pub is_early: bool,
+    /// Name that the client sent (SNI); empty without one.
+    pub server_name: String,
+    /// Protocol of ALPN; empty without one.
+    pub alpn: String,
 }
 
 /// A connection to a stream server that has ended.
@@ -89,6 +93,8 @@ fn request(line: &str, ports: &BTreeMap<NginxServer, u16>) -> Option<NginxReques
         client: fields.next()?.parse().ok()?,
         client_subject: text(fields.next()?),
         is_early: fields.next()? == "1",
+        server_name: text(fields.next()?),
+        alpn: text(fields.next()?),
     })
 }
 
@@ -122,7 +128,7 @@ mod tests {
     #[test]
     fn a_row_is_read_field_by_field_and_an_unfinished_one_left() {
         let ports = BTreeMap::from([(NginxServer::Tls13, 9004)]);
-        let row = "9004\t200\tGET\t/a?b\tTLSv1.3\tTLS_AES_256_GCM_SHA384\tX25519\tr\t7\t2\tFAILED:no such CA\t356\t127.0.0.1\tCN=a,O=b\t-\n";
+        let row = "9004\t200\tGET\t/a?b\tTLSv1.3\tTLS_AES_256_GCM_SHA384\tX25519\tr\t7\t2\tFAILED:no such CA\t356\t127.0.0.1\tCN=a,O=b\t-\tedge.test\t-\n";
         let rows = requests(&format!("{row}9004\t20"), &ports);
         let expected = NginxRequest {
             server: NginxServer::Tls13,
@@ -140,6 +146,8 @@ mod tests {
             client: "127.0.0.1".parse().unwrap(),
             client_subject: "CN=a,O=b".to_owned(),
             is_early: false,
+            server_name: "edge.test".to_owned(),
+            alpn: String::new(),
         };
         assert_eq!(rows, [expected]);
     }

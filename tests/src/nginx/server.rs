@@ -1,6 +1,6 @@
 //! The servers of one nginx: one per way to speak.
 
-use crate::Pki;
+use crate::{CertificateFiles, Pki};
 use std::path::Path;
 use target::KeyKind;
 
@@ -21,6 +21,8 @@ pub enum NginxServer {
     Tls13Tickets,
     /// TLS 1.3, P-256, tickets that name a session in a cache.
     Tls13Cache,
+    /// TLS 1.2 and 1.3, P-256 and RSA-2048, every suite of its OpenSSL, never resumes.
+    AnyTls,
     /// TLS 1.2 and 1.3, P-256, client certificate required. Without one nginx completes the handshake and then
     /// answers 400.
     ClientCertificate,
@@ -53,7 +55,7 @@ enum Resumes {
 
 impl NginxServer {
     /// Every server.
-    pub const ALL: [NginxServer; 17] = [
+    pub const ALL: [NginxServer; 18] = [
         NginxServer::Plain,
         NginxServer::Tls12Rsa,
         NginxServer::Tls12Tickets,
@@ -61,6 +63,7 @@ impl NginxServer {
         NginxServer::Tls13,
         NginxServer::Tls13Tickets,
         NginxServer::Tls13Cache,
+        NginxServer::AnyTls,
         NginxServer::ClientCertificate,
         NginxServer::ClientCertificateTickets,
         NginxServer::EarlyData,
@@ -97,12 +100,16 @@ impl NginxServer {
             S::Tls13 | S::StreamTls13 | S::KeepAliveLimited | S::KeepAliveIdle => (V13, Resumes::Never),
             S::Tls13Tickets | S::StreamTls13Tickets | S::EarlyData => (V13, Resumes::ByTicket),
             S::Tls13Cache => (V13, Resumes::ByCache),
+            S::AnyTls => (ANY, Resumes::Never),
             S::ClientCertificate => (BOTH, Resumes::Never),
             S::ClientCertificateTickets => (BOTH, Resumes::ByTicket),
         };
         let kind = if version == V12 { KeyKind::Rsa2048 } else { KeyKind::P256 };
         let files = pki.server(kind);
-        let identity = format!("ssl_certificate {}; ssl_certificate_key {};", files.cert.display(), files.key.display());
+        let identity = match self {
+            S::AnyTls => certificate(&files) + &certificate(&pki.server(KeyKind::Rsa2048)),
+            _ => certificate(&files),
+        };
         let resumption = resumption(&resumes, self.is_stream(), ticket_key);
         let client = match self {
             S::ClientCertificate | S::ClientCertificateTickets => client_certificate(pki),
@@ -115,6 +122,7 @@ impl NginxServer {
 
 const V12: &str = "ssl_protocols TLSv1.2; ssl_ciphers ECDHE-RSA-AES256-GCM-SHA384;";
 const V13: &str = "ssl_protocols TLSv1.3; ssl_conf_command Ciphersuites TLS_AES_256_GCM_SHA384;";
+const ANY: &str = "ssl_protocols TLSv1.2 TLSv1.3; ssl_ciphers HIGH:!aNULL;";
 const BOTH: &str = "ssl_protocols TLSv1.2 TLSv1.3; ssl_ciphers ECDHE-ECDSA-AES256-GCM-SHA384; \
     ssl_conf_command Ciphersuites TLS_AES_256_GCM_SHA384;";
 
@@ -131,6 +139,10 @@ fn resumption(resumes: &Resumes, is_stream: bool, ticket_key: Option<&Path>) -> 
             format!("ssl_session_cache shared:{zone}:4m; ssl_session_tickets off; ssl_session_timeout 1h;")
         }
     }
+}
+
+fn certificate(files: &CertificateFiles) -> String {
+    format!("ssl_certificate {}; ssl_certificate_key {};", files.cert.display(), files.key.display())
 }
 
 fn client_certificate(pki: &Pki) -> String {

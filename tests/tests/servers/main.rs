@@ -4,6 +4,7 @@
 mod addresses;
 mod cheap;
 mod connections;
+mod controls;
 mod go_server;
 mod haproxy;
 mod identities;
