@@ -32,7 +32,7 @@ impl Rehearsal {
     /// What broke; [`Kind::Eof`] where the peer falls silent too early.
     pub fn handshake(&mut self, mut peer: impl FnMut(&[u8], &mut Vec<u8>)) -> Result<HandshakeKind, Kind> {
         let offering = self.tls.offering_share > 0.0;
-        self.tls.sessions.begin(0, offering);
+        self.tls.sessions.begin(0, 0, offering);
         self.tls.identities.select(0);
         self.incoming.clear();
         self.outgoing.clear();
