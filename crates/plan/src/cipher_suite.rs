@@ -52,7 +52,9 @@ pub enum CipherSuiteError {
     Cbc,
     /// Broken for long: RC4, DES, 3DES, export, NULL, anonymous, MD5.
     Broken,
-    /// AES-CCM, ARIA, Camellia, pre-shared keys, SRP, GOST: nothing rustls has.
+    /// Keys or passwords that both sides know beforehand.
+    PreShared,
+    /// AES-CCM, ARIA, Camellia, GOST: nothing rustls has.
     Foreign,
     /// A list or class in OpenSSL's language.
     OpensslList,
@@ -75,7 +77,7 @@ impl FromStr for CipherSuite {
 
 /// Why there is no suite of this name, which is in upper case.
 fn refusal(name: &str) -> CipherSuiteError {
-    use CipherSuiteError::{Broken, Cbc, Dhe, Foreign, OpensslList, RsaKeyExchange, StaticEcdh};
+    use CipherSuiteError::{Broken, Cbc, Dhe, Foreign, OpensslList, PreShared, RsaKeyExchange, StaticEcdh};
     if name.contains([':', '!', '+', '@', ',', ' ']) || ["HIGH", "DEFAULT", "ALL", "MEDIUM", "LOW"].contains(&name) {
         return OpensslList;
     }
@@ -86,23 +88,8 @@ fn refusal(name: &str) -> CipherSuiteError {
             has(&["RC4", "DES", "3DES", "CBC3", "EXP", "EXPORT", "NULL", "ANON", "ADH", "AECDH", "MD5", "IDEA", "SEED", "RC2"]),
             Broken,
         ),
-        (
-            has(&[
-                "PSK",
-                "SRP",
-                "KRB5",
-                "CCM",
-                "CCM8",
-                "ARIA",
-                "ARIA128",
-                "ARIA256",
-                "CAMELLIA",
-                "CAMELLIA128",
-                "CAMELLIA256",
-                "GOST",
-            ]),
-            Foreign,
-        ),
+        (has(&["PSK", "SRP", "KRB5"]), PreShared),
+        (has(&["CCM", "CCM8", "ARIA", "ARIA128", "ARIA256", "CAMELLIA", "CAMELLIA128", "CAMELLIA256", "GOST"]), Foreign),
         (has(&["DHE", "EDH", "DH"]), Dhe),
         (has(&["ECDH"]), StaticEcdh),
         (name.starts_with("TLS_RSA_") || name.starts_with("AES128-") || name.starts_with("AES256-"), RsaKeyExchange),
@@ -125,7 +112,12 @@ impl fmt::Display for CipherSuiteError {
             CipherSuiteError::StaticEcdh => "uses the server's long-term key for the exchange, without forward secrecy",
             CipherSuiteError::Cbc => "encrypts in CBC mode, which has a history of padding attacks",
             CipherSuiteError::Broken => "is broken (RFC 9325 §4.1)",
-            CipherSuiteError::Foreign => "belongs to CCM, ARIA, Camellia, GOST or pre-shared keys",
+            CipherSuiteError::Foreign => "belongs to CCM, ARIA, Camellia or GOST",
+            CipherSuiteError::PreShared => {
+                return f.write_str(
+                    "wants a key or password that both sides know beforehand, and rustls does not offer it; remove it, or use a tool on OpenSSL such as `openssl s_client -psk`",
+                );
+            }
             CipherSuiteError::OpensslList => {
                 return f.write_str(
                     "is a list in OpenSSL's language; write the names one by one, such as [\"TLS_AES_128_GCM_SHA256\"]",
@@ -135,9 +127,11 @@ impl fmt::Display for CipherSuiteError {
                 return write!(f, "is not a known cipher suite; write {nearest:?} or another of docs/PLAN.md");
             }
         };
+        // Today's OpenSSL is built without what is broken.
+        let openssl = if *self == CipherSuiteError::Broken { "an old OpenSSL" } else { "OpenSSL" };
         write!(
             f,
-            "{why}, and rustls does not offer it; remove it, or use a tool on OpenSSL such as `openssl s_time -cipher` or `ab -Z`"
+            "{why}, and rustls does not offer it; remove it, or use a tool on {openssl} such as `openssl s_time -cipher` or `ab -Z`"
         )
     }
 }
@@ -163,7 +157,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_offered_has_its_reason() {
-        use CipherSuiteError::{Broken, Cbc, Dhe, Foreign, OpensslList, RsaKeyExchange, StaticEcdh};
+        use CipherSuiteError::{Broken, Cbc, Dhe, Foreign, OpensslList, PreShared, RsaKeyExchange, StaticEcdh};
         let cases = [
             ("AES128-SHA", RsaKeyExchange),
             ("AES256-GCM-SHA384", RsaKeyExchange),
@@ -179,7 +173,11 @@ mod tests {
             ("TLS_RSA_WITH_3DES_EDE_CBC_SHA", Broken),
             ("ECDHE-RSA-NULL-SHA", Broken),
             ("TLS_AES_128_CCM_SHA256", Foreign),
-            ("PSK-AES128-CBC-SHA", Foreign),
+            ("ECDHE-ARIA256-GCM-SHA384", Foreign),
+            ("CAMELLIA128-SHA", Foreign),
+            ("PSK-AES128-CBC-SHA", PreShared),
+            ("TLS_ECDHE_PSK_WITH_AES_128_GCM_SHA256", PreShared),
+            ("SRP-RSA-AES-128-CBC-SHA", PreShared),
             ("HIGH:!aNULL", OpensslList),
             ("TLS_AES_128_GCM_SHA265", CipherSuiteError::Unknown("TLS_AES_128_GCM_SHA256")),
         ];

@@ -117,6 +117,27 @@ const RENAMED: &[(&[&str], &str)] = &[
         "write client_certificates in [tls], such as [{ cert = \"a.pem\", key = \"a.key\" }]",
     ),
     (&["session_tickets", "tickets", "session_reuse", "reuse", "resume"], "write resumption in [tls]"),
+    (
+        &["renegotiation", "renegotiate", "client_renegotiation", "allow_renegotiation"],
+        "rustls never renegotiates, and TLS 1.3 forbids it (RFC 8446 §4.1.2); try `openssl s_client -tls1_2` and type R",
+    ),
+    (
+        &["signature_algorithms", "signature_schemes", "sigalgs", "signatures"],
+        "rustls offers all that it verifies, and never SHA-1; try `openssl s_client -sigalgs`, which can offer others",
+    ),
+    (
+        &["psk", "psk_identity", "pre_shared_key", "external_psk", "srp"],
+        "rustls has no keys that both sides know beforehand; try `openssl s_client -psk`",
+    ),
+    (
+        &["compression", "heartbeat", "dtls", "quic", "max_fragment_length", "record_size_limit"],
+        "rustls has no such thing; try `openssl s_client`, which has most of them",
+    ),
+    (
+        &["ocsp", "stapling", "ocsp_stapling", "status_request"],
+        "leave it out: a staple is always asked for, and is in the result",
+    ),
+    (&["keylog", "sslkeylogfile", "key_log_file"], "write key_log in [tls], such as \"all\""),
     (&["timeout"], "write timeouts in [connection], such as { request = \"30s\" }"),
     (&["stages", "ramp", "ramp_up", "rampup"], "write a [[load.stage]] with over and to"),
     (&["warmup"], "write warm_up in [load]"),
