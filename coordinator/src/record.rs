@@ -13,6 +13,7 @@ use control::{AgentFacts, ClockReading, FleetTime, RunEvent, RunId};
 use measure::Snapshot;
 use plan::Plan;
 use report::{Format, HlogWriter, Style};
+use std::time::Duration;
 
 /// Agents' own remarks that stand in the result; all stand in `events.jsonl`.
 const REMARKS_MAX: usize = 20;
@@ -102,6 +103,13 @@ impl Record {
         match &mut self.started {
             Some(started) => started.collector.note(sentence),
             None => self.notes.push(sentence),
+        }
+    }
+
+    /// CPU time that the built-in target used for the run.
+    pub(crate) fn server_cpu(&mut self, used: Duration) {
+        if let Some(started) = &mut self.started {
+            started.collector.server_cpu(used);
         }
     }
 

@@ -100,6 +100,7 @@ impl Crew<'_> {
         let about = About { run: request.run, plan, plan_text: order.plan_text, created: order.created };
         let keeper = Keeper::start(about, order.folder).context("cannot start a thread")?;
         let progress = if self.launch.quiet { Progress::quiet() } else { Progress::shown() };
+        let before = self.target_cpu();
         let events = self.fleet.run(request).await?;
         let mut watch = Watch::new(&self.fleet, events, &keeper, &progress, &mut self.signals, scene);
         watch.agents = self.agents.as_mut();
@@ -112,7 +113,8 @@ impl Crew<'_> {
         if !has_target {
             self.target = None;
         }
-        let finished = keeper.finish(ending.state(), ending.notes.clone()).await;
+        let used = self.target_cpu().zip(before).map(|(after, before)| after.saturating_sub(before));
+        let finished = keeper.finish(ending.state(), ending.notes.clone(), used).await;
         progress.end();
         Ok(Some(Ran { ending, finished }))
     }
@@ -121,6 +123,11 @@ impl Crew<'_> {
     async fn request(&self, plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
         let plan = plan.clone();
         tokio::task::spawn_blocking(move || request::of(&plan, agents)).await.context("the request for the run was not made")?
+    }
+
+    /// CPU time of the built-in target since it was started.
+    fn target_cpu(&self) -> Option<Duration> {
+        self.target.as_ref()?.process.cpu_time()
     }
 
     /// Whether there are agents for another run: local ones that ended do not come back.

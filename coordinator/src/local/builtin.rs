@@ -42,6 +42,11 @@ impl BuiltinTarget {
         Ok((BuiltinTarget { child }, listening))
     }
 
+    /// CPU time that it has used since its start; nothing where it has ended.
+    pub(crate) fn cpu_time(&self) -> Option<Duration> {
+        host::Sampler::new().cpu_time_of(self.child.id()?).ok()
+    }
+
     /// Waits until it ends, which it is not to; may be dropped and called again.
     pub(crate) async fn died(&mut self) -> super::Died {
         self.child.died().await

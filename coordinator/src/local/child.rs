@@ -36,6 +36,11 @@ pub(super) struct Child {
 }
 
 impl Child {
+    /// The process id; nothing where it has ended and been waited for.
+    pub(super) fn id(&self) -> Option<u32> {
+        self.process.id()
+    }
+
     /// This program with other arguments. `environment` holds what must not stand in arguments, which all users can read.
     pub(super) fn spawn(who: Who, arguments: &[String], environment: &[(&str, String)], stdout: Stdio) -> io::Result<Child> {
         let mut process = Command::new(program()?)

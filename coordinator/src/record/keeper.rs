@@ -49,6 +49,7 @@ pub(crate) struct Room<'a>(mpsc::Permit<'a, Job>);
 enum Job {
     Take(Utc, RunEvent),
     Note(String),
+    ServerCpu(Duration),
     Finish(Utc, State),
 }
 
@@ -73,9 +74,10 @@ impl Keeper {
     }
 
     /// Ends the record: waits for all of it to be written.
-    pub(crate) async fn finish(self, state: State, notes: Vec<String>) -> Finished {
+    pub(crate) async fn finish(self, state: State, notes: Vec<String>, server_cpu: Option<Duration>) -> Finished {
         let Keeper { jobs, thread, .. } = self;
-        let last = notes.into_iter().map(Job::Note).chain([Job::Finish(Utc::now(), state)]);
+        let notes = notes.into_iter().map(Job::Note);
+        let last = notes.chain(server_cpu.map(Job::ServerCpu)).chain([Job::Finish(Utc::now(), state)]);
         for job in last {
             // A thread that panicked takes no more; joining it tells.
             let _ = jobs.send(job).await;
@@ -103,6 +105,7 @@ fn keep(mut record: Record, mut jobs: mpsc::Receiver<Job>, live: &watch::Sender<
         match job {
             Job::Finish(at, state) => return Some(record.finish(at, state)),
             Job::Note(sentence) => record.note(sentence),
+            Job::ServerCpu(used) => record.server_cpu(used),
             Job::Take(at, event) => {
                 let is_interval = matches!(event, RunEvent::Interval { .. });
                 record.take(at, &event);

@@ -16,6 +16,7 @@ fn local_run_leaves_a_whole_result_and_no_process() {
     assert!(document.agents.iter().all(|agent| agent.totals_match == Some(true) && agent.ended == Some(EndCause::Plan)));
     assert_eq!(document.plan.text, PLAN);
     assert!(document.plan.builtin_target);
+    assert!(document.server.is_some(), "the target's process was looked at");
     folder.assert_nothing_is_left();
 }
 

@@ -4,10 +4,14 @@ use crate::fired::Fired;
 use crate::live::{Live, Recent};
 use crate::series::SeriesBuilder;
 use crate::tally::Tally;
-use crate::{AgentFacts, CpuFigures, Document, EndCause, Figures, Group, Picture, PlanRecord, Run, SessionOffers, Skew, State};
+use crate::{
+    AgentFacts, CpuFigures, Document, EndCause, Figures, Group, Picture, PlanRecord, Run, ServerFigures, SessionOffers, Skew,
+    State,
+};
 use measure::{CellKey, Distribution, Metric, Outcome, Period, Snapshot};
 use plan::{End, Plan, Threshold};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// What is known of a run before it starts.
 #[derive(Debug, Clone)]
@@ -72,6 +76,7 @@ pub struct Collector {
     agents: Vec<Fired>,
     series: SeriesBuilder,
     recent: Recent,
+    server_cpu_ns: Option<u64>,
     notes: Vec<String>,
 }
 
@@ -98,7 +103,16 @@ impl Collector {
         };
         let record = PlanRecord::of(plan, setup.plan_text.clone());
         let agents = setup.agents.iter().map(|_| Fired::default()).collect();
-        Collector { run, record, agents, series: SeriesBuilder::new(), recent: Recent::default(), notes: Vec::new(), setup }
+        Collector {
+            run,
+            record,
+            agents,
+            series: SeriesBuilder::new(),
+            recent: Recent::default(),
+            server_cpu_ns: None,
+            notes: Vec::new(),
+            setup,
+        }
     }
 
     /// Takes in what `agent` recorded in second `interval` of the run clock. Each interval counts once, however often and in
@@ -138,6 +152,11 @@ impl Collector {
     /// A sentence the reader of the result should know.
     pub fn note(&mut self, sentence: String) {
         self.notes.push(sentence);
+    }
+
+    /// CPU time that the server's process used for this run, connections of the warm-up and the drain included.
+    pub fn server_cpu(&mut self, used: Duration) {
+        self.server_cpu_ns = Some(nanoseconds(used));
     }
 
     /// Figures of the most recent second that all agents still firing have delivered; `None` before the first.
@@ -186,11 +205,14 @@ impl Collector {
             session_offers: Vec::new(),
             by_agent: self.by_agent(window_ns),
             by_label: self.by_label(window_ns),
+            server: None,
             series: self.series.series(self.run.warm_up_ns),
             thresholds: crate::judge(&self.run.thresholds, &whole, window_ns),
             verdict: crate::VerdictRecord::default(),
             notes: self.notes.clone(),
         };
+        let (warm_up, measured) = (document.warm_up.as_ref(), &document.measured);
+        document.server = self.server_cpu_ns.map(|cpu_ns| ServerFigures::of(cpu_ns, warm_up, measured));
         document.date_staples();
         document.session_offers = self.session_offers(&document);
         document.notes.extend(crate::notes::of(&document));
@@ -297,6 +319,6 @@ fn group(name: String, tally: &Tally, window_ns: u64) -> Group {
 }
 
 /// Plans hold no duration that is longer than a `u64` of nanoseconds (584 years).
-fn nanoseconds(duration: std::time::Duration) -> u64 {
+fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -2,7 +2,7 @@
 
 use crate::calendar;
 use crate::natural_order::natural_order;
-use crate::{AgentResult, Figures, Judgement, PlanRecord, Series, SessionOffers, VerdictRecord};
+use crate::{AgentResult, Figures, Judgement, PlanRecord, Series, ServerFigures, SessionOffers, VerdictRecord};
 use measure::Period;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,9 @@ pub struct Document {
     pub by_agent: Vec<Group>,
     /// By label of the agents, as `key=value`.
     pub by_label: Vec<Group>,
+    /// What the server used; absent where nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerFigures>,
     /// Over time, warm-up and drain included.
     pub series: Series,
     /// The plan's thresholds with their outcome, in the plan's order.

@@ -24,6 +24,7 @@ mod ratio_figure;
 mod scaling;
 mod search;
 mod series;
+mod server;
 mod session_offers;
 mod staple;
 mod tally;
@@ -55,6 +56,7 @@ pub use search::{
     SearchRecord,
 };
 pub use series::{Row, Series};
+pub use server::ServerFigures;
 pub use session_offers::SessionOffers;
 pub use staple::StapleFigure;
 pub use threshold::{Judgement, Unit};

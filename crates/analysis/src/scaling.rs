@@ -34,6 +34,9 @@ pub struct ScalingRow {
     pub error_share: Option<f64>,
     /// Busiest worker of all agents; absent where it is not known.
     pub busiest_worker_share: Option<f64>,
+    /// CPUs that the server's process kept busy; absent where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpus: Option<f64>,
     /// What the run's numbers are about.
     pub verdict: Verdict,
     /// Where the whole result is: the folder of its run; may be empty.
@@ -55,6 +58,7 @@ impl ScalingRow {
             response_time_p99_at_least: p99.is_some_and(|figure| figure.at_least),
             error_share: measured.operations.error_share,
             busiest_worker_share: cpus.iter().map(|cpu| cpu.busiest_worker_share_mean).reduce(f64::max),
+            server_cpus: document.server.and_then(|server| server.cpus),
             verdict: document.verdict.verdict,
             run,
         }
@@ -139,6 +143,7 @@ mod tests {
             response_time_p99_at_least: false,
             error_share: Some(0.0),
             busiest_worker_share: Some(0.5),
+            server_cpus: None,
             verdict: Verdict::Undetermined,
             run: String::new(),
         };

@@ -99,6 +99,7 @@ impl VerdictRecord {
         if is_target_local(document) {
             record.evidence.push("the target ran on an agent's own machine: client and server shared its CPUs".to_owned());
         }
+        record.evidence.extend(server_cpu(document));
         record
     }
 }
@@ -122,6 +123,13 @@ impl Document {
 fn is_target_local(document: &Document) -> bool {
     let is_loopback = |name: &str| name.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
     document.plan.builtin_target || document.by_address.iter().any(|group| is_loopback(&group.name))
+}
+
+/// What the server's process used, where that is known.
+fn server_cpu(document: &Document) -> Option<String> {
+    let server = document.server?;
+    let (cpus, each) = server.cpus.zip(server.cpu_per_operation_ns)?;
+    Some(format!("the server's process kept {cpus:.2} CPUs busy: {} for each operation", human::time(each)))
 }
 
 /// What makes a run worthless as a measurement, whatever the load.
@@ -211,12 +219,12 @@ fn open_loop(document: &Document, max_connections: u32) -> VerdictRecord {
     if !limits.is_empty() {
         return record(Verdict::ClientBound, misses.into_iter().chain(limits), []);
     }
-    let busiest = format!("at most {} of {max_connections} connections were seen in use at once", human::number(in_use));
+    let busiest = format!("at most {} of {max_connections} connections were seen in use at once", human::number(in_use.ceil()));
     if are_connections_full {
         let cause =
             "arrivals waited for a free connection, and the client had time: the server was too slow for this load".to_owned();
         let evidence = misses.into_iter().chain([busiest, cause]).chain(room(document));
-        return record(Verdict::Undetermined, evidence, missing_for_server());
+        return record(Verdict::Undetermined, evidence, missing_for_server(document));
     }
     record(Verdict::Invalid, misses.into_iter().chain([busiest]).chain(room(document)), [])
 }
@@ -269,7 +277,7 @@ fn sent_in_time(document: &Document) -> VerdictRecord {
     let failed = operations.error_share.unwrap_or(0.0);
     if failed > ERROR_SHARE_MAX {
         let answered = format!("{} of them ended in an error", human::share(failed));
-        return record(Verdict::Undetermined, [sent, answered].into_iter().chain(room(document)), missing_for_server());
+        return record(Verdict::Undetermined, [sent, answered].into_iter().chain(room(document)), missing_for_server(document));
     }
     let answered = format!("{} of {} were answered as the plan expects", operations.ok, operations.ended);
     record(Verdict::LoadMet, [sent, answered].into_iter().chain(room(document)), [])
@@ -280,7 +288,7 @@ fn closed_loop(document: &Document) -> VerdictRecord {
     if !limits.is_empty() {
         return record(Verdict::ClientBound, limits, []);
     }
-    record(Verdict::Undetermined, room(document), missing_for_server())
+    record(Verdict::Undetermined, room(document), missing_for_server(document))
 }
 
 /// Whether a machine without idle time speaks against the client: not where the server runs on it too and the load is
@@ -329,11 +337,9 @@ fn room(document: &Document) -> Vec<String> {
     vec![format!("the busiest worker was {} busy{machine}", human::share(worker))]
 }
 
-fn missing_for_server() -> [String; 2] {
-    [
-        "the server's own CPU figures".to_owned(),
-        "a second, higher load: where it brings no more, the server is the limit".to_owned(),
-    ]
+fn missing_for_server(document: &Document) -> Vec<String> {
+    let cpu = document.server.is_none().then(|| "the server's own CPU figures".to_owned());
+    cpu.into_iter().chain(["a second, higher load: where it brings no more, the server is the limit".to_owned()]).collect()
 }
 
 fn record(

@@ -2,6 +2,7 @@
 
 use crate::HostError;
 use crate::source::{Source, Text};
+use std::time::Duration;
 
 /// Nanoseconds of one tick of `/proc`: `USER_HZ` is 100 on every architecture this runs on (time(7)).
 const TICK_NS: u64 = 10_000_000;
@@ -43,6 +44,12 @@ impl ProcessTimes {
         }
         Ok(ProcessTimes { user_ns, system_ns, rss_bytes: status.number_after::<u64>("VmRSS:")?.saturating_mul(KIB), threads })
     }
+}
+
+/// CPU time of another process since its start, user and system, of threads that have ended too.
+pub(crate) fn cpu_time_of(source: &Source, pid: u32) -> Result<Duration, HostError> {
+    let (_, user_ns, system_ns) = times(&source.read(&format!("proc/{pid}/stat"))?)?;
+    Ok(Duration::from_nanos(user_ns.saturating_add(system_ns)))
 }
 
 impl ThreadTimes {

@@ -2,11 +2,12 @@
 
 use crate::cpu::MachineTimes;
 use crate::network::{TcpCounters, interfaces};
-use crate::process::ProcessTimes;
+use crate::process::{self, ProcessTimes};
 use crate::source::Source;
 use crate::{Facts, HostError, Sample};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
+use std::time::Duration;
 
 /// Takes samples of this machine and this process.
 #[derive(Debug, Clone)]
@@ -39,6 +40,14 @@ impl Sampler {
     /// A file cannot be read, or is not what proc(5) promises.
     pub fn facts(&self) -> Result<Facts, HostError> {
         Facts::read(&self.source)
+    }
+
+    /// CPU time that another process has used since its start, in steps of 10 ms.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`]; also where there is no such process any more.
+    pub fn cpu_time_of(&self, pid: u32) -> Result<Duration, HostError> {
+        process::cpu_time_of(&self.source, pid)
     }
 
     /// What was counted up to now. A few dozen small files: about a millisecond, so once a second, off the workers.
@@ -120,6 +129,15 @@ mod tests {
     fn machine(root: &Path) -> Sampler {
         FILES.iter().for_each(|(file, earlier, _)| write(root, file, earlier));
         Sampler::at(root)
+    }
+
+    #[test]
+    fn another_process_is_known_by_its_id() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "proc/7/stat", "7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 150 25 9 9 20 0 4 0 5\n");
+        let sampler = Sampler::at(root.path());
+        assert_eq!(sampler.cpu_time_of(7).unwrap(), std::time::Duration::from_millis(1750));
+        assert!(sampler.cpu_time_of(8).unwrap_err().to_string().contains("proc/8/stat"));
     }
 
     #[test]

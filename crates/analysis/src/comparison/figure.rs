@@ -37,7 +37,7 @@ pub(crate) struct Figure {
 }
 
 /// In the order of the table.
-pub(crate) const FIGURES: [Figure; 14] = [
+pub(crate) const FIGURES: [Figure; 15] = [
     rate("rate", Unit::PerSecond, |document| exact(document.measured.rates.ok_per_second), Some(|rows| mean(rows, ok))),
     rate(
         "payload.rate",
@@ -72,6 +72,7 @@ pub(crate) const FIGURES: [Figure; 14] = [
         ..cost("timed_out.share", timed_out, Some(|rows| part(rows, |row| row.timed_out, |row| row.ended)))
     },
     cost("client.cpu_per_operation", client_cpu, None),
+    cost("server.cpu_per_operation", |document| exact(document.server?.cpu_per_operation_ns?), None),
 ];
 
 const fn rate(name: &'static str, unit: Unit, of: fn(&Document) -> Option<Value>, of_seconds: Option<OfSeconds>) -> Figure {

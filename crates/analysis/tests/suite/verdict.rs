@@ -163,6 +163,21 @@ fn connections_that_fill_up_towards_the_end_are_seen() {
 }
 
 #[test]
+fn what_the_server_used_is_told_for_each_operation() {
+    let mut collector = collector(CLOSED, "");
+    fire(&mut collector, QUIET, cpu(0.3, 0.3));
+    collector.server_cpu(std::time::Duration::from_millis(240));
+    let document = collector.document(State::Complete);
+    // Two agents end ten operations each in each of six seconds: 2 ms for each of 120, of which 20 end in a second.
+    let server = document.server.unwrap();
+    assert_eq!((server.cpu_ns, server.cpu_per_operation_ns), (240_000_000, Some(2e6)));
+    assert_eq!(server.cpus, Some(2e6 * document.measured.rates.operations_per_second / 1e9));
+    let record = &document.verdict;
+    assert!(record.evidence.iter().any(|line| line.ends_with("CPUs busy: 2.00 ms for each operation")), "{record:?}");
+    assert_eq!(record.missing.len(), 1, "{record:?}");
+}
+
+#[test]
 fn run_under_way_blames_no_agent() {
     let mut collector = collector(CLOSED, "");
     collector.add(0, 2, &crate::scene::snapshot(2, QUIET));

@@ -28,7 +28,7 @@ impl<'a> Context<'a> {
                 Some(root)
             }
             Err(error) => {
-                self.problem("", error.span().map(|span| span.start), format!("not TOML: {}", error.message()));
+                self.problem("", error.span().map(|span| span.start), not_toml(error.message()));
                 None
             }
         }
@@ -93,4 +93,14 @@ impl<'a> Context<'a> {
         }
         Err(findings.into_problems(self.text))
     }
+}
+
+/// What the parser says; where it speaks of a table in braces, what it means.
+fn not_toml(message: &str) -> String {
+    let cure = if message.contains("inline table") {
+        "; a table in braces takes no fields after them: write it as [name], with its fields on the lines below"
+    } else {
+        ""
+    };
+    format!("not TOML: {message}{cure}")
 }

@@ -130,6 +130,7 @@ fn agents(row: &ScalingRow, variant: &str, repeat: u32) -> Vec<Line> {
         ("response_time_p99", row.response_time_p99_ns.map(|ns| ns as f64), "ns"),
         ("error_share", row.error_share, "share"),
         ("busiest_worker", row.busiest_worker_share, "share"),
+        ("server_cpus", row.server_cpus, "count"),
     ];
     each(&at, &values)
 }

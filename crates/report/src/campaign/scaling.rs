@@ -6,17 +6,21 @@ use analysis::human::{number, share, time_or_more};
 use analysis::{ScalingRow, VariantScaling};
 
 pub(super) fn section(scaled: &VariantScaling) -> Section {
+    let rows = &scaled.scaling.rows;
+    let knows_server = rows.iter().any(|row| row.server_cpus.is_some());
+    let mut headings = vec!["agents", "begun/s", "ok/s", "p99", "errors", "worker", "verdict"];
+    headings.extend(knows_server.then_some("server CPUs"));
     Section {
         title: format!("Agents: {}", variant_name(&scaled.variant, scaled.repeat, scaled.repeat + 1)),
         sentences: vec![(Paint::Title, scaled.scaling.statement.clone())],
-        headings: vec!["agents", "begun/s", "ok/s", "p99", "errors", "worker", "verdict"],
-        rows: scaled.scaling.rows.iter().map(row).collect(),
+        headings,
+        rows: rows.iter().map(|each| row(each, knows_server)).collect(),
         ..Section::default()
     }
 }
 
-fn row(row: &ScalingRow) -> Vec<String> {
-    vec![
+fn row(row: &ScalingRow, knows_server: bool) -> Vec<String> {
+    let mut cells = vec![
         row.agents.to_string(),
         number(row.started_per_second),
         number(row.ok_per_second),
@@ -24,5 +28,7 @@ fn row(row: &ScalingRow) -> Vec<String> {
         row.error_share.map(share).unwrap_or_default(),
         row.busiest_worker_share.map(share).unwrap_or_default(),
         row.verdict.name().to_owned(),
-    ]
+    ];
+    cells.extend(knows_server.then(|| row.server_cpus.map(number).unwrap_or_default()));
+    cells
 }
