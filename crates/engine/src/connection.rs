@@ -137,6 +137,14 @@ impl Connection {
         }
     }
 
+    /// Whether nothing of the lane's request waits for HTTP/2's flow control.
+    pub(crate) fn is_sent(&self, lane: u32) -> bool {
+        match &self.http {
+            Http::One(_) => true,
+            Http::Two(session) => session.is_sent(lane),
+        }
+    }
+
     /// Puts the HTTP/2 frames that wait into `outgoing`.
     pub(crate) fn wrap_frames(&mut self, outgoing: &mut Vec<u8>) -> Result<(), Fault> {
         let Http::Two(session) = &mut self.http else { return Ok(()) };

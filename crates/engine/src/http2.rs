@@ -21,7 +21,9 @@ use std::collections::VecDeque;
 
 /// Largest header block of a response; what is larger breaks framing.
 const MAX_BLOCK: usize = 64 * 1024;
-/// Answers to the peer's own frames that may wait for it to read, bytes; a peer that asks and never reads is broken.
+/// Bodies are put into frames until so many bytes wait; the rest follows once those are sent.
+const BODIES_AT_ONCE: usize = 256 * 1024;
+/// Frames that may wait, bytes: bodies, and answers to what the peer asks. One that asks and never reads is broken.
 const MAX_WAITING: usize = 1024 * 1024;
 /// Received bytes after which a window is opened again: half of what the peer may send.
 const RENEWAL: u64 = (MAX_WINDOW / 2) as u64;
@@ -161,6 +163,22 @@ impl Session {
     /// Says that we close, for no error.
     pub(crate) fn say_good_bye(&mut self) {
         frame::put_go_away(&mut self.out, code::NO_ERROR);
+    }
+
+    /// Whether the lane's request has gone out whole.
+    pub(crate) fn is_sent(&self, lane: u32) -> bool {
+        let stream = &self.streams[lane as usize];
+        stream.sent == stream.unsent.len()
+    }
+
+    /// Puts more of the bodies that wait into frames, where there is room.
+    pub(crate) fn send_bodies(&mut self) {
+        for index in 0..self.active.len() {
+            if self.out.len() >= BODIES_AT_ONCE {
+                return;
+            }
+            self.send_body(self.active[index].1);
+        }
     }
 
     /// Takes what came, as plaintext.
@@ -413,6 +431,8 @@ impl Session {
             // Answered before it had the whole request: the rest of that is of no use (RFC 9113 §8.1).
             frame::put_number(&mut self.out, kind::RST_STREAM, id, code::CANCEL);
         }
+        let stream = &mut self.streams[lane as usize];
+        stream.sent = stream.unsent.len();
         self.end(id);
         self.happened.push(Happened::Whole { lane });
     }
@@ -424,19 +444,13 @@ impl Session {
         self.happened.push(Happened::Malformed { lane });
     }
 
-    fn send_bodies(&mut self) {
-        for index in 0..self.active.len() {
-            self.send_body(self.active[index].1);
-        }
-    }
-
-    /// Sends as much of the lane's body as both windows let through.
+    /// Sends as much of the lane's body as both windows and the room in `out` let through.
     fn send_body(&mut self, lane: u32) {
         let stream = &mut self.streams[lane as usize];
-        while stream.sent < stream.unsent.len() {
+        while stream.sent < stream.unsent.len() && self.out.len() < BODIES_AT_ONCE {
             let window = usize::try_from(stream.window.min(self.window)).unwrap_or(0);
             let rest = &stream.unsent[stream.sent..];
-            let piece = &rest[..rest.len().min(window).min(self.peer.max_frame)];
+            let piece = &rest[..rest.len().min(window).min(self.peer.max_frame).min(BODIES_AT_ONCE)];
             if piece.is_empty() {
                 return;
             }

@@ -34,6 +34,7 @@ impl Worker {
         }
         if self.slots.stands(seat, generation) && self.slots.connection(seat).is_some_and(|connection| connection.has_unsent()) {
             self.flush(seat);
+            self.dirty.push(seat);
         }
     }
 
@@ -288,9 +289,22 @@ impl Worker {
 
     /// Requests that were under way to the socket have all been taken by it.
     fn note_written(&mut self, seat: u32, now: u64) {
-        while let Some(slot) = self.slots.connection(seat).and_then(|connection| connection.unwritten.pop()) {
-            if let Some(flight) = self.slots.flight(slot).filter(|flight| flight.sent_at.is_some()) {
+        let mut index = 0;
+        while let Some(connection) = self.slots.connection(seat)
+            && let Some(&slot) = connection.unwritten.get(index)
+        {
+            let lane = slot - seat * self.slots.width();
+            if !self.slots.connection(seat).is_some_and(|connection| connection.is_sent(lane)) {
+                index += 1;
+                continue;
+            }
+            if let Some((connection, flight)) = self.slots.both(slot)
+                && flight.sent_at.is_some()
+            {
+                connection.unwritten.swap_remove(index);
                 flight.written_at.get_or_insert(now);
+            } else if let Some(connection) = self.slots.connection(seat) {
+                connection.unwritten.swap_remove(index);
             }
         }
     }

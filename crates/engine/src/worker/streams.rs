@@ -34,15 +34,23 @@ impl Worker {
         }
     }
 
-    /// Sends the frames of one open connection, behind what waits in `outgoing`.
+    /// Sends the frames of one open connection, behind what waits in `outgoing`: as much as the socket takes.
     pub(super) fn flush_frames(&mut self, seat: u32) {
-        let Some(connection) = self.slots.connection(seat).filter(|connection| connection.stage == ConnectionStage::Open) else {
-            return;
-        };
-        match connection.wrap_frames(&mut self.outgoing) {
-            Ok(()) if self.outgoing.is_empty() => {}
-            Ok(()) => _ = self.flush(seat),
-            Err(fault) => self.on_fault(seat, fault),
+        loop {
+            let Some(connection) = self.slots.connection(seat) else { return };
+            let Http::Two(session) = &mut connection.http else { return };
+            if connection.stage != ConnectionStage::Open {
+                return;
+            }
+            session.send_bodies();
+            match connection.wrap_frames(&mut self.outgoing) {
+                Ok(()) if self.outgoing.is_empty() => return,
+                Ok(()) => {}
+                Err(fault) => return self.on_fault(seat, fault),
+            }
+            if !self.flush(seat) || self.slots.connection(seat).is_none_or(|connection| connection.has_unsent()) {
+                return;
+            }
         }
     }
 
