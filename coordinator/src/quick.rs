@@ -99,9 +99,12 @@ pub struct QuickArgs {
     /// Offer only these TLS versions: 1.2, 1.3 [default: both]
     #[arg(long, value_name = "VERSION,…", value_delimiter = ',')]
     pub tls_version: Vec<String>,
-    /// Speak HTTP/2: not in this release
-    #[arg(long, hide = true)]
+    /// Speak HTTP/2: agreed on by ALPN over TLS, by prior knowledge over plain TCP
+    #[arg(long, visible_alias = "h2")]
     pub http2: bool,
+    /// Keep so many requests under way on each HTTP/2 connection [default: 1]
+    #[arg(long, value_name = "N", requires = "http2", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub streams: Option<u32>,
     /// Print the result as JSON instead of the summary; it is what a run folder holds as result.json
     #[arg(long)]
     pub json: bool,
@@ -308,7 +311,6 @@ mod tests {
             ),
             (&["--connect-to", "there", URL], &["--connect-to: \"there\" is not an address"]),
             (&["--tls-version", "1.1", URL], &["--tls-version: \"1.1\" is deprecated"]),
-            (&["--http2", URL], &["--http2: HTTP/2 is not in this release; leave it out for HTTP/1.1"]),
         ] {
             let found = refused(line);
             assert_eq!(found.len(), problems.len(), "{line:?}: {found:?}");

@@ -2,8 +2,8 @@
 
 use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, ClientCertificate, ClientCertificates, Close, Connection, Dns, End,
-    KeyExchange, KeyLog, Limit, Load, Plan, Request, RequestsPerConnection, Resumption, ResumptionKind, Shape, Stage, Target,
-    Tls, Verify,
+    HttpVersion, KeyExchange, KeyLog, Limit, Load, Plan, Request, RequestsPerConnection, Resumption, ResumptionKind, Shape,
+    Stage, Target, Tls, Verify,
 };
 use std::fmt::Display;
 use std::time::Duration;
@@ -137,11 +137,17 @@ fn connection(connection: &Connection) -> Vec<String> {
     let tail = match connection.requests {
         RequestsPerConnection::HandshakeOnly if connection.confirm => " and confirmed by the server's end",
         RequestsPerConnection::HandshakeOnly => ", not confirmed",
-        _ => ", HTTP/1.1",
+        _ => "",
+    };
+    let http = match (connection.requests, connection.http) {
+        (RequestsPerConnection::HandshakeOnly, _) => String::new(),
+        (_, HttpVersion::Http11) => ", HTTP/1.1".to_owned(),
+        (_, HttpVersion::Http2 { streams: 1 }) => ", HTTP/2".to_owned(),
+        (_, HttpVersion::Http2 { streams }) => format!(", HTTP/2 with {streams} requests at once"),
     };
     let timeouts = connection.timeouts;
     let mut lines = vec![
-        format!("{requests}, {close}{tail}"),
+        format!("{requests}, {close}{tail}{http}"),
         format!(
             "time-outs: connect {}, handshake {}, request {}",
             span(timeouts.connect),

@@ -79,7 +79,10 @@ impl Text {
             self.field("timeouts", &format!("{{ connect = {timeout}, handshake = {timeout}, request = {timeout} }}"));
         }
         if args.http2 {
-            self.problems.push("--http2: HTTP/2 is not in this release; leave it out for HTTP/1.1".to_owned());
+            self.field("http", &quoted("2"));
+        }
+        if let Some(streams) = args.streams {
+            self.field("streams", &streams.to_string());
         }
     }
 

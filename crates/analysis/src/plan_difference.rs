@@ -112,6 +112,7 @@ mod tests {
             builtin_target: text.contains("builtin"),
             load: LoadRecord::Closed { connections: 1, think_time: false, stages: 0 },
             requests_per_connection: None,
+            streams: None,
             tls: None,
         }
     }

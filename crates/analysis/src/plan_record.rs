@@ -1,6 +1,6 @@
 //! The plan in the result: its text as given, its digest, and what a reader of figures must know of it.
 
-use plan::{Arrivals, KeyExchange, Plan, RequestsPerConnection, Resumption, Scheme, Shape, Verify};
+use plan::{Arrivals, HttpVersion, KeyExchange, Plan, RequestsPerConnection, Resumption, Scheme, Shape, Verify};
 use serde::{Deserialize, Serialize};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, TableLike, Value};
 
@@ -29,6 +29,9 @@ pub struct PlanRecord {
     pub load: LoadRecord,
     /// Requests per connection; absent where unlimited; 0: handshake only.
     pub requests_per_connection: Option<u32>,
+    /// HTTP/2: requests at once on one connection; absent with HTTP/1.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<u32>,
     /// The client's TLS; absent without TLS.
     pub tls: Option<TlsRecord>,
 }
@@ -85,6 +88,10 @@ impl PlanRecord {
                 RequestsPerConnection::HandshakeOnly => Some(0),
                 RequestsPerConnection::Limited(number) => Some(number.get()),
                 RequestsPerConnection::Unlimited => None,
+            },
+            streams: match plan.connection().http {
+                HttpVersion::Http11 => None,
+                HttpVersion::Http2 { streams } => Some(streams),
             },
             tls: plan.tls().map(TlsRecord::of),
         }

@@ -37,7 +37,11 @@ fn load(document: &Document) -> String {
     match &document.plan.load {
         LoadRecord::Closed { connections, stages, think_time } => {
             let pause = if *think_time { " with think time" } else { "" };
-            format!("{connections} virtual users{pause}{}", then_stages(*stages))
+            let streams = match document.plan.streams {
+                Some(streams @ 2..) => format!(" with {streams} streams each"),
+                _ => String::new(),
+            };
+            format!("{connections} virtual users{streams}{pause}{}", then_stages(*stages))
         }
         LoadRecord::Open { arrivals_per_second, stages, .. } => {
             format!("{} arrivals/s{}", number(*arrivals_per_second), then_stages(*stages))
