@@ -1,8 +1,9 @@
 //! Intervals go in, a document comes out: nothing counts twice, nothing is lost, sums are exact.
 
 use crate::scene::{CLOSED, MS, OPEN, QUIET, SECOND, Second, collector, cpu, end, fire, plan, snapshot};
-use analysis::{Added, AgentEnd, EndCause, State, Verdict};
-use measure::{Metric, Outcome, Period, Snapshot};
+use analysis::{Added, AgentEnd, EndCause, State, TimeFigure, Verdict};
+use measure::{Chain, Distribution, HandshakeKind, Metric, Negotiated, Outcome, Period, Snapshot, Staple};
+use std::collections::BTreeMap;
 
 #[test]
 fn figures_are_those_worked_out_by_hand() {
@@ -22,6 +23,51 @@ fn figures_are_those_worked_out_by_hand() {
     assert_eq!(document.run.duration_ns, 4 * SECOND);
     let skew = document.skew.unwrap();
     assert_eq!((skew.skew_ns, skew.bound_ns), (2_000_000, 1_500_000));
+}
+
+/// A second whose handshake was stapled with a response of this age at the start, to be renewed within an hour.
+fn stapled(age_s: i64) -> Snapshot {
+    // 2026-01-02T03:04:05Z, when the scene begins.
+    let this_update = 1_767_323_045 - age_s;
+    let ocsp_staple = Some(Staple { this_update, next_update: this_update + 3600, produced_at: this_update });
+    let kind = HandshakeKind::Full;
+    let (alpn, signature_scheme) = (String::new(), 0x0403);
+    let agreed = Negotiated { version: 0x0304, suite: 0x1302, group: 0x001d, signature_scheme, alpn, kind, ocsp_staple };
+    let mut snapshot = snapshot(2, QUIET);
+    let cell = snapshot.cells.values_mut().next().unwrap();
+    cell.counters.negotiated.insert(agreed, 1);
+    cell.counters.chains.insert(Chain { sha256: [1; 32], key: "RSA 2048".to_owned(), certificates: 1, bytes: 800 }, 1);
+    let mut ratio = Distribution::default();
+    ratio.record(2500);
+    cell.times.insert((Outcome::Ok, Metric::HandshakeFullInConnects), ratio);
+    snapshot
+}
+
+#[test]
+fn staples_are_as_old_as_when_the_run_began_and_an_expired_one_is_remarked_on() {
+    for (age_s, expired) in [(60, false), (-60, false), (7200, true)] {
+        let mut collector = collector(CLOSED, "");
+        collector.add(0, 2, &stapled(age_s));
+        let document = collector.document(State::Complete);
+        let parts = [&document.measured, &document.by_address[0].figures, &document.by_agent[0].figures];
+        for figures in parts {
+            let [staple] = &figures.ocsp_staples[..] else { panic!("{:?}", figures.ocsp_staples) };
+            assert_eq!((staple.age_at_start_s, staple.expired, staple.share), (Some(age_s), expired, 1.0));
+        }
+        let remarks = document.notes.iter().filter(|note| note.contains("OCSP response that was to be renewed by")).count();
+        assert_eq!(remarks, usize::from(expired), "{:?}", document.notes);
+    }
+}
+
+#[test]
+fn handshakes_in_connects_are_no_times() {
+    let mut collector = collector(CLOSED, "");
+    collector.add(0, 2, &stapled(0));
+    let measured = collector.document(State::Complete).measured;
+    let ratio = measured.handshake_in_connects["full"];
+    assert_eq!((ratio.count, ratio.p50, ratio.max, measured.handshake_in_connects.len()), (1, 2.5, 2.5, 1));
+    let named = |times: &BTreeMap<String, TimeFigure>| times.keys().any(|name| name.contains("in_connects"));
+    assert!(!named(&measured.times) && !measured.times_by_outcome.values().any(named));
 }
 
 #[test]
