@@ -83,6 +83,13 @@ pub struct Builtin {
     pub pace: BuiltinPace,
 }
 
+impl Builtin {
+    /// Whether an answer can come later than as soon as possible.
+    pub(crate) fn waits(&self) -> bool {
+        !self.delay.is_zero() || self.pace != BuiltinPace::AtOnce
+    }
+}
+
 /// When the built-in target answers, where it is not as soon as it can; counted after its delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuiltinPace {

@@ -35,8 +35,8 @@ pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
 pub(crate) use source::{Hashes, Names, Source};
 
 use crate::{
-    Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Request, RequestsPerConnection, Scheme, Shape,
-    Target, Tls, duration,
+    Builtin, Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Request, RequestsPerConnection, Scheme,
+    Shape, Target, Tls, duration,
 };
 use context::Context;
 use field::Field;
@@ -108,6 +108,12 @@ fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
         note_time_wait(root.context, target, connection, load);
         if target.url.scheme == Scheme::Http && per_connection == RequestsPerConnection::HandshakeOnly {
             root.context.note("connection.requests = 0 with a plain http target measures TCP connects alone".to_owned());
+        }
+        if per_connection == RequestsPerConnection::HandshakeOnly && target.builtin.as_ref().is_some_and(Builtin::waits) {
+            root.context.note(
+                "target.builtin.delay, stall and servers have no effect with connection.requests = 0: nothing is asked for"
+                    .to_owned(),
+            );
         }
     }
     if let (Some(Some(tls)), Some(load)) = (&tls, &load) {

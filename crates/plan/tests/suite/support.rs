@@ -30,6 +30,9 @@ impl Folder {
             ("slips/b.pem", certificate),
             ("keyless/a.pem", certificate),
             ("locked.key", locked),
+            ("run/pki/ca.pem", certificate),
+            ("run/pki/client.pem", certificate),
+            ("run/pki/client.key", key),
             ("body.json", "{\"hello\": 1}"),
             ("ca.der", "\u{30}\u{3}binary"),
         ];
