@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "the suite is test code throughout, helpers too")]
 
 use engine::{Event, Lease, Placement, Policy, allowed_cpus, monotonic_ns};
+use interop::Pressure;
 use measure::{Cell, Distribution, Metric, Period};
 use plan::{Files, Owner, Plan, Schedule};
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -45,9 +46,6 @@ const STEADY: [(f64, Bound); 4] = [(50.0, BODY), (90.0, BODY), (99.0, TAIL), (99
 
 /// Figures of a load with stalls; their slowest operations all end at the end of a stall.
 const STALLED: [(f64, Bound); 5] = [(50.0, BODY), (90.0, BACKLOG), (99.0, BODY), (99.9, BODY), (100.0, BODY)];
-
-/// A quiet machine has threads that wait for a CPU for less than this share of the time.
-const QUIET: f64 = 0.05;
 
 /// The server of the example in docs/MEASURING.md: for half a second in every two and a half it answers nothing.
 const STALLS: Pace =
@@ -168,7 +166,7 @@ impl Scene {
         let placement = Placement { agent: 0, agents: 1, cpus: vec![cpus.last().copied()] };
         let prepared = engine::prepare(Arc::new(plan.clone()), placement, Policy::default()).unwrap();
         let (send, events) = channel();
-        let watch = Watch::begin();
+        let watch = Pressure::watch();
         let running = prepared.start(start_at, Lease::unlimited(), move |event| send.send(event).unwrap()).unwrap();
         let totals = events.iter().find_map(|event| match event {
             Event::Ended { totals, .. } => Some(totals),
@@ -266,39 +264,6 @@ fn round_trip_of(client: &mut TcpStream) -> Duration {
     client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
     assert_ne!(client.read(&mut [0; 1024]).unwrap(), 0, "the server has closed");
     sent_at.elapsed()
-}
-
-/// How much threads of the machine, of whatever program, have waited for a CPU: the share of the time in which at least one did,
-/// by the kernel's pressure stall information (Documentation/accounting/psi.rst); unknown where it keeps none.
-#[derive(Debug)]
-struct Pressure(Option<f64>);
-
-impl Pressure {
-    fn is_quiet(&self) -> bool {
-        self.0.is_none_or(|share| share < QUIET)
-    }
-}
-
-/// A measurement of [`Pressure`] under way.
-struct Watch {
-    begin: Instant,
-    waited_us: Option<u64>,
-}
-
-impl Watch {
-    fn begin() -> Watch {
-        Watch { begin: Instant::now(), waited_us: waited_us() }
-    }
-
-    fn end(self) -> Pressure {
-        let waited_us = waited_us().zip(self.waited_us).map(|(end, begin)| end - begin);
-        Pressure(waited_us.map(|us| us as f64 / self.begin.elapsed().as_micros() as f64))
-    }
-}
-
-fn waited_us() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/pressure/cpu").ok()?;
-    text.lines().next()?.rsplit_once("total=")?.1.parse().ok()
 }
 
 /// Those of the process, before any thread has been kept to one.
