@@ -22,13 +22,15 @@ pub struct GoOptions {
     pub version: TlsVersion,
     /// Session tickets; Go has no session cache on the server's side.
     pub tickets: bool,
+    /// HTTP/2 where the client asks for it by ALPN.
+    pub http2: bool,
     /// Require a client certificate; one that is missing or wrong fails the handshake.
     pub client_certificate: bool,
 }
 
 impl Default for GoOptions {
     fn default() -> GoOptions {
-        GoOptions { key: KeyKind::P256, version: TlsVersion::V13, tickets: false, client_certificate: false }
+        GoOptions { key: KeyKind::P256, version: TlsVersion::V13, tickets: false, http2: false, client_certificate: false }
     }
 }
 
@@ -68,6 +70,7 @@ impl GoServer {
         command.arg("-cert").arg(files.cert).arg("-key").arg(files.key);
         command.args(["-version", if options.version == TlsVersion::V12 { "1.2" } else { "1.3" }]);
         command.arg(format!("-tickets={}", options.tickets));
+        command.arg(format!("-http2={}", options.http2));
         if options.client_certificate {
             command.arg("-client-ca").arg(pki.ca());
         }

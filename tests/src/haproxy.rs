@@ -31,6 +31,8 @@ pub enum HaproxyFrontend {
     Tls13,
     /// TLS 1.3, P-256, tickets.
     Tls13Tickets,
+    /// TLS 1.3, P-256, no tickets, HTTP/2 where the client asks for it by ALPN.
+    Http2,
     /// TLS 1.2 and 1.3, P-256 and RSA-2048, every suite of its OpenSSL, no tickets; it alone has [`Haproxy::wait_for_rows`].
     AnyTls,
     /// TLS 1.3, P-256, client certificate required; one that is missing or wrong fails the handshake.
@@ -83,12 +85,13 @@ pub struct Haproxy {
 
 impl HaproxyFrontend {
     /// Every frontend.
-    pub const ALL: [HaproxyFrontend; 7] = [
+    pub const ALL: [HaproxyFrontend; 8] = [
         HaproxyFrontend::Plain,
         HaproxyFrontend::Tls12Rsa,
         HaproxyFrontend::Tls12Tickets,
         HaproxyFrontend::Tls13,
         HaproxyFrontend::Tls13Tickets,
+        HaproxyFrontend::Http2,
         HaproxyFrontend::AnyTls,
         HaproxyFrontend::ClientCertificate,
     ];
@@ -104,7 +107,7 @@ impl HaproxyFrontend {
             }
             F::Tls12Rsa => (KeyKind::Rsa2048, "TLSv1.2", "no-tls-tickets".to_owned()),
             F::Tls12Tickets => (KeyKind::Rsa2048, "TLSv1.2", String::new()),
-            F::Tls13 => (KeyKind::P256, "TLSv1.3", "no-tls-tickets".to_owned()),
+            F::Tls13 | F::Http2 => (KeyKind::P256, "TLSv1.3", "no-tls-tickets".to_owned()),
             F::Tls13Tickets => (KeyKind::P256, "TLSv1.3", String::new()),
             F::ClientCertificate => {
                 (KeyKind::P256, "TLSv1.3", format!("no-tls-tickets verify required ca-file {}", pki.ca().display()))
@@ -113,7 +116,8 @@ impl HaproxyFrontend {
         let files = pki.server(kind);
         let versions = format!("ssl-min-ver {version} ssl-max-ver {version}");
         // What every OpenSSL has; newer ones would prefer ML-KEM.
-        format!("ssl crt {} alpn http/1.1 curves X25519:P-256:P-384 {versions} {more}", files.both.display())
+        let alpn = if self == F::Http2 { "h2,http/1.1" } else { "http/1.1" };
+        format!("ssl crt {} alpn {alpn} curves X25519:P-256:P-384 {versions} {more}", files.both.display())
     }
 }
 

@@ -25,8 +25,10 @@ use tempfile::TempDir;
 pub struct NginxOptions {
     /// Where all servers listen.
     pub ip: IpAddr,
-    /// Requests per connection of [`NginxServer::KeepAliveLimited`].
+    /// Requests per connection of [`NginxServer::KeepAliveLimited`] and [`NginxServer::Http2Limited`].
     pub keepalive_requests: u32,
+    /// Streams at once of a connection of [`NginxServer::Http2Limited`].
+    pub http2_streams: u32,
     /// After how long [`NginxServer::KeepAliveIdle`] closes an idle connection.
     pub keepalive_idle: Duration,
     /// Key of session tickets, for two nginx that are to accept each other's; a random one where absent. They also
@@ -43,6 +45,7 @@ impl Default for NginxOptions {
         NginxOptions {
             ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
             keepalive_requests: 10,
+            http2_streams: 3,
             keepalive_idle: Duration::from_millis(200),
             ticket_key: None,
             groups: "X25519",

@@ -35,6 +35,7 @@ func main() {
 	clientCA := flag.String("client-ca", "", "PEM of the CAs of client certificates, which are then required")
 	version := flag.String("version", "1.3", "1.2 or 1.3")
 	tickets := flag.Bool("tickets", false, "session tickets")
+	http2 := flag.Bool("http2", false, "HTTP/2 where the client asks for it by ALPN")
 	flag.Parse()
 
 	listener := listen()
@@ -44,7 +45,7 @@ func main() {
 	fmt.Printf("counting %s\n", counting.Addr())
 	go func() { log.Fatal(http.Serve(counting, http.HandlerFunc(showCounts))) }()
 
-	config := tlsConfig(*cert, *key, *clientCA, *version, *tickets)
+	config := tlsConfig(*cert, *key, *clientCA, *version, *tickets, *http2)
 	server := &http.Server{Handler: routes(), ReadHeaderTimeout: 30 * time.Second}
 	log.Fatal(server.Serve(newHandshaker(listener, config)))
 }
@@ -55,13 +56,17 @@ func listen() net.Listener {
 	return listener
 }
 
-func tlsConfig(cert, key, clientCA, version string, tickets bool) *tls.Config {
+func tlsConfig(cert, key, clientCA, version string, tickets, http2 bool) *tls.Config {
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	check(err)
+	protocols := []string{"http/1.1"}
+	if http2 {
+		protocols = []string{"h2", "http/1.1"}
+	}
 	number := map[string]uint16{"1.2": tls.VersionTLS12, "1.3": tls.VersionTLS13}[version]
 	config := &tls.Config{
 		Certificates: []tls.Certificate{pair}, MinVersion: number, MaxVersion: number,
-		SessionTicketsDisabled: !tickets, NextProtos: []string{"http/1.1"},
+		SessionTicketsDisabled: !tickets, NextProtos: protocols,
 	}
 	if clientCA != "" {
 		pem, err := os.ReadFile(clientCA)

@@ -78,9 +78,15 @@ stream {{
 }
 
 fn http_server(input: &Input<'_>, server: NginxServer, port: u16) -> String {
-    let listen = listen(input.options.ip, port, if server.is_tls() { " ssl" } else { "" });
+    let http2 = matches!(server, NginxServer::Http2 | NginxServer::Http2Plain | NginxServer::Http2Limited);
+    let (ssl, http2) = (if server.is_tls() { " ssl" } else { "" }, if http2 { " http2" } else { "" });
+    let listen = listen(input.options.ip, port, &format!("{ssl}{http2}"));
     let keep_alive = match server {
         NginxServer::KeepAliveLimited => format!("keepalive_requests {};", input.options.keepalive_requests),
+        NginxServer::Http2Limited => format!(
+            "keepalive_requests {}; http2_max_concurrent_streams {};",
+            input.options.keepalive_requests, input.options.http2_streams
+        ),
         NginxServer::KeepAliveIdle => format!("keepalive_timeout {}ms;", input.options.keepalive_idle.as_millis()),
         _ => String::new(),
     };

@@ -34,6 +34,12 @@ pub enum NginxServer {
     KeepAliveLimited,
     /// TLS 1.3, P-256, closes idle connections.
     KeepAliveIdle,
+    /// TLS 1.3, P-256, HTTP/2 where the client asks for it by ALPN.
+    Http2,
+    /// HTTP/2 by prior knowledge, without TLS.
+    Http2Plain,
+    /// [`NginxServer::Http2`] with the options' `http2_streams`, and closes after their `keepalive_requests`.
+    Http2Limited,
     /// No HTTP: logs each connection, TLS 1.2, RSA-2048, never resumes.
     StreamTls12Rsa,
     /// No HTTP: logs each connection, TLS 1.2, RSA-2048, tickets.
@@ -55,7 +61,7 @@ enum Resumes {
 
 impl NginxServer {
     /// Every server.
-    pub const ALL: [NginxServer; 18] = [
+    pub const ALL: [NginxServer; 21] = [
         NginxServer::Plain,
         NginxServer::Tls12Rsa,
         NginxServer::Tls12Tickets,
@@ -69,6 +75,9 @@ impl NginxServer {
         NginxServer::EarlyData,
         NginxServer::KeepAliveLimited,
         NginxServer::KeepAliveIdle,
+        NginxServer::Http2,
+        NginxServer::Http2Plain,
+        NginxServer::Http2Limited,
         NginxServer::StreamTls12Rsa,
         NginxServer::StreamTls12Tickets,
         NginxServer::StreamTls12Cache,
@@ -79,7 +88,7 @@ impl NginxServer {
     /// Whether it speaks TLS.
     #[must_use]
     pub fn is_tls(self) -> bool {
-        self != NginxServer::Plain
+        !matches!(self, NginxServer::Plain | NginxServer::Http2Plain)
     }
 
     /// Whether it has no HTTP.
@@ -93,11 +102,13 @@ impl NginxServer {
     pub(super) fn tls_directives(self, pki: &Pki, ticket_key: Option<&Path>) -> String {
         use NginxServer as S;
         let (version, resumes) = match self {
-            S::Plain => return String::new(),
+            S::Plain | S::Http2Plain => return String::new(),
             S::Tls12Rsa | S::StreamTls12Rsa => (V12, Resumes::Never),
             S::Tls12Tickets | S::StreamTls12Tickets => (V12, Resumes::ByTicket),
             S::Tls12Cache | S::StreamTls12Cache => (V12, Resumes::ByCache),
-            S::Tls13 | S::StreamTls13 | S::KeepAliveLimited | S::KeepAliveIdle => (V13, Resumes::Never),
+            S::Tls13 | S::StreamTls13 | S::KeepAliveLimited | S::KeepAliveIdle | S::Http2 | S::Http2Limited => {
+                (V13, Resumes::Never)
+            }
             S::Tls13Tickets | S::StreamTls13Tickets | S::EarlyData => (V13, Resumes::ByTicket),
             S::Tls13Cache => (V13, Resumes::ByCache),
             S::AnyTls => (ANY, Resumes::Never),

@@ -15,7 +15,7 @@ fn handshakes_and_requests_are_those_it_counts() {
         (TlsVersion::V13, KeyKind::Rsa2048, true, "always"),
     ];
     for (version, key, tickets, resumption) in cases {
-        let options = GoOptions { key, version, tickets, client_certificate: false };
+        let options = GoOptions { key, version, tickets, ..GoOptions::default() };
         let Some(server) = GoServer::start(&pki, options) else { return };
         let sections = format!("tls.resumption = {resumption:?}\nconnection.requests = 1\n");
         let document = run(&plan(&server.url("/"), &pki, &sections));

@@ -7,6 +7,7 @@ mod connections;
 mod controls;
 mod go_server;
 mod haproxy;
+mod http2;
 mod identities;
 mod key_log;
 mod nginx;
