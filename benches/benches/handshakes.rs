@@ -1,8 +1,9 @@
 //! Handshakes in memory, without sockets: what the client's half costs, and whether two workers disturb each other.
 //!
 //! Each thread has the engine's TLS of a worker and a rustls server of its own, and is pinned to a CPU of its own; one thread and
-//! two take turns. A shared lock or counter anywhere below would show as a ratio below 2. `--rounds N`, `--test` for a moment,
-//! `--least R` fails where the ratio of a scenario is below R.
+//! two take turns. A shared lock or counter anywhere below would show as a ratio below 2. By the threads' CPU time it is what two
+//! free CPUs would give; by the wall it is that only on a quiet machine. `--rounds N`, `--test` for a moment, `--least R` fails
+//! where the ratio by CPU time is below R.
 
 use benches::{flag, is_trial, parse};
 use engine::{Rehearsal, allowed_cpus};
@@ -34,6 +35,8 @@ const SCENARIOS: [(&str, KeyKind, &str); 5] = [
 #[derive(Clone, Copy)]
 struct Done {
     per_second: f64,
+    /// CPU time of client and server, microseconds.
+    cpu_us: f64,
     /// Time in the client's half of a handshake, microseconds.
     client_us: f64,
 }
@@ -41,19 +44,29 @@ struct Done {
 fn main() {
     let rounds = flag("--rounds").and_then(|number| number.parse().ok()).unwrap_or(if is_trial() { 1 } else { 5 });
     let least: f64 = flag("--least").and_then(|number| number.parse().ok()).unwrap_or(0.0);
-    println!("| handshakes in memory | client's half µs | 1 thread/s | 2 threads/s | ratio |\n|---|---|---|---|---|");
+    println!(
+        "| handshakes in memory | client's half µs | 1 thread/s | 2 threads/s | ratio | by CPU time |\n|---|---|---|---|---|---|"
+    );
     for (name, key, tls) in SCENARIOS {
-        let (mut one, mut two, mut client) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..rounds {
-            let alone = threads(1, key, tls);
-            client.push(alone[0].client_us);
-            one.push(alone[0].per_second);
-            two.push(threads(2, key, tls).iter().map(|done| done.per_second).sum());
-        }
-        let (one, two, client) = (median(one), median(two), median(client));
-        println!("| {name} | {client:.1} | {one:.0} | {two:.0} | {:.2} |", two / one);
-        assert!(two / one >= least, "{name}: two threads do {:.2} times as much as one, less than {least}", two / one);
+        let runs: Vec<_> = (0..rounds).map(|_| (threads(1, key, tls), threads(2, key, tls))).collect();
+        let alone = |of: fn(&Done) -> f64| median(runs.iter().map(|(one, _)| of(&one[0])).collect());
+        let both = |of: fn(&[Done]) -> f64| median(runs.iter().map(|(_, two)| of(two)).collect());
+        let (client, one, two) = (alone(|done| done.client_us), alone(|done| done.per_second), both(per_second));
+        let by_cpu = 2.0 * alone(|done| done.cpu_us) / both(cpu_us);
+        println!("| {name} | {client:.1} | {one:.0} | {two:.0} | {:.2} | {by_cpu:.2} |", two / one);
+        assert!(by_cpu >= least, "{name}: two threads do {by_cpu:.2} times as much as one, less than {least}");
     }
+}
+
+/// Of all threads together.
+fn per_second(threads: &[Done]) -> f64 {
+    threads.iter().map(|done| done.per_second).sum()
+}
+
+/// Of a handshake, over all threads.
+fn cpu_us(threads: &[Done]) -> f64 {
+    let cpu: f64 = threads.iter().map(|done| done.cpu_us * done.per_second).sum();
+    cpu / per_second(threads)
 }
 
 /// So many threads at once, each on a CPU of its own.
@@ -88,16 +101,22 @@ fn one_thread(key: KeyKind, tls: &str, start: &Barrier) -> Done {
     }
     let duration = if is_trial() { Duration::from_millis(50) } else { Duration::from_millis(1500) };
     start.wait();
-    let (began, mut number, mut in_server) = (Instant::now(), 0_u32, Duration::ZERO);
+    let (began, cpu_began, mut number, mut in_server) = (Instant::now(), thread_cpu_us(), 0_u32, Duration::ZERO);
     while began.elapsed() < duration {
         let (kind, elsewhere) = handshake(&mut rehearsal, &server);
         assert_eq!(kind, expected);
         number += 1;
         in_server += elsewhere;
     }
-    let whole = began.elapsed();
+    let (whole, cpu_us) = (began.elapsed(), thread_cpu_us() - cpu_began);
     let each = f64::from(number.max(1));
-    Done { per_second: each / whole.as_secs_f64(), client_us: (whole - in_server).as_secs_f64() / each * 1e6 }
+    let client_us = (whole - in_server).as_secs_f64() / each * 1e6;
+    Done { per_second: each / whole.as_secs_f64(), cpu_us: cpu_us / each, client_us }
+}
+
+fn thread_cpu_us() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
 
 /// One handshake, and the time that the server took of it.
