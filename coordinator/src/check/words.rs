@@ -234,7 +234,8 @@ fn care(tls: &Tls, roots: &str) -> String {
         }
     };
     let alpn = if tls.alpn.is_empty() { "no ALPN".to_owned() } else { format!("ALPN {}", tls.alpn.join(", ")) };
-    format!("{verify}; {keys}; {resumed}; {alpn}")
+    let early = if tls.early_data { "; requests as early data" } else { "" };
+    format!("{verify}; {keys}; {resumed}{early}; {alpn}")
 }
 
 fn load(load: &Load) -> Vec<String> {

@@ -71,6 +71,9 @@ pub struct TlsRecord {
     pub key_exchange: String,
     /// Share of new connections that were to offer a session; 0: never.
     pub resumption_share: f64,
+    /// Requests were to go out as early data, where a session allowed it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub early_data: bool,
 }
 
 impl PlanRecord {
@@ -146,6 +149,7 @@ impl TlsRecord {
                 Resumption::Never => 0.0,
                 Resumption::Share { share, .. } => share,
             },
+            early_data: tls.early_data,
         }
     }
 }

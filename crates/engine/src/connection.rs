@@ -119,6 +119,12 @@ impl Connection {
         self.requests_begun >= self.requests_each
     }
 
+    /// Whether its next request is its last.
+    #[inline]
+    pub(crate) fn is_next_last(&self) -> bool {
+        self.requests_begun.saturating_add(1) >= self.requests_each
+    }
+
     /// Whether another request can be sent on it now, where this lane has none under way.
     #[inline]
     pub(crate) fn takes(&self, lane: u32) -> bool {

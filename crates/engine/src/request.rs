@@ -23,6 +23,8 @@ pub(crate) struct Prebuilt {
     pub(crate) is_head: bool,
     /// May be sent again on a new connection (RFC 9110 §9.2.2).
     pub(crate) is_idempotent: bool,
+    /// Asks for nothing to be changed, so that it may go out as early data (RFC 9110 §9.2.1, RFC 8470 §4).
+    pub(crate) is_safe: bool,
     pub(crate) expect: plan::Expect,
 }
 
@@ -101,6 +103,7 @@ impl Prebuilt {
             closing: Bytes::new(plan, request, true),
             is_head: request.method == "HEAD",
             is_idempotent,
+            is_safe: matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE"),
             expect: request.expect.clone(),
         }
     }

@@ -17,5 +17,5 @@ pub use config::TlsError;
 pub(crate) use config::{Materials, WorkerTls};
 #[cfg(feature = "rehearsal")]
 pub use rehearsal::Rehearsal;
-pub(crate) use stream::{Broken, TlsStream};
+pub(crate) use stream::{Broken, FRAGMENT, TlsStream};
 pub(crate) use tally::Chains;

@@ -153,6 +153,7 @@ fn tls(out: &mut Text, tls: &Tls) {
     out.field("cipher_suites", list(&tls.cipher_suites, |suite| quoted(suite.name)));
     out.field("groups", list(&tls.groups, |group| quoted(group.name)));
     out.field("resumption", resumption(tls.resumption));
+    out.field("early_data", tls.early_data);
     out.field(
         "verify",
         match tls.verify {

@@ -13,6 +13,8 @@ pub struct Tls {
     pub groups: Vec<Group>,
     /// When a session is offered.
     pub resumption: Resumption,
+    /// Requests go out with the ClientHello where a session allows it (0-RTT, RFC 8446 §2.3).
+    pub early_data: bool,
     /// What is checked of the server.
     pub verify: Verify,
     /// Fresh keys for every handshake, or cheap ones.

@@ -5,6 +5,7 @@ mod addresses;
 mod cheap;
 mod connections;
 mod controls;
+mod early_data;
 mod go_server;
 mod haproxy;
 mod http2;

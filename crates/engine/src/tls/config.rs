@@ -79,6 +79,9 @@ pub(crate) struct Materials {
 /// silently unless verifier and resolver are those it was made with.
 pub(crate) struct WorkerTls {
     pub(crate) config: Arc<ClientConfig>,
+    /// The same for connections whose request goes out as early data, where the plan asks for that: rustls announces it with
+    /// every session that allows it.
+    pub(crate) early_config: Option<Arc<ClientConfig>>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) verifier: Arc<Verifier>,
     pub(crate) identities: Arc<Identities>,
@@ -120,12 +123,26 @@ impl WorkerTls {
         if let Some(keys) = &keys {
             config.key_log = Arc::clone(keys) as _;
         }
+        let early_config = tls.early_data.then(|| {
+            let mut early = config.clone();
+            early.enable_early_data = true;
+            Arc::new(early)
+        });
         let offering_share = match tls.resumption {
             Resumption::Never => 0.0,
             Resumption::Share { share, .. } => share,
         };
         let server_name = materials.server_name.clone();
-        Ok(WorkerTls { config: Arc::new(config), sessions, verifier, identities, server_name, keys, offering_share })
+        Ok(WorkerTls {
+            config: Arc::new(config),
+            early_config,
+            sessions,
+            verifier,
+            identities,
+            server_name,
+            keys,
+            offering_share,
+        })
     }
 }
 

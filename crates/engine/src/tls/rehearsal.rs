@@ -37,7 +37,7 @@ impl Rehearsal {
         self.incoming.clear();
         self.outgoing.clear();
         let broken = |Broken(kind)| kind;
-        let mut stream = TlsStream::new(&self.tls, offering, &mut self.outgoing).map_err(broken)?;
+        let mut stream = TlsStream::new(&self.tls, offering, None, &mut self.outgoing).map_err(broken)?;
         loop {
             let before = self.incoming.len();
             peer(&self.outgoing, &mut self.incoming);

@@ -86,6 +86,16 @@ impl Sessions {
         self.lock().found
     }
 
+    /// Bytes of early data that the session allows which the connection being made will offer; 0 where it has none.
+    pub(crate) fn early_data_room(&self) -> usize {
+        if !self.offering.load(Relaxed) {
+            return 0;
+        }
+        let inner = self.lock();
+        let ticket = inner.users.get(self.current.load(Relaxed)).and_then(|user| user.tickets.back());
+        ticket.map_or(0, |(ticket, _)| ticket.max_early_data_size() as usize)
+    }
+
     /// Sessions received since this was last asked.
     #[inline]
     pub(crate) fn take_received(&self) -> u64 {

@@ -12,7 +12,7 @@ use rustls::{CertificateError, Error};
 use std::sync::Arc;
 
 /// Largest plaintext of one record (RFC 8446 §5.1).
-const FRAGMENT: usize = 16 * 1024;
+pub(crate) const FRAGMENT: usize = 16 * 1024;
 /// More than any record adds to its plaintext: header, explicit nonce, content type, tag.
 const RECORD_OVERHEAD: usize = 64;
 
@@ -28,6 +28,7 @@ pub(crate) struct TlsStream {
     pub(crate) offered: Option<u16>,
     /// A session was to be offered and there was none.
     pub(crate) none_at_hand: bool,
+    early_data: EarlyData,
     retried: bool,
     answered: bool,
     /// The worker's, which is shared by all of its connections: what it has seen is taken before another one comes by.
@@ -38,6 +39,17 @@ pub(crate) struct TlsStream {
     secrets: String,
     /// A fatal alert that went out unencrypted.
     alert_sent: Option<u8>,
+}
+
+/// What became of a request that was to go out with the ClientHello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EarlyData {
+    /// There was none, or rustls did not take it.
+    None,
+    /// It went out as so many bytes, and the server has not taken it.
+    Sent(usize),
+    /// The server took it.
+    Accepted(usize),
 }
 
 /// How far [`TlsStream::process`] came.
@@ -54,14 +66,22 @@ pub(crate) struct Advance {
 pub(crate) struct Broken(pub(crate) Kind);
 
 impl TlsStream {
-    /// Begins a handshake for the worker's current user; its ClientHello goes to `outgoing`.
-    pub(crate) fn new(tls: &WorkerTls, offering: bool, outgoing: &mut Vec<u8>) -> Result<TlsStream, Broken> {
-        let connection = UnbufferedClientConnection::new(Arc::clone(&tls.config), tls.server_name.clone());
+    /// Begins a handshake for the worker's current user; its ClientHello goes to `outgoing`, and `early` data behind it, which
+    /// is of one record at most and fits into [`Sessions::early_data_room`](super::sessions::Sessions::early_data_room).
+    pub(crate) fn new(
+        tls: &WorkerTls,
+        offering: bool,
+        early: Option<&[u8]>,
+        outgoing: &mut Vec<u8>,
+    ) -> Result<TlsStream, Broken> {
+        let config = tls.early_config.as_ref().filter(|_| early.is_some()).unwrap_or(&tls.config);
+        let connection = UnbufferedClientConnection::new(Arc::clone(config), tls.server_name.clone());
         let connection = connection.map_err(|error| Broken(kind(&error, None)))?;
         let mut stream = TlsStream {
             connection,
             offered: None,
             none_at_hand: false,
+            early_data: EarlyData::None,
             retried: false,
             answered: false,
             verifier: Arc::clone(&tls.verifier),
@@ -71,7 +91,7 @@ impl TlsStream {
             alert_sent: None,
         };
         let before = outgoing.len();
-        stream.process(&mut [], outgoing, &mut |_| {})?;
+        stream.take_in(&mut [], early, outgoing, &mut |_| {})?;
         let found = tls.sessions.found().filter(|(found, _)| offers_session(&outgoing[before..], *found));
         stream.offered = found.map(|(_, issuer)| issuer);
         stream.none_at_hand = offering && stream.offered.is_none();
@@ -89,8 +109,18 @@ impl TlsStream {
         outgoing: &mut Vec<u8>,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<Advance, Broken> {
+        self.take_in(incoming, None, outgoing, sink)
+    }
+
+    fn take_in(
+        &mut self,
+        incoming: &mut [u8],
+        early: Option<&[u8]>,
+        outgoing: &mut Vec<u8>,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<Advance, Broken> {
         let handshaking = self.is_handshaking();
-        let advance = self.advance(incoming, outgoing, sink);
+        let advance = self.advance(incoming, early, outgoing, sink);
         if handshaking {
             self.seen.add(self.verifier.take_seen());
             if let Some(keys) = &self.keys {
@@ -108,17 +138,32 @@ impl TlsStream {
         }
     }
 
-    fn advance(&mut self, incoming: &mut [u8], outgoing: &mut Vec<u8>, sink: &mut dyn FnMut(&[u8])) -> Result<Advance, Broken> {
+    fn advance(
+        &mut self,
+        incoming: &mut [u8],
+        mut early: Option<&[u8]>,
+        outgoing: &mut Vec<u8>,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<Advance, Broken> {
         self.look_for_retry(incoming);
         let mut advance = Advance { consumed: 0, closed: false };
         loop {
             let UnbufferedStatus { discard, state } = self.connection.process_tls_records(&mut incoming[advance.consumed..]);
             let go_on = match state {
                 Ok(ConnectionState::EncodeTlsData(data)) => {
+                    let before = outgoing.len();
                     encode(data, outgoing);
+                    if let EarlyData::Sent(bytes) = self.early_data
+                        && is_end_of_early_data(&outgoing[before..])
+                    {
+                        self.early_data = EarlyData::Accepted(bytes);
+                    }
                     true
                 }
-                Ok(ConnectionState::TransmitTlsData(data)) => {
+                Ok(ConnectionState::TransmitTlsData(mut data)) => {
+                    if let (Some(plain), Some(mut early)) = (early.take(), data.may_encrypt_early_data()) {
+                        self.early_data = put_early(plain.len(), outgoing, |room| early.encrypt(plain, room).ok());
+                    }
                     data.done();
                     true
                 }
@@ -182,6 +227,23 @@ impl TlsStream {
                 Err(error) => return Err(self.fail(&error, &mut leftover[discard..], outgoing)),
             }
             leftover.drain(..discard);
+        }
+    }
+
+    /// Whether a request went out as early data, and the server took it; the latter only once the handshake is done.
+    pub(crate) fn early_data(&self) -> Option<bool> {
+        match self.early_data {
+            EarlyData::None => None,
+            EarlyData::Sent(_) => Some(false),
+            EarlyData::Accepted(_) => Some(true),
+        }
+    }
+
+    /// Bytes on the wire that were early data.
+    pub(crate) fn early_bytes(&self) -> u64 {
+        match self.early_data {
+            EarlyData::None => 0,
+            EarlyData::Sent(bytes) | EarlyData::Accepted(bytes) => bytes as u64,
         }
     }
 
@@ -249,6 +311,22 @@ fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, outgoing: &mut Vec<
             Err(_) => return outgoing.truncate(before),
         }
     }
+}
+
+/// Puts early data of `length` bytes behind the ClientHello in `outgoing`; `encrypt` is rustls's, whose type has no name.
+fn put_early(length: usize, outgoing: &mut Vec<u8>, encrypt: impl FnOnce(&mut [u8]) -> Option<usize>) -> EarlyData {
+    let before = outgoing.len();
+    outgoing.resize(before + length + RECORD_OVERHEAD, 0);
+    let written = encrypt(&mut outgoing[before..]).unwrap_or(0);
+    outgoing.truncate(before + written);
+    if written == 0 { EarlyData::None } else { EarlyData::Sent(written) }
+}
+
+/// Whether a record that rustls wrote is an EndOfEarlyData, which it sends only where the server has taken early data, and
+/// which its unbuffered API does not tell otherwise: no other handshake record is so short (4 bytes of message, one of type,
+/// 16 of tag; RFC 8446 §4.5, §5.2).
+fn is_end_of_early_data(record: &[u8]) -> bool {
+    matches!(record, [23, 3, 3, 0, 21, ..])
 }
 
 /// Whether a ClientHello carries the session that was found: a pre_shared_key (41), a non-empty session ticket (35), or the

@@ -3,6 +3,7 @@
 use super::{Cut, Worker};
 use crate::connection::{Connection, Fault, Http, Received, Stage as ConnectionStage};
 use crate::poller::Ready;
+use crate::tls::TlsStream;
 use measure::{Kind, Recorder, Stage, Verdict};
 
 /// Reads of one connection before the others, timers and orders have their turn: 2 MiB.
@@ -116,7 +117,7 @@ impl Worker {
             }
         }
         match (connection.stage, &connection.http) {
-            (ConnectionStage::Handshaking, _) => self.on_handshake_bytes(seat),
+            (ConnectionStage::Handshaking, _) => self.on_handshake_bytes(seat, at, answered),
             (ConnectionStage::Open, Http::One(_)) => {
                 let slot = self.slots.of_seat(seat).start;
                 if answered && let Some(flight) = self.slots.flight(slot) {
@@ -129,14 +130,30 @@ impl Worker {
         }
     }
 
-    fn on_handshake_bytes(&mut self, seat: u32) {
+    /// `answered` where the response to a request that went out as early data has begun to come.
+    fn on_handshake_bytes(&mut self, seat: u32, at: u64, answered: bool) {
         let tls = self.slots.connection(seat).and_then(|connection| connection.tls.as_ref());
         let handshaking = tls.is_some_and(|tls| tls.is_handshaking());
         if let Some(slot) = self.slots.seat(seat).opener.filter(|_| !handshaking) {
-            let now = self.parts.clock.now();
+            let (now, generation) = (self.parts.clock.now(), self.slots.seat(seat).generation);
+            if answered && let Some(flight) = self.slots.flight(slot) {
+                flight.first_byte_at.get_or_insert(at);
+            }
             self.on_handshake(slot, now);
+            self.on_taken_early(seat, generation);
         } else if !self.outgoing.is_empty() {
             self.flush(seat);
+        }
+    }
+
+    /// The handshake is done: what early data was answered with may be here, and our Finished waits to go out.
+    fn on_taken_early(&mut self, seat: u32, generation: u32) {
+        if !self.slots.stands(seat, generation) {
+            return;
+        }
+        let tls = self.slots.connection(seat).and_then(|connection| connection.tls.as_ref());
+        if tls.and_then(TlsStream::early_data) == Some(true) {
+            self.on_open_bytes(self.slots.of_seat(seat).start);
         }
     }
 

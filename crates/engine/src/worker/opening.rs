@@ -8,7 +8,7 @@ use crate::response::Response;
 use crate::slot::token;
 use crate::socket::Socket;
 use crate::source::nanoseconds;
-use crate::tls::{Broken, TlsStream};
+use crate::tls::{Broken, FRAGMENT, TlsStream};
 use measure::{Handshake, HandshakeKind, Kind, Stage, Verdict};
 use plan::Close;
 use std::net::SocketAddr;
@@ -109,12 +109,31 @@ impl Worker {
         tls.identities.select(user);
         connection.stage = ConnectionStage::Handshaking;
         self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.handshake));
+        let is_early = self.may_be_early(slot);
+        let (Some(tls), Some(connection)) = (&self.parts.tls, self.slots.connection(seat)) else { return };
         self.outgoing.clear();
-        match TlsStream::new(tls, offering, &mut self.outgoing) {
-            Ok(stream) => connection.tls = Some(stream),
+        let early = is_early.then_some(self.plain.as_slice());
+        let went_early = match TlsStream::new(tls, offering, early, &mut self.outgoing) {
+            Ok(stream) => connection.tls.insert(stream).early_data().is_some(),
             Err(Broken(kind)) => return self.fail(slot, Stage::Tls, kind, now),
+        };
+        if went_early {
+            let now = self.parts.clock.now();
+            self.note_sent(slot, now);
         }
         self.flush(seat);
+    }
+
+    /// Whether the slot's request, which is then in `plain`, may go out with the ClientHello.
+    fn may_be_early(&mut self, slot: u32) -> bool {
+        let Some(tls) = self.parts.tls.as_ref().filter(|tls| tls.early_config.is_some()) else { return false };
+        let room = tls.sessions.early_data_room().min(FRAGMENT);
+        let is_safe = self.slots.flight(slot).is_some_and(|flight| self.requests.of(flight.id.request).is_safe);
+        if room == 0 || !is_safe {
+            return false;
+        }
+        self.write_alone(slot);
+        self.plain.len() <= room
     }
 
     /// Whether the next new connection offers a session; exact over many by carrying the remainder.
@@ -136,13 +155,14 @@ impl Worker {
         let kind = negotiated.kind;
         let full = matches!(kind, HandshakeKind::Full | HandshakeKind::FullRetried);
         let chain = stream.chain().filter(|_| full).map(|chain| self.chains.describe(chain));
-        let sent = connection.sent_bytes + self.outgoing.len() as u64;
+        let early_data = stream.early_data();
+        let sent = (connection.sent_bytes + self.outgoing.len() as u64).saturating_sub(stream.early_bytes());
         let handshake = Handshake {
             negotiated: &negotiated,
             chain: chain.as_ref(),
             offered: stream.offered,
             none_at_hand: stream.none_at_hand,
-            early_data: None,
+            early_data,
             bytes_sent: sent,
             bytes_received: connection.received_bytes,
         };
@@ -168,10 +188,29 @@ impl Worker {
         if self.handshake_only {
             return self.end_handshake_only(slot);
         }
+        match connection.tls.as_ref().and_then(TlsStream::early_data) {
+            Some(true) => return self.on_early_data_taken(slot),
+            Some(false) => self.take_back(slot),
+            None => {}
+        }
         self.send_request(slot, now);
         if self.frames.is_some() {
             self.flush_frames(number);
         }
+    }
+
+    /// The server has the request already: its time counts from when it was sent.
+    fn on_early_data_taken(&mut self, slot: u32) {
+        let Some(sent_at) = self.slots.flight(slot).and_then(|flight| flight.sent_at) else { return };
+        self.deadlines.set(slot, sent_at + nanoseconds(self.parts.plan.connection().timeouts.request));
+    }
+
+    /// The server has passed the request over: it goes out again as if it never had.
+    fn take_back(&mut self, slot: u32) {
+        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        connection.requests_begun -= 1;
+        connection.unwritten.retain(|&unwritten| unwritten != slot);
+        (flight.sent_at, flight.written_at) = (None, None);
     }
 
     /// Handshake only, where slot and seat are one: our Finished goes out, then our end of the connection, and the server's

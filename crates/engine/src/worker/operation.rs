@@ -184,24 +184,36 @@ impl Worker {
 
     /// HTTP/1.1, where slot and seat are one.
     fn send_alone(&mut self, slot: u32, now: u64) {
-        let closes = self.parts.plan.connection().close == Close::Server;
-        let user = self.slots.seat(slot).user;
-        let Some((connection, flight)) = self.slots.both(slot) else { return };
-        let Http::One(response) = &mut connection.http else { return };
-        connection.requests_begun += 1;
-        let request = self.requests.of(flight.id.request);
-        response.expect(request.is_head);
-        flight.sent_at = Some(now);
-        self.plain.clear();
-        let values = Values { user, seq: flight.seq, random: flight.random };
-        request.write(closes && connection.is_full(), values, &mut self.plain);
-        connection.unwritten.push(slot);
+        self.write_alone(slot);
+        self.note_sent(slot, now);
+        let Some(connection) = self.slots.connection(slot) else { return };
         let wrapped = connection.wrap(&self.plain, &mut self.outgoing);
         self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.request));
         match wrapped {
             Ok(()) => _ = self.flush(slot),
             Err(fault) => self.on_fault(slot, fault),
         }
+    }
+
+    /// Writes the slot's request, the next of its connection, into `plain`.
+    pub(super) fn write_alone(&mut self, slot: u32) {
+        let closes = self.parts.plan.connection().close == Close::Server;
+        let user = self.slots.seat(slot).user;
+        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        let is_last = connection.is_next_last();
+        self.plain.clear();
+        let values = Values { user, seq: flight.seq, random: flight.random };
+        self.requests.of(flight.id.request).write(closes && is_last, values, &mut self.plain);
+    }
+
+    /// The request in `plain` is on its way.
+    pub(super) fn note_sent(&mut self, slot: u32, now: u64) {
+        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        let Http::One(response) = &mut connection.http else { return };
+        connection.requests_begun += 1;
+        response.expect(self.requests.of(flight.id.request).is_head);
+        flight.sent_at = Some(now);
+        connection.unwritten.push(slot);
     }
 
     /// The response is whole: judged by what the plan expects.

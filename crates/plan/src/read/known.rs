@@ -46,6 +46,7 @@ pub(crate) const KEYS: &[&str] = &[
     "tls.resumption",
     "tls.resumption.share",
     "tls.resumption.kind",
+    "tls.early_data",
     "tls.verify",
     "tls.key_exchange",
     "tls.ca",
@@ -116,6 +117,7 @@ const RENAMED: &[(&[&str], &str)] = &[
         &["client_cert", "client_certificate", "certificate", "certs"],
         "write client_certificates in [tls], such as [{ cert = \"a.pem\", key = \"a.key\" }]",
     ),
+    (&["zero_rtt", "0rtt", "0-rtt", "earlydata"], "write early_data in [tls]"),
     (&["session_tickets", "tickets", "session_reuse", "reuse", "resume"], "write resumption in [tls]"),
     (
         &["renegotiation", "renegotiate", "client_renegotiation", "allow_renegotiation"],

@@ -31,6 +31,10 @@ pub(crate) fn read(section: Section<'_>, around: Around) -> Option<Tls> {
     check_groups(&section, &versions, &groups);
     let resumption = section.read("resumption", resumption).unwrap_or(Resumption::Never);
     check_resumption(&section, &versions, resumption);
+    let early_data = section.read("early_data", |field| field.flag()).unwrap_or(false);
+    if early_data {
+        check_early_data(&section, &versions, resumption, around);
+    }
     let verify =
         section.read("verify", |field| field.choice(&[("full", Verify::Full), ("once", Verify::Once), ("none", Verify::None)]));
     let key_exchange = key_exchange(&section);
@@ -47,6 +51,7 @@ pub(crate) fn read(section: Section<'_>, around: Around) -> Option<Tls> {
         cipher_suites,
         groups,
         resumption,
+        early_data,
         verify,
         key_exchange,
         ca,
@@ -196,6 +201,29 @@ fn check_resumption(section: &Section<'_>, versions: &[TlsVersion], resumption: 
             "tls.resumption.kind = \"session-id\" resumes nothing where the server chooses TLS 1.3; versions = [\"1.2\"] makes sure".to_owned(),
         ),
         _ => {}
+    }
+}
+
+/// Early data is a request that goes out with the ClientHello of a resumed TLS 1.3 session.
+fn check_early_data(section: &Section<'_>, versions: &[TlsVersion], resumption: Resumption, around: Around) {
+    let why_not = if !versions.is_empty() && !versions.contains(&TlsVersion::V13) {
+        Some("is TLS 1.3's (RFC 8446 §2.3), which versions does not offer; add \"1.3\" to versions, or remove it")
+    } else if resumption == Resumption::Never {
+        Some("needs a session to resume; write resumption = \"always\" beside it, or remove it")
+    } else if matches!(resumption, Resumption::Share { kind: ResumptionKind::SessionId, .. }) {
+        Some("goes with TLS 1.3's tickets; write kind = \"any\" in resumption, or remove it")
+    } else if around.handshake_only() {
+        Some("is a request, and connection.requests = 0 sends none; remove it")
+    } else if around.http != HttpVersion::Http11 {
+        Some("goes with HTTP/1.1 in this release; write http = \"1.1\" in [connection], or remove it")
+    } else {
+        None
+    };
+    match why_not {
+        Some(why) => section.problem_at("early_data", why),
+        None => section.context.note(
+            "tls.early_data: whoever sees a request that goes out as early data can send it again (RFC 8446 §8); only requests with GET, HEAD, OPTIONS or TRACE do so".to_owned(),
+        ),
     }
 }
 

@@ -71,6 +71,7 @@ fn tls() -> impl Strategy<Value = String> {
     let rest = one_of(&[
         "",
         "verify = \"once\"\nkey_exchange = \"cheap\"\n",
+        "early_data = false\n",
         "server_name = \"a.test\"\n",
         "alpn = [\"http/1.1\"]\nkey_log = \"all\"\n",
         "key_log = { failed = 3, slow = 10, over = \"1.5s\" }\n",

@@ -1,0 +1,77 @@
+//! 0-RTT: what goes out with the ClientHello is what nginx sees come before the handshake is complete, and what it rejects
+//! comes again.
+
+use crate::{REQUESTS, USERS, assert_all_ok, run};
+use interop::{Nginx, NginxOptions, NginxServer, Pki, plan};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Two requests on each connection: the first may be early; while the second is answered the tickets of the connection come,
+/// which a server sends once it has our Finished.
+const EARLY: &str = "tls.resumption = \"always\"\ntls.early_data = true\nconnection.requests = 2\n";
+
+/// nginx says "early" of a request that it has answered before it has read our Finished; where it is slow to read on, it
+/// finds both, and says nothing.
+fn assert_seen(seen: u64, accepted: u64) {
+    assert!(seen <= accepted && (seen > 0) == (accepted > 0), "{seen} seen of {accepted} accepted");
+}
+
+#[test]
+fn requests_of_resumed_connections_are_early_as_nginx_logs_it() {
+    let pki = Pki::new();
+    // (server, more of the plan, whether the server takes early data)
+    let cases = [
+        (NginxServer::EarlyData, "", true),
+        (NginxServer::EarlyData, "connection.close = \"server\"\n", true),
+        (NginxServer::EarlyData, "request.path = \"/big\"\n", true),
+        (NginxServer::EarlyData, "request = { method = \"POST\", body = \"x\" }\n", false),
+        (NginxServer::Tls13Tickets, "", false),
+    ];
+    for (server, more, takes) in cases {
+        let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else { return };
+        let more = format!("{more}{EARLY}");
+        let document = run(&plan(&nginx.url(server, "/"), &pki, &more));
+        let (measured, early) = (&document.measured, &document.measured.early_data);
+        let rows = nginx.wait_for_requests(REQUESTS as usize);
+        let seen: Vec<_> = rows.iter().filter(|row| row.is_early).collect();
+        assert_eq!((measured.operations.ok, rows.len() as u64), (REQUESTS, REQUESTS), "{more}");
+        let resumed = nginx.status().accepted - USERS;
+        assert_eq!((measured.resumption.offered, measured.resumption.accepted), (resumed, resumed), "{more}");
+        let expected = if takes { resumed } else { 0 };
+        assert_eq!((early.offered, early.accepted, early.rejected), (expected, expected, 0), "{more}");
+        assert_seen(seen.len() as u64, expected);
+        assert!(seen.iter().all(|row| row.resumed && row.nth == 1), "{more}");
+        assert_eq!(document.notes.iter().any(|note| note.contains("were sent as early data")), takes, "{:?}", document.notes);
+    }
+}
+
+#[test]
+fn rejected_early_data_is_sent_again_after_the_handshake() {
+    let pki = Pki::new();
+    let start = |last| {
+        let ip = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
+        Nginx::start(&pki, &NginxOptions { ip, ticket_key: Some([7; 80]), ..NginxOptions::default() })
+    };
+    // Both know the ticket key; the second one's tickets allow no early data, and it takes none.
+    let (Some(first), Some(second)) = (start(1), start(2)) else { return };
+    let addresses = [first.address(NginxServer::EarlyData), second.address(NginxServer::Tls13Tickets)].map(|a| a.to_string());
+    let sections = format!("target.addresses = {addresses:?}\ntls.server_name = \"localhost\"\n{EARLY}");
+    let document = run(&plan("https://localhost/", &pki, &sections));
+    assert_all_ok(&document.measured);
+    let of = |name: &String| &document.by_address.iter().find(|group| group.name == *name).unwrap().figures;
+    let (taking, refusing) = (of(&addresses[0]), of(&addresses[1]));
+    let issued_here = |to: &String| {
+        let pairs = document.session_offers.iter().filter(|pair| pair.issued_by == addresses[0] && pair.offered_to == *to);
+        pairs.map(|pair| pair.offered).sum::<u64>()
+    };
+    assert_eq!((taking.early_data.accepted, taking.early_data.rejected), (issued_here(&addresses[0]), 0));
+    assert_eq!((refusing.early_data.accepted, refusing.early_data.rejected), (0, issued_here(&addresses[1])));
+    assert!(refusing.early_data.rejected > 0, "addresses are taken in turn: {:?}", document.session_offers);
+    // A rejected request is one request, whose session is resumed all the same.
+    let (here, there) = (first.wait_for_requests(1), second.wait_for_requests(1));
+    assert_eq!((here.len() + there.len()) as u64, REQUESTS);
+    assert_seen(here.iter().filter(|row| row.is_early).count() as u64, taking.early_data.accepted);
+    assert!(there.iter().all(|row| !row.is_early));
+    assert_eq!(document.measured.resumption.refused, 0);
+    let seen = document.measured.times["first_byte"].count;
+    assert_eq!(seen, REQUESTS);
+}
