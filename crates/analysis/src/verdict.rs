@@ -321,7 +321,10 @@ fn limit_of_agent(agent: &AgentResult, machine: MachineCounts) -> Option<String>
         return Some(format!("agent {name}: its busiest worker was {busy} busy: give it more CPUs, or add agents"));
     }
     let is_full = machine == MachineCounts::Always && cpu.machine_busy_share_mean >= MACHINE_BUSY_SHARE;
-    is_full.then(|| format!("agent {name}: its machine's CPUs were {} busy", human::share(cpu.machine_busy_share_mean)))
+    is_full.then(|| {
+        let (busy, own) = (human::share(cpu.machine_busy_share_mean), cpu.process_share_mean);
+        format!("agent {name}: its machine's CPUs were {busy} busy, {own:.2} of them by the agent itself")
+    })
 }
 
 /// How much room the busiest client had.

@@ -36,6 +36,12 @@ fn evidence_holds_the_numbers() {
     let late = Second { lateness_ms: 40, ..QUIET };
     assert!(evidence(OPEN, late, 0.95).contains("40.0 ms or more late"), "{}", evidence(OPEN, late, 0.95));
     assert!(evidence(OPEN, late, 0.95).contains("95.0 % busy"));
+    let busy_with_others = analysis::CpuFigures { process_share_mean: 0.12, ..cpu(0.1, 1.0) };
+    let record = document(OPEN, late, busy_with_others).verdict;
+    assert!(
+        record.evidence.join("; ").contains("its machine's CPUs were 100 % busy, 0.12 of them by the agent itself"),
+        "{record:?}"
+    );
     assert!(evidence(CLOSED, QUIET, 0.5).contains("the busiest worker was 50.0 % busy, its machine at most 20.0 %"));
     let short = document(CLOSED, QUIET, cpu(0.5, 0.0)).verdict.evidence.join("; ");
     assert!(short.ends_with("the busiest worker was 50.0 % busy"), "nothing is known of the machine: {short}");
