@@ -3,8 +3,10 @@
 mod cheap;
 mod config;
 mod der;
+mod direct;
 mod identity;
 mod keys;
+mod record;
 #[cfg(feature = "rehearsal")]
 mod rehearsal;
 mod sessions;

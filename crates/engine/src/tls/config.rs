@@ -6,7 +6,7 @@ use super::keys::Keys;
 use super::sessions::Sessions;
 use super::verifier::Verifier;
 use crate::key_log::KeySink;
-use plan::{Host, KeyExchange, Plan, Resumption, ResumptionKind, Tls, TlsVersion, Verify};
+use plan::{Host, KeyExchange, Plan, RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify};
 use rustls::client::{ClientSessionStore, Resumption as RustlsResumption, Tls12Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::pem::PemObject as _;
@@ -72,6 +72,7 @@ pub(crate) struct Materials {
     roots: Arc<RootCertStore>,
     credentials: Credentials,
     server_name: ServerName<'static>,
+    lasts: bool,
     tls: Tls,
 }
 
@@ -88,6 +89,8 @@ pub(crate) struct WorkerTls {
     pub(crate) server_name: ServerName<'static>,
     /// Secrets of handshakes, where they are wanted.
     pub(crate) keys: Option<Arc<Keys>>,
+    /// A connection carries more than one request.
+    pub(crate) lasts: bool,
     /// Share of new connections that offer a session.
     pub(crate) offering_share: f64,
 }
@@ -99,7 +102,12 @@ impl Materials {
         let roots = if tls.verify == Verify::None { RootCertStore::empty() } else { roots(tls)? };
         let credentials = Credentials::new(plan, agent, agents, &aws_lc_rs::default_provider())?;
         let server_name = server_name(plan, tls)?;
-        Ok(Some(Materials { roots: Arc::new(roots), credentials, server_name, tls: tls.clone() }))
+        let lasts = match plan.connection().requests {
+            RequestsPerConnection::HandshakeOnly => false,
+            RequestsPerConnection::Limited(number) => number.get() > 1,
+            RequestsPerConnection::Unlimited => true,
+        };
+        Ok(Some(Materials { roots: Arc::new(roots), credentials, server_name, lasts, tls: tls.clone() }))
     }
 }
 
@@ -118,6 +126,8 @@ impl WorkerTls {
             .with_custom_certificate_verifier(Arc::clone(&verifier) as _)
             .with_client_cert_resolver(Arc::clone(&identities) as _);
         config.alpn_protocols = tls.alpn.iter().map(|protocol| protocol.clone().into_bytes()).collect();
+        // Connections that last are taken over from rustls after their handshake: see `direct`.
+        config.enable_secret_extraction = true;
         config.resumption = resumption(tls, Arc::clone(&sessions) as _);
         let keys = sink.map(|sink| Arc::new(Keys::new(sink)));
         if let Some(keys) = &keys {
@@ -141,6 +151,7 @@ impl WorkerTls {
             identities,
             server_name,
             keys,
+            lasts: materials.lasts,
             offering_share,
         })
     }

@@ -1,6 +1,7 @@
 //! The TLS side of one connection: bytes from the socket in, plaintext and bytes for the socket out, nothing buffered here.
 
 use super::config::WorkerTls;
+use super::direct::Direct;
 use super::keys::Keys;
 use super::sessions::Found;
 use super::verifier::{Seen, Verifier};
@@ -23,7 +24,9 @@ const RETRY_RANDOM: [u8; 32] = [
 ];
 
 pub(crate) struct TlsStream {
-    connection: UnbufferedClientConnection,
+    side: Side,
+    /// More requests than one are to go over it.
+    lasts: bool,
     /// The ClientHello carried a session, which the address with this index (in the recorder) had issued.
     pub(crate) offered: Option<u16>,
     /// A session was to be offered and there was none.
@@ -52,6 +55,18 @@ enum EarlyData {
     Accepted(usize),
 }
 
+/// Who seals and opens records.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it lies in its connection's own box; another one would be made for every connection"
+)]
+enum Side {
+    Rustls(UnbufferedClientConnection),
+    Direct(Box<Direct>),
+    /// Nobody: taking over from rustls failed.
+    Nobody,
+}
+
 /// How far [`TlsStream::process`] came.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Advance {
@@ -78,7 +93,8 @@ impl TlsStream {
         let connection = UnbufferedClientConnection::new(Arc::clone(config), tls.server_name.clone());
         let connection = connection.map_err(|error| Broken(kind(&error, None)))?;
         let mut stream = TlsStream {
-            connection,
+            side: Side::Rustls(connection),
+            lasts: tls.lasts,
             offered: None,
             none_at_hand: false,
             early_data: EarlyData::None,
@@ -99,7 +115,7 @@ impl TlsStream {
     }
 
     pub(crate) fn is_handshaking(&self) -> bool {
-        self.connection.is_handshaking()
+        matches!(&self.side, Side::Rustls(connection) if connection.is_handshaking())
     }
 
     /// Takes bytes from the socket; plaintext goes to `sink`, what must be sent to `outgoing`.
@@ -109,6 +125,9 @@ impl TlsStream {
         outgoing: &mut Vec<u8>,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<Advance, Broken> {
+        if let Side::Direct(direct) = &mut self.side {
+            return direct.process(incoming, outgoing, sink);
+        }
         self.take_in(incoming, None, outgoing, sink)
     }
 
@@ -148,7 +167,8 @@ impl TlsStream {
         self.look_for_retry(incoming);
         let mut advance = Advance { consumed: 0, closed: false };
         loop {
-            let UnbufferedStatus { discard, state } = self.connection.process_tls_records(&mut incoming[advance.consumed..]);
+            let Side::Rustls(connection) = &mut self.side else { return Err(Broken(Kind::BadTls)) };
+            let UnbufferedStatus { discard, state } = connection.process_tls_records(&mut incoming[advance.consumed..]);
             let go_on = match state {
                 Ok(ConnectionState::EncodeTlsData(data)) => {
                     let before = outgoing.len();
@@ -190,6 +210,10 @@ impl TlsStream {
     /// Encrypts `plain` into `outgoing`; only once the handshake is done. `leftover` is the input that was not consumed:
     /// rustls may hold places in it, and takes what it is done with.
     pub(crate) fn encrypt(&mut self, plain: &[u8], leftover: &mut Vec<u8>, outgoing: &mut Vec<u8>) -> Result<(), Broken> {
+        self.take_over(leftover);
+        if let Side::Direct(direct) = &mut self.side {
+            return direct.encrypt(plain, outgoing);
+        }
         for fragment in plain.chunks(FRAGMENT) {
             let room = fragment.len() + RECORD_OVERHEAD;
             self.write(leftover, outgoing, room, |traffic, room| traffic.encrypt(fragment, room).ok())?;
@@ -197,8 +221,37 @@ impl TlsStream {
         Ok(())
     }
 
+    /// Takes the records of a connection that lasts over from rustls, at its first request: that is not worth it for a
+    /// single one. What is in `leftover` may be half rustls's already, so it waits for a time without.
+    #[inline]
+    fn take_over(&mut self, leftover: &[u8]) {
+        if !self.lasts || !leftover.is_empty() {
+            return;
+        }
+        let Side::Rustls(connection) = &mut self.side else { return };
+        let is_ready = matches!(connection.process_tls_records(&mut []).state, Ok(ConnectionState::WriteTraffic(_)));
+        if !is_ready {
+            return;
+        }
+        if let Side::Rustls(connection) = std::mem::replace(&mut self.side, Side::Nobody)
+            && let Ok(direct) = Direct::new(connection)
+        {
+            self.side = Side::Direct(Box::new(direct));
+        }
+    }
+
+    fn rustls(&mut self) -> Result<&mut UnbufferedClientConnection, Broken> {
+        match &mut self.side {
+            Side::Rustls(connection) => Ok(connection),
+            Side::Direct(_) | Side::Nobody => Err(Broken(Kind::BadTls)),
+        }
+    }
+
     /// Puts a close_notify into `outgoing`, where the handshake has come far enough for one; `leftover` as in `encrypt`.
     pub(crate) fn close(&mut self, leftover: &mut Vec<u8>, outgoing: &mut Vec<u8>) {
+        if let Side::Direct(direct) = &mut self.side {
+            return direct.close(outgoing);
+        }
         let _ = self.write(leftover, outgoing, RECORD_OVERHEAD, |traffic, room| traffic.queue_close_notify(room).ok());
     }
 
@@ -210,7 +263,7 @@ impl TlsStream {
         write: impl FnOnce(&mut WriteTraffic<'_, ClientConnectionData>, &mut [u8]) -> Option<usize>,
     ) -> Result<(), Broken> {
         loop {
-            let UnbufferedStatus { discard, state } = self.connection.process_tls_records(leftover);
+            let UnbufferedStatus { discard, state } = self.rustls()?.process_tls_records(leftover);
             match state {
                 Ok(ConnectionState::WriteTraffic(mut traffic)) => {
                     let before = outgoing.len();
@@ -247,23 +300,25 @@ impl TlsStream {
         }
     }
 
-    /// What was agreed on; only once the handshake is done.
-    pub(crate) fn negotiated(&self) -> Negotiated {
-        let (connection, seen) = (&self.connection, self.seen);
-        Negotiated {
+    /// What was agreed on; only once the handshake is done, and before the first request.
+    pub(crate) fn negotiated(&self) -> Option<Negotiated> {
+        let (seen, kind) = (self.seen, self.handshake_kind());
+        let Side::Rustls(connection) = &self.side else { return None };
+        Some(Negotiated {
             version: connection.protocol_version().map_or(0, u16::from),
             suite: connection.negotiated_cipher_suite().map_or(0, |suite| u16::from(suite.suite())),
             group: connection.negotiated_key_exchange_group().map_or(0, |group| u16::from(group.name())),
             signature_scheme: seen.signature_scheme,
             alpn: connection.alpn_protocol().map_or_else(String::new, |name| String::from_utf8_lossy(name).into_owned()),
-            kind: self.handshake_kind(),
+            kind,
             ocsp_staple: seen.ocsp_staple,
-        }
+        })
     }
 
-    /// Full or resumed; only once the handshake is done.
+    /// Full or resumed; only once the handshake is done, and before the first request.
     pub(crate) fn handshake_kind(&self) -> HandshakeKind {
-        let resumed = self.connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
+        let kind = if let Side::Rustls(connection) = &self.side { connection.handshake_kind() } else { None };
+        let resumed = kind == Some(rustls::HandshakeKind::Resumed);
         match (resumed, self.retried) {
             (false, false) => HandshakeKind::Full,
             (false, true) => HandshakeKind::FullRetried,
@@ -272,9 +327,9 @@ impl TlsStream {
         }
     }
 
-    /// The server's chain, leaf first.
+    /// The server's chain, leaf first; only before the first request.
     pub(crate) fn chain(&self) -> Option<&[rustls::pki_types::CertificateDer<'static>]> {
-        self.connection.peer_certificates()
+        if let Side::Rustls(connection) = &self.side { connection.peer_certificates() } else { None }
     }
 
     /// A handshake's first record from the server tells whether it asks for another hello.
@@ -289,7 +344,9 @@ impl TlsStream {
     /// Collects the alert that rustls wants to send, and names what broke.
     fn fail(&mut self, error: &Error, rest: &mut [u8], outgoing: &mut Vec<u8>) -> Broken {
         // Once only: after the alert rustls would look at the same broken input again.
-        if let Ok(ConnectionState::EncodeTlsData(data)) = self.connection.process_tls_records(rest).state {
+        if let Ok(connection) = self.rustls()
+            && let Ok(ConnectionState::EncodeTlsData(data)) = connection.process_tls_records(rest).state
+        {
             let before = outgoing.len();
             encode(data, outgoing);
             if let [21, _, _, 0, 2, 2, code] = outgoing[before..] {

@@ -151,7 +151,7 @@ impl Worker {
     pub(super) fn on_handshake(&mut self, slot: u32, now: u64) {
         let Some((connection, flight)) = self.slots.both(slot) else { return };
         let Some(stream) = &connection.tls else { return };
-        let negotiated = stream.negotiated();
+        let Some(negotiated) = stream.negotiated() else { return };
         let kind = negotiated.kind;
         let full = matches!(kind, HandshakeKind::Full | HandshakeKind::FullRetried);
         let chain = stream.chain().filter(|_| full).map(|chain| self.chains.describe(chain));
