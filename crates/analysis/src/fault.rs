@@ -70,6 +70,7 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::ShortBody) => "connection ended inside the body",
         (_, Kind::BadFraming) => "response is not valid HTTP",
         (_, Kind::NoSuchName) => "name does not exist or has no address",
+        (_, Kind::NoResolver) => "resolver had no answer, so that nobody knows whether the name exists",
         (_, Kind::PortsExhausted) => "this machine ran out of local ports",
         (_, Kind::FilesExhausted) => "this machine ran out of file descriptors",
         (_, Kind::NotAllowed) => "address is not allowed by the agent's policy",
@@ -106,6 +107,9 @@ pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
     Some(match failure.kind {
         Kind::Refused => "is the server running, and is the port of target.url the right one?",
         Kind::NoSuchName => "check the host of target.url, or say where it is with target.addresses",
+        Kind::NoResolver => {
+            "the agents' resolver is overloaded or not reachable: run one on their machines, resolve less often with target.dns, or give target.addresses"
+        }
         Kind::Unreachable => "check the address, and the route from the agents to it",
         Kind::Certificate(UnknownIssuer) => {
             "name the file of its issuer in tls.ca (`quick`: --ca), or check nothing with tls.verify = \"none\" (`quick`: --insecure)"

@@ -2,14 +2,14 @@
 
 use crate::policy::Policy;
 use crate::poller::Waker;
-use crate::resolver::Resolver;
+use crate::resolver::{Question, Resolver};
 use measure::{Kind, Recorder};
 use plan::{Dns, Host, Plan, Target};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// The slot number under which a refresh of the shared list is asked for: no slot waits for it.
-const REFRESH: u32 = u32::MAX;
+/// What a refresh of the shared list is asked for: no slot waits for it.
+const REFRESH: Question = Question { slot: u32::MAX, begun_at: 0 };
 
 /// A worker's choice of addresses: in turn, each checked against the agent's policy.
 pub(crate) struct Endpoints {
@@ -67,11 +67,11 @@ impl Endpoints {
         })
     }
 
-    /// Where slot `slot` connects to, or that it has to wait for a lookup.
-    pub(crate) fn next(&mut self, slot: u32, now: u64) -> Result<Next, Kind> {
+    /// Where the operation that asks connects to, or that it has to wait for a lookup.
+    pub(crate) fn next(&mut self, question: Question, now: u64) -> Result<Next, Kind> {
         match self.dns {
             Dns::EveryConnection => match &self.resolver {
-                Some(resolver) if resolver.ask(slot) => Ok(Next::Wait),
+                Some(resolver) if resolver.ask(question) => Ok(Next::Wait),
                 _ => Err(Kind::NotSent), // at once, so it is no time-out, whose time would count
             },
             Dns::Every(period) => {
@@ -82,23 +82,22 @@ impl Endpoints {
         }
     }
 
-    /// A lookup that has ended for a slot, with the address it connects to.
-    pub(crate) fn answer(&mut self, now: u64) -> Option<(u32, Result<SocketAddr, Kind>)> {
+    /// A lookup that has ended for an operation, with the address it connects to.
+    pub(crate) fn answer(&mut self, now: u64) -> Option<(Question, Result<SocketAddr, Kind>)> {
         loop {
-            let (slot, found) = self.resolver.as_ref()?.answer().ok()?;
-            if slot == REFRESH {
+            let (question, found) = self.resolver.as_ref()?.answer().ok()?;
+            if question == REFRESH {
                 self.refreshing = false;
                 self.resolved_at = now;
             }
-            let Some(found) = found else {
-                if slot == REFRESH {
-                    continue; // the old list serves on
-                }
-                return Some((slot, Err(Kind::NoSuchName)));
+            let found = match found {
+                Ok(found) => found,
+                Err(_) if question == REFRESH => continue, // the old list serves on
+                Err(kind) => return Some((question, Err(kind))),
             };
             self.known = found.into_iter().map(|ip| SocketAddr::new(ip, self.port)).collect();
-            if slot != REFRESH {
-                return Some((slot, self.choose()));
+            if question != REFRESH {
+                return Some((question, self.choose()));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Name resolution: before the run, and beside a running worker for plans that resolve again.
 
 use crate::poller::Waker;
+use measure::Kind;
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -25,13 +26,21 @@ pub(crate) fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
     if addresses.is_empty() { Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address")) } else { Ok(addresses) }
 }
 
-/// Answer to a lookup: the slot that asked, and what was found.
-pub(crate) type Answer = (u32, Option<Vec<IpAddr>>);
+/// What a lookup is for: a slot, and the instant at which its operation began. An answer that comes when the slot has another
+/// operation is not that one's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Question {
+    pub(crate) slot: u32,
+    pub(crate) begun_at: u64,
+}
+
+/// Answer to a lookup: the question, and what was found.
+pub(crate) type Answer = (Question, Result<Vec<IpAddr>, Kind>);
 
 /// Looks names up on threads of its own and wakes the worker when an answer is there.
 #[derive(Debug)]
 pub(crate) struct Resolver {
-    questions: SyncSender<u32>,
+    questions: SyncSender<Question>,
     answers: Receiver<Answer>,
 }
 
@@ -48,9 +57,9 @@ impl Resolver {
         Ok(Resolver { questions, answers })
     }
 
-    /// Asks for `slot`; whether there was room.
-    pub(crate) fn ask(&self, slot: u32) -> bool {
-        self.questions.try_send(slot).is_ok()
+    /// Asks; whether there was room.
+    pub(crate) fn ask(&self, question: Question) -> bool {
+        self.questions.try_send(question).is_ok()
     }
 
     /// An answer that has come.
@@ -59,20 +68,68 @@ impl Resolver {
     }
 }
 
-fn serve(host: &str, waker: &Waker, asked: &Mutex<Receiver<u32>>, answer: &SyncSender<Answer>) {
+fn serve(host: &str, waker: &Waker, asked: &Mutex<Receiver<Question>>, answer: &SyncSender<Answer>) {
     loop {
         let question = asked.lock().expect("no thread panics while it waits for a question").recv();
-        let Ok(slot) = question else { return };
-        if answer.send((slot, resolve(host).ok())).is_err() {
+        let Ok(question) = question else { return };
+        if answer.send((question, resolve(host).map_err(|error| kind(&error)))).is_err() {
             return;
         }
         waker.wake();
     }
 }
 
+/// What `getaddrinfo` says of a name that does not exist or has no address: `EAI_NONAME`, `EAI_NODATA` and `EAI_ADDRFAMILY`
+/// by glibc, `EAI_NONAME` by musl. The standard library keeps these words only, not the number.
+const NO_SUCH_NAME: [&str; 4] = [
+    "Name or service not known",
+    "No address associated with hostname",
+    "Address family for hostname not supported",
+    "Name does not resolve",
+];
+
+/// Only what is known not to exist is said not to exist; anything else may be another answer a moment later.
+fn kind(error: &io::Error) -> Kind {
+    let text = error.to_string();
+    let is_missing = error.kind() == io::ErrorKind::NotFound || NO_SUCH_NAME.iter().any(|words| text.ends_with(words));
+    if is_missing { Kind::NoSuchName } else { Kind::NoResolver }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::resolve;
+    use super::{Question, Resolver, kind, resolve};
+    use crate::poller::Poller;
+    use measure::Kind;
+    use std::io;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn answer_names_the_operation_that_asked() {
+        let poller = Poller::new().expect("an epoll instance");
+        let resolver = Resolver::new("localhost", &poller.waker()).expect("threads");
+        let questions = [3, 3, 9].map(|slot| Question { slot, begun_at: u64::from(slot) * 7 });
+        assert!(questions.iter().all(|&question| resolver.ask(question)));
+        let (mut asked, until) = (Vec::new(), Instant::now() + Duration::from_secs(30));
+        while asked.len() < questions.len() && Instant::now() < until {
+            match resolver.answer() {
+                Ok((question, found)) => asked.push((question.slot, question.begun_at, found.is_ok())),
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+        asked.sort_unstable();
+        assert_eq!(asked, [(3, 21, true), (3, 21, true), (9, 63, true)]);
+    }
+
+    #[test]
+    fn name_is_missing_only_where_the_resolver_says_so() {
+        let lookup = |words: &str| kind(&io::Error::other(format!("failed to lookup address information: {words}")));
+        assert_eq!(lookup("Name or service not known"), Kind::NoSuchName);
+        assert_eq!(lookup("No address associated with hostname"), Kind::NoSuchName);
+        assert_eq!(lookup("Temporary failure in name resolution"), Kind::NoResolver);
+        assert_eq!(lookup("Non-recoverable failure in name resolution"), Kind::NoResolver);
+        assert_eq!(kind(&io::Error::from_raw_os_error(24)), Kind::NoResolver);
+        assert_eq!(kind(&io::Error::new(io::ErrorKind::NotFound, "the name has no address")), Kind::NoSuchName);
+    }
 
     #[test]
     fn localhost_has_loopback_addresses() {

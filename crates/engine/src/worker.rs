@@ -327,8 +327,8 @@ impl Worker {
     }
 
     fn take_answers(&mut self, now: u64) {
-        while let Some((slot, found)) = self.parts.endpoints.answer(now) {
-            self.on_resolved(slot, found, now);
+        while let Some((question, found)) = self.parts.endpoints.answer(now) {
+            self.on_resolved(question, found, now);
         }
     }
 

@@ -75,6 +75,8 @@ pub enum Kind {
     StreamReset(u32),
     /// The peer closed the HTTP/2 connection under the operation and said why, by its error code.
     GoAway(u32),
+    /// Whether the name exists is not known: the resolver has no answer now, or cannot be asked (`EAI_AGAIN` and the like).
+    NoResolver,
 }
 
 /// Why a certificate was not accepted.

@@ -18,7 +18,7 @@ const STAGES: [(Stage, &str); 5] =
     [(Stage::Load, "load"), (Stage::Dns, "dns"), (Stage::Connect, "connect"), (Stage::Tls, "tls"), (Stage::Http, "http")];
 
 /// Kinds without anything beside them.
-const KINDS: [(Kind, &str); 16] = [
+const KINDS: [(Kind, &str); 17] = [
     (Kind::Refused, "refused"),
     (Kind::Reset, "reset"),
     (Kind::Unreachable, "unreachable"),
@@ -35,6 +35,7 @@ const KINDS: [(Kind, &str); 16] = [
     (Kind::NotSent, "not_sent"),
     (Kind::Cut, "cut"),
     (Kind::NoHttp2, "no_http2"),
+    (Kind::NoResolver, "no_resolver"),
 ];
 
 const CERTIFICATE_FAULTS: [(CertificateFault, &str); 9] = [
@@ -125,6 +126,7 @@ mod tests {
             (Stage::Tls, Kind::Certificate(CertificateFault::Expired), "tls.certificate.expired"),
             (Stage::Http, Kind::Status(503), "http.status.503"),
             (Stage::Dns, Kind::NoSuchName, "dns.no_such_name"),
+            (Stage::Dns, Kind::NoResolver, "dns.no_resolver"),
             (Stage::Load, Kind::NotSent, "load.not_sent"),
             (Stage::Connect, Kind::Os(111), "connect.os.111"),
             (Stage::Http, Kind::StreamReset(7), "http.stream_reset.refused_stream"),
@@ -153,9 +155,9 @@ mod tests {
             Kind::StreamReset(_) | Kind::GoAway(_) => false,
             Kind::Refused | Kind::Reset | Kind::Unreachable | Kind::TimeOut | Kind::Eof | Kind::BadTls | Kind::BodyLength => true,
             Kind::ShortBody | Kind::BadFraming | Kind::NoSuchName | Kind::PortsExhausted | Kind::FilesExhausted => true,
-            Kind::NotAllowed | Kind::NotSent | Kind::Cut | Kind::NoHttp2 => true,
+            Kind::NotAllowed | Kind::NotSent | Kind::Cut | Kind::NoHttp2 | Kind::NoResolver => true,
         };
-        assert_eq!(all_kinds().into_iter().filter(|&kind| is_plain(kind)).count(), 16);
+        assert_eq!(all_kinds().into_iter().filter(|&kind| is_plain(kind)).count(), 17);
     }
 
     #[test]

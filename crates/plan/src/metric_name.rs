@@ -26,7 +26,7 @@ const HISTOGRAMS: [&str; 15] = [
 const STAGES: [&str; 5] = ["load", "dns", "connect", "tls", "http"];
 
 /// Kinds of failures, and the families that have members.
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 17] = [
     "refused",
     "reset",
     "unreachable",
@@ -42,8 +42,10 @@ const KINDS: [&str; 15] = [
     "not_allowed",
     "not_sent",
     "cut",
+    "no_http2",
+    "no_resolver",
 ];
-const FAMILIES: [&str; 5] = ["alert_received", "alert_sent", "certificate", "status", "os"];
+const FAMILIES: [&str; 7] = ["alert_received", "alert_sent", "certificate", "status", "os", "stream_reset", "go_away"];
 
 impl Metric {
     /// Figures that are numbers. All are about the measured part, without the warm-up.

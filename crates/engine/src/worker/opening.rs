@@ -4,6 +4,7 @@ use super::{Cut, Worker, count_start};
 use crate::connection::{Connection, Http, Stage as ConnectionStage};
 use crate::endpoints::Next;
 use crate::http2::Session;
+use crate::resolver::Question;
 use crate::response::Response;
 use crate::slot::token;
 use crate::socket::Socket;
@@ -21,7 +22,8 @@ impl Worker {
     pub(super) fn open(&mut self, slot: u32, now: u64) {
         let seat = self.slots.seat_of(slot);
         self.slots.seat(seat).opener = Some(slot);
-        match self.parts.endpoints.next(slot, now) {
+        let begun_at = self.flight(slot).begun_at;
+        match self.parts.endpoints.next(Question { slot, begun_at }, now) {
             Ok(Next::Connect(address)) => self.connect(slot, address, now),
             Ok(Next::Wait) => {
                 self.flight(slot).resolving = true;
@@ -31,9 +33,10 @@ impl Worker {
         }
     }
 
-    /// A lookup for `slot` has ended; an operation that gave up waiting is not concerned any more.
-    pub(super) fn on_resolved(&mut self, slot: u32, found: Result<SocketAddr, Kind>, now: u64) {
-        let Some(flight) = self.slots.flight(slot) else { return };
+    /// A lookup has ended; an operation that gave up waiting is not concerned any more, nor is the one after it.
+    pub(super) fn on_resolved(&mut self, question: Question, found: Result<SocketAddr, Kind>, now: u64) {
+        let Question { slot, begun_at } = question;
+        let Some(flight) = self.slots.flight(slot).filter(|flight| flight.begun_at == begun_at) else { return };
         if !std::mem::take(&mut flight.resolving) {
             return;
         }
