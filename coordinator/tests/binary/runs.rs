@@ -20,6 +20,30 @@ fn local_run_leaves_a_whole_result_and_no_process() {
     folder.assert_nothing_is_left();
 }
 
+/// However busy the machine is, nobody is answered before the target's own timetable says so.
+#[test]
+fn built_in_target_keeps_the_pace_that_the_plan_gives_it() {
+    let plan = |pace: &str| {
+        format!("target.builtin = {{ tls = false, {pace} }}\nload = {{ connections = 4, requests = 40 }}\nname = \"paced\"\n")
+    };
+    let times = |pace: &str| {
+        let folder = Folder::with_plan(&plan(pace));
+        let output = folder.run(&["start", "--local", "plan.toml"]);
+        assert_code(&output, 0);
+        let (document, ms) = (folder.document(), 1_000_000.0);
+        let time = &document.measured.times["service_time"];
+        (time.min_ns as f64 / ms, time.max_ns as f64 / ms, document.run.duration_ns as f64 / ms)
+    };
+    // Two servers of 20 ms are busy for 400 ms with 40 requests.
+    let (min, _, took) = times("servers = { count = 2, service_time = \"20ms\" }");
+    assert!(min >= 20.0 && took >= 400.0, "at least {min} ms, {took} ms for all");
+    let (_, max, _) = times("stall = { every = \"1h\", for = \"300ms\", first = \"0s\" }, delay = \"5ms\"");
+    // The stall began with the first request to arrive, which is a little after it was begun.
+    assert!(max >= 300.0, "{max} ms");
+    let (_, max, _) = times("stall = { every = \"1h\", for = \"59m\" }");
+    assert!(max < 3_000_000.0, "the first stall comes an hour after the first request: {max} ms");
+}
+
 #[test]
 fn run_folder_holds_plan_histograms_and_events() {
     let folder = Folder::with_plan(PLAN);
