@@ -1,7 +1,7 @@
 //! Every control of `[tls]` that chooses what is agreed on or what is checked: what the server saw is what the plan says and
 //! what the result reports.
 
-use crate::{REQUESTS, assert_all_ok, run};
+use crate::{REQUESTS, USERS, assert_all_ok, run};
 use analysis::Document;
 use interop::{CoordinatorCommand, Haproxy, HaproxyFrontend, HaproxyOptions, Nginx, NginxOptions, NginxServer, Pki, plan};
 
@@ -191,5 +191,30 @@ fn names_of_openssl_are_understood() {
     ];
     for (name, expected) in cases {
         assert_eq!(iana(name), expected);
+    }
+}
+
+/// Shares and kinds of resumption beside nginx, where `nginx.rs` has them.
+#[test]
+fn haproxy_resumes_as_often_and_by_what_the_plan_says() {
+    use HaproxyFrontend::{Tls12Rsa, Tls12Tickets, Tls13Tickets};
+    let pki = Pki::new();
+    let by_id = "versions = [\"1.2\"]\nresumption = { kind = \"session-id\" }";
+    let half = "resumption = { share = 0.5 }";
+    // (session cache, frontend, lines of [tls], resumed at least and at most)
+    let (all, middle) = (REQUESTS - USERS, REQUESTS / 2);
+    let cases = [
+        (false, Tls12Tickets, half, middle - 2 * USERS, middle + 2 * USERS),
+        (false, Tls13Tickets, half, middle - 2 * USERS, middle + 2 * USERS),
+        (true, Tls12Rsa, by_id, all, all),
+        (false, Tls12Tickets, by_id, 0, 0),
+    ];
+    for (session_cache, frontend, tls, least, most) in cases {
+        let Some(haproxy) = Haproxy::start(&pki, HaproxyOptions { session_cache }) else { return };
+        let measured = run(&plan(&haproxy.url(frontend, "/"), &pki, &sections(tls))).measured;
+        assert_all_ok(&measured);
+        let counts = haproxy.wait_for_requests(frontend, REQUESTS);
+        assert_eq!(measured.resumption.resumed, counts.handshakes_resumed, "{frontend:?}, {tls}");
+        assert!((least..=most).contains(&counts.handshakes_resumed), "{frontend:?}, {tls}: {counts:?}");
     }
 }
