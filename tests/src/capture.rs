@@ -1,4 +1,4 @@
-//! tshark: a capture of loopback, read with the secrets of its connections.
+//! A capture of loopback by dumpcap, read by tshark with the secrets of its connections.
 
 use crate::process::Process;
 use crate::require::{require, skip};
@@ -24,14 +24,15 @@ impl Capture {
     /// Captures what goes to and from this server; none where tshark is not installed, or this user may not capture.
     #[must_use]
     pub fn start(server: SocketAddr) -> Option<Capture> {
-        let program = require("tshark")?;
+        // tshark would capture by dumpcap as a child, which outlives it where it is killed.
+        let (program, capturing) = (require("tshark")?, require("dumpcap")?);
         let folder = tempfile::tempdir().unwrap();
         let (file, port) = (folder.path().join("capture.pcapng"), server.port());
-        let mut command = Command::new(&program);
-        command.args(["-i", "lo", "-f", &format!("tcp port {port}"), "-w"]).arg(&file);
-        let mut process = Process::start(&mut command, &folder.path().join("tshark.out"));
+        let mut command = Command::new(capturing);
+        command.args(["-q", "-i", "lo", "-f", &format!("tcp port {port}"), "-w"]).arg(&file);
+        let mut process = Process::start(&mut command, &folder.path().join("dumpcap.out"));
         // Nothing that it says tells for certain that it has begun; a packet does.
-        let captures = wait_until("tshark's first packet", || {
+        let captures = wait_until("dumpcap's first packet", || {
             drop(TcpStream::connect(server).unwrap());
             let begun = file.metadata().is_ok_and(|metadata| metadata.len() > HEAD_BYTES);
             if begun { Some(true) } else { process.ended().map(|_| false) }
