@@ -1,5 +1,7 @@
 //! HTTP/1.1 response framing (RFC 9112 §6, §7), in place: bodies are counted and thrown away, nothing is copied.
 
+use std::mem::MaybeUninit;
+
 /// Largest response head; what is larger breaks framing.
 const MAX_HEAD: usize = 64 * 1024;
 /// Most header fields of a head.
@@ -136,9 +138,9 @@ impl Response {
 
     /// Length of the head, where it is complete.
     fn parse_head(&mut self, bytes: &[u8]) -> Result<Option<usize>, BadFraming> {
-        let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
-        let mut head = httparse::Response::new(&mut fields);
-        match head.parse(bytes) {
+        let mut fields = [const { MaybeUninit::uninit() }; MAX_FIELDS];
+        let mut head = httparse::Response::new(&mut []);
+        match httparse::ParserConfig::default().parse_response_with_uninit_headers(&mut head, bytes, &mut fields) {
             Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD => {
                 self.take_head(&head)?;
                 Ok(Some(length))
@@ -245,12 +247,12 @@ impl Framing {
     fn of(fields: &[httparse::Header<'_>]) -> Result<Framing, BadFraming> {
         let mut framing = Framing::default();
         for field in fields {
-            if field.name.eq_ignore_ascii_case("content-length") {
-                framing.take_length(field.value)?;
-            } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
-                framing.take_coding(field.value);
-            } else if field.name.eq_ignore_ascii_case("connection") {
-                framing.take_connection(field.value);
+            // Most fields are told apart by their length alone.
+            match field.name.len() {
+                14 if field.name.eq_ignore_ascii_case("content-length") => framing.take_length(field.value)?,
+                17 if field.name.eq_ignore_ascii_case("transfer-encoding") => framing.take_coding(field.value),
+                10 if field.name.eq_ignore_ascii_case("connection") => framing.take_connection(field.value),
+                _ => {}
             }
         }
         Ok(framing)
