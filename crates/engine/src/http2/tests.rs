@@ -211,3 +211,46 @@ fn peer_that_asks_and_never_reads_is_refused() {
     let ping = frame(kind::PING, 0, 0, &[0; 8]);
     assert!((0..100_000).any(|_| session.feed(&ping).is_err()));
 }
+
+/// Numbers that look random, the same at every run (Marsaglia's xorshift).
+fn numbers(seed: u64) -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(seed), |&last| {
+        let next = last ^ last << 13;
+        let next = next ^ next >> 7;
+        Some(next ^ next << 17)
+    })
+}
+
+#[test]
+fn frames_at_random_are_taken_or_refused() {
+    for seed in 1..3000 {
+        let mut numbers = numbers(seed * 0x9e37_79b9_7f4a_7c15);
+        let mut next = |below: u64| numbers.next().expect("they do not end") % below;
+        let mut session = settled(4, &[]);
+        for lane in 0..4 {
+            session.open(lane, b"\x83", (lane == 3).then_some(&[7; 100_000]), false);
+        }
+        for _ in 0..20 {
+            let payload: Vec<u8> = (0..next(40)).map(|_| next(256) as u8).collect();
+            // Mostly kinds and streams that there are.
+            let bytes = frame(next(11) as u8, next(256) as u8, next(10) as u32, &payload);
+            let bytes = if next(8) == 0 { payload } else { bytes };
+            if session.feed(&bytes).is_err() {
+                break;
+            }
+        }
+        assert!(session.active() <= 4, "seed {seed}");
+    }
+}
+
+#[test]
+fn header_blocks_at_random_are_read_or_refused() {
+    for seed in 1..30_000 {
+        let mut numbers = numbers(seed * 0x9e37_79b9_7f4a_7c15);
+        let length = numbers.next().expect("they do not end") % 24;
+        let block: Vec<u8> = numbers.take(length as usize).map(|number| (number >> 32) as u8).collect();
+        if let Ok(fields) = hpack::read(&block) {
+            assert!(fields.status.is_none_or(|status| (100..1000).contains(&status)), "{block:02x?}");
+        }
+    }
+}

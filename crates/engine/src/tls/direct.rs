@@ -408,4 +408,23 @@ mod tests {
         let told = server.process_new_packets().expect_err("the server is told");
         assert_eq!(told, Error::AlertReceived(rustls::AlertDescription::BadRecordMac));
     }
+
+    #[test]
+    fn bytes_at_random_are_refused_and_said_so() {
+        let (mut client, _, _) = connected(aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256);
+        let mut byte = 1_u32;
+        for length in 0..2000 {
+            let mut wire: Vec<u8> = std::iter::repeat_with(|| {
+                byte = byte.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (byte >> 24) as u8
+            })
+            .take(length)
+            .collect();
+            let mut answers = Vec::new();
+            match client.process(&mut wire, &mut answers, &mut |_| panic!("it is no data")) {
+                Ok(advance) => assert!(advance.consumed <= length),
+                Err(Broken(kind)) => assert!(!answers.is_empty() || matches!(kind, Kind::AlertReceived(_) | Kind::BadTls), "{kind}"),
+            }
+        }
+    }
 }
