@@ -33,6 +33,8 @@ pub(crate) struct Connection {
     pub(crate) connect_at: u64,
     /// When TCP stood.
     pub(crate) connected_at: u64,
+    /// When bytes last came.
+    pub(crate) heard_at: u64,
     /// Requests sent on it.
     pub(crate) requests_begun: u32,
     /// Requests it is for.
@@ -98,6 +100,7 @@ impl Connection {
             id,
             connect_at,
             connected_at: connect_at,
+            heard_at: connect_at,
             requests_begun: 0,
             requests_each,
             http,
@@ -125,13 +128,21 @@ impl Connection {
         self.requests_begun.saturating_add(1) >= self.requests_each
     }
 
-    /// Whether another request can be sent on it now, where this lane has none under way.
+    /// Whether another request can be sent on it now.
     #[inline]
-    pub(crate) fn takes(&self, lane: u32) -> bool {
+    pub(crate) fn takes(&self) -> bool {
         match &self.http {
             Http::One(_) => true,
-            Http::Two(session) => self.stage == Stage::Open && !self.is_full() && session.accepts(lane),
+            Http::Two(session) => {
+                let stands = self.stage == Stage::Open && !self.peer_ended && self.broken.is_none();
+                stands && !self.is_full() && session.accepts()
+            }
         }
+    }
+
+    /// Whether HTTP/2 frames wait to be encrypted.
+    pub(crate) fn has_frames(&self) -> bool {
+        matches!(&self.http, Http::Two(session) if !session.out.is_empty())
     }
 
     /// What has come of the lane's latest response.
@@ -157,7 +168,7 @@ impl Connection {
         if session.out.is_empty() {
             return Ok(());
         }
-        let mut frames = std::mem::take(&mut session.out);
+        let mut frames = session.take_out();
         let wrapped = self.wrap(&frames, outgoing);
         frames.clear();
         if let Http::Two(session) = &mut self.http {
@@ -225,6 +236,7 @@ impl Connection {
         };
         let (at, more) = (clock.now(), kept + bytes == buffer.len());
         self.received_bytes += bytes as u64;
+        self.heard_at = at;
         let (answered, closed) = self.digest(&mut buffer[..kept + bytes], outgoing, expecting)?;
         self.peer_ended |= closed;
         Ok(Received::Bytes { at, answered, more, closed })

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 const MAX_BLOCK: usize = 64 * 1024;
 /// Bodies are put into frames until so many bytes wait; the rest follows once those are sent.
 const BODIES_AT_ONCE: usize = 256 * 1024;
-/// Frames that may wait, bytes: bodies, and answers to what the peer asks. One that asks and never reads is broken.
+/// Answers to what the peer asks that may wait, bytes. One that asks and never reads is broken.
 const MAX_WAITING: usize = 1024 * 1024;
 /// Received bytes after which a window is opened again: half of what the peer may send.
 const RENEWAL: u64 = (MAX_WINDOW / 2) as u64;
@@ -42,8 +42,9 @@ pub(crate) struct Session {
     reader: Reader,
     /// Header block under way: its stream, whether it ends that, and its bytes.
     block: Option<(u32, bool, Vec<u8>)>,
-    /// Frames to be sent, as plaintext.
+    /// Frames to be sent, as plaintext; and how many bytes of them are answers.
     pub(crate) out: Vec<u8>,
+    answers: usize,
     /// What came and is for the lanes.
     pub(crate) happened: Vec<Happened>,
     /// The peer opens no stream any more, or we do not.
@@ -77,8 +78,8 @@ struct Peer {
 /// Something the worker must act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Happened {
-    /// The peer's first settings: lanes beyond `max_streams` cannot be used.
-    Settled { max_streams: u32 },
+    /// The peer's first settings, or later ones that allow more: so many streams at once.
+    Settled { max_streams: u32, is_first: bool },
     /// A response's head came on this lane.
     Begun { lane: u32 },
     /// A response is whole.
@@ -112,16 +113,39 @@ impl Session {
             reader: Reader::default(),
             block: None,
             out,
+            answers: 0,
             happened: Vec::new(),
             draining: false,
         }
     }
 
-    /// Whether a stream may be opened on this lane. Before the peer's settings are known only the first one is, whose
-    /// request goes out with the preface.
-    pub(crate) fn accepts(&self, lane: u32) -> bool {
-        let settled = self.peer.is_known && lane < self.peer.max_streams;
-        !self.draining && (settled || self.next_id == 1) && self.next_id <= MAX_WINDOW as u32
+    /// Whether another stream may be opened. Before the peer's settings are known only the first one is, whose request goes
+    /// out with the preface.
+    pub(crate) fn accepts(&self) -> bool {
+        let settled = self.peer.is_known && self.active.len() < self.peer.max_streams as usize;
+        !self.draining && (settled || self.next_id == 1) && !self.is_spent()
+    }
+
+    /// Whether the peer has said its settings.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.peer.is_known
+    }
+
+    /// Whether its numbers of streams are used up (RFC 9113 §5.1.1).
+    pub(crate) fn is_spent(&self) -> bool {
+        self.next_id > MAX_WINDOW as u32
+    }
+
+    /// What is to be sent, which the caller gives back emptied.
+    pub(crate) fn take_out(&mut self) -> Vec<u8> {
+        self.answers = 0;
+        std::mem::take(&mut self.out)
+    }
+
+    /// Puts a frame into `out` that the peer has caused.
+    fn answer_with(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        frame::put(&mut self.out, kind, flags, stream, payload);
+        self.answers += frame::HEAD + payload.len();
     }
 
     /// Streams under way.
@@ -186,7 +210,7 @@ impl Session {
         let mut reader = std::mem::take(&mut self.reader);
         let fed = reader.feed(bytes, self);
         self.reader = reader;
-        let calm = if self.out.len() > MAX_WAITING { Err(code::ENHANCE_YOUR_CALM) } else { Ok(()) };
+        let calm = if self.answers > MAX_WAITING { Err(code::ENHANCE_YOUR_CALM) } else { Ok(()) };
         fed.and(calm).map_err(|code| {
             self.draining = true;
             frame::put_go_away(&mut self.out, code);
@@ -196,6 +220,9 @@ impl Session {
 
     /// A frame of DATA begins: `length` is what flow control counts.
     fn begin_data(&mut self, head: Head) -> Result<(), u32> {
+        if !self.peer.is_known {
+            return Err(code::PROTOCOL_ERROR);
+        }
         self.must_have_been_opened(head.stream)?;
         self.received += head.length as u64;
         if self.received >= RENEWAL {
@@ -231,7 +258,9 @@ impl Session {
 
     /// A frame other than DATA, whole.
     fn take_frame(&mut self, head: Head, payload: &[u8]) -> Result<(), u32> {
-        if self.block.is_some() && head.kind != kind::CONTINUATION {
+        let is_out_of_turn = self.block.is_some() && head.kind != kind::CONTINUATION;
+        // A server's settings come first (RFC 9113 §3.4).
+        if is_out_of_turn || (!self.peer.is_known && head.kind != kind::SETTINGS) {
             return Err(code::PROTOCOL_ERROR);
         }
         match head.kind {
@@ -321,12 +350,14 @@ impl Session {
         if !rest.is_empty() {
             return Err(code::FRAME_SIZE_ERROR);
         }
+        let before = self.peer.max_streams;
         for &[n0, n1, v0, v1, v2, v3] in settings {
             self.set(u16::from_be_bytes([n0, n1]), u32::from_be_bytes([v0, v1, v2, v3]))?;
         }
-        frame::put(&mut self.out, kind::SETTINGS, flag::ACK, 0, &[]);
-        if !std::mem::replace(&mut self.peer.is_known, true) {
-            self.happened.push(Happened::Settled { max_streams: self.peer.max_streams });
+        self.answer_with(kind::SETTINGS, flag::ACK, 0, &[]);
+        let is_first = !std::mem::replace(&mut self.peer.is_known, true);
+        if is_first || self.peer.max_streams > before {
+            self.happened.push(Happened::Settled { max_streams: self.peer.max_streams, is_first });
         }
         self.send_bodies();
         Ok(())
@@ -359,7 +390,7 @@ impl Session {
             return Err(code::FRAME_SIZE_ERROR);
         }
         if !head.has(flag::ACK) {
-            frame::put(&mut self.out, kind::PING, flag::ACK, 0, payload);
+            self.answer_with(kind::PING, flag::ACK, 0, payload);
         }
         Ok(())
     }
@@ -440,7 +471,7 @@ impl Session {
     /// A response that contradicts itself: the stream goes, the connection stays (RFC 9113 §8.1.1).
     fn give_up(&mut self, id: u32, lane: u32) {
         self.end(id);
-        frame::put_number(&mut self.out, kind::RST_STREAM, id, code::PROTOCOL_ERROR);
+        self.answer_with(kind::RST_STREAM, 0, id, &code::PROTOCOL_ERROR.to_be_bytes());
         self.happened.push(Happened::Malformed { lane });
     }
 

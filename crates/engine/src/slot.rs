@@ -13,6 +13,8 @@ pub(crate) struct Seat {
     pub(crate) connection: Option<Box<Connection>>,
     /// The slot whose operation is opening the connection, from the lookup on.
     pub(crate) opener: Option<u32>,
+    /// The slot that waits after a failed opening; the others wait for it.
+    pub(crate) waiter: Option<u32>,
     /// Failed openings in a row.
     pub(crate) failures: u32,
     /// Counts connections, so that an event for a closed one is told apart.
@@ -126,13 +128,14 @@ impl Slots {
     #[inline]
     pub(crate) fn must_wait(&self, slot: u32) -> bool {
         let seat = &self.seats[self.seat_of(slot) as usize];
-        seat.opener.is_some() || seat.connection.as_ref().is_some_and(|connection| !connection.takes(self.lane_of(slot)))
+        let is_to_wait = seat.opener.is_some() || seat.waiter.is_some_and(|waiter| waiter != slot);
+        is_to_wait || seat.connection.as_ref().is_some_and(|connection| !connection.takes())
     }
 
     /// Whether the slot could send an operation at once.
     pub(crate) fn is_idle(&self, slot: u32) -> bool {
         let seat = &self.seats[self.seat_of(slot) as usize];
-        let takes = seat.connection.as_ref().is_some_and(|connection| connection.takes(self.lane_of(slot)));
+        let takes = seat.connection.as_ref().is_some_and(|connection| connection.takes());
         takes && seat.opener.is_none() && !self.is_flying(slot)
     }
 

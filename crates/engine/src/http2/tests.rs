@@ -77,14 +77,20 @@ fn responses_are_read_in_pieces_of_any_size() {
 }
 
 #[test]
-fn lanes_wait_for_the_settings_and_end_with_what_those_allow() {
+fn streams_wait_for_the_settings_and_end_with_what_those_allow() {
     let mut session = Session::new(4);
-    assert!(session.accepts(3), "the first request goes out with the preface");
+    assert!(session.accepts(), "the first request goes out with the preface");
     get(&mut session, 3);
-    assert!(!session.accepts(0));
+    assert!(!session.accepts());
     session.feed(&settings(&[(setting::MAX_CONCURRENT_STREAMS, 2)])).expect("legal settings");
-    assert_eq!(session.happened, [Happened::Settled { max_streams: 2 }]);
-    assert_eq!([0, 1, 2, 3].map(|lane| session.accepts(lane)), [true, true, false, false]);
+    assert_eq!(session.happened, [Happened::Settled { max_streams: 2, is_first: true }]);
+    assert!(session.accepts(), "one of two is under way");
+    get(&mut session, 0);
+    assert!(!session.accepts());
+    session.feed(&settings(&[(setting::MAX_CONCURRENT_STREAMS, 1)])).expect("legal settings");
+    session.feed(&settings(&[(setting::MAX_CONCURRENT_STREAMS, 3)])).expect("legal settings");
+    assert_eq!(session.happened[1..], [Happened::Settled { max_streams: 3, is_first: false }]);
+    assert!(session.accepts());
 }
 
 #[test]
@@ -94,7 +100,7 @@ fn length_that_does_not_hold_spoils_the_stream_and_not_the_connection() {
     session.feed(&frame(kind::HEADERS, flag::END_HEADERS, 1, b"\x88\x5c\x015")).expect("legal");
     session.feed(&frame(kind::DATA, flag::END_STREAM, 1, b"four")).expect("legal");
     assert_eq!(session.happened[1..], [Happened::Malformed { lane: 0 }]);
-    assert!(session.accepts(0));
+    assert!(session.accepts());
     session.open(0, b"\x83", None, true);
     session.feed(&frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 3, b"\x88\x5c\x015")).expect("legal");
     assert_eq!(session.happened[3..], [Happened::Whole { lane: 0 }], "a HEAD has no body");
@@ -107,7 +113,7 @@ fn streams_beyond_the_last_of_a_go_away_were_not_processed() {
     session.feed(&go_away(3, 0)).expect("legal");
     let unprocessed = Happened::Unprocessed { lane: 2 };
     assert_eq!(session.happened, [Happened::GoAway { code: 0 }, unprocessed]);
-    assert!(!session.accepts(2) && session.draining);
+    assert!(!session.accepts() && session.draining);
     assert_eq!(session.active(), 2);
 }
 
@@ -152,6 +158,21 @@ fn cancelled_stream_is_passed_over() {
     session.feed(&frame(kind::DATA, flag::END_STREAM, 1, b"late")).expect("it was under way");
     assert!(session.happened.is_empty());
     assert_eq!(session.answer(0), Answer::default());
+}
+
+#[test]
+fn server_that_speaks_before_its_settings_is_refused() {
+    let mut session = Session::new(1);
+    get(&mut session, 0);
+    assert_eq!(session.feed(&frame(kind::HEADERS, flag::END_HEADERS, 1, b"\x88")), Err(Violation));
+}
+
+#[test]
+fn requests_of_any_size_are_no_answers() {
+    let mut session = settled(1000, &[]);
+    (0..1000).for_each(|lane| session.open(lane, &[0x82; 2000], None, false));
+    assert!(session.out.len() > MAX_WAITING);
+    assert_eq!(session.feed(&frame(kind::PING, 0, 0, &[0; 8])), Ok(()));
 }
 
 #[test]
@@ -223,8 +244,8 @@ fn numbers(seed: u64) -> impl Iterator<Item = u64> {
 
 #[test]
 fn frames_at_random_are_taken_or_refused() {
-    for seed in 1..3000 {
-        let mut numbers = numbers(seed * 0x9e37_79b9_7f4a_7c15);
+    for seed in 1..3000_u64 {
+        let mut numbers = numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut next = |below: u64| numbers.next().expect("they do not end") % below;
         let mut session = settled(4, &[]);
         for lane in 0..4 {
@@ -245,8 +266,8 @@ fn frames_at_random_are_taken_or_refused() {
 
 #[test]
 fn header_blocks_at_random_are_read_or_refused() {
-    for seed in 1..30_000 {
-        let mut numbers = numbers(seed * 0x9e37_79b9_7f4a_7c15);
+    for seed in 1..30_000_u64 {
+        let mut numbers = numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let length = numbers.next().expect("they do not end") % 24;
         let block: Vec<u8> = numbers.take(length as usize).map(|number| (number >> 32) as u8).collect();
         if let Ok(fields) = hpack::read(&block) {

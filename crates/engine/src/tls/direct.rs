@@ -15,6 +15,8 @@ const NEW_SESSION_TICKET: u8 = 4;
 const KEY_UPDATE: u8 = 24;
 /// Largest message after a handshake; tickets are far below.
 const MAX_MESSAGE: usize = 64 * 1024;
+/// Key updates without data between them: as many as rustls bears.
+const MAX_UPDATES: u32 = 32;
 /// Records under one key of TLS 1.3 before it is changed (RFC 8446 §5.5). TLS 1.2 cannot change it.
 const KEY_LIFE: u64 = 1 << 24;
 /// Fatal (RFC 8446 §6).
@@ -28,6 +30,8 @@ pub(super) struct Direct {
     opener: Cipher,
     /// A handshake message that is not whole yet.
     message: Vec<u8>,
+    /// Key updates since data last came.
+    updates: u32,
     closed: bool,
 }
 
@@ -38,7 +42,7 @@ impl Direct {
         let (secrets, kernel) = connection.dangerous_into_kernel_connection().map_err(refused)?;
         let version = kernel.protocol_version();
         let (sealer, opener) = (Cipher::new(secrets.tx, version)?, Cipher::new(secrets.rx, version)?);
-        Ok(Direct { kernel, version, sealer, opener, message: Vec::new(), closed: false })
+        Ok(Direct { kernel, version, sealer, opener, message: Vec::new(), updates: 0, closed: false })
     }
 
     /// Puts `plain` into `outgoing`, encrypted.
@@ -68,13 +72,13 @@ impl Direct {
                 Ok(None) => break,
                 Ok(Some((length, Record { kind: content::APPLICATION_DATA, plain }))) if self.message.is_empty() => {
                     sink(plain);
+                    self.updates = 0;
                     consumed += length;
                 }
                 Ok(Some((length, Record { kind, plain }))) => {
                     let taken = match kind {
                         content::HANDSHAKE => take_handshake(&mut self.message, plain),
-                        content::ALERT => Ok(Some(self.take_alert(plain)?)),
-                        content::CHANGE_CIPHER_SPEC if self.version == ProtocolVersion::TLSv1_3 => Ok(None),
+                        content::ALERT if self.message.is_empty() => Ok(Some(self.take_alert(plain)?)),
                         _ => Err(alert::UNEXPECTED_MESSAGE),
                     };
                     consumed += length;
@@ -119,14 +123,20 @@ impl Direct {
     }
 
     fn take_message(&mut self, kind: u8, end: usize, outgoing: &mut Vec<u8>) -> Result<(), Broken> {
-        let body = &self.message[4..end];
         match (self.version, kind) {
-            (ProtocolVersion::TLSv1_3, NEW_SESSION_TICKET) => match self.kernel.handle_new_session_ticket(body) {
-                Ok(()) => Ok(()),
-                Err(_) => Err(self.refuse(alert::DECODE_ERROR, outgoing)),
-            },
+            (ProtocolVersion::TLSv1_3, NEW_SESSION_TICKET) => {
+                match self.kernel.handle_new_session_ticket(&self.message[4..end]) {
+                    Ok(()) => Ok(()),
+                    Err(_) => Err(self.refuse(alert::DECODE_ERROR, outgoing)),
+                }
+            }
             (ProtocolVersion::TLSv1_3, KEY_UPDATE) => {
-                let is_asked = match *body {
+                // It ends its record (RFC 8446 §5.1); and nobody has a reason for very many.
+                self.updates += 1;
+                if self.message.len() != end || self.updates > MAX_UPDATES {
+                    return Err(self.refuse(alert::UNEXPECTED_MESSAGE, outgoing));
+                }
+                let is_asked = match self.message[4..end] {
                     [asked @ (0 | 1)] => asked == 1,
                     _ => return Err(self.refuse(alert::DECODE_ERROR, outgoing)),
                 };
@@ -394,6 +404,19 @@ mod tests {
     }
 
     #[test]
+    fn key_updates_without_data_between_them_are_bounded() {
+        let (mut client, mut server, said) = connected(aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256);
+        read(&mut client, &said, usize::MAX);
+        for number in 0..=MAX_UPDATES {
+            server.refresh_traffic_keys().expect("TLS 1.3 changes keys");
+            let (mut wire, mut answers) = (Vec::new(), Vec::new());
+            take(&mut server, &mut wire);
+            let taken = client.process(&mut wire, &mut answers, &mut |_| panic!("it is no data"));
+            assert_eq!(taken.is_ok(), number < MAX_UPDATES, "update {number}");
+        }
+    }
+
+    #[test]
     fn record_that_was_meddled_with_ends_the_connection() {
         let (mut client, mut server, said) = connected(aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256);
         read(&mut client, &said, usize::MAX);
@@ -423,7 +446,9 @@ mod tests {
             let mut answers = Vec::new();
             match client.process(&mut wire, &mut answers, &mut |_| panic!("it is no data")) {
                 Ok(advance) => assert!(advance.consumed <= length),
-                Err(Broken(kind)) => assert!(!answers.is_empty() || matches!(kind, Kind::AlertReceived(_) | Kind::BadTls), "{kind}"),
+                Err(Broken(kind)) => {
+                    assert!(!answers.is_empty() || matches!(kind, Kind::AlertReceived(_) | Kind::BadTls), "{kind}")
+                }
             }
         }
     }

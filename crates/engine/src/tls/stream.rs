@@ -210,7 +210,6 @@ impl TlsStream {
     /// Encrypts `plain` into `outgoing`; only once the handshake is done. `leftover` is the input that was not consumed:
     /// rustls may hold places in it, and takes what it is done with.
     pub(crate) fn encrypt(&mut self, plain: &[u8], leftover: &mut Vec<u8>, outgoing: &mut Vec<u8>) -> Result<(), Broken> {
-        self.take_over(leftover);
         if let Side::Direct(direct) = &mut self.side {
             return direct.encrypt(plain, outgoing);
         }
@@ -218,10 +217,12 @@ impl TlsStream {
             let room = fragment.len() + RECORD_OVERHEAD;
             self.write(leftover, outgoing, room, |traffic, room| traffic.encrypt(fragment, room).ok())?;
         }
+        // Only now: with it went what rustls had still to say, such as an answer to a key update.
+        self.take_over(leftover);
         Ok(())
     }
 
-    /// Takes the records of a connection that lasts over from rustls, at its first request: that is not worth it for a
+    /// Takes the records of a connection that lasts over from rustls, behind its first request: that is not worth it for a
     /// single one. What is in `leftover` may be half rustls's already, so it waits for a time without.
     #[inline]
     fn take_over(&mut self, leftover: &[u8]) {

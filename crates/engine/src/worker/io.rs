@@ -90,7 +90,10 @@ impl Worker {
                 self.parts.recorder.wire_bytes(id, 0, bytes);
             }
             match received {
-                Err(fault) => return self.on_fault(seat, fault),
+                Err(fault) => {
+                    self.on_last_frames(seat);
+                    return self.on_fault(seat, fault);
+                }
                 Ok(Received::Nothing) => return,
                 Ok(Received::End) => return self.on_end(seat),
                 Ok(Received::Bytes { at, answered, more, closed }) => {
@@ -141,6 +144,10 @@ impl Worker {
             }
             self.on_handshake(slot, now);
             self.on_taken_early(seat, generation);
+            let is_http2 = |connection: &mut Connection| matches!(connection.http, Http::Two(_));
+            if self.slots.stands(seat, generation) && self.slots.connection(seat).is_some_and(is_http2) {
+                self.on_frames(seat, at);
+            }
         } else if !self.outgoing.is_empty() {
             self.flush(seat);
         }
@@ -290,7 +297,8 @@ impl Worker {
         let sent = connection.send(&mut self.outgoing);
         let (id, bytes) = (connection.id, connection.sent_bytes - before);
         let now = self.parts.clock.now();
-        if let Ok(true) = &sent {
+        // Frames that are not encrypted yet are not written either.
+        if matches!(sent, Ok(true)) && !connection.has_frames() {
             self.note_written(seat, now);
         }
         self.roll(now);

@@ -21,7 +21,8 @@ impl Worker {
     /// Opens a connection for the slot's operation; its seat's other slots wait for it.
     pub(super) fn open(&mut self, slot: u32, now: u64) {
         let seat = self.slots.seat_of(slot);
-        self.slots.seat(seat).opener = Some(slot);
+        let state = self.slots.seat(seat);
+        (state.opener, state.waiter) = (Some(slot), None);
         let begun_at = self.flight(slot).begun_at;
         match self.parts.endpoints.next(Question { slot, begun_at }, now) {
             Ok(Next::Connect(address)) => self.connect(slot, address, now),
@@ -213,7 +214,9 @@ impl Worker {
         let Some((connection, flight)) = self.slots.both(slot) else { return };
         connection.requests_begun -= 1;
         connection.unwritten.retain(|&unwritten| unwritten != slot);
-        (flight.sent_at, flight.written_at) = (None, None);
+        // What came nevertheless is no answer to it.
+        connection.unsolicited |= flight.first_byte_at.is_some();
+        (flight.sent_at, flight.written_at, flight.first_byte_at) = (None, None, None);
     }
 
     /// Handshake only, where slot and seat are one: our Finished goes out, then our end of the connection, and the server's

@@ -22,7 +22,7 @@ const BACK_OFF_LONGEST_NS: u64 = 1_000_000_000;
 impl Worker {
     /// Closed loop: the user of `slot` begins its next operation, waits for its connection, or rests until its next span.
     pub(super) fn begin_as_user(&mut self, slot: u32, now: u64) {
-        if self.phase != Phase::Firing || now >= self.timeline.end_at {
+        if self.phase != Phase::Firing || now >= self.timeline.end_at || self.slots.is_flying(slot) {
             return;
         }
         if self.slots.must_wait(slot) {
@@ -161,6 +161,7 @@ impl Worker {
         let address = self.slots.connection(seat).map(|connection| connection.id.address);
         let id = CellId { period, request, address: address.unwrap_or(0) };
         let random = self.parts.random.bits();
+        self.pauses.clear(slot);
         let place = self.slots.slot(slot);
         place.parked = false;
         place.flight = Some(Flight::new(id, seq, random, intended_at, now));
@@ -288,6 +289,7 @@ impl Worker {
         let seat = self.slots.seat(number);
         let longest = (BACK_OFF_FIRST_NS << seat.failures.min(16)).min(BACK_OFF_LONGEST_NS);
         seat.failures += 1;
+        seat.waiter = Some(slot);
         let wait = self.parts.random.between(longest / 2, longest);
         self.parts.recorder.backed_off(id, wait);
         self.pauses.set(slot, now + wait);

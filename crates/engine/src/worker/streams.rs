@@ -4,7 +4,7 @@ use super::Worker;
 use crate::connection::{Http, Stage as ConnectionStage};
 use crate::http2::{Happened, error};
 use crate::request::Values;
-use crate::source::nanoseconds;
+use crate::source::{Source, nanoseconds};
 use measure::{Failure, Kind, Stage, Verdict};
 
 impl Worker {
@@ -24,7 +24,9 @@ impl Worker {
         connection.requests_begun += 1;
         connection.unwritten.push(slot);
         self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.request));
-        self.dirty.push(seat);
+        if self.dirty.last() != Some(&seat) {
+            self.dirty.push(seat);
+        }
     }
 
     /// Sends the frames that have gathered.
@@ -38,10 +40,17 @@ impl Worker {
     pub(super) fn flush_frames(&mut self, seat: u32) {
         loop {
             let Some(connection) = self.slots.connection(seat) else { return };
-            let Http::Two(session) = &mut connection.http else { return };
             if connection.stage != ConnectionStage::Open {
                 return;
             }
+            if connection.has_unsent() {
+                // The rest waits until the socket takes more: see `on_ready`.
+                if !self.outgoing.is_empty() {
+                    self.flush(seat);
+                }
+                return;
+            }
+            let Http::Two(session) = &mut connection.http else { return };
             session.send_bodies();
             match connection.wrap_frames(&mut self.outgoing) {
                 Ok(()) if self.outgoing.is_empty() => return,
@@ -74,8 +83,24 @@ impl Worker {
         if let Some(Http::Two(session)) = self.slots.connection(seat).map(|connection| &mut connection.http) {
             session.happened = happened;
         }
-        self.dirty.push(seat);
         self.close_if_over(seat);
+        self.flush_frames(seat);
+    }
+
+    /// What came in the same read as the fault that ends the connection counts before it; nothing begins any more.
+    pub(super) fn on_last_frames(&mut self, seat: u32) {
+        let generation = self.slots.seat(seat).generation;
+        let at = self.parts.clock.now();
+        let Some(connection) = self.slots.connection(seat).filter(|connection| connection.stage == ConnectionStage::Open) else {
+            return;
+        };
+        connection.peer_ended = true;
+        let Http::Two(session) = &mut connection.http else { return };
+        for one in std::mem::take(&mut session.happened) {
+            if self.slots.stands(seat, generation) {
+                self.on_happened(seat, one, at);
+            }
+        }
     }
 
     fn on_happened(&mut self, seat: u32, happened: Happened, at: u64) {
@@ -83,7 +108,7 @@ impl Worker {
         self.roll(now);
         let first = self.slots.of_seat(seat).start;
         match happened {
-            Happened::Settled { max_streams } => self.on_settled(seat, max_streams, now),
+            Happened::Settled { max_streams, is_first } => self.on_settled(seat, max_streams, is_first, now),
             Happened::Begun { lane } => {
                 if let Some(flight) = self.slots.flight(first + lane) {
                     flight.first_byte_at.get_or_insert(at);
@@ -97,8 +122,10 @@ impl Worker {
                 self.send_again(first + lane, Kind::GoAway(code), now);
             }
             Happened::GoAway { code } => {
-                if let Some(connection) = self.slots.connection(seat) {
-                    connection.go_away = Some(code);
+                // A graceful end is announced twice (RFC 9113 §6.8).
+                if let Some(connection) = self.slots.connection(seat)
+                    && connection.go_away.replace(code).is_none()
+                {
                     self.parts.recorder.go_away(connection.id);
                 }
             }
@@ -106,8 +133,9 @@ impl Worker {
     }
 
     /// The server has said how many streams it allows: the other slots may begin.
-    fn on_settled(&mut self, seat: u32, max_streams: u32, now: u64) {
-        if max_streams < self.slots.width()
+    fn on_settled(&mut self, seat: u32, max_streams: u32, is_first: bool, now: u64) {
+        if is_first
+            && max_streams < self.slots.width()
             && let Some(connection) = self.slots.connection(seat)
         {
             self.parts.recorder.limited(connection.id, max_streams);
@@ -148,9 +176,17 @@ impl Worker {
     /// The operation's time is up; its stream is cancelled.
     pub(super) fn cancel_stream(&mut self, slot: u32, now: u64) {
         let (seat, lane) = (self.slots.seat_of(slot), self.slots.lane_of(slot));
-        let is_sent = self.slots.flight(slot).is_some_and(|flight| flight.sent_at.is_some());
-        if is_sent && let Some(Http::Two(session)) = self.slots.connection(seat).map(|connection| &mut connection.http) {
+        let sent_at = self.slots.flight(slot).and_then(|flight| flight.sent_at);
+        if let (Some(sent_at), Some(connection)) = (sent_at, self.slots.connection(seat)) {
+            let is_silent = connection.heard_at < sent_at;
+            let Http::Two(session) = &mut connection.http else { return };
+            if !session.is_settled() {
+                // It has never spoken HTTP/2, and takes nothing else before it does.
+                return self.fail(slot, Stage::Http, Kind::TimeOut, now);
+            }
             session.cancel(lane);
+            // Nothing at all came since, or no stream is allowed: the next operations try another connection.
+            session.draining |= is_silent || (session.active() == 0 && !session.accepts());
         }
         self.dirty.push(seat);
         self.fail_stream(slot, Kind::TimeOut, now);
@@ -161,7 +197,7 @@ impl Worker {
     fn close_if_over(&mut self, seat: u32) {
         let Some(connection) = self.slots.connection(seat) else { return };
         let is_over = match &connection.http {
-            Http::Two(session) => session.active() == 0 && (session.draining || connection.is_full()),
+            Http::Two(session) => session.active() == 0 && (session.draining || session.is_spent() || connection.is_full()),
             Http::One(_) => false,
         };
         if is_over && connection.stage == ConnectionStage::Open {
@@ -180,13 +216,28 @@ impl Worker {
         for slot in self.slots.of_seat(seat) {
             let waits = self.slots.flight(slot).is_some_and(|flight| flight.sent_at.is_none());
             if waits && !self.slots.must_wait(slot) {
-                if self.slots.connection(seat).is_some() { self.send_request(slot, now) } else { self.open(slot, now) }
+                self.send_waiting(slot, now);
             }
         }
         for slot in self.slots.of_seat(seat) {
             if !self.slots.is_flying(slot) && std::mem::take(&mut self.slots.slot(slot).parked) {
-                self.go_on(slot, now);
+                // A pause, where there is one, is over for a slot that was parked.
+                match self.parts.source {
+                    Source::Closed(_) => self.begin_as_user(slot, now),
+                    Source::Open(_) => self.go_on(slot, now),
+                }
             }
+        }
+    }
+
+    /// Sends an operation that waited for a connection, over the one there is or a new one.
+    fn send_waiting(&mut self, slot: u32, now: u64) {
+        match self.slots.both(slot) {
+            Some((connection, flight)) => {
+                flight.id.address = connection.id.address;
+                self.send_request(slot, now);
+            }
+            None => self.open(slot, now),
         }
     }
 

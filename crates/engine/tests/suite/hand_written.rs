@@ -250,3 +250,48 @@ fn answer_without_end_keeps_nothing_else_waiting() {
     assert_eq!(failures(&counters), [("http.time_out".to_owned(), 2)]);
     assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
 }
+
+/// A server that says `words` to everybody, then nothing, and reads on.
+fn saying(words: &'static [u8]) -> SocketAddr {
+    listen(move |mut stream| {
+        let _ = stream.write_all(words);
+        let _ = copy(&mut stream, &mut std::io::sink());
+    })
+}
+
+#[test]
+fn odd_http2_servers_fail_every_operation_and_hold_nobody_up() {
+    const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+    const NO_STREAMS: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\0";
+    const GO_AWAY: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x02";
+    let cases: [(&str, SocketAddr, &[&str]); 6] = [
+        ("says nothing", saying(b""), &["http.time_out"]),
+        ("says its settings and nothing more", saying(SETTINGS), &["http.time_out"]),
+        ("allows no streams", saying(NO_STREAMS), &["http.time_out"]),
+        ("speaks HTTP/1.1", saying(b"HTTP/1.1 400 Bad Request\r\n\r\n"), &["http.bad_framing"]),
+        ("goes away at once", saying(GO_AWAY), &["http.go_away.internal_error"]),
+        ("closes at once", listen(drop), &["http.eof", "http.reset", "connect.reset"]),
+    ];
+    for (what, server, names) in cases {
+        for load in ["connections = 2", "rate = \"20/s\", max_connections = 2"] {
+            let sections = format!(
+                "connection = {{ http = \"2\", streams = 3, timeouts = {{ request = \"100ms\" }} }}\nload = {{ {load}, requests = 12 }}"
+            );
+            let began = Instant::now();
+            let counters = measured(&format!("http://{server}/"), &sections, None);
+            assert!(began.elapsed() < Duration::from_secs(20), "{what}, {load}: {:?}", began.elapsed());
+            assert_eq!((counters.started, counters.ended(), counters.ok), (12, 12, 0), "{what}, {load}");
+            let known = |name: &str| names.contains(&name) || name == "load.not_sent";
+            assert!(failures(&counters).iter().all(|(name, _)| known(name)), "{what}, {load}: {:?}", failures(&counters));
+        }
+    }
+}
+
+#[test]
+fn http2_users_whose_connections_fail_at_once_wait_and_end() {
+    // Nobody can connect to the broadcast address: the failure is known before connect returns.
+    let text = "name = \"t\"\ntarget.url = \"http://127.255.255.255:9/\"\nconnection = { http = \"2\", streams = 4 }\nload = { connections = 3, requests = 30 }\n";
+    let counters = run(parse(text, None)).measured();
+    assert_eq!((counters.started, counters.ended(), counters.ok), (30, 30, 0));
+    assert!(counters.connections.back_offs > 0);
+}

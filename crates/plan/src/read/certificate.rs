@@ -10,6 +10,7 @@ const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
 pub(crate) fn authorities(field: &Field<'_>) -> Option<File> {
     let file = field.file(MAX_PEM_BYTES)?;
     holds(field, &file.name, &file.content, is_certificate)?;
+    holds(field, &file.name, &file.content, has_no_key)?;
     Some(file)
 }
 
@@ -28,6 +29,14 @@ pub(crate) fn pair(field: &Field<'_>, cert: &str, key: &str) -> Option<ClientCer
     let cert = checked(field, field.named_private_file(cert, None, MAX_PEM_BYTES)?, is_certificate);
     let key = checked(field, field.named_private_file(key, None, MAX_PEM_BYTES)?, is_key);
     Some(ClientCertificate { cert: cert?, key: key? })
+}
+
+/// What every agent is sent holds no secret.
+fn has_no_key(text: &str) -> Result<(), &'static str> {
+    if text.contains("PRIVATE KEY-----") {
+        return Err("holds a private key too, and is sent to every agent; name a file with the certificates alone");
+    }
+    Ok(())
 }
 
 /// What is wrong with a text, in words.

@@ -101,7 +101,10 @@ fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
     let http = connection.as_ref().map_or(HttpVersion::Http11, |connection| connection.http);
     check_fields(&root, requests.as_deref().unwrap_or_default(), http);
     if http != HttpVersion::Http11 && target.as_ref().is_some_and(|target| target.builtin.is_some()) {
-        root.problem_at("connection", "asks for HTTP/2, which the built-in target does not speak; write http = \"1.1\", or name a target.url");
+        root.problem_at(
+            "connection",
+            "asks for HTTP/2, which the built-in target does not speak; write http = \"1.1\", or name a target.url",
+        );
     }
     let tls = tls(&root, target.as_ref(), tls::Around { per_connection, http });
     let load = root.section("load").and_then(|section| load::read(section, amount));
