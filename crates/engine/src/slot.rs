@@ -1,7 +1,8 @@
 //! Places of a worker: a *seat* is a virtual user of a closed loop or a connection of an open one, and has as many *slots*,
 //! for one operation each, as its connection carries at once: one in HTTP/1.1, `streams` in HTTP/2.
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Http};
+use crate::http2::Session;
 use measure::{CellId, HandshakeKind};
 use std::ops::Range;
 
@@ -94,6 +95,14 @@ impl Slots {
     #[inline]
     pub(crate) fn connection(&mut self, seat: u32) -> Option<&mut Connection> {
         self.seats[seat as usize].connection.as_deref_mut()
+    }
+
+    /// HTTP/2 of the seat's connection, where it speaks that.
+    pub(crate) fn session(&mut self, seat: u32) -> Option<&mut Session> {
+        match &mut self.connection(seat)?.http {
+            Http::Two(session) => Some(session),
+            Http::One(_) => None,
+        }
     }
 
     #[inline]

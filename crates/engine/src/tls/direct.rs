@@ -177,56 +177,16 @@ fn take_handshake(message: &mut Vec<u8>, plain: &[u8]) -> Result<Option<bool>, u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+    use crate::tls::verifier::Verifier;
+    use plan::Verify;
     use rustls::client::{ClientSessionMemoryCache, Resumption};
     use rustls::crypto::cipher::{AeadKey, Iv};
     use rustls::crypto::{CryptoProvider, aws_lc_rs};
-    use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+    use rustls::pki_types::{PrivateKeyDer, ServerName};
     use rustls::unbuffered::ConnectionState;
-    use rustls::{
-        ClientConfig, DigitallySignedStruct, Error, ServerConfig, ServerConnection, SignatureScheme, SupportedCipherSuite,
-    };
+    use rustls::{ClientConfig, Error, ServerConfig, ServerConnection, SupportedCipherSuite};
     use std::io::{Read as _, Write as _};
     use std::sync::Arc;
-
-    /// Believes everything.
-    #[derive(Debug)]
-    struct Credulous;
-
-    impl ServerCertVerifier for Credulous {
-        fn verify_server_cert(
-            &self,
-            _: &CertificateDer<'_>,
-            _: &[CertificateDer<'_>],
-            _: &ServerName<'_>,
-            _: &[u8],
-            _: UnixTime,
-        ) -> Result<ServerCertVerified, Error> {
-            Ok(ServerCertVerified::assertion())
-        }
-
-        fn verify_tls12_signature(
-            &self,
-            _: &[u8],
-            _: &CertificateDer<'_>,
-            _: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, Error> {
-            Ok(HandshakeSignatureValid::assertion())
-        }
-
-        fn verify_tls13_signature(
-            &self,
-            _: &[u8],
-            _: &CertificateDer<'_>,
-            _: &DigitallySignedStruct,
-        ) -> Result<HandshakeSignatureValid, Error> {
-            Ok(HandshakeSignatureValid::assertion())
-        }
-
-        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-            vec![SignatureScheme::ECDSA_NISTP256_SHA256]
-        }
-    }
 
     /// A client and a server, not connected yet.
     fn ends(suite: SupportedCipherSuite) -> (UnbufferedClientConnection, ServerConnection) {
@@ -238,11 +198,12 @@ mod tests {
             .with_protocol_versions(&versions)
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key))
             .expect("a server's configuration");
+        let verifier = Arc::new(Verifier::new(Verify::None, None, Arc::clone(&provider)));
         let mut client = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
             .expect("a client's configuration")
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Credulous))
+            .with_custom_certificate_verifier(verifier)
             .with_no_client_auth();
         client.enable_secret_extraction = true;
         client.resumption = Resumption::store(Arc::new(ClientSessionMemoryCache::new(8)));

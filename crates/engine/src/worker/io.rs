@@ -312,24 +312,18 @@ impl Worker {
         }
     }
 
-    /// Requests that were under way to the socket have all been taken by it.
+    /// Requests that were under way to the socket have all been taken by it, but for bodies that HTTP/2's windows hold back.
     fn note_written(&mut self, seat: u32, now: u64) {
         let mut index = 0;
-        while let Some(connection) = self.slots.connection(seat)
-            && let Some(&slot) = connection.unwritten.get(index)
-        {
-            let lane = slot - seat * self.slots.width();
-            if !self.slots.connection(seat).is_some_and(|connection| connection.is_sent(lane)) {
+        while let Some(slot) = self.slots.connection(seat).and_then(|connection| connection.unwritten.get(index).copied()) {
+            let lane = self.slots.lane_of(slot);
+            let Some(connection) = self.slots.connection(seat).filter(|connection| connection.is_sent(lane)) else {
                 index += 1;
                 continue;
-            }
-            if let Some((connection, flight)) = self.slots.both(slot)
-                && flight.sent_at.is_some()
-            {
-                connection.unwritten.swap_remove(index);
+            };
+            connection.unwritten.swap_remove(index);
+            if let Some(flight) = self.slots.flight(slot).filter(|flight| flight.sent_at.is_some()) {
                 flight.written_at.get_or_insert(now);
-            } else if let Some(connection) = self.slots.connection(seat) {
-                connection.unwritten.swap_remove(index);
             }
         }
     }

@@ -69,37 +69,35 @@ impl Worker {
         if !self.outgoing.is_empty() && !self.flush(seat) {
             return;
         }
+        if self.act_on_happened(seat, at) {
+            self.close_if_over(seat);
+            self.flush_frames(seat);
+        }
+    }
+
+    /// Acts on all that has happened on the seat's connection; whether that still stands.
+    fn act_on_happened(&mut self, seat: u32, at: u64) -> bool {
         let generation = self.slots.seat(seat).generation;
-        let Some(Http::Two(session)) = self.slots.connection(seat).map(|connection| &mut connection.http) else { return };
+        let Some(session) = self.slots.session(seat) else { return false };
         let mut happened = std::mem::take(&mut session.happened);
         for one in happened.drain(..) {
             if self.slots.stands(seat, generation) {
                 self.on_happened(seat, one, at);
             }
         }
-        if !self.slots.stands(seat, generation) {
-            return;
+        let stands = self.slots.stands(seat, generation);
+        if let Some(session) = self.slots.session(seat).filter(|_| stands) {
+            session.happened = happened; // its room serves again
         }
-        if let Some(Http::Two(session)) = self.slots.connection(seat).map(|connection| &mut connection.http) {
-            session.happened = happened;
-        }
-        self.close_if_over(seat);
-        self.flush_frames(seat);
+        stands
     }
 
     /// What came in the same read as the fault that ends the connection counts before it; nothing begins any more.
     pub(super) fn on_last_frames(&mut self, seat: u32) {
-        let generation = self.slots.seat(seat).generation;
         let at = self.parts.clock.now();
-        let Some(connection) = self.slots.connection(seat).filter(|connection| connection.stage == ConnectionStage::Open) else {
-            return;
-        };
-        connection.peer_ended = true;
-        let Http::Two(session) = &mut connection.http else { return };
-        for one in std::mem::take(&mut session.happened) {
-            if self.slots.stands(seat, generation) {
-                self.on_happened(seat, one, at);
-            }
+        if let Some(connection) = self.slots.connection(seat).filter(|connection| connection.stage == ConnectionStage::Open) {
+            connection.peer_ended = true;
+            self.act_on_happened(seat, at);
         }
     }
 
@@ -258,7 +256,7 @@ impl Worker {
                 flight.send_again();
                 self.parts.recorder.reused_closed(id);
             } else if !waits {
-                let lane = slot - seat * self.slots.width();
+                let lane = self.slots.lane_of(slot);
                 let in_body = self.slots.connection(seat).is_some_and(|connection| connection.answer(lane).status.is_some());
                 let kind = if kind == Kind::Eof && in_body { Kind::ShortBody } else { kind };
                 self.record(slot, Verdict::Failed(Failure { stage: Stage::Http, kind }), now);
