@@ -1,9 +1,10 @@
 //! Instants of the calendar, as folders and records write them. Leap seconds are those of the system's clock.
 
+use measure::calendar::date;
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-const DAY_S: u64 = 86_400;
+const DAY_S: i64 = 86_400;
 
 /// An instant of the calendar, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +38,8 @@ impl Utc {
         format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
     }
 
-    fn parts(self) -> ((u64, u64, u64), (u64, u64, u64)) {
-        let seconds = self.since_1970.as_secs();
+    fn parts(self) -> ((i64, i64, i64), (i64, i64, i64)) {
+        let seconds = i64::try_from(self.since_1970.as_secs()).unwrap_or(i64::MAX);
         let of_day = seconds % DAY_S;
         (date(seconds / DAY_S), (of_day / 3600, of_day / 60 % 60, of_day % 60))
     }
@@ -51,19 +52,6 @@ impl fmt::Display for Utc {
         let millis = self.since_1970.subsec_millis();
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
     }
-}
-
-/// Year, month and day of a day counted from 1970-01-01; `civil_from_days` of Howard Hinnant's "chrono-Compatible
-/// Low-Level Date Algorithms".
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The result document: everything `result.json` holds. Field names are stable, snake_case, with units last.
 
-use crate::calendar;
 use crate::natural_order::natural_order;
 use crate::{AgentResult, Figures, Judgement, PlanRecord, Series, ServerFigures, SessionOffers, VerdictRecord};
 use measure::Period;
+use measure::calendar;
 use serde::{Deserialize, Serialize};
 
 /// A run's result. What a reader of schema 1 knows stays where it is; a change that breaks one raises `schema`.

@@ -2,7 +2,6 @@
 //! verdict with its evidence, searches for capacity and compares runs. Pure: no clock and no I/O; how a document looks to people is the business of `report`.
 
 mod agent;
-mod calendar;
 mod campaign;
 mod capacity;
 mod collector;

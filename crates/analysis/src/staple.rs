@@ -1,7 +1,7 @@
 //! Stapled OCSP responses, and how old they were.
 
-use crate::calendar;
 use crate::figures::share;
+use measure::calendar;
 use measure::{Counters, Staple};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 //! Pure: no clock, no thread, no I/O; instants are nanoseconds of the run clock, given by the caller.
 
 mod bucket;
+pub mod calendar;
 mod counters;
 mod distribution;
 mod failure;

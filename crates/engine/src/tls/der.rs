@@ -1,5 +1,7 @@
 //! As much of DER (X.690 §8, §10) as it takes to find a few fields in certificates and OCSP responses.
 
+use measure::calendar::days;
+
 /// Content of the next element, which must have this tag.
 pub(super) fn element<'a>(rest: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
     let mut after = *rest;
@@ -33,14 +35,6 @@ pub(super) fn seconds(time: &[u8]) -> Option<i64> {
     let number = |from: usize, to: usize| digits[from..to].iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'));
     let of_day = number(8, 10) * 3600 + number(10, 12) * 60 + number(12, 14);
     Some(days(number(0, 4), number(4, 6), number(6, 8)) * 86_400 + of_day)
-}
-
-/// Days since 1970-01-01; `days_from_civil` of Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms".
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
 #[cfg(test)]

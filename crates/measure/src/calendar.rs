@@ -2,15 +2,17 @@
 
 const DAY_S: i64 = 86_400;
 
-/// `2026-11-20T15:16:00Z`.
-pub(crate) fn text(since_1970: i64) -> String {
+/// Seconds since 1970 as `2026-11-20T15:16:00Z`.
+#[must_use]
+pub fn text(since_1970: i64) -> String {
     let (days, of_day) = (since_1970.div_euclid(DAY_S), since_1970.rem_euclid(DAY_S));
     let (year, month, day) = date(days);
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", of_day / 3600, of_day / 60 % 60, of_day % 60)
 }
 
-/// The inverse; fractions of a second are left out, and other zones than UTC are not understood.
-pub(crate) fn seconds(text: &str) -> Option<i64> {
+/// The inverse of [`text`]; fractions of a second are left out, and other zones than UTC are not understood.
+#[must_use]
+pub fn seconds(text: &str) -> Option<i64> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
     let numbers = |text: &str, separator| -> Option<Vec<i64>> { text.split(separator).map(|part| part.parse().ok()).collect() };
     let [year, month, day] = numbers(date, '-')?[..] else { return None };
@@ -21,8 +23,9 @@ pub(crate) fn seconds(text: &str) -> Option<i64> {
 }
 
 /// Year, month and day of a day counted from 1970-01-01; `civil_from_days` of Howard Hinnant's "chrono-Compatible
-/// Low-Level Date Algorithms", and below it `days_from_civil`.
-fn date(days: i64) -> (i64, i64, i64) {
+/// Low-Level Date Algorithms".
+#[must_use]
+pub fn date(days: i64) -> (i64, i64, i64) {
     let days = days.saturating_add(719_468);
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -32,7 +35,9 @@ fn date(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, of_year - (153 * shifted + 2) / 5 + 1)
 }
 
-fn days(year: i64, month: i64, day: i64) -> i64 {
+/// The inverse of [`date`]; `days_from_civil` of the same source.
+#[must_use]
+pub fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
