@@ -9,8 +9,8 @@ pub use server::{Served, Server, served};
 use engine::{Event, Lease, Placement, Policy, WorkerFigures, allowed_cpus, monotonic_ns};
 use measure::{Cell, Period, Snapshot};
 use plan::{Files, Plan};
-use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
 
 /// Which compiler built this, and for which machine.
 pub const COMPILER: &str = env!("BENCHES_COMPILER");
@@ -89,7 +89,7 @@ pub fn run(plan: Plan) -> Outcome {
 /// Where it cannot be run.
 #[must_use]
 pub fn run_watching(plan: Plan, workers: usize, mut watch: impl FnMut(&Event)) -> Outcome {
-    let cpus = allowed_cpus().into_iter().rev().map(Some).take(workers).collect();
+    let cpus = cpus().iter().rev().map(|&cpu| Some(cpu)).take(workers).collect();
     let placement = Placement { agent: 0, agents: 1, cpus };
     let prepared = engine::prepare(Arc::new(plan), placement, Policy::default()).unwrap_or_else(|error| panic!("{error}"));
     let (send, events) = channel();
@@ -109,10 +109,16 @@ fn outcome(totals: &Snapshot, workers: Vec<WorkerFigures>) -> Outcome {
     Outcome { operations, measured: totals.sum(|key| key.period == Period::Measured), workers }
 }
 
+/// CPUs that this program may use, as it was started: [`take_first_cpu`] leaves its thread only one of them.
+fn cpus() -> &'static [u32] {
+    static CPUS: OnceLock<Vec<u32>> = OnceLock::new();
+    CPUS.get_or_init(allowed_cpus)
+}
+
 /// Keeps this thread, and those it starts, on the first allowed CPU: servers of a bench live there.
 pub fn take_first_cpu() {
     let mut set = rustix::thread::CpuSet::new();
-    set.set(allowed_cpus()[0] as usize);
+    set.set(cpus()[0] as usize);
     // Without it server and worker disturb each other a little more.
     let _ = rustix::thread::sched_setaffinity(None, &set);
 }
