@@ -71,6 +71,11 @@ pub struct JoinArgs {
     #[arg(long, value_name = "DIR")]
     pub key_log: Option<PathBuf>,
 
+    /// Sleep until each arrival of an open loop. Otherwise a load thread waits on its CPU for the last 60 µs before one,
+    /// where nobody else wants that CPU and the machine has no CPU quota: arrivals are sent 20 to 100 µs more exactly
+    #[arg(long)]
+    pub no_spin: bool,
+
     /// End when standard input ends: for a parent that must not leave agents behind
     #[arg(long, hide = true)]
     pub exit_with_stdin: bool,
@@ -99,7 +104,9 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
     let token = token(arguments)?;
     let facts = Sampler::new().facts().context("reading what this machine is")?;
     let cpus = cpus(arguments, &facts)?;
-    let policy = policy(arguments)?;
+    let mut policy = policy(arguments)?;
+    // Waiting would use a quota up, and then the kernel stops the whole process for a while.
+    policy.spin = !arguments.no_spin && facts.cpu_quota.is_none();
     let key_log = arguments.key_log.as_deref().map(private_folder).transpose()?;
     let identity = Identity {
         name: arguments.name.clone().unwrap_or_else(|| facts.hostname.clone()),

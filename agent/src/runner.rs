@@ -96,7 +96,7 @@ impl Runner {
         if prepared_run != run {
             return self.fail(run, "asked to start another run than was prepared");
         }
-        let mut teller = Teller { run, reports: self.reports.clone(), sampling: Sampling::start(warm_up, at) };
+        let mut teller = Teller { run, reports: self.reports.clone(), sampling: Sampling::start(warm_up, at, prepared.spun()) };
         match prepared.start(at, Lease::until(lease_until), move |event| teller.tell(event)) {
             Ok(running) => self.stage = Stage::Firing { run, running },
             Err(error) => self.fail(run, &error.to_string()),
@@ -216,7 +216,7 @@ fn said(written: &KeysWritten) -> String {
 
 fn figures(sampling: &mut Sampling, workers: &[Option<WorkerFigures>]) -> Figures {
     let mut figures = sampling.finish();
-    let share = |worker: &WorkerFigures| worker.cpu_ns as f64 / worker.wall_ns.max(1) as f64;
+    let share = |worker: &WorkerFigures| worker.working_ns() as f64 / worker.wall_ns.max(1) as f64;
     if let Some(busiest) = workers.iter().flatten().max_by(|a, b| share(a).total_cmp(&share(b))) {
         figures.without_samples(busiest.wall_ns, share(busiest));
     }

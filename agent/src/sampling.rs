@@ -1,6 +1,7 @@
 //! Samples this machine once a second while a run is measured, on a thread of its own.
 
-use host::{Figures, Sampler, ThreadUsage};
+use engine::SpunTime;
+use host::{Figures, Sampler, ThreadUsage, Usage};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,12 +17,14 @@ pub(crate) struct Sampling {
 }
 
 impl Sampling {
-    /// Samples from `warm_up` after `start_at` (monotonic clock, nanoseconds) on.
-    pub(crate) fn start(warm_up: Duration, start_at: u64) -> Sampling {
+    /// Samples from `warm_up` after `start_at` (monotonic clock, nanoseconds) on. What the workers have `spun` is no work.
+    pub(crate) fn start(warm_up: Duration, start_at: u64, spun: SpunTime) -> Sampling {
         let wait = Duration::from_nanos(start_at.saturating_sub(engine::monotonic_ns())) + warm_up;
         let (end, ended) = channel::<()>();
         let sample = move || match ended.recv_timeout(wait) {
-            Err(RecvTimeoutError::Timeout) => sample_until(|| ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout)),
+            Err(RecvTimeoutError::Timeout) => {
+                sample_until(&spun, || ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout))
+            }
             _ => Figures::default(),
         };
         let thread = std::thread::Builder::new().name("sampler".into()).spawn(sample).ok();
@@ -36,18 +39,28 @@ impl Sampling {
 }
 
 /// Takes whole periods only: when the run has ended its load threads are gone, and a last sample would not see them.
-fn sample_until(mut wait: impl FnMut() -> bool) -> Figures {
+fn sample_until(spun: &SpunTime, mut wait: impl FnMut() -> bool) -> Figures {
     let (sampler, mut figures) = (Sampler::new(), Figures::default());
-    let mut earlier = sampler.sample().ok();
+    let look = || sampler.sample().map(|sample| (sample, spun.by_worker().collect::<Vec<u64>>()));
+    let mut earlier = look().ok();
     while wait() {
         // A sample that cannot be read is left out: the next one covers its time.
-        let Ok(now) = sampler.sample() else { continue };
-        if let Some(earlier) = &earlier {
-            figures.add(&now.since(earlier), is_worker);
+        let Ok((now, spun)) = look() else { continue };
+        if let Some((earlier, spun_before)) = &earlier {
+            let mut usage = now.since(earlier);
+            take_back(&mut usage, &spun, spun_before);
+            figures.add(&usage, is_worker);
         }
-        earlier = Some(now);
+        earlier = Some((now, spun));
     }
     figures
+}
+
+/// Takes out what workers used of their CPUs only to wait there.
+fn take_back(usage: &mut Usage, spun: &[u64], before: &[u64]) {
+    for (worker, (now, before)) in spun.iter().zip(before).enumerate() {
+        usage.take_back(&format!("worker-{worker}"), now.saturating_sub(*before));
+    }
 }
 
 fn is_worker(thread: &ThreadUsage) -> bool {

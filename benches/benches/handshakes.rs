@@ -5,7 +5,7 @@
 //! free CPUs would give; by the wall it is that only on a quiet machine. `--rounds N`, `--test` for a moment, `--least R` fails
 //! where the ratio by CPU time is below R.
 
-use benches::{flag, is_trial, parse};
+use benches::{flag, is_trial, median, parse};
 use engine::{Rehearsal, allowed_cpus};
 use measure::HandshakeKind;
 use rustls::crypto::aws_lc_rs::Ticketer;
@@ -49,8 +49,8 @@ fn main() {
     );
     for (name, key, tls) in SCENARIOS {
         let runs: Vec<_> = (0..rounds).map(|_| (threads(1, key, tls), threads(2, key, tls))).collect();
-        let alone = |of: fn(&Done) -> f64| median(runs.iter().map(|(one, _)| of(&one[0])).collect());
-        let both = |of: fn(&[Done]) -> f64| median(runs.iter().map(|(_, two)| of(two)).collect());
+        let alone = |of: fn(&Done) -> f64| median(runs.iter().map(|(one, _)| of(&one[0])));
+        let both = |of: fn(&[Done]) -> f64| median(runs.iter().map(|(_, two)| of(two)));
         let (client, one, two) = (alone(|done| done.client_us), alone(|done| done.per_second), both(per_second));
         let by_cpu = 2.0 * alone(|done| done.cpu_us) / both(cpu_us);
         println!("| {name} | {client:.1} | {one:.0} | {two:.0} | {:.2} | {by_cpu:.2} |", two / one);
@@ -153,9 +153,4 @@ fn server(key: KeyKind, tickets: bool) -> (Arc<ServerConfig>, String) {
         config.ticketer = Ticketer::new().expect("the system has randomness");
     }
     (Arc::new(config), authority.pem().to_owned())
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

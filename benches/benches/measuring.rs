@@ -3,7 +3,7 @@
 //! The other build of this bench has a recorder that records nothing and a clock that is not read from hardware (feature
 //! `blind`). `measuring` beside this folder makes both and runs them in turns: `--against PROGRAM --rounds N`.
 
-use benches::{Scenario, flag, is_trial, run, served};
+use benches::{Scenario, flag, is_trial, median, run, served};
 use std::process::Command;
 
 const fn scenario(name: &'static str, connection: &'static str, tls: &'static str) -> Scenario {
@@ -57,10 +57,4 @@ fn work((scenario, operations): &(Scenario, u64)) {
     let server = scenario.serve(1);
     let outcome = run(scenario.plan(&server, &format!("connections = 100, requests = {operations}")));
     println!("{}", outcome.cpu_ns() as f64 / operations as f64 / 1e3);
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

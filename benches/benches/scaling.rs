@@ -3,7 +3,7 @@
 //! The server is a process with two threads that shares all CPUs with the workers, in both cases alike. `--rounds N`,
 //! `--test` for a moment.
 
-use benches::{Scenario, flag, is_trial, run_watching, served};
+use benches::{Scenario, flag, is_trial, median, run_watching, served};
 
 const fn scenario(name: &'static str, connection: &'static str, tls: &'static str) -> Scenario {
     Scenario { name, encrypted: !tls.is_empty(), connection, tls }
@@ -53,9 +53,4 @@ impl Side {
         self.cpu_us.push(outcome.cpu_us());
         self.per_second.push(outcome.per_second());
     }
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

@@ -58,10 +58,10 @@ impl Outcome {
         self.operations as f64 / wall_ns.max(1) as f64 * 1e9
     }
 
-    /// CPU time of all workers.
+    /// CPU time that all workers worked.
     #[must_use]
     pub fn cpu_ns(&self) -> u64 {
-        self.workers.iter().map(|worker| worker.cpu_ns).sum()
+        self.workers.iter().map(WorkerFigures::working_ns).sum()
     }
 }
 
@@ -115,12 +115,32 @@ fn cpus() -> &'static [u32] {
     CPUS.get_or_init(allowed_cpus)
 }
 
+/// Keeps this thread on the last allowed CPU, where a single worker is.
+pub fn take_last_cpu() {
+    take(cpus()[cpus().len() - 1]);
+}
+
 /// Keeps this thread, and those it starts, on the first allowed CPU: servers of a bench live there.
 pub fn take_first_cpu() {
+    take(cpus()[0]);
+}
+
+fn take(cpu: u32) {
     let mut set = rustix::thread::CpuSet::new();
-    set.set(cpus()[0] as usize);
+    set.set(cpu as usize);
     // Without it server and worker disturb each other a little more.
     let _ = rustix::thread::sched_setaffinity(None, &set);
+}
+
+/// The one in the middle; of an even number the upper one.
+///
+/// # Panics
+/// Where there is none.
+#[must_use]
+pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// Value of a flag on the bench's command line.

@@ -21,6 +21,8 @@ pub struct LocalOptions {
     pub allow: Vec<String>,
     /// Folder for the secrets of connections, where plans may ask for them.
     pub key_log: Option<PathBuf>,
+    /// They sleep until an arrival is due.
+    pub no_spin: bool,
 }
 
 /// A process that ended before it was to.

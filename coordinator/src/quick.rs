@@ -145,7 +145,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
         campaign: Campaign::of(plan),
         plan_text: text,
         agents: args.agents,
-        place: Place::Local(LocalOptions { workers: args.workers, allow: args.allow, key_log: None }),
+        place: Place::Local(LocalOptions { workers: args.workers, allow: args.allow, ..LocalOptions::default() }),
         output: args.output,
         resume: None,
         quiet: args.quiet,

@@ -51,6 +51,9 @@ pub struct StartArgs {
     /// (tls.key_log)
     #[arg(long, value_name = "DIR", requires = "local")]
     pub key_log: Option<PathBuf>,
+    /// Let local agents sleep until each arrival instead of waiting for it on their CPUs (agent join --no-spin)
+    #[arg(long, requires = "local")]
+    pub no_spin: bool,
     /// The plan
     #[arg(value_name = "PLAN.toml")]
     pub plan: PathBuf,
@@ -104,7 +107,7 @@ fn unfit(campaign: &Campaign, args: &StartArgs) -> Option<String> {
 fn place(args: &StartArgs) -> anyhow::Result<Place> {
     if args.local {
         let (allow, key_log) = (args.allow.clone(), args.key_log.clone());
-        return Ok(Place::Local(LocalOptions { workers: args.workers, allow, key_log }));
+        return Ok(Place::Local(LocalOptions { workers: args.workers, allow, key_log, no_spin: args.no_spin }));
     }
     let state = match &args.state {
         Some(state) => state.clone(),

@@ -67,6 +67,7 @@ fn arguments(name: &str, address: SocketAddr, cpus: &[u32], options: &LocalOptio
     arguments.extend(options.workers.map(|workers| format!("--workers={workers}")));
     arguments.extend(options.allow.iter().map(|allow| format!("--allow={allow}")));
     arguments.extend(options.key_log.iter().map(|folder| format!("--key-log={}", folder.display())));
+    arguments.extend(options.no_spin.then(|| "--no-spin".to_owned()));
     arguments.push(address.to_string());
     arguments
 }

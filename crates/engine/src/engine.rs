@@ -10,6 +10,7 @@ use crate::poller::{Poller, Waker};
 use crate::random::Random;
 use crate::resolver::resolve;
 use crate::source::{Source, Timeline};
+use crate::spin::{Spin, SpunTime};
 use crate::tls::{Materials, TlsError, WorkerTls};
 use crate::worker::{Handover, Parts, Worker};
 use measure::{Recorder, Spare};
@@ -119,6 +120,7 @@ pub struct Prepared {
     placement: Placement,
     addresses: Vec<SocketAddr>,
     workers: Vec<Setup>,
+    spun: SpunTime,
     keys: Option<KeyFile>,
 }
 
@@ -127,6 +129,7 @@ struct Setup {
     poller: Poller,
     tls: Option<WorkerTls>,
     endpoints: Endpoints,
+    spin: Spin,
 }
 
 /// A run under way.
@@ -156,16 +159,17 @@ pub fn prepare(plan: Arc<Plan>, placement: Placement, policy: Policy) -> Result<
     let log = plan.tls().map_or(KeyLog::Off, |tls| tls.key_log);
     let (keys, sink) = key_log::open(log, policy.key_log.as_deref())?.unzip();
     let policy = Arc::new(policy);
-    let mut workers = Vec::new();
+    let (mut workers, spun) = (Vec::new(), SpunTime::of_workers(placement.cpus.len()));
     for number in 0..placement.cpus.len() {
         let poller = Poller::new().map_err(std::io::Error::from)?;
         let places = plan.identities(placement.owner(number));
         let tls = materials.as_ref().map(|materials| WorkerTls::new(materials, &places, sink.clone())).transpose()?;
         let rank = placement.agent as usize * placement.cpus.len() + number;
         let endpoints = Endpoints::new(&plan, addresses.clone(), Arc::clone(&policy), rank, &poller.waker())?;
-        workers.push(Setup { poller, tls, endpoints });
+        let spin = Spin::new(policy.spin, spun.clone(), number);
+        workers.push(Setup { poller, tls, endpoints, spin });
     }
-    Ok(Prepared { plan, placement, addresses, workers, keys })
+    Ok(Prepared { plan, placement, addresses, workers, spun, keys })
 }
 
 fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, PrepareError> {
@@ -228,6 +232,12 @@ impl Prepared {
     #[must_use]
     pub fn workers(&self) -> u32 {
         self.workers.len() as u32
+    }
+
+    /// How long the workers wait on their CPUs, as the run goes.
+    #[must_use]
+    pub fn spun(&self) -> SpunTime {
+        self.spun.clone()
     }
 
     /// Starts the workers; they fire from `start_at` (monotonic clock, nanoseconds) on while `lease` holds. `on_event` is
@@ -307,6 +317,7 @@ impl Launch {
             order: self.order,
             poller: setup.poller,
             endpoints: setup.endpoints,
+            spin: setup.spin,
             tls: setup.tls,
             source: Source::new(&self.plan, owner, timeline),
             recorder,

@@ -18,6 +18,7 @@ mod response;
 mod slot;
 mod socket;
 mod source;
+mod spin;
 mod timers;
 mod tls;
 mod worker;
@@ -28,6 +29,7 @@ pub use engine::{Placement, PrepareError, Prepared, Running, allowed_cpus, prepa
 pub use key_log::KeysWritten;
 pub use lease::{Lease, Stop};
 pub use policy::{AllowError, Policy};
+pub use spin::SpunTime;
 #[cfg(feature = "rehearsal")]
 pub use tls::Rehearsal;
 pub use tls::TlsError;

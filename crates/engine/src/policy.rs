@@ -21,6 +21,8 @@ pub struct Policy {
     /// New file for the secrets of connections, where a plan asks for them (`tls.key_log`); where there is none, such a plan
     /// is refused.
     pub key_log: Option<std::path::PathBuf>,
+    /// Workers may wait on their CPUs for the next arrival where it is near, rather than sleep.
+    pub spin: bool,
 }
 
 /// A CIDR block with an optional port.
@@ -47,7 +49,15 @@ impl Default for Policy {
         let private = ["127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"];
         let networks =
             private.iter().map(|text| Network::parse(text, None).expect("the built-in networks are well-formed")).collect();
-        Policy { networks, hosts: Vec::new(), max_rate: None, max_connections: None, max_duration: None, key_log: None }
+        Policy {
+            networks,
+            hosts: Vec::new(),
+            max_rate: None,
+            max_connections: None,
+            max_duration: None,
+            key_log: None,
+            spin: true,
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::random::Random;
 use crate::request::Requests;
 use crate::slot::{Flight, Slots, seat_of};
 use crate::source::{Arrival, Source, Timeline};
+use crate::spin::Spin;
 use crate::timers::Timers;
 use crate::tls::{Chains, WorkerTls};
 use io::Unread;
@@ -50,6 +51,8 @@ pub(crate) enum Handover {
 pub struct WorkerFigures {
     /// CPU time of the thread, from the start instant on.
     pub cpu_ns: u64,
+    /// Part of it that only waited for an arrival that was near.
+    pub spun_ns: u64,
     /// Time it waited for events with nothing to do.
     pub idle_ns: u64,
     /// Time from the start instant to the end of its drain.
@@ -60,6 +63,14 @@ pub struct WorkerFigures {
     pub cpu: Option<u32>,
     /// Why it ended before its plan did.
     pub cut: Option<Cut>,
+}
+
+impl WorkerFigures {
+    /// CPU time that the thread worked, rather than waited.
+    #[must_use]
+    pub fn working_ns(&self) -> u64 {
+        self.cpu_ns.saturating_sub(self.spun_ns)
+    }
 }
 
 /// What ended a worker's run before its plan did.
@@ -89,6 +100,7 @@ pub(crate) struct Parts {
     pub(crate) order: StopOrder,
     pub(crate) poller: Poller,
     pub(crate) endpoints: Endpoints,
+    pub(crate) spin: Spin,
     pub(crate) tls: Option<WorkerTls>,
     pub(crate) source: Source,
     pub(crate) recorder: Recorder,
@@ -188,15 +200,7 @@ impl Worker {
 
     /// One turn of the loop: wait, then sockets, lookups, time-outs, pauses, arrivals.
     fn turn(&mut self) {
-        let before = self.parts.clock.now();
-        let due = self.next_due().min(before + LONGEST_WAIT_NS);
-        let timeout = if self.unread.is_empty() { due.saturating_sub(before) } else { 0 };
-        // A failing epoll_wait (EBADF, EINVAL) would be a defect here; the loop goes on by its timers.
-        let events = self.parts.poller.wait(&mut self.events, timeout).unwrap_or(0);
-        let mut now = self.parts.clock.now();
-        if timeout > 0 {
-            self.idle_ns += now.saturating_sub(before);
-        }
+        let (events, mut now) = self.wait();
         self.obey(now);
         self.read_on();
         for index in 0..events {
@@ -212,12 +216,54 @@ impl Worker {
         self.on_time(now);
     }
 
-    /// The next instant at which something is due without an event.
-    fn next_due(&self) -> u64 {
-        let arrival = match &self.parts.source {
+    /// Waits for events until something is due; how many there are, and when it is then.
+    fn wait(&mut self) -> (usize, u64) {
+        let before = self.parts.clock.now();
+        let due = self.next_due().min(before + LONGEST_WAIT_NS);
+        if due <= before || !self.unread.is_empty() {
+            return self.look(0);
+        }
+        let (events, now) = match self.parts.spin.begins_at(self.next_arrival()) {
+            Some(begin) if begin <= before => self.spin(due, before),
+            Some(begin) => self.look(begin.min(due) - before),
+            None => self.look(due - before),
+        };
+        self.idle_ns += now.saturating_sub(before);
+        (events, now)
+    }
+
+    /// Looks for events on the CPU until something is due.
+    fn spin(&mut self, due: u64, before: u64) -> (usize, u64) {
+        self.parts.spin.begin(before);
+        loop {
+            let (events, now) = self.look(0);
+            if events > 0 || now >= due {
+                self.parts.spin.looked(now);
+                return (events, now);
+            }
+            if !self.parts.spin.goes_on(now) {
+                return (0, now);
+            }
+        }
+    }
+
+    /// Looks for events, asleep for at most `timeout` nanoseconds.
+    fn look(&mut self, timeout: u64) -> (usize, u64) {
+        // A failing epoll_wait (EBADF, EINVAL) would be a defect here; the loop goes on by its timers.
+        let events = self.parts.poller.wait(&mut self.events, timeout).unwrap_or(0);
+        (events, self.parts.clock.now())
+    }
+
+    fn next_arrival(&self) -> Option<u64> {
+        match &self.parts.source {
             Source::Open(arrivals) => arrivals.next_at(),
             Source::Closed(_) => None,
-        };
+        }
+    }
+
+    /// The next instant at which something is due without an event.
+    fn next_due(&self) -> u64 {
+        let arrival = self.next_arrival();
         let end = (self.phase == Phase::Firing).then_some(self.timeline.end_at);
         let cut = Some(self.parts.recorder.boundary());
         let all = [arrival, end, cut, self.deadlines.next(), self.pauses.next()];
@@ -374,6 +420,7 @@ impl Worker {
         self.hand_over(now);
         let figures = WorkerFigures {
             cpu_ns: thread_cpu_ns().saturating_sub(cpu_before),
+            spun_ns: self.parts.spin.spun_ns(),
             idle_ns: self.idle_ns,
             wall_ns: now,
             thread_id: rustix::thread::gettid().as_raw_nonzero().get(),

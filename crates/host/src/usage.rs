@@ -119,6 +119,20 @@ impl Usage {
         self.threads.iter().filter(|thread| is_one(thread)).max_by(|a, b| a.cpu_share.total_cmp(&b.cpu_share))
     }
 
+    /// Makes the time that a thread used of its CPU only to wait there into idle time: the thread's, the process's and the
+    /// machine's, not that of the CPU, which is not known.
+    pub fn take_back(&mut self, thread: &str, waited_ns: u64) {
+        let Some(thread) = self.threads.iter_mut().find(|known| known.name == thread) else { return };
+        // What is taken back was measured by another clock, and can be a little more than the kernel has counted.
+        let share = (waited_ns as f64 / self.elapsed_ns.max(1) as f64) as f32;
+        let share = share.min(thread.cpu_share);
+        thread.cpu_share -= share;
+        let (process, total) = (&mut self.process, &mut self.machine.total);
+        take(share, &mut process.system_share, &mut process.user_share);
+        let share = share / self.machine.cpus.len().max(1) as f32;
+        total.idle_share += take(share, &mut total.system_share, &mut total.user_share);
+    }
+
     /// Versioned bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
@@ -131,5 +145,48 @@ impl Usage {
     /// The bytes are of another version, or broken.
     pub fn decode(bytes: &[u8]) -> Result<Usage, HostError> {
         crate::encoding::decode(bytes, "usage")
+    }
+}
+
+/// Takes a share in equal parts of two, or what there is of them; how much it was.
+fn take(share: f32, one: &mut f32, other: &mut f32) -> f32 {
+    let first = (share / 2.0).min(*one);
+    let second = (share - first).min(*other);
+    let rest = (share - first - second).min(*one - first);
+    *one -= first + rest;
+    *other -= second;
+    first + second + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(cpu_share: f32, user_share: f32, system_share: f32) -> Usage {
+        let total = CpuUsage { user_share: 0.25, system_share: 0.25, idle_share: 0.5, ..CpuUsage::default() };
+        Usage {
+            elapsed_ns: 1000,
+            process: ProcessUsage { user_share, system_share, ..ProcessUsage::default() },
+            threads: vec![ThreadUsage { name: "worker-0".into(), cpu_share, ..ThreadUsage::default() }],
+            machine: MachineUsage { total, cpus: vec![CpuUsage::default(); 2], ..MachineUsage::default() },
+            ..Usage::default()
+        }
+    }
+
+    #[test]
+    fn waiting_on_a_cpu_becomes_idle_time() {
+        for (waited_ns, user, system, thread, rest, idle) in [
+            (500, 0.5, 0.5, 1.0, (0.25, 0.25, 0.5), 0.75),
+            (500, 0.75, 0.25, 1.0, (0.5, 0.0, 0.5), 0.75),
+            (500, 0.125, 0.875, 1.0, (0.0, 0.5, 0.5), 0.75),
+            (900, 0.5, 0.5, 0.5, (0.25, 0.25, 0.0), 0.75),
+            (0, 0.5, 0.5, 1.0, (0.5, 0.5, 1.0), 0.5),
+        ] {
+            let mut usage = usage(thread, user, system);
+            usage.take_back("worker-0", waited_ns);
+            usage.take_back("worker-1", waited_ns);
+            let left = (usage.process.user_share, usage.process.system_share, usage.threads[0].cpu_share);
+            assert_eq!((left, usage.machine.total.idle_share), (rest, idle), "{waited_ns} {user} {system}");
+        }
     }
 }
