@@ -4,6 +4,7 @@ mod cheap;
 mod config;
 mod der;
 mod direct;
+mod hkdf;
 mod identity;
 mod keys;
 mod record;

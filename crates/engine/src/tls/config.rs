@@ -1,10 +1,10 @@
 //! From the plan's `[tls]` to one rustls configuration per worker.
 
-use super::cheap;
 use super::identity::{Credentials, Identities};
 use super::keys::Keys;
 use super::sessions::Sessions;
 use super::verifier::Verifier;
+use super::{cheap, hkdf};
 use crate::key_log::KeySink;
 use plan::{Host, KeyExchange, Plan, RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify};
 use rustls::client::{ClientSessionStore, Resumption as RustlsResumption, Tls12Resumption, WebPkiServerVerifier};
@@ -211,8 +211,7 @@ fn verifier(materials: &Materials, provider: &Arc<CryptoProvider>) -> Result<Ver
 
 fn provider(tls: &Tls) -> Result<CryptoProvider, TlsError> {
     let everything = aws_lc_rs::default_provider();
-    let suite = |code: u16| aws_lc_rs::ALL_CIPHER_SUITES.iter().find(|suite| u16::from(suite.suite()) == code).copied();
-    let cipher_suites = tls.cipher_suites.iter().filter_map(|wanted| suite(wanted.code)).collect();
+    let cipher_suites = tls.cipher_suites.iter().filter_map(|wanted| hkdf::suite(wanted.code)).collect();
     let kx_groups = tls.groups.iter().map(|wanted| group(wanted.code, tls.key_exchange)).collect::<Result<Vec<_>, _>>()?;
     Ok(CryptoProvider { cipher_suites, kx_groups: kx_groups.into_iter().flatten().collect(), ..everything })
 }
