@@ -6,6 +6,8 @@ use std::mem::MaybeUninit;
 const MAX_HEAD: usize = 64 * 1024;
 /// Most header fields of a head.
 const MAX_FIELDS: usize = 128;
+/// Largest head that is remembered.
+const MAX_KNOWN: usize = 2048;
 /// Longest chunk-size line with its extensions, and longest trailer line.
 const MAX_LINE: u32 = 16 * 1024;
 
@@ -17,10 +19,24 @@ pub(crate) struct Response {
     head: Vec<u8>,
     /// The request was HEAD: there is no body, whatever the fields say.
     head_only: bool,
+    known: Known,
     pub(crate) status: Option<u16>,
     pub(crate) body_bytes: u64,
     /// The connection can be used again once the response is whole.
     pub(crate) keep_alive: bool,
+}
+
+/// A head that was read before, and what came of it: a server says the same to every request, but for the date once a second.
+#[derive(Debug, Default)]
+struct Known {
+    /// Empty before the second response of a connection: the first one may be its last.
+    head: Vec<u8>,
+    head_only: bool,
+    status: Option<u16>,
+    keep_alive: bool,
+    state: State,
+    /// A response has come before.
+    is_second: bool,
 }
 
 /// What has come of a response.
@@ -116,7 +132,11 @@ impl Response {
 
     fn feed_head(&mut self, bytes: &[u8]) -> Result<usize, BadFraming> {
         if self.head.is_empty() {
+            if self.recognise(bytes) {
+                return Ok(self.known.head.len());
+            }
             if let Some(length) = self.parse_head(bytes)? {
+                self.remember(&bytes[..length]);
                 return Ok(length);
             }
             self.head.extend_from_slice(bytes);
@@ -134,6 +154,27 @@ impl Response {
             }
             None => Ok(bytes.len()),
         }
+    }
+
+    /// Whether the head is the known one, byte by byte; what came of that comes of this.
+    fn recognise(&mut self, bytes: &[u8]) -> bool {
+        let known = &self.known;
+        if known.head.is_empty() || known.head_only != self.head_only || !bytes.starts_with(&known.head) {
+            return false;
+        }
+        (self.status, self.keep_alive, self.state) = (known.status, known.keep_alive, known.state);
+        true
+    }
+
+    fn remember(&mut self, head: &[u8]) {
+        if self.status.is_none() || !std::mem::replace(&mut self.known.is_second, true) || head.len() > MAX_KNOWN {
+            return;
+        }
+        let known = &mut self.known;
+        known.head.clear();
+        known.head.extend_from_slice(head);
+        (known.head_only, known.status, known.keep_alive, known.state) =
+            (self.head_only, self.status, self.keep_alive, self.state);
     }
 
     /// Length of the head, where it is complete.
@@ -356,6 +397,38 @@ mod tests {
                 assert!(whole, "{text} by {step}");
             }
         }
+    }
+
+    #[test]
+    fn known_heads_mean_what_they_meant() {
+        let five: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+        let fifty: &[u8] = b"HTTP/1.1 404 OK\r\nContent-Length: 50\r\n\r\n";
+        let last: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
+        let interim: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+        let mut response = Response::default();
+        for (bytes, head_only, whole) in [
+            (five, false, true),
+            (five, false, true),
+            (five, false, true),
+            (&five[..38], true, true),
+            (&five[..38], true, true),
+            (five, false, true),
+            (interim, false, true),
+            (fifty, false, false),
+            (fifty, false, false),
+            (five, false, true),
+            (last, false, true),
+            (last, false, true),
+        ] {
+            response.expect(head_only);
+            let mut alone = Response::default();
+            alone.expect(head_only);
+            assert_eq!(response.feed(bytes), alone.feed(bytes));
+            let figures = |response: &Response| (response.answer(), response.is_whole(), response.in_body(), response.keep_alive);
+            assert_eq!(figures(&response), figures(&alone));
+            assert_eq!(response.is_whole(), whole);
+        }
+        assert_eq!(response.known.head, last[..last.len() - 5], "the last head is the known one");
     }
 
     #[test]
