@@ -85,8 +85,8 @@ impl Worker {
             let received = connection.receive(self.parts.clock, &mut self.buffer, &mut self.outgoing, expecting);
             let (id, bytes) = (connection.id, connection.received_bytes - before);
             if bytes > 0 {
-                let now = self.parts.clock.now();
-                self.roll(now);
+                let at = if let Ok(Received::Bytes { at, .. }) = received { at } else { self.parts.clock.now() };
+                self.roll(at);
                 self.parts.recorder.wire_bytes(id, 0, bytes);
             }
             match received {
