@@ -46,7 +46,8 @@ pub(super) fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
     })
 }
 
-/// Each content once, whatever the plan calls it, for all who need it.
+/// Each content once, whatever the plan calls it, for all who need it. What is for everybody is so whoever else has it: a plan
+/// whose body is a private key too is refused when it is read, so that only a certificate can be both.
 #[derive(Default)]
 struct Parcels(BTreeMap<Digest, RunFile>);
 

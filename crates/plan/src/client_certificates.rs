@@ -58,6 +58,12 @@ impl ClientCertificates {
         }
     }
 
+    /// Every file of theirs, the CA's with them: none is for everybody.
+    pub(crate) fn private(&self) -> impl Iterator<Item = &PrivateFile> {
+        let of_pairs = self.files().iter().flat_map(|pair| [&pair.cert, &pair.key]);
+        of_pairs.chain(self.minting().into_iter().flat_map(|minting| [&minting.ca, &minting.ca_key]))
+    }
+
     /// How those are made that are not in files.
     #[must_use]
     pub fn minting(&self) -> Option<&Minting> {

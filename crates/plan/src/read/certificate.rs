@@ -1,7 +1,8 @@
 //! Reads files with certificates and keys. Looks only for PEM; whether a key fits is TLS's to say.
 
 use crate::read::field::Field;
-use crate::{ClientCertificate, File, PrivateFile};
+use crate::read::section::Section;
+use crate::{Body, ClientCertificate, ClientCertificates, File, PrivateFile, Request};
 
 const MAX_PEM_BYTES: usize = 4 << 20;
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
@@ -37,6 +38,28 @@ fn has_no_key(text: &str) -> Result<(), &'static str> {
         return Err("holds a private key too, and is sent to every agent; name a file with the certificates alone");
     }
     Ok(())
+}
+
+/// Reports the first body that is also a file with a client's, or a CA's, key: those go to whom they belong, bodies to every
+/// agent.
+pub(crate) fn check_bodies(root: &Section<'_>, requests: &[Request], certificates: &ClientCertificates) {
+    let bodies = requests.iter().filter_map(|request| match &request.body {
+        Some(Body::File(file)) => Some(file),
+        _ => None,
+    });
+    let mut with_key = bodies.filter(|body| has_no_key(&String::from_utf8_lossy(&body.content)).is_err());
+    let also = with_key.find_map(|body| {
+        let private = certificates.private().find(|private| private.sha256 == body.sha256)?;
+        Some((&body.name, &private.name))
+    });
+    if let Some((body, private)) = also {
+        root.problem_at(
+            "request",
+            format!(
+                "the body_file {body:?} holds a private key of tls.client_certificates too (there {private:?}), and every agent is sent all bodies; name another file"
+            ),
+        );
+    }
 }
 
 /// What is wrong with a text, in words.

@@ -107,6 +107,9 @@ fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
         );
     }
     let tls = tls(&root, target.as_ref(), tls::Around { per_connection, http });
+    if let (Some(requests), Some(Some(tls))) = (&requests, &tls) {
+        certificate::check_bodies(&root, requests, &tls.client_certificates);
+    }
     let load = root.section("load").and_then(|section| load::read(section, amount));
     let thresholds = root.section("thresholds").map(|section| threshold::read(&section));
     refuse_sections_of_campaigns(&root);
