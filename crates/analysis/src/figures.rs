@@ -211,7 +211,7 @@ impl Operations {
     fn of(counters: &Counters) -> Operations {
         let (errors, ended) = (errors(counters), counters.ended());
         Operations {
-            started: counters.started,
+            started: counters.begun(),
             ended,
             ok: counters.ok,
             timed_out: counters.timed_out,
@@ -230,7 +230,7 @@ impl Rates {
         let per_second = |number: u64| if window_ns == 0 { 0.0 } else { number as f64 / (window_ns as f64 / 1e9) };
         let within = |of: fn(&Counters) -> u64| per_second(of(all).saturating_sub(of(drained)));
         Rates {
-            started_per_second: per_second(all.started),
+            started_per_second: per_second(all.begun()),
             operations_per_second: within(sent_and_ended),
             ok_per_second: within(|counters| counters.ok),
             payload_bytes_per_second: within(|counters| counters.payload_bytes),

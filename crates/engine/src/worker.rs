@@ -435,6 +435,16 @@ impl Worker {
     }
 }
 
+/// The operation goes to this address: counted as started there, wherever it may have gone before.
+fn go_to(recorder: &mut Recorder, flight: &mut Flight, address: u16) {
+    let before = flight.id;
+    flight.id.address = address;
+    if flight.counted && before != flight.id {
+        recorder.moved(before, flight.id);
+    }
+    count_start(recorder, flight);
+}
+
 /// Counts the operation as started, once, under the address it goes to; one that never had one, under none.
 fn count_start(recorder: &mut Recorder, flight: &mut Flight) {
     if !std::mem::replace(&mut flight.counted, true) {

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 pub struct Counters {
     /// Operations begun.
     pub started: u64,
+    /// Operations that had begun at another address and were sent again to this one, less those that left this one so. Over
+    /// all addresses of a second it is 0.
+    pub moved: i64,
     /// Ended as the plan expects.
     pub ok: u64,
     /// Ended by a time-out; each stands in `failures` too.
@@ -109,6 +112,7 @@ impl Counters {
     /// Adds every count of `other`. Sums stop at the end of their type instead of wrapping; no honest run comes near.
     pub fn merge(&mut self, other: &Counters) {
         add(&mut self.started, other.started);
+        self.moved = self.moved.saturating_add(other.moved);
         add(&mut self.ok, other.ok);
         add(&mut self.timed_out, other.timed_out);
         add(&mut self.failed, other.failed);
@@ -129,6 +133,12 @@ impl Counters {
         add_all(&mut self.statuses, &other.statuses);
         add_all(&mut self.negotiated, &other.negotiated);
         add_all(&mut self.chains, &other.chains);
+    }
+
+    /// Operations begun, each at the address that it went to last: where it ends.
+    #[must_use]
+    pub fn begun(&self) -> u64 {
+        self.started.saturating_add_signed(self.moved)
     }
 
     /// Operations that ended, whatever the outcome.

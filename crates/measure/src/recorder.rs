@@ -143,6 +143,12 @@ impl Recorder {
         self.cell(key).counters.started += 1;
     }
 
+    /// An operation that began at the address of `from` is sent again, to that of `to`.
+    pub fn moved(&mut self, from: CellId, to: CellId) {
+        self.cell(from).counters.moved -= 1;
+        self.cell(to).counters.moved += 1;
+    }
+
     /// An operation ended: all its times, its outcome, status and bytes.
     pub fn ended(&mut self, operation: &Operation) {
         if BLIND {

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// Memory that the histograms of one decoded snapshot may take: a hostile one deflates a thousandfold.
 const MAX_HISTOGRAM_BYTES: usize = 256 << 20;

@@ -251,6 +251,25 @@ fn sessions_are_counted_by_who_issued_them_and_early_data_by_what_became_of_it()
 }
 
 #[test]
+fn operation_that_moves_has_begun_where_it_ends_whatever_the_second() {
+    let mut recorder = recorder(1);
+    recorder.started(key(0, 1));
+    let first = recorder.cut(SECOND, None).into_snapshot().0;
+    recorder.moved(key(0, 1), key(0, 2));
+    recorder.ended(&Operation { key: key(0, 2), ..operation(SECOND) });
+    let second = recorder.cut(2 * SECOND, None).into_snapshot().0;
+    let in_flight = |snapshot: &Snapshot| {
+        let counters = snapshot.sum(|_| true).counters;
+        (counters.started, counters.begun(), counters.ended())
+    };
+    assert_eq!((in_flight(&first), in_flight(&second)), ((1, 1, 0), (0, 0, 1)));
+    let mut totals = first;
+    totals.merge(&second);
+    let begun: Vec<_> = totals.cells.values().map(|cell| (cell.counters.begun(), cell.counters.ended())).collect();
+    assert_eq!(begun, [(0, 0), (1, 1)]);
+}
+
+#[test]
 fn intervals_are_cut_at_the_boundaries_of_seconds() {
     let mut recorder = recorder(1);
     let mut seen = Vec::new();

@@ -1,6 +1,6 @@
 //! How an operation opens its connection: lookup, connect, handshake.
 
-use super::{Cut, Worker, count_start};
+use super::{Cut, Worker, go_to};
 use crate::connection::{Connection, Http, Stage as ConnectionStage};
 use crate::endpoints::Next;
 use crate::http2::Session;
@@ -55,8 +55,7 @@ impl Worker {
         let index = self.parts.recorder.address(address);
         let id = {
             let flight = self.slots.flight(slot).expect("a connection is opened for an operation");
-            flight.id.address = index;
-            count_start(&mut self.parts.recorder, flight);
+            go_to(&mut self.parts.recorder, flight, index);
             flight.id
         };
         self.parts.recorder.connect_attempted(id);

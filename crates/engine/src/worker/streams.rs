@@ -1,6 +1,6 @@
 //! HTTP/2: many operations on one connection, one per slot of its seat.
 
-use super::Worker;
+use super::{Worker, go_to};
 use crate::connection::{Http, Stage as ConnectionStage};
 use crate::http2::{Happened, error};
 use crate::request::Values;
@@ -232,7 +232,7 @@ impl Worker {
     fn send_waiting(&mut self, slot: u32, now: u64) {
         match self.slots.both(slot) {
             Some((connection, flight)) => {
-                flight.id.address = connection.id.address;
+                go_to(&mut self.parts.recorder, flight, connection.id.address);
                 self.send_request(slot, now);
             }
             None => self.open(slot, now),

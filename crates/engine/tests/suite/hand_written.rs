@@ -232,6 +232,32 @@ fn run_that_is_stopped_before_its_start_has_begun_nothing() {
     }
 }
 
+/// Answers one request, and closes the connection when the next one comes.
+fn close_under_the_second_request(mut client: TcpStream) {
+    let _ = client.read(&mut [0; 512]);
+    let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let _ = client.read(&mut [0; 512]);
+}
+
+#[test]
+fn operation_sent_again_to_another_address_has_begun_there() {
+    let closing = listen(close_under_the_second_request);
+    let sound = Running::new(Config::plain()).unwrap();
+    let addresses = [closing, sound.address()].map(|address| address.to_string());
+    let text = format!(
+        "name = \"t\"\ntarget = {{ url = \"http://edge.test/\", addresses = {addresses:?} }}\nload = {{ connections = 3, requests = 30 }}\n"
+    );
+    let outcome = run(parse(&text, None));
+    let (mut started, mut moved) = (0, 0);
+    for (key, cell) in &outcome.totals.cells {
+        let counters = &cell.counters;
+        assert_eq!(counters.begun(), counters.ended(), "{key:?}: {counters:?}");
+        (started, moved) = (started + counters.started, moved + counters.moved.unsigned_abs());
+    }
+    assert_eq!(started, 30);
+    assert!(moved > 0, "some are sent again to the other address");
+}
+
 /// Answers with chunks of a byte each, faster than they can be read, for as long as the client takes them.
 fn answer_without_end(mut client: TcpStream) {
     let mut head = [0; 512];
