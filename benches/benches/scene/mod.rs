@@ -33,6 +33,7 @@ pub fn opening() -> Vec<Operation> {
         Operation {
             intended_at: begun_at,
             begun_at,
+            tried_at: begun_at,
             ready_at: Some(operation.begun_at),
             connect: Some(connect),
             handshake: Some((HandshakeKind::Full, handshake)),
@@ -59,6 +60,7 @@ fn operation(begun_at: u64, random: &mut Random) -> Operation {
         key: CellId { period: Period::Measured, request: 0, address: 1 + (random.next() % u64::from(ADDRESSES)) as u16 },
         intended_at: begun_at,
         begun_at,
+        tried_at: begun_at,
         ready_at: None,
         sent_at: Some(begun_at),
         written_at: Some(written_at),

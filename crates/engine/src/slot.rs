@@ -164,6 +164,8 @@ pub(crate) struct Flight {
     pub(crate) random: u64,
     pub(crate) intended_at: u64,
     pub(crate) begun_at: u64,
+    /// First act of its latest attempt; what follows is of that one alone.
+    pub(crate) tried_at: u64,
     pub(crate) ready_at: Option<u64>,
     pub(crate) sent_at: Option<u64>,
     pub(crate) written_at: Option<u64>,
@@ -189,6 +191,7 @@ impl Flight {
             random,
             intended_at,
             begun_at,
+            tried_at: begun_at,
             ready_at: None,
             sent_at: None,
             written_at: None,
@@ -203,9 +206,12 @@ impl Flight {
         }
     }
 
-    /// It is to be sent once more, on this connection or another one; its instants stay.
-    pub(crate) fn send_again(&mut self) {
+    /// It is to be sent once more, on this connection or another one: when it was due and begun stays, its phases are those of
+    /// the new attempt.
+    pub(crate) fn send_again(&mut self, now: u64) {
         self.resent = true;
+        self.tried_at = now;
+        (self.dns, self.connect, self.handshake, self.ready_at) = (None, None, None, None);
         (self.sent_at, self.written_at, self.first_byte_at) = (None, None, None);
     }
 }

@@ -16,6 +16,8 @@ pub struct Operation {
     pub intended_at: u64,
     /// First act for it.
     pub begun_at: u64,
+    /// First act of the attempt that its phases belong to: `begun_at`, or later where it was sent again.
+    pub tried_at: u64,
     /// Where this operation opened its connection: when that was ready, the end of the handshake (without TLS, of the TCP
     /// connect). `None` on a connection that was open already, and where it never became ready.
     pub ready_at: Option<u64>,
@@ -354,7 +356,7 @@ fn record_opening(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
         cell.record(outcome, metric, ns.saturating_mul(1000) / connect_ns.max(1));
     }
     if let Some(ready_at) = operation.ready_at {
-        cell.record(outcome, Metric::Opening, between(operation.begun_at, ready_at));
+        cell.record(outcome, Metric::Opening, between(operation.tried_at, ready_at));
     }
 }
 
@@ -372,7 +374,7 @@ fn record_exchange(cell: &mut HotCell, outcome: Outcome, operation: &Operation) 
         cell.record(outcome, Metric::Receive, between(first_byte_at, done_at));
     }
     if operation.ready_at.is_some() || sent_at.is_some() {
-        cell.record(outcome, Metric::Processing, between(operation.ready_at.unwrap_or(operation.begun_at), done_at));
+        cell.record(outcome, Metric::Processing, between(operation.ready_at.unwrap_or(operation.tried_at), done_at));
     }
 }
 

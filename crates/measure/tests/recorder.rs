@@ -80,6 +80,17 @@ fn opening() -> Operation {
 }
 
 #[test]
+fn opening_and_processing_begin_with_the_attempt_that_its_phases_belong_to() {
+    let first = times(Operation { tried_at: opening().begun_at, ..opening() });
+    let again = times(Operation { tried_at: opening().begun_at + 3 * MS, ..opening() });
+    let differing: Vec<_> =
+        first.iter().filter(|&(key, ms)| again[key] != *ms).map(|(key, ms)| (key.1, *ms, again[key])).collect();
+    assert_eq!(differing, [(Metric::Opening, 7, 4)]);
+    let open = times(Operation { tried_at: operation(0).begun_at + 3 * MS, ..operation(0) });
+    assert_eq!(open[&(Outcome::Ok, Metric::Processing)], 9);
+}
+
+#[test]
 fn operation_on_an_open_connection_has_its_own_phases_only() {
     use Metric::{FirstByte, Lateness, Processing, Receive, ResponseTime, Send, ServiceTime};
     let wanted =

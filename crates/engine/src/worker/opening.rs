@@ -23,7 +23,9 @@ impl Worker {
         let seat = self.slots.seat_of(slot);
         let state = self.slots.seat(seat);
         (state.opener, state.waiter) = (Some(slot), None);
-        let begun_at = self.flight(slot).begun_at;
+        let flight = self.flight(slot);
+        flight.tried_at = now;
+        let begun_at = flight.begun_at;
         match self.parts.endpoints.next(Question { slot, begun_at }, now) {
             Ok(Next::Connect(address)) => self.connect(slot, address, now),
             Ok(Next::Wait) => {
@@ -41,7 +43,7 @@ impl Worker {
         if !std::mem::take(&mut flight.resolving) {
             return;
         }
-        flight.dns = Some(now - flight.begun_at);
+        flight.dns = Some(now.saturating_sub(flight.tried_at));
         match found {
             Ok(address) => self.connect(slot, address, now),
             Err(kind) => self.fail(slot, Stage::Dns, kind, now),

@@ -314,6 +314,7 @@ impl Worker {
             key: flight.id,
             intended_at: flight.intended_at,
             begun_at: flight.begun_at,
+            tried_at: flight.tried_at,
             ready_at: flight.ready_at,
             sent_at: flight.sent_at,
             written_at: flight.written_at,
@@ -408,7 +409,7 @@ impl Worker {
     pub(super) fn resend(&mut self, slot: u32, now: u64) {
         self.slots.seat(slot).connection = None;
         let flight = self.flight(slot);
-        flight.send_again();
+        flight.send_again(now);
         let id = flight.id;
         self.parts.recorder.reused_closed(id);
         self.open(slot, now);

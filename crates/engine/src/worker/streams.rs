@@ -157,7 +157,7 @@ impl Worker {
         if flight.resent {
             return self.fail_stream(slot, kind, now);
         }
-        flight.send_again();
+        flight.send_again(now);
         self.parts.recorder.sent_again(flight.id);
         if !self.slots.must_wait(slot) {
             self.send_request(slot, now);
@@ -253,7 +253,7 @@ impl Worker {
             let (waits, id) = (flight.sent_at.is_none(), flight.id);
             let repeatable = flight.reused && !flight.resent && self.requests.of(id.request).is_idempotent;
             if !waits && repeatable && flight.first_byte_at.is_none() {
-                flight.send_again();
+                flight.send_again(now);
                 self.parts.recorder.reused_closed(id);
             } else if !waits {
                 let lane = self.slots.lane_of(slot);

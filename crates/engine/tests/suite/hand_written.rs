@@ -2,7 +2,7 @@
 
 use crate::support::{Named, Outcome, parse, run, run_share};
 use engine::{Event, Lease, Placement, Policy, Stop};
-use measure::Counters;
+use measure::{Counters, Metric};
 use plan::Plan;
 use rustix::net::sockopt::set_socket_linger;
 use std::io::{Read as _, Write as _, copy};
@@ -256,6 +256,32 @@ fn operation_sent_again_to_another_address_has_begun_there() {
     }
     assert_eq!(started, 30);
     assert!(moved > 0, "some are sent again to the other address");
+}
+
+#[test]
+fn phases_of_an_operation_sent_again_are_those_of_its_last_attempt() {
+    const PAUSE: Duration = Duration::from_millis(400);
+    let server = listen(|mut client| {
+        let _ = client.read(&mut [0; 512]);
+        let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        let _ = client.read(&mut [0; 512]);
+        // Nothing more comes of the second request, so that the connection is closed after the pause.
+        client.set_read_timeout(Some(PAUSE)).unwrap();
+        let _ = client.read(&mut [0; 512]);
+    });
+    let text = format!(
+        "name = \"t\"\ntarget = {{ url = \"http://localhost:{}/\", dns = \"connection\" }}\nload = {{ connections = 1, requests = 2 }}\n",
+        server.port()
+    );
+    let outcome = run(parse(&text, None));
+    assert_eq!((outcome.measured().ok, outcome.measured().connections.reused_closed), (2, 1));
+    let longest = |metric| {
+        let times = outcome.totals.cells.values().filter_map(|cell| cell.times.get(&(measure::Outcome::Ok, metric)));
+        Duration::from_nanos(times.map(|times| times.max).max().unwrap())
+    };
+    let parts = [Metric::Opening, Metric::Processing].map(longest);
+    assert!(parts.into_iter().chain([longest(Metric::Dns)]).all(|part| part < PAUSE), "{parts:?}, {:?}", longest(Metric::Dns));
+    assert!(longest(Metric::ServiceTime) >= PAUSE, "{:?}", longest(Metric::ServiceTime));
 }
 
 /// Answers with chunks of a byte each, faster than they can be read, for as long as the client takes them.

@@ -25,6 +25,7 @@ pub fn operation(intended_at: u64) -> Operation {
         key: key(0, 1),
         intended_at,
         begun_at,
+        tried_at: begun_at,
         ready_at: None,
         sent_at: Some(begun_at),
         written_at: Some(begun_at + MS),
