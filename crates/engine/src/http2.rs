@@ -131,6 +131,11 @@ impl Session {
         self.peer.is_known
     }
 
+    /// Whether the peer allows fewer streams than there are lanes.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.peer.is_known && (self.peer.max_streams as usize) < self.streams.len()
+    }
+
     /// Whether its numbers of streams are used up (RFC 9113 §5.1.1).
     pub(crate) fn is_spent(&self) -> bool {
         self.next_id > MAX_WINDOW as u32

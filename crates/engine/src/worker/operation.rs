@@ -334,6 +334,9 @@ impl Worker {
 
     /// The slot is free: its user's next operation now or after a pause; in an open loop it waits for an arrival.
     pub(super) fn go_on(&mut self, slot: u32, now: u64) {
+        if self.frames.is_some() {
+            self.pass_stream_on(slot, now);
+        }
         if self.phase != Phase::Firing {
             return;
         }

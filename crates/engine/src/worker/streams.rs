@@ -228,6 +228,30 @@ impl Worker {
         }
     }
 
+    /// The stream of `slot` is over. Where the server allows fewer streams than the seat has slots, those that wait for one have
+    /// it next, in turn, before the slot's own next operation.
+    pub(super) fn pass_stream_on(&mut self, slot: u32, now: u64) {
+        let (seat, lane, width) = (self.slots.seat_of(slot), self.slots.lane_of(slot), self.slots.width());
+        if !self.slots.session(seat).is_some_and(|session| session.is_limited()) {
+            return;
+        }
+        let first = slot - lane;
+        for other in (1..width).map(|after| first + (lane + after) % width) {
+            if !self.slots.connection(seat).is_some_and(|connection| connection.takes()) {
+                return;
+            }
+            let is_unsent = self.slots.flight(other).map(|flight| flight.sent_at.is_none());
+            match is_unsent {
+                Some(true) => self.send_waiting(other, now),
+                // An open loop's arrivals find the stream with `slot`.
+                None if matches!(self.parts.source, Source::Closed(_)) && std::mem::take(&mut self.slots.slot(other).parked) => {
+                    self.begin_as_user(other, now);
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Sends an operation that waited for a connection, over the one there is or a new one.
     fn send_waiting(&mut self, slot: u32, now: u64) {
         match self.slots.both(slot) {

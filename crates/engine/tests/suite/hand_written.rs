@@ -339,6 +339,38 @@ fn odd_http2_servers_fail_every_operation_and_hold_nobody_up() {
     }
 }
 
+/// A server of HTTP/2 that allows one stream at a time and answers each with 200 and nothing more.
+fn one_stream_at_a_time() -> SocketAddr {
+    const ONE_STREAM: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x01";
+    const HEADERS: u8 = 1;
+    let answer_all = |stream: &TcpStream| -> std::io::Result<()> {
+        let (mut reader, mut writer) = (std::io::BufReader::new(stream), stream);
+        writer.write_all(ONE_STREAM)?;
+        reader.read_exact(&mut [0; 24])?;
+        loop {
+            let mut head = [0; 9];
+            reader.read_exact(&mut head)?;
+            let [l0, l1, l2, kind, _, id @ ..] = head;
+            copy(&mut reader.by_ref().take(u32::from_be_bytes([0, l0, l1, l2]).into()), &mut std::io::sink())?;
+            if kind == HEADERS {
+                let [i0, i1, i2, i3] = id;
+                writer.write_all(&[0, 0, 1, HEADERS, 0x05, i0, i1, i2, i3, 0x88])?;
+            }
+        }
+    };
+    listen(move |stream| _ = answer_all(&stream))
+}
+
+#[test]
+fn slots_that_wait_for_a_stream_have_it_while_another_pauses() {
+    let sections = "connection = { http = \"2\", streams = 3 }\nload = { connections = 2, requests = 6, think_time = \"5s\" }";
+    let began = Instant::now();
+    let counters = measured(&format!("http://{}/", one_stream_at_a_time()), sections, None);
+    assert_eq!((counters.ok, failures(&counters)), (6, vec![]));
+    assert_eq!((counters.connections.opened, counters.http2.limited_connections), (2, 2));
+    assert!(began.elapsed() < Duration::from_secs(5), "every slot has a turn without a pause: {:?}", began.elapsed());
+}
+
 #[test]
 fn http2_users_whose_connections_fail_at_once_wait_and_end() {
     // Nobody can connect to the broadcast address: the failure is known before connect returns.
