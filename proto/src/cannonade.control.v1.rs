@@ -199,6 +199,7 @@ pub struct Prepare {
 }
 /// A part of a file that the plan names. Files follow one another, parts of a file too; an empty file is one empty part.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct FilePart {
     /// Run it is for.
     #[prost(bytes = "bytes", tag = "1")]

@@ -5,6 +5,8 @@
 #[path = "cannonade.control.v1.rs"]
 mod generated;
 
+mod file_part;
+
 pub use generated::*;
 pub use prost::Message;
 pub use prost::bytes::Bytes;

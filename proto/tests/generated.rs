@@ -27,6 +27,7 @@ fn generate(root: &Path) -> String {
     let descriptors = protox::compile(["control.proto"], [root]).unwrap();
     tonic_prost_build::configure()
         .bytes(".")
+        .skip_debug(["cannonade.control.v1.FilePart"])
         .client_mod_attribute(".", SERVICE_ONLY)
         .server_mod_attribute(".", SERVICE_ONLY)
         .out_dir(folder.path())

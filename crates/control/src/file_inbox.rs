@@ -2,6 +2,7 @@
 
 use crate::{Digest, PlanFile};
 use proto::{FilePart, PART_MAX_BYTES};
+use std::fmt;
 
 /// Files of one plan that an agent takes, together; they are held in memory.
 pub const FILES_MAX_BYTES: u64 = 512 << 20;
@@ -18,11 +19,17 @@ pub(crate) struct FileInbox {
     current: Option<Current>,
 }
 
-#[derive(Debug)]
 struct Current {
     sha256: Digest,
     size_bytes: u64,
     content: Vec<u8>,
+}
+
+impl fmt::Debug for Current {
+    /// Without the content, which may be a key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Current({}, {} of {} bytes)", self.sha256, self.content.len(), self.size_bytes)
+    }
 }
 
 /// Why files cannot be taken.
@@ -122,6 +129,18 @@ mod tests {
         assert!(inbox.is_complete());
         let came: Vec<Bytes> = inbox.into_files().into_iter().map(|file| file.content).collect();
         assert_eq!(came, contents);
+    }
+
+    #[test]
+    fn content_of_a_file_is_not_in_the_debug_text_of_the_inbox() {
+        let mut inbox = FileInbox::new(2, 30).unwrap();
+        inbox.take(&parts(&[Bytes::from_static(b"PRIVATE KEY")]).next().unwrap()).unwrap();
+        let half = Bytes::from_static(b"ANOTHER KEY");
+        let part = parts(std::slice::from_ref(&half)).next().unwrap();
+        inbox.take(&FilePart { size_bytes: 12, ..part }).unwrap();
+        let text = format!("{inbox:?}");
+        assert!(text.contains(&format!("Current({}, 11 of 12 bytes)", Digest::of(&half))), "{text}");
+        assert!(text.contains("11 bytes)") && !text.contains("KEY") && !text.contains("75, 69, 89"), "{text}");
     }
 
     #[test]

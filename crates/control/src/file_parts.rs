@@ -2,9 +2,10 @@
 
 use crate::{Digest, RunId};
 use proto::{Bytes, FilePart, PART_MAX_BYTES};
+use std::fmt;
 
 /// What is left to send of an agent's files for a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct FileParts {
     run: RunId,
     /// In reverse: the next is last.
@@ -18,6 +19,14 @@ impl FileParts {
     pub fn new(run: RunId, mut files: Vec<(Digest, Bytes)>) -> FileParts {
         files.reverse();
         FileParts { run, files, sent_bytes: 0 }
+    }
+}
+
+impl fmt::Debug for FileParts {
+    /// Without the contents, which may be keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let files: Vec<_> = self.files.iter().rev().map(|(sha256, content)| (sha256, content.len())).collect();
+        write!(f, "FileParts({}, {} bytes sent of the first of {files:?})", self.run, self.sent_bytes)
     }
 }
 
@@ -41,5 +50,19 @@ impl Iterator for FileParts {
             self.sent_bytes = 0;
         }
         Some(part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_of_files_are_not_in_their_debug_text() {
+        let contents = [Bytes::from_static(b"PRIVATE KEY"), Bytes::from_static(b"CERTIFICATE OF IT")];
+        let [first, second] = [0, 1].map(|nth: usize| Digest::of(&contents[nth]));
+        let parts = FileParts::new(RunId([1; 16]), contents.map(|content| (Digest::of(&content), content)).into());
+        let wanted = format!("FileParts({}, 0 bytes sent of the first of [({first:?}, 11), ({second:?}, 17)])", RunId([1; 16]));
+        assert_eq!(format!("{parts:?}"), wanted);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::{Boot, Digest, Mono, RunId};
 use proto::Bytes;
+use std::fmt;
 
 /// What the link asks of whoever fires.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,12 +62,19 @@ pub struct Assignment {
 }
 
 /// A file that a plan names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct PlanFile {
     /// Its name in the canonical text.
     pub sha256: Digest,
     /// All of it.
     pub content: Bytes,
+}
+
+impl fmt::Debug for PlanFile {
+    /// Without the content, which may be a key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PlanFile({}, {} bytes)", self.sha256, self.content.len())
+    }
 }
 
 /// How to end a run before its plan does.
@@ -148,4 +156,27 @@ pub enum EndCause {
     LeaseExpired,
     /// It could not go on, in words.
     Failed(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_of_a_file_is_not_in_the_debug_text_of_an_order() {
+        let content = Bytes::from_static(b"PRIVATE KEY");
+        let file = PlanFile { sha256: Digest::of(&content), content };
+        assert_eq!(format!("{file:?}"), format!("PlanFile({}, 11 bytes)", file.sha256));
+        let order = Order::Prepare(Assignment {
+            run: RunId([1; 16]),
+            run_name: "edge".to_owned(),
+            plan: String::new(),
+            plan_digest: Digest::of(b""),
+            agent_index: 0,
+            agents: 1,
+            files: vec![file],
+            minted: None,
+        });
+        assert!(!format!("{order:#?}").contains("PRIVATE"), "{order:?}");
+    }
 }

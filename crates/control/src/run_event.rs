@@ -3,6 +3,7 @@
 use crate::{AgentId, Digest, EndCause, FleetTime, RunId, Stop};
 use proto::Bytes;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 /// One run over the fleet.
@@ -29,7 +30,7 @@ pub struct RunRequest {
 }
 
 /// A file that a plan names, and who needs it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct RunFile {
     /// Of the content.
     pub sha256: Digest,
@@ -37,6 +38,13 @@ pub struct RunFile {
     pub content: Bytes,
     /// Agents (by index) that get it; private keys go only where they are used.
     pub audience: Audience,
+}
+
+impl fmt::Debug for RunFile {
+    /// Without the content, which may be a key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RunFile({}, {} bytes, {:?})", self.sha256, self.content.len(), self.audience)
+    }
 }
 
 /// Who gets a file.
@@ -226,4 +234,16 @@ pub enum Outcome {
     StoppedBeforeStart(Stop),
     /// It never began: a [`RunEvent::Problem`] or [`RunEvent::Lost`] says why.
     NotStarted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_of_a_file_is_not_in_its_debug_text() {
+        let content = Bytes::from_static(b"PRIVATE KEY");
+        let file = RunFile { sha256: Digest::of(&content), content, audience: Audience::Only(vec![2]) };
+        assert_eq!(format!("{file:?}"), format!("RunFile({}, 11 bytes, Only([2]))", file.sha256));
+    }
 }

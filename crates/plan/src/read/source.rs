@@ -3,6 +3,7 @@
 use crate::{Files, Sha256};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// Where the content of files comes from. Errors are reasons in words.
@@ -18,7 +19,7 @@ pub(crate) trait Source {
 }
 
 /// Bytes of a file with their hash.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Content {
     pub(crate) bytes: Arc<[u8]>,
     pub(crate) sha256: Sha256,
@@ -27,6 +28,13 @@ pub(crate) struct Content {
 impl Content {
     fn of(bytes: Arc<[u8]>) -> Content {
         Content { sha256: Sha256::of(&bytes), bytes }
+    }
+}
+
+impl fmt::Debug for Content {
+    /// Without the bytes, which may be a key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Content({}, {} bytes)", self.sha256, self.bytes.len())
     }
 }
 
@@ -85,5 +93,16 @@ impl Source for Once<'_> {
 
     fn list(&self, folder: &str) -> Result<Vec<String>, String> {
         self.lists.borrow_mut().entry(folder.to_owned()).or_insert_with(|| self.source.list(folder)).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_a_file_are_not_in_its_debug_text() {
+        let content = Content::of(b"PRIVATE KEY".as_slice().into());
+        assert_eq!(format!("{content:?}"), format!("Content({}, 11 bytes)", content.sha256));
     }
 }
