@@ -167,6 +167,9 @@ pub struct EarlyData {
     pub accepted: u64,
     /// The server did not, and they were sent again after the handshake.
     pub rejected: u64,
+    /// The server took them, answered 425 (Too Early), and they were sent again after the handshake; part of `accepted`.
+    #[serde(default)]
+    pub too_early: u64,
 }
 
 impl Figures {
@@ -299,8 +302,8 @@ impl Http2 {
 
 impl EarlyData {
     fn of(counted: &measure::EarlyData) -> EarlyData {
-        let measure::EarlyData { accepted, rejected } = *counted;
-        EarlyData { offered: accepted.saturating_add(rejected), accepted, rejected }
+        let measure::EarlyData { accepted, rejected, too_early } = *counted;
+        EarlyData { offered: accepted.saturating_add(rejected), accepted, rejected, too_early }
     }
 
     /// Whether there was none.

@@ -122,6 +122,12 @@ impl Connection {
         self.requests_begun >= self.requests_each
     }
 
+    /// Whether no request may follow its latest response, however many it is for.
+    pub(crate) fn is_spoilt(&self) -> bool {
+        let ends = matches!(&self.http, Http::One(response) if !response.keep_alive);
+        ends || self.unsolicited || self.peer_ended || self.has_unsent()
+    }
+
     /// Whether its next request is its last.
     #[inline]
     pub(crate) fn is_next_last(&self) -> bool {

@@ -179,6 +179,8 @@ pub(crate) struct Flight {
     pub(crate) resent: bool,
     /// A lookup is under way for it.
     pub(crate) resolving: bool,
+    /// Whether its request may go out as early data.
+    pub(crate) early: Early,
     /// It is counted as started: under its address, as soon as it has one.
     pub(crate) counted: bool,
 }
@@ -202,8 +204,15 @@ impl Flight {
             reused: false,
             resent: false,
             resolving: false,
+            early: Early::May,
             counted: false,
         }
+    }
+
+    /// Its request is as if it had not been sent, and goes out on this connection now that the handshake is done.
+    pub(crate) fn take_back(&mut self) {
+        self.early = Early::MustNot;
+        (self.sent_at, self.written_at, self.first_byte_at) = (None, None, None);
     }
 
     /// It is to be sent once more, on this connection or another one: when it was due and begun stays, its phases are those of
@@ -214,6 +223,17 @@ impl Flight {
         (self.dns, self.connect, self.handshake, self.ready_at) = (None, None, None, None);
         (self.sent_at, self.written_at, self.first_byte_at) = (None, None, None);
     }
+}
+
+/// What an operation has to do with early data (0-RTT).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Early {
+    /// Its request may go out so, where its connection offers a session that allows it.
+    May,
+    /// Its request went out so.
+    Went,
+    /// The server wants its request after a handshake.
+    MustNot,
 }
 
 /// Puts a seat and the number of its connection into an event's token.

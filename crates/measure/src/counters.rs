@@ -106,6 +106,8 @@ pub struct EarlyData {
     pub accepted: u64,
     /// The server did not, and the request was sent again after the handshake.
     pub rejected: u64,
+    /// The server took it, answered 425 (RFC 8470 §5.2), and the request was sent again after the handshake; part of `accepted`.
+    pub too_early: u64,
 }
 
 impl Counters {
@@ -128,6 +130,7 @@ impl Counters {
         self.resumption.merge(&other.resumption);
         add(&mut self.early_data.accepted, other.early_data.accepted);
         add(&mut self.early_data.rejected, other.early_data.rejected);
+        add(&mut self.early_data.too_early, other.early_data.too_early);
         add_all(&mut self.session_offers, &other.session_offers);
         add_all(&mut self.failures, &other.failures);
         add_all(&mut self.statuses, &other.statuses);

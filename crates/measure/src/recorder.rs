@@ -226,6 +226,11 @@ impl Recorder {
         self.cell(key).counters.connections.reused_closed += 1;
     }
 
+    /// Early data was answered with 425 (Too Early), and the request is sent again.
+    pub fn too_early(&mut self, key: CellId) {
+        self.cell(key).counters.early_data.too_early += 1;
+    }
+
     /// An HTTP/2 server closes a connection and says so.
     pub fn go_away(&mut self, key: CellId) {
         self.cell(key).counters.http2.go_aways += 1;

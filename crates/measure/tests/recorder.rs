@@ -246,6 +246,7 @@ fn sessions_are_counted_by_who_issued_them_and_early_data_by_what_became_of_it()
         recorder.handshake(at, of(2, true, Some(true)));
         recorder.handshake(at, of(2, true, Some(true)));
         recorder.handshake(at, of(1, true, Some(false)));
+        recorder.too_early(at);
         // Beyond the addresses that are kept apart.
         for last in 4..100 {
             recorder.address(([10, 0, 0, last], 443).into());
@@ -258,7 +259,7 @@ fn sessions_are_counted_by_who_issued_them_and_early_data_by_what_became_of_it()
     let wanted = [(beyond, 2), (offer(1, false), 2), (offer(1, true), 1), (offer(2, true), 2), (offer(64, true), 1)];
     assert_eq!(cell.counters.session_offers, BTreeMap::from(wanted));
     assert_eq!(cell.counters.resumption.offered, 8);
-    assert_eq!(cell.counters.early_data, measure::EarlyData { accepted: 2, rejected: 2 });
+    assert_eq!(cell.counters.early_data, measure::EarlyData { accepted: 2, rejected: 2, too_early: 1 });
 }
 
 #[test]

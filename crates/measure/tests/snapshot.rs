@@ -173,6 +173,7 @@ fn everything() -> Snapshot {
     recorder.reused(at);
     recorder.reused_closed(at);
     recorder.backed_off(at, 10 * MS);
+    recorder.too_early(at);
     recorder.go_away(at);
     recorder.refused_stream(at);
     recorder.sent_again(at);

@@ -71,8 +71,10 @@ fn resumption(counted: &Resumption) -> String {
 }
 
 fn early_data(counted: &EarlyData) -> Option<String> {
-    let EarlyData { offered, accepted, rejected } = *counted;
-    (offered > 0).then(|| format!("early data: {offered} requests, {accepted} accepted, {rejected} rejected and sent again"))
+    let EarlyData { offered, accepted, rejected, too_early } = *counted;
+    let again = if too_early > 0 { format!(" ({too_early} answered 425 and sent again)") } else { String::new() };
+    (offered > 0)
+        .then(|| format!("early data: {offered} requests, {accepted} accepted{again}, {rejected} rejected and sent again"))
 }
 
 /// Most addresses that a matrix has in text.

@@ -6,7 +6,7 @@ use crate::endpoints::Next;
 use crate::http2::Session;
 use crate::resolver::Question;
 use crate::response::Response;
-use crate::slot::token;
+use crate::slot::{Early, Flight, token};
 use crate::socket::Socket;
 use crate::source::nanoseconds;
 use crate::tls::{Broken, FRAGMENT, TlsStream};
@@ -125,6 +125,7 @@ impl Worker {
         if went_early {
             let now = self.parts.clock.now();
             self.note_sent(slot, now);
+            self.flight(slot).early = Early::Went;
         }
         self.flush(seat);
     }
@@ -133,8 +134,8 @@ impl Worker {
     fn may_be_early(&mut self, slot: u32) -> bool {
         let Some(tls) = self.parts.tls.as_ref().filter(|tls| tls.early_config.is_some()) else { return false };
         let room = tls.sessions.early_data_room().min(FRAGMENT);
-        let is_safe = self.slots.flight(slot).is_some_and(|flight| self.requests.of(flight.id.request).is_safe);
-        if room == 0 || !is_safe {
+        let may = |flight: &mut Flight| flight.early == Early::May && self.requests.of(flight.id.request).is_safe;
+        if room == 0 || !self.slots.flight(slot).is_some_and(may) {
             return false;
         }
         self.write_alone(slot);
@@ -217,7 +218,23 @@ impl Worker {
         connection.unwritten.retain(|&unwritten| unwritten != slot);
         // What came nevertheless is no answer to it.
         connection.unsolicited |= flight.first_byte_at.is_some();
-        (flight.sent_at, flight.written_at, flight.first_byte_at) = (None, None, None);
+        flight.take_back();
+    }
+
+    /// The server has taken the request as early data, and answers that it wants it after the handshake (RFC 8470 §5.2): once
+    /// more on this connection, where that serves on, else on a new one.
+    pub(super) fn send_late(&mut self, slot: u32, now: u64) {
+        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        self.parts.recorder.too_early(flight.id);
+        if connection.stage == ConnectionStage::Open && !connection.is_spoilt() {
+            connection.requests_begun -= 1;
+            flight.take_back();
+            return self.send_request(slot, now);
+        }
+        flight.send_again(now);
+        flight.early = Early::MustNot;
+        self.close(slot);
+        self.open(slot, now);
     }
 
     /// Handshake only, where slot and seat are one: our Finished goes out, then our end of the connection, and the server's

@@ -6,7 +6,7 @@ use crate::connection::{Http, Stage as ConnectionStage};
 use crate::key_log::Ending;
 use crate::request::Values;
 use crate::response::Answer;
-use crate::slot::Flight;
+use crate::slot::{Early, Flight};
 use crate::source::{Arrival, Source, nanoseconds};
 use measure::{CellId, Failure, Kind, Operation, Period, Stage, Verdict};
 use plan::Close;
@@ -15,6 +15,8 @@ use std::time::Duration;
 /// The loop wakes microseconds after the end, and what was due before it is still begun then; a process that was stopped
 /// wakes seconds after it, and begins nothing.
 const GRACE_NS: u64 = 10_000_000;
+/// The server wants the request once the handshake is done (RFC 8470 §5.2).
+const TOO_EARLY: u16 = 425;
 /// First and longest wait of a user after a failed opening.
 const BACK_OFF_FIRST_NS: u64 = 10_000_000;
 const BACK_OFF_LONGEST_NS: u64 = 1_000_000_000;
@@ -225,7 +227,10 @@ impl Worker {
         let expect = &self.requests.of(flight.id.request).expect;
         let answer = connection.answer(lane);
         let status = answer.status.unwrap_or(0);
-        let kind = if !expect.status.contains(status) {
+        let is_too_early = status == TOO_EARLY && flight.early == Early::Went;
+        let kind = if is_too_early && !expect.status.contains(status) {
+            return self.send_late(slot, now);
+        } else if !expect.status.contains(status) {
             Some(Kind::Status(status))
         } else if expect.bytes.is_some_and(|bytes| bytes != answer.body_bytes) {
             Some(Kind::BodyLength)
@@ -242,9 +247,8 @@ impl Worker {
         let close = self.parts.plan.connection().close;
         let seat = self.slots.seat_of(slot);
         let Some(connection) = self.slots.connection(seat) else { return self.go_on(slot, now) };
-        let Http::One(response) = &connection.http else { return self.go_on(slot, now) };
-        let full = connection.is_full();
-        let spoilt = connection.unsolicited || connection.peer_ended || !response.keep_alive || connection.has_unsent();
+        let Http::One(_) = &connection.http else { return self.go_on(slot, now) };
+        let (full, spoilt) = (connection.is_full(), connection.is_spoilt());
         if connection.stage == ConnectionStage::Ending {
             self.slots.seat(seat).connection = None;
             return self.go_on(slot, now);

@@ -5,3 +5,4 @@ mod faults;
 mod hand_written;
 mod loops;
 mod support;
+mod too_early;
