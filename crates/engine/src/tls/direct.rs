@@ -32,6 +32,8 @@ pub(super) struct Direct {
     message: Vec<u8>,
     /// Key updates since data last came.
     updates: u32,
+    /// The peer has asked for a new key of ours.
+    is_asked: bool,
     closed: bool,
 }
 
@@ -42,7 +44,7 @@ impl Direct {
         let (secrets, kernel) = connection.dangerous_into_kernel_connection().map_err(refused)?;
         let version = kernel.protocol_version();
         let (sealer, opener) = (Cipher::new(secrets.tx, version)?, Cipher::new(secrets.rx, version)?);
-        Ok(Direct { kernel, version, sealer, opener, message: Vec::new(), updates: 0, closed: false })
+        Ok(Direct { kernel, version, sealer, opener, message: Vec::new(), updates: 0, is_asked: false, closed: false })
     }
 
     /// Puts `plain` into `outgoing`, encrypted.
@@ -91,6 +93,10 @@ impl Direct {
                 Err(code) => return Err(self.refuse(code, outgoing)),
             }
         }
+        // One answer to all that asked in this read (RFC 8446 §4.6.3).
+        if std::mem::take(&mut self.is_asked) {
+            self.change_key(outgoing)?;
+        }
         Ok(Advance { consumed, closed: self.closed })
     }
 
@@ -136,13 +142,13 @@ impl Direct {
                 if self.message.len() != end || self.updates > MAX_UPDATES {
                     return Err(self.refuse(alert::UNEXPECTED_MESSAGE, outgoing));
                 }
-                let is_asked = match self.message[4..end] {
-                    [asked @ (0 | 1)] => asked == 1,
+                match self.message[4..end] {
+                    [asked @ (0 | 1)] => self.is_asked |= asked == 1,
                     _ => return Err(self.refuse(alert::DECODE_ERROR, outgoing)),
-                };
+                }
                 let secrets = self.kernel.update_rx_secret().map_err(|_| Broken(Kind::BadTls))?;
                 self.opener = Cipher::new(secrets, self.version)?;
-                if is_asked { self.change_key(outgoing) } else { Ok(()) }
+                Ok(())
             }
             // HelloRequest: a client may ignore it (RFC 5246 §7.4.1.1).
             (ProtocolVersion::TLSv1_2, 0) => Ok(()),
@@ -177,6 +183,7 @@ fn take_handshake(message: &mut Vec<u8>, plain: &[u8]) -> Result<Option<bool>, u
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tls::record;
     use crate::tls::verifier::Verifier;
     use plan::Verify;
     use rustls::client::{ClientSessionMemoryCache, Resumption};
@@ -336,6 +343,24 @@ mod tests {
                 give(&mut server, &mut words);
                 exchange(&mut client, &mut server, 3);
             }
+        }
+    }
+
+    #[test]
+    fn key_updates_of_one_read_have_one_answer() {
+        let (mut client, mut server, said) = connected(aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256);
+        read(&mut client, &said, usize::MAX);
+        for asked in [1, 2, 5] {
+            let mut wire = Vec::new();
+            for _ in 0..asked {
+                server.refresh_traffic_keys().expect("TLS 1.3 changes keys");
+                take(&mut server, &mut wire);
+            }
+            let (_, answers, _) = read(&mut client, &wire, usize::MAX);
+            let (header, body) = answers.split_at(record::HEADER);
+            assert_eq!(body.len(), usize::from(u16::from_be_bytes([header[3], header[4]])), "{asked} updates, one record");
+            give(&mut server, &mut { answers });
+            exchange(&mut client, &mut server, usize::MAX);
         }
     }
 
