@@ -311,7 +311,7 @@ impl Worker {
                 let stage = self.stage_of(slot);
                 self.fail(slot, stage, Kind::Cut, now);
             }
-            self.slots.seat(seat).connection = None;
+            self.give_up(seat);
         }
     }
 
@@ -414,6 +414,7 @@ impl Worker {
     }
 
     fn leave(mut self, cpu_before: u64) {
+        (0..self.slots.seats()).for_each(|seat| self.give_up(seat));
         self.slots.clear();
         let now = self.parts.clock.now();
         self.roll(now);

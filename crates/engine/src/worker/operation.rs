@@ -274,8 +274,8 @@ impl Worker {
         let seat = self.slots.seat_of(slot);
         let failed: Vec<u32> = self.slots.of_seat(seat).filter(|&slot| self.slots.is_flying(slot)).collect();
         failed.iter().for_each(|&slot| self.record(slot, Verdict::Failed(Failure { stage, kind }), now));
-        let state = self.slots.seat(seat);
-        (state.connection, state.opener) = (None, None);
+        self.give_up(seat);
+        self.slots.seat(seat).opener = None;
         if !opened && matches!(self.parts.source, Source::Closed(_)) {
             failed.into_iter().for_each(|slot| self.slots.slot(slot).parked = true);
             return self.back_off(slot, id, now);
@@ -378,6 +378,14 @@ impl Worker {
         }
     }
 
+    /// Drops the seat's connection without a word; where the plan closes by a reset, this is one too.
+    pub(super) fn give_up(&mut self, seat: u32) {
+        let Some(connection) = self.slots.seat(seat).connection.take() else { return };
+        if self.parts.plan.connection().close == Close::Rst {
+            connection.socket.reset_on_close();
+        }
+    }
+
     /// An operation's time is up.
     pub(super) fn time_out(&mut self, slot: u32, now: u64) {
         let seat = self.slots.seat_of(slot);
@@ -390,7 +398,7 @@ impl Worker {
             return self.fail(slot, stage, Kind::TimeOut, now);
         }
         // The server did not close a connection that was over; nothing depends on it.
-        self.slots.seat(seat).connection = None;
+        self.give_up(seat);
         self.go_on(slot, now);
     }
 

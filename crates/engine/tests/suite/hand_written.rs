@@ -284,6 +284,33 @@ fn phases_of_an_operation_sent_again_are_those_of_its_last_attempt() {
     assert!(longest(Metric::ServiceTime) >= PAUSE, "{:?}", longest(Metric::ServiceTime));
 }
 
+#[test]
+fn connection_that_is_given_up_is_reset_where_the_plan_says_so() {
+    const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let cases: [(&str, &'static [u8], &[&str]); 3] = [
+        ("times out", b"", &["http.time_out"]),
+        ("fails", b"no HTTP at all\r\n\r\n", &["http.bad_framing"]),
+        ("is idle as the run ends", OK, &[]),
+    ];
+    for (what, answer, names) in cases {
+        for (close, is_reset) in [("rst", true), ("fin", false)] {
+            let (send, ends) = channel();
+            let server = listen(move |mut client| {
+                let _ = client.read(&mut [0; 512]);
+                let _ = client.write_all(answer);
+                send.send(client.read(&mut [0; 512]).is_err()).unwrap();
+            });
+            let sections = format!(
+                "connection = {{ close = \"{close}\", timeouts.request = \"100ms\" }}\nload = {{ connections = 1, requests = 1 }}"
+            );
+            let counters = measured(&format!("http://{server}/"), &sections, None);
+            assert_eq!(failures(&counters).iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names, "{what}");
+            let found = ends.recv_timeout(Duration::from_secs(5)).unwrap();
+            assert_eq!(found, is_reset, "a connection that {what}, closed by {close}");
+        }
+    }
+}
+
 /// Answers with chunks of a byte each, faster than they can be read, for as long as the client takes them.
 fn answer_without_end(mut client: TcpStream) {
     let mut head = [0; 512];
