@@ -4,6 +4,7 @@ use crate::clock::RunClock;
 use crate::collector::{Collector, Event};
 use crate::endpoints::{Endpoints, host_text, intern, policy_name};
 use crate::key_log::{self, KeyFile};
+use crate::last_word::LastWord;
 use crate::lease::{Lease, Stop, StopOrder};
 use crate::policy::Policy;
 use crate::poller::{Poller, Waker};
@@ -298,6 +299,7 @@ struct Launch {
 
 impl Launch {
     fn work(self, setup: Setup) {
+        let _last_word = LastWord { worker: self.number, handover: self.handover.clone() };
         let cpu = self.placement.cpus.get(self.number).copied().flatten();
         pin(cpu);
         // The kernel may delay a timer by 50 µs for the sake of batching (prctl(2), PR_SET_TIMERSLACK); a schedule must not.

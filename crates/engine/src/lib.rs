@@ -8,6 +8,7 @@ mod endpoints;
 mod engine;
 mod http2;
 mod key_log;
+mod last_word;
 mod lease;
 mod policy;
 mod poller;

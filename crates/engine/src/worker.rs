@@ -39,9 +39,11 @@ const ARRIVALS_AT_ONCE: usize = 64;
 /// What a worker hands to the collector.
 pub(crate) enum Handover {
     /// The worker's first act, at this instant of the monotonic clock.
-    Began { at: u64 },
+    Began { worker: usize, at: u64 },
     /// An interval that will not change any more; all of the worker's earlier ones came before it.
     Interval { worker: usize, number: u32, interval: Interval },
+    /// The worker has died of a defect, with what it had not handed over; nothing follows.
+    Died { worker: usize },
     /// The worker has ended; nothing follows.
     Ended { worker: usize, figures: WorkerFigures },
 }
@@ -189,7 +191,7 @@ impl Worker {
     pub(crate) fn run(mut self) {
         let cpu_before = thread_cpu_ns();
         self.sleep_until_start();
-        self.backlog.push_back(Handover::Began { at: monotonic_ns() });
+        self.backlog.push_back(Handover::Began { worker: self.parts.number, at: monotonic_ns() });
         self.deliver();
         self.seat_users();
         while !self.is_done() {
