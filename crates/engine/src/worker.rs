@@ -211,11 +211,22 @@ impl Worker {
             if self.slots.stands(seat, generation) {
                 self.on_ready(seat, ready);
                 self.send_frames();
+                self.keep_schedule();
             }
         }
         now = self.parts.clock.now();
         self.take_answers(now);
         self.on_time(now);
+    }
+
+    /// Takes the arrivals that are due already: a burst of answers must not hold them up.
+    fn keep_schedule(&mut self) {
+        let Some(due) = self.next_arrival() else { return };
+        let now = self.parts.clock.now();
+        if due <= now {
+            self.take_arrivals(now);
+            self.send_frames();
+        }
     }
 
     /// Waits for events until something is due; how many there are, and when it is then.
