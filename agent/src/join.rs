@@ -104,9 +104,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
     let token = token(arguments)?;
     let facts = Sampler::new().facts().context("reading what this machine is")?;
     let cpus = cpus(arguments, &facts)?;
-    let mut policy = policy(arguments)?;
-    // Waiting would use a quota up, and then the kernel stops the whole process for a while.
-    policy.spin = !arguments.no_spin && facts.cpu_quota.is_none();
+    let policy = policy(arguments, &facts)?;
     let key_log = arguments.key_log.as_deref().map(private_folder).transpose()?;
     let identity = Identity {
         name: arguments.name.clone().unwrap_or_else(|| facts.hostname.clone()),
@@ -179,9 +177,11 @@ fn cpu_list(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-fn policy(arguments: &JoinArgs) -> anyhow::Result<Policy> {
+fn policy(arguments: &JoinArgs, facts: &Facts) -> anyhow::Result<Policy> {
     let mut policy = Policy::default();
     policy.max_rate = arguments.max_rate;
+    // Waiting would use a quota up, and then the kernel stops the whole process for a while.
+    policy.spin = !arguments.no_spin && facts.cpu_quota.is_none();
     policy.max_connections = arguments.max_connections;
     policy.max_duration = arguments.max_duration.map(Duration::from_secs);
     for allowed in &arguments.allow {

@@ -1,7 +1,7 @@
 //! Samples this machine once a second while a run is measured, on a thread of its own.
 
 use engine::SpunTime;
-use host::{Figures, Sampler, ThreadUsage, Usage};
+use host::{Figures, Sampler};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -41,6 +41,7 @@ impl Sampling {
 /// Takes whole periods only: when the run has ended its load threads are gone, and a last sample would not see them.
 fn sample_until(spun: &SpunTime, mut wait: impl FnMut() -> bool) -> Figures {
     let (sampler, mut figures) = (Sampler::new(), Figures::default());
+    let workers: Vec<String> = (0..spun.by_worker().count()).map(engine::thread_name).collect();
     let look = || sampler.sample().map(|sample| (sample, spun.by_worker().collect::<Vec<u64>>()));
     let mut earlier = look().ok();
     while wait() {
@@ -48,21 +49,12 @@ fn sample_until(spun: &SpunTime, mut wait: impl FnMut() -> bool) -> Figures {
         let Ok((now, spun)) = look() else { continue };
         if let Some((earlier, spun_before)) = &earlier {
             let mut usage = now.since(earlier);
-            take_back(&mut usage, &spun, spun_before);
-            figures.add(&usage, is_worker);
+            for (worker, (now, before)) in workers.iter().zip(spun.iter().zip(spun_before)) {
+                usage.take_back(worker, now.saturating_sub(*before));
+            }
+            figures.add(&usage, |thread| workers.contains(&thread.name));
         }
         earlier = Some((now, spun));
     }
     figures
-}
-
-/// Takes out what workers used of their CPUs only to wait there.
-fn take_back(usage: &mut Usage, spun: &[u64], before: &[u64]) {
-    for (worker, (now, before)) in spun.iter().zip(before).enumerate() {
-        usage.take_back(&format!("worker-{worker}"), now.saturating_sub(*before));
-    }
-}
-
-fn is_worker(thread: &ThreadUsage) -> bool {
-    thread.name.starts_with("worker-")
 }

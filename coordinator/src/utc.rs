@@ -1,10 +1,8 @@
 //! Instants of the calendar, as folders and records write them. Leap seconds are those of the system's clock.
 
-use measure::calendar::date;
+use measure::calendar;
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-const DAY_S: i64 = 86_400;
 
 /// An instant of the calendar, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,23 +32,19 @@ impl Utc {
     /// For the name of a folder: sorts by time, and has no colon.
     #[must_use]
     pub fn stamp(self) -> String {
-        let ((year, month, day), (hour, minute, second)) = self.parts();
-        format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+        self.text().replace(['-', ':'], "")
     }
 
-    fn parts(self) -> ((i64, i64, i64), (i64, i64, i64)) {
-        let seconds = i64::try_from(self.since_1970.as_secs()).unwrap_or(i64::MAX);
-        let of_day = seconds % DAY_S;
-        (date(seconds / DAY_S), (of_day / 3600, of_day / 60 % 60, of_day % 60))
+    /// To the second, RFC 3339.
+    fn text(self) -> String {
+        calendar::text(i64::try_from(self.since_1970.as_secs()).unwrap_or(i64::MAX))
     }
 }
 
 impl fmt::Display for Utc {
     /// RFC 3339 with milliseconds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ((year, month, day), (hour, minute, second)) = self.parts();
-        let millis = self.since_1970.subsec_millis();
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+        write!(f, "{}.{:03}Z", self.text().trim_end_matches('Z'), self.since_1970.subsec_millis())
     }
 }
 

@@ -272,7 +272,7 @@ impl Prepared {
                 spares,
                 addresses: self.addresses.clone(),
             };
-            let thread = std::thread::Builder::new().name(format!("worker-{number}"));
+            let thread = std::thread::Builder::new().name(thread_name(number));
             running.threads.push(thread.spawn(move || run.work(setup))?);
         }
         drop(handover);
@@ -373,6 +373,12 @@ impl Drop for Running {
             self.wait();
         }
     }
+}
+
+/// Name of the thread of an agent's worker `number`, as the system shows it.
+#[must_use]
+pub fn thread_name(number: usize) -> String {
+    format!("worker-{number}")
 }
 
 /// CPUs this process may use, by its affinity mask, which cgroups and `taskset` narrow.

@@ -26,7 +26,7 @@ mod worker;
 
 pub use clock::{RunClock, boot_time_ns, monotonic_ns};
 pub use collector::Event;
-pub use engine::{Placement, PrepareError, Prepared, Running, allowed_cpus, prepare};
+pub use engine::{Placement, PrepareError, Prepared, Running, allowed_cpus, prepare, thread_name};
 pub use key_log::KeysWritten;
 pub use lease::{Lease, Stop};
 pub use policy::{AllowError, Policy};

@@ -36,7 +36,7 @@ struct Known {
     keep_alive: bool,
     state: State,
     /// A response has come before.
-    is_second: bool,
+    has_come: bool,
 }
 
 /// What has come of a response.
@@ -167,7 +167,7 @@ impl Response {
     }
 
     fn remember(&mut self, head: &[u8]) {
-        if self.status.is_none() || !std::mem::replace(&mut self.known.is_second, true) || head.len() > MAX_KNOWN {
+        if self.status.is_none() || !std::mem::replace(&mut self.known.has_come, true) || head.len() > MAX_KNOWN {
             return;
         }
         let known = &mut self.known;

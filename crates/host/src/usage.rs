@@ -148,14 +148,14 @@ impl Usage {
     }
 }
 
-/// Takes a share in equal parts of two, or what there is of them; how much it was.
+/// Takes a share out of two, of each as much as it has of both; how much it was.
 fn take(share: f32, one: &mut f32, other: &mut f32) -> f32 {
-    let first = (share / 2.0).min(*one);
-    let second = (share - first).min(*other);
-    let rest = (share - first - second).min(*one - first);
-    *one -= first + rest;
-    *other -= second;
-    first + second + rest
+    let both = *one + *other;
+    let taken = share.min(both);
+    let left = if both > 0.0 { (both - taken) / both } else { 0.0 };
+    *one *= left;
+    *other *= left;
+    taken
 }
 
 #[cfg(test)]
@@ -177,8 +177,9 @@ mod tests {
     fn waiting_on_a_cpu_becomes_idle_time() {
         for (waited_ns, user, system, thread, rest, idle) in [
             (500, 0.5, 0.5, 1.0, (0.25, 0.25, 0.5), 0.75),
-            (500, 0.75, 0.25, 1.0, (0.5, 0.0, 0.5), 0.75),
-            (500, 0.125, 0.875, 1.0, (0.0, 0.5, 0.5), 0.75),
+            (500, 0.75, 0.25, 1.0, (0.375, 0.125, 0.5), 0.75),
+            (500, 0.0, 1.0, 1.0, (0.0, 0.5, 0.5), 0.75),
+            (500, 0.125, 0.125, 1.0, (0.0, 0.0, 0.5), 0.75),
             (900, 0.5, 0.5, 0.5, (0.25, 0.25, 0.0), 0.75),
             (0, 0.5, 0.5, 1.0, (0.5, 0.5, 1.0), 0.5),
         ] {

@@ -24,8 +24,7 @@ pub fn seconds(text: &str) -> Option<i64> {
 
 /// Year, month and day of a day counted from 1970-01-01; `civil_from_days` of Howard Hinnant's "chrono-Compatible
 /// Low-Level Date Algorithms".
-#[must_use]
-pub fn date(days: i64) -> (i64, i64, i64) {
+fn date(days: i64) -> (i64, i64, i64) {
     let days = days.saturating_add(719_468);
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -35,7 +34,7 @@ pub fn date(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, of_year - (153 * shifted + 2) / 5 + 1)
 }
 
-/// The inverse of [`date`]; `days_from_civil` of the same source.
+/// The day of a date, counted from 1970-01-01; `days_from_civil` of the same source.
 #[must_use]
 pub fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
