@@ -7,6 +7,7 @@ use anyhow::{Context as _, bail};
 use control::Token;
 use engine::{Policy, allowed_cpus};
 use host::{Facts, Sampler};
+use plan::{Rate, RateError};
 use proto::Bytes;
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -54,9 +55,10 @@ pub struct JoinArgs {
     #[arg(long = "allow", value_name = "CIDR|HOST[:PORT]", value_parser = parse_allowed)]
     pub allow: Vec<String>,
 
-    /// Refuse plans whose share for this agent is above this rate
-    #[arg(long, value_name = "PER_SECOND")]
-    pub max_rate: Option<f64>,
+    /// Refuse plans whose share for this agent is above this rate, such as 100/s or 6000/m (a number alone is per second),
+    /// and closed loops, which have none
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub max_rate: Option<Rate>,
 
     /// Refuse plans whose share for this agent is above so many connections
     #[arg(long, value_name = "N")]
@@ -86,6 +88,15 @@ fn parse_label(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE, such as city=berlin".to_owned()),
     }
+}
+
+/// A rate as plans write it. A number alone was all that earlier versions took.
+fn parse_rate(text: &str) -> Result<Rate, String> {
+    let rate = match text.parse() {
+        Err(RateError::NoUnit(_)) => format!("{text}/s").parse(),
+        parsed => parsed,
+    };
+    rate.map_err(|error: RateError| error.to_string())
 }
 
 /// Reads a value of `--allow`, for whoever starts agents with it.
@@ -236,6 +247,17 @@ mod tests {
         assert_eq!(cpu_list("0,2-4,3"), Some(vec![0, 2, 3, 4]));
         for bad in ["", "a", "3-1", "1,", "0-99999"] {
             assert_eq!(cpu_list(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn rates_are_written_as_in_plans_or_as_a_number_a_second() {
+        let per_second = |text| parse_rate(text).map(Rate::as_per_second);
+        for (text, expected) in [("100/s", 100.0), ("6000/m", 100.0), ("100", 100.0), ("0.5", 0.5)] {
+            assert_eq!(per_second(text), Ok(expected), "{text}");
+        }
+        for (bad, part) in [("100/min", "100/m"), ("-1", "negative"), ("NaN", "2000/s"), ("", "2000/s"), ("1e3", "2000/s")] {
+            assert!(per_second(bad).is_err_and(|why| why.contains(part)), "{bad}: {:?}", per_second(bad));
         }
     }
 

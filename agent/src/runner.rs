@@ -5,12 +5,11 @@ use crate::link::RunnerEnd;
 use crate::sampling::Sampling;
 use control::{Assignment, Digest, EndCause, Mono, Order, PlanFile, Report, RunId, Stop};
 use engine::{Cut, Event, KeysWritten, Lease, Placement, Policy, Prepared, Running, WorkerFigures};
-use host::Figures;
+use host::RunFigures;
 use plan::{Minted, Plan, Sha256};
 use proto::Bytes;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 
 /// What this machine gives to a run.
@@ -51,7 +50,7 @@ struct Runner {
 
 enum Stage {
     Idle,
-    Prepared { run: RunId, prepared: Box<Prepared>, warm_up: Duration },
+    Prepared { run: RunId, prepared: Box<Prepared> },
     Firing { run: RunId, running: Running },
 }
 
@@ -81,7 +80,7 @@ impl Runner {
                     addresses: prepared.addresses().iter().map(ToString::to_string).collect(),
                     workers: prepared.workers(),
                 };
-                self.stage = Stage::Prepared { run, prepared: Box::new(prepared), warm_up: plan.load().warm_up };
+                self.stage = Stage::Prepared { run, prepared: Box::new(prepared) };
                 report
             }
             Err(problem) => Report::NotPrepared { run, problem },
@@ -90,13 +89,14 @@ impl Runner {
     }
 
     fn start(&mut self, run: RunId, at: u64, lease_until: u64) {
-        let Stage::Prepared { run: prepared_run, prepared, warm_up } = std::mem::replace(&mut self.stage, Stage::Idle) else {
+        let Stage::Prepared { run: prepared_run, prepared } = std::mem::replace(&mut self.stage, Stage::Idle) else {
             return self.fail(run, "asked to start a run that was not prepared");
         };
         if prepared_run != run {
             return self.fail(run, "asked to start another run than was prepared");
         }
-        let mut teller = Teller { run, reports: self.reports.clone(), sampling: Sampling::start(warm_up, at, prepared.spun()) };
+        let mut teller =
+            Teller { run, reports: self.reports.clone(), sampling: Sampling::start(prepared.window(), at, prepared.spun()) };
         match prepared.start(at, Lease::until(lease_until), move |event| teller.tell(event)) {
             Ok(running) => self.stage = Stage::Firing { run, running },
             Err(error) => self.fail(run, &error.to_string()),
@@ -148,8 +148,8 @@ impl Runner {
 
 /// The end of a run that recorded nothing.
 fn ended(run: RunId, cause: EndCause) -> Report {
-    let totals = Bytes::from(measure::Snapshot::default().encode());
-    Report::Ended { run, cause, totals, figures: Bytes::from(Figures::default().encode()) }
+    let totals = Bytes::from(measure::Totals::default().encode());
+    Report::Ended { run, cause, totals, figures: Bytes::from(RunFigures::default().encode()) }
 }
 
 fn prepare(assignment: &Assignment, resources: &Resources) -> Result<(Arc<Plan>, Prepared), String> {
@@ -188,6 +188,7 @@ impl Teller {
             Event::Interval { number, snapshot } => {
                 Report::Interval { run, interval: number, encoded: Bytes::from(snapshot.encode()) }
             }
+            Event::Draining => return self.sampling.draining(),
             Event::KeysWritten(written) => Report::Note { run: Some(run), event: "key_log".to_owned(), text: said(&written) },
             Event::Ended { totals, workers } => Report::Ended {
                 run,
@@ -214,11 +215,11 @@ fn said(written: &KeysWritten) -> String {
     text
 }
 
-fn figures(sampling: &mut Sampling, workers: &[Option<WorkerFigures>]) -> Figures {
+fn figures(sampling: &mut Sampling, workers: &[Option<WorkerFigures>]) -> RunFigures {
     let mut figures = sampling.finish();
-    let share = |worker: &WorkerFigures| worker.working_ns() as f64 / worker.wall_ns.max(1) as f64;
-    if let Some(busiest) = workers.iter().flatten().max_by(|a, b| share(a).total_cmp(&share(b))) {
-        figures.without_samples(busiest.wall_ns, share(busiest));
+    let firing = workers.iter().flatten().map(|worker| worker.firing);
+    if let Some(busiest) = firing.max_by(|a, b| a.working_share().total_cmp(&b.working_share())) {
+        figures.measured.without_samples(busiest.wall_ns, busiest.working_share());
     }
     figures
 }
@@ -233,3 +234,6 @@ fn cause(workers: &[Option<WorkerFigures>]) -> EndCause {
         Some(Cut::LeaseExpired) => EndCause::LeaseExpired,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,60 +1,201 @@
-//! Samples this machine once a second while a run is measured, on a thread of its own.
+//! Samples this machine once a second while a run lasts, on a thread of its own, and keeps warm-up, measured part and drain apart.
 
 use engine::SpunTime;
-use host::{Figures, Sampler};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use host::{Figures, RunFigures, Sample, Sampler};
+use measure::Window;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
+/// A shorter sample says nothing: the kernel counts a machine's CPUs and a process in steps of 10 ms.
+const SHORTEST: Duration = Duration::from_millis(200);
+
 /// A sampling under way.
 #[derive(Debug)]
 pub(crate) struct Sampling {
-    /// Dropped to end it.
-    end: Option<Sender<()>>,
-    thread: Option<JoinHandle<Figures>>,
+    /// Tells that nothing begins any more; dropped to end it.
+    draining: Option<Sender<()>>,
+    thread: Option<JoinHandle<RunFigures>>,
 }
 
 impl Sampling {
-    /// Samples from `warm_up` after `start_at` (monotonic clock, nanoseconds) on. What the workers have `spun` is no work.
-    pub(crate) fn start(warm_up: Duration, start_at: u64, spun: SpunTime) -> Sampling {
-        let wait = Duration::from_nanos(start_at.saturating_sub(engine::monotonic_ns())) + warm_up;
-        let (end, ended) = channel::<()>();
-        let sample = move || match ended.recv_timeout(wait) {
-            Err(RecvTimeoutError::Timeout) => {
-                sample_until(&spun, || ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout))
-            }
-            _ => Figures::default(),
-        };
-        let thread = std::thread::Builder::new().name("sampler".into()).spawn(sample).ok();
-        Sampling { end: Some(end), thread }
+    /// Samples from `start_at` (monotonic clock, nanoseconds) on, where the run clock stands at 0; the measured part is `window` of
+    /// that clock. What the workers have `spun` is no work.
+    pub(crate) fn start(window: Window, start_at: u64, spun: SpunTime) -> Sampling {
+        let (draining, drains) = channel();
+        let from = start_at.saturating_add(window.from());
+        let clock = PartClock { start_at, from, until: start_at.saturating_add(window.until()), drains };
+        let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || sample(&clock, spun)).ok();
+        Sampling { draining: Some(draining), thread }
+    }
+
+    /// Nothing begins any more: where the measured part was not over, it is now.
+    pub(crate) fn draining(&self) {
+        if let Some(draining) = &self.draining {
+            // A thread that has ended of a defect samples nothing; the run's figures then say so.
+            let _ = draining.send(());
+        }
     }
 
     /// Ends the sampling; what was seen.
-    pub(crate) fn finish(&mut self) -> Figures {
-        self.end = None;
+    pub(crate) fn finish(&mut self) -> RunFigures {
+        self.draining = None;
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 }
 
-/// Takes whole periods only: when the run has ended its load threads are gone, and a last sample would not see them.
-fn sample_until(spun: &SpunTime, mut wait: impl FnMut() -> bool) -> Figures {
-    let (sampler, mut figures) = (Sampler::new(), Figures::default());
-    let workers: Vec<String> = (0..spun.by_worker().count()).map(engine::thread_name).collect();
-    let look = || sampler.sample().map(|sample| (sample, spun.by_worker().collect::<Vec<u64>>()));
-    let mut earlier = look().ok();
-    while wait() {
-        // A sample that cannot be read is left out: the next one covers its time.
-        let Ok((now, spun)) = look() else { continue };
-        if let Some((earlier, spun_before)) = &earlier {
-            let mut usage = now.since(earlier);
-            for (worker, (now, before)) in workers.iter().zip(spun.iter().zip(spun_before)) {
-                usage.take_back(worker, now.saturating_sub(*before));
-            }
-            figures.add(&usage, |thread| workers.contains(&thread.name));
+/// Tells a run's parts apart, by the monotonic clock and by what the run says.
+struct PartClock {
+    start_at: u64,
+    from: u64,
+    until: u64,
+    drains: Receiver<()>,
+}
+
+/// What ended a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    /// The time.
+    Elapsed,
+    /// Nothing begins any more.
+    Draining,
+    /// The run is over: its load threads are gone, and a last sample would not see them.
+    Over,
+}
+
+impl PartClock {
+    /// Waits for the next sample of a part that ends at `end`: a period, or longer so that no remainder is too short to be sampled.
+    fn wait(&self, end: u64) -> Waited {
+        let left = Duration::from_nanos(end.saturating_sub(engine::monotonic_ns()));
+        self.sleep(if left < PERIOD + SHORTEST { left } else { PERIOD })
+    }
+
+    fn sleep(&self, time: Duration) -> Waited {
+        match self.drains.recv_timeout(time) {
+            Err(RecvTimeoutError::Timeout) => Waited::Elapsed,
+            Ok(()) => Waited::Draining,
+            Err(RecvTimeoutError::Disconnected) => Waited::Over,
         }
-        earlier = Some((now, spun));
+    }
+}
+
+fn sample(clock: &PartClock, spun: SpunTime) -> RunFigures {
+    let mut figures = RunFigures::default();
+    let ahead = Duration::from_nanos(clock.start_at.saturating_sub(engine::monotonic_ns()));
+    let mut waited = clock.sleep(ahead);
+    let mut camera = Camera::new(spun);
+    camera.aim();
+    while waited == Waited::Elapsed && engine::monotonic_ns() < clock.from {
+        waited = clock.wait(clock.from);
+        camera.take(waited, &mut figures.warm_up);
+    }
+    while waited == Waited::Elapsed && engine::monotonic_ns() < clock.until {
+        waited = clock.wait(clock.until);
+        camera.take(waited, &mut figures.measured);
+    }
+    while waited != Waited::Over {
+        waited = clock.sleep(PERIOD);
+        camera.take(waited, &mut figures.drain);
     }
     figures
+}
+
+/// Samples of this machine and of how long the workers waited on their CPUs.
+struct Camera {
+    sampler: Sampler,
+    workers: Vec<String>,
+    spun: SpunTime,
+    last: Option<(Sample, Vec<u64>)>,
+}
+
+impl Camera {
+    fn new(spun: SpunTime) -> Camera {
+        let workers = (0..spun.by_worker().count()).map(engine::thread_name).collect();
+        Camera { sampler: Sampler::new(), workers, spun, last: None }
+    }
+
+    fn look(&self) -> Option<(Sample, Vec<u64>)> {
+        Some((self.sampler.sample().ok()?, self.spun.by_worker().collect()))
+    }
+
+    /// The next sample counts from here.
+    fn aim(&mut self) {
+        self.last = self.look();
+    }
+
+    /// Adds what was used since the last sample, where that is long enough to say something; one that cannot be read is left out,
+    /// and the next one covers its time.
+    fn take(&mut self, waited: Waited, figures: &mut Figures) {
+        let Some((now, spun)) = (if waited == Waited::Over { None } else { self.look() }) else { return };
+        if let Some((earlier, spun_before)) = &self.last {
+            let mut usage = now.since(earlier);
+            for (worker, (now, before)) in self.workers.iter().zip(spun.iter().zip(spun_before)) {
+                usage.take_back(worker, now.saturating_sub(*before));
+            }
+            if Duration::from_nanos(usage.elapsed_ns) >= SHORTEST {
+                figures.add(&usage, |thread| self.workers.contains(&thread.name));
+            }
+        }
+        self.last = Some((now, spun));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Uses a CPU for so long.
+    fn burn(time: Duration) {
+        let end = std::time::Instant::now() + time;
+        while std::time::Instant::now() < end {
+            std::hint::spin_loop();
+        }
+    }
+
+    fn milliseconds(ms: u64) -> u64 {
+        ms * 1_000_000
+    }
+
+    #[test]
+    fn parts_of_a_run_are_sampled_apart_to_their_last_instant() {
+        let window = Window::new(milliseconds(300), milliseconds(1600));
+        let mut sampling = Sampling::start(window, engine::monotonic_ns(), SpunTime::of_workers(1));
+        std::thread::Builder::new()
+            .name(engine::thread_name(0))
+            .spawn(|| {
+                burn(Duration::from_millis(1600));
+                std::thread::sleep(Duration::from_millis(2600));
+            })
+            .unwrap()
+            .join()
+            .unwrap();
+        let figures = sampling.finish();
+        let seconds = |figures: &Figures| figures.elapsed_ns as f64 / 1e9;
+        assert!((0.25..1.0).contains(&seconds(&figures.warm_up)), "{figures:?}");
+        assert!((1.2..2.5).contains(&seconds(&figures.measured)), "{figures:?}");
+        assert!(figures.drain.samples >= 1, "{figures:?}");
+        let busy = figures.measured.busiest_worker_share().0;
+        assert!(busy > 3.0 * figures.drain.busiest_worker_share().0 && busy > 0.2, "{figures:?}");
+    }
+
+    #[test]
+    fn measured_part_without_an_end_lasts_until_nothing_begins_any_more() {
+        let mut sampling = Sampling::start(Window::new(0, u64::MAX), engine::monotonic_ns(), SpunTime::of_workers(1));
+        std::thread::sleep(Duration::from_millis(500));
+        sampling.draining();
+        std::thread::sleep(Duration::from_millis(1300));
+        let figures = sampling.finish();
+        assert_eq!((figures.warm_up.samples, figures.measured.samples), (0, 1), "{figures:?}");
+        assert!(figures.measured.elapsed_ns < milliseconds(1200) && figures.drain.samples >= 1, "{figures:?}");
+    }
+
+    #[test]
+    fn run_that_is_over_at_once_has_no_samples() {
+        let mut sampling = Sampling::start(Window::new(0, milliseconds(50)), engine::monotonic_ns(), SpunTime::of_workers(2));
+        std::thread::sleep(Duration::from_millis(80));
+        let figures = sampling.finish();
+        assert_eq!((figures.measured.samples, figures.drain.samples), (0, 0), "{figures:?}");
+    }
 }

@@ -5,7 +5,7 @@
 //! those whose name has these words, `--plan FILE` a plan of one's own against a server of one's own.
 
 use benches::{flag, is_trial, parse, run, take_first_cpu};
-use measure::{Metric, Outcome};
+use measure::Metric;
 use target::{Config, Running, Tls};
 
 /// Name, whether over TLS, `[connection]`, `[tls]` beside the CA.
@@ -49,7 +49,7 @@ fn main() {
 
 fn row(name: &str, text: &str, ca: Option<&str>) {
     let outcome = run(parse(text, ca));
-    let times = outcome.measured.of(Outcome::Ok, Metric::ServiceTime);
+    let times = outcome.times(Metric::ServiceTime);
     let percentile = |p| times.percentile(p).map_or(0.0, |value| value.value_ns as f64 / 1e3);
     println!(
         "| {name} | {:.0} | {:.2} | {:.0} % | {:.0} | {:.0} | {} |",

@@ -3,7 +3,7 @@
 mod scene;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use measure::{Metric, Outcome, Snapshot};
+use measure::{Histogram, Metric, Outcome, Snapshot};
 use std::hint::black_box;
 
 fn encode(criterion: &mut Criterion) {
@@ -14,7 +14,9 @@ fn encode(criterion: &mut Criterion) {
     group.bench_function("snapshot", |bencher| bencher.iter(|| black_box(&snapshot).encode()));
     group.bench_function("snapshot decode", |bencher| bencher.iter(|| Snapshot::decode(black_box(&encoded))));
 
-    let times = snapshot.sum(|_| true).of(Outcome::Ok, Metric::ServiceTime).histogram;
+    let mut times = Histogram::default();
+    let of_cells = snapshot.cells.values().filter_map(|cell| cell.times.get(&(Outcome::Ok, Metric::ServiceTime)));
+    of_cells.for_each(|distribution| times.merge(&distribution.histogram));
     group.throughput(Throughput::Bytes(times.encode_v2_deflate().len() as u64));
     group.bench_function("histogram", |bencher| bencher.iter(|| black_box(&times).encode_v2_deflate()));
     group.finish();

@@ -6,7 +6,7 @@
 
 use benches::{flag, is_trial, median, parse, run, take_first_cpu, take_last_cpu};
 use engine::monotonic_ns;
-use measure::{Distribution, Metric, Outcome};
+use measure::{Distribution, Metric};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use target::{Config, Running};
@@ -41,7 +41,7 @@ fn main() {
         let (mut ours, mut bare) = (Lateness::default(), Lateness::default());
         for _ in 0..rounds {
             let outcome = run(parse(&text, server.ca_pem()));
-            ours.add(&outcome.measured.of(Outcome::Ok, Metric::Lateness));
+            ours.add(&outcome.times(Metric::Lateness));
             ours.sent += outcome.measured.counters.ok;
             ours.not_sent += outcome.measured.counters.failed;
             ours.busy.push(outcome.busy_share());

@@ -7,7 +7,7 @@ pub use scenario::Scenario;
 pub use server::{Served, Server, served};
 
 use engine::{Event, Lease, Placement, Policy, WorkerFigures, allowed_cpus, monotonic_ns};
-use measure::{Cell, Period, Snapshot};
+use measure::{Cell, Distribution, Metric, Period, Snapshot};
 use plan::{Files, Plan};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
@@ -47,21 +47,27 @@ impl Outcome {
     /// Share of the time the workers were on their CPUs.
     #[must_use]
     pub fn busy_share(&self) -> f64 {
-        let wall_ns: u64 = self.workers.iter().map(|worker| worker.wall_ns).sum();
+        let wall_ns: u64 = self.workers.iter().map(|worker| worker.whole.wall_ns).sum();
         self.cpu_ns() as f64 / wall_ns.max(1) as f64
     }
 
     /// Operations per second.
     #[must_use]
     pub fn per_second(&self) -> f64 {
-        let wall_ns = self.workers.iter().map(|worker| worker.wall_ns).max().unwrap_or(0);
+        let wall_ns = self.workers.iter().map(|worker| worker.whole.wall_ns).max().unwrap_or(0);
         self.operations as f64 / wall_ns.max(1) as f64 * 1e9
+    }
+
+    /// Times of what ended ok, but the response time, which is kept by seconds.
+    #[must_use]
+    pub fn times(&self, metric: Metric) -> Distribution {
+        self.measured.times.get(&(measure::Outcome::Ok, metric)).cloned().unwrap_or_default()
     }
 
     /// CPU time that all workers worked.
     #[must_use]
     pub fn cpu_ns(&self) -> u64 {
-        self.workers.iter().map(WorkerFigures::working_ns).sum()
+        self.workers.iter().map(|worker| worker.whole.working_ns()).sum()
     }
 }
 
@@ -95,18 +101,26 @@ pub fn run_watching(plan: Plan, workers: usize, mut watch: impl FnMut(&Event)) -
     let (send, events) = channel();
     let tell = move |event| send.send(event).expect("the bench waits for the end");
     let running = prepared.start(monotonic_ns() + 10_000_000, Lease::unlimited(), tell).unwrap_or_else(|error| panic!("{error}"));
-    let ended = events.iter().inspect(|event| watch(event)).find_map(|event| match event {
-        Event::Ended { totals, workers } => Some((totals, workers)),
-        _ => None,
-    });
+    let (mut intervals, mut ended) = (Vec::new(), None);
+    for event in events {
+        watch(&event);
+        match event {
+            Event::Interval { snapshot, .. } => intervals.push(snapshot),
+            Event::Ended { workers, .. } => ended = Some(workers),
+            _ => {}
+        }
+    }
     running.join();
-    let (totals, workers) = ended.expect("a run ends with its totals");
-    outcome(&totals, workers.into_iter().map(|worker| worker.expect("no worker has died")).collect())
+    let (mut sum, workers) = (Snapshot::default(), ended.expect("a run says that it has ended"));
+    intervals.iter().for_each(|snapshot| sum.merge(snapshot));
+    outcome(&sum, workers.into_iter().map(|worker| worker.expect("no worker has died")).collect())
 }
 
-fn outcome(totals: &Snapshot, workers: Vec<WorkerFigures>) -> Outcome {
-    let operations = totals.cells.values().map(|cell| cell.counters.ended()).sum();
-    Outcome { operations, measured: totals.sum(|key| key.period == Period::Measured), workers }
+fn outcome(sum: &Snapshot, workers: Vec<WorkerFigures>) -> Outcome {
+    let operations = sum.cells.values().map(|cell| cell.counters.ended()).sum();
+    let mut measured = Cell::default();
+    sum.cells.iter().filter(|(key, _)| key.period == Period::Measured).for_each(|(_, cell)| measured.merge(cell));
+    Outcome { operations, measured, workers }
 }
 
 /// CPUs that this program may use, as it was started: [`take_first_cpu`] leaves its thread only one of them.

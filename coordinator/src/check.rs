@@ -36,7 +36,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    if let Some(problem) = campaign.variants().iter().find_map(|variant| crate::launch::unfit(&variant.plan)) {
+    if let Some(problem) = crate::launch::unfit(&campaign, args.agents) {
         terminal::say(problem);
         return Ok(Exit::Usage);
     }
@@ -160,10 +160,10 @@ note: tls.resumption";
             "            1m to 200/s, then 30s at 200/s",
             "            ends after 90s",
             "thresholds  none",
-            "agent   rate  connections",
-            "    1   50/s      up to 3",
-            "    2   50/s      up to 4",
-            "  all  100/s      up to 7",
+            "agent   rate  at most  connections",
+            "    1   50/s    100/s      up to 3",
+            "    2   50/s    100/s      up to 4",
+            "  all  100/s    200/s      up to 7",
         ] {
             assert!(lines.contains(&line), "{line:?} is not in\n{text}");
         }

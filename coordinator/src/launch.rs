@@ -44,6 +44,8 @@ pub struct Launch {
     pub output: Option<PathBuf>,
     /// Folder of the same runs that were interrupted.
     pub resume: Option<PathBuf>,
+    /// Leave what each agent recorded too.
+    pub histograms_by_agent: bool,
     /// No progress, no token.
     pub quiet: bool,
     /// As in [`analysis::exit_code`].
@@ -82,8 +84,7 @@ pub fn launch(launch: Launch) -> anyhow::Result<Exit> {
 }
 
 async fn run(launch: Launch) -> anyhow::Result<Exit> {
-    let mut plans = launch.campaign.variants().iter().map(|variant| &variant.plan);
-    if let Some(problem) = plans.find_map(request::unfit) {
+    if let Some(problem) = request::unfit(&launch.campaign, launch.agents) {
         terminal::say(problem);
         return Ok(Exit::Usage);
     }

@@ -23,6 +23,10 @@ mod utc;
 
 pub use cli::Cli;
 pub use exit::Exit;
+#[cfg(feature = "rehearsal")]
+pub use record::RecordRehearsal;
+#[cfg(feature = "rehearsal")]
+pub use run_folder::FolderError;
 
 use cli::{AgentCommand, Command};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -148,6 +148,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
         place: Place::Local(LocalOptions { workers: args.workers, allow: args.allow, ..LocalOptions::default() }),
         output: args.output,
         resume: None,
+        histograms_by_agent: false,
         quiet: args.quiet,
         strict: false,
         print: if args.json { Format::Json } else { Format::Console },

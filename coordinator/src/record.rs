@@ -2,17 +2,25 @@
 //! It knows no network and no time but that of the events.
 
 mod event_line;
+mod histograms;
 mod keeper;
+#[cfg(feature = "rehearsal")]
+mod rehearsal;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use keeper::{Finished, Keeper, Room};
+#[cfg(feature = "rehearsal")]
+pub use rehearsal::RecordRehearsal;
 
 use crate::run_folder::{Growing, RunFolder};
 use crate::utc::Utc;
 use analysis::{AgentEnd, AgentSetup, Collector, CpuFigures, Document, EndCause, Live, Setup, State};
 use control::{AgentFacts, ClockReading, FleetTime, RunEvent, RunId};
-use measure::Snapshot;
+use histograms::Histograms;
+use measure::{Snapshot, Totals};
 use plan::Plan;
-use report::{Format, HlogWriter, Style};
+use report::{Format, Style};
 use std::time::Duration;
 
 /// Agents' own remarks that stand in the result; all stand in `events.jsonl`.
@@ -47,7 +55,8 @@ pub(crate) struct About {
 struct Started {
     collector: Collector,
     at: FleetTime,
-    log: HlogWriter,
+    /// Where there is a folder.
+    histograms: Option<Histograms>,
 }
 
 /// What is known of an agent.
@@ -113,6 +122,12 @@ impl Record {
         }
     }
 
+    /// Saves what there is, where nobody wants the record any more.
+    pub(crate) fn abandon(mut self) {
+        self.histograms(|histograms, folder| histograms.finish(folder));
+        self.save(State::Incomplete);
+    }
+
     /// Replaces the result in the folder.
     pub(crate) fn save(&mut self, state: State) {
         if self.folder.is_some() {
@@ -123,6 +138,7 @@ impl Record {
 
     /// The last document, saved, and what could not be saved.
     pub(crate) fn finish(mut self, at: Utc, state: State) -> Finished {
+        self.histograms(|histograms, folder| histograms.finish(folder));
         let document = self.document(state);
         event_line::of_result(at, &document).into_iter().for_each(|line| self.log(Some(line)));
         self.save_document(&document);
@@ -183,11 +199,9 @@ impl Record {
     }
 
     fn start(&mut self, at: FleetTime, started_at: Utc) {
-        let log = HlogWriter::new(&started_at.to_string(), started_at.millis());
-        if let Some(folder) = &mut self.folder {
-            folder.append(Growing::Histograms, &log.header());
-        }
-        self.started = Some(Started { collector: self.collector(started_at), at, log });
+        let agents = self.agents.len();
+        let histograms = self.folder.as_mut().map(|folder| Histograms::begin(folder, started_at, agents));
+        self.started = Some(Started { collector: self.collector(started_at), at, histograms });
     }
 
     fn began(&mut self, agent: u32, at: FleetTime, bound_ns: u64) {
@@ -201,17 +215,27 @@ impl Record {
         let Some(started) = &mut self.started else { return };
         match Snapshot::decode(encoded) {
             Ok(snapshot) => {
-                let is_new = started.collector.add(agent, interval, &snapshot) == analysis::Added::Counted;
-                if let Some(folder) = self.folder.as_mut().filter(|_| is_new) {
-                    folder.append(Growing::Histograms, &started.log.interval(agent, interval, &snapshot));
+                if started.collector.add(agent, interval, &snapshot) == analysis::Added::Counted {
+                    self.histograms(|histograms, folder| histograms.take(folder, agent, interval, &snapshot));
                 }
             }
-            Err(error) => self.unreadable(agent, &format!("second {interval} of its run"), &error.to_string()),
+            Err(error) => {
+                self.histograms(|histograms, folder| histograms.skip(folder, agent, interval));
+                self.unreadable(agent, &format!("second {interval} of its run"), &error.to_string());
+            }
+        }
+    }
+
+    /// Where there is a folder, and the run has started.
+    fn histograms(&mut self, write: impl FnOnce(&mut Histograms, &mut RunFolder)) {
+        let histograms = self.started.as_mut().and_then(|started| started.histograms.as_mut());
+        if let Some((histograms, folder)) = histograms.zip(self.folder.as_mut()) {
+            write(histograms, folder);
         }
     }
 
     fn totals(&mut self, agent: u32, intervals: u32, encoded: &[u8]) {
-        let totals = Snapshot::decode(encoded);
+        let totals = Totals::decode(encoded);
         if let Err(error) = &totals {
             self.unreadable(agent, "the sum of its run", &error.to_string());
         }
@@ -238,11 +262,13 @@ impl Record {
             control::EndCause::Failed(why) => (EndCause::Failed, why.as_str()),
         };
         // Figures of another version leave the agent without any, and the result says that they are not known.
-        let figures = host::Figures::decode(figures).ok();
+        let figures = host::RunFigures::decode(figures).ok();
+        self.histograms(|histograms, folder| histograms.agent_ended(folder, agent));
         self.end(agent, |end| {
             end.cause = Some(cause);
             end.text = text.to_owned();
-            end.cpu = figures.map(|figures| cpu(&figures));
+            end.cpu = figures.map(|figures| cpu(&figures.measured));
+            end.cpu_drain = figures.map(|figures| cpu(&figures.drain));
         });
         if let (Some(started), Some(clock)) = (&mut self.started, clock) {
             started.collector.clock(agent, clock.offset_ns, clock.bound_ns);
@@ -250,6 +276,7 @@ impl Record {
     }
 
     fn lost(&mut self, agent: u32, why: &str) {
+        self.histograms(|histograms, folder| histograms.agent_ended(folder, agent));
         self.end(agent, |end| {
             end.cause = Some(EndCause::Lost);
             end.text = why.to_owned();
@@ -285,6 +312,7 @@ fn known(facts: &AgentFacts) -> Known {
         workers: facts.workers,
         facts: analysis::AgentFacts {
             cpus: u32::try_from(machine.cpus_allowed.len()).unwrap_or(u32::MAX),
+            cpu_quota: machine.cpu_quota.filter(|quota| quota.is_finite()),
             hostname: machine.hostname,
             kernel: machine.kernel,
             cpu_model: machine.cpu_model,
@@ -293,6 +321,7 @@ fn known(facts: &AgentFacts) -> Known {
             first_local_port: machine.local_ports.0,
             last_local_port: machine.local_ports.1,
         },
+        addresses: machine.addresses,
     };
     Known { setup, ..Known::default() }
 }
@@ -313,140 +342,5 @@ fn cpu(figures: &host::Figures) -> CpuFigures {
         rss_bytes_max: figures.rss_bytes_max,
         tcp_retransmits: figures.tcp_retransmits,
         tcp_segments_sent: figures.tcp_segments_sent,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use control::{AgentId, EndCause as Cause, Outcome};
-    use proto::Bytes;
-    use std::time::Duration;
-
-    const PLAN: &str = "target.builtin = true\nload = { connections = 2, duration = \"2s\" }";
-    const READING: ClockReading = ClockReading { offset_ns: 5, bound_ns: 7 };
-
-    fn about() -> About {
-        let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
-        About { run: RunId([1; 16]), plan, plan_text: PLAN.to_owned(), created: Utc::now() }
-    }
-
-    fn agent(name: &str) -> AgentFacts {
-        let (id, version, host) = (AgentId([0; 16]), "0.1.0".to_owned(), Bytes::from_static(b"another version"));
-        AgentFacts { id, name: name.to_owned(), version, labels: [("k".into(), "v".into())].into(), workers: 1, host }
-    }
-
-    /// A run of two agents up to its start.
-    fn started(folder: Option<RunFolder>) -> Record {
-        let mut record = Record::new(about(), folder);
-        record.take(Utc::now(), &RunEvent::Assembled { agents: vec![agent("a"), agent("b")] });
-        for agent in [0, 1] {
-            let ready = RunEvent::Ready { agent, addresses: vec![], workers: 3, clock: READING };
-            record.take(Utc::now(), &ready);
-        }
-        let armed = RunEvent::Armed { start_at: FleetTime(1_000), start_in: Duration::ZERO };
-        record.take(Utc::now(), &armed);
-        for agent in [0, 1] {
-            let began = RunEvent::Began { agent, at: FleetTime(990 + u64::from(agent) * 20), bound_ns: 1 };
-            record.take(Utc::now(), &began);
-        }
-        record
-    }
-
-    fn interval(record: &mut Record, agent: u32, interval: u32, encoded: &[u8]) {
-        let encoded = Bytes::copy_from_slice(encoded);
-        record.take(Utc::now(), &RunEvent::Interval { agent, interval, encoded });
-    }
-
-    fn ended(record: &mut Record, agent: u32, totals: &[u8]) {
-        let encoded = Bytes::copy_from_slice(totals);
-        record.take(Utc::now(), &RunEvent::Totals { agent, intervals: 1, encoded });
-        let figures = Bytes::from(host::Figures::default().encode());
-        let ended = RunEvent::Ended { agent, cause: Cause::Plan, missing: vec![], figures, clock: None };
-        record.take(Utc::now(), &ended);
-    }
-
-    /// One operation that was ok, as an agent sends it.
-    fn snapshot() -> Vec<u8> {
-        let mut snapshot = Snapshot::default();
-        let key = measure::CellKey { period: measure::Period::Measured, request: 0, address: None };
-        snapshot.cells.entry(key).or_default().counters.ok = 1;
-        snapshot.encode()
-    }
-
-    #[test]
-    fn each_interval_counts_once_and_totals_are_compared() {
-        let mut record = started(None);
-        for agent in [0, 1] {
-            interval(&mut record, agent, 0, &snapshot());
-            interval(&mut record, agent, 0, &snapshot());
-            ended(&mut record, agent, &snapshot());
-        }
-        let document = record.finish(Utc::now(), State::Complete).document;
-        assert_eq!(document.measured.operations.ok, 2);
-        assert!(document.agents.iter().all(|agent| agent.totals_match == Some(true) && agent.workers == 3));
-        let began: Vec<_> = document.agents.iter().map(|agent| agent.began_at_ns).collect();
-        assert_eq!(began, [Some(-10), Some(10)]);
-        assert_eq!(document.agents[0].clock_bound_ns, Some(7));
-    }
-
-    #[test]
-    fn interval_that_cannot_be_read_invalidates_its_agent_with_one_sentence() {
-        let mut record = started(None);
-        interval(&mut record, 0, 0, &snapshot());
-        interval(&mut record, 1, 0, b"\xffnonsense");
-        interval(&mut record, 1, 1, b"\xffnonsense");
-        ended(&mut record, 0, &snapshot());
-        ended(&mut record, 1, &snapshot());
-        let document = record.finish(Utc::now(), State::Complete).document;
-        assert_eq!(document.verdict.verdict, analysis::Verdict::Invalid);
-        let told = document.notes.iter().filter(|note| note.contains("agent b: second 0 of its run cannot be read")).count();
-        assert_eq!((told, document.agents[1].totals_match), (1, Some(false)), "{:?}", document.notes);
-        assert_eq!(document.agents[0].totals_match, Some(true));
-    }
-
-    #[test]
-    fn agent_without_readable_totals_is_not_trusted() {
-        let mut record = started(None);
-        for agent in [0, 1] {
-            interval(&mut record, agent, 0, &snapshot());
-        }
-        ended(&mut record, 0, &snapshot());
-        ended(&mut record, 1, b"");
-        let document = record.finish(Utc::now(), State::Complete).document;
-        assert_eq!((document.verdict.verdict, document.agents[1].totals_match), (analysis::Verdict::Invalid, None));
-    }
-
-    #[test]
-    fn folder_holds_an_incomplete_result_from_the_beginning() {
-        let base = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(base.path(), Utc::now(), "plan", PLAN).unwrap();
-        let path = folder.path().join(crate::run_folder::RESULT);
-        let read = || report::read(&std::fs::read(&path).unwrap()).unwrap();
-        let mut record = Record::new(about(), Some(folder));
-        assert_eq!((read().run.state, read().agents.len()), (State::Incomplete, 0));
-        record.take(Utc::now(), &RunEvent::Assembled { agents: vec![agent("a")] });
-        record.take(Utc::now(), &RunEvent::Problem { agent: 0, problem: "cannot".into() });
-        record.take(Utc::now(), &RunEvent::Done { outcome: Outcome::NotStarted });
-        let finished = record.finish(Utc::now(), State::Incomplete);
-        assert_eq!(finished.unsaved, Vec::<String>::new());
-        assert!(read().notes.contains(&"agent a: cannot".to_owned()), "{:?}", read().notes);
-        assert_eq!(read(), finished.document);
-    }
-
-    #[test]
-    fn remarks_are_cut_in_the_result_and_whole_in_the_events() {
-        let base = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(base.path(), Utc::now(), "plan", PLAN).unwrap();
-        let events = folder.path().join("events.jsonl");
-        let mut record = started(Some(folder));
-        for number in 0..100 {
-            let note = RunEvent::Note { agent: Some(0), event: "policy".into(), text: format!("remark {number}") };
-            record.take(Utc::now(), &note);
-        }
-        let document = record.finish(Utc::now(), State::Complete).document;
-        let remarks = document.notes.iter().filter(|note| note.contains("remark")).count();
-        assert_eq!(remarks, REMARKS_MAX + 1, "{:?}", document.notes);
-        assert_eq!(std::fs::read_to_string(events).unwrap().matches("\"note\"").count(), 100);
     }
 }

@@ -18,6 +18,7 @@ pub const RESULT: &str = "result.json";
 /// The plan as given.
 pub const PLAN: &str = "plan.toml";
 const HISTOGRAMS: &str = "histograms.hlog";
+const HISTOGRAMS_BY_AGENT: &str = "histograms-by-agent.hlog";
 const EVENTS: &str = "events.jsonl";
 
 /// Runs of one name that may begin in one second.
@@ -28,6 +29,8 @@ const SAME_SECOND_MAX: u32 = 100;
 pub struct RunFolder {
     path: PathBuf,
     histograms: Appended,
+    /// Where it was asked for.
+    histograms_by_agent: Option<Appended>,
     events: Appended,
     /// Why the last writing of the result failed.
     result_failure: Option<String>,
@@ -44,8 +47,10 @@ pub struct FolderError {
 /// Which of the files that grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growing {
-    /// The interval log.
+    /// The interval log of all agents together.
     Histograms,
+    /// The interval log that keeps agents apart, where it was asked for.
+    HistogramsByAgent,
     /// One JSON object per line.
     Events,
 }
@@ -72,7 +77,24 @@ impl RunFolder {
         write_whole(&path.join(PLAN), plan_text.as_bytes()).map_err(failed(PLAN))?;
         let histograms = Appended::create(&path.join(HISTOGRAMS)).map_err(failed(HISTOGRAMS))?;
         let events = Appended::create(&path.join(EVENTS)).map_err(failed(EVENTS))?;
-        Ok(RunFolder { path, histograms, events, result_failure: None })
+        Ok(RunFolder { path, histograms, histograms_by_agent: None, events, result_failure: None })
+    }
+
+    /// The same with a log that keeps agents apart.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn with_histograms_by_agent(mut self) -> Result<RunFolder, FolderError> {
+        let path = self.path.join(HISTOGRAMS_BY_AGENT);
+        let made = Appended::create(&path);
+        self.histograms_by_agent = Some(made.map_err(|error| FolderError { path, why: in_words(&error) })?);
+        Ok(self)
+    }
+
+    /// Whether agents are kept apart.
+    #[must_use]
+    pub fn has_histograms_by_agent(&self) -> bool {
+        self.histograms_by_agent.is_some()
     }
 
     /// Where it is.
@@ -85,6 +107,7 @@ impl RunFolder {
     pub fn append(&mut self, file: Growing, text: &str) {
         match file {
             Growing::Histograms => self.histograms.append(text),
+            Growing::HistogramsByAgent => self.histograms_by_agent.iter_mut().for_each(|file| file.append(text)),
             Growing::Events => self.events.append(text),
         }
     }
@@ -98,8 +121,12 @@ impl RunFolder {
     /// What could not be saved, and why; empty when all is.
     #[must_use]
     pub fn unsaved(&self) -> Vec<String> {
-        let failures =
-            [(RESULT, self.result_failure.as_deref()), (HISTOGRAMS, self.histograms.failure()), (EVENTS, self.events.failure())];
+        let failures = [
+            (RESULT, self.result_failure.as_deref()),
+            (HISTOGRAMS, self.histograms.failure()),
+            (HISTOGRAMS_BY_AGENT, self.histograms_by_agent.as_ref().and_then(Appended::failure)),
+            (EVENTS, self.events.failure()),
+        ];
         let told = |(file, failure): (&str, Option<&str>)| Some(format!("{}: {}", self.path.join(file).display(), failure?));
         failures.into_iter().filter_map(told).collect()
     }

@@ -35,6 +35,9 @@ pub struct StartArgs {
     /// Go on with runs of this plan that were interrupted: those that are complete in this folder are not repeated
     #[arg(long, value_name = "RUN_FOLDER", conflicts_with = "output")]
     pub resume: Option<PathBuf>,
+    /// Write what each agent recorded every second into histograms-by-agent.hlog too; histograms.hlog has all agents together
+    #[arg(long)]
+    pub histograms_by_agent: bool,
     /// Show neither the token nor progress
     #[arg(long)]
     pub quiet: bool,
@@ -84,6 +87,7 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
         place,
         output: Some(args.output),
         resume: args.resume,
+        histograms_by_agent: args.histograms_by_agent,
         quiet: args.quiet,
         strict: args.strict,
         print: Format::Console,

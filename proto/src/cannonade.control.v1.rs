@@ -118,6 +118,28 @@ pub struct Welcome {
     /// 16 random bytes made when the coordinator's process starts: another one means another clock.
     #[prost(bytes = "bytes", tag = "2")]
     pub coordinator_id: ::prost::bytes::Bytes,
+    /// Where the upload of the run it holds goes on; absent: it holds none that goes on here.
+    #[prost(message, optional, tag = "3")]
+    pub resume: ::core::option::Option<Resume>,
+}
+/// What has come of a run over earlier streams.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Resume {
+    /// Run it is about.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// Intervals below it are stored; the agent may drop them.
+    #[prost(uint32, tag = "2")]
+    pub stored_below: u32,
+    /// Of this interval, or of the totals, parts have come.
+    #[prost(uint32, tag = "3")]
+    pub interval: u32,
+    /// As in the part.
+    #[prost(bool, tag = "4")]
+    pub totals: bool,
+    /// How many have, from the first; 0: none of any.
+    #[prost(uint32, tag = "5")]
+    pub parts: u32,
 }
 /// The agent cannot be a member.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -277,7 +299,7 @@ pub struct IntervalPart {
     /// At least 1, even for an empty interval.
     #[prost(uint32, tag = "4")]
     pub parts: u32,
-    /// At most 512 KiB.
+    /// At most 64 KiB, so that beats wait for as little as possible.
     #[prost(bytes = "bytes", tag = "5")]
     pub content: ::prost::bytes::Bytes,
     /// This is the agent's sum of all intervals, sent once after the last; `interval` is how many there were.

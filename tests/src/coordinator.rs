@@ -29,8 +29,22 @@ impl CoordinatorCommand {
     /// `coordinator` with these arguments, in an empty folder.
     #[must_use]
     pub fn new(arguments: &[&str]) -> CoordinatorCommand {
+        CoordinatorCommand::from_command(Command::new(binary("coordinator")), arguments)
+    }
+
+    /// `coordinator start --local` with one agent and this plan by way of another program, such as [`Link::command`], whose
+    /// last argument the coordinator's path becomes.
+    ///
+    /// [`Link::command`]: crate::Link::command
+    #[must_use]
+    pub fn local_by(mut by: Command, plan: &str) -> CoordinatorCommand {
+        by.arg(binary("coordinator"));
+        let command = CoordinatorCommand::from_command(by, &["start", "--output", "runs", "--local", "plan.toml"]);
+        command.file("plan.toml", plan.as_bytes())
+    }
+
+    fn from_command(mut command: Command, arguments: &[&str]) -> CoordinatorCommand {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(binary("coordinator"));
         command.args(arguments).current_dir(folder.path()).stdin(Stdio::null());
         command.env_remove("CANNONADE_TOKEN").env("NO_COLOR", "1");
         command.stdout(File::create(folder.path().join("stdout")).unwrap());

@@ -50,19 +50,44 @@ impl Finished {
     /// Where there is none, or it is not one that this version reads.
     #[must_use]
     pub fn document(&self) -> Document {
-        let path = self.run_folder().unwrap_or_else(|| panic!("there is no run folder; {self}")).join("result.json");
-        let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; {self}", path.display()));
-        report::read(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        report::read(&self.result_bytes()).unwrap_or_else(|error| panic!("result.json: {error}; {self}"))
     }
 
-    /// Its histograms.
+    /// Its result as any other program reads it: names and values.
+    ///
+    /// # Panics
+    /// Where there is none.
+    #[must_use]
+    pub fn result(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.result_bytes()).unwrap_or_else(|error| panic!("result.json: {error}; {self}"))
+    }
+
+    fn result_bytes(&self) -> Vec<u8> {
+        let path = self.run_folder().unwrap_or_else(|| panic!("there is no run folder; {self}")).join("result.json");
+        std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; {self}", path.display()))
+    }
+
+    /// Its histograms, all agents together.
     ///
     /// # Panics
     /// Where there are none.
     #[must_use]
     pub fn histograms(&self) -> Histograms {
+        self.histograms_in("histograms.hlog")
+    }
+
+    /// Its histograms, agents apart.
+    ///
+    /// # Panics
+    /// Where it was not asked for them.
+    #[must_use]
+    pub fn histograms_by_agent(&self) -> Histograms {
+        self.histograms_in("histograms-by-agent.hlog")
+    }
+
+    fn histograms_in(&self, log: &str) -> Histograms {
         let folder = self.run_folder().unwrap_or_else(|| panic!("there is no run folder; {self}"));
-        Histograms::read(&folder.join("histograms.hlog"))
+        Histograms::read(&folder.join(log))
     }
 
     /// Its run folder, where it left one.

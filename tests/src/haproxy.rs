@@ -31,6 +31,8 @@ pub enum HaproxyFrontend {
     Tls13,
     /// TLS 1.3, P-256, tickets.
     Tls13Tickets,
+    /// TLS 1.3, P-256, tickets, early data.
+    EarlyData,
     /// TLS 1.3, P-256, no tickets, HTTP/2 where the client asks for it by ALPN.
     Http2,
     /// TLS 1.2 and 1.3, P-256 and RSA-2048, every suite of its OpenSSL, no tickets; it alone has [`Haproxy::wait_for_rows`].
@@ -85,12 +87,13 @@ pub struct Haproxy {
 
 impl HaproxyFrontend {
     /// Every frontend.
-    pub const ALL: [HaproxyFrontend; 8] = [
+    pub const ALL: [HaproxyFrontend; 9] = [
         HaproxyFrontend::Plain,
         HaproxyFrontend::Tls12Rsa,
         HaproxyFrontend::Tls12Tickets,
         HaproxyFrontend::Tls13,
         HaproxyFrontend::Tls13Tickets,
+        HaproxyFrontend::EarlyData,
         HaproxyFrontend::Http2,
         HaproxyFrontend::AnyTls,
         HaproxyFrontend::ClientCertificate,
@@ -109,6 +112,7 @@ impl HaproxyFrontend {
             F::Tls12Tickets => (KeyKind::Rsa2048, "TLSv1.2", String::new()),
             F::Tls13 | F::Http2 => (KeyKind::P256, "TLSv1.3", "no-tls-tickets".to_owned()),
             F::Tls13Tickets => (KeyKind::P256, "TLSv1.3", String::new()),
+            F::EarlyData => (KeyKind::P256, "TLSv1.3", "allow-0rtt".to_owned()),
             F::ClientCertificate => {
                 (KeyKind::P256, "TLSv1.3", format!("no-tls-tickets verify required ca-file {}", pki.ca().display()))
             }

@@ -1,6 +1,7 @@
-//! Servers that others wrote, as fixtures for end-to-end tests: nginx, HAProxy, OpenSSL and Go, each on free ports of
-//! loopback and in a folder of its own, stopped and removed when dropped, and each telling what it has counted. And our
-//! own binaries, run as users run them.
+//! Servers that others wrote, as fixtures for end-to-end tests: nginx, HAProxy, OpenSSL, Go and eight more, each on free ports of
+//! loopback and in a folder of its own, stopped and removed when dropped, and each telling what it has counted. A
+//! server of our own that follows a script, a link that is slow or loses packets, and a CPU quota. And our own binaries, run
+//! as users run them.
 //! Fixtures are test code: what goes wrong in them is a panic that says what to look at.
 #![expect(clippy::unwrap_used, reason = "the whole package is test code")]
 
@@ -9,22 +10,28 @@ mod binary;
 mod capture;
 mod content;
 mod coordinator;
+mod cpu_quota;
 mod curl;
 mod finished;
 mod go_server;
 mod haproxy;
 mod histograms;
 mod invited;
+mod link;
+mod namespace;
 mod namespaces;
+mod nghttpd;
 mod nginx;
 mod ocsp;
 mod openssl_server;
+mod other_server;
 mod pki;
 mod plan_text;
 mod ports;
 mod pressure;
 mod process;
 mod require;
+mod scripted;
 mod wait;
 
 pub use agent::Agent;
@@ -32,21 +39,28 @@ pub use binary::binary;
 pub use capture::Capture;
 pub use content::{BIG_BYTES, BODY_BYTES};
 pub use coordinator::{Coordinator, CoordinatorCommand, kill};
+pub use cpu_quota::CpuQuota;
 pub use curl::{Curl, curl};
 pub use finished::Finished;
 pub use go_server::{GoCounts, GoOptions, GoServer};
 pub use haproxy::{Haproxy, HaproxyCounts, HaproxyFrontend, HaproxyOptions, HaproxyRow};
 pub use histograms::Histograms;
 pub use invited::Invited;
+pub use link::{Link, LinkCounts, LinkQuality};
+pub use namespace::Namespace;
 pub use namespaces::Namespaces;
+pub use nghttpd::Nghttpd;
 pub use nginx::{Nginx, NginxConnection, NginxOptions, NginxRequest, NginxServer, NginxStatus};
 pub use ocsp::ocsp_response;
 pub use openssl_server::{OpensslAnswers, OpensslCounts, OpensslOptions, OpensslServer};
+pub use other_server::{OtherKind, OtherOptions, OtherRow, OtherServer};
 pub use pki::{CertificateFiles, Pki};
 pub use plan_text::plan;
+pub use ports::listen;
 pub use pressure::{Pressure, PressureWatch};
 pub use process::Process;
-pub use require::require;
+pub use require::{require, require_optional};
 pub use rustix::process::Signal;
+pub use scripted::{Exchange, Reply, ScriptedRequest, ScriptedServer};
 pub use target::{CertificateFault, KeyKind, TlsVersion};
 pub use wait::{DEADLINE, wait_until};

@@ -1,7 +1,8 @@
 //! Network namespaces on a bridge: machines of their own, as far as the network goes. Needs root.
 
-use crate::require;
+use crate::namespace::run_ip;
 use crate::require::skip;
+use crate::{Namespace, require};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +12,7 @@ pub struct Namespaces {
     ip: PathBuf,
     bridge: String,
     network: u8,
-    names: Vec<String>,
+    namespaces: Vec<Namespace>,
 }
 
 impl Namespaces {
@@ -19,17 +20,15 @@ impl Namespaces {
     #[must_use]
     pub fn new(count: u8) -> Option<Namespaces> {
         let ip = require("ip")?;
+        let namespaces: Result<Vec<Namespace>, String> = (0..count).map(|_| Namespace::make(ip.clone())).collect();
+        let namespaces = namespaces.map_err(|why| skip_for_lack_of_rights(&why)).ok()?;
         // Two of these at once, in different processes, most likely differ in this.
         let id = std::process::id();
         let network = (id % 250) as u8;
-        let names = (1..=count).map(|number| format!("cannonade-{id}-{number}")).collect();
-        let namespaces = Namespaces { ip, bridge: format!("cnn{id}"), network, names };
-        if !namespaces.may_be_made() {
-            return None;
-        }
-        namespaces.make_bridge();
-        (1..=count).for_each(|number| namespaces.make(number));
-        Some(namespaces)
+        let made = Namespaces { ip, bridge: format!("cnn{id}"), network, namespaces };
+        made.make_bridge();
+        (0..count).for_each(|index| made.connect(index));
+        Some(made)
     }
 
     /// Address of the bridge, where this process and all namespaces reach it.
@@ -47,68 +46,47 @@ impl Namespaces {
     /// What runs a program, to be added as an argument, in a namespace, from 0.
     #[must_use]
     pub fn command(&self, index: u8) -> Command {
-        let mut command = Command::new(&self.ip);
-        command.args(["netns", "exec", &self.names[usize::from(index)]]);
-        command
+        self.namespaces[usize::from(index)].command()
     }
 
     fn address_of(&self, last: u8) -> Ipv4Addr {
         Ipv4Addr::new(10, 213, self.network, last)
     }
 
-    fn may_be_made(&self) -> bool {
-        let made = Command::new(&self.ip).args(["netns", "add", &self.names[0]]).output().unwrap();
-        if made.status.success() {
-            return true;
-        }
-        let why = format!("cannot make network namespaces: {}", String::from_utf8_lossy(&made.stderr).trim());
-        if is_root() && !is_container(&why) {
-            // In CI as root this is to work.
-            skip(&why);
-        } else {
-            println!("skipped: {why}");
-        }
-        false
-    }
-
     fn make_bridge(&self) {
         let address = format!("{}/24", self.bridge_address());
-        self.run(&["link", "add", &self.bridge, "type", "bridge"]);
-        self.run(&["addr", "add", &address, "dev", &self.bridge]);
-        self.run(&["link", "set", &self.bridge, "up"]);
+        run_ip(&self.ip, &["link", "add", &self.bridge, "type", "bridge"]);
+        run_ip(&self.ip, &["addr", "add", &address, "dev", &self.bridge]);
+        run_ip(&self.ip, &["link", "set", &self.bridge, "up"]);
     }
 
-    fn make(&self, number: u8) {
-        let name = &self.names[usize::from(number) - 1];
-        let (outside, address) = (format!("{}-{number}", self.bridge), format!("{}/24", self.address(number - 1)));
-        if number > 1 {
-            self.run(&["netns", "add", name]);
-        }
-        self.run(&["link", "add", &outside, "type", "veth", "peer", "name", "eth0", "netns", name]);
-        self.run(&["link", "set", &outside, "master", &self.bridge, "up"]);
-        self.run(&["-n", name, "addr", "add", &address, "dev", "eth0"]);
-        self.run(&["-n", name, "link", "set", "eth0", "up"]);
-        self.run(&["-n", name, "link", "set", "lo", "up"]);
-    }
-
-    fn run(&self, arguments: &[&str]) {
-        let output = Command::new(&self.ip).args(arguments).output().unwrap();
-        assert!(output.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    fn connect(&self, index: u8) {
+        let namespace = &self.namespaces[usize::from(index)];
+        let outside = format!("{}-{index}", self.bridge);
+        let address = format!("{}/24", self.address(index));
+        let pair = ["link", "add", &outside, "type", "veth", "peer", "name", "eth0", "netns", namespace.name()];
+        run_ip(&self.ip, &pair);
+        run_ip(&self.ip, &["link", "set", &outside, "master", &self.bridge, "up"]);
+        namespace.ip(&["addr", "add", &address, "dev", "eth0"]);
+        namespace.ip(&["link", "set", "eth0", "up"]);
     }
 }
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
-        // A namespace takes its end of the link with it, and so the other. What was never made cannot be removed.
-        for name in &self.names {
-            let _ = Command::new(&self.ip).args(["netns", "del", name]).output();
-        }
+        // A namespace takes its end of a link with it, and so the other. The bridge was perhaps never made.
+        self.namespaces.clear();
         let _ = Command::new(&self.ip).args(["link", "del", &self.bridge]).output();
     }
 }
 
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
+/// Says that a test is skipped. In CI it may be, except where root of a whole machine cannot do it: that is to work.
+fn skip_for_lack_of_rights(why: &str) {
+    if rustix::process::geteuid().is_root() && !is_container(why) {
+        skip(why);
+    } else {
+        println!("skipped: {why}");
+    }
 }
 
 /// Root of a container without the right to do it is no root.

@@ -2,7 +2,7 @@
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
-use crate::{Pki, Process, content, curl, require};
+use crate::{CertificateFiles, Pki, Process, content, curl, require};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
 use target::{KeyKind, TlsVersion};
@@ -21,6 +21,8 @@ pub struct OpensslOptions {
     pub tickets: bool,
     /// Session cache: TLS 1.2 by session id, TLS 1.3 by tickets that name a cached session.
     pub session_cache: bool,
+    /// It takes early data, and marks it in its output; with [`OpensslAnswers::Typed`] alone.
+    pub early_data: bool,
     /// What it answers.
     pub answers: OpensslAnswers,
 }
@@ -30,6 +32,8 @@ pub struct OpensslOptions {
 pub enum OpensslAnswers {
     /// `-www`: its status page for every path, without a length, ended by the close. Has [`OpensslServer::counts`].
     StatusPage,
+    /// Nothing but what is typed: see [`OpensslServer::type_in`].
+    Typed,
     /// `-WWW`: the files `body` (356 bytes) and `big` (1.9 MB), ended by the close.
     Files,
 }
@@ -41,6 +45,7 @@ impl Default for OpensslOptions {
             version: TlsVersion::V13,
             tickets: false,
             session_cache: false,
+            early_data: false,
             answers: OpensslAnswers::StatusPage,
         }
     }
@@ -70,6 +75,12 @@ impl OpensslServer {
     /// Starts `openssl s_server`; none where it is not installed.
     #[must_use]
     pub fn start(pki: &Pki, options: OpensslOptions) -> Option<OpensslServer> {
+        OpensslServer::with_certificate(pki, options, &pki.server(options.key))
+    }
+
+    /// The same with a certificate that need not be one of `pki`, nor one that OpenSSL thinks well of.
+    #[must_use]
+    pub fn with_certificate(pki: &Pki, options: OpensslOptions, files: &CertificateFiles) -> Option<OpensslServer> {
         let program = require("openssl")?;
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("body"), content::body()).unwrap();
@@ -77,7 +88,7 @@ impl OpensslServer {
         let start = || {
             let address = SocketAddr::new(IP, free_ports(IP, 1)[0]);
             let mut command = Command::new(&program);
-            arguments(&mut command, pki, options, address);
+            arguments(&mut command, options, files, address);
             (Process::start(command.current_dir(folder.path()), &folder.path().join("openssl.out")), address)
         };
         // `ACCEPT` stands in its output once it listens; a connection tried would be a handshake failed.
@@ -100,6 +111,20 @@ impl OpensslServer {
         format!("https://{}{path}", self.address)
     }
 
+    /// Types a line for the connection of now: a command such as `R` to renegotiate, or what it is sent.
+    ///
+    /// # Panics
+    /// Where the server has ended.
+    pub fn type_in(&mut self, line: &str) {
+        self.process.type_in(&format!("{line}\n"));
+    }
+
+    /// What the server has written, with what it was sent where it answers nothing by itself.
+    #[must_use]
+    pub fn output(&self) -> String {
+        self.process.output()
+    }
+
     /// What OpenSSL has counted, without the looks of this fixture itself; none where curl is not installed.
     ///
     /// # Panics
@@ -117,11 +142,19 @@ impl OpensslServer {
     }
 }
 
-fn arguments(command: &mut Command, pki: &Pki, options: OpensslOptions, address: SocketAddr) {
-    let files = pki.server(options.key);
-    command.arg("s_server").arg("-accept").arg(address.to_string()).arg("-cert").arg(files.cert).arg("-key").arg(files.key);
+fn arguments(command: &mut Command, options: OpensslOptions, files: &CertificateFiles, address: SocketAddr) {
+    command.arg("s_server").arg("-accept").arg(address.to_string()).arg("-cert").arg(&files.cert).arg("-key").arg(&files.key);
+    // Level 0 takes short keys and SHA-1 too.
+    command.args(["-cipher", "DEFAULT@SECLEVEL=0"]);
     command.arg(if options.version == TlsVersion::V12 { "-tls1_2" } else { "-tls1_3" });
-    command.arg(if options.answers == OpensslAnswers::Files { "-WWW" } else { "-www" });
+    match options.answers {
+        OpensslAnswers::StatusPage => _ = command.arg("-www"),
+        OpensslAnswers::Files => _ = command.arg("-WWW"),
+        OpensslAnswers::Typed => {}
+    }
+    if options.early_data {
+        command.arg("-early_data");
+    }
     // What every OpenSSL has; newer ones would prefer ML-KEM.
     command.args(["-groups", "X25519:P-256:P-384"]);
     if !options.tickets {

@@ -63,6 +63,15 @@ impl Pki {
         self.write(&stem, &self.server_identity(kind, Some(fault)))
     }
 
+    /// Makes a server certificate with so many more names, of 21 bytes each in DER: 1,000 of them are some 20 KB.
+    #[must_use]
+    pub fn server_of_names(&self, kind: KeyKind, count: u32) -> CertificateFiles {
+        let more: Vec<String> = (0..count).map(|number| format!("n{number:06}.example.org")).collect();
+        let names: Vec<&str> = NAMES.into_iter().chain(more.iter().map(String::as_str)).collect();
+        let identity = self.authority(kind).server(Leaf { names: &names, fault: None }).unwrap();
+        self.write(&format!("{}-{count}", server_stem(kind)), &identity)
+    }
+
     /// Makes a client certificate with this common name.
     #[must_use]
     pub fn client(&self, kind: KeyKind, name: &str) -> CertificateFiles {

@@ -1,6 +1,7 @@
 //! A child process that does not outlive its fixture.
 
 use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -18,7 +19,7 @@ impl Process {
     #[must_use]
     pub fn start(command: &mut Command, output: &Path) -> Process {
         let file = File::create(output).unwrap();
-        command.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
+        command.stdin(Stdio::piped()).stdout(file.try_clone().unwrap()).stderr(file);
         let child = command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
         Process { child, output: output.to_owned() }
     }
@@ -33,6 +34,15 @@ impl Process {
     #[must_use]
     pub fn output(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.output).unwrap()).into_owned()
+    }
+
+    /// Types into its standard input, which is open until the process is dropped.
+    ///
+    /// # Panics
+    /// Where it has ended.
+    pub fn type_in(&mut self, text: &str) {
+        let input = self.child.stdin.as_mut().expect("a pipe that nobody takes");
+        input.write_all(text.as_bytes()).and_then(|()| input.flush()).unwrap();
     }
 
     /// Its status where it has ended.

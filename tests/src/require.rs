@@ -11,9 +11,20 @@ const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 /// Where it is missing and `CI=true`: in CI a skipped test is a test that has silently gone.
 #[must_use]
 pub fn require(program: &str) -> Option<PathBuf> {
-    let found = folders().into_iter().map(|folder| folder.join(program)).find(|path| is_file(path));
+    let found = find(program);
     if found.is_none() {
         skip(&format!("{program} is not installed"));
+    }
+    found
+}
+
+/// The same for a server that is large, or that not every distribution has: where it is missing the test is skipped in CI
+/// too, and says so.
+#[must_use]
+pub fn require_optional(program: &str) -> Option<PathBuf> {
+    let found = find(program);
+    if found.is_none() {
+        println!("skipped: {program} is not installed; it is optional, so that CI does without it");
     }
     found
 }
@@ -25,6 +36,10 @@ pub fn require(program: &str) -> Option<PathBuf> {
 pub(crate) fn skip(why: &str) {
     assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{why}, and in CI no test may be skipped");
     println!("skipped: {why}");
+}
+
+fn find(program: &str) -> Option<PathBuf> {
+    folders().into_iter().map(|folder| folder.join(program)).find(|path| is_file(path))
 }
 
 fn folders() -> Vec<PathBuf> {

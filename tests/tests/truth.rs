@@ -1,4 +1,4 @@
-//! The engine against servers whose every answer is known in advance: what it reports is what has happened. Runs alone, since it
+//! The engine, and what makes a result of its intervals, against servers whose every answer is known in advance: what is reported is what has happened. Runs alone, since it
 //! measures; `--nocapture` shows every figure of every try, and docs/MEASURING.md explains the stall.
 //!
 //! The goal is 1 % or 100 µs, and every figure that misses it says so. No figure may ever be below the truth by more. Above it the
@@ -6,9 +6,10 @@
 //! other programs have left the CPUs alone ([`Pressure`]).
 #![expect(clippy::unwrap_used, reason = "the suite is test code throughout, helpers too")]
 
+use analysis::{AgentSetup, Collector, Document, Setup, State, TimeFigure};
 use engine::{Event, Lease, Placement, Policy, allowed_cpus, monotonic_ns};
 use interop::Pressure;
-use measure::{Cell, Distribution, Metric, Period};
+use measure::{Distribution, Metric, Outcome, Period};
 use plan::{Files, Owner, Plan, Schedule};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::io::{Read as _, Write as _};
@@ -88,9 +89,9 @@ fn servers_give_their_capacity_and_no_more() {
     // 8 servers of 5 ms: 1,600/s, and 32 users are served after 32 / 1,600 s = 20 ms each.
     let load = "connections = 32, warm_up = \"300ms\", duration = \"2s\"";
     let run = Scene::plain(servers(8, Duration::from_millis(5)), load).run();
-    let operations = run.measured.counters.ended();
-    let p50 = run.measured.headline(&[Metric::ResponseTime]).percentile(50.0).unwrap();
-    println!("of 3200 operations {operations}, half of them within {p50}; {:?}", run.pressure);
+    let operations = run.document.measured.operations.ended;
+    let p50 = Duration::from_nanos(value_ns(&run.times(Metric::ResponseTime), 50.0));
+    println!("of 3200 operations {operations}, half of them within {p50:?}; {:?}", run.pressure);
     assert!(operations <= 3200 + 32, "{operations} are more than can be served");
     if run.pressure.is_quiet() {
         assert!(operations >= 3200 - 32, "{operations} are fewer than are served");
@@ -109,9 +110,9 @@ fn stall_is_one_slow_operation_for_each_who_waits_and_a_thousand_for_a_world_tha
     show("open loop, response time", &measured, Metric::ResponseTime);
     show("open loop, service time", &measured, Metric::ServiceTime);
     let run = Scene::plain(STALLS, CLOSED).run();
-    show("closed loop, service time", &run.measured, Metric::ServiceTime);
-    let closed = run.measured.headline(&[Metric::ResponseTime]);
-    assert_eq!(closed, run.measured.headline(&[Metric::ServiceTime]), "in a closed loop the two are one");
+    show("closed loop, service time", &run, Metric::ServiceTime);
+    let closed = &run.response_times;
+    assert_eq!(run.times(Metric::ResponseTime), run.times(Metric::ServiceTime), "in a closed loop the two are one");
     let slow: u64 = closed.histogram.iter().filter(|bucket| bucket.highest_ns > 400_000_000).map(|bucket| bucket.count).sum();
     assert!(slow * 100 < closed.count, "of {} operations {slow} waited: more than one in a hundred", closed.count);
     assert!(slow == 40 || !run.pressure.is_quiet(), "20 users wait once each in each of two stalls, and not {slow} times");
@@ -122,9 +123,9 @@ fn servers(count: u32, service_time: Duration) -> Pace {
 }
 
 /// A row of the example's table.
-fn show(what: &str, measured: &Cell, metric: Metric) {
-    let times = measured.headline(&[metric]);
-    let row = [50.0, 90.0, 99.0, 99.9, 100.0].map(|percentile| times.percentile(percentile).unwrap().value_ns as f64 / 1e6);
+fn show(what: &str, run: &Run, metric: Metric) {
+    let times = run.times(metric);
+    let row = [50.0, 90.0, 99.0, 99.9, 100.0].map(|percentile| value_ns(&times, percentile) as f64 / 1e6);
     println!("| {what} | {} | {row:.1?} ms |", times.count);
 }
 
@@ -168,15 +169,23 @@ impl Scene {
         let (send, events) = channel();
         let watch = Pressure::watch();
         let running = prepared.start(start_at, Lease::unlimited(), move |event| send.send(event).unwrap()).unwrap();
-        let totals = events.iter().find_map(|event| match event {
-            Event::Ended { totals, .. } => Some(totals),
-            Event::Began { .. } | Event::Interval { .. } | Event::KeysWritten(_) => None,
-        });
+        let mut collector = collector(&plan);
+        for event in events {
+            match event {
+                Event::Interval { number, snapshot } => _ = collector.add(0, number, &snapshot),
+                Event::Ended { .. } => break,
+                Event::Began { .. } | Event::Draining | Event::KeysWritten(_) => {}
+            }
+        }
         running.join();
-        let (totals, pressure) = (totals.expect("a run ends with its totals"), watch.end());
-        let (all, counts) = (totals.sum(|_| true).counters, target.stop());
-        assert_eq!((all.ok, all.ended()), (counts.responses, counts.requests), "all ended ok, and the server has seen them");
-        Run { plan, measured: totals.sum(|key| key.period == Period::Measured), pressure }
+        let (pressure, counts) = (watch.end(), target.stop());
+        let document = collector.document(State::Complete);
+        let of = |figures: &analysis::Figures| (figures.operations.ok, figures.operations.ended);
+        let (measured, warm_up) = (of(&document.measured), document.warm_up.as_ref().map_or((0, 0), of));
+        let all = (measured.0 + warm_up.0, measured.1 + warm_up.1);
+        assert_eq!(all, (counts.responses, counts.requests), "all ended ok, and the server has seen them");
+        let response_times = collector.merged(Period::Measured, Outcome::Ok, Metric::ResponseTime);
+        Run { plan, document, response_times, pressure }
     }
 
     fn plan(&self, target: &Running) -> Plan {
@@ -200,12 +209,12 @@ impl Scene {
     }
 
     /// Runs until each figure has kept its bound, and gives what was measured last.
-    fn must_be_true(&self, figures: &[(f64, Bound)]) -> Cell {
+    fn must_be_true(&self, figures: &[(f64, Bound)]) -> Run {
         let round_trip = round_trip();
         let (mut missing, mut quiet) = (figures.to_vec(), 0);
         for number in 1.. {
             let run = self.run();
-            let readings = readings(figures, &self.truth(&run.plan), &run.measured.headline(&[Metric::ResponseTime]));
+            let readings = readings(figures, &self.truth(&run.plan), &run.times(Metric::ResponseTime));
             println!("try {number}: {:?}, round trip {round_trip:?}", run.pressure);
             readings.iter().for_each(|reading| println!("  {}", reading.line(round_trip)));
             let below: Vec<String> = readings.iter().filter(|r| r.is_below()).map(|r| r.line(round_trip)).collect();
@@ -214,7 +223,7 @@ impl Scene {
             missing.retain(|&(percentile, bound)| !keeps(&readings, percentile, bound, round_trip));
             if missing.is_empty() || number == TRIES || began().elapsed() > NO_TRY_AFTER {
                 assert!(missing.is_empty() || quiet == 0, "not kept on a quiet machine, --nocapture shows more: {missing:?}");
-                return run.measured;
+                return run;
             }
         }
         unreachable!("the last try returns")
@@ -225,10 +234,36 @@ fn keeps(readings: &[Reading], percentile: f64, bound: Bound, round_trip: Durati
     readings.iter().any(|reading| reading.percentile == percentile && reading.is_within(bound, round_trip))
 }
 
+/// A run as its result tells it.
 struct Run {
     plan: Plan,
-    measured: Cell,
+    document: Document,
+    /// Of what ended ok, which is everything.
+    response_times: Distribution,
     pressure: Pressure,
+}
+
+impl Run {
+    fn times(&self, metric: Metric) -> TimeFigure {
+        self.document.measured.times[metric.name()].clone()
+    }
+}
+
+/// A percentile of a figure; 100 is the largest value.
+fn value_ns(times: &TimeFigure, percentile: f64) -> u64 {
+    if percentile == 100.0 { times.max_ns } else { times.percentile(percentile).expect("a figure has it").value_ns }
+}
+
+fn collector(plan: &Plan) -> Collector {
+    let agent = AgentSetup { name: "alone".to_owned(), workers: 1, ..AgentSetup::default() };
+    let setup = Setup {
+        tool_version: String::new(),
+        run_id: String::new(),
+        started_at: String::new(),
+        plan_text: String::new(),
+        agents: vec![agent],
+    };
+    Collector::new(setup, plan)
 }
 
 /// When the first test began.
@@ -320,12 +355,12 @@ impl Reading {
     }
 }
 
-fn readings(figures: &[(f64, Bound)], truth: &[u64], reported: &Distribution) -> Vec<Reading> {
+fn readings(figures: &[(f64, Bound)], truth: &[u64], reported: &TimeFigure) -> Vec<Reading> {
     assert_eq!(reported.count, truth.len() as u64, "every arrival is measured");
     let reading = |&(percentile, _): &(f64, Bound)| Reading {
         percentile,
         truth_ns: at(truth, percentile),
-        reported_ns: reported.percentile(percentile).unwrap().value_ns,
+        reported_ns: value_ns(reported, percentile),
     };
     figures.iter().map(reading).collect()
 }

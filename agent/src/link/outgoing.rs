@@ -47,3 +47,51 @@ impl Stream for OutgoingStream {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::{Beat, from_agent::Message};
+
+    /// What the stream gives now; `None` where it would wait.
+    fn next(stream: &mut OutgoingStream) -> Option<Option<FromAgent>> {
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        match Pin::new(stream).poll_next(&mut context) {
+            Poll::Ready(message) => Some(message),
+            Poll::Pending => None,
+        }
+    }
+
+    fn beat() -> FromAgent {
+        FromAgent { message: Some(Message::Beat(Beat::default())) }
+    }
+
+    #[test]
+    fn beat_goes_before_a_part_that_waits() {
+        let (outgoing, mut stream) = outgoing();
+        outgoing.parts.try_send(IntervalPart::default()).unwrap();
+        outgoing.messages.try_send(beat()).unwrap();
+        assert_eq!(next(&mut stream), Some(Some(beat())));
+        let part = FromAgent { message: Some(Message::Interval(IntervalPart::default())) };
+        assert_eq!(next(&mut stream), Some(Some(part)));
+        assert_eq!(next(&mut stream), None);
+    }
+
+    #[test]
+    fn parts_are_held_back_until_one_is_taken() {
+        let (outgoing, mut stream) = outgoing();
+        outgoing.parts.try_send(IntervalPart::default()).unwrap();
+        assert!(outgoing.parts.try_send(IntervalPart::default()).is_err());
+        assert!(next(&mut stream).is_some());
+        outgoing.parts.try_send(IntervalPart::default()).unwrap();
+    }
+
+    #[test]
+    fn stream_ends_with_its_sender_once_all_messages_are_out() {
+        let (outgoing, mut stream) = outgoing();
+        outgoing.messages.try_send(beat()).unwrap();
+        drop(outgoing);
+        assert_eq!(next(&mut stream), Some(Some(beat())));
+        assert_eq!(next(&mut stream), Some(None));
+    }
+}

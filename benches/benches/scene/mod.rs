@@ -32,6 +32,7 @@ pub fn opening() -> Vec<Operation> {
         let begun_at = operation.begun_at.saturating_sub(connect + handshake);
         Operation {
             intended_at: begun_at,
+            noticed_at: None,
             begun_at,
             tried_at: begun_at,
             ready_at: Some(operation.begun_at),
@@ -59,6 +60,7 @@ fn operation(begun_at: u64, random: &mut Random) -> Operation {
     Operation {
         key: CellId { period: Period::Measured, request: 0, address: 1 + (random.next() % u64::from(ADDRESSES)) as u16 },
         intended_at: begun_at,
+        noticed_at: None,
         begun_at,
         tried_at: begun_at,
         ready_at: None,
@@ -72,7 +74,6 @@ fn operation(begun_at: u64, random: &mut Random) -> Operation {
         verdict: Verdict::Ok,
         status: Some(200),
         payload_bytes: 356,
-        scheduled: false,
     }
 }
 

@@ -111,16 +111,27 @@ fn searched(search: &Search) -> Vec<String> {
             };
             vec![
                 format!("the highest load that keeps every threshold, {range}, to {} %", capacity.precision * 100.0),
-                format!("at most {} holds of {} each", holds_max(capacity), span(capacity.hold)),
+                holds(capacity),
                 format!("after a hold that failed, up to {} until the target is as before", span(capacity.settle)),
             ]
         }
     }
 }
 
-/// [`analysis::Bounds`] refuses what no plan that was read has.
-fn holds_max(capacity: &Capacity) -> u32 {
-    Bounds::of(capacity).map_or(0, |bounds| bounds.holds_max())
+fn holds(capacity: &Capacity) -> String {
+    // Bounds refuse what no plan that was read has.
+    let Ok(bounds) = Bounds::of(capacity) else { return String::new() };
+    let for_knee = match bounds.holds_for_knee() {
+        0 => String::new(),
+        holds => format!(", and {holds} for the knee"),
+    };
+    let (agreeing, max) = (bounds.holds_agreeing(), bounds.holds_max());
+    format!("at most {agreeing} holds of {} each; {max} where some contradict others{for_knee}", span(capacity.hold))
+}
+
+/// Where none contradicts another.
+fn holds_agreeing(capacity: &Capacity) -> u32 {
+    Bounds::of(capacity).map_or(0, |bounds| bounds.holds_agreeing() + bounds.holds_for_knee())
 }
 
 /// About how long all of it takes.
@@ -130,7 +141,9 @@ fn time(campaign: &Campaign) -> String {
     let known: Duration = each.clone().flatten().sum::<Duration>() + pauses;
     let seconds = span(Duration::from_secs(known.as_secs_f64().ceil() as u64));
     match (campaign.search(), each.clone().all(|length| length.is_some())) {
-        (Some(Search::Capacity(_)), _) => format!("at most about {seconds}, and what the target needs to be as before"),
+        (Some(Search::Capacity(_)), _) => {
+            format!("at most about {seconds} where holds do not contradict each other, and what the target needs to be as before")
+        }
         (_, true) => format!("about {seconds}"),
         (_, false) => format!("at least {seconds}; runs that end after a number of requests take as long as they take"),
     }
@@ -147,7 +160,7 @@ fn length(plan: &Plan, search: Option<&Search>) -> Option<Duration> {
     match search {
         None => run,
         Some(Search::Agents(numbers)) => Some(run? * u32::try_from(numbers.len()).unwrap_or(u32::MAX)),
-        Some(Search::Capacity(capacity)) => Some((around + capacity.hold) * holds_max(capacity)),
+        Some(Search::Capacity(capacity)) => Some((around + capacity.hold) * holds_agreeing(capacity)),
     }
 }
 
@@ -195,6 +208,6 @@ mod tests {
         let parsed =
             campaign("target.builtin = true\nsearch = { rate = { from = \"100/s\", to = \"50000/s\" }, hold = \"20s\" }");
         let words = searched(parsed.search().unwrap());
-        assert_eq!(words[1], "at most 14 holds of 20s each");
+        assert_eq!(words[1], "at most 12 holds of 20s each; 27 where some contradict others");
     }
 }

@@ -8,8 +8,9 @@ const LISTED_MAX: u32 = 40;
 /// A column: its heading, a share's cell, and the whole load's.
 type Column = (&'static str, fn(&Share) -> Option<String>);
 
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 6] = [
     ("rate", |share| share.rate.map(|rate| rate.to_string())),
+    ("at most", |share| share.peak_rate.filter(|&peak| Some(peak) != share.rate).map(|peak| peak.to_string())),
     ("connections", |share| share.connections.map(|connections| connections.to_string())),
     ("at most", |share| share.peak_connections.filter(|&peak| Some(peak) != share.connections).map(|peak| peak.to_string())),
     ("connections", |share| share.max_connections.map(|connections| format!("up to {connections}"))),

@@ -2,8 +2,8 @@
 
 use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, ClientCertificate, ClientCertificates, Close, Connection, Dns, End,
-    HttpVersion, KeyExchange, KeyLog, Limit, Load, Plan, Request, RequestsPerConnection, Resumption, ResumptionKind, Shape,
-    Stage, Target, Tls, Verify,
+    HttpVersion, KeyExchange, KeyLog, KeyShare, Limit, Load, Plan, Request, RequestsPerConnection, Resumption, ResumptionKind,
+    Shape, Stage, Target, Tls, Verify,
 };
 use std::fmt::Display;
 use std::time::Duration;
@@ -226,6 +226,10 @@ fn care(tls: &Tls, roots: &str) -> String {
         KeyExchange::Fresh => "fresh keys",
         KeyExchange::Cheap => "cheap keys, no secrecy",
     };
+    let shares = match tls.key_share {
+        KeyShare::First => "",
+        KeyShare::Remembered => " for the group that an address took last",
+    };
     let resumed = match tls.resumption {
         Resumption::Never => "never resumed".to_owned(),
         Resumption::Share { share, kind } => {
@@ -235,7 +239,7 @@ fn care(tls: &Tls, roots: &str) -> String {
     };
     let alpn = if tls.alpn.is_empty() { "no ALPN".to_owned() } else { format!("ALPN {}", tls.alpn.join(", ")) };
     let early = if tls.early_data { "; requests as early data" } else { "" };
-    format!("{verify}; {keys}; {resumed}{early}; {alpn}")
+    format!("{verify}; {keys}{shares}; {resumed}{early}; {alpn}")
 }
 
 fn load(load: &Load) -> Vec<String> {

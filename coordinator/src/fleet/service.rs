@@ -22,6 +22,10 @@ const ATTACHED_MAX: usize = 16;
 /// Streams of one connection; an agent has one, and for a moment two.
 const STREAMS_MAX: u32 = 4;
 
+/// What an agent may send ahead of what was read: a beat waits behind it, and must come through well within a lease where the
+/// link carries 50 kB/s. A round trip of 100 ms still lets more than a megabyte a second through.
+const WINDOW_BYTES: u32 = 128 << 10;
+
 /// Connections that are still open when the fleet ends are cut then.
 const FAREWELL_MAX: Duration = Duration::from_secs(2);
 
@@ -81,6 +85,7 @@ pub(super) async fn serve(
         .http2_keepalive_interval(Some(KEEPALIVE))
         .http2_keepalive_timeout(Some(KEEPALIVE))
         .max_concurrent_streams(STREAMS_MAX)
+        .initial_stream_window_size(WINDOW_BYTES)
         .serve_with_incoming_shutdown(service, Incoming(connections), async move {
             quit(&mut asked).await;
         });

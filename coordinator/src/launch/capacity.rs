@@ -49,7 +49,7 @@ impl CapacitySearch<'_> {
             // Holds that were made before an interruption count; the search asks for the same ones again.
             let made = match self.folder.completed(&hold_prefix(hold.step)) {
                 Some((path, document)) => Ok((name_of(&path), document)),
-                None => match self.settle(crew, search.record()).await? {
+                None => match self.ready(crew, &mut search).await? {
                     Exit::Passed => self.hold(crew, hold).await?,
                     exit => Err(exit),
                 },
@@ -78,6 +78,22 @@ impl CapacitySearch<'_> {
         Ok(made.map(|document| (name, document)))
     }
 
+    /// Before the first hold: sees what the target is like at rest; before others waits until it is so again.
+    async fn ready(&self, crew: &mut Crew<'_>, search: &mut Search) -> anyhow::Result<Exit> {
+        if !search.record().steps.is_empty() || self.capacity.settle.is_zero() {
+            return self.settle(crew, search.record()).await;
+        }
+        let title = format!("{}looking at the target at rest", self.title);
+        let looked = self.make(crew, self.plan_of_look()?, title, None).await?;
+        Ok(looked.map_or_else(
+            |exit| exit,
+            |document| {
+                search.look_at_rest(median_ns(&document));
+                Exit::Passed
+            },
+        ))
+    }
+
     /// After a hold that failed: looks at the target until it answers as before, for as long as the plan allows. Nothing is
     /// open then, since every run drains. [`Exit::Passed`] where the search can go on.
     async fn settle(&self, crew: &mut Crew<'_>, record: &SearchRecord) -> anyhow::Result<Exit> {
@@ -86,7 +102,7 @@ impl CapacitySearch<'_> {
         if !record.steps.last().is_some_and(is_spent) {
             return Ok(Exit::Passed);
         }
-        let plan = self.capacity.plan_of_look(self.plan, self.look()).map_err(|problem| anyhow::anyhow!("{problem}"))?;
+        let plan = self.plan_of_look()?;
         while Instant::now() < deadline {
             let title = format!("{}waiting for the target to be as before", self.title);
             let document = match self.make(crew, plan.clone(), title, None).await? {
@@ -101,6 +117,10 @@ impl CapacitySearch<'_> {
             self.say(format_args!("{}the target is not as before after {:?}; going on", self.title, self.capacity.settle));
         }
         Ok(Exit::Passed)
+    }
+
+    fn plan_of_look(&self) -> anyhow::Result<Plan> {
+        self.capacity.plan_of_look(self.plan, self.look()).map_err(|problem| anyhow::anyhow!("{problem}"))
     }
 
     /// Never longer than a hold where that is longer than the usual look.

@@ -98,7 +98,11 @@ impl Crew<'_> {
         let scene = Scene::new(Planned::of(&plan, order.agents, order.title), std::mem::take(&mut self.known));
         let request = self.request(&plan, order.agents).await?;
         let about = About { run: request.run, plan, plan_text: order.plan_text, created: order.created };
-        let keeper = Keeper::start(about, order.folder).context("cannot start a thread")?;
+        let folder = match order.folder {
+            Some(folder) if self.launch.histograms_by_agent => Some(folder.with_histograms_by_agent()?),
+            folder => folder,
+        };
+        let keeper = Keeper::start(about, folder).context("cannot start a thread")?;
         let progress = if self.launch.quiet { Progress::quiet() } else { Progress::shown() };
         let before = self.target_cpu();
         let events = self.fleet.run(request).await?;

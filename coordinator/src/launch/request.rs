@@ -3,15 +3,44 @@
 use crate::mint::{self, Mint};
 use anyhow::Context as _;
 use control::{Audience, Digest, PLAN_MAX_BYTES, RunFile, RunId, RunRequest};
-use plan::{End, Owner, Plan, Sha256};
+use measure::Totals;
+use plan::{Campaign, Capacity, End, Owner, Plan, Search, SearchRange, Sha256};
 use proto::Bytes;
 use rustix::rand::{GetRandomFlags, getrandom};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why no fleet can be asked to run the plan, where that is so.
-pub(crate) fn unfit(plan: &Plan) -> Option<String> {
-    too_large(plan).or_else(|| mint::problem(plan))
+/// Why a fleet of `agents` cannot be asked to run what the file asks for, where that is so.
+pub(crate) fn unfit(campaign: &Campaign, agents: u32) -> Option<String> {
+    let mut plans = campaign.variants().iter().map(|variant| &variant.plan);
+    plans.find_map(|plan| {
+        let size = too_large(plan).or_else(|| too_many_cells(plan));
+        size.or_else(|| mint::problem(plan)).or_else(|| too_narrow(plan, campaign.search(), agents))
+    })
+}
+
+/// An agent without a connection would leave its part of the load undone.
+fn too_narrow(plan: &Plan, search: Option<&Search>, agents: u32) -> Option<String> {
+    let is_of_users = |capacity: &Capacity| matches!(capacity.range, SearchRange::Connections { .. });
+    match search {
+        // Every agent carries the whole plan.
+        Some(Search::Agents(_)) => None,
+        // Few users need not be one for each agent: every hold ends by time, so that nothing is left undone.
+        Some(Search::Capacity(capacity)) if is_of_users(capacity) => None,
+        _ => plan.check_fleet(agents).err().map(|problem| problem.to_string()),
+    }
+}
+
+/// Of names that are resolved, agents say so when they prepare the run.
+fn too_many_cells(plan: &Plan) -> Option<String> {
+    let (requests, addresses) = (plan.requests().len(), plan.target().addresses.len().max(1));
+    let (cells, most) = (Totals::cells_of(requests, addresses), Totals::CELLS_MAX);
+    (cells > most).then(|| {
+        format!(
+            "request: {requests} requests at {addresses} addresses are kept apart as {cells} cells, and a run has {most} at \
+             most; use fewer requests, or fewer addresses"
+        )
+    })
 }
 
 fn too_large(plan: &Plan) -> Option<String> {

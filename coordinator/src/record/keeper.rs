@@ -119,7 +119,7 @@ fn keep(mut record: Record, mut jobs: mpsc::Receiver<Job>, live: &watch::Sender<
             next_save = save(&mut record);
         }
     }
-    record.save(State::Incomplete);
+    record.abandon();
     None
 }
 

@@ -18,7 +18,7 @@ impl Appended {
     }
 
     pub(super) fn append(&mut self, text: &str) {
-        if self.failure.is_none() {
+        if self.failure.is_none() && !text.is_empty() {
             self.failure = self.file.write_all(text.as_bytes()).err().map(|error| in_words(&error));
         }
     }

@@ -140,6 +140,40 @@ async fn cut_connection_loses_no_interval_and_repeats_none() {
 }
 
 #[tokio::test]
+async fn beats_come_through_while_a_slow_link_is_full() {
+    let (fleet, token) = fleet().await;
+    let proxy = Proxy::narrow(fleet.address(), 100_000).await;
+    // 13 s, and a stream on which nothing is heard ends after 10 s.
+    let script = Script { interval_bytes: vec![10, 1_300_000], ..Script::default() };
+    let _machine = Machine::start(proxy.address, &token, script);
+    let mut events = fleet.run(RunRequest { firing: None, ..request(1) }).await.expect("an idle fleet");
+    let events = until_done(&mut events).await;
+    assert_ran_to_the_end(&events, 1);
+    assert_eq!(intervals_of(&events, 0), [(0, 10), (1, 1_300_000)]);
+    assert!(!events.iter().any(|event| matches!(event, RunEvent::Gone { .. })), "{events:#?}");
+    fleet.shut_down().await;
+}
+
+#[tokio::test]
+async fn second_too_large_to_travel_ends_the_agents_part_with_the_reason_and_it_serves_the_next_run() {
+    let (fleet, token) = fleet().await;
+    let script = Script { interval_bytes: vec![10, control::INTERVAL_MAX_BYTES + 1], ..Script::default() };
+    let mut machine = Machine::start(fleet.address(), &token, script);
+    for _ in 0..2 {
+        let mut events = fleet.run(request(1)).await.expect("an idle fleet");
+        let events = until_done(&mut events).await;
+        let ended = |event: &RunEvent| {
+            matches!(event, RunEvent::Ended { cause: EndCause::Failed(why), missing, .. }
+                if why.contains("second 1 of the run takes 65 MiB") && missing == &[1])
+        };
+        assert!(events.iter().any(ended), "{events:#?}");
+        assert!(!events.iter().any(|event| matches!(event, RunEvent::Gone { .. })), "{events:#?}");
+    }
+    assert!(matches!(machine.news().await, News::Joined { .. }));
+    fleet.shut_down().await;
+}
+
+#[tokio::test]
 async fn problem_of_one_agent_is_told_and_nothing_starts() {
     let (fleet, token) = fleet().await;
     let _good = Machine::start(fleet.address(), &token, Script::default());

@@ -27,7 +27,7 @@ pub struct AgentResult {
     pub began_bound_ns: Option<u64>,
     /// How its run ended; absent while nothing is known.
     pub ended: Option<EndCause>,
-    /// In words, for a failure.
+    /// In words, for a failure or a loss.
     pub ended_text: String,
     /// Intervals that arrived.
     pub intervals: u64,
@@ -35,10 +35,22 @@ pub struct AgentResult {
     pub missing_intervals: Vec<(u32, u32)>,
     /// Whether the sum of its intervals equals the totals it reported; absent where it reported none.
     pub totals_match: Option<bool>,
-    /// How busy it was.
+    /// Whether a server that it fired at was on its own machine: at a loopback address, or at one of its own interfaces.
+    #[serde(default)]
+    pub target_is_local: bool,
+    /// How busy it was in the measured part.
     pub cpu: Option<CpuFigures>,
+    /// The same after it, until the last operation had ended; absent where that took no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_drain: Option<CpuFigures>,
     /// How late operations began; open loop only.
     pub lateness: Option<TimeFigure>,
+    /// The client's own part of it: due until its loop took notice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule_delay: Option<TimeFigure>,
+    /// From a ready socket to its handling, at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_lag: Option<TimeFigure>,
 }
 
 /// An agent's machine.
@@ -52,6 +64,9 @@ pub struct AgentFacts {
     pub cpu_model: String,
     /// CPUs the agent may use.
     pub cpus: u32,
+    /// CPUs' worth of time its control group may use; absent without a quota.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_quota: Option<f32>,
     /// Installed memory.
     pub memory_total_bytes: u64,
     /// Open files the agent may have; absent without a limit.
@@ -74,11 +89,11 @@ pub enum EndCause {
     LeaseExpired,
     /// It could not go on.
     Failed,
-    /// It was not heard of again.
+    /// It was given up: it was not heard of again, or it broke the protocol.
     Lost,
 }
 
-/// How busy an agent was in its measured part, from one sample a second. Shares of threads and process are of one CPU.
+/// How busy an agent was in a part of its run, from one sample a second. Shares of threads and process are of one CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuFigures {
     /// Samples behind the means.

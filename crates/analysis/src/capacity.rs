@@ -1,6 +1,7 @@
 //! What searches found, side by side: between which amounts the limit of each variant lies, and what that says of their ratio.
 
-use crate::{Amount, Finding, HoldOutcome, Knee, LimitOutcome, LimitResult, RegressionLimit, SearchRecord};
+use crate::search::Standing;
+use crate::{Amount, Finding, Knee, LimitOutcome, LimitResult, RegressionLimit, SearchRecord};
 use serde::{Deserialize, Serialize};
 
 /// From this ratio on, a factor is easier to read than per cent.
@@ -77,20 +78,13 @@ impl CapacityRow {
     }
 }
 
-/// The highest amount below every failure that passed, and the lowest above every pass that failed. Holds that contradict each
-/// other lie between the two.
+/// The highest amount that passes with none below it that fails, and the lowest that fails with none above it that passes. An amount
+/// does what most of its holds do, but is no end where one of them contradicts the others.
 fn ends(search: &SearchRecord) -> (Option<f64>, Option<f64>) {
-    let amounts = |is_wanted: fn(&HoldOutcome) -> bool| {
-        let steps = search.steps.iter().filter(move |step| is_wanted(&step.result.outcome));
-        steps.map(|step| step.amount).collect::<Vec<f64>>()
-    };
-    let passed = amounts(|outcome| *outcome == HoldOutcome::Passed);
-    let failed = amounts(|outcome| matches!(outcome, HoldOutcome::Failed { .. }));
-    let least_failed = failed.iter().copied().fold(f64::INFINITY, f64::min);
-    let most_passed = passed.iter().copied().fold(0.0, f64::max);
-    let low = passed.into_iter().filter(|&amount| amount < least_failed).reduce(f64::max);
-    let high = failed.into_iter().filter(|&amount| amount > most_passed).reduce(f64::min);
-    (low, high)
+    let held = Standing::all(&search.steps);
+    let low = held.iter().take_while(|held| held.passes()).filter(|held| held.failed == 0).last();
+    let high = held.iter().rev().take_while(|held| held.fails()).filter(|held| held.passed == 0).last();
+    (low.map(|held| held.amount), high.map(|held| held.amount))
 }
 
 impl CapacityChange {

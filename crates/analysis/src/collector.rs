@@ -1,16 +1,20 @@
 //! Gathers what agents deliver and makes the document of it, at any moment of the run.
 
+use crate::backlog::Backlog;
+use crate::client::ClientFigures;
 use crate::fired::Fired;
 use crate::live::{Live, Recent};
 use crate::series::SeriesBuilder;
+use crate::span::Span;
 use crate::tally::Tally;
 use crate::{
     AgentFacts, CpuFigures, Document, EndCause, Figures, Group, Picture, PlanRecord, Run, ServerFigures, SessionOffers, Skew,
     State,
 };
-use measure::{CellKey, Distribution, Metric, Outcome, Period, Snapshot};
-use plan::{End, Plan, Threshold};
+use measure::{CellKey, Client, Counters, Distribution, Metric, Outcome, Period, Snapshot, Totals};
+use plan::{End, Load, Plan, Profile, Shape, Threshold};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// What is known of a run before it starts.
@@ -39,6 +43,16 @@ pub struct AgentSetup {
     pub workers: u32,
     /// Its machine.
     pub facts: AgentFacts,
+    /// Addresses of its machine's own interfaces; loopback need not be among them.
+    pub addresses: Vec<IpAddr>,
+}
+
+impl AgentSetup {
+    /// Whether a server at this address runs on the agent's own machine.
+    pub(crate) fn is_own(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        address.is_loopback() || address.is_unspecified() || self.addresses.contains(&address)
+    }
 }
 
 /// How an agent's run ended.
@@ -51,9 +65,11 @@ pub struct AgentEnd {
     /// How many intervals it made.
     pub intervals: Option<u32>,
     /// Its sum of them.
-    pub totals: Option<Snapshot>,
-    /// How busy it was.
+    pub totals: Option<Totals>,
+    /// How busy it was in the measured part.
     pub cpu: Option<CpuFigures>,
+    /// The same in the drain.
+    pub cpu_drain: Option<CpuFigures>,
 }
 
 /// What became of a delivered interval.
@@ -87,6 +103,11 @@ struct RunPlan {
     requests: Vec<String>,
     warm_up_ns: u64,
     end: End,
+    /// Length of the measured part, where the plan says it.
+    span_ns: Option<u64>,
+    is_open: bool,
+    /// By how many arrivals a second the rate grows in the second half of the measured part.
+    ramp: f64,
     thresholds: Vec<Threshold>,
 }
 
@@ -99,6 +120,9 @@ impl Collector {
             requests: plan.requests().iter().map(|request| request.name.clone()).collect(),
             warm_up_ns: nanoseconds(plan.load().warm_up),
             end: plan.load().end,
+            span_ns: plan.load().measured_span_ns(),
+            is_open: matches!(plan.load().shape, Shape::Open { .. }),
+            ramp: ramp(plan.load()),
             thresholds: plan.thresholds().to_vec(),
         };
         let record = PlanRecord::of(plan, setup.plan_text.clone());
@@ -118,9 +142,8 @@ impl Collector {
     /// Takes in what `agent` recorded in second `interval` of the run clock. Each interval counts once, however often and in
     /// whichever order it comes.
     pub fn add(&mut self, agent: u32, interval: u32, snapshot: &Snapshot) -> Added {
-        let drain_from = self.run.drain_from_second();
         let Some(fired) = self.agents.get_mut(agent as usize) else { return Added::UnknownAgent };
-        if !fired.add(interval, snapshot, drain_from.is_some_and(|second| interval >= second)) {
+        if !fired.add(interval, snapshot) {
             return Added::Duplicate;
         }
         self.series.add(agent, interval, snapshot);
@@ -182,12 +205,13 @@ impl Collector {
     /// The document of what is known now; `state` says whether that is all there will be.
     #[must_use]
     pub fn document(&self, state: State) -> Document {
-        let window_ns = self.window_ns();
         let whole = self.whole(Period::Measured);
+        let span = self.span(&whole);
+        let client = self.client();
         let mut document = Document {
             schema: Document::SCHEMA,
             tool_version: self.setup.tool_version.clone(),
-            run: self.run_record(state, window_ns),
+            run: self.run_record(state, span.length_ns),
             plan: self.record.clone(),
             agents: self
                 .agents
@@ -198,16 +222,18 @@ impl Collector {
                 .collect(),
             skew: self.skew(),
             warm_up: (self.run.warm_up_ns > 0)
-                .then(|| Figures::of(&self.whole(Period::WarmUp), self.run.warm_up_ns, Picture::Left)),
-            measured: Figures::of(&whole, window_ns, Picture::Drawn),
-            by_request: self.by_request(window_ns),
-            by_address: self.by(window_ns, |key| Some(key.address.map_or_else(|| "none".to_owned(), |a| a.to_string()))),
+                .then(|| Figures::of(&self.whole(Period::WarmUp), Span::warm_up(self.run.warm_up_ns), Picture::Left)),
+            measured: Figures::of(&whole, span, Picture::Drawn),
+            backlog: (self.run.is_open && self.is_whole()).then(|| Backlog::of(&whole, self.run.ramp)),
+            client: ClientFigures::of(&client),
+            by_request: self.by_request(span),
+            by_address: self.by(span, |key| Some(key.address_name())),
             session_offers: Vec::new(),
-            by_agent: self.by_agent(window_ns),
-            by_label: self.by_label(window_ns),
+            by_agent: self.by_agent(span),
+            by_label: self.by_label(span),
             server: None,
             series: self.series.series(self.run.warm_up_ns),
-            thresholds: crate::judge(&self.run.thresholds, &whole, window_ns),
+            thresholds: crate::judge(&self.run.thresholds, &whole, &client, span),
             verdict: crate::VerdictRecord::default(),
             notes: self.notes.clone(),
         };
@@ -237,17 +263,31 @@ impl Collector {
         }
     }
 
-    /// The measured part: up to the plan's end, or the last operation where that came sooner (a run that was stopped) or
-    /// where the plan has a number of requests.
-    fn window_ns(&self) -> u64 {
-        let last = self.agents.iter().filter_map(Fired::last_done_at_ns).max();
-        let so_far = last.unwrap_or(0).saturating_sub(self.run.warm_up_ns);
-        let all_by_plan = self.agents.iter().all(|fired| fired.end_cause() == Some(EndCause::Plan));
-        match self.run.end {
-            End::Duration(duration) if all_by_plan => nanoseconds(duration),
-            End::Duration(duration) => so_far.min(nanoseconds(duration)),
-            End::Requests(_) => so_far,
+    /// Whether every agent went through the whole plan.
+    fn is_whole(&self) -> bool {
+        self.agents.iter().all(|fired| fired.end_cause() == Some(EndCause::Plan))
+    }
+
+    /// The measured part: up to the plan's end; or until nothing began any more, where that came sooner (a run that was stopped) or
+    /// where a number of operations ends it.
+    fn span(&self, whole: &Tally) -> Span {
+        let after_warm_up = |instant: u64| instant.saturating_sub(self.run.warm_up_ns);
+        let so_far = after_warm_up(self.agents.iter().map(Fired::fired_until_ns).max().unwrap_or(0));
+        match self.run.span_ns {
+            Some(span_ns) if self.is_whole() => Span::measured(span_ns),
+            Some(span_ns) => Span::measured(so_far.min(span_ns)),
+            None if self.is_whole() => {
+                let last = self.agents.iter().filter_map(Fired::last_done_at_ns).max().unwrap_or(0);
+                Span::of_count(so_far, after_warm_up(last), whole)
+            }
+            None => Span::measured(so_far),
         }
+    }
+
+    fn client(&self) -> Client {
+        let mut client = Client::default();
+        self.agents.iter().for_each(|fired| client.merge(fired.client()));
+        client
     }
 
     fn whole(&self, period: Period) -> Tally {
@@ -265,14 +305,15 @@ impl Collector {
         (began.len() > 1).then(|| Skew { skew_ns: last.abs_diff(first), bound_ns })
     }
 
-    fn by(&self, window_ns: u64, name: impl Fn(&CellKey) -> Option<String>) -> Vec<Group> {
+    fn by(&self, span: Span, name: impl Fn(&CellKey) -> Option<String>) -> Vec<Group> {
         let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
-        for (key, tally) in self.agents.iter().flat_map(Fired::cells).filter(|(key, _)| key.period == Period::Measured) {
+        for (key, tally) in self.agents.iter().flat_map(Fired::cells) {
             if let Some(name) = name(key) {
-                tallies.entry(name).or_default().merge(tally);
+                tallies.entry(name).or_default().take(key.period == Period::Measured, tally);
             }
         }
-        tallies.into_iter().map(|(name, tally)| group(name, &tally, window_ns)).collect()
+        let groups = tallies.into_iter().filter(|(_, tally)| tally.counters != Counters::default());
+        groups.map(|(name, tally)| group(name, &tally, span)).collect()
     }
 
     /// Of the part of the run in which the document's handshakes are.
@@ -281,41 +322,38 @@ impl Collector {
         SessionOffers::of(self.agents.iter().flat_map(Fired::cells).filter(|(key, _)| key.period == period))
     }
 
-    fn by_request(&self, window_ns: u64) -> Vec<Group> {
+    fn by_request(&self, span: Span) -> Vec<Group> {
         let mut groups = Vec::new();
         for (index, name) in self.run.requests.iter().enumerate() {
-            groups.extend(self.by(window_ns, |key| (usize::from(key.request) == index).then(|| name.clone())));
+            groups.extend(self.by(span, |key| (usize::from(key.request) == index).then(|| name.clone())));
         }
         groups
     }
 
-    fn by_agent(&self, window_ns: u64) -> Vec<Group> {
+    fn by_agent(&self, span: Span) -> Vec<Group> {
         let agents = self.agents.iter().zip(&self.setup.agents);
-        agents.map(|(fired, setup)| group(setup.name.clone(), &fired.tally(Period::Measured), window_ns)).collect()
+        agents.map(|(fired, setup)| group(setup.name.clone(), &fired.tally(Period::Measured), span)).collect()
     }
 
-    fn by_label(&self, window_ns: u64) -> Vec<Group> {
+    fn by_label(&self, span: Span) -> Vec<Group> {
         let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
         for (fired, setup) in self.agents.iter().zip(&self.setup.agents) {
             for (key, value) in &setup.labels {
                 tallies.entry(format!("{key}={value}")).or_default().merge(&fired.tally(Period::Measured));
             }
         }
-        tallies.into_iter().map(|(name, tally)| group(name, &tally, window_ns)).collect()
+        tallies.into_iter().map(|(name, tally)| group(name, &tally, span)).collect()
     }
 }
 
-impl RunPlan {
-    /// First second of the run clock that lies wholly after the measured part; `None` where it has no fixed end.
-    fn drain_from_second(&self) -> Option<u32> {
-        let End::Duration(duration) = self.end else { return None };
-        let end_ns = self.warm_up_ns.saturating_add(nanoseconds(duration));
-        Some(u32::try_from(end_ns.div_ceil(1_000_000_000)).unwrap_or(u32::MAX))
-    }
+fn ramp(load: &Load) -> f64 {
+    let (profile, span_ns) = (Profile::measured(load), load.measured_span_ns().unwrap_or(0));
+    // A step at the very end comes too late for anything.
+    (profile.amount_at(span_ns.saturating_sub(1)) - profile.amount_at(span_ns / 2)).max(0.0)
 }
 
-fn group(name: String, tally: &Tally, window_ns: u64) -> Group {
-    Group { name, figures: Figures::of(tally, window_ns, Picture::Left) }
+fn group(name: String, tally: &Tally, span: Span) -> Group {
+    Group { name, figures: Figures::of(tally, span, Picture::Left) }
 }
 
 /// Plans hold no duration that is longer than a `u64` of nanoseconds (584 years).

@@ -1,7 +1,9 @@
 //! The result document: everything `result.json` holds. Field names are stable, snake_case, with units last.
 
 use crate::natural_order::natural_order;
-use crate::{AgentResult, Figures, Judgement, PlanRecord, Series, ServerFigures, SessionOffers, VerdictRecord};
+use crate::{
+    AgentResult, Backlog, ClientFigures, Figures, Judgement, PlanRecord, Series, ServerFigures, SessionOffers, VerdictRecord,
+};
 use measure::Period;
 use measure::calendar;
 use serde::{Deserialize, Serialize};
@@ -25,6 +27,12 @@ pub struct Document {
     pub warm_up: Option<Figures>,
     /// What the result is about.
     pub measured: Figures,
+    /// Whether the load was carried while it was offered; open loop, once the run went through its plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog: Option<Backlog>,
+    /// What the load loops say of themselves.
+    #[serde(default)]
+    pub client: ClientFigures,
     /// The same by request, in the plan's order.
     pub by_request: Vec<Group>,
     /// By address; operations that never got as far as one are under `none`.

@@ -61,6 +61,7 @@ pub fn words(failure: Failure) -> String {
         (Stage::Dns, Kind::TimeOut) => "name was not resolved in time",
         (Stage::Connect, Kind::TimeOut) => "connection was not accepted in time",
         (Stage::Tls, Kind::TimeOut) => "TLS handshake was not finished in time",
+        (Stage::Stream, Kind::TimeOut) => "no HTTP/2 stream was free in time",
         (_, Kind::TimeOut) => "response did not come in time",
         (Stage::Tls, Kind::Eof) => "server closed the connection during the TLS handshake",
         (_, Kind::Eof) => "server closed the connection before it answered",
@@ -69,12 +70,13 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::BodyLength) => "body has not the length the plan expects",
         (_, Kind::ShortBody) => "connection ended inside the body",
         (_, Kind::BadFraming) => "response is not valid HTTP",
+        (_, Kind::HeadTooLarge) => "response's head is beyond the client's limits (256 KiB, 4096 fields)",
         (_, Kind::NoSuchName) => "name does not exist or has no address",
         (_, Kind::NoResolver) => "resolver had no answer, so that nobody knows whether the name exists",
         (_, Kind::PortsExhausted) => "this machine ran out of local ports",
         (_, Kind::FilesExhausted) => "this machine ran out of file descriptors",
         (_, Kind::NotAllowed) => "address is not allowed by the agent's policy",
-        (_, Kind::NotSent) => "not sent: all connections were in use and the queue was full",
+        (_, Kind::NotSent) => "not sent: no connection became free before the end, or the queue was full",
         (_, Kind::Cut) => "cut at the end of the run",
         (_, Kind::AlertReceived(code)) => return format!("server ended TLS with alert {}", alert_name(code)),
         (_, Kind::AlertSent(code)) => return format!("client ended TLS with alert {}", alert_name(code)),
@@ -97,13 +99,18 @@ fn in_words(fault: CertificateFault) -> &'static str {
         CertificateFault::Revoked => "server's certificate is revoked",
         CertificateFault::WrongPurpose => "server's certificate is for another purpose",
         CertificateFault::Malformed => "server's certificate cannot be parsed",
+        CertificateFault::SelfSigned => "server's certificate is signed by itself",
+        CertificateFault::NoSubjectAltName => "server's certificate has no subjectAltName, and its common name does not count",
+        CertificateFault::WeakSignature => "a certificate of the server is signed with SHA-1 or MD5, which can be forged",
+        CertificateFault::WeakKey => "an RSA key of the server or its CA has less than 2048 bits",
+        CertificateFault::CaAsServer => "server's certificate is marked as a CA's",
         CertificateFault::Other => "server's certificate is not acceptable",
     }
 }
 
 /// What to change where nothing else happens; `None` where that is for the server's owner to find out.
 pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
-    use CertificateFault::{Expired, UnknownIssuer, WrongName};
+    use CertificateFault::{CaAsServer, Expired, NoSubjectAltName, SelfSigned, UnknownIssuer, WeakKey, WeakSignature, WrongName};
     Some(match failure.kind {
         Kind::Refused => "is the server running, and is the port of target.url the right one?",
         Kind::NoSuchName => "check the host of target.url, or say where it is with target.addresses",
@@ -116,6 +123,21 @@ pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
         }
         Kind::Certificate(WrongName) => "write the name it is for in tls.server_name",
         Kind::Certificate(Expired) => "renew it, or check nothing with tls.verify = \"none\" (`quick`: --insecure)",
+        Kind::Certificate(SelfSigned) => {
+            "have a CA issue it, or name it in tls.ca where it is not marked as a CA's (CA:FALSE), or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+        }
+        Kind::Certificate(NoSubjectAltName) => {
+            "issue it with a subjectAltName, or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+        }
+        Kind::Certificate(WeakSignature) => {
+            "issue it anew with SHA-256, or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+        }
+        Kind::Certificate(WeakKey) => {
+            "make a key of 2048 bits or more, or one on P-256, or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+        }
+        Kind::Certificate(CaAsServer) => {
+            "issue it without CA:TRUE, or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+        }
         Kind::AlertReceived(CERTIFICATE_REQUIRED) => "the server wants a client certificate: tls.client_certificates",
         Kind::BadTls => "does this port speak TLS? for one that does not, write http:// in target.url",
         Kind::PortsExhausted => "keep connections open (connection.requests), or name more connection.source_addresses",

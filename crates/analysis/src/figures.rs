@@ -1,9 +1,10 @@
 //! The figures of a set of operations: counts, rates, bytes, times, errors, TLS.
 
 use crate::ratio_figure::handshakes_in_connects;
+use crate::span::Span;
 use crate::tally::Tally;
 use crate::{ChainFigure, ErrorFigure, NegotiatedFigure, Picture, RatioFigure, StapleFigure, TimeFigure};
-use measure::{Counters, HandshakeKind, Outcome};
+use measure::{Counters, HandshakeKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,9 +17,9 @@ pub struct Figures {
     pub rates: Rates,
     /// Bytes.
     pub bytes: Bytes,
-    /// Headline times by metric name: ok and timed out together. `handshake` is all four kinds merged.
+    /// Headline times by metric name: ok, timed out and never sent together. `handshake` is all four kinds merged.
     pub times: BTreeMap<String, TimeFigure>,
-    /// The same of each outcome alone (`ok`, `timed_out`, `failed`); empty in groups.
+    /// The same of each outcome alone (`ok`, `timed_out`, `failed`, `not_sent`); empty in groups.
     pub times_by_outcome: BTreeMap<String, BTreeMap<String, TimeFigure>>,
     /// What did not end ok, most frequent first.
     pub errors: Vec<ErrorFigure>,
@@ -50,7 +51,7 @@ pub struct Figures {
 /// Operations by how they ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Operations {
-    /// Begun, or to be begun and not sent.
+    /// Begun.
     pub started: u64,
     /// Ended, in whichever way.
     pub ended: u64,
@@ -73,10 +74,13 @@ pub struct Operations {
 /// Per second of the measured part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    /// Operations begun (or not sent) per second: the load that was offered.
+    /// Operations due per second, sent or not: the load that was asked for. In a closed loop those begun.
+    #[serde(default)]
+    pub due_per_second: f64,
+    /// Operations begun per second.
     pub started_per_second: f64,
-    /// Operations that ended within the measured part per second; those that ended in the drain are left out, so that a
-    /// queue which empties after the end is not taken for capacity.
+    /// Operations that ended between the two instants of the measured part, whenever they began, per second. What ended in the
+    /// drain is left out, so that a queue which empties after the end is not taken for capacity.
     pub operations_per_second: f64,
     /// The same, ok ones only.
     pub ok_per_second: f64,
@@ -114,10 +118,16 @@ pub struct Connections {
     pub reused: u64,
     /// Reused connections closed under a request, which was sent again.
     pub reused_closed: u64,
-    /// Waits of closed-loop users after a failed connect.
+    /// Waits of closed-loop users after a connection failed.
     pub back_offs: u64,
     /// Their sum.
     pub back_off_ns: u64,
+    /// Connections that the server was to close and left open.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_open: u64,
+    /// Waits for the server's end of connections, those in vain included.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub end_wait_ns: u64,
 }
 
 /// HTTP/2 connections; all zero where HTTP/1.1 is spoken.
@@ -133,6 +143,9 @@ pub struct Http2 {
     pub limited_connections: u64,
     /// The fewest that one of those allowed.
     pub fewest_streams: u64,
+    /// Connections that took no more requests while some were under way; the next one was opened meanwhile.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub draining_connections: u64,
 }
 
 /// Handshakes and session resumption.
@@ -173,12 +186,12 @@ pub struct EarlyData {
 }
 
 impl Figures {
-    /// `window_ns` is the measured part's length; pictures are large and wanted for the whole only.
-    pub(crate) fn of(tally: &Tally, window_ns: u64, picture: Picture) -> Figures {
+    /// `span` is the part of the run they are of; pictures are large and wanted for the whole only.
+    pub(crate) fn of(tally: &Tally, span: Span, picture: Picture) -> Figures {
         let counters = &tally.counters;
         Figures {
             operations: Operations::of(counters),
-            rates: Rates::of(tally, window_ns),
+            rates: Rates::of(tally, span),
             bytes: Bytes::of(counters),
             times: tally.headlines().map(|(name, headline)| (name, TimeFigure::of(&headline, picture))).collect(),
             times_by_outcome: if picture == Picture::Drawn { by_outcome(tally) } else { BTreeMap::new() },
@@ -199,13 +212,8 @@ impl Figures {
 fn by_outcome(tally: &Tally) -> BTreeMap<String, BTreeMap<String, TimeFigure>> {
     let mut outcomes: BTreeMap<String, BTreeMap<String, TimeFigure>> = BTreeMap::new();
     for ((outcome, metric), distribution) in tally.times.iter().filter(|((_, metric), _)| metric.is_time()) {
-        let name = match outcome {
-            Outcome::Ok => "ok",
-            Outcome::TimedOut => "timed_out",
-            Outcome::Failed => "failed",
-        };
         let figure = TimeFigure::of(&crate::Headline::exact(distribution), Picture::Left);
-        outcomes.entry(name.to_owned()).or_default().insert(metric.name().to_owned(), figure);
+        outcomes.entry(outcome.name().to_owned()).or_default().insert(metric.name().to_owned(), figure);
     }
     outcomes
 }
@@ -214,7 +222,7 @@ impl Operations {
     fn of(counters: &Counters) -> Operations {
         let (errors, ended) = (errors(counters), counters.ended());
         Operations {
-            started: counters.begun(),
+            started: begun_and_sent(counters),
             ended,
             ok: counters.ok,
             timed_out: counters.timed_out,
@@ -228,19 +236,23 @@ impl Operations {
 }
 
 impl Rates {
-    fn of(tally: &Tally, window_ns: u64) -> Rates {
-        let (all, drained) = (&tally.counters, &tally.drained);
-        let per_second = |number: u64| if window_ns == 0 { 0.0 } else { number as f64 / (window_ns as f64 / 1e9) };
-        let within = |of: fn(&Counters) -> u64| per_second(of(all).saturating_sub(of(drained)));
+    fn of(tally: &Tally, span: Span) -> Rates {
+        let work = span.work(tally);
         Rates {
-            started_per_second: per_second(all.begun()),
-            operations_per_second: within(sent_and_ended),
-            ok_per_second: within(|counters| counters.ok),
-            payload_bytes_per_second: within(|counters| counters.payload_bytes),
-            wire_sent_bytes_per_second: within(|counters| counters.wire_bytes_sent),
-            wire_received_bytes_per_second: within(|counters| counters.wire_bytes_received),
+            due_per_second: span.offered_per_second(tally.counters.begun()),
+            started_per_second: span.offered_per_second(begun_and_sent(&tally.counters)),
+            operations_per_second: span.per_second(work.ended),
+            ok_per_second: span.per_second(work.ok),
+            payload_bytes_per_second: span.per_second(work.payload_bytes),
+            wire_sent_bytes_per_second: span.per_second(work.wire_bytes_sent),
+            wire_received_bytes_per_second: span.per_second(work.wire_bytes_received),
         }
     }
+}
+
+/// Operations begun, without arrivals that were never sent.
+pub(crate) fn begun_and_sent(counters: &Counters) -> u64 {
+    counters.begun().saturating_sub(crate::fault::not_sent(counters))
 }
 
 /// Ended operations without arrivals that were never sent.
@@ -279,8 +291,15 @@ impl Connections {
             reused_closed: counted.reused_closed,
             back_offs: counted.back_offs,
             back_off_ns: counted.back_off_ns,
+            left_open: counted.left_open,
+            end_wait_ns: counted.end_wait_ns,
         }
     }
+}
+
+/// Left out of results, as it was before there was the count.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Http2 {
@@ -290,6 +309,7 @@ impl Http2 {
             refused_streams: counted.refused_streams,
             sent_again: counted.sent_again,
             limited_connections: counted.limited_connections,
+            draining_connections: counted.draining_connections,
             fewest_streams: counted.fewest_streams,
         }
     }

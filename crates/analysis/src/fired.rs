@@ -2,37 +2,31 @@
 
 use crate::tally::Tally;
 use crate::{AgentEnd, AgentResult, AgentSetup, CpuFigures, EndCause, Picture, TimeFigure};
-use measure::{CellKey, Metric, Period, Snapshot};
+use measure::{CellKey, Client, Metric, Period, Snapshot, Totals};
 use std::collections::BTreeMap;
 
 /// What one agent delivered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fired {
     cells: BTreeMap<CellKey, Tally>,
+    client: Client,
     /// Intervals that came, as first → last of each unbroken stretch.
     seen: BTreeMap<u32, u32>,
     pub(crate) clock: Option<(i64, u64)>,
     pub(crate) began: Option<(i64, u64)>,
-    end: Option<Over>,
-}
-
-/// How its run ended, with the comparison of its totals.
-#[derive(Debug, Clone)]
-struct Over {
-    end: AgentEnd,
-    /// By key; nothing where the agent reported none.
-    totals: Option<BTreeMap<CellKey, Tally>>,
+    end: Option<AgentEnd>,
 }
 
 impl Fired {
     /// Counts an interval; `false` where it had come before.
-    pub(crate) fn add(&mut self, interval: u32, snapshot: &Snapshot, is_drain: bool) -> bool {
+    pub(crate) fn add(&mut self, interval: u32, snapshot: &Snapshot) -> bool {
         if !self.mark(interval) {
             return false;
         }
         for (key, cell) in &snapshot.cells {
-            self.cells.entry(*key).or_default().add(cell, is_drain);
+            self.cells.entry(*key).or_default().add(cell);
         }
+        self.client.merge(&snapshot.client);
         true
     }
 
@@ -49,14 +43,9 @@ impl Fired {
     }
 
     pub(crate) fn ended(&mut self, mut end: AgentEnd) {
-        let by_key = |totals: Snapshot| {
-            let mut tallies: BTreeMap<CellKey, Tally> = BTreeMap::new();
-            totals.cells.iter().for_each(|(key, cell)| tallies.entry(*key).or_default().add(cell, false));
-            tallies
-        };
-        let totals = end.totals.take().map(by_key);
         end.cpu = end.cpu.map(CpuFigures::finite);
-        self.end = Some(Over { end, totals });
+        end.cpu_drain = end.cpu_drain.filter(|cpu| cpu.samples > 0).map(CpuFigures::finite);
+        self.end = Some(end);
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -64,13 +53,27 @@ impl Fired {
     }
 
     pub(crate) fn end_cause(&self) -> Option<EndCause> {
-        self.end.as_ref()?.end.cause
+        self.end.as_ref()?.cause
     }
 
     /// When its last measured operation ended, on the run clock (the warm-up begins at 0).
     pub(crate) fn last_done_at_ns(&self) -> Option<u64> {
         let measured = self.cells.iter().filter(|(key, _)| key.period == Period::Measured);
         measured.map(|(_, tally)| tally.counters.last_done_at_ns).max().filter(|&last| last > 0)
+    }
+
+    /// How long load was offered by what is known, run clock: until something else than the plan's own clock ended it, else as far as
+    /// intervals came.
+    pub(crate) fn fired_until_ns(&self) -> u64 {
+        match self.client.fired_until_ns {
+            0 => self.seen.last_key_value().map_or(0, |(_, &last)| (u64::from(last) + 1) * 1_000_000_000),
+            until => until,
+        }
+    }
+
+    /// What its loops say of themselves.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     pub(crate) fn cells(&self) -> impl Iterator<Item = (&CellKey, &Tally)> {
@@ -88,21 +91,24 @@ impl Fired {
     /// Sum over all keys of a period.
     pub(crate) fn tally(&self, period: Period) -> Tally {
         let mut sum = Tally::default();
-        self.cells.iter().filter(|(key, _)| key.period == period).for_each(|(_, tally)| sum.merge(tally));
+        self.cells.iter().for_each(|(key, tally)| sum.take(key.period == period, tally));
         sum
     }
 
-    /// Exact equality, key by key and bucket by bucket; a key without content is as good as none.
+    /// Whether what was counted here is what the agent says it counted; nothing where it said nothing.
     fn totals_match(&self) -> Option<bool> {
-        let totals = self.end.as_ref()?.totals.as_ref()?;
-        let nothing = Tally::default();
-        let mut keys = self.cells.keys().chain(totals.keys());
-        Some(keys.all(|key| self.cells.get(key).unwrap_or(&nothing).has_same_totals(totals.get(key).unwrap_or(&nothing))))
+        let reported = self.end.as_ref()?.totals.as_ref()?;
+        let mut counted = Totals::default();
+        for (key, tally) in &self.cells {
+            counted.add_cell(*key, &tally.counters, tally.times.iter().map(|(&of, times)| (of, times)));
+        }
+        counted.add_client(&self.client);
+        Some(counted == *reported)
     }
 
     /// Numbers between 0 and the last one made that never came.
     fn missing(&self) -> Vec<(u32, u32)> {
-        let made = self.end.as_ref().and_then(|over| over.end.intervals);
+        let made = self.end.as_ref().and_then(|end| end.intervals);
         let made = made.unwrap_or_else(|| self.seen.last_key_value().map_or(0, |(_, last)| last.saturating_add(1)));
         let (mut missing, mut next) = (Vec::new(), 0);
         for (&first, &last) in &self.seen {
@@ -119,8 +125,10 @@ impl Fired {
 
     /// Its entry in the document.
     pub(crate) fn result(&self, index: u32, setup: &AgentSetup) -> AgentResult {
-        let end = self.end.as_ref().map(|over| over.end.clone()).unwrap_or_default();
-        let lateness = self.tally(Period::Measured).headline(&[Metric::Lateness]);
+        let end = self.end.clone().unwrap_or_default();
+        let tally = self.tally(Period::Measured);
+        let time = |metric| tally.headline(&[metric]).map(|headline| TimeFigure::of(&headline, Picture::Left));
+        let mut fired_at = self.cells.keys().filter_map(|key| key.address);
         AgentResult {
             index,
             name: setup.name.clone(),
@@ -136,8 +144,12 @@ impl Fired {
             intervals: self.seen.iter().map(|(&first, &last)| u64::from(last - first) + 1).sum(),
             missing_intervals: self.missing(),
             totals_match: self.totals_match(),
+            target_is_local: fired_at.any(|address| setup.is_own(address.ip())),
             cpu: end.cpu,
-            lateness: lateness.map(|headline| TimeFigure::of(&headline, Picture::Left)),
+            cpu_drain: end.cpu_drain,
+            lateness: time(Metric::Lateness),
+            schedule_delay: time(Metric::ScheduleDelay),
+            loop_lag: crate::client::loop_lag(&self.client),
         }
     }
 }

@@ -2,8 +2,10 @@
 //! verdict with its evidence, searches for capacity and compares runs. Pure: no clock and no I/O; how a document looks to people is the business of `report`.
 
 mod agent;
+mod backlog;
 mod campaign;
 mod capacity;
+mod client;
 mod collector;
 mod comparison;
 mod document;
@@ -25,6 +27,7 @@ mod search;
 mod series;
 mod server;
 mod session_offers;
+mod span;
 mod staple;
 mod tally;
 mod threshold;
@@ -32,8 +35,10 @@ mod time_figure;
 mod verdict;
 
 pub use agent::{AgentFacts, AgentResult, CpuFigures, EndCause};
+pub use backlog::Backlog;
 pub use campaign::{CampaignDocument, RunSummary, VariantScaling, VariantSearch};
 pub use capacity::{CapacityChange, CapacityRow};
+pub use client::ClientFigures;
 pub use collector::{Added, AgentEnd, AgentSetup, Collector, Setup};
 pub use comparison::{
     Better, Change, ComparedCell, ComparedFigure, Comparison, Finding, Interval, LimitError, LimitOutcome, LimitResult, Method,

@@ -2,7 +2,7 @@
 
 use crate::Headline;
 use crate::figures::{errors, sent_and_ended};
-use measure::{Outcome, Snapshot};
+use measure::{Metric, Snapshot};
 use std::collections::BTreeMap;
 
 /// Seconds that are kept until all agents have delivered them; a second that is older is shown without the laggards.
@@ -77,12 +77,8 @@ impl Second {
             live.ended_per_second = live.ended_per_second.saturating_add(sent_and_ended(&cell.counters));
             live.errors = live.errors.saturating_add(errors(&cell.counters));
             live.payload_bytes = live.payload_bytes.saturating_add(cell.counters.payload_bytes);
-            for ((outcome, _), distribution) in &cell.response_times {
-                match outcome {
-                    Outcome::Ok => self.response_times.merge(&Headline::exact(distribution)),
-                    Outcome::TimedOut => self.response_times.merge(&Headline::timed_out(distribution)),
-                    Outcome::Failed => {}
-                }
+            for (&(outcome, _), distribution) in &cell.response_times {
+                self.response_times.take(outcome, Metric::ResponseTime, distribution);
             }
         }
     }

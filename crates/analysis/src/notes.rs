@@ -11,8 +11,10 @@ pub(crate) fn of(document: &Document) -> Vec<String> {
         overflow,
         back_offs,
         reused_closed,
+        left_open,
         sent_again,
         limited_streams,
+        draining,
         unconfirmed,
         retried,
         expired_staple,
@@ -49,12 +51,30 @@ fn back_offs(document: &Document) -> Option<String> {
     let connections = &document.measured.connections;
     let mean_ns = connections.back_off_ns as f64 / connections.back_offs.max(1) as f64;
     let number = connections.back_offs;
-    (number > 0).then(|| format!("users waited {number} times after a failed connect, {} on average", human::time(mean_ns)))
+    (number > 0).then(|| format!("users waited {number} times after a connection failed, {} on average", human::time(mean_ns)))
 }
 
 fn reused_closed(document: &Document) -> Option<String> {
     let number = document.measured.connections.reused_closed;
     (number > 0).then(|| format!("{number} requests were sent again because the server had closed their idle connection"))
+}
+
+fn left_open(document: &Document) -> Option<String> {
+    let connections = &document.measured.connections;
+    let waits = human::time(connections.end_wait_ns as f64);
+    (connections.left_open > 0).then(|| {
+        format!(
+            "the server left {} connections open that close = \"server\" wants it to close: users waited {waits} in all, in no response time; use close = \"fin\"",
+            connections.left_open
+        )
+    })
+}
+
+fn draining(document: &Document) -> Option<String> {
+    let number = document.measured.http2.draining_connections;
+    (number > 0).then(|| {
+        format!("{number} connections took no more requests while some were under way; these ended there, others went to the next connection")
+    })
 }
 
 fn limited_streams(document: &Document) -> Option<String> {
@@ -91,9 +111,13 @@ fn expired_staple(document: &Document) -> Option<String> {
 
 fn retried(document: &Document) -> Option<String> {
     let number = document.measured.resumption.retried;
-    (number > 0).then(|| {
-        format!("{number} handshakes took a HelloRetryRequest: put the group the server prefers first in tls.groups to save a round trip")
-    })
+    let is_remembered = document.plan.tls.as_ref().is_some_and(|tls| tls.key_share == "remembered");
+    let why = if is_remembered {
+        "each address was sent a key share for the group that it took last (tls.key_share = \"remembered\"); to save these too, put the group the server prefers first in tls.groups"
+    } else {
+        "each hello had a key share for the first of tls.groups; to save the round trip, put the group the server prefers first, or write tls.key_share = \"remembered\""
+    };
+    (number > 0).then(|| format!("{number} handshakes took a HelloRetryRequest: {why}"))
 }
 
 /// Servers behind one name that do not know each other's sessions.

@@ -2,6 +2,7 @@
 
 use crate::fault::count_under;
 use crate::figures::{Figures, share};
+use crate::span::Span;
 use crate::tally::Tally;
 use crate::{Picture, Unit};
 
@@ -27,17 +28,17 @@ pub const NUMBERS: &[&str] = &[
 ];
 
 /// A number and how it is written, or why there is none.
-pub(crate) fn number(name: &str, tally: &Tally, window_ns: u64) -> (Unit, Result<f64, &'static str>) {
+pub(crate) fn number(name: &str, tally: &Tally, span: Span) -> (Unit, Result<f64, &'static str>) {
     const NO_OPERATION: &str = "no operation ended";
     const NO_HANDSHAKE: &str = "no handshake was completed";
     const UNKNOWN: &str = "this version measures nothing of that name";
-    let figures = Figures::of(tally, window_ns, Picture::Left);
+    let figures = Figures::of(tally, span, Picture::Left);
     let (operations, tls) = (&figures.operations, &figures.resumption);
     let count = |count: u64| (Unit::Count, Ok(count as f64));
     let part = |part, whole, reason| (Unit::Share, share(part, whole).ok_or(reason));
     match name {
-        "rate" => (Unit::PerSecond, measured(window_ns, figures.rates.ok_per_second)),
-        "payload.rate" => (Unit::BytesPerSecond, measured(window_ns, figures.rates.payload_bytes_per_second)),
+        "rate" => (Unit::PerSecond, measured(span, figures.rates.ok_per_second)),
+        "payload.rate" => (Unit::BytesPerSecond, measured(span, figures.rates.payload_bytes_per_second)),
         "operations.count" => count(operations.ended),
         "timed_out.count" => count(operations.timed_out),
         "timed_out.share" => part(operations.timed_out, operations.ended, NO_OPERATION),
@@ -60,8 +61,8 @@ pub(crate) fn number(name: &str, tally: &Tally, window_ns: u64) -> (Unit, Result
     }
 }
 
-fn measured(window_ns: u64, rate: f64) -> Result<f64, &'static str> {
-    if window_ns == 0 { Err("nothing was measured") } else { Ok(rate) }
+fn measured(span: Span, rate: f64) -> Result<f64, &'static str> {
+    if span.length_ns == 0 { Err("nothing was measured") } else { Ok(rate) }
 }
 
 #[cfg(test)]
@@ -92,8 +93,8 @@ mod tests {
         counters.negotiated.insert(agreed(HandshakeKind::Resumed), 75);
         counters.negotiated.insert(agreed(HandshakeKind::ResumedRetried), 5);
         (counters.resumption.offered, counters.resumption.accepted) = (90, 81);
-        tally.drained.ok = 90;
-        tally.drained.payload_bytes = 10_000;
+        (tally.counters.within.ok, tally.counters.within.payload_bytes) = (880, 39_000);
+        (tally.carried.ok, tally.carried.payload_bytes) = (10, 1000);
         tally
     }
 
@@ -110,7 +111,7 @@ mod tests {
             ("not_sent.count", 10.0),
             ("not_sent.share", 0.01),
             ("connections.count", 100.0),
-            ("connections.reused.share", 0.89),
+            ("connections.reused.share", 890.0 / 990.0),
             ("tls.handshakes.count", 100.0),
             ("tls.resumed.share", 0.8),
             ("tls.offered.share", 0.9),
@@ -120,24 +121,24 @@ mod tests {
             ("errors.tls.share", 0.005),
             ("errors.dns.count", 0.0),
         ] {
-            assert_eq!(number(name, &tally(), 2_000_000_000).1, Ok(expected), "{name}: of 2 s, 90 of 980 ok ones in the drain");
+            assert_eq!(number(name, &tally(), Span::measured(2_000_000_000)).1, Ok(expected), "{name}: of 2 s");
         }
     }
 
     #[test]
     fn every_listed_name_is_understood_and_no_other() {
         for name in NUMBERS {
-            assert!(number(name, &tally(), 1).1.is_ok(), "{name}");
+            assert!(number(name, &tally(), Span::measured(1)).1.is_ok(), "{name}");
         }
         for name in ["", "latency", "errors", "errors.tls", "tls.resumed"] {
-            assert!(number(name, &tally(), 1).1.is_err(), "{name}");
+            assert!(number(name, &tally(), Span::measured(1)).1.is_err(), "{name}");
         }
     }
 
     #[test]
     fn share_of_nothing_is_no_number() {
         for name in ["errors.share", "not_sent.share", "tls.resumed.share", "tls.accepted.share", "rate", "errors.tls.share"] {
-            assert!(number(name, &Tally::default(), 0).1.is_err(), "{name}");
+            assert!(number(name, &Tally::default(), Span::measured(0)).1.is_err(), "{name}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The plan in the result: its text as given, its digest, and what a reader of figures must know of it.
 
-use plan::{Arrivals, HttpVersion, KeyExchange, Plan, RequestsPerConnection, Resumption, Scheme, Shape, Verify};
+use plan::{Arrivals, HttpVersion, KeyExchange, KeyShare, Plan, RequestsPerConnection, Resumption, Scheme, Shape, Verify};
 use serde::{Deserialize, Serialize};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, TableLike, Value};
 
@@ -69,6 +69,9 @@ pub struct TlsRecord {
     pub verify: String,
     /// `fresh` or `cheap`.
     pub key_exchange: String,
+    /// `first` or `remembered`: the group that key shares were sent for; empty in results of versions that did not keep it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub key_share: String,
     /// Share of new connections that were to offer a session; 0: never.
     pub resumption_share: f64,
     /// Requests were to go out as early data, where a session allowed it.
@@ -144,6 +147,10 @@ impl TlsRecord {
             key_exchange: match tls.key_exchange {
                 KeyExchange::Fresh => "fresh".to_owned(),
                 KeyExchange::Cheap => "cheap".to_owned(),
+            },
+            key_share: match tls.key_share {
+                KeyShare::First => "first".to_owned(),
+                KeyShare::Remembered => "remembered".to_owned(),
             },
             resumption_share: match tls.resumption {
                 Resumption::Never => 0.0,

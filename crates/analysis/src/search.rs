@@ -5,34 +5,30 @@ mod bounds;
 mod hold;
 mod knee;
 mod record;
+mod standing;
 
 pub use bounds::{Amount, Bounds, BoundsError};
 pub use hold::{Hold, HoldFigures, HoldOutcome, HoldResult, Purpose};
 pub use knee::Knee;
 pub use record::{Answer, HoldRecord, SearchRecord};
 
-/// A search that has made so many holds tries no second confirmation.
-const HOLDS_MAX: usize = 12;
+pub(crate) use standing::Standing;
 
 /// Holds for the knee alone, after the answer is known: six halve a range of four down to 2 %.
 const KNEE_HOLDS_MAX: usize = 6;
 
 /// A search.
 ///
-/// It climbs by a factor of 4 until an amount fails, takes geometric middles until the lowest amount that failed is near
-/// enough to the highest that passed, and holds that one again. Where it fails the second time, a lower one is tried once.
-/// A hold that the client limited, or two in a row that cannot be trusted, end the search, since nothing that follows could
-/// be told from a limit of the server. A closed loop has a second question, where throughput stops following load; it gets
-/// holds of its own once the first is answered.
+/// It climbs by a factor of 4 until an amount fails, and takes geometric middles until the lowest amount that failed is near
+/// enough to the highest that passed. Then it holds both once more. Where two holds of an amount contradict each other, a third
+/// one decides, and the search goes on from what that says: an amount that failed by accident moves it up again, one that passed
+/// by luck down. A hold that the client limited, or two in a row that cannot be trusted, end the search, since nothing that
+/// follows could be told from a limit of the server. A closed loop has a second question, where throughput stops following load;
+/// it gets holds of its own once the first is answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
     record: SearchRecord,
     next: Option<(f64, Purpose)>,
-    /// Highest amount that passed and has not failed since.
-    low: Option<f64>,
-    /// Lowest amount that failed.
-    high: Option<f64>,
-    lowered_from: Option<f64>,
 }
 
 /// What to do.
@@ -48,9 +44,9 @@ impl Search {
     /// Before its first hold.
     #[must_use]
     pub fn new(bounds: Bounds) -> Search {
-        let record = SearchRecord { bounds, steps: Vec::new(), answer: None, knee: None, statement: String::new() };
-        let next = Some((bounds.from(), Purpose::Climb));
-        Search { record, next, low: None, high: None, lowered_from: None }
+        let record =
+            SearchRecord { bounds, steps: Vec::new(), answer: None, knee: None, statement: String::new(), rested_p50_ns: None };
+        Search { record, next: Some((bounds.first(), Purpose::Climb)) }
     }
 
     /// What to do now; the same until [`Search::take`] is called.
@@ -58,6 +54,11 @@ impl Search {
     pub fn next(&self) -> Next {
         let step = u32::try_from(self.record.steps.len()).unwrap_or(u32::MAX).saturating_add(1);
         self.next.map_or(Next::End, |(amount, purpose)| Next::Hold(Hold { step, amount, purpose }))
+    }
+
+    /// Tells the median response time at the first amount before any hold: what the target is like at rest.
+    pub fn look_at_rest(&mut self, response_time_p50_ns: Option<u64>) {
+        self.record.rested_p50_ns = response_time_p50_ns;
     }
 
     /// Holds, answer and statement so far.
@@ -74,14 +75,18 @@ impl Search {
         let agents = result.figures.agents;
         let step = self.record.steps.len() as u32 + 1;
         self.record.steps.push(HoldRecord { step, amount, purpose, result });
+        let passed = || Standing::all(&self.record.steps).iter().rev().find(|held| held.passes()).map(|held| held.amount);
         match outcome {
             _ if purpose == Purpose::Knee => self.narrow_knee(),
-            HoldOutcome::Passed => self.passed(amount, purpose),
-            HoldOutcome::Failed { reasons } => self.failed(amount, purpose, reasons),
-            HoldOutcome::ClientBound { reasons, more_agents } => {
-                self.end(Answer::ClientBound { passed: self.low, at: amount, agents, more_agents, reasons });
+            HoldOutcome::Passed | HoldOutcome::Failed { .. } => self.go_on(),
+            // Of the first amount nothing is known yet: whether the one below it passes is worth a hold.
+            HoldOutcome::ClientBound { .. } if passed().is_none() && amount > self.record.bounds.from() => {
+                self.next = Some((self.record.bounds.from(), Purpose::Climb));
             }
-            HoldOutcome::Invalid { reasons } if again => self.end(Answer::Invalid { passed: self.low, at: amount, reasons }),
+            HoldOutcome::ClientBound { reasons, more_agents } => {
+                self.end(Answer::ClientBound { passed: passed(), at: amount, agents, more_agents, reasons });
+            }
+            HoldOutcome::Invalid { reasons } if again => self.end(Answer::Invalid { passed: passed(), at: amount, reasons }),
             HoldOutcome::Invalid { .. } => {}
         }
     }
@@ -92,60 +97,60 @@ impl Search {
         last.is_some_and(|step| step.amount == amount && matches!(step.result.outcome, HoldOutcome::Invalid { .. }))
     }
 
-    fn passed(&mut self, amount: f64, purpose: Purpose) {
-        self.low = Some(amount);
-        match purpose {
-            Purpose::Climb if amount >= self.record.bounds.to() => self.settle(Answer::AtLeast { amount }),
-            Purpose::Climb => self.next = Some((self.record.bounds.above(amount), Purpose::Climb)),
-            Purpose::Bisect => self.narrow(),
-            Purpose::Confirm | Purpose::Knee => self.settle(self.found(amount, true)),
+    /// What follows from all holds so far.
+    fn go_on(&mut self) {
+        let held = Standing::all(&self.record.steps);
+        let made: u32 = held.iter().map(|held| held.passed + held.failed).sum();
+        let has_holds_left = made < self.record.bounds.holds_to_narrow();
+        if let Some(open) = held.iter().find(|held| held.is_open() && has_holds_left) {
+            self.next = Some((open.amount, Purpose::Confirm));
+            return;
+        }
+        let high = held.iter().find(|held| !held.passes()).copied();
+        let is_below = |held: &&Standing| high.is_none_or(|high| held.amount < high.amount);
+        let low = held.iter().rev().filter(is_below).find(|held| held.passes()).copied();
+        match (low, high) {
+            (Some(low), Some(high)) => self.narrow(low, high, has_holds_left),
+            (Some(low), None) if low.amount >= self.record.bounds.to() || !has_holds_left => {
+                self.settle(Answer::AtLeast { amount: low.amount });
+            }
+            (Some(low), None) => self.next = Some((self.record.bounds.above(low.amount), Purpose::Climb)),
+            (None, Some(high)) => self.descend(high),
+            (None, None) => {}
         }
     }
 
-    fn failed(&mut self, amount: f64, purpose: Purpose, reasons: Vec<String>) {
-        self.high = Some(amount);
-        match (purpose, self.low) {
-            (Purpose::Climb, None) => self.end(Answer::BelowFrom { amount, reasons }),
-            (Purpose::Confirm, _) => self.lower(amount, reasons),
-            _ => self.narrow(),
+    /// Nothing passes: the first amount is held, if it was not, and once more where it fails.
+    fn descend(&mut self, high: Standing) {
+        let from = self.record.bounds.from();
+        if high.amount > from {
+            self.next = Some((from, Purpose::Climb));
+        } else if high.is_confirmed() {
+            let reasons = self.record.reasons(from);
+            self.end(Answer::BelowFrom { amount: from, reasons });
+        } else {
+            self.next = Some((from, Purpose::Confirm));
         }
     }
 
-    /// The amount that had passed did not pass again.
-    fn lower(&mut self, amount: f64, reasons: Vec<String>) {
+    /// Between the highest that passes and the lowest that fails, then both once more.
+    fn narrow(&mut self, low: Standing, high: Standing, has_holds_left: bool) {
         let bounds = self.record.bounds;
-        if amount <= bounds.from() {
-            return self.end(Answer::BelowFrom { amount, reasons });
+        // What had passed once is near the limit: the limit is looked for just below it, not halfway down.
+        let near = Some(bounds.just_below(high.amount)).filter(|&near| high.passed > 0 && near > low.amount);
+        let between = bounds.between(low.amount, high.amount).map(|middle| near.unwrap_or(middle));
+        self.next = match between {
+            _ if !has_holds_left => None,
+            Some(amount) => Some((amount, Purpose::Bisect)),
+            None if !low.is_confirmed() => Some((low.amount, Purpose::Confirm)),
+            None if !high.is_confirmed() => Some((high.amount, Purpose::Confirm)),
+            None => None,
+        };
+        if self.next.is_none() {
+            let lowered_from = Some(high.amount).filter(|_| high.passed > 0);
+            let (confirmed, failed_twice) = (low.is_confirmed(), high.is_confirmed());
+            self.settle(Answer::Found { amount: low.amount, fails_at: high.amount, confirmed, failed_twice, lowered_from });
         }
-        let passed_below = self.passed_below(amount);
-        let is_last_try = self.lowered_from.is_some() || self.record.steps.len() >= HOLDS_MAX;
-        self.lowered_from = self.lowered_from.or(Some(amount));
-        if is_last_try {
-            self.low = passed_below;
-            return self.settle(self.found(passed_below.unwrap_or(bounds.from()), false));
-        }
-        let lower = bounds.just_below(amount).max(passed_below.unwrap_or(0.0));
-        self.low = Some(lower);
-        self.next = Some((lower, Purpose::Confirm));
-    }
-
-    /// Between the highest that passed and the lowest that failed.
-    fn narrow(&mut self) {
-        let (Some(low), Some(high)) = (self.low, self.high) else { return };
-        self.next = Some(match self.record.bounds.between(low, high) {
-            Some(middle) => (middle, Purpose::Bisect),
-            None => (low, Purpose::Confirm),
-        });
-    }
-
-    fn found(&self, amount: f64, confirmed: bool) -> Answer {
-        let fails_at = self.high.unwrap_or(self.record.bounds.to());
-        Answer::Found { amount, fails_at, confirmed, lowered_from: self.lowered_from }
-    }
-
-    fn passed_below(&self, amount: f64) -> Option<f64> {
-        let passed = self.record.steps.iter().filter(|step| step.result.outcome == HoldOutcome::Passed);
-        passed.map(|step| step.amount).filter(|&passed| passed < amount).reduce(f64::max)
     }
 
     /// The first question is answered; a closed loop goes on to the second.

@@ -1,14 +1,15 @@
 //! The run over time, on both axes: response times by the second they were intended in, work by the second it happened in.
-//! Memory is bounded: old distributions are packed, and a long run gets rows of two seconds, then four, and so on.
+//! Memory is bounded: old distributions are packed, and after an hour a row holds two seconds, then four, and so on.
 
 use crate::Headline;
-use crate::figures::{errors, sent_and_ended};
-use measure::{Cell, Counters, Distribution, Histogram, Metric, Outcome, Snapshot};
+use crate::figures::{begun_and_sent, errors, sent_and_ended};
+use measure::{Cell, Counters, Distribution, Histogram, Metric, Snapshot};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-/// Rows before two become one. Two hours of seconds; at about 2 KiB a packed row the series stays under 16 MiB.
-const ROWS_MAX: usize = 7200;
+/// Rows before two become one. An hour of seconds; at about 2 KiB a packed row the series stays under 8 MiB.
+const ROWS_MAX: usize = 3600;
 
 /// Rows, counted back from the newest, whose response times stay unpacked: nearly everything arrives within them.
 const ROWS_OPEN: u32 = 40;
@@ -27,6 +28,10 @@ pub struct Series {
 pub struct Row {
     /// First second, of the run clock (the warm-up begins at 0).
     pub second: u32,
+    /// Seconds that it holds: the series' `row_seconds`, in the last row what there is of them. Results of earlier versions
+    /// do not say, and it is 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seconds: u32,
     /// It begins in the warm-up.
     pub warm_up: bool,
     /// Agents that delivered something for it; 64 stands for 64 or more.
@@ -47,7 +52,7 @@ pub struct Row {
     pub wire_sent_bytes: u64,
     /// Connections opened in it.
     pub connections_opened: u64,
-    /// Operations under way on average, by the service times that ended in it (Little's law).
+    /// Operations under way on average: the integral of their number over the row's time.
     pub in_service: f64,
     /// Response times of operations *intended* in it: how many are known.
     pub response_time_count: u64,
@@ -59,8 +64,13 @@ pub struct Row {
     pub response_time_p99_ns: u64,
     /// The largest.
     pub response_time_max_ns: u64,
-    /// Some of them timed out, and the 99th percentile is a lower bound.
+    /// Some of them were cut short (time-outs, never sent), and the 99th percentile is a lower bound.
     pub response_time_p99_at_least: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Gathers rows.
@@ -68,12 +78,16 @@ pub struct Row {
 pub(crate) struct SeriesBuilder {
     row_seconds: u32,
     rows: BTreeMap<u32, OpenRow>,
+    /// Rows below this number are packed.
+    packed_below: u32,
+    /// Everything that came is of seconds before this one.
+    end: u32,
 }
 
 #[derive(Debug, Clone, Default)]
 struct OpenRow {
     counts: Row,
-    service_ns: u128,
+    open_ns: u64,
     /// By agent, one bit each; agents above 63 share the last.
     agents: u64,
     response_times: ResponseTimes,
@@ -83,7 +97,23 @@ struct OpenRow {
 #[derive(Debug, Clone)]
 enum ResponseTimes {
     Open(Headline),
-    Packed { headline: Headline, encoded: Vec<u8> },
+    /// `headline` is without its histogram, which is `encoded`.
+    Packed {
+        headline: Headline,
+        encoded: Vec<u8>,
+        figures: ResponseFigures,
+    },
+}
+
+/// What a row says of its response times.
+#[derive(Debug, Clone, Copy)]
+struct ResponseFigures {
+    count: u64,
+    mean_ns: f64,
+    p50_ns: u64,
+    p99_ns: u64,
+    max_ns: u64,
+    p99_at_least: bool,
 }
 
 impl Default for ResponseTimes {
@@ -94,46 +124,59 @@ impl Default for ResponseTimes {
 
 impl SeriesBuilder {
     pub(crate) fn new() -> SeriesBuilder {
-        SeriesBuilder { row_seconds: 1, rows: BTreeMap::new() }
+        SeriesBuilder { row_seconds: 1, rows: BTreeMap::new(), packed_below: 0, end: 0 }
     }
 
     /// Takes in what an agent recorded in `second`.
     pub(crate) fn add(&mut self, agent: u32, second: u32, snapshot: &Snapshot) {
+        self.end = self.end.max(second.saturating_add(1));
         let row = self.rows.entry(second / self.row_seconds).or_default();
         row.agents |= 1 << agent.min(63);
+        row.open_ns = row.open_ns.saturating_add(snapshot.client.open_ns);
         for cell in snapshot.cells.values() {
             row.count(cell);
         }
         for cell in snapshot.cells.values() {
             self.add_response_times(cell);
         }
-        self.pack();
+        self.tidy();
     }
 
     fn add_response_times(&mut self, cell: &Cell) {
         for (&(outcome, intended), distribution) in &cell.response_times {
-            let values = match outcome {
-                Outcome::Ok => Headline::exact(distribution),
-                Outcome::TimedOut => Headline::timed_out(distribution),
-                Outcome::Failed => continue,
-            };
-            self.rows.entry(intended / self.row_seconds).or_default().response_times.merge(&values);
+            let mut values = Headline::default();
+            values.take(outcome, Metric::ResponseTime, distribution);
+            let number = intended / self.row_seconds;
+            let times = &mut self.rows.entry(number).or_default().response_times;
+            times.merge(&values);
+            if number < self.packed_below {
+                times.pack();
+            }
         }
     }
 
-    fn pack(&mut self) {
+    /// Packs the rows that have become old, each once: what a second costs does not depend on how many came before it.
+    fn tidy(&mut self) {
         while self.rows.len() > ROWS_MAX {
             self.halve();
         }
         let newest = self.rows.last_key_value().map_or(0, |(&row, _)| row);
-        let old = self.rows.range_mut(..newest.saturating_sub(ROWS_OPEN));
-        old.for_each(|(_, row)| row.response_times.pack());
+        let open_from = newest.saturating_sub(ROWS_OPEN).max(self.packed_below);
+        self.rows.range_mut(self.packed_below..open_from).for_each(|(_, row)| row.response_times.pack());
+        self.packed_below = open_from;
     }
 
+    /// Makes one row of two. Packed rows stay packed, so that memory does not peak here.
     fn halve(&mut self) {
         self.row_seconds *= 2;
+        self.packed_below /= 2;
         for (number, row) in std::mem::take(&mut self.rows) {
-            self.rows.entry(number / 2).or_default().merge(row);
+            match self.rows.entry(number / 2) {
+                Entry::Vacant(place) => {
+                    place.insert(row);
+                }
+                Entry::Occupied(mut first) => first.get_mut().merge(row),
+            }
         }
     }
 
@@ -141,10 +184,8 @@ impl SeriesBuilder {
     pub(crate) fn series(&self, warm_up_ns: u64) -> Series {
         let row = |(&number, row): (&u32, &OpenRow)| {
             let second = number * self.row_seconds;
-            row.figures(
-                Row { second, warm_up: u64::from(second) * 1_000_000_000 < warm_up_ns, ..row.counts.clone() },
-                self.row_seconds,
-            )
+            let seconds = self.end.saturating_sub(second).clamp(1, self.row_seconds);
+            row.figures(Row { second, seconds, warm_up: u64::from(second) * 1_000_000_000 < warm_up_ns, ..row.counts.clone() })
         };
         Series { row_seconds: self.row_seconds, rows: self.rows.iter().map(row).collect() }
     }
@@ -154,7 +195,7 @@ impl OpenRow {
     fn count(&mut self, cell: &Cell) {
         let counters: &Counters = &cell.counters;
         self.counts.add(&Row {
-            started: counters.started,
+            started: begun_and_sent(counters),
             ended: sent_and_ended(counters),
             errors: errors(counters),
             timed_out: counters.timed_out,
@@ -164,29 +205,26 @@ impl OpenRow {
             connections_opened: counters.connections.opened,
             ..Row::default()
         });
-        let service = cell.times.iter().filter(|((_, metric), _)| *metric == Metric::ServiceTime);
-        service.for_each(|(_, distribution)| self.service_ns = self.service_ns.saturating_add(distribution.sum));
     }
 
     fn merge(&mut self, other: OpenRow) {
         self.counts.add(&other.counts);
-        self.service_ns = self.service_ns.saturating_add(other.service_ns);
+        self.open_ns = self.open_ns.saturating_add(other.open_ns);
         self.agents |= other.agents;
         self.response_times.merge(&other.response_times.unpacked());
     }
 
-    fn figures(&self, row: Row, row_seconds: u32) -> Row {
-        let headline = self.response_times.unpacked();
-        let percentile = |percentile| headline.percentile(percentile);
+    fn figures(&self, row: Row) -> Row {
+        let times = self.response_times.figures();
         Row {
             agents: self.agents.count_ones(),
-            in_service: self.service_ns as f64 / 1e9 / f64::from(row_seconds),
-            response_time_count: headline.distribution.count,
-            response_time_mean_ns: headline.distribution.mean().unwrap_or(0.0),
-            response_time_p50_ns: percentile(50.0).map_or(0, |figure| figure.value_ns),
-            response_time_p99_ns: percentile(99.0).map_or(0, |figure| figure.value_ns),
-            response_time_max_ns: headline.distribution.max,
-            response_time_p99_at_least: percentile(99.0).is_some_and(|figure| figure.at_least),
+            in_service: self.open_ns as f64 / 1e9 / f64::from(row.seconds),
+            response_time_count: times.count,
+            response_time_mean_ns: times.mean_ns,
+            response_time_p50_ns: times.p50_ns,
+            response_time_p99_ns: times.p99_ns,
+            response_time_max_ns: times.max_ns,
+            response_time_p99_at_least: times.p99_at_least,
             ..row
         }
     }
@@ -224,20 +262,43 @@ impl ResponseTimes {
 
     fn pack(&mut self) {
         if let ResponseTimes::Open(headline) = self {
+            let figures = ResponseFigures::of(headline);
             let mut headline = std::mem::take(headline);
-            let encoded = std::mem::take(&mut headline.distribution.histogram).encode_v2_deflate();
-            *self = ResponseTimes::Packed { headline, encoded };
+            let mut encoded = std::mem::take(&mut headline.distribution.histogram).encode_v2_deflate();
+            encoded.shrink_to_fit();
+            *self = ResponseTimes::Packed { headline, encoded, figures };
         }
     }
 
     fn unpacked(&self) -> Headline {
         match self {
             ResponseTimes::Open(headline) => headline.clone(),
-            ResponseTimes::Packed { headline, encoded } => {
+            ResponseTimes::Packed { headline, encoded, .. } => {
                 let histogram = Histogram::decode_v2_deflate(encoded).expect("packed by ourselves a moment ago");
                 let distribution = Distribution { histogram, ..headline.distribution.clone() };
                 Headline { distribution, ..headline.clone() }
             }
+        }
+    }
+
+    fn figures(&self) -> ResponseFigures {
+        match self {
+            ResponseTimes::Open(headline) => ResponseFigures::of(headline),
+            ResponseTimes::Packed { figures, .. } => *figures,
+        }
+    }
+}
+
+impl ResponseFigures {
+    fn of(headline: &Headline) -> ResponseFigures {
+        let (p50, p99) = (headline.percentile(50.0), headline.percentile(99.0));
+        ResponseFigures {
+            count: headline.distribution.count,
+            mean_ns: headline.distribution.mean().unwrap_or(0.0),
+            p50_ns: p50.map_or(0, |figure| figure.value_ns),
+            p99_ns: p99.map_or(0, |figure| figure.value_ns),
+            max_ns: headline.distribution.max,
+            p99_at_least: p99.is_some_and(|figure| figure.at_least),
         }
     }
 }
@@ -245,7 +306,7 @@ impl ResponseTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::{CellKey, Period};
+    use measure::{CellKey, Client, Outcome, Period};
 
     const KEY: CellKey = CellKey { period: Period::Measured, request: 0, address: None };
 
@@ -255,8 +316,7 @@ mod tests {
         cell.counters.started = 1;
         cell.counters.ok = 1;
         cell.response_times.entry((Outcome::Ok, second)).or_default().record(ns);
-        cell.times.entry((Outcome::Ok, Metric::ServiceTime)).or_default().record(500_000_000);
-        Snapshot { cells: [(KEY, cell)].into() }
+        Snapshot { cells: [(KEY, cell)].into(), client: Client { open_ns: 500_000_000, ..Client::default() } }
     }
 
     #[test]
@@ -282,14 +342,37 @@ mod tests {
     }
 
     #[test]
-    fn long_run_has_rows_of_two_seconds_and_loses_nothing() {
+    fn late_values_of_a_second_without_a_row_are_packed_too() {
         let mut builder = SeriesBuilder::new();
-        let seconds = ROWS_MAX as u32 + 1;
-        (0..seconds).for_each(|second| builder.add(0, second, &one(second, u64::from(second))));
-        let series = builder.series(0);
-        assert_eq!((series.row_seconds, series.rows.len()), (2, ROWS_MAX / 2 + 1));
-        assert_eq!(series.rows.iter().map(|row| row.ended).sum::<u64>(), u64::from(seconds));
-        assert_eq!(series.rows.iter().map(|row| row.response_time_count).sum::<u64>(), u64::from(seconds));
-        assert_eq!((series.rows[7].second, series.rows[7].response_time_max_ns), (14, 15));
+        (0..100).filter(|&second| second != 5).for_each(|second| builder.add(0, second, &one(second, 1000)));
+        builder.add(1, 100, &one(5, 3000));
+        builder.add(1, 6, &one(6, 3000));
+        assert!(builder.rows.range(..60).all(|(_, row)| matches!(row.response_times, ResponseTimes::Packed { .. })));
+        let rows = builder.series(0).rows;
+        assert_eq!((rows[5].second, rows[5].response_time_max_ns, rows[6].response_time_count), (5, 3000, 2));
+    }
+
+    #[test]
+    fn after_an_hour_rows_hold_two_seconds_then_four_and_lose_nothing() {
+        let hour = ROWS_MAX as u32;
+        let mut builder = SeriesBuilder::new();
+        let mut seconds = 0;
+        for (until, row_seconds, number) in
+            [(hour, 1, ROWS_MAX), (hour + 1, 2, ROWS_MAX / 2 + 1), (2 * hour, 2, ROWS_MAX), (2 * hour + 1, 4, ROWS_MAX / 2 + 1)]
+        {
+            (seconds..until).for_each(|second| builder.add(0, second, &one(second, u64::from(second))));
+            seconds = until;
+            let series = builder.series(0);
+            assert_eq!((series.row_seconds, series.rows.len()), (row_seconds, number), "{until} s");
+            assert_eq!(series.rows.iter().map(|row| row.seconds).sum::<u32>(), until);
+            assert_eq!(series.rows.iter().map(|row| row.ended).sum::<u64>(), u64::from(until));
+            assert_eq!(series.rows.iter().map(|row| row.response_time_count).sum::<u64>(), u64::from(until));
+            assert!(series.rows.iter().all(|row| row.in_service == 0.5), "one operation for half of each second");
+            let last = &series.rows[7];
+            let end = 8 * u64::from(row_seconds) - 1;
+            assert_eq!((last.second, last.response_time_max_ns), (7 * row_seconds, end), "{until} s");
+        }
+        let open = builder.rows.values().filter(|row| matches!(row.response_times, ResponseTimes::Open(_))).count();
+        assert!(open <= ROWS_OPEN as usize + 1, "{open} rows are not packed");
     }
 }

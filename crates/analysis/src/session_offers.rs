@@ -26,10 +26,13 @@ impl SessionOffers {
     pub(crate) fn of<'a>(cells: impl Iterator<Item = (&'a CellKey, &'a Tally)>) -> Vec<SessionOffers> {
         let mut pairs: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
         for (key, tally) in cells {
-            let Some(to) = key.address else { continue };
+            if key.address.is_none() {
+                continue;
+            }
+            let to = key.address_name();
             for (offer, &count) in &tally.counters.session_offers {
                 let by = offer.issuer.map_or_else(|| OTHERS.to_owned(), |address| address.to_string());
-                let (offered, accepted) = pairs.entry((by, to.to_string())).or_default();
+                let (offered, accepted) = pairs.entry((by, to.clone())).or_default();
                 *offered = offered.saturating_add(count);
                 *accepted = accepted.saturating_add(if offer.accepted { count } else { 0 });
             }

@@ -1,7 +1,7 @@
 //! A sum of cells of snapshots, whichever keys they had: counters, and times by outcome and metric.
 
 use crate::Headline;
-use measure::{Cell, Counters, Distribution, Metric, Outcome};
+use measure::{Cell, Counters, Distribution, Metric, Outcome, Within};
 use std::collections::BTreeMap;
 
 /// Name under which the four kinds of handshakes stand together.
@@ -15,19 +15,16 @@ pub(crate) const HANDSHAKES: [Metric; 4] =
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Tally {
     pub(crate) counters: Counters,
-    /// Part of `counters` that was counted after the measured part's end.
-    pub(crate) drained: Counters,
+    /// What other parts' operations did within this one: those of the warm-up that ended in the measured part.
+    pub(crate) carried: Within,
     /// Response times of all seconds together.
     pub(crate) times: BTreeMap<(Outcome, Metric), Distribution>,
 }
 
 impl Tally {
     /// Takes a cell in.
-    pub(crate) fn add(&mut self, cell: &Cell, is_drain: bool) {
+    pub(crate) fn add(&mut self, cell: &Cell) {
         self.counters.merge(&cell.counters);
-        if is_drain {
-            self.drained.merge(&cell.counters);
-        }
         for (&key, distribution) in &cell.times {
             self.times.entry(key).or_default().merge(distribution);
         }
@@ -39,43 +36,30 @@ impl Tally {
     /// Takes another tally in.
     pub(crate) fn merge(&mut self, other: &Tally) {
         self.counters.merge(&other.counters);
-        self.drained.merge(&other.drained);
+        self.carried.merge(&other.carried);
         for (&key, distribution) in &other.times {
             self.times.entry(key).or_default().merge(distribution);
         }
     }
 
-    /// Whether counters and times equal `other`'s, bucket by bucket; which part had been counted in the drain is not asked.
-    pub(crate) fn has_same_totals(&self, other: &Tally) -> bool {
-        let filled = |tally: &Tally| -> Vec<((Outcome, Metric), Distribution)> {
-            let times = tally.times.iter().filter(|(_, distribution)| distribution.count > 0);
-            times.map(|(&key, distribution)| (key, distribution.clone())).collect()
-        };
-        self.counters == other.counters && filled(self) == filled(other)
+    /// Takes in another tally of this part of the run; of one of another part, what it did within this one.
+    pub(crate) fn take(&mut self, is_own: bool, other: &Tally) {
+        if is_own {
+            self.merge(other);
+        } else {
+            self.carried.merge(&other.counters.within);
+        }
     }
 
-    /// Ok and timed-out values of one metric together; `None` where nothing was recorded.
+    /// Values of all headline outcomes of these metrics together; `None` where nothing was recorded.
     pub(crate) fn headline(&self, metrics: &[Metric]) -> Option<Headline> {
         let mut headline = Headline::default();
-        for &metric in metrics {
-            if let Some(distribution) = self.times.get(&(Outcome::Ok, metric)) {
-                headline.merge(&Headline::exact(distribution));
-            }
-            if let Some(distribution) = self.times.get(&(Outcome::TimedOut, metric)) {
-                headline.merge(&Self::of_timed_out(metric, distribution));
+        for (&metric, outcome) in metrics.iter().flat_map(|metric| Outcome::ALL.map(|outcome| (metric, outcome))) {
+            if let Some(distribution) = self.times.get(&(outcome, metric)) {
+                headline.take(outcome, metric, distribution);
             }
         }
         (headline.distribution.count > 0).then_some(headline)
-    }
-
-    /// Only the times that a time-out cut short are lower bounds; a timed-out operation's connect was measured whole.
-    fn of_timed_out(metric: Metric, distribution: &Distribution) -> Headline {
-        match metric {
-            Metric::ResponseTime | Metric::ServiceTime | Metric::Processing | Metric::Receive => {
-                Headline::timed_out(distribution)
-            }
-            _ => Headline::exact(distribution),
-        }
     }
 
     /// Every time that has a value, by name, and the handshakes together.

@@ -1,8 +1,11 @@
 //! Thresholds judged on the merged whole: headline times (ok and timed out), counters and shares.
 
+use crate::client::LOOP_LAG;
 use crate::number::number;
+use crate::span::Span;
 use crate::tally::{HANDSHAKE, HANDSHAKES, Tally};
 use crate::{Headline, human};
+use measure::Client;
 use plan::{Comparison, Limit, Metric, Statistic, Threshold};
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +20,7 @@ pub struct Judgement {
     pub limit: f64,
     /// What was measured, in `unit`; absent where nothing was.
     pub actual: Option<f64>,
-    /// `actual` is a lower bound: it falls among time-outs.
+    /// `actual` is a lower bound: values that were cut short (time-outs, arrivals never sent) could move it.
     pub at_least: bool,
     /// Unit of `limit` and `actual`.
     pub unit: Unit,
@@ -46,17 +49,19 @@ pub enum Unit {
 /// What was measured for a threshold.
 struct Measured {
     unit: Unit,
+    /// What it is at least.
     actual: Result<f64, String>,
-    at_least: bool,
+    /// What it is at most; `None` where nothing bounds it.
+    most: Option<f64>,
 }
 
 /// Judges every threshold.
-pub(crate) fn judge(thresholds: &[Threshold], whole: &Tally, window_ns: u64) -> Vec<Judgement> {
-    thresholds.iter().map(|threshold| judge_one(threshold, whole, window_ns)).collect()
+pub(crate) fn judge(thresholds: &[Threshold], whole: &Tally, client: &Client, span: Span) -> Vec<Judgement> {
+    thresholds.iter().map(|threshold| judge_one(threshold, whole, client, span)).collect()
 }
 
-fn judge_one(threshold: &Threshold, whole: &Tally, window_ns: u64) -> Judgement {
-    let measured = Measured::of(&threshold.metric, whole, window_ns);
+fn judge_one(threshold: &Threshold, whole: &Tally, client: &Client, span: Span) -> Judgement {
+    let measured = Measured::of(&threshold.metric, whole, client, span);
     let limit = match threshold.limit {
         Limit::Time(limit) => limit.as_nanos() as f64,
         Limit::Number(limit) => limit,
@@ -66,8 +71,8 @@ fn judge_one(threshold: &Threshold, whole: &Tally, window_ns: u64) -> Judgement 
         metric: threshold.metric.to_string(),
         comparison: threshold.comparison.to_string(),
         limit,
+        at_least: measured.is_lower_bound(),
         actual: measured.actual.ok(),
-        at_least: measured.at_least,
         unit: measured.unit,
         passed: outcome == Ok(true),
         reason: outcome.err(),
@@ -75,56 +80,71 @@ fn judge_one(threshold: &Threshold, whole: &Tally, window_ns: u64) -> Judgement 
 }
 
 impl Measured {
-    fn of(metric: &Metric, whole: &Tally, window_ns: u64) -> Measured {
+    fn of(metric: &Metric, whole: &Tally, client: &Client, span: Span) -> Measured {
         match metric {
-            Metric::Time { histogram, statistic } => Measured::time(histogram, *statistic, whole),
+            Metric::Time { histogram, statistic } => Measured::time(histogram, *statistic, whole, client),
             Metric::Number(name) => {
-                let (unit, actual) = number(name, whole, window_ns);
-                Measured { unit, actual: actual.map_err(str::to_owned), at_least: false }
+                let (unit, actual) = number(name, whole, span);
+                Measured { unit, most: actual.ok(), actual: actual.map_err(str::to_owned) }
             }
         }
     }
 
-    fn time(histogram: &str, statistic: Statistic, whole: &Tally) -> Measured {
-        let metrics: Vec<measure::Metric> = match histogram {
-            HANDSHAKE => HANDSHAKES.to_vec(),
-            name => measure::Metric::ALL.into_iter().filter(|metric| metric.name() == name).collect(),
+    fn time(histogram: &str, statistic: Statistic, whole: &Tally, client: &Client) -> Measured {
+        let metrics = |name| measure::Metric::ALL.into_iter().filter(move |metric| metric.name() == name);
+        let headline = match histogram {
+            HANDSHAKE => whole.headline(&HANDSHAKES),
+            LOOP_LAG => (!client.loop_lag.is_empty()).then(|| Headline::exact(&client.loop_lag)),
+            name => whole.headline(&metrics(name).collect::<Vec<_>>()),
         };
-        let found = whole.headline(&metrics).and_then(|headline| value(&headline, statistic));
-        let (actual, at_least) = match found {
-            Some((value, at_least)) => (Ok(value), at_least),
-            None => (Err(format!("no {histogram} was measured")), false),
+        let (actual, most) = match headline.and_then(|headline| bounds(&headline, statistic)) {
+            Some((least, most)) => (Ok(least), most),
+            None => (Err(format!("no {histogram} was measured")), None),
         };
-        Measured { unit: Unit::Ns, actual, at_least }
+        Measured { unit: Unit::Ns, actual, most }
+    }
+
+    /// Whether the true value may be more.
+    fn is_lower_bound(&self) -> bool {
+        self.actual.as_ref().is_ok_and(|&actual| self.most.is_none_or(|most| most > actual))
     }
 
     /// Whether it holds, or why it cannot be said to.
     fn holds(&self, comparison: Comparison, limit: f64) -> Result<bool, String> {
         let actual = *self.actual.as_ref().map_err(Clone::clone)?;
-        let (holds, is_upper_limit) = match comparison {
-            Comparison::Below => (actual < limit, true),
-            Comparison::AtMost => (actual <= limit, true),
-            Comparison::Above => (actual > limit, false),
-            Comparison::AtLeast => (actual >= limit, false),
+        let most = self.most.unwrap_or(f64::INFINITY);
+        // What it is at least may keep a limit that the true value breaks.
+        let (holds, may_hold) = match comparison {
+            Comparison::Below => (most < limit, actual < limit),
+            Comparison::AtMost => (most <= limit, actual <= limit),
+            Comparison::Above => (actual > limit, actual > limit),
+            Comparison::AtLeast => (actual >= limit, actual >= limit),
         };
-        if holds && is_upper_limit && self.at_least {
-            return Err(format!("it falls among time-outs: it is {} or more", human::time(actual)));
+        if may_hold && !holds {
+            let least = human::time(actual);
+            return Err(format!("it is {least} or more: time-outs, or arrivals that were never sent, were cut short"));
         }
         Ok(holds)
     }
 }
 
-/// A statistic, and whether it is a lower bound.
-fn value(headline: &Headline, statistic: Statistic) -> Option<(f64, bool)> {
+/// What a statistic is at least and at most, wherever the values that were cut short would have ended.
+fn bounds(headline: &Headline, statistic: Statistic) -> Option<(f64, Option<f64>)> {
     let distribution = &headline.distribution;
-    let any_timed_out = headline.timed_out > 0;
+    let if_all_known = |value: f64| headline.censored.is_empty().then_some(value);
     match statistic {
-        Statistic::Min => Some((distribution.min as f64, headline.is_at_least(distribution.min))),
-        Statistic::Max => Some((distribution.max as f64, any_timed_out)),
-        Statistic::Mean => distribution.mean().map(|mean| (mean, any_timed_out)),
-        Statistic::StdDev => distribution.std_dev().map(|sd| (sd, false)),
+        Statistic::Min => {
+            let first_is_known = headline.censored.is_empty() || distribution.min < headline.censored.min;
+            let most = if first_is_known { Some(distribution.min) } else { headline.at_most(0.0) };
+            Some((distribution.min as f64, most.map(|most| most as f64)))
+        }
+        Statistic::Max => Some((distribution.max as f64, if_all_known(distribution.max as f64))),
+        Statistic::Mean => distribution.mean().map(|mean| (mean, if_all_known(mean))),
+        Statistic::StdDev => distribution.std_dev().map(|sd| (sd, if_all_known(sd))),
         Statistic::Percentile(percentile) => {
-            headline.percentile(percentile).map(|figure| (figure.value_ns as f64, figure.at_least))
+            let figure = headline.percentile(percentile)?;
+            let most = if figure.at_least { headline.at_most(percentile) } else { Some(figure.value_ns) };
+            Some((figure.value_ns as f64, most.map(|most| most as f64)))
         }
     }
 }
@@ -170,7 +190,7 @@ mod tests {
     }
 
     fn judged(metric: Metric, comparison: Comparison, limit: Limit) -> Judgement {
-        judge(&[Threshold { metric, comparison, limit }], &whole(), 1_000_000_000).remove(0)
+        judge(&[Threshold { metric, comparison, limit }], &whole(), &Client::default(), Span::measured(1_000_000_000)).remove(0)
     }
 
     fn time(histogram: &str, statistic: Statistic, comparison: Comparison, ms: u64) -> Judgement {
@@ -205,7 +225,30 @@ mod tests {
         let judgement = time("response_time", Statistic::Percentile(99.0), Comparison::AtMost, 1000);
         assert!(!judgement.passed && judgement.at_least);
         assert_eq!(judgement.actual, Some(200e6));
-        assert_eq!(judgement.reason.as_deref(), Some("it falls among time-outs: it is 200 ms or more"));
+        assert_eq!(
+            judgement.reason.as_deref(),
+            Some("it is 200 ms or more: time-outs, or arrivals that were never sent, were cut short")
+        );
+    }
+
+    #[test]
+    fn percentile_keeps_a_limit_that_enough_values_are_known_to_lie_within() {
+        // 60 of 100 are known to lie within 60 ms; 40 arrivals were never sent, having waited 10 ms.
+        let mut tally = Tally::default();
+        let mut record = |outcome, values: Vec<u64>| {
+            let distribution = tally.times.entry((outcome, Measure::ResponseTime)).or_default();
+            values.into_iter().for_each(|ms| distribution.record(ms * MS));
+        };
+        record(Outcome::Ok, (1..=60).collect());
+        record(Outcome::NotSent, vec![10; 40]);
+        for (percentile, limit_ms, passed) in [(50.0, 51, true), (50.0, 49, false), (60.0, 61, true), (61.0, 10_000, false)] {
+            let metric = Metric::Time { histogram: "response_time".into(), statistic: Statistic::Percentile(percentile) };
+            let limit = Limit::Time(Duration::from_millis(limit_ms));
+            let threshold = Threshold { metric, comparison: Comparison::AtMost, limit };
+            let judgement = judge(&[threshold], &tally, &Client::default(), Span::measured(1)).remove(0);
+            assert_eq!(judgement.passed, passed, "p{percentile} <= {limit_ms} ms: {judgement:?}");
+            assert!(judgement.at_least, "{judgement:?}");
+        }
     }
 
     #[test]

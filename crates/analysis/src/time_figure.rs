@@ -1,6 +1,6 @@
 //! One quantity's times as figures, and what makes a headline of a distribution.
 
-use measure::Distribution;
+use measure::{Distribution, Histogram, Metric, Outcome};
 use serde::{Deserialize, Serialize};
 
 /// Percentiles of every figure.
@@ -12,18 +12,20 @@ const COLUMNS: usize = 60;
 /// A picture's columns grow up to so many times the 99th percentile.
 const TAIL: u64 = 4;
 
-/// A distribution with what is known of its time-outs.
+/// A distribution with what is known of values that were cut short: censored data.
 ///
-/// A timed-out value is a lower bound of what the operation would have taken, so every percentile from the smallest
-/// such value on is one too.
+/// What a timed-out operation took, and what an arrival waited that was never sent, is a lower bound. Its true value can lie anywhere
+/// above, so a percentile is known only where moving all of them to infinity does not move it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Headline {
-    /// Ok and timed out together.
+    /// All values, lower bounds among them.
     pub distribution: Distribution,
-    /// How many of them timed out.
+    /// The lower bounds alone.
+    pub censored: Distribution,
+    /// How many values are of operations that timed out.
     pub timed_out: u64,
-    /// Smallest of those, nanoseconds.
-    pub first_timed_out_ns: Option<u64>,
+    /// How many are of arrivals that were never sent.
+    pub not_sent: u64,
 }
 
 /// A percentile.
@@ -33,7 +35,7 @@ pub struct PercentileFigure {
     pub percentile: f64,
     /// Its value.
     pub value_ns: u64,
-    /// Falls among time-outs (or beyond an hour): the true value is no less, and may be more.
+    /// Values that were cut short could move it (or it lies beyond an hour): the true value is no less, and may be more.
     pub at_least: bool,
 }
 
@@ -60,6 +62,9 @@ pub struct TimeFigure {
     pub count: u64,
     /// Of these, operations that timed out.
     pub timed_out: u64,
+    /// Of these, arrivals that were never sent: what they had waited.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_sent: u64,
     /// Values above one hour.
     pub overflow: u64,
     /// Arithmetic mean, exact.
@@ -76,37 +81,86 @@ pub struct TimeFigure {
     pub picture: Vec<Column>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 impl Headline {
-    /// A distribution without time-outs.
+    /// A distribution whose values are all known.
     pub(crate) fn exact(distribution: &Distribution) -> Headline {
-        Headline { distribution: distribution.clone(), timed_out: 0, first_timed_out_ns: None }
+        Headline { distribution: distribution.clone(), ..Headline::default() }
     }
 
-    /// Takes in values of operations that ended ok, or timed out.
+    /// Takes in values of one metric and outcome; those of fast failures are in no headline.
+    pub(crate) fn take(&mut self, outcome: Outcome, metric: Metric, distribution: &Distribution) {
+        if outcome == Outcome::Failed {
+            return;
+        }
+        self.distribution.merge(distribution);
+        if is_cut_short(outcome, metric) {
+            self.censored.merge(distribution);
+        }
+        match outcome {
+            Outcome::TimedOut if is_cut_short(outcome, metric) => {
+                self.timed_out = self.timed_out.saturating_add(distribution.count)
+            }
+            Outcome::NotSent => self.not_sent = self.not_sent.saturating_add(distribution.count),
+            _ => {}
+        }
+    }
+
+    /// Takes in another headline.
     pub(crate) fn merge(&mut self, other: &Headline) {
         self.distribution.merge(&other.distribution);
+        self.censored.merge(&other.censored);
         self.timed_out = self.timed_out.saturating_add(other.timed_out);
-        self.first_timed_out_ns = [self.first_timed_out_ns, other.first_timed_out_ns].into_iter().flatten().min();
-    }
-
-    /// Values of timed-out operations.
-    pub(crate) fn timed_out(distribution: &Distribution) -> Headline {
-        let first_timed_out_ns = (distribution.count > 0).then_some(distribution.min);
-        Headline { distribution: distribution.clone(), timed_out: distribution.count, first_timed_out_ns }
+        self.not_sent = self.not_sent.saturating_add(other.not_sent);
     }
 
     /// A percentile, 0 to 100; `None` where there is no value.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> Option<PercentileFigure> {
         let found = self.distribution.percentile(percentile)?;
-        let at_least = found.at_least || self.is_at_least(found.value_ns);
-        Some(PercentileFigure { percentile, value_ns: found.value_ns, at_least })
+        let is_known = self.censored.is_empty() || self.at_most(percentile).is_some_and(|most| most <= found.value_ns);
+        Some(PercentileFigure { percentile, value_ns: found.value_ns, at_least: found.at_least || !is_known })
     }
 
-    /// Whether a statistic of this value stands at or above a timed-out one.
-    pub(crate) fn is_at_least(&self, value_ns: u64) -> bool {
-        self.first_timed_out_ns.is_some_and(|first| value_ns >= first)
+    /// What the percentile is at most, wherever the values that were cut short would have ended; `None` where nothing bounds it.
+    pub(crate) fn at_most(&self, percentile: f64) -> Option<u64> {
+        let rank = measure::rank(percentile, self.distribution.count);
+        let known = self.distribution.count - self.censored.count;
+        if self.censored.is_empty() && rank == known {
+            return Some(self.distribution.max);
+        }
+        let found = known_at_rank(&self.distribution.histogram, &self.censored.histogram, rank)?;
+        Some(found.min(self.distribution.max))
     }
+}
+
+/// Whether values are lower bounds: only the times that were cut short. A timed-out operation's connect was measured whole.
+fn is_cut_short(outcome: Outcome, metric: Metric) -> bool {
+    match outcome {
+        Outcome::Ok | Outcome::Failed => false,
+        Outcome::TimedOut => {
+            matches!(metric, Metric::ResponseTime | Metric::ServiceTime | Metric::Processing | Metric::Receive)
+        }
+        Outcome::NotSent => metric != Metric::ScheduleDelay,
+    }
+}
+
+/// The value of this rank among those of `all` that are not `censored` too.
+fn known_at_rank(all: &Histogram, censored: &Histogram, rank: u64) -> Option<u64> {
+    let mut censored = censored.iter().peekable();
+    let mut known = 0;
+    for bucket in all.iter() {
+        let cut_short = censored.next_if(|next| next.lowest_ns == bucket.lowest_ns).map_or(0, |next| next.count);
+        known += bucket.count.saturating_sub(cut_short);
+        if known >= rank {
+            return Some(bucket.highest_ns);
+        }
+    }
+    None
 }
 
 impl TimeFigure {
@@ -115,6 +169,7 @@ impl TimeFigure {
         TimeFigure {
             count: distribution.count,
             timed_out: headline.timed_out,
+            not_sent: headline.not_sent,
             overflow: distribution.overflow,
             mean_ns: distribution.mean().unwrap_or(0.0),
             sd_ns: distribution.std_dev().unwrap_or(0.0),
@@ -162,7 +217,7 @@ mod tests {
 
     fn headline(ok: &[u64], timed_out: &[u64]) -> Headline {
         let mut headline = Headline::exact(&of(ok));
-        headline.merge(&Headline::timed_out(&of(timed_out)));
+        headline.take(Outcome::TimedOut, Metric::ResponseTime, &of(timed_out));
         headline
     }
 
@@ -191,6 +246,33 @@ mod tests {
         let headline = headline(&[10, 2000], &[1000]);
         assert!(!headline.percentile(33.0).unwrap().at_least);
         assert_eq!(headline.percentile(100.0).unwrap(), PercentileFigure { percentile: 100.0, value_ns: 2000, at_least: true });
+    }
+
+    /// 1600/s for 5 s on a server of 800/s: half of the arrivals are answered, the other half waited up to 2.5 s for it.
+    #[test]
+    fn percentile_that_waiting_arrivals_could_move_is_a_lower_bound() {
+        let mut headline = headline(&[10, 20, 30, 40], &[]);
+        headline.take(Outcome::NotSent, Metric::ResponseTime, &of(&[0, 5, 25, 60]));
+        // 0 5 10 20 | 25 30 40 60. Were the four infinite: 10 20 30 40 | ∞.
+        for (percentile, least, most) in
+            [(12.5, 0, Some(10)), (25.0, 5, Some(20)), (50.0, 20, Some(40)), (62.5, 25, None), (75.0, 30, None)]
+        {
+            let figure = headline.percentile(percentile).unwrap();
+            assert_eq!((figure.value_ns, figure.at_least, headline.at_most(percentile)), (least, true, most), "p{percentile}");
+        }
+        assert_eq!((headline.timed_out, headline.not_sent), (0, 4));
+    }
+
+    #[test]
+    fn value_that_was_cut_short_above_a_percentile_leaves_it_alone() {
+        let mut headline = headline(&[1, 2, 3], &[]);
+        headline.take(Outcome::NotSent, Metric::Lateness, &of(&[3000]));
+        headline.take(Outcome::NotSent, Metric::ScheduleDelay, &of(&[2]));
+        headline.take(Outcome::Failed, Metric::ResponseTime, &of(&[0; 9]));
+        // 1 2 2 3 | 3000: of the arrival that was never sent, when it was noticed is known.
+        for (percentile, value_ns, at_least) in [(60.0, 2, false), (80.0, 3, false), (81.0, 3000, true)] {
+            assert_eq!(headline.percentile(percentile).unwrap(), PercentileFigure { percentile, value_ns, at_least });
+        }
     }
 
     fn many_and(one: u64) -> Vec<u64> {

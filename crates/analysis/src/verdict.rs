@@ -1,12 +1,12 @@
 //! What the numbers are about: the server, the client, the network, the load, or nothing. Each verdict brings its evidence.
 
 use crate::fault::cure;
-use crate::{AgentResult, Document, EndCause, LoadRecord, State, human};
+use crate::{AgentResult, Backlog, Document, EndCause, LoadRecord, State, TimeFigure, human};
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
 
-/// An open loop has missed its schedule where more than 1 % of the operations began later than this.
-const LATENESS_P99_MAX_NS: u64 = 10_000_000;
+/// More than 1 % above this, and it was not in time: the client's loop taking notice of what was due or ready, or an arrival getting
+/// its connection.
+const LATE_P99_MAX_NS: u64 = 10_000_000;
 
 /// An open loop has missed its load where more arrivals than this could not be sent.
 const NOT_SENT_SHARE_MAX: f64 = 0.001;
@@ -20,11 +20,11 @@ const WORKER_BUSY_SHARE: f64 = 0.9;
 /// A machine with less idle time than the rest of this has no room.
 const MACHINE_BUSY_SHARE: f64 = 0.95;
 
+/// An agent that uses this part of its CPU quota, on average, was stopped by it now and then.
+const QUOTA_USED_SHARE: f64 = 0.8;
+
 /// Agents that begin farther apart than this do not make one load.
 const SKEW_MAX_NS: u64 = 50_000_000;
-
-/// From this share of `load.max_connections` in use on, late arrivals waited for the server, not for the client.
-const CONNECTIONS_FULL_SHARE: f64 = 0.8;
 
 /// What the numbers are about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ impl Verdict {
             Verdict::ServerBound => "the server could not do more",
             Verdict::ClientBound => "the load generator could not do more, the numbers are about it",
             Verdict::NetworkBound => "the network could not carry more",
-            Verdict::LoadMet => "all of the load was sent in time and answered",
+            Verdict::LoadMet => "all of the load was sent in time and answered while it was offered",
             Verdict::Undetermined => "nothing proves what limits these numbers",
             Verdict::Invalid => "these numbers cannot be trusted",
         }
@@ -86,7 +86,8 @@ impl Verdict {
 
 impl VerdictRecord {
     /// Reads everything of `document` but its verdict.
-    pub(crate) fn of(document: &Document) -> VerdictRecord {
+    #[must_use]
+    pub fn of(document: &Document) -> VerdictRecord {
         let faults = faults(document);
         if !faults.is_empty() {
             return VerdictRecord { verdict: Verdict::Invalid, evidence: faults, missing: Vec::new() };
@@ -119,10 +120,9 @@ impl Document {
     }
 }
 
-/// The target that the run itself started, or one at a loopback address.
+/// The target that the run itself started, or one at an address of an agent's own machine.
 fn is_target_local(document: &Document) -> bool {
-    let is_loopback = |name: &str| name.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback());
-    document.plan.builtin_target || document.by_address.iter().any(|group| is_loopback(&group.name))
+    document.plan.builtin_target || document.agents.iter().any(|agent| agent.target_is_local)
 }
 
 /// What the server's process used, where that is known.
@@ -165,7 +165,8 @@ fn faults_of_agent(agent: &AgentResult) -> Vec<String> {
         Some(EndCause::LeaseExpired) => faults.push(format!("agent {name} lost its coordinator and stopped firing")),
         Some(EndCause::Failed) => faults.push(format!("agent {name} failed: {}", agent.ended_text)),
         Some(EndCause::Lost) | None => {
-            faults.push(format!("agent {name} was lost: what it did after its last interval is unknown"))
+            let why = if agent.ended_text.is_empty() { String::new() } else { format!(" ({})", agent.ended_text) };
+            faults.push(format!("agent {name} was lost{why}: what it did after its last interval is unknown"))
         }
     }
     match agent.totals_match {
@@ -205,58 +206,102 @@ fn no_success(document: &Document) -> VerdictRecord {
 }
 
 fn open_loop(document: &Document, max_connections: u32) -> VerdictRecord {
-    let misses = misses(document);
-    if misses.is_empty() {
+    let late = client_was_late(document);
+    if !late.is_empty() {
+        let limits = limits(document, MachineCounts::Always);
+        let verdict = if limits.is_empty() { Verdict::Invalid } else { Verdict::ClientBound };
+        let room = if limits.is_empty() { room(document) } else { Vec::new() };
+        return record(verdict, late.into_iter().chain(limits).chain(room), []);
+    }
+    let unmet = unmet(document, max_connections);
+    if unmet.is_empty() {
         return sent_in_time(document);
     }
-    let in_use = most_in_use(document);
-    let are_connections_full = in_use >= CONNECTIONS_FULL_SHARE * f64::from(max_connections);
-    let machine = match are_connections_full && is_target_local(document) {
-        true => MachineCounts::Never,
-        false => MachineCounts::Always,
-    };
-    let limits = limits(document, machine);
+    let limits = client_limits(document);
     if !limits.is_empty() {
-        return record(Verdict::ClientBound, misses.into_iter().chain(limits), []);
+        return record(Verdict::ClientBound, unmet.into_iter().chain(limits), []);
     }
-    let busiest = format!("at most {} of {max_connections} connections were seen in use at once", human::number(in_use.ceil()));
-    if are_connections_full {
-        let cause =
-            "arrivals waited for a free connection, and the client had time: the server was too slow for this load".to_owned();
-        let evidence = misses.into_iter().chain([busiest, cause]).chain(room(document));
-        return record(Verdict::Undetermined, evidence, missing_for_server(document));
-    }
-    record(Verdict::Invalid, misses.into_iter().chain([busiest]).chain(room(document)), [])
+    // Of answers that take as long as the run nothing shows whether more would have come of a longer one.
+    let cause =
+        (!takes_half_of_the_run(document)).then(|| "the client had time: the server was too slow for this load".to_owned());
+    record(Verdict::Undetermined, unmet.into_iter().chain(cause).chain(room(document)), missing_for_server(document))
 }
 
-/// Connections in use: on average in a second, or at the end of one, whichever is more. A line that grows until the end of a
-/// short run shows in the second only.
-fn most_in_use(document: &Document) -> f64 {
-    let rows = &document.series.rows;
-    let open_at_ends = rows.iter().scan(0, |open: &mut i64, row| {
-        *open = open.saturating_add_unsigned(row.started).saturating_sub_unsigned(row.ended);
-        Some(*open)
+/// Where the client's loop was late by itself, for what was due or for what was ready.
+fn client_was_late(document: &Document) -> Vec<String> {
+    let schedule_delay = document.measured.times.get("schedule_delay");
+    let delay = p99_if_late(schedule_delay).map(|p99| {
+        format!(
+            "the schedule was missed: the client noticed 1 % of the arrivals {} or more after they were due (bound: {})",
+            human::time(p99),
+            human::time(LATE_P99_MAX_NS as f64)
+        )
     });
-    // What was never sent counts as begun, and is taken for having been so before any of these ends.
-    let of_warm_up = document.warm_up.as_ref().map_or(0, |figures| figures.operations.not_sent);
-    let not_sent = (of_warm_up + document.measured.operations.not_sent) as f64;
-    let most_open = open_at_ends.max().unwrap_or(0) as f64 - not_sent;
-    rows.iter().map(|row| row.in_service).fold(most_open, f64::max)
+    delay.into_iter().chain(lagged(document)).collect()
 }
 
-/// What of the load was not sent, or not in time.
-fn misses(document: &Document) -> Vec<String> {
-    let mut misses = Vec::new();
-    let lateness = document.measured.times.get("lateness").and_then(|figure| figure.percentile(99.0));
-    if let Some(p99) = lateness.filter(|p99| p99.value_ns > LATENESS_P99_MAX_NS) {
-        misses.push(format!(
-            "the schedule was missed: 1 % of the operations began {} or more late (bound: {})",
-            human::time(p99.value_ns as f64),
-            human::time(LATENESS_P99_MAX_NS as f64)
-        ));
+/// The loop's lag: not where the server runs on the same machine, where the two take the CPU from each other; but there too where a
+/// quota that is used up took it.
+fn lagged(document: &Document) -> Option<String> {
+    let quota = document.agents.iter().find_map(used_up_quota);
+    let p99 = p99_if_late(document.client.loop_lag.as_ref()).filter(|_| quota.is_some() || !is_target_local(document))?;
+    let throttled = quota.map_or_else(String::new, |quota| format!("; {quota}"));
+    Some(format!(
+        "the client's loop handled 1 % of what its sockets had {} or more after it came, which response times contain (bound: {}){throttled}",
+        human::time(p99),
+        human::time(LATE_P99_MAX_NS as f64)
+    ))
+}
+
+/// An agent that used its CPU quota up, and what to do about it: the kernel stops it for the rest of each period.
+fn used_up_quota(agent: &AgentResult) -> Option<String> {
+    let (quota, used) = (agent.facts.cpu_quota?, agent.cpu?.process_share_mean);
+    (used >= QUOTA_USED_SHARE * f64::from(quota))
+        .then(|| format!("agent {}: it used {used:.2} CPUs, and its quota is {quota} CPUs: raise it, or add agents", agent.name))
+}
+
+/// The 99th percentile, where it is too late.
+fn p99_if_late(figure: Option<&TimeFigure>) -> Option<f64> {
+    let p99 = figure?.percentile(99.0)?.value_ns;
+    (p99 > LATE_P99_MAX_NS).then_some(p99 as f64)
+}
+
+/// What of the load was not sent, not in time, or not carried while it was offered, though the client was in time.
+fn unmet(document: &Document, max_connections: u32) -> Vec<String> {
+    waited(document, max_connections).into_iter().chain(not_sent(document)).chain(piled_up(document)).collect()
+}
+
+/// Arrivals that had to wait for a connection: all that there may be were in use then.
+fn waited(document: &Document, max_connections: u32) -> Option<String> {
+    let p99 = p99_if_late(document.measured.times.get("lateness"))?;
+    let waits = document.measured.times.get("connection_wait")?;
+    let due = waits.count as f64 / document.measured.operations.ended.max(1) as f64;
+    Some(format!(
+        "{} of the arrivals waited for one of {max_connections} connections, all in use, so that 1 % began {} or more late (bound: {})",
+        human::share(due),
+        human::time(p99),
+        human::time(LATE_P99_MAX_NS as f64)
+    ))
+}
+
+/// A backlog that grew: load that was carried after its end, if at all.
+pub(crate) fn piled_up(document: &Document) -> Option<String> {
+    let backlog = document.backlog.filter(|backlog| !backlog.kept_up())?;
+    let Backlog { due, ended, at_end, noise } = backlog;
+    let growth = backlog.growth();
+    let mut text = format!(
+        "the load was not carried while it was offered: in its second half {due} operations were due and {ended} ended, so that the backlog grew by {growth} (noise: {noise:.0}) to {at_end}"
+    );
+    if takes_half_of_the_run(document) {
+        text += "; answers took longer than half of the measured part, so a longer one may say otherwise";
     }
-    misses.extend(not_sent(document));
-    misses
+    Some(text)
+}
+
+/// Whether the server's answers take so long that a backlog cannot be told from them.
+fn takes_half_of_the_run(document: &Document) -> bool {
+    let service = document.measured.times.get("service_time").and_then(|figure| figure.percentile(50.0));
+    service.is_some_and(|p50| p50.value_ns > document.run.duration_ns / 2)
 }
 
 /// Arrivals that no connection was free for: load that was asked for and never offered.
@@ -280,29 +325,37 @@ fn sent_in_time(document: &Document) -> VerdictRecord {
         return record(Verdict::Undetermined, [sent, answered].into_iter().chain(room(document)), missing_for_server(document));
     }
     let answered = format!("{} of {} were answered as the plan expects", operations.ok, operations.ended);
-    record(Verdict::LoadMet, [sent, answered].into_iter().chain(room(document)), [])
+    let Some(backlog) = document.backlog else {
+        let stopped = "the run was stopped: nothing shows whether the rest of the load would have been carried".to_owned();
+        let missing = ["a run to the end of its plan".to_owned()];
+        return record(Verdict::Undetermined, [sent, answered, stopped].into_iter().chain(room(document)), missing);
+    };
+    let Backlog { due, ended, at_end, noise } = backlog;
+    let kept_up = format!(
+        "what ended kept up with what was due: {ended} of {due} in the second half, {at_end} under way at its end (noise: {noise:.0})"
+    );
+    record(Verdict::LoadMet, [sent, answered, kept_up].into_iter().chain(room(document)), [])
 }
 
 fn closed_loop(document: &Document) -> VerdictRecord {
-    let limits = client_limits(document);
-    if !limits.is_empty() {
-        return record(Verdict::ClientBound, limits, []);
+    let (late, limits) = (lagged(document), client_limits(document));
+    if late.is_some() || !limits.is_empty() {
+        return record(Verdict::ClientBound, late.into_iter().chain(limits), []);
     }
     record(Verdict::Undetermined, room(document), missing_for_server(document))
 }
 
-/// Whether a machine without idle time speaks against the client: not where the server runs on it too and the load is
+/// Whether a machine without idle time speaks against its client: not where the server runs on it too and the load is
 /// whatever the two can do together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MachineCounts {
     Always,
-    Never,
+    NotWithTheServer,
 }
 
 /// Signs that a client could not do more, whatever became of the load.
 pub(crate) fn client_limits(document: &Document) -> Vec<String> {
-    let machine = if is_target_local(document) { MachineCounts::Never } else { MachineCounts::Always };
-    limits(document, machine)
+    limits(document, MachineCounts::NotWithTheServer)
 }
 
 /// Signs that a client could not do more.
@@ -320,7 +373,8 @@ fn limit_of_agent(agent: &AgentResult, machine: MachineCounts) -> Option<String>
         let busy = human::share(cpu.busiest_worker_share_mean);
         return Some(format!("agent {name}: its busiest worker was {busy} busy: give it more CPUs, or add agents"));
     }
-    let is_full = machine == MachineCounts::Always && cpu.machine_busy_share_mean >= MACHINE_BUSY_SHARE;
+    let is_shared = machine == MachineCounts::NotWithTheServer && agent.target_is_local;
+    let is_full = !is_shared && cpu.machine_busy_share_mean >= MACHINE_BUSY_SHARE;
     is_full.then(|| {
         let (busy, own) = (human::share(cpu.machine_busy_share_mean), cpu.process_share_mean);
         format!("agent {name}: its machine's CPUs were {busy} busy, {own:.2} of them by the agent itself")

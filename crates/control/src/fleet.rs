@@ -3,7 +3,7 @@
 use crate::clock::nanoseconds;
 use crate::fleet_action::Actions;
 use crate::gathering::Gathering;
-use crate::run::{Run, Violation};
+use crate::run::{Run, violation_text};
 use crate::wire::{clock, cut};
 use crate::{AgentFacts, AgentId, ConnectionId, CoordinatorId, FleetAction, FleetEvent, FleetTime, LEASE, Outcome, RunEvent};
 use crate::{RunId, RunRequest, Stop};
@@ -19,7 +19,8 @@ pub const TICK: Duration = Duration::from_millis(250);
 /// A stream says hello by then, or is closed.
 const HELLO_MAX: Duration = Duration::from_secs(5);
 
-/// An agent without a beat for so long is not there, whatever its connection looks like.
+/// An agent that says nothing for so long is not there, whatever its connection looks like. While it uploads, its beats may
+/// wait behind what it uploads, which shows that it is there too.
 const SILENCE_MAX: Duration = LEASE.saturating_add(Duration::from_secs(1));
 
 /// Host facts that are passed on.
@@ -99,13 +100,9 @@ impl Fleet {
         let agent = connection.member.as_ref().map(|member| member.facts.id);
         match (agent, message.message) {
             (None, Some(Up::Hello(hello))) => self.greet(now, at, hello, out),
-            (Some(agent), Some(Up::Beat(beat))) => {
-                connection.heard_at = now;
-                self.grant(now, at, agent, &beat, out);
-            }
             (Some(agent), Some(message)) => {
-                let taken = self.pass_on(now, agent, message, out);
-                taken.unwrap_or_else(|violation| self.refuse(now, at, &violation.to_string(), false, out));
+                connection.heard_at = now;
+                self.directed(now, at, agent, message, out);
             }
             (None, _) => self.refuse(now, at, "the first message must be a hello; run the same version on both", false, out),
             // A message that this version does not know.
@@ -113,10 +110,10 @@ impl Fleet {
         }
     }
 
-    fn pass_on(&mut self, now: FleetTime, agent: AgentId, message: Up, out: &mut Actions) -> Result<(), Violation> {
+    fn directed(&mut self, now: FleetTime, at: ConnectionId, agent: AgentId, message: Up, out: &mut Actions) {
         let run_id = match &message {
-            Up::Hello(_) => return Err(Violation("a second hello".into())),
-            Up::Beat(_) => return Ok(()),
+            Up::Beat(beat) => return self.grant(now, at, agent, beat, out),
+            Up::Hello(_) => return self.greeted_again(now, at, agent, out),
             Up::Prepared(message) => &message.run_id,
             Up::Began(message) => &message.run_id,
             Up::Interval(message) => &message.run_id,
@@ -124,10 +121,17 @@ impl Fleet {
             Up::Note(message) => &message.run_id,
         };
         // What is about a run that is over here was on its way when the agent was released from it.
-        match RunId::from_wire(run_id).and_then(|run| self.run_named(run)) {
-            Some(run) => run.received(now, agent, message, out),
-            None => Ok(()),
+        if let Some(run) = RunId::from_wire(run_id).and_then(|run| self.run_named(run)) {
+            run.received(now, agent, message, out);
         }
+    }
+
+    fn greeted_again(&mut self, now: FleetTime, at: ConnectionId, agent: AgentId, out: &mut Actions) {
+        const WHAT: &str = "a second hello";
+        if let Serving::Run(run) = &mut self.serving {
+            run.violated(now, agent, WHAT, out);
+        }
+        self.refuse(now, at, &violation_text(WHAT), false, out);
     }
 
     fn greet(&mut self, now: FleetTime, at: ConnectionId, hello: Hello, out: &mut Actions) {
@@ -145,8 +149,9 @@ impl Fleet {
         let member = Member { facts, joined: self.joined };
         self.connections.insert(at, Connection { heard_at: now, member: Some(member) });
         let (coordinator_version, coordinator_id) = (self.version.clone(), self.id.to_wire());
-        out.send(at, Down::Welcome(Welcome { coordinator_version, coordinator_id }));
-        self.assign(at, agent, held, out);
+        let resume = held.and_then(|held| self.run_named(held)).and_then(|run| run.resume(agent));
+        out.send(at, Down::Welcome(Welcome { coordinator_version, coordinator_id, resume }));
+        self.assign(now, at, agent, held, out);
     }
 
     /// An agent that comes back before its old stream was missed.
@@ -158,11 +163,11 @@ impl Fleet {
     }
 
     /// Puts a member where it belongs: into its run, or to those who wait.
-    fn assign(&mut self, at: ConnectionId, agent: AgentId, held: Option<RunId>, out: &mut Actions) {
+    fn assign(&mut self, now: FleetTime, at: ConnectionId, agent: AgentId, held: Option<RunId>, out: &mut Actions) {
         let current = match &mut self.serving {
             Serving::Run(run) if run.has(agent) => {
                 let holds_run = held == Some(run.id());
-                run.attached(agent, at, holds_run, out);
+                run.attached(now, agent, at, holds_run, out);
                 Some(run.id())
             }
             Serving::Run(_) => {

@@ -1,7 +1,7 @@
 //! What the coordinator has of one agent's intervals: each counts once, and gaps are seen.
 
-use crate::{INTERVAL_MAX_BYTES, MISSING_MAX};
-use proto::{Bytes, IntervalPart, PART_MAX_BYTES};
+use crate::{INTERVAL_MAX_BYTES, INTERVAL_PART_BYTES, MISSING_MAX};
+use proto::{Bytes, IntervalPart};
 use std::collections::BTreeSet;
 
 /// Seconds that a run may last, by the numbers of its intervals: 46 days.
@@ -19,6 +19,8 @@ pub(crate) struct IntervalInbox {
     ahead: BTreeSet<u32>,
     totals: Option<u32>,
     assembly: Option<Assembly>,
+    /// What a stream that ended left in part: the next one may go on with it, or begin it again.
+    cut: Option<Assembly>,
 }
 
 /// An interval of which parts are missing still.
@@ -61,9 +63,14 @@ impl IntervalInbox {
         Ok(if new { Taken::New(content) } else { Taken::Again })
     }
 
-    /// The stream is another one: what came in part comes again from its first part.
-    pub(crate) fn rewind(&mut self) {
-        self.assembly = None;
+    /// The stream is gone: the next one goes on with what came in part, or begins it again.
+    pub(crate) fn cut(&mut self) {
+        self.cut = self.assembly.take().or(self.cut.take());
+    }
+
+    /// Interval (or totals) of which parts came over streams that are gone, and how many.
+    pub(crate) fn in_part(&self) -> Option<(u32, bool, u32)> {
+        self.cut.as_ref().map(|cut| (cut.interval, cut.totals, cut.next_part))
     }
 
     /// The first interval that never came.
@@ -80,21 +87,30 @@ impl IntervalInbox {
 
     /// The content, once whole; nothing at all for a part that is out of place.
     fn assemble(&mut self, part: IntervalPart) -> Option<Option<Bytes>> {
-        let parts_max = INTERVAL_MAX_BYTES.div_ceil(PART_MAX_BYTES) as u32;
-        if part.parts == 0 || part.parts > parts_max || part.content.len() > PART_MAX_BYTES {
+        let parts_max = INTERVAL_MAX_BYTES.div_ceil(INTERVAL_PART_BYTES) as u32;
+        if part.parts == 0 || part.parts > parts_max || part.content.len() > INTERVAL_PART_BYTES {
             return None;
         }
         let assembly = self.assembly.take();
         if part.parts == 1 && assembly.is_none() {
             return Some(Some(part.content));
         }
-        let mut assembly = assembly.unwrap_or_else(|| Assembly::new(&part));
+        let mut assembly = assembly.unwrap_or_else(|| self.begin(&part));
         assembly.add(&part)?;
         if assembly.next_part == assembly.parts {
             return Some(Some(assembly.content.into()));
         }
         self.assembly = Some(assembly);
         Some(None)
+    }
+
+    /// What the part belongs to, where nothing is under way.
+    fn begin(&mut self, part: &IntervalPart) -> Assembly {
+        let goes_on = |cut: &mut Assembly| part.part > 0 && cut.is_of(part);
+        self.cut.take_if(goes_on).unwrap_or_else(|| {
+            self.cut.take_if(|cut| cut.is_of(part));
+            Assembly::new(part)
+        })
     }
 
     /// Whether the interval is new; nothing for a number that cannot be.
@@ -115,6 +131,10 @@ impl IntervalInbox {
 impl Assembly {
     fn new(first: &IntervalPart) -> Assembly {
         Assembly { interval: first.interval, totals: first.totals, parts: first.parts, next_part: 0, content: Vec::new() }
+    }
+
+    fn is_of(&self, part: &IntervalPart) -> bool {
+        (self.interval, self.totals, self.parts) == (part.interval, part.totals, part.parts)
     }
 
     fn add(&mut self, part: &IntervalPart) -> Option<()> {
@@ -162,9 +182,34 @@ mod tests {
     fn new_stream_begins_a_cut_interval_again() {
         let mut inbox = IntervalInbox::default();
         inbox.take(part(0, 0, 2, b"ab")).unwrap();
-        inbox.rewind();
+        inbox.cut();
         inbox.take(part(0, 0, 2, b"ab")).unwrap();
         assert_eq!(inbox.take(part(0, 1, 2, b"c")), Ok(Taken::New(Bytes::from_static(b"abc"))));
+        assert_eq!(inbox.in_part(), None);
+    }
+
+    #[test]
+    fn new_stream_goes_on_with_a_cut_interval_after_others() {
+        let mut inbox = IntervalInbox::default();
+        inbox.take(part(1, 0, 3, b"a")).unwrap();
+        inbox.cut();
+        inbox.cut();
+        assert_eq!(inbox.in_part(), Some((1, false, 1)));
+        assert_eq!(inbox.take(whole(0)), Ok(Taken::New(Bytes::from_static(b"x"))));
+        assert_eq!(inbox.take(part(1, 1, 3, b"b")), Ok(Taken::InPart));
+        assert_eq!(inbox.take(part(1, 2, 3, b"c")), Ok(Taken::New(Bytes::from_static(b"abc"))));
+        assert_eq!((inbox.in_part(), inbox.next()), (None, 2));
+    }
+
+    #[test]
+    fn new_stream_goes_on_nowhere_but_where_the_old_one_ended() {
+        for (first, parts) in [(0, 3), (2, 3), (1, 4)] {
+            let mut inbox = IntervalInbox::default();
+            inbox.take(part(1, 0, 3, b"a")).unwrap();
+            inbox.cut();
+            let taken = inbox.take(part(1, first, parts, b"b"));
+            assert_eq!(taken.is_ok(), first == 0, "part {first} of {parts}: {taken:?}");
+        }
     }
 
     #[test]
@@ -175,7 +220,7 @@ mod tests {
             &[part(0, 0, 2, b""), part(1, 1, 2, b"")],
             &[part(0, 0, 2, b""), part(0, 0, 2, b"")],
             &[part(0, 0, 2, b""), whole(1)],
-            &[part(0, 0, 129, b"")],
+            &[part(0, 0, 1025, b"")],
         ];
         for sequence in cases {
             let mut inbox = IntervalInbox::default();

@@ -5,7 +5,7 @@ use crate::beats::to_wire;
 use crate::file_inbox::{FileInbox, FileProblem};
 use crate::lease::Lease;
 use crate::outbox::Outbox;
-use crate::{Assignment, ClockReading, Digest, EndCause, Mono, Order, RunId, Stop};
+use crate::{Assignment, ClockReading, Digest, EndCause, INTERVAL_MAX_BYTES, Mono, Order, RunId, Stop};
 use proto::{Began, Bytes, Ended, FilePart, IntervalPart, Prepare, Prepared};
 use std::time::Duration;
 
@@ -211,15 +211,23 @@ impl LocalRun {
         self.began.clone()
     }
 
-    pub(crate) fn interval(&mut self, interval: u32, encoded: Bytes) {
+    /// Keeps an interval; where it is too large to travel, the order that ends the run.
+    pub(crate) fn interval(&mut self, interval: u32, encoded: Bytes) -> Option<Order> {
         self.next_interval = self.next_interval.max(interval.saturating_add(1));
-        self.outbox.keep(interval, encoded);
+        let Some(cause) = too_large(&format!("second {interval} of the run"), &encoded) else {
+            self.outbox.keep(interval, encoded);
+            return None;
+        };
+        self.stop(Stop::Now, Some(cause))
     }
 
-    /// The runner has ended; totals follow the last interval.
+    /// The runner has ended; totals follow the last interval, if they are not too large to travel.
     pub(crate) fn ended(&mut self, cause: EndCause, totals: Bytes, figures: Bytes) {
-        self.outbox.keep_totals(self.next_interval, totals);
-        let cause = self.cut.take().unwrap_or(cause);
+        let problem = too_large("the sum of the run", &totals);
+        if problem.is_none() {
+            self.outbox.keep_totals(self.next_interval, totals);
+        }
+        let cause = self.cut.take().or(problem).unwrap_or(cause);
         self.finish(cause, figures);
     }
 
@@ -248,4 +256,16 @@ impl LocalRun {
         self.ended = Some(Ended { run_id, cause: cause.into(), text, figures, clock: None });
         self.phase = Phase::Uploading;
     }
+}
+
+/// Why the run cannot be told whole, if this is more than travels.
+fn too_large(what: &str, encoded: &Bytes) -> Option<EndCause> {
+    const MIB: usize = 1 << 20;
+    (encoded.len() > INTERVAL_MAX_BYTES).then(|| {
+        EndCause::Failed(format!(
+            "{what} takes {} MiB encoded, and at most {} travel; use fewer requests or addresses in one plan",
+            encoded.len().div_ceil(MIB),
+            INTERVAL_MAX_BYTES / MIB
+        ))
+    })
 }

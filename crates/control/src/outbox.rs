@@ -1,7 +1,7 @@
 //! What an agent keeps of its intervals until the coordinator has them.
 
 use crate::RunId;
-use proto::{Bytes, IntervalPart, PART_MAX_BYTES};
+use proto::{Bytes, IntervalPart, Resume};
 use std::collections::VecDeque;
 
 /// Encoded intervals that a link holds before it takes no more reports. At 64 KiB a second that is an hour; an agent
@@ -10,6 +10,10 @@ pub const HELD_MAX_BYTES: usize = 256 << 20;
 
 /// Largest encoded interval that travels.
 pub const INTERVAL_MAX_BYTES: usize = 64 << 20;
+
+/// Content of one part of an interval, well below what a message may hold: a beat waits behind a part, and a stream that is
+/// cut loses the part that was under way.
+pub const INTERVAL_PART_BYTES: usize = 64 << 10;
 
 /// Sent but not acknowledged, above which nothing new is begun: bounds what waits at the coordinator for a slow caller.
 const WINDOW_BYTES: usize = 4 << 20;
@@ -24,6 +28,8 @@ pub(crate) struct Outbox {
     /// How many of `held`, from the front, are sent whole; the next one may be sent in part.
     sent: usize,
     next_part: usize,
+    /// Of this interval (or totals) the coordinator has so many parts over earlier streams.
+    in_part: Option<(u32, bool, usize)>,
 }
 
 #[derive(Debug)]
@@ -35,7 +41,7 @@ struct Held {
 
 impl Outbox {
     pub(crate) fn new(run: RunId) -> Outbox {
-        Outbox { run, held: VecDeque::new(), held_bytes: 0, sent: 0, next_part: 0 }
+        Outbox { run, held: VecDeque::new(), held_bytes: 0, sent: 0, next_part: 0, in_part: None }
     }
 
     /// Keeps an interval until it is acknowledged.
@@ -54,9 +60,13 @@ impl Outbox {
             return None;
         }
         let held = self.held.get(self.sent)?;
-        let parts = held.encoded.len().div_ceil(PART_MAX_BYTES).max(1);
-        let from = self.next_part * PART_MAX_BYTES;
-        let to = held.encoded.len().min(from + PART_MAX_BYTES);
+        let parts = held.parts();
+        if let Some((.., came)) = self.in_part.take_if(|&mut (interval, totals, _)| held.is(interval, totals)) {
+            // The last part goes again at least: it is what brings the acknowledgement.
+            self.next_part = came.min(parts - 1);
+        }
+        let from = self.next_part * INTERVAL_PART_BYTES;
+        let to = held.encoded.len().min(from + INTERVAL_PART_BYTES);
         let part = IntervalPart {
             run_id: self.run.to_wire(),
             interval: held.interval,
@@ -75,15 +85,18 @@ impl Outbox {
     /// The coordinator has it. Acknowledgements of what is not held are late ones, and do nothing.
     pub(crate) fn acknowledge(&mut self, interval: u32, totals: bool) {
         let sent = self.held.iter().take(self.sent);
-        let Some(place) = sent.into_iter().position(|held| held.interval == interval && held.totals == totals) else { return };
+        let Some(place) = sent.into_iter().position(|held| held.is(interval, totals)) else { return };
         let held = self.held.remove(place).expect("position is within");
         self.held_bytes -= held.encoded.len();
         self.sent -= 1;
     }
 
-    /// The stream is another one: everything that is held goes again, from the first.
-    pub(crate) fn rewind(&mut self) {
+    /// The stream is another one: what is held goes again, from the first that is not stored, and goes on where a part came.
+    pub(crate) fn rewind(&mut self, resume: &Resume) {
         (self.sent, self.next_part) = (0, 0);
+        self.in_part = (resume.parts > 0).then_some((resume.interval, resume.totals, resume.parts as usize));
+        self.held.retain(|held| held.totals || held.interval >= resume.stored_below);
+        self.held_bytes = self.held.iter().map(|held| held.encoded.len()).sum();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -109,6 +122,16 @@ impl Outbox {
     }
 }
 
+impl Held {
+    fn is(&self, interval: u32, totals: bool) -> bool {
+        (self.interval, self.totals) == (interval, totals)
+    }
+
+    fn parts(&self) -> usize {
+        self.encoded.len().div_ceil(INTERVAL_PART_BYTES).max(1)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,8 +150,8 @@ mod tests {
 
     #[test]
     fn intervals_are_cut_into_parts_and_an_empty_one_is_one_part() {
-        let mut outbox = outbox(&[0, PART_MAX_BYTES, PART_MAX_BYTES + 1]);
-        let expected = [(0, 0, 1, 0), (1, 0, 1, PART_MAX_BYTES), (2, 0, 2, PART_MAX_BYTES), (2, 1, 2, 1)];
+        let mut outbox = outbox(&[0, INTERVAL_PART_BYTES, INTERVAL_PART_BYTES + 1]);
+        let expected = [(0, 0, 1, 0), (1, 0, 1, INTERVAL_PART_BYTES), (2, 0, 2, INTERVAL_PART_BYTES), (2, 1, 2, 1)];
         assert_eq!(drain(&mut outbox), expected);
     }
 
@@ -143,22 +166,44 @@ mod tests {
     #[test]
     fn interval_larger_than_the_window_goes_whole() {
         let mut outbox = outbox(&[WINDOW_BYTES * 2, 1]);
-        assert_eq!(drain(&mut outbox).len(), 16);
+        assert_eq!(drain(&mut outbox).len(), 128);
         outbox.acknowledge(0, false);
         assert_eq!(drain(&mut outbox), [(1, 0, 1, 1)]);
     }
 
     #[test]
     fn new_stream_gets_again_what_was_not_acknowledged_and_nothing_else() {
-        let mut outbox = outbox(&[1, 2, PART_MAX_BYTES * 2]);
+        let mut outbox = outbox(&[1, 2, INTERVAL_PART_BYTES * 2]);
         for _ in 0..3 {
             outbox.next_part().unwrap();
         }
         outbox.acknowledge(1, false);
         outbox.acknowledge(1, false);
         outbox.acknowledge(2, false);
-        outbox.rewind();
-        assert_eq!(drain(&mut outbox), [(0, 0, 1, 1), (2, 0, 2, PART_MAX_BYTES), (2, 1, 2, PART_MAX_BYTES)]);
+        outbox.rewind(&Resume::default());
+        assert_eq!(drain(&mut outbox), [(0, 0, 1, 1), (2, 0, 2, INTERVAL_PART_BYTES), (2, 1, 2, INTERVAL_PART_BYTES)]);
+    }
+
+    #[test]
+    fn new_stream_goes_on_where_the_old_one_ended() {
+        let mut outbox = outbox(&[1, 2, 3]);
+        outbox.keep_totals(3, vec![0; INTERVAL_PART_BYTES * 4].into());
+        drain(&mut outbox);
+        outbox.rewind(&Resume { stored_below: 2, interval: 3, totals: true, parts: 2, ..Resume::default() });
+        let expected = [(2, 0, 1, 3), (3, 2, 4, INTERVAL_PART_BYTES), (3, 3, 4, INTERVAL_PART_BYTES)];
+        assert_eq!(drain(&mut outbox), expected);
+        assert_eq!(outbox.held_bytes, 3 + INTERVAL_PART_BYTES * 4);
+        outbox.rewind(&Resume { stored_below: 3, ..Resume::default() });
+        assert_eq!(drain(&mut outbox).len(), 4, "a coordinator that has no part of it gets it from the first");
+    }
+
+    #[test]
+    fn foreign_resume_makes_nothing_worse_than_sending_again() {
+        let mut outbox = outbox(&[INTERVAL_PART_BYTES * 2]);
+        outbox.rewind(&Resume { interval: 0, parts: 99, ..Resume::default() });
+        assert_eq!(drain(&mut outbox), [(0, 1, 2, INTERVAL_PART_BYTES)]);
+        outbox.rewind(&Resume { interval: 7, parts: 1, ..Resume::default() });
+        assert_eq!(drain(&mut outbox).len(), 2);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! One agent's part in a run, as the coordinator knows it.
 
+use crate::headway::Headway;
 use crate::interval_inbox::{IntervalInbox, OutOfPlace, Taken};
-use crate::{AgentFacts, AgentId, ClockReading, ConnectionId, FleetTime, NOTES_MAX};
-use proto::{Bytes, IntervalPart};
+use crate::{AgentFacts, AgentId, ClockReading, ConnectionId, FleetTime, NOTES_MAX, RunId};
+use proto::{Bytes, IntervalPart, Resume};
 use std::collections::BTreeSet;
 
 /// An agent of a run.
@@ -15,6 +16,7 @@ pub(crate) struct Participant {
     clock: Option<ClockReading>,
     began: Option<(FleetTime, u64)>,
     inbox: IntervalInbox,
+    headway: Headway,
     /// Handed to the caller and not taken by it yet; acknowledged when it is.
     pending: BTreeSet<(u32, Totals)>,
     notes: u32,
@@ -63,6 +65,7 @@ impl Participant {
             clock: None,
             began: None,
             inbox: IntervalInbox::default(),
+            headway: Headway::default(),
             pending: BTreeSet::new(),
             notes: 0,
             heard_at: now,
@@ -105,11 +108,25 @@ impl Participant {
 
     pub(crate) fn attach(&mut self, connection: ConnectionId) {
         self.attachment = Attachment::To(connection);
-        self.inbox.rewind();
     }
 
     pub(crate) fn detach(&mut self, now: FleetTime) {
         self.attachment = Attachment::GoneSince(now);
+        self.inbox.cut();
+        self.headway.stream_ended(now);
+    }
+
+    /// Whether its streams brought nothing new for too long.
+    pub(crate) fn is_getting_nowhere(&self, now: FleetTime) -> bool {
+        self.headway.is_missing(now)
+    }
+
+    /// Where its upload goes on after a cut.
+    pub(crate) fn resume(&self, run: RunId) -> Resume {
+        let pending = self.pending.iter().filter(|(_, totals)| !totals).map(|(interval, _)| *interval).min();
+        let (interval, totals, parts) = self.inbox.in_part().unwrap_or_default();
+        let stored_below = pending.unwrap_or(u32::MAX).min(self.inbox.next());
+        Resume { run_id: run.to_wire(), stored_below, interval, totals, parts }
     }
 
     /// When it last said something about its run.
@@ -142,10 +159,17 @@ impl Participant {
 
     /// Takes the next part of its stream of intervals.
     pub(crate) fn upload(&mut self, part: IntervalPart) -> Result<Upload, OutOfPlace> {
-        let key = (part.interval, part.totals);
+        let (key, is_first) = ((part.interval, part.totals), part.part == 0);
         Ok(match self.inbox.take(part)? {
-            Taken::InPart => Upload::Wait,
+            Taken::InPart => {
+                // The first part may come on every stream, and nothing after it.
+                if !is_first {
+                    self.headway.made();
+                }
+                Upload::Wait
+            }
             Taken::New(encoded) => {
+                self.headway.made();
                 self.pending.insert(key);
                 Upload::Deliver(encoded)
             }

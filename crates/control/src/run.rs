@@ -1,6 +1,7 @@
 //! One run from the plan to the last agent's end.
 
 use crate::fleet_action::{Actions, Receipt};
+use crate::margin::start_margin;
 use crate::participant::{Participant, Stage, Upload};
 use crate::wire::{clock, cut, end_cause};
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
 };
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{Began, Bytes, Ended, IntervalPart, Note, Prepare, Prepared, Release, Start};
+use proto::{Began, Bytes, Ended, IntervalPart, Note, Notice, Prepare, Prepared, Release, Resume, Start};
 use std::time::Duration;
 
 /// An agent answers to a plan by then: files must travel and names be resolved.
@@ -27,10 +28,6 @@ const STOP_MAX: Duration = Duration::from_secs(30);
 /// What goes on for so long after its plan and its drain is stopped.
 const OVERDUE: Duration = Duration::from_secs(10);
 
-/// The start instant is at least so far ahead; more on slow paths, so that start and lease arrive in time.
-const MARGIN_MIN: Duration = Duration::from_millis(300);
-const MARGIN_MAX: Duration = Duration::from_secs(4);
-
 /// A run over these agents.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -39,6 +36,8 @@ pub(crate) struct Run {
     phase: Phase,
     /// The strongest stop asked for, and when.
     stop: Option<(Stop, FleetTime)>,
+    /// Since when nobody is going: every agent is over or away.
+    deserted_since: Option<FleetTime>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,18 +50,13 @@ enum Phase {
     Done,
 }
 
-/// What an agent of this version never says; its stream is closed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the agent broke the protocol: {0}; run the same version on both")]
-pub(crate) struct Violation(pub(crate) String);
-
 impl Run {
     /// Hands out the plan.
     pub(crate) fn begin(request: RunRequest, agents: Vec<(AgentFacts, ConnectionId)>, now: FleetTime, out: &mut Actions) -> Run {
         out.tell(RunEvent::Assembled { agents: agents.iter().map(|(facts, _)| facts.clone()).collect() });
         let participants = agents.into_iter().map(|(facts, at)| Participant::new(facts, at, now)).collect();
         let phase = Phase::Preparing { until: now.after(PREPARE_MAX), failed: false };
-        let run = Run { request, participants, phase, stop: None };
+        let run = Run { request, participants, phase, stop: None, deserted_since: None };
         (0..run.participants.len()).for_each(|index| run.prepare(index, out));
         run
     }
@@ -93,23 +87,36 @@ impl Run {
     }
 
     /// An agent said something about this run.
-    pub(crate) fn received(&mut self, now: FleetTime, agent: AgentId, message: Up, out: &mut Actions) -> Result<(), Violation> {
-        let Some(index) = self.index(agent) else { return Ok(()) };
+    pub(crate) fn received(&mut self, now: FleetTime, agent: AgentId, message: Up, out: &mut Actions) {
+        let Some(index) = self.index(agent) else { return };
         self.participants[index].hear(now);
         match message {
             Up::Prepared(prepared) => self.prepared(now, index, prepared, out),
             Up::Began(began) => self.began(index, &began, out),
-            Up::Interval(part) => self.upload(index, part, out)?,
+            Up::Interval(part) => self.upload(index, part, out),
             Up::Ended(ended) => self.ended(index, ended, out),
             Up::Note(note) => self.note(index, note, out),
             Up::Hello(_) | Up::Beat(_) => {}
         }
+        self.watch_desertion(now);
         self.conclude(out);
-        Ok(())
+    }
+
+    /// Where the upload of an agent that still has a part in this run goes on.
+    pub(crate) fn resume(&self, agent: AgentId) -> Option<Resume> {
+        let participant = &self.participants[self.index(agent)?];
+        (!participant.is_over()).then(|| participant.resume(self.id()))
     }
 
     /// An agent of this run has a new stream; `holds_run` if it has begun and was not released.
-    pub(crate) fn attached(&mut self, agent: AgentId, connection: ConnectionId, holds_run: bool, out: &mut Actions) {
+    pub(crate) fn attached(
+        &mut self,
+        now: FleetTime,
+        agent: AgentId,
+        connection: ConnectionId,
+        holds_run: bool,
+        out: &mut Actions,
+    ) {
         let Some(index) = self.index(agent) else { return };
         self.participants[index].attach(connection);
         if self.participants[index].is_over() {
@@ -122,9 +129,25 @@ impl Run {
                 self.participants[index].set_stage(Stage::Preparing);
                 self.prepare(index, out);
             }
+            (_, true) if self.participants[index].is_getting_nowhere(now) => {
+                self.lose(
+                    index,
+                    "stream after stream brought nothing new; is the link to it too slow, or cut by something?",
+                    out,
+                );
+            }
             (_, true) => self.resend_stop(index, out),
             (_, false) => self.lose(index, "it was away when the run started", out),
         }
+        self.watch_desertion(now);
+        self.conclude(out);
+    }
+
+    /// An agent broke the protocol: its part in this run ends here, since another stream would bring the same again.
+    pub(crate) fn violated(&mut self, now: FleetTime, agent: AgentId, what: &str, out: &mut Actions) {
+        let Some(index) = self.index(agent).filter(|&index| !self.participants[index].is_over()) else { return };
+        self.give_up(index, what, out);
+        self.watch_desertion(now);
         self.conclude(out);
     }
 
@@ -135,6 +158,7 @@ impl Run {
         if !self.participants[index].is_over() {
             out.tell(RunEvent::Gone { agent: index as u32, why: why.to_owned() });
         }
+        self.watch_desertion(now);
     }
 
     /// The caller has taken what this receipt is for.
@@ -194,10 +218,10 @@ impl Run {
             Some((Stop::Drain, since)) if now.since(since) >= drain + OVERDUE => self.stop(now, Stop::Now, out),
             _ => {}
         }
-        let all_gone = self.participants.iter().all(|agent| agent.is_over() || agent.gone_since().is_some());
+        let deserted = self.deserted_since.is_some_and(|since| now.since(since) >= AWAY_MAX);
         for index in 0..self.participants.len() {
             let agent = &self.participants[index];
-            let away = agent.gone_since().is_some_and(|since| all_gone && now.since(since) >= AWAY_MAX);
+            let away = deserted && agent.gone_since().is_some();
             let stopped_at = self.stop.filter(|(how, _)| *how == Stop::Now).map(|(_, since)| since);
             let deaf = stopped_at.is_some_and(|since| now.since(since.max(agent.heard_at())) >= STOP_MAX);
             if !agent.is_over() && (away || deaf) {
@@ -205,6 +229,12 @@ impl Run {
                 self.lose(index, why, out);
             }
         }
+    }
+
+    /// Notes from when on nobody is going, and forgets it when somebody is.
+    fn watch_desertion(&mut self, now: FleetTime) {
+        let is_deserted = self.participants.iter().all(|agent| agent.is_over() || agent.gone_since().is_some());
+        self.deserted_since = is_deserted.then(|| self.deserted_since.unwrap_or(now));
     }
 
     fn prepare(&self, index: usize, out: &mut Actions) {
@@ -274,7 +304,7 @@ impl Run {
 
     /// Everyone is ready: names the start instant.
     fn arm(&mut self, now: FleetTime, out: &mut Actions) {
-        let margin = margin(self.participants.iter().filter_map(|agent| agent.clock()).map(|clock| clock.bound_ns));
+        let margin = start_margin(self.participants.iter().filter_map(|agent| agent.clock()).map(|clock| clock.bound_ns));
         let start_at = now.after(margin);
         self.phase = Phase::Going { start_at, skew_told: false };
         for index in 0..self.participants.len() {
@@ -291,24 +321,24 @@ impl Run {
         }
     }
 
-    fn upload(&mut self, index: usize, part: IntervalPart, out: &mut Actions) -> Result<(), Violation> {
+    fn upload(&mut self, index: usize, part: IntervalPart, out: &mut Actions) {
         let agent = &mut self.participants[index];
         let (interval, totals) = (part.interval, part.totals);
         let receipt = Receipt { run: self.request.run, agent: agent.id(), interval, totals };
         if agent.stage() != Stage::Going {
-            return Ok(());
+            return;
         }
-        match agent.upload(part).map_err(|error| Violation(error.to_string()))? {
-            Upload::Wait => {}
-            Upload::Acknowledge => self.send(index, receipt.ack(), out),
-            Upload::Deliver(encoded) if totals => {
+        match agent.upload(part) {
+            Err(out_of_place) => self.give_up(index, &out_of_place.to_string(), out),
+            Ok(Upload::Wait) => {}
+            Ok(Upload::Acknowledge) => self.send(index, receipt.ack(), out),
+            Ok(Upload::Deliver(encoded)) if totals => {
                 out.deliver(RunEvent::Totals { agent: index as u32, intervals: interval, encoded }, receipt);
             }
-            Upload::Deliver(encoded) => {
+            Ok(Upload::Deliver(encoded)) => {
                 out.deliver(RunEvent::Interval { agent: index as u32, interval, encoded }, receipt);
             }
         }
-        Ok(())
     }
 
     fn ended(&mut self, index: usize, ended: Ended, out: &mut Actions) {
@@ -337,10 +367,18 @@ impl Run {
         out.tell(RunEvent::Problem { agent: index as u32, problem });
     }
 
+    fn give_up(&mut self, index: usize, violation: &str, out: &mut Actions) {
+        self.fail();
+        self.lose(index, &violation_text(violation), out);
+    }
+
+    /// Ends an agent's part, and tells it why if it is there.
     fn lose(&mut self, index: usize, why: &str, out: &mut Actions) {
         let agent = &mut self.participants[index];
         agent.set_stage(Stage::Over);
         out.tell(RunEvent::Lost { agent: index as u32, next_interval: agent.inbox().next(), why: why.to_owned() });
+        let text = format!("{}: the coordinator has given this agent up: {why}", self.request.name);
+        self.send(index, Down::Notice(Notice { text }), out);
         self.release(index, out);
     }
 
@@ -406,8 +444,7 @@ impl Run {
     }
 }
 
-/// Start and lease each need a round trip and the bound of a clock is half of one: four of the worst, and more.
-fn margin(bounds_ns: impl Iterator<Item = u64>) -> Duration {
-    let worst_ns = bounds_ns.max().unwrap_or(0);
-    MARGIN_MIN.saturating_add(Duration::from_nanos(worst_ns.saturating_mul(8))).min(MARGIN_MAX)
+/// Why an agent that said `what` is given up.
+pub(crate) fn violation_text(what: &str) -> String {
+    format!("the agent broke the protocol: {what}; run the same version on both")
 }

@@ -185,7 +185,8 @@ impl Session {
         let coordinator_version = welcome.coordinator_version.clone();
         self.out.push(SessionAction::Say(News::Joined { coordinator_version }));
         if let Some(run) = &mut self.run {
-            run.outbox().rewind();
+            let resume = welcome.resume.clone().filter(|resume| resume.run_id == run.id().to_wire());
+            run.outbox().rewind(&resume.unwrap_or_default());
             self.send_began();
             self.send_end(now);
         }
@@ -294,7 +295,8 @@ impl Session {
                 self.send_began();
             }
             Report::Interval { run, interval, encoded } if self.has(run) => {
-                self.run.iter_mut().for_each(|run| run.interval(interval, encoded.clone()));
+                let order = self.run.as_mut().and_then(|run| run.interval(interval, encoded));
+                self.out.extend(order.map(SessionAction::Order));
             }
             Report::Ended { run, cause, totals, figures } if self.has(run) => {
                 self.run.iter_mut().for_each(|run| run.ended(cause.clone(), totals.clone(), figures.clone()));

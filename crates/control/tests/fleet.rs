@@ -354,14 +354,150 @@ fn drain_that_takes_too_long_is_cut() {
     assert!(sent(&actions, 0).iter().any(|message| matches!(message, Down::Stop(stop) if stop.now)), "{actions:?}");
 }
 
-#[test]
-fn part_that_breaks_the_protocol_closes_the_stream_and_the_run_goes_on() {
-    let mut coordinator = Coordinator::going(1);
+/// A part that no agent of this version sends.
+fn out_of_place() -> Up {
     let (run_id, content) = (RUN.to_wire(), Bytes::new());
-    let actions =
-        coordinator.say(0, Up::Interval(IntervalPart { run_id, interval: 0, part: 5, parts: 2, content, totals: false }));
+    Up::Interval(IntervalPart { run_id, interval: 0, part: 5, parts: 2, content, totals: false })
+}
+
+fn losses(actions: &[FleetAction]) -> Vec<(u32, &str)> {
+    let found = events(actions).into_iter().filter_map(|event| match event {
+        RunEvent::Lost { agent, why, .. } => Some((*agent, why.as_str())),
+        _ => None,
+    });
+    found.collect()
+}
+
+#[test]
+fn agent_that_breaks_the_protocol_is_given_up_once_and_told_why() {
+    let mut coordinator = Coordinator::going(2);
+    coordinator.say(0, part(0));
+    let actions = coordinator.say(0, out_of_place());
+    let [(0, why)] = losses(&actions)[..] else { panic!("{actions:?}") };
+    assert!(why.contains("part 5 of 2") && why.contains("same version"), "{why}");
+    let told = |message: &&Down| matches!(message, Down::Notice(notice) if notice.text.contains("part 5 of 2"));
+    assert!(sent(&actions, 0).iter().any(told), "{actions:?}");
+    assert!(sent(&actions, 0).iter().any(|message| matches!(message, Down::Release(_))), "{actions:?}");
+    assert!(!actions.contains(&FleetAction::Close(ConnectionId(0))), "nothing is gained by another stream: {actions:?}");
+    assert!(events(&coordinator.say(0, out_of_place())).is_empty(), "what was on its way counts for nothing");
+    assert!(leases(&coordinator.say(0, Up::Beat(Beat::default())), 0) == [0], "it may fire no more");
+    let actions = coordinator.end(1);
+    assert!(
+        has(&actions, |event| *event == RunEvent::Done { outcome: Outcome::Ran }),
+        "the others go on to the end: {actions:?}"
+    );
+}
+
+#[test]
+fn agent_given_up_does_not_come_back_into_the_run_and_serves_the_next() {
+    let mut coordinator = Coordinator::going(2);
+    coordinator.say(0, out_of_place());
+    coordinator.cut(0);
+    let back = coordinator.join(5, Hello { held_run: RUN.to_wire(), ..hello(0) });
+    assert!(events(&back).is_empty() && sent(&back, 5).iter().any(|message| matches!(message, Down::Release(_))), "{back:?}");
+    coordinator.end(1);
+    let next = coordinator.on(FleetEvent::Run(RunRequest { run: RunId([4; 16]), ..request(2) }));
+    assert!(sent(&next, 5).iter().any(|message| matches!(message, Down::Prepare(_))), "{next:?}");
+}
+
+#[test]
+fn second_hello_ends_the_stream_and_the_part_in_the_run() {
+    let mut coordinator = Coordinator::going(2);
+    let actions = coordinator.say(0, Up::Hello(hello(0)));
     assert!(actions.contains(&FleetAction::Close(ConnectionId(0))), "{actions:?}");
-    assert!(has(&actions, |event| matches!(event, RunEvent::Gone { agent: 0, .. })));
+    assert!(matches!(losses(&actions)[..], [(0, why)] if why.contains("second hello")), "{actions:?}");
+}
+
+#[test]
+fn upload_that_makes_no_headway_over_many_streams_is_given_up() {
+    let mut coordinator = Coordinator::going(2);
+    let mut lost = Vec::new();
+    for stream in 10..30 {
+        coordinator.cut(if stream == 10 { 0 } else { stream - 1 });
+        coordinator.pass(1, &[1]);
+        let back = coordinator.join(stream, Hello { held_run: RUN.to_wire(), ..hello(0) });
+        lost.extend(losses(&back).into_iter().map(|(agent, why)| (agent, why.to_owned(), stream)));
+        coordinator.pass(9, &[1, stream]);
+    }
+    let [(0, why, stream)] = &lost[..] else { panic!("{lost:?}") };
+    assert!(why.contains("nothing new") && (15..20).contains(stream), "{why} at stream {stream}");
+}
+
+#[test]
+fn stream_that_is_lost_often_is_borne_while_each_brings_something_new() {
+    let mut coordinator = Coordinator::going(1);
+    for stream in 10..60 {
+        coordinator.cut(if stream == 10 { 0 } else { stream - 1 });
+        let back = coordinator.join(stream, Hello { held_run: RUN.to_wire(), ..hello(0) });
+        assert!(losses(&back).is_empty(), "{back:?}");
+        let (run_id, content) = (RUN.to_wire(), Bytes::from_static(b"x"));
+        let part = IntervalPart { run_id, interval: 0, part: stream as u32 - 10, parts: 100, content, totals: true };
+        coordinator.say(stream, Up::Interval(part));
+        coordinator.pass(1, &[stream]);
+    }
+}
+
+#[test]
+fn upload_goes_on_where_the_stream_before_ended() {
+    let mut coordinator = Coordinator::going(1);
+    for interval in 0..3 {
+        let actions = coordinator.say(0, part(interval));
+        if interval < 2 {
+            coordinator.on(FleetEvent::Delivered(receipt(&actions).unwrap()));
+        }
+    }
+    let (run_id, content) = (RUN.to_wire(), Bytes::from_static(b"x"));
+    let of_totals =
+        |part| IntervalPart { run_id: run_id.clone(), interval: 3, part, parts: 4, content: content.clone(), totals: true };
+    coordinator.say(0, Up::Interval(of_totals(0)));
+    coordinator.say(0, Up::Interval(of_totals(1)));
+    coordinator.cut(0);
+    let back = coordinator.join(5, Hello { held_run: RUN.to_wire(), ..hello(0) });
+    let [Down::Welcome(welcome)] = sent(&back, 5)[..] else { panic!("{back:?}") };
+    let resume = welcome.resume.as_ref().expect("it holds the run");
+    assert_eq!(resume.run_id, RUN.to_wire());
+    assert_eq!(resume.stored_below, 2, "the third is not taken by the caller yet");
+    assert_eq!((resume.interval, resume.totals, resume.parts), (3, true, 2));
+    coordinator.say(5, part(2));
+    coordinator.say(5, Up::Interval(of_totals(2)));
+    let whole = coordinator.say(5, Up::Interval(of_totals(3)));
+    assert!(has(&whole, |event| matches!(event, RunEvent::Totals { encoded, .. } if &encoded[..] == b"xxxx")), "{whole:?}");
+}
+
+#[test]
+fn agent_that_only_uploads_is_not_taken_for_silent() {
+    let mut coordinator = Coordinator::going(1);
+    for second in 0..20 {
+        coordinator.say(0, part(second));
+        let actions = coordinator.pass(1, &[]);
+        assert!(!actions.contains(&FleetAction::Close(ConnectionId(0))), "after {second} s: {actions:?}");
+    }
+}
+
+#[test]
+fn agent_that_is_away_is_waited_for_from_when_nobody_else_is_going() {
+    let mut coordinator = Coordinator::going(2);
+    coordinator.cut(1);
+    coordinator.pass(40, &[0]);
+    coordinator.end(0);
+    let before = coordinator.pass(29, &[0]);
+    assert!(losses(&before).is_empty(), "{before:?}");
+    let after = coordinator.pass(1, &[0]);
+    assert!(matches!(losses(&after)[..], [(1, _)]), "{after:?}");
+}
+
+#[test]
+fn agent_that_comes_back_for_a_moment_begins_the_wait_for_the_others_anew() {
+    let mut coordinator = Coordinator::going(2);
+    coordinator.cut(0);
+    coordinator.cut(1);
+    coordinator.pass(20, &[]);
+    coordinator.join(5, Hello { held_run: RUN.to_wire(), ..hello(0) });
+    coordinator.pass(5, &[5]);
+    coordinator.cut(5);
+    let before = coordinator.pass(29, &[]);
+    assert!(losses(&before).is_empty(), "{before:?}");
+    assert_eq!(losses(&coordinator.pass(1, &[])).len(), 2);
 }
 
 #[test]

@@ -46,8 +46,11 @@ impl Agent {
             self.pass(100 * MS);
         }
         self.on(SessionEvent::Connected);
-        let mut actions = self
-            .hear(Down::Welcome(Welcome { coordinator_version: "1".into(), coordinator_id: Bytes::copy_from_slice(&[9; 16]) }));
+        let mut actions = self.hear(Down::Welcome(Welcome {
+            coordinator_version: "1".into(),
+            coordinator_id: Bytes::copy_from_slice(&[9; 16]),
+            resume: None,
+        }));
         actions.extend(self.answer_beats(&actions.clone(), None));
         actions
     }
@@ -322,6 +325,27 @@ fn agent_that_holds_too_much_takes_no_reports_until_some_is_acknowledged() {
     while agent.session.next_part().is_some() {}
     agent.hear(Down::Ack(Ack { run_id: RUN.to_wire(), interval: 0, totals: false }));
     assert!(agent.session.takes_reports());
+}
+
+#[test]
+fn interval_or_sum_too_large_to_travel_ends_the_run_with_the_reason() {
+    let too_large = || Bytes::from(vec![0; control::INTERVAL_MAX_BYTES + 1]);
+    let ended = |totals| Report::Ended { run: RUN, cause: EndCause::Stopped, totals, figures: Bytes::new() };
+    let why = |actions: &[SessionAction], part: &str| {
+        says(actions, |news| matches!(news, News::Ended { cause: EndCause::Failed(why), .. } if why.contains(part)))
+    };
+    let mut agent = Agent::firing();
+    let actions = agent.on(SessionEvent::Reported(Report::Interval { run: RUN, interval: 0, encoded: too_large() }));
+    assert_eq!(orders(&actions), [&Order::Stop { run: RUN, how: Stop::Now }]);
+    let actions = agent.on(SessionEvent::Reported(ended(Bytes::new())));
+    assert!(why(&actions, "second 0 of the run takes 65 MiB"), "{actions:?}");
+    let part = agent.session.next_part().expect("the totals");
+    assert_eq!((part.totals, part.interval), (true, 1), "the second that is not sent is seen to be missing");
+
+    let mut agent = Agent::firing();
+    let actions = agent.on(SessionEvent::Reported(ended(too_large())));
+    assert!(why(&actions, "the sum of the run takes 65 MiB"), "{actions:?}");
+    assert!(agent.session.next_part().is_none() && sent(&actions).iter().any(|message| matches!(message, Up::Ended(_))));
 }
 
 #[test]

@@ -1,9 +1,15 @@
 //! Makes the agent's intervals of its workers': beside the load, on a thread of its own.
 
+#[cfg(feature = "rehearsal")]
+mod rehearsal;
+
+#[cfg(feature = "rehearsal")]
+pub use rehearsal::CollectorRehearsal;
+
 use crate::engine::SpareSender;
 use crate::key_log::{self, KeysWritten};
 use crate::worker::{Handover, WorkerFigures};
-use measure::{Interval, Snapshot};
+use measure::{Interval, Snapshot, Totals};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::Receiver;
 
@@ -15,6 +21,8 @@ pub enum Event {
         /// When the last of them did, nanoseconds of the monotonic clock.
         at: u64,
     },
+    /// Nothing begins any more: what has begun may finish.
+    Draining,
     /// A second of the run clock is complete and will not change. Numbers are consecutive from 0.
     Interval {
         /// Second of the run clock.
@@ -27,7 +35,7 @@ pub enum Event {
     /// The run is over; the last event.
     Ended {
         /// Sum of all intervals.
-        totals: Snapshot,
+        totals: Totals,
         /// What each worker spent; nothing of one that died of a defect, whose last seconds are then missing too.
         workers: Vec<Option<WorkerFigures>>,
     },
@@ -40,12 +48,14 @@ pub(crate) struct Collector {
     /// Workers that have not begun yet, and when the last one did.
     waiting: BTreeSet<usize>,
     began_at: u64,
+    /// Workers that still begin operations.
+    firing: BTreeSet<usize>,
     /// By worker: all its intervals below this number are here.
     complete_below: Vec<u32>,
     figures: Vec<Option<WorkerFigures>>,
     pending: BTreeMap<u32, Snapshot>,
     next: u32,
-    totals: Snapshot,
+    totals: Totals,
     /// Tells what came of the key log.
     keys: Option<Receiver<KeysWritten>>,
 }
@@ -62,11 +72,12 @@ impl Collector {
             spares,
             waiting: (0..workers).collect(),
             began_at: 0,
+            firing: (0..workers).collect(),
             complete_below: vec![0; workers],
             figures: vec![None; workers],
             pending: BTreeMap::new(),
             next: 0,
-            totals: Snapshot::default(),
+            totals: Totals::default(),
             keys,
         }
     }
@@ -79,7 +90,9 @@ impl Collector {
                 Handover::Died { worker } => {
                     self.complete_below[worker] = u32::MAX;
                     self.begin(worker, 0, &mut on_event);
+                    self.drain(worker, &mut on_event);
                 }
+                Handover::Draining { worker } => self.drain(worker, &mut on_event),
                 Handover::Interval { worker, number, interval } => self.take(worker, number, interval),
                 Handover::Ended { worker, figures } => {
                     self.complete_below[worker] = u32::MAX;
@@ -105,6 +118,13 @@ impl Collector {
         }
     }
 
+    /// The worker begins nothing any more.
+    fn drain(&mut self, worker: usize, on_event: &mut impl FnMut(Event)) {
+        if self.firing.remove(&worker) && self.firing.is_empty() {
+            on_event(Event::Draining);
+        }
+    }
+
     fn take(&mut self, worker: usize, number: u32, interval: Interval) {
         let spare = interval.merge_into(self.pending.entry(number).or_default());
         // A worker that has ended wants nothing back.
@@ -116,7 +136,7 @@ impl Collector {
         let last = self.pending.last_key_value().map_or(0, |(number, _)| number + 1);
         while self.next < complete.min(last) {
             let snapshot = self.pending.remove(&self.next).unwrap_or_default();
-            self.totals.merge(&snapshot);
+            self.totals.add(&snapshot);
             on_event(Event::Interval { number: self.next, snapshot });
             self.next += 1;
         }
@@ -127,9 +147,11 @@ impl Collector {
 mod tests {
     use super::*;
     use crate::last_word::LastWord;
-    use measure::{CellId, Period, Recorder};
+    use measure::{CellId, Operation, Period, Recorder, Verdict};
     use std::sync::mpsc::{channel, sync_channel};
     use std::time::Duration;
+
+    const SECOND: u64 = 1_000_000_000;
 
     #[test]
     fn worker_that_dies_holds_nothing_of_the_others_back() {
@@ -160,5 +182,60 @@ mod tests {
             assert!(matches!(next(), Event::Ended { workers, .. } if workers == [None, None]));
             collecting.join().unwrap();
         }
+    }
+
+    /// One operation of second `second` on an open connection, with a response time of its own.
+    fn operation(second: u64) -> Operation {
+        let begun_at = second * SECOND;
+        let done_at = begun_at + 1_000_000 + second % 100 * 1000;
+        Operation {
+            key: CellId { period: Period::Measured, request: 0, address: 0 },
+            intended_at: begun_at,
+            noticed_at: Some(begun_at),
+            begun_at,
+            tried_at: begun_at,
+            ready_at: None,
+            sent_at: Some(begun_at),
+            written_at: Some(begun_at),
+            first_byte_at: Some(done_at),
+            done_at,
+            dns: None,
+            connect: None,
+            handshake: None,
+            verdict: Verdict::Ok,
+            status: Some(200),
+            payload_bytes: 1,
+        }
+    }
+
+    /// Bytes of the totals of a run of so many seconds.
+    fn bytes_of_totals(seconds: u64) -> usize {
+        let (handover, handed) = sync_channel(16);
+        let (spares, spared) = channel();
+        let (ended, end) = channel();
+        let collecting = std::thread::spawn(move || {
+            Collector::new(1, handed, vec![spares], None).run(|event| {
+                if let Event::Ended { totals, .. } = event {
+                    ended.send(totals.encode().len()).unwrap();
+                }
+            });
+        });
+        let mut recorder = Recorder::new(1);
+        for number in 0..seconds {
+            let operation = operation(number);
+            recorder.started(operation.key);
+            recorder.ended(&operation);
+            let interval = recorder.cut((number + 1) * SECOND, spared.try_recv().ok());
+            handover.send(Handover::Interval { worker: 0, number: number as u32, interval }).unwrap();
+        }
+        drop(handover);
+        collecting.join().unwrap();
+        end.recv().unwrap()
+    }
+
+    #[test]
+    fn totals_of_a_long_run_are_as_large_as_those_of_a_short_one() {
+        let (short, long) = (bytes_of_totals(100), bytes_of_totals(10_000));
+        assert!(long < 2 * short, "{short} bytes after 100 s, {long} after 10,000 s");
     }
 }

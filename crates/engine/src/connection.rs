@@ -1,8 +1,9 @@
 //! One connection: socket, TLS, and what of HTTP is under way. Moves bytes; what they mean for the load is the worker's.
 
+use crate::body::{self, Upload};
 use crate::clock::RunClock;
 use crate::http2::{Session, Violation};
-use crate::response::{Answer, BadFraming, Response};
+use crate::response::{Answer, Response, Unreadable};
 use crate::socket::{Io, Socket};
 use crate::tls::{Broken, TlsStream};
 use measure::{CellId, Kind};
@@ -35,6 +36,10 @@ pub(crate) struct Connection {
     pub(crate) connected_at: u64,
     /// When bytes last came.
     pub(crate) heard_at: u64,
+    /// When the wait for the peer's end began.
+    pub(crate) ending_at: u64,
+    /// An operation has had its answer on it, or its handshake.
+    pub(crate) has_served: bool,
     /// Requests sent on it.
     pub(crate) requests_begun: u32,
     /// Requests it is for.
@@ -46,14 +51,21 @@ pub(crate) struct Connection {
     pub(crate) unsolicited: bool,
     /// The peer has ended its side: the kernel or TLS has said so.
     pub(crate) peer_ended: bool,
+    /// TLS has said that nothing follows (close_notify).
+    notified: bool,
     /// The reason of the peer's GOAWAY.
     pub(crate) go_away: Option<u32>,
     /// Why nothing can be sent any more.
     pub(crate) broken: Option<Kind>,
     /// Input of an unfinished TLS record.
     leftover: Vec<u8>,
-    /// Output the socket has not taken yet.
+    /// HTTP/1.1: plaintext that came with the end of the handshake, before the request could leave.
+    ahead: Vec<u8>,
+    /// Output the socket has not taken yet, and how much of it has gone since.
     unsent: Vec<u8>,
+    unsent_from: usize,
+    /// HTTP/1.1: what is left of the request's body.
+    pub(crate) upload: Option<Upload>,
     /// Wire bytes, all of its life.
     pub(crate) sent_bytes: u64,
     /// See `sent_bytes`.
@@ -87,8 +99,8 @@ pub(crate) enum Fault {
     Socket(Kind),
     /// TLS.
     Tls(Kind),
-    /// HTTP framing.
-    Framing,
+    /// A response that cannot be read.
+    Http(Unreadable),
 }
 
 impl Connection {
@@ -101,19 +113,31 @@ impl Connection {
             connect_at,
             connected_at: connect_at,
             heard_at: connect_at,
+            ending_at: connect_at,
+            has_served: false,
             requests_begun: 0,
             requests_each,
             http,
             unwritten: Vec::new(),
             unsolicited: false,
             peer_ended: false,
+            notified: false,
             go_away: None,
             broken: None,
             leftover: Vec::new(),
+            ahead: Vec::new(),
             unsent: Vec::new(),
+            unsent_from: 0,
+            upload: None,
             sent_bytes: 0,
             received_bytes: 0,
         }
+    }
+
+    /// Whether an end of the stream is one that the peer has meant: within TLS anybody can cut a connection, and only a
+    /// close_notify is the peer's word (RFC 9112 §9.8).
+    pub(crate) fn is_end_meant(&self) -> bool {
+        self.tls.is_none() || self.notified
     }
 
     /// Whether it has had all its requests.
@@ -125,7 +149,7 @@ impl Connection {
     /// Whether no request may follow its latest response, however many it is for.
     pub(crate) fn is_spoilt(&self) -> bool {
         let ends = matches!(&self.http, Http::One(response) if !response.keep_alive);
-        ends || self.unsolicited || self.peer_ended || self.has_unsent()
+        ends || self.unsolicited || self.peer_ended || self.has_unsent() || self.upload.is_some()
     }
 
     /// Whether its next request is its last.
@@ -141,7 +165,8 @@ impl Connection {
             Http::One(_) => true,
             Http::Two(session) => {
                 let stands = self.stage == Stage::Open && !self.peer_ended && self.broken.is_none();
-                stands && !self.is_full() && session.accepts()
+                // Where no stream is allowed, an operation begins and waits for one, so that its time-out runs.
+                stands && !self.is_full() && (session.accepts() || session.is_stuck())
             }
         }
     }
@@ -160,10 +185,10 @@ impl Connection {
         }
     }
 
-    /// Whether nothing of the lane's request waits for HTTP/2's flow control.
+    /// Whether nothing of the lane's request waits to be encrypted: behind a window of ours, or HTTP/2's flow control.
     pub(crate) fn is_sent(&self, lane: u32) -> bool {
         match &self.http {
-            Http::One(_) => true,
+            Http::One(_) => self.upload.is_none(),
             Http::Two(session) => session.is_sent(lane),
         }
     }
@@ -183,29 +208,59 @@ impl Connection {
         wrapped
     }
 
+    /// Puts the next window of the request's body into `plain`; whether there was one.
+    pub(crate) fn next_window(&mut self, plain: &mut Vec<u8>) -> bool {
+        let Some(upload) = &mut self.upload else { return false };
+        plain.clear();
+        upload.put(body::WINDOW, plain);
+        if upload.left() == 0 {
+            self.upload = None;
+        }
+        true
+    }
+
     /// Sends `outgoing` behind what still waits, and empties it. Whether everything went out.
     pub(crate) fn send(&mut self, outgoing: &mut Vec<u8>) -> Result<bool, Kind> {
-        if !self.unsent.is_empty() {
-            self.unsent.append(outgoing);
-            std::mem::swap(&mut self.unsent, outgoing);
+        let sent = if self.unsent.is_empty() {
+            self.write(outgoing).inspect(|&sent| self.unsent.extend_from_slice(&outgoing[sent..]))
+        } else {
+            self.unsent.extend_from_slice(outgoing);
+            self.send_unsent()
+        };
+        outgoing.clear();
+        if sent.is_err() {
+            (self.unsent, self.unsent_from) = (Vec::new(), 0);
         }
+        sent.map(|_| self.unsent.is_empty())
+    }
+
+    fn send_unsent(&mut self) -> Result<usize, Kind> {
+        let mut unsent = std::mem::take(&mut self.unsent);
+        let sent = self.write(&unsent[self.unsent_from..]);
+        self.unsent_from += sent.unwrap_or(0);
+        if self.unsent_from == unsent.len() {
+            self.unsent_from = 0;
+            unsent.clear();
+            // Room of a large request is of no use to what follows it.
+            if self.upload.is_none() && unsent.capacity() >= body::WINDOW {
+                unsent = Vec::new();
+            }
+        }
+        self.unsent = unsent;
+        sent
+    }
+
+    /// Gives the socket as much of `bytes` as it takes now; how much that was.
+    fn write(&mut self, bytes: &[u8]) -> Result<usize, Kind> {
         let mut sent = 0;
-        while sent < outgoing.len() {
-            match self.socket.write(&outgoing[sent..]) {
-                Ok(Io::Bytes(bytes)) => sent += bytes,
-                Ok(Io::Later) => break,
-                Err(kind) => {
-                    outgoing.clear();
-                    self.unsent.clear();
-                    return Err(kind);
-                }
+        while sent < bytes.len() {
+            match self.socket.write(&bytes[sent..])? {
+                Io::Bytes(bytes) => sent += bytes,
+                Io::Later => break,
             }
         }
         self.sent_bytes += sent as u64;
-        self.unsent.clear();
-        self.unsent.extend_from_slice(&outgoing[sent..]);
-        outgoing.clear();
-        Ok(self.unsent.is_empty())
+        Ok(sent)
     }
 
     /// Whether output waits for the socket.
@@ -245,12 +300,14 @@ impl Connection {
         self.heard_at = at;
         let (answered, closed) = self.digest(&mut buffer[..kept + bytes], outgoing, expecting)?;
         self.peer_ended |= closed;
+        self.notified |= closed;
         Ok(Received::Bytes { at, answered, more, closed })
     }
 
     /// Whether part of it belonged to a response, and whether the peer has said close_notify.
     fn digest(&mut self, input: &mut [u8], outgoing: &mut Vec<u8>, expecting: bool) -> Result<(bool, bool), Fault> {
-        let mut intake = Intake { http: &mut self.http, expecting, answered: false, unsolicited: false, broken: false };
+        let ahead = (self.stage == Stage::Handshaking).then_some(&mut self.ahead);
+        let mut intake = Intake { http: &mut self.http, ahead, expecting, answered: false, unsolicited: false, broken: None };
         let mut closed = false;
         match &mut self.tls {
             None => intake.take(input),
@@ -263,7 +320,21 @@ impl Connection {
             }
         }
         self.unsolicited |= intake.unsolicited;
-        if intake.broken { Err(Fault::Framing) } else { Ok((intake.answered, closed)) }
+        match intake.broken {
+            Some(why) => Err(Fault::Http(why)),
+            None => Ok((intake.answered, closed)),
+        }
+    }
+
+    /// Takes what was there before the request as its answer, now that it has been sent: so it would be taken had it come a
+    /// moment later. Whether there was any.
+    pub(crate) fn take_ahead(&mut self) -> Result<bool, Fault> {
+        let bytes = std::mem::take(&mut self.ahead);
+        let mut intake =
+            Intake { http: &mut self.http, ahead: None, expecting: true, answered: false, unsolicited: false, broken: None };
+        intake.take(&bytes);
+        self.unsolicited |= intake.unsolicited;
+        intake.broken.map_or(Ok(intake.answered), |why| Err(Fault::Http(why)))
     }
 
     /// Says that nothing follows: GOAWAY in HTTP/2, close_notify where the connection is encrypted.
@@ -284,31 +355,37 @@ impl Connection {
 /// Plaintext on its way into responses.
 struct Intake<'a> {
     http: &'a mut Http,
+    /// Where to keep what comes with the end of the handshake.
+    ahead: Option<&'a mut Vec<u8>>,
     expecting: bool,
     answered: bool,
     unsolicited: bool,
-    broken: bool,
+    broken: Option<Unreadable>,
 }
 
 impl Intake<'_> {
     fn take(&mut self, bytes: &[u8]) {
-        if self.broken || bytes.is_empty() {
+        if self.broken.is_some() || bytes.is_empty() {
             return;
         }
         let response = match self.http {
             Http::One(response) => response,
             Http::Two(session) => {
-                self.broken = session.feed(bytes) == Err(Violation);
+                self.broken = session.feed(bytes).err().map(|Violation(why)| why);
                 return;
             }
         };
+        if let Some(ahead) = self.ahead.as_mut().filter(|_| !self.expecting) {
+            ahead.extend_from_slice(bytes);
+            return;
+        }
         let taken = if self.expecting && !response.is_whole() { response.feed(bytes) } else { Ok(0) };
         match taken {
             Ok(taken) => {
                 self.answered |= taken > 0;
                 self.unsolicited |= taken < bytes.len();
             }
-            Err(BadFraming) => self.broken = true,
+            Err(why) => self.broken = Some(why),
         }
     }
 }

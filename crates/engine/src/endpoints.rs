@@ -9,15 +9,22 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// What a refresh of the shared list is asked for: no slot waits for it.
-const REFRESH: Question = Question { slot: u32::MAX, begun_at: 0 };
+const REFRESH: Question = Question { slot: u32::MAX, begun_at: 0, issuer: 0 };
 
 /// A worker's choice of addresses: in turn, each checked against the agent's policy.
+///
+/// The sessions of each address have a turn of their own. With one turn for all, a connection that follows another one of the
+/// same user would go to the next address, and no address were ever offered its own sessions. Each address gets as many
+/// connections either way, since each turn gives each as many.
 pub(crate) struct Endpoints {
     host: String,
     port: u16,
     policy: Arc<Policy>,
     known: Vec<SocketAddr>,
-    turn: usize,
+    /// The worker's number in the cluster: workers, and turns, begin at different addresses.
+    rank: usize,
+    /// By index of who issued the session to be offered; the first is for connections that offer none.
+    turns: Vec<usize>,
     sources: Vec<IpAddr>,
     source_turn: usize,
     dns: Dns,
@@ -36,8 +43,7 @@ pub(crate) enum Next {
 }
 
 impl Endpoints {
-    /// `known` are the addresses found before the run, `rank` the worker's number in the cluster: workers begin their turn
-    /// at different addresses.
+    /// `known` are the addresses found before the run, `rank` the worker's number in the cluster.
     pub(crate) fn new(
         plan: &Plan,
         known: Vec<SocketAddr>,
@@ -51,13 +57,14 @@ impl Endpoints {
         let resolver = if resolves_again { Some(Resolver::new(&host, waker)?) } else { None };
         let sources = plan.connection().source_addresses.clone();
         let dns = if resolves_again { target.dns } else { Dns::Once };
-        let (port, turn) = (target.url.port, rank);
+        let port = target.url.port;
         Ok(Endpoints {
             host,
             port,
             policy,
             known,
-            turn,
+            rank,
+            turns: Vec::new(),
             sources,
             source_turn: rank,
             dns,
@@ -76,9 +83,9 @@ impl Endpoints {
             },
             Dns::Every(period) => {
                 self.refresh(now, period.as_nanos() as u64);
-                self.choose().map(Next::Connect)
+                self.choose(question.issuer).map(Next::Connect)
             }
-            Dns::Once => self.choose().map(Next::Connect),
+            Dns::Once => self.choose(question.issuer).map(Next::Connect),
         }
     }
 
@@ -97,7 +104,7 @@ impl Endpoints {
             };
             self.known = found.into_iter().map(|ip| SocketAddr::new(ip, self.port)).collect();
             if question != REFRESH {
-                return Some((question, self.choose()));
+                return Some((question, self.choose(question.issuer)));
             }
         }
     }
@@ -112,9 +119,14 @@ impl Endpoints {
         Some(family[self.source_turn % family.len()])
     }
 
-    fn choose(&mut self) -> Result<SocketAddr, Kind> {
-        let address = *self.known.get(self.turn % self.known.len().max(1)).ok_or(Kind::NoSuchName)?;
-        self.turn = self.turn.wrapping_add(1);
+    fn choose(&mut self, issuer: u16) -> Result<SocketAddr, Kind> {
+        let (rank, issuer) = (self.rank, usize::from(issuer));
+        for index in self.turns.len()..=issuer {
+            self.turns.push(rank.wrapping_add(index));
+        }
+        let turn = &mut self.turns[issuer];
+        let address = *self.known.get(*turn % self.known.len().max(1)).ok_or(Kind::NoSuchName)?;
+        *turn = turn.wrapping_add(1);
         if self.policy.allows(&self.host, address.ip(), address.port()) { Ok(address) } else { Err(Kind::NotAllowed) }
     }
 

@@ -1,5 +1,6 @@
 //! From a plan to running workers, and from their intervals to the agent's.
 
+use crate::ceilings;
 use crate::clock::RunClock;
 use crate::collector::{Collector, Event};
 use crate::endpoints::{Endpoints, host_text, intern, policy_name};
@@ -14,8 +15,8 @@ use crate::source::{Source, Timeline};
 use crate::spin::{Spin, SpunTime};
 use crate::tls::{Materials, TlsError, WorkerTls};
 use crate::worker::{Handover, Parts, Worker};
-use measure::{Recorder, Spare};
-use plan::{Host, KeyLog, Owner, Plan, Profile};
+use measure::{Recorder, Spare, Totals};
+use plan::{Host, KeyLog, Owner, Plan, Rate};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
@@ -23,7 +24,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 /// Intervals that may wait for the collector, per worker: more than a minute of them.
 const HANDOVERS: usize = 64;
@@ -87,6 +87,16 @@ pub enum PrepareError {
         /// Flag that sets the ceiling.
         flag: &'static str,
     },
+    /// The agent bounds its rate, and the plan has none.
+    #[error(
+        "load.connections: a closed loop sends as fast as it is answered, and this agent bounds its rate (--max-rate {ceiling}); write load.rate = \"{}\" or less in place of load.connections, which makes an open loop, or start the agent without --max-rate (--max-connections bounds a closed loop)", for_all(*ceiling, *agents)
+    )]
+    NoRate {
+        /// What this agent allows.
+        ceiling: Rate,
+        /// Agents in the run.
+        agents: u32,
+    },
     /// More connections than the process may have open files.
     #[error(
         "load.connections: this agent's share is {asked}, and it may open {limit} files; raise the hard limit (ulimit -Hn, LimitNOFILE=), or use more agents"
@@ -96,6 +106,20 @@ pub enum PrepareError {
         asked: u32,
         /// Hard limit of open files.
         limit: u64,
+    },
+    /// More cells than a run may have.
+    #[error(
+        "request: {requests} requests at {addresses} addresses are kept apart as {cells} cells, and a run has {most} at most; use fewer requests, or fewer addresses"
+    )]
+    TooManyCells {
+        /// Requests of the plan.
+        requests: usize,
+        /// Addresses of the target.
+        addresses: usize,
+        /// Cells of both, in warm-up and measured part.
+        cells: usize,
+        /// Bound on them.
+        most: usize,
     },
     /// The plan wants secrets written, and this agent does not.
     #[error(
@@ -113,6 +137,11 @@ pub enum PrepareError {
     /// The operating system refuses something that every run needs.
     #[error("cannot set up a load thread: {0}")]
     System(#[from] std::io::Error),
+}
+
+/// The rate of a plan of which each of its agents has this much.
+fn for_all(ceiling: Rate, agents: u32) -> Rate {
+    Rate::per_second(ceiling.as_per_second() * f64::from(agents.max(1))).unwrap_or(ceiling)
 }
 
 /// A plan that is ready to start: names resolved, files parsed, workers built and waiting.
@@ -148,10 +177,11 @@ pub struct Running {
 /// # Errors
 /// Each says what to change.
 pub fn prepare(plan: Arc<Plan>, placement: Placement, policy: Policy) -> Result<Prepared, PrepareError> {
-    check_ceilings(&plan, &placement, &policy)?;
+    ceilings::check(&plan, &placement, &policy)?;
     check_open_files(&plan, &placement)?;
     let materials = Materials::new(&plan, placement.agent, placement.agents)?;
     let addresses = addresses(&plan)?;
+    check_cells(plan.requests().len(), addresses.len())?;
     let name = policy_name(plan.target());
     if let Some(refused) = addresses.iter().find(|address| !policy.allows(&name, address.ip(), address.port())) {
         let host = host_text(&plan.target().url.host);
@@ -189,25 +219,10 @@ fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, PrepareError> {
     }
 }
 
-fn check_ceilings(plan: &Plan, placement: &Placement, policy: &Policy) -> Result<(), PrepareError> {
-    let share = plan.share(placement.agent, placement.agents);
-    let above = |field, asked: String, ceiling: String, flag| Err(PrepareError::AboveCeiling { field, asked, ceiling, flag });
-    let rate = Profile::measured(plan.load()).peak() / f64::from(placement.agents.max(1));
-    if let Some(ceiling) = policy.max_rate.filter(|&ceiling| share.rate.is_some() && rate > ceiling) {
-        return above("load.rate", format!("{rate:.0}/s"), format!("{ceiling:.0}/s"), "--max-rate");
-    }
-    let connections = share.peak_connections.or(share.max_connections).unwrap_or(0);
-    if let Some(ceiling) = policy.max_connections.filter(|&ceiling| connections > ceiling) {
-        let field = if share.rate.is_some() { "load.max_connections" } else { "load.connections" };
-        return above(field, connections.to_string(), ceiling.to_string(), "--max-connections");
-    }
-    let longest = Timeline::new(plan).end_at;
-    if let Some(ceiling) = policy.max_duration.filter(|ceiling| u128::from(longest) > ceiling.as_nanos()) {
-        let no_end = longest == u64::MAX;
-        let asked = if no_end { "no fixed duration".into() } else { format!("{:?}", Duration::from_nanos(longest)) };
-        return above("load.duration", asked, format!("{ceiling:?}"), "--max-duration");
-    }
-    Ok(())
+/// What every second and the totals have to hold follows from these two alone.
+fn check_cells(requests: usize, addresses: usize) -> Result<(), PrepareError> {
+    let (cells, most) = (Totals::cells_of(requests, addresses), Totals::CELLS_MAX);
+    if cells > most { Err(PrepareError::TooManyCells { requests, addresses, cells, most }) } else { Ok(()) }
 }
 
 /// Raises the soft limit of open files to the hard one, and compares it with the virtual users of the share.
@@ -233,6 +248,12 @@ impl Prepared {
     #[must_use]
     pub fn workers(&self) -> u32 {
         self.workers.len() as u32
+    }
+
+    /// The measured part, nanoseconds of the run clock; it may end sooner, with [`Event::Draining`].
+    #[must_use]
+    pub fn window(&self) -> measure::Window {
+        Timeline::new(&self.plan).window()
     }
 
     /// How long the workers wait on their CPUs, as the run goes.
@@ -310,7 +331,8 @@ impl Launch {
         let owner = self.placement.owner(self.number);
         let timeline = Timeline::new(&self.plan);
         let stream = u64::from(owner.agent) << 32 | self.number as u64;
-        let mut recorder = Recorder::new(u16::try_from(self.plan.requests().len()).unwrap_or(u16::MAX));
+        let mut recorder =
+            Recorder::new(u16::try_from(self.plan.requests().len()).unwrap_or(u16::MAX)).measuring(timeline.window());
         intern(&self.addresses, &mut recorder);
         Worker::new(Parts {
             number: self.number,

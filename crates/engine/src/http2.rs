@@ -5,24 +5,27 @@
 
 mod frame;
 mod hpack;
+mod huffman;
+mod peer;
 mod reader;
 mod request;
+mod table;
 
 pub(crate) mod error {
     //! Error codes that decide what becomes of an operation (RFC 9113 §7).
     pub(crate) use super::frame::code::{NO_ERROR, REFUSED_STREAM};
 }
 
-use crate::response::Answer;
-use frame::{DEFAULT_MAX_FRAME, DEFAULT_WINDOW, Head, MAX_WINDOW, code, flag, kind, setting};
+use crate::body::{self, Upload};
+use crate::response::{Answer, MAX_HEAD, Unreadable};
+use frame::{DEFAULT_WINDOW, Head, MAX_WINDOW, code, flag, kind};
+use measure::http2::counted_code;
+use peer::Peer;
 use reader::Reader;
 pub(crate) use request::Requests;
 use std::collections::VecDeque;
+use table::Table;
 
-/// Largest header block of a response; what is larger breaks framing.
-const MAX_BLOCK: usize = 64 * 1024;
-/// Bodies are put into frames until so many bytes wait; the rest follows once those are sent.
-const BODIES_AT_ONCE: usize = 256 * 1024;
 /// Answers to what the peer asks that may wait, bytes. One that asks and never reads is broken.
 const MAX_WAITING: usize = 1024 * 1024;
 /// Received bytes after which a window is opened again: half of what the peer may send.
@@ -42,11 +45,16 @@ pub(crate) struct Session {
     reader: Reader,
     /// Header block under way: its stream, whether it ends that, and its bytes.
     block: Option<(u32, bool, Vec<u8>)>,
+    is_block_too_large: bool,
+    /// The peer's dynamic table.
+    table: Table,
     /// Frames to be sent, as plaintext; and how many bytes of them are answers.
     pub(crate) out: Vec<u8>,
     answers: usize,
     /// What came and is for the lanes.
     pub(crate) happened: Vec<Happened>,
+    /// Lanes with a body that goes on.
+    pub(crate) progressed: Vec<u32>,
     /// The peer opens no stream any more, or we do not.
     pub(crate) draining: bool,
 }
@@ -60,19 +68,8 @@ struct Stream {
     head_only: bool,
     window: i64,
     received: u64,
-    /// Request body that the windows hold back, and how much of it is sent.
-    unsent: Vec<u8>,
-    sent: usize,
-}
-
-/// What the peer's settings say.
-#[derive(Debug)]
-struct Peer {
-    /// Known, and so settled.
-    is_known: bool,
-    max_streams: u32,
-    window: i64,
-    max_frame: usize,
+    /// The request's body, until it has been put into frames whole.
+    upload: Option<Upload>,
 }
 
 /// Something the worker must act on.
@@ -86,17 +83,17 @@ pub(crate) enum Happened {
     Whole { lane: u32 },
     /// A response contradicts itself; its stream is given up.
     Malformed { lane: u32 },
-    /// The peer gave the stream up, for this reason (RFC 9113 §7).
+    /// The peer gave the stream up, for this reason (RFC 9113 §7), as it is counted.
     Reset { lane: u32, code: u32 },
     /// The peer has not processed the stream, and never will: it may be sent again.
     Unprocessed { lane: u32 },
-    /// The peer closes the connection, for this reason.
+    /// The peer closes the connection, for this reason, as it is counted.
     GoAway { code: u32 },
 }
 
-/// The peer breaks RFC 9113; a GOAWAY that says so stands in `out`.
+/// The peer breaks RFC 9113, or is beyond a limit of ours; a GOAWAY that says so stands in `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Violation;
+pub(crate) struct Violation(pub(crate) Unreadable);
 
 impl Session {
     /// A connection with so many lanes; what a client says first stands in `out`.
@@ -107,14 +104,17 @@ impl Session {
             streams: (0..lanes).map(|_| Stream::default()).collect(),
             active: VecDeque::with_capacity(lanes as usize),
             next_id: 1,
-            peer: Peer { is_known: false, max_streams: u32::MAX, window: DEFAULT_WINDOW, max_frame: DEFAULT_MAX_FRAME },
+            peer: Peer::default(),
             window: DEFAULT_WINDOW,
             received: 0,
             reader: Reader::default(),
             block: None,
+            is_block_too_large: false,
+            table: Table::default(),
             out,
             answers: 0,
             happened: Vec::new(),
+            progressed: Vec::new(),
             draining: false,
         }
     }
@@ -124,6 +124,11 @@ impl Session {
     pub(crate) fn accepts(&self) -> bool {
         let settled = self.peer.is_known && self.active.len() < self.peer.max_streams as usize;
         !self.draining && (settled || self.next_id == 1) && !self.is_spent()
+    }
+
+    /// Whether the peer allows no stream at all, until its next settings or for ever.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.peer.is_known && self.peer.max_streams == 0 && self.active.is_empty() && !self.draining
     }
 
     /// Whether the peer has said its settings.
@@ -164,21 +169,23 @@ impl Session {
     }
 
     /// Opens a stream on a free lane; its frames go to `out`, of its body as much as the windows let through.
-    pub(crate) fn open(&mut self, lane: u32, block: &[u8], body: Option<&[u8]>, head_only: bool) {
+    pub(crate) fn open(&mut self, lane: u32, block: &[u8], body: Option<Upload>, head_only: bool) {
         let id = self.next_id;
         self.next_id += 2;
         self.active.push_back((id, lane));
         let stream = &mut self.streams[lane as usize];
         stream.id = id;
         (stream.answer, stream.content_length, stream.head_only) = (Answer::default(), None, head_only);
-        (stream.window, stream.received, stream.sent) = (self.peer.window, 0, 0);
-        stream.unsent.clear();
-        let body = body.filter(|body| !body.is_empty());
-        frame::put_headers(&mut self.out, id, block, body.is_none(), self.peer.max_frame);
-        if let Some(body) = body {
-            stream.unsent.extend_from_slice(body);
-            self.send_body(lane);
+        (stream.window, stream.received) = (self.peer.window, 0);
+        stream.upload = body.filter(|body| body.left() > 0);
+        let ends_stream = stream.upload.is_none();
+        if self.peer.wants_size_update() {
+            let block = [&[hpack::NO_TABLE], block].concat();
+            frame::put_headers(&mut self.out, id, &block, ends_stream, self.peer.max_frame);
+        } else {
+            frame::put_headers(&mut self.out, id, block, ends_stream, self.peer.max_frame);
         }
+        self.send_body(lane);
     }
 
     /// Gives the lane's stream up, if it is under way.
@@ -196,14 +203,13 @@ impl Session {
 
     /// Whether the lane's request has gone out whole.
     pub(crate) fn is_sent(&self, lane: u32) -> bool {
-        let stream = &self.streams[lane as usize];
-        stream.sent == stream.unsent.len()
+        self.streams[lane as usize].upload.is_none()
     }
 
     /// Puts more of the bodies that wait into frames, where there is room.
     pub(crate) fn send_bodies(&mut self) {
         for index in 0..self.active.len() {
-            if self.out.len() >= BODIES_AT_ONCE {
+            if self.out.len() >= body::WINDOW {
                 return;
             }
             self.send_body(self.active[index].1);
@@ -219,7 +225,7 @@ impl Session {
         fed.and(calm).map_err(|code| {
             self.draining = true;
             frame::put_go_away(&mut self.out, code);
-            Violation
+            Violation(if self.is_block_too_large { Unreadable::TooLarge } else { Unreadable::BadFraming })
         })
     }
 
@@ -251,6 +257,9 @@ impl Session {
     fn take_data(&mut self, id: u32, bytes: u64) {
         if let Some(lane) = self.lane_of(id) {
             self.streams[lane as usize].answer.body_bytes += bytes;
+            if self.progressed.last() != Some(&lane) {
+                self.progressed.push(lane);
+            }
         }
     }
 
@@ -301,7 +310,8 @@ impl Session {
             return Err(code::PROTOCOL_ERROR);
         }
         block.extend_from_slice(payload);
-        if block.len() > MAX_BLOCK {
+        if block.len() > MAX_HEAD {
+            self.is_block_too_large = true;
             return Err(code::ENHANCE_YOUR_CALM);
         }
         if head.has(flag::END_HEADERS) {
@@ -313,7 +323,7 @@ impl Session {
 
     /// A header block is whole: the head of a response, an interim one, or trailers.
     fn take_block(&mut self, id: u32, ends_stream: bool, block: &[u8]) -> Result<(), u32> {
-        let fields = hpack::read(block).map_err(|_| code::COMPRESSION_ERROR)?;
+        let fields = hpack::read(block, &mut self.table).map_err(|_| code::COMPRESSION_ERROR)?;
         let Some(lane) = self.lane_of(id) else { return Ok(()) };
         let stream = &mut self.streams[lane as usize];
         match (stream.answer.status, fields.status) {
@@ -339,7 +349,7 @@ impl Session {
         self.must_have_been_opened(head.stream)?;
         let code = number(payload)?;
         if let Some(lane) = self.end(head.stream) {
-            self.happened.push(Happened::Reset { lane, code });
+            self.happened.push(Happened::Reset { lane, code: counted_code(code) });
         }
         Ok(())
     }
@@ -357,7 +367,9 @@ impl Session {
         }
         let before = self.peer.max_streams;
         for &[n0, n1, v0, v1, v2, v3] in settings {
-            self.set(u16::from_be_bytes([n0, n1]), u32::from_be_bytes([v0, v1, v2, v3]))?;
+            let change = self.peer.set(u16::from_be_bytes([n0, n1]), u32::from_be_bytes([v0, v1, v2, v3]))?;
+            // Windows of streams under way move with it, below 0 too (RFC 9113 §6.9.2).
+            self.active.iter().for_each(|&(_, lane)| self.streams[lane as usize].window += change);
         }
         self.answer_with(kind::SETTINGS, flag::ACK, 0, &[]);
         let is_first = !std::mem::replace(&mut self.peer.is_known, true);
@@ -365,28 +377,6 @@ impl Session {
             self.happened.push(Happened::Settled { max_streams: self.peer.max_streams, is_first });
         }
         self.send_bodies();
-        Ok(())
-    }
-
-    fn set(&mut self, name: u16, value: u32) -> Result<(), u32> {
-        match name {
-            setting::MAX_CONCURRENT_STREAMS => self.peer.max_streams = value,
-            setting::INITIAL_WINDOW_SIZE => {
-                let window = i64::from(value);
-                if window > MAX_WINDOW {
-                    return Err(code::FLOW_CONTROL_ERROR);
-                }
-                // Windows of streams under way move with it, below 0 too (RFC 9113 §6.9.2).
-                let change = window - self.peer.window;
-                self.active.iter().for_each(|&(_, lane)| self.streams[lane as usize].window += change);
-                self.peer.window = window;
-            }
-            setting::MAX_FRAME_SIZE => match value {
-                0x4000..=0xff_ffff => self.peer.max_frame = value as usize,
-                _ => return Err(code::PROTOCOL_ERROR),
-            },
-            _ => {}
-        }
         Ok(())
     }
 
@@ -408,7 +398,7 @@ impl Session {
             _ => return Err(code::FRAME_SIZE_ERROR),
         };
         self.draining = true;
-        self.happened.push(Happened::GoAway { code });
+        self.happened.push(Happened::GoAway { code: counted_code(code) });
         while let Some(&(id, lane)) = self.active.back().filter(|(id, _)| *id > last) {
             self.end(id);
             self.happened.push(Happened::Unprocessed { lane });
@@ -450,7 +440,9 @@ impl Session {
     /// The stream is over; its lane, if it was under way.
     fn end(&mut self, id: u32) -> Option<u32> {
         let at = self.active.binary_search_by_key(&id, |&(id, _)| id).ok()?;
-        self.active.remove(at).map(|(_, lane)| lane)
+        let (_, lane) = self.active.remove(at)?;
+        self.streams[lane as usize].upload = None;
+        Some(lane)
     }
 
     /// The peer has said all it says on a stream.
@@ -463,13 +455,13 @@ impl Session {
         if status.is_none() || !length_holds {
             return self.give_up(id, lane);
         }
-        if stream.sent < stream.unsent.len() {
+        if stream.upload.is_some() {
             // Answered before it had the whole request: the rest of that is of no use (RFC 9113 §8.1).
             frame::put_number(&mut self.out, kind::RST_STREAM, id, code::CANCEL);
         }
-        let stream = &mut self.streams[lane as usize];
-        stream.sent = stream.unsent.len();
         self.end(id);
+        // Its end counts all that is not counted yet.
+        self.progressed.pop_if(|last| *last == lane);
         self.happened.push(Happened::Whole { lane });
     }
 
@@ -483,18 +475,23 @@ impl Session {
     /// Sends as much of the lane's body as both windows and the room in `out` let through.
     fn send_body(&mut self, lane: u32) {
         let stream = &mut self.streams[lane as usize];
-        while stream.sent < stream.unsent.len() && self.out.len() < BODIES_AT_ONCE {
+        while let Some(upload) = &mut stream.upload
+            && self.out.len() < body::WINDOW
+        {
             let window = usize::try_from(stream.window.min(self.window)).unwrap_or(0);
-            let rest = &stream.unsent[stream.sent..];
-            let piece = &rest[..rest.len().min(window).min(self.peer.max_frame).min(BODIES_AT_ONCE)];
-            if piece.is_empty() {
+            let length = upload.left().min(window).min(self.peer.max_frame).min(body::WINDOW);
+            if length == 0 {
                 return;
             }
-            let flags = if piece.len() == rest.len() { flag::END_STREAM } else { 0 };
-            frame::put(&mut self.out, kind::DATA, flags, stream.id, piece);
-            stream.window -= piece.len() as i64;
-            self.window -= piece.len() as i64;
-            stream.sent += piece.len();
+            let is_last = length == upload.left();
+            let flags = if is_last { flag::END_STREAM } else { 0 };
+            Head { length, kind: kind::DATA, flags, stream: stream.id }.put(&mut self.out);
+            upload.put(length, &mut self.out);
+            stream.window -= length as i64;
+            self.window -= length as i64;
+            if is_last {
+                stream.upload = None;
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Does a plan: workers, pacing, open and closed loop, TLS, HTTP. Knows nothing of fleets or wires: a plan with a start
 //! instant goes in, intervals come out.
 
+mod body;
+mod ceilings;
 mod clock;
 mod collector;
 mod connection;
@@ -25,6 +27,8 @@ mod tls;
 mod worker;
 
 pub use clock::{RunClock, boot_time_ns, monotonic_ns};
+#[cfg(feature = "rehearsal")]
+pub use collector::CollectorRehearsal;
 pub use collector::Event;
 pub use engine::{Placement, PrepareError, Prepared, Running, allowed_cpus, prepare, thread_name};
 pub use key_log::KeysWritten;
@@ -34,4 +38,4 @@ pub use spin::SpunTime;
 #[cfg(feature = "rehearsal")]
 pub use tls::Rehearsal;
 pub use tls::TlsError;
-pub use worker::{Cut, WorkerFigures};
+pub use worker::{Cut, Spent, WorkerFigures};

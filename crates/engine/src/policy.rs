@@ -1,5 +1,6 @@
 //! What this agent may fire at, whatever a coordinator says.
 
+use plan::Rate;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -12,8 +13,8 @@ use std::str::FromStr;
 pub struct Policy {
     networks: Vec<Network>,
     hosts: Vec<(String, Option<u16>)>,
-    /// Most arrivals per second this agent takes part in, for its own share.
-    pub max_rate: Option<f64>,
+    /// Most arrivals per second of this agent's own share; closed loops, which have no rate, are then refused.
+    pub max_rate: Option<Rate>,
     /// Most connections of this agent.
     pub max_connections: Option<u32>,
     /// Longest run.

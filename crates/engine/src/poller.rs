@@ -83,6 +83,12 @@ impl Poller {
         epoll::add(&self.epoll, socket, epoll::EventData::new_u64(token), On::IN | On::OUT | On::RDHUP | On::ET)
     }
 
+    /// What happens to a watched socket is told under another token from now on, beginning with what it is now.
+    pub(crate) fn modify(&self, socket: impl AsFd, token: u64) -> Result<(), Errno> {
+        use epoll::EventFlags as On;
+        epoll::modify(&self.epoll, socket, epoll::EventData::new_u64(token), On::IN | On::OUT | On::RDHUP | On::ET)
+    }
+
     /// Waits for events, at most `timeout_ns` (0: only looks). A wake-up from outside ends the wait without an event.
     pub(crate) fn wait(&self, room: &mut Events, timeout_ns: u64) -> Result<usize, Errno> {
         room.ready.clear();

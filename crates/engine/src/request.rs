@@ -1,16 +1,14 @@
 //! Request bytes, built before the run; only templates are filled in during it.
 
-use plan::{Body, Host, Piece, Plan, Scheme, Template};
-
-/// Longest cycle of weighted requests; beyond it weights are rounded.
-const LONGEST_CYCLE: u64 = 10_000;
+use crate::body::{self, Body, Upload};
+use plan::{Host, Mix, Piece, Plan, Scheme, Template};
+use std::sync::Arc;
 
 /// All requests of a plan, ready to send.
 #[derive(Debug)]
 pub(crate) struct Requests {
     requests: Vec<Prebuilt>,
-    /// Indices in the order of sending; each stands in it by its weight.
-    cycle: Vec<u16>,
+    mix: Mix,
 }
 
 /// One request of the plan as bytes.
@@ -31,13 +29,19 @@ pub(crate) struct Prebuilt {
 /// Bytes, or the pieces of them.
 #[derive(Debug)]
 enum Bytes {
+    /// All of a request, body included.
     Fixed(Vec<u8>),
-    Pieces { pieces: Vec<Fill>, body: Option<Vec<Fill>> },
+    Pieces {
+        pieces: Vec<Fill>,
+        body: Option<Arc<Body>>,
+    },
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Fill {
     Bytes(Vec<u8>),
+    /// A file of the plan, which all workers share.
+    Shared(Arc<[u8]>),
     User,
     Seq,
     Random,
@@ -55,13 +59,13 @@ impl Requests {
     pub(crate) fn new(plan: &Plan) -> Requests {
         let requests = plan.requests().iter().map(|request| Prebuilt::new(plan, request)).collect();
         let weights: Vec<u32> = plan.requests().iter().map(|request| request.weight).collect();
-        Requests { requests, cycle: cycle(&weights) }
+        Requests { requests, mix: Mix::new(&weights, plan.load().seed) }
     }
 
-    /// Which request the `nth` operation of a worker sends.
+    /// Which request operation `seq` of the cluster sends.
     #[inline]
-    pub(crate) fn nth(&self, nth: u64) -> u16 {
-        if self.cycle.len() == 1 { self.cycle[0] } else { self.cycle[(nth % self.cycle.len() as u64) as usize] }
+    pub(crate) fn at(&self, seq: u64) -> u16 {
+        self.mix.at(seq)
     }
 
     #[inline]
@@ -70,37 +74,13 @@ impl Requests {
     }
 }
 
-/// Spreads each index evenly over a cycle whose length is the sum of the reduced weights.
-fn cycle(weights: &[u32]) -> Vec<u16> {
-    let divisor = weights.iter().fold(0, |a, &b| gcd(a, u64::from(b))).max(1);
-    let mut reduced: Vec<u64> = weights.iter().map(|&weight| u64::from(weight) / divisor).collect();
-    let sum: u64 = reduced.iter().sum();
-    if sum > LONGEST_CYCLE {
-        reduced = reduced.iter().map(|weight| (weight * LONGEST_CYCLE / sum).max(u64::from(*weight > 0))).collect();
-    }
-    let length: u64 = reduced.iter().sum();
-    // Smooth weighted round robin: each step everyone gains its weight, the richest is taken and pays the sum.
-    let mut credit = vec![0_i64; reduced.len()];
-    let mut order = Vec::with_capacity(length as usize);
-    for _ in 0..length {
-        credit.iter_mut().zip(&reduced).for_each(|(credit, &weight)| *credit += weight as i64);
-        let richest = (0..credit.len()).max_by_key(|&i| (credit[i], std::cmp::Reverse(i))).unwrap_or(0);
-        credit[richest] -= length as i64;
-        order.push(richest as u16);
-    }
-    if order.is_empty() { vec![0] } else { order }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
 impl Prebuilt {
     fn new(plan: &Plan, request: &plan::Request) -> Prebuilt {
         let is_idempotent = matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE");
+        let body = body_of(request).map(Arc::new);
         Prebuilt {
-            keeping: Bytes::new(plan, request, false),
-            closing: Bytes::new(plan, request, true),
+            keeping: Bytes::new(plan, request, body.clone(), false),
+            closing: Bytes::new(plan, request, body, true),
             is_head: request.method == "HEAD",
             is_idempotent,
             is_safe: matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE"),
@@ -108,19 +88,23 @@ impl Prebuilt {
         }
     }
 
-    /// Puts the request's bytes into `out`; `last` on its connection, where the server is to close.
+    /// Puts the request's bytes into `out`, of its body at most a window: what is left of that is returned. `last` on its
+    /// connection, where the server is to close.
     #[inline]
-    pub(crate) fn write(&self, last: bool, values: Values, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, last: bool, values: Values, out: &mut Vec<u8>) -> Option<Upload> {
         let bytes = if last { &self.closing } else { &self.keeping };
         match bytes {
-            Bytes::Fixed(bytes) => out.extend_from_slice(bytes),
-            Bytes::Pieces { pieces, body } => fill_request(pieces, body.as_deref(), values, out),
+            Bytes::Fixed(bytes) => {
+                out.extend_from_slice(bytes);
+                None
+            }
+            Bytes::Pieces { pieces, body } => fill_request(pieces, body.as_ref(), values, out),
         }
     }
 }
 
 impl Bytes {
-    fn new(plan: &Plan, request: &plan::Request, closing: bool) -> Bytes {
+    fn new(plan: &Plan, request: &plan::Request, body: Option<Arc<Body>>, closing: bool) -> Bytes {
         let mut pieces = Vec::new();
         literal(&mut pieces, request.method.as_bytes());
         literal(&mut pieces, b" ");
@@ -141,10 +125,10 @@ impl Bytes {
         if closing {
             literal(&mut pieces, b"Connection: close\r\n");
         }
-        Bytes::with_body(pieces, body_of(request))
+        Bytes::with_body(pieces, body)
     }
 
-    fn with_body(mut pieces: Vec<Fill>, body: Option<Vec<Fill>>) -> Bytes {
+    fn with_body(mut pieces: Vec<Fill>, body: Option<Arc<Body>>) -> Bytes {
         if body.is_none() {
             literal(&mut pieces, b"\r\n");
         }
@@ -153,41 +137,49 @@ impl Bytes {
 
     fn fixed_where_possible(self) -> Bytes {
         let Bytes::Pieces { pieces, body } = &self else { return self };
-        if pieces.iter().chain(body.iter().flatten()).any(|piece| !piece.is_bytes()) {
+        let is_fixed = pieces.iter().all(Fill::is_fixed) && body.as_ref().is_none_or(|body| body.is_fixed());
+        let none = Values { user: 0, seq: 0, random: 0 };
+        if !is_fixed || body.as_ref().is_some_and(|body| body.length(none) > body::WINDOW) {
             return self;
         }
         let mut bytes = Vec::new();
-        fill_request(pieces, body.as_deref(), Values { user: 0, seq: 0, random: 0 }, &mut bytes);
+        let _ = fill_request(pieces, body.as_ref(), none, &mut bytes); // nothing is left of a window
         Bytes::Fixed(bytes)
     }
 }
 
-pub(crate) fn body_of(request: &plan::Request) -> Option<Vec<Fill>> {
-    let mut body = Vec::new();
+pub(crate) fn body_of(request: &plan::Request) -> Option<Body> {
+    let mut pieces = Vec::new();
     match &request.body {
-        Some(Body::Text(text)) => template(&mut body, text),
-        Some(Body::File(file)) => literal(&mut body, &file.content),
+        Some(plan::Body::Text(text)) => template(&mut pieces, text),
+        Some(plan::Body::File(file)) => pieces.push(Fill::Shared(Arc::clone(&file.content))),
         // A method that anticipates content says that there is none (RFC 9110 §8.6).
         None if matches!(request.method.as_str(), "POST" | "PUT" | "PATCH") => {}
         None => return None,
     }
-    Some(body)
+    Some(Body::new(pieces))
 }
 
-fn fill_request(pieces: &[Fill], body: Option<&[Fill]>, values: Values, out: &mut Vec<u8>) {
+fn fill_request(pieces: &[Fill], body: Option<&Arc<Body>>, values: Values, out: &mut Vec<u8>) -> Option<Upload> {
     use std::io::Write as _;
     pieces.iter().for_each(|piece| piece.fill(values, out));
-    if let Some(body) = body {
-        let length: usize = body.iter().map(|piece| piece.length(values)).sum();
-        // Writing to a Vec cannot fail.
-        let _ = write!(out, "Content-Length: {length}\r\n\r\n");
-        body.iter().for_each(|piece| piece.fill(values, out));
+    let body = body?;
+    let length = body.length(values);
+    // Writing to a Vec cannot fail.
+    let _ = write!(out, "Content-Length: {length}\r\n\r\n");
+    if length <= body::WINDOW {
+        body.fill(values, out);
+        return None;
     }
+    let mut upload = Upload::new(Arc::clone(body), values);
+    upload.put(body::WINDOW, out);
+    Some(upload)
 }
 
 impl Fill {
-    fn is_bytes(&self) -> bool {
-        matches!(self, Fill::Bytes(_))
+    /// Whether it is the same for every operation.
+    pub(crate) fn is_fixed(&self) -> bool {
+        matches!(self, Fill::Bytes(_) | Fill::Shared(_))
     }
 
     pub(crate) fn fill(&self, values: Values, out: &mut Vec<u8>) {
@@ -197,15 +189,36 @@ impl Fill {
                 out.extend_from_slice(bytes);
                 Ok(())
             }
+            Fill::Shared(bytes) => {
+                out.extend_from_slice(bytes);
+                Ok(())
+            }
             Fill::User => write!(out, "{}", values.user),
             Fill::Seq => write!(out, "{}", values.seq),
             Fill::Random => write!(out, "{:016x}", values.random),
         };
     }
 
+    /// Puts at most `most` bytes from its byte `from` on into `out`.
+    pub(crate) fn fill_part(&self, values: Values, from: usize, most: usize, out: &mut Vec<u8>) {
+        let part =
+            |bytes: &[u8], out: &mut Vec<u8>| out.extend_from_slice(&bytes[from..bytes.len().min(from.saturating_add(most))]);
+        match self {
+            Fill::Bytes(bytes) => part(bytes, out),
+            Fill::Shared(bytes) => part(bytes, out),
+            Fill::User | Fill::Seq | Fill::Random => {
+                let before = out.len();
+                self.fill(values, out);
+                out.truncate(before + from.saturating_add(most));
+                out.drain(before..out.len().min(before + from));
+            }
+        }
+    }
+
     pub(crate) fn length(&self, values: Values) -> usize {
         match self {
             Fill::Bytes(bytes) => bytes.len(),
+            Fill::Shared(bytes) => bytes.len(),
             Fill::User => digits(values.user),
             Fill::Seq => digits(values.seq),
             Fill::Random => 16,
@@ -252,16 +265,6 @@ pub(crate) fn authority(plan: &Plan) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cycle_holds_each_request_by_its_weight_and_spreads_it() {
-        assert_eq!(cycle(&[1]), [0]);
-        assert_eq!(cycle(&[2, 2]), [0, 1]);
-        assert_eq!(cycle(&[3, 1]), [0, 0, 1, 0]);
-        let long = cycle(&[999_999, 1]);
-        assert_eq!(long.iter().filter(|&&index| index == 1).count(), 1);
-        assert!(long.len() as u64 <= LONGEST_CYCLE + 1);
-    }
 
     #[test]
     fn digits_counts_decimal_places() {

@@ -32,6 +32,8 @@ pub(crate) fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
 pub(crate) struct Question {
     pub(crate) slot: u32,
     pub(crate) begun_at: u64,
+    /// Who issued the session that the connection is to offer: its index in the recorder, 0 where it offers none.
+    pub(crate) issuer: u16,
 }
 
 /// Answer to a lookup: the question, and what was found.
@@ -107,7 +109,7 @@ mod tests {
     fn answer_names_the_operation_that_asked() {
         let poller = Poller::new().expect("an epoll instance");
         let resolver = Resolver::new("localhost", &poller.waker()).expect("threads");
-        let questions = [3, 3, 9].map(|slot| Question { slot, begun_at: u64::from(slot) * 7 });
+        let questions = [3, 3, 9].map(|slot| Question { slot, begun_at: u64::from(slot) * 7, issuer: 0 });
         assert!(questions.iter().all(|&question| resolver.ask(question)));
         let (mut asked, until) = (Vec::new(), Instant::now() + Duration::from_secs(30));
         while asked.len() < questions.len() && Instant::now() < until {

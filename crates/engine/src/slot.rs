@@ -4,6 +4,7 @@
 use crate::connection::{Connection, Http};
 use crate::http2::Session;
 use measure::{CellId, HandshakeKind};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// One connection, one session store, one identity.
@@ -20,10 +21,25 @@ pub(crate) struct Seat {
     pub(crate) failures: u32,
     /// Counts connections, so that an event for a closed one is told apart.
     pub(crate) generation: u32,
+    /// Whether the next handshake is to offer a session, where that is settled.
+    pub(crate) offering: Option<bool>,
     /// The user may begin operations until then, nanoseconds of the run clock.
     pub(crate) active_until: u64,
     /// The seat stands in the open loop's list of seats without a connection.
     pub(crate) is_listed: bool,
+    pub(crate) role: Role,
+}
+
+/// What a seat is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A user, or a connection of an open loop: operations begin on it.
+    #[default]
+    Serving,
+    /// A connection that takes no more operations, until those under way have ended; it was this seat's.
+    Draining { home: u32 },
+    /// Nothing, until another connection drains.
+    Vacant,
 }
 
 /// Room for one operation.
@@ -34,6 +50,20 @@ pub(crate) struct Slot {
     pub(crate) stacked: bool,
     /// The slot goes on once its seat's connection can take another operation.
     pub(crate) parked: bool,
+    /// Closed loop: where the slot's operation is.
+    pub(crate) whereabouts: Whereabouts,
+}
+
+/// Where the operation of a closed loop's slot is, if it has one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    /// On its own seat.
+    #[default]
+    AtHome,
+    /// On a connection that drains: the user waits for it.
+    Away,
+    /// The slot is a draining connection's: the operation of this other slot is here.
+    Guest { home: u32 },
 }
 
 /// All seats of a worker with their slots.
@@ -41,12 +71,15 @@ pub(crate) struct Slots {
     seats: Vec<Seat>,
     slots: Vec<Slot>,
     width: u32,
+    /// Seats for connections that drain, and those of them that may be vacant, the oldest first.
+    draining: u32,
+    vacant: VecDeque<u32>,
 }
 
 impl Slots {
     /// Seats with so many slots each.
     pub(crate) fn new(width: u32) -> Slots {
-        Slots { seats: Vec::new(), slots: Vec::new(), width }
+        Slots { seats: Vec::new(), slots: Vec::new(), width, draining: 0, vacant: VecDeque::new() }
     }
 
     /// Adds a seat for this user; its number.
@@ -54,6 +87,40 @@ impl Slots {
         self.seats.push(Seat { user, ..Seat::default() });
         self.slots.resize_with(self.slots.len() + self.width as usize, Slot::default);
         self.seats.len() as u32 - 1
+    }
+
+    /// Moves the seat's connection, and the operations that it still carries, to a seat of its own: that one's number.
+    pub(crate) fn set_aside(&mut self, home: u32) -> u32 {
+        let user = self.seats[home as usize].user;
+        let number = self.vacant.pop_front().unwrap_or_else(|| {
+            self.draining += 1;
+            self.add(user)
+        });
+        let connection = self.seats[home as usize].connection.take();
+        let seat = &mut self.seats[number as usize];
+        (seat.user, seat.connection, seat.role) = (user, connection, Role::Draining { home });
+        seat.generation = seat.generation.wrapping_add(1);
+        number
+    }
+
+    /// The draining seat has nothing to do any more.
+    pub(crate) fn vacate(&mut self, seat: u32) {
+        if matches!(std::mem::replace(&mut self.seats[seat as usize].role, Role::Vacant), Role::Draining { .. }) {
+            self.vacant.push_back(seat);
+        }
+    }
+
+    /// Seats on which operations begin.
+    pub(crate) fn serving(&self) -> u32 {
+        self.seats() - self.draining
+    }
+
+    /// The seat whose sessions this one's connection offers and keeps.
+    pub(crate) fn owner(&self, seat: u32) -> u32 {
+        match self.seats[seat as usize].role {
+            Role::Draining { home } => home,
+            Role::Serving | Role::Vacant => seat,
+        }
     }
 
     /// Slots per seat.
@@ -122,6 +189,13 @@ impl Slots {
         self.slots[slot as usize].flight.is_some()
     }
 
+    /// Whether the slot has an operation, on its own seat or on a draining one.
+    #[inline]
+    pub(crate) fn is_taken(&self, slot: u32) -> bool {
+        let slot = &self.slots[slot as usize];
+        slot.flight.is_some() || slot.whereabouts == Whereabouts::Away
+    }
+
     /// Whether any operation is under way on the seat.
     pub(crate) fn is_busy(&self, seat: u32) -> bool {
         self.of_seat(seat).any(|slot| self.is_flying(slot))
@@ -163,6 +237,8 @@ pub(crate) struct Flight {
     pub(crate) seq: u64,
     pub(crate) random: u64,
     pub(crate) intended_at: u64,
+    /// Open loop: when the loop saw that it was due.
+    pub(crate) noticed_at: Option<u64>,
     pub(crate) begun_at: u64,
     /// First act of its latest attempt; what follows is of that one alone.
     pub(crate) tried_at: u64,
@@ -183,6 +259,8 @@ pub(crate) struct Flight {
     pub(crate) early: Early,
     /// It is counted as started: under its address, as soon as it has one.
     pub(crate) counted: bool,
+    /// Bytes of its answer's body that are counted already, in the second in which they came.
+    pub(crate) payload_counted: u64,
 }
 
 impl Flight {
@@ -192,6 +270,7 @@ impl Flight {
             seq,
             random,
             intended_at,
+            noticed_at: None,
             begun_at,
             tried_at: begun_at,
             ready_at: None,
@@ -206,6 +285,7 @@ impl Flight {
             resolving: false,
             early: Early::May,
             counted: false,
+            payload_counted: 0,
         }
     }
 
@@ -213,6 +293,7 @@ impl Flight {
     pub(crate) fn take_back(&mut self) {
         self.early = Early::MustNot;
         (self.sent_at, self.written_at, self.first_byte_at) = (None, None, None);
+        self.payload_counted = 0;
     }
 
     /// It is to be sent once more, on this connection or another one: when it was due and begun stays, its phases are those of
@@ -222,6 +303,7 @@ impl Flight {
         self.tried_at = now;
         (self.dns, self.connect, self.handshake, self.ready_at) = (None, None, None, None);
         (self.sent_at, self.written_at, self.first_byte_at) = (None, None, None);
+        self.payload_counted = 0;
     }
 }
 

@@ -38,6 +38,12 @@ impl Socket {
         }
     }
 
+    /// Sends every write at once. By default a small one waits until an earlier one is acknowledged (Nagle's algorithm, RFC 9293
+    /// §3.7.4): a request of HTTP/2, or the end of a large body, would wait for a round trip.
+    pub(crate) fn send_at_once(&self) {
+        let _ = net::sockopt::set_tcp_nodelay(&self.0, true);
+    }
+
     /// Why the socket failed; `None` where it did not.
     pub(crate) fn failure(&self) -> Option<Kind> {
         match net::sockopt::socket_error(&self.0) {

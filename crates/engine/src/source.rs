@@ -1,7 +1,7 @@
 //! When operations begin and when they end to begin: the one place that knows open from closed loop.
 
-use measure::Period;
-use plan::{Deal, End, Instants, Owner, Plan, Profile, Schedule, Shape, ThinkTime};
+use measure::{Period, Window};
+use plan::{End, Instants, Owner, Plan, Profile, Schedule, Seats, Shape, ThinkTime};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -23,8 +23,7 @@ pub(crate) struct Users {
     /// Measured operations that may still begin; `None`: only time ends it.
     budget: Option<u64>,
     begun: u64,
-    rank: u64,
-    stride: u64,
+    seats: Seats,
 }
 
 /// The worker's part of the cluster's schedule, warm-up first, on the run clock.
@@ -33,10 +32,8 @@ pub(crate) struct Arrivals {
     measured: Option<Instants>,
     measured_from: u64,
     next: Option<Arrival>,
-    /// Slots this worker may open.
-    pub(crate) max_connections: u32,
-    /// Deals slot numbers of the cluster out to this worker.
-    slots: (Deal, Deal, Owner),
+    /// Connections this worker may open.
+    seats: Seats,
 }
 
 /// One arrival.
@@ -56,6 +53,8 @@ pub(crate) struct Timeline {
     pub(crate) measured_from: u64,
     /// Nothing begins any more; `u64::MAX` where only a count ends the run.
     pub(crate) end_at: u64,
+    /// The measured part ends: with the last of so many arrivals too; `u64::MAX` where only a count ends it.
+    measured_until: u64,
 }
 
 impl Timeline {
@@ -65,7 +64,19 @@ impl Timeline {
             End::Duration(duration) => measured_from.saturating_add(nanoseconds(duration)),
             End::Requests(_) => u64::MAX,
         };
-        Timeline { measured_from, end_at }
+        let span = plan.load().measured_span_ns();
+        let measured_until = span.map_or(u64::MAX, |span| measured_from.saturating_add(span));
+        Timeline { measured_from, end_at, measured_until }
+    }
+
+    /// The measured part, as far as the plan's clock says when it ends.
+    pub(crate) fn window(self) -> Window {
+        Window::new(self.measured_from, self.measured_until)
+    }
+
+    /// Whether the measured part ends when so many operations have begun, whenever that is.
+    pub(crate) fn is_ended_by_count(self) -> bool {
+        self.measured_until == u64::MAX
     }
 
     pub(crate) fn period(self, intended_at: u64) -> Period {
@@ -77,41 +88,26 @@ impl Source {
     pub(crate) fn new(plan: &Plan, owner: Owner, timeline: Timeline) -> Source {
         match &plan.load().shape {
             Shape::Closed { think_time, .. } => Source::Closed(Users::new(plan, owner, timeline, *think_time)),
-            Shape::Open { max_connections, .. } => Source::Open(Box::new(Arrivals::new(plan, owner, timeline, *max_connections))),
+            Shape::Open { .. } => Source::Open(Box::new(Arrivals::new(plan, owner, timeline))),
         }
     }
-}
-
-/// Deals `total` to the agents and an agent's part to its workers.
-fn deals(total: Option<u64>, owner: Owner) -> (Deal, Deal, Owner) {
-    let agents = Deal::new(total, owner.agents);
-    (agents, Deal::new(agents.amount(owner.agent), owner.workers), owner)
-}
-
-/// The worker's `nth` item of the cluster's whole.
-fn item((agents, workers, owner): &(Deal, Deal, Owner), nth: u64) -> Option<u64> {
-    agents.item(owner.agent, workers.item(owner.worker, nth)?)
 }
 
 impl Users {
     fn new(plan: &Plan, owner: Owner, timeline: Timeline, think_time: Option<ThinkTime>) -> Users {
         let load = plan.load();
         let (warm_up, measured) = (Profile::warm_up(load), Profile::measured(load));
-        let peak = measured.peak().ceil() as u64;
-        let dealt = deals(Some(peak), owner);
+        let seats = Seats::new(load, owner);
         let initial = warm_up.amount_at(0);
-        let begin = |user: u64| ramp_delay(user, initial, load.connect_ramp);
-        let spans = |user: u64| active(user, &warm_up, &measured, timeline, begin(user));
-        let users: Vec<(u64, Vec<Range<u64>>)> =
-            (0..).map_while(|nth| item(&dealt, nth)).map(|user| (user, spans(user))).collect();
+        let begin = |user: u32| ramp_delay(user, initial, load.connect_ramp);
+        let spans = |user: u32| active(user, &warm_up, &measured, timeline, begin(user));
+        let users: Vec<(u64, Vec<Range<u64>>)> = seats.iter().map(|user| (u64::from(user), spans(user))).collect();
         let last_end = users.iter().flat_map(|(_, spans)| spans).map(|span| span.end).max().unwrap_or(0);
         let budget = match load.end {
             End::Duration(_) => None,
-            End::Requests(total) => Some(budget(total, owner, &dealt.1)),
+            End::Requests(total) => Some(seats.operations(total)),
         };
-        let rank = u64::from(owner.agent) * u64::from(owner.workers) + u64::from(owner.worker);
-        let stride = u64::from(owner.agents) * u64::from(owner.workers);
-        Users { users, last_end, think_time, budget, begun: 0, rank, stride }
+        Users { users, last_end, think_time, budget, begun: 0, seats }
     }
 
     /// Number of the next operation in the cluster, where one may begin at `now`.
@@ -121,8 +117,9 @@ impl Users {
         {
             *budget = budget.checked_sub(1)?;
         }
+        let nth = self.begun;
         self.begun += 1;
-        Some(self.rank + (self.begun - 1) * self.stride)
+        Some(self.seats.operation(nth))
     }
 
     /// Whether nothing can begin from `now` on.
@@ -136,28 +133,14 @@ impl Users {
     }
 }
 
-/// The worker's part of `total` operations: its agent's part, dealt to the workers that have users to do them.
-fn budget(total: u64, owner: Owner, users: &Deal) -> u64 {
-    let of_agent = Deal::new(Some(total), owner.agents).amount(owner.agent);
-    let part = seat(owner, users).and_then(|seat| Deal::new(of_agent, seat.workers).amount(seat.worker));
-    part.unwrap_or(0)
-}
-
-/// The worker's place among those of its agent that have users or connections; the others can do nothing.
-fn seat(owner: Owner, places: &Deal) -> Option<Owner> {
-    let seated: Vec<u32> = (0..owner.workers).filter(|&worker| places.amount(worker) > Some(0)).collect();
-    let place = seated.iter().position(|&worker| worker == owner.worker)?;
-    Some(Owner { worker: place as u32, workers: seated.len() as u32, ..owner })
-}
-
 /// Initial users do not all connect at once where the plan spreads them.
-fn ramp_delay(user: u64, initial: f64, ramp: Duration) -> u64 {
-    if (user as f64) < initial { (nanoseconds(ramp) as f64 * user as f64 / initial) as u64 } else { 0 }
+fn ramp_delay(user: u32, initial: f64, ramp: Duration) -> u64 {
+    let user = f64::from(user);
+    if user < initial { (nanoseconds(ramp) as f64 * user / initial) as u64 } else { 0 }
 }
 
 /// Spans of the run clock in which `user` is active.
-fn active(user: u64, warm_up: &Profile, measured: &Profile, timeline: Timeline, delay: u64) -> Vec<Range<u64>> {
-    let user = u32::try_from(user).unwrap_or(u32::MAX);
+fn active(user: u32, warm_up: &Profile, measured: &Profile, timeline: Timeline, delay: u64) -> Vec<Range<u64>> {
     let from = timeline.measured_from;
     let clip = |span: Range<u64>| span.start.min(from)..span.end.min(from);
     let shift = |span: Range<u64>| span.start.saturating_add(from)..span.end.saturating_add(from);
@@ -176,17 +159,15 @@ fn active(user: u64, warm_up: &Profile, measured: &Profile, timeline: Timeline, 
 }
 
 impl Arrivals {
-    fn new(plan: &Plan, owner: Owner, timeline: Timeline, max_connections: u32) -> Arrivals {
-        let slots = deals(Some(u64::from(max_connections)), owner);
-        let own = slots.1.amount(owner.worker).unwrap_or(0);
-        let seat = seat(owner, &slots.1);
+    fn new(plan: &Plan, owner: Owner, timeline: Timeline) -> Arrivals {
+        let seats = Seats::new(plan.load(), owner);
+        let part_of = |schedule: Option<Schedule>| Some(schedule?.of(seats.place()?));
         let mut arrivals = Arrivals {
-            warm_up: seat.and_then(|seat| Some(Schedule::warm_up(plan.load())?.of(seat))),
-            measured: seat.and_then(|seat| Some(Schedule::measured(plan.load())?.of(seat))),
+            warm_up: part_of(Schedule::warm_up(plan.load())),
+            measured: part_of(Schedule::measured(plan.load())),
             measured_from: timeline.measured_from,
             next: None,
-            max_connections: u32::try_from(own).unwrap_or(u32::MAX),
-            slots,
+            seats,
         };
         arrivals.advance();
         arrivals
@@ -209,9 +190,9 @@ impl Arrivals {
         self.next = None;
     }
 
-    /// Number in the cluster of this worker's `nth` slot.
-    pub(crate) fn user(&self, nth: u32) -> u64 {
-        item(&self.slots, u64::from(nth)).unwrap_or(u64::from(nth))
+    /// Number in the cluster of this worker's `nth` connection, while it may open so many.
+    pub(crate) fn user(&self, nth: u32) -> Option<u64> {
+        self.seats.nth(nth).map(u64::from)
     }
 
     fn advance(&mut self) {

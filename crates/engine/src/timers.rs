@@ -44,6 +44,13 @@ impl Timers {
         }
     }
 
+    /// What is set for `slot` is for `other` from now on.
+    pub(crate) fn hand_on(&mut self, slot: u32, other: u32) {
+        let at = self.slots.get(slot as usize).map_or(NEVER, |due| due.at);
+        self.clear(slot);
+        if at == NEVER { self.clear(other) } else { self.set(other, at) }
+    }
+
     /// No slot is due before this; may be earlier than the first that is.
     pub(crate) fn next(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((at, _))| *at)

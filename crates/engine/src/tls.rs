@@ -1,5 +1,6 @@
 //! TLS of one worker: configuration, sessions, identities, verification, and the byte stream of one connection.
 
+mod certificate;
 mod cheap;
 mod config;
 mod der;

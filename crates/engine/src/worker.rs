@@ -4,10 +4,12 @@
 //! [`Source`]'s business, how an operation goes is in `operation`, `opening`, `streams` and `io`, and until when is the
 //! [`Timeline`]'s.
 
+mod draining;
 mod io;
 mod opening;
 mod operation;
 mod streams;
+mod uploads;
 
 use crate::clock::{RunClock, monotonic_ns};
 use crate::connection::READ_BYTES;
@@ -23,23 +25,28 @@ use crate::spin::Spin;
 use crate::timers::Timers;
 use crate::tls::{Chains, WorkerTls};
 use io::Unread;
-use measure::{CellId, Failure, Interval, Kind, Recorder, Spare};
+use measure::{CellId, Failure, Interval, Kind, NotSent, Recorder, Spare};
 use plan::{HttpVersion, Plan, RequestsPerConnection};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+use uploads::Unsent;
 
 /// Arrivals that wait for a connection at most; what comes beyond is not sent.
 const QUEUE: usize = 65_536;
 /// Longest sleep, so that a stopped or forgotten worker sees its orders and its lease.
 const LONGEST_WAIT_NS: u64 = 250_000_000;
-/// Events and arrivals handled before the sockets are looked at again, so that a burst of arrivals starves nobody.
-const ARRIVALS_AT_ONCE: usize = 64;
+/// Arrivals and users that begin before the sockets are looked at again, so that a burst of them starves nobody.
+const BEGUN_AT_ONCE: usize = 64;
+/// A look at the sockets that takes longer has slept: they became ready while it did.
+const SLEPT_NS: u64 = 10_000;
 
 /// What a worker hands to the collector.
 pub(crate) enum Handover {
     /// The worker's first act, at this instant of the monotonic clock.
     Began { worker: usize, at: u64 },
+    /// Nothing begins any more.
+    Draining { worker: usize },
     /// An interval that will not change any more; all of the worker's earlier ones came before it.
     Interval { worker: usize, number: u32, interval: Interval },
     /// The worker has died of a defect, with what it had not handed over; nothing follows.
@@ -48,17 +55,26 @@ pub(crate) enum Handover {
     Ended { worker: usize, figures: WorkerFigures },
 }
 
-/// What a worker spent.
+/// What a worker spent, from the start instant on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WorkerFigures {
-    /// CPU time of the thread, from the start instant on.
+pub struct Spent {
+    /// CPU time of the thread.
     pub cpu_ns: u64,
     /// Part of it that only waited for an arrival that was near.
     pub spun_ns: u64,
     /// Time it waited for events with nothing to do.
     pub idle_ns: u64,
-    /// Time from the start instant to the end of its drain.
+    /// Time that passed.
     pub wall_ns: u64,
+}
+
+/// How a worker's run was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WorkerFigures {
+    /// What it spent while operations began.
+    pub firing: Spent,
+    /// What it spent in all, the drain included.
+    pub whole: Spent,
     /// Kernel's number of the thread.
     pub thread_id: i32,
     /// CPU it was pinned to.
@@ -67,7 +83,13 @@ pub struct WorkerFigures {
     pub cut: Option<Cut>,
 }
 
-impl WorkerFigures {
+impl Spent {
+    /// Share of the time in which the thread worked on a CPU, rather than waited there or elsewhere.
+    #[must_use]
+    pub fn working_share(&self) -> f64 {
+        self.working_ns() as f64 / self.wall_ns.max(1) as f64
+    }
+
     /// CPU time that the thread worked, rather than waited.
     #[must_use]
     pub fn working_ns(&self) -> u64 {
@@ -132,20 +154,37 @@ pub(crate) struct Worker {
     free: Vec<u32>,
     /// Seats with HTTP/2 frames to send.
     dirty: Vec<u32>,
-    queue: VecDeque<Arrival>,
+    queue: VecDeque<Waiting>,
     in_flight: u32,
-    begun: u64,
     offering: f64,
     chains: Chains,
     backlog: VecDeque<Handover>,
     unread: Vec<Unread>,
+    uploads: Vec<Unsent>,
     buffer: Vec<u8>,
     outgoing: Vec<u8>,
     plain: Vec<u8>,
-    body: Vec<u8>,
     idle_ns: u64,
+    /// CPU time of the thread before the run.
+    cpu_before_ns: u64,
+    /// What had been spent when nothing began any more.
+    firing: Option<Spent>,
+    /// When the sockets were looked at last.
+    looked_at: u64,
+    /// Since when the sockets that it found were ready, at most.
+    ready_since: u64,
+    /// The same of the socket that is being handled, until it is.
+    unhandled_since: Option<u64>,
     handshake_only: bool,
     requests_each: u32,
+}
+
+/// An arrival that waits for a connection.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    arrival: Arrival,
+    /// When the loop saw that it was due.
+    noticed_at: u64,
 }
 
 impl Worker {
@@ -171,16 +210,20 @@ impl Worker {
             dirty: Vec::new(),
             queue: VecDeque::new(),
             in_flight: 0,
-            begun: 0,
             offering: 0.0,
             chains: Chains::default(),
             backlog: VecDeque::new(),
             unread: Vec::new(),
+            uploads: Vec::new(),
             buffer: vec![0; READ_BYTES],
             outgoing: Vec::with_capacity(4096),
             plain: Vec::with_capacity(1024),
-            body: Vec::new(),
             idle_ns: 0,
+            cpu_before_ns: 0,
+            firing: None,
+            looked_at: 0,
+            ready_since: 0,
+            unhandled_since: None,
             handshake_only: requests_each == 0,
             requests_each,
             parts,
@@ -189,7 +232,7 @@ impl Worker {
 
     /// Runs from the start instant to the end of the drain.
     pub(crate) fn run(mut self) {
-        let cpu_before = thread_cpu_ns();
+        self.cpu_before_ns = thread_cpu_ns();
         self.sleep_until_start();
         self.backlog.push_back(Handover::Began { worker: self.parts.number, at: monotonic_ns() });
         self.deliver();
@@ -197,7 +240,7 @@ impl Worker {
         while !self.is_done() {
             self.turn();
         }
-        self.leave(cpu_before);
+        self.leave();
     }
 
     /// One turn of the loop: wait, then sockets, lookups, time-outs, pauses, arrivals.
@@ -205,10 +248,12 @@ impl Worker {
         let (events, mut now) = self.wait();
         self.obey(now);
         self.read_on();
+        self.upload_on();
         for index in 0..events {
             let ready = self.events.of(index);
             let (seat, generation) = seat_of(ready.token);
             if self.slots.stands(seat, generation) {
+                self.unhandled_since = Some(self.ready_since);
                 self.on_ready(seat, ready);
                 self.send_frames();
                 self.keep_schedule();
@@ -219,8 +264,12 @@ impl Worker {
         self.on_time(now);
     }
 
-    /// Takes the arrivals that are due already: a burst of answers must not hold them up.
+    /// Serves who waits for a connection, and takes the arrivals that are due already: a burst of answers must not hold them up.
     fn keep_schedule(&mut self) {
+        if !self.queue.is_empty() {
+            self.serve_queue();
+            self.send_frames();
+        }
         let Some(due) = self.next_arrival() else { return };
         let now = self.parts.clock.now();
         if due <= now {
@@ -233,13 +282,13 @@ impl Worker {
     fn wait(&mut self) -> (usize, u64) {
         let before = self.parts.clock.now();
         let due = self.next_due().min(before + LONGEST_WAIT_NS);
-        if due <= before || !self.unread.is_empty() {
-            return self.look(0);
+        if due <= before || !self.unread.is_empty() || !self.uploads.is_empty() {
+            return self.look(before, 0);
         }
         let (events, now) = match self.parts.spin.begins_at(self.next_arrival()) {
             Some(begin) if begin <= before => self.spin(due, before),
-            Some(begin) => self.look(begin.min(due) - before),
-            None => self.look(due - before),
+            Some(begin) => self.look(before, begin.min(due) - before),
+            None => self.look(before, due - before),
         };
         self.idle_ns += now.saturating_sub(before);
         (events, now)
@@ -249,7 +298,7 @@ impl Worker {
     fn spin(&mut self, due: u64, before: u64) -> (usize, u64) {
         self.parts.spin.begin(before);
         loop {
-            let (events, now) = self.look(0);
+            let (events, now) = self.look(before, 0);
             if events > 0 || now >= due {
                 self.parts.spin.looked(now);
                 return (events, now);
@@ -260,11 +309,23 @@ impl Worker {
         }
     }
 
-    /// Looks for events, asleep for at most `timeout` nanoseconds.
-    fn look(&mut self, timeout: u64) -> (usize, u64) {
+    /// Looks for events, asleep for at most `timeout` nanoseconds from `before` on.
+    fn look(&mut self, before: u64, timeout: u64) -> (usize, u64) {
         // A failing epoll_wait (EBADF, EINVAL) would be a defect here; the loop goes on by its timers.
         let events = self.parts.poller.wait(&mut self.events, timeout).unwrap_or(0);
-        (events, self.parts.clock.now())
+        let now = self.parts.clock.now();
+        let has_slept = timeout > 0 && now.saturating_sub(before) > SLEPT_NS;
+        self.ready_since = if has_slept { now } else { self.looked_at };
+        self.looked_at = now;
+        (events, now)
+    }
+
+    /// The ready socket is being handled at `at`.
+    #[inline]
+    fn note_lag(&mut self, at: u64) {
+        if let Some(since) = self.unhandled_since.take() {
+            self.parts.recorder.lagged(at, at.saturating_sub(since));
+        }
     }
 
     fn next_arrival(&self) -> Option<u64> {
@@ -289,7 +350,8 @@ impl Worker {
         while let Some(slot) = self.deadlines.pop(now) {
             self.time_out(slot, self.parts.clock.now());
         }
-        while let Some(slot) = self.pauses.pop(now) {
+        for _ in 0..BEGUN_AT_ONCE {
+            let Some(slot) = self.pauses.pop(now) else { break };
             self.begin_as_user(slot, self.parts.clock.now());
         }
         self.serve_queue();
@@ -336,15 +398,22 @@ impl Worker {
         self.phase = Phase::Draining;
         self.pauses = Timers::default();
         let now = self.parts.clock.now();
-        for arrival in std::mem::take(&mut self.queue) {
-            self.not_sent(arrival, now);
+        self.roll(now);
+        if self.cut.is_some() || self.timeline.is_ended_by_count() {
+            self.parts.recorder.close_window(now);
+        }
+        for waiting in std::mem::take(&mut self.queue) {
+            self.not_sent(waiting, now);
         }
         // Arrivals that were due and not looked at yet are the client's failure, and are said.
         if let Source::Open(arrivals) = &mut self.parts.source {
             let late: Vec<Arrival> = std::iter::from_fn(|| arrivals.take(now)).collect();
             arrivals.end();
-            late.into_iter().for_each(|arrival| self.not_sent(arrival, now));
+            late.into_iter().for_each(|arrival| self.not_sent(Waiting { arrival, noticed_at: now }, now));
         }
+        self.firing = Some(self.spent(now));
+        self.backlog.push_back(Handover::Draining { worker: self.parts.number });
+        self.deliver();
     }
 
     fn is_done(&self) -> bool {
@@ -392,17 +461,19 @@ impl Worker {
     }
 
     /// An arrival that is never sent.
-    fn not_sent(&mut self, arrival: Arrival, now: u64) {
+    fn not_sent(&mut self, waiting: Waiting, now: u64) {
         self.roll(now);
-        let id = CellId { period: arrival.period, request: self.requests.nth(self.begun), address: 0 };
-        self.begun += 1;
-        self.parts.recorder.not_sent(id, Failure { stage: measure::Stage::Load, kind: Kind::NotSent });
+        let Waiting { arrival, noticed_at } = waiting;
+        let key = CellId { period: arrival.period, request: self.requests.at(arrival.seq), address: 0 };
+        let failure = Failure { stage: measure::Stage::Load, kind: Kind::NotSent };
+        let intended_at = arrival.intended_at;
+        self.parts.recorder.not_sent(&NotSent { key, intended_at, noticed_at, given_up_at: now, failure });
     }
 
     /// Cuts the interval that `now` lies beyond, before anything of a later second is recorded.
     #[inline]
     fn roll(&mut self, now: u64) {
-        if now >= self.parts.recorder.boundary() {
+        while now >= self.parts.recorder.boundary() {
             self.hand_over(now);
         }
     }
@@ -426,17 +497,31 @@ impl Worker {
         }
     }
 
-    fn leave(mut self, cpu_before: u64) {
-        (0..self.slots.seats()).for_each(|seat| self.give_up(seat));
+    /// What the thread has spent up to now.
+    fn spent(&self, now: u64) -> Spent {
+        Spent {
+            cpu_ns: thread_cpu_ns().saturating_sub(self.cpu_before_ns),
+            spun_ns: self.parts.spin.spun_ns(),
+            idle_ns: self.idle_ns,
+            wall_ns: now,
+        }
+    }
+
+    fn leave(mut self) {
+        let whole = self.spent(self.parts.clock.now());
+        // The server is told of the end of kept connections as of that of any other.
+        for seat in 0..self.slots.seats() {
+            let now = self.parts.clock.now();
+            self.roll(now);
+            self.close(seat);
+        }
         self.slots.clear();
         let now = self.parts.clock.now();
         self.roll(now);
         self.hand_over(now);
         let figures = WorkerFigures {
-            cpu_ns: thread_cpu_ns().saturating_sub(cpu_before),
-            spun_ns: self.parts.spin.spun_ns(),
-            idle_ns: self.idle_ns,
-            wall_ns: now,
+            firing: self.firing.unwrap_or(whole),
+            whole,
             thread_id: rustix::thread::gettid().as_raw_nonzero().get(),
             cpu: self.parts.cpu,
             cut: self.cut,

@@ -4,7 +4,7 @@ use crate::HostError;
 use serde::{Serialize, de::DeserializeOwned};
 
 /// Version of the bytes; another one is refused.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     postcard::to_extend(value, vec![VERSION]).expect("plain structs of numbers, strings and lists always encode")

@@ -3,6 +3,7 @@
 use crate::HostError;
 use crate::source::{Source, Text};
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 
 /// What does not change while a run lasts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,8 @@ pub struct Facts {
     pub open_files_limit: Option<u64>,
     /// First and last local port that connections are made from.
     pub local_ports: (u16, u16),
+    /// Addresses of its own interfaces, loopback left out.
+    pub addresses: Vec<IpAddr>,
 }
 
 impl Facts {
@@ -59,6 +62,7 @@ impl Facts {
             memory_total_bytes: meminfo.number_after::<u64>("MemTotal:")?.saturating_mul(1024),
             open_files_limit: open_files_limit(&source.read("proc/self/limits")?)?,
             local_ports: local_ports(&source.read("proc/sys/net/ipv4/ip_local_port_range")?)?,
+            addresses: crate::addresses::own(source),
         })
     }
 }
@@ -134,7 +138,8 @@ mod tests {
 
     #[test]
     fn facts_survive_the_wire_and_other_versions_are_refused() {
-        let facts = Facts { hostname: "a".into(), cpus_allowed: vec![0, 3], local_ports: (32768, 60999), ..Facts::default() };
+        let addresses = vec![IpAddr::from([192, 0, 2, 7]), IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 7])];
+        let facts = Facts { hostname: "a".into(), cpus_allowed: vec![0, 3], addresses, ..Facts::default() };
         let mut bytes = facts.encode();
         assert_eq!(Facts::decode(&bytes).unwrap(), facts);
         assert!(Facts::decode(&bytes[..bytes.len() - 1]).is_err(), "cut");

@@ -1,9 +1,36 @@
-//! What an agent spent over a run, from one sample a second.
+//! What an agent spent over the parts of a run, from one sample a second.
 
 use crate::{HostError, ThreadUsage, Usage, encoding};
 use serde::{Deserialize, Serialize};
 
-/// Means and maxima over the samples of a run. Shares of threads and process are of one CPU; of the machine 0 to 1.
+/// What an agent spent in each part of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunFigures {
+    /// Before the measured part.
+    pub warm_up: Figures,
+    /// While load was offered and measured.
+    pub measured: Figures,
+    /// After it, until the last operation had ended.
+    pub drain: Figures,
+}
+
+impl RunFigures {
+    /// A version byte and the figures.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encoding::encode(self)
+    }
+
+    /// Reads what [`RunFigures::encode`] wrote.
+    ///
+    /// # Errors
+    /// Where the bytes are of another version, or broken.
+    pub fn decode(bytes: &[u8]) -> Result<RunFigures, HostError> {
+        encoding::decode(bytes, "figures of an agent")
+    }
+}
+
+/// Means and maxima over samples. Shares of threads and process are of one CPU; of the machine 0 to 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Samples behind the sums.
@@ -78,20 +105,6 @@ impl Figures {
     pub fn steal_share(&self) -> f64 {
         self.steal.over(self.elapsed_ns).0
     }
-
-    /// A version byte and the figures.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        encoding::encode(self)
-    }
-
-    /// Reads what [`Figures::encode`] wrote.
-    ///
-    /// # Errors
-    /// Where the bytes are of another version, or broken.
-    pub fn decode(bytes: &[u8]) -> Result<Figures, HostError> {
-        encoding::decode(bytes, "figures of an agent")
-    }
 }
 
 impl Peaked {
@@ -107,7 +120,7 @@ impl Peaked {
 
 #[cfg(test)]
 mod tests {
-    use super::Figures;
+    use super::{Figures, RunFigures};
     use crate::{ProcessUsage, ThreadUsage, Usage};
 
     fn usage(elapsed_ns: u64, worker_share: f32) -> Usage {
@@ -126,7 +139,8 @@ mod tests {
         figures.add(&usage(1_000, 0.5), |thread| thread.name.starts_with("worker"));
         figures.add(&usage(3_000, 0.25), |thread| thread.name.starts_with("worker"));
         assert_eq!(figures.busiest_worker_share(), (0.3125, 0.5));
-        assert_eq!(Figures::decode(&figures.encode()).unwrap(), figures);
+        let of_run = RunFigures { drain: figures, ..RunFigures::default() };
+        assert_eq!(RunFigures::decode(&of_run.encode()).unwrap(), of_run);
         assert_eq!(Figures::default().process_share(), (0.0, 0.0));
     }
 

@@ -1,6 +1,7 @@
 //! Samples this machine and this process from `/proc` and `/sys` (Linux only). It knows nothing of load, plans or
 //! verdicts; the difference of two samples is a [`Usage`], what does not change is [`Facts`].
 
+mod addresses;
 mod cgroup;
 mod cpu;
 mod encoding;
@@ -16,7 +17,7 @@ mod usage;
 
 pub use error::HostError;
 pub use facts::Facts;
-pub use figures::Figures;
+pub use figures::{Figures, RunFigures};
 pub use sample::Sample;
 pub use sampler::Sampler;
 pub use usage::{CpuUsage, InterfaceUsage, MachineUsage, ProcessUsage, TcpUsage, ThreadUsage, Usage};

@@ -50,6 +50,28 @@ pub struct Counters {
     pub unconfirmed: u64,
     /// When the last operation ended, nanoseconds of the run clock; 0 where none did. A sum has the latest.
     pub last_done_at_ns: u64,
+    /// What happened within the measured part.
+    pub within: Within,
+}
+
+/// What happened between the two instants of the measured part, by its own instant: whichever part its operation belongs to.
+/// Rates are made of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Within {
+    /// Operations that ended; arrivals never sent are not among them.
+    pub ended: u64,
+    /// Of these, ok.
+    pub ok: u64,
+    /// Bytes of response bodies.
+    pub payload_bytes: u64,
+    /// Bytes written to sockets.
+    pub wire_bytes_sent: u64,
+    /// Bytes read from sockets.
+    pub wire_bytes_received: u64,
+    /// Operations intended in its second half, sent or not.
+    pub due_late: u64,
+    /// Of `ended`, those that ended in its second half.
+    pub ended_late: u64,
 }
 
 /// Counts of connections.
@@ -63,10 +85,14 @@ pub struct Connections {
     pub reused: u64,
     /// A reused connection was closed before any response byte; the request was sent once more on a new one.
     pub reused_closed: u64,
-    /// Closed-loop users that waited after a failed connect.
+    /// Closed-loop users that waited after a connection failed, or broke before it served.
     pub back_offs: u64,
     /// Sum of those waits, nanoseconds.
     pub back_off_ns: u64,
+    /// Connections that the server was to close (`close = "server"`) and had not when `connection.timeouts.request` was over.
+    pub left_open: u64,
+    /// Sum of the waits for the server's end, nanoseconds, those in vain included.
+    pub end_wait_ns: u64,
 }
 
 /// Counts of HTTP/2 connections; all zero where HTTP/1.1 is spoken.
@@ -82,6 +108,9 @@ pub struct Http2 {
     pub limited_connections: u64,
     /// The fewest streams at once that a server of those allowed; 0 where there is none.
     pub fewest_streams: u64,
+    /// Connections that took no more requests, by the server's GOAWAY or by the plan, while some were under way: these ended there, and
+    /// the next connection was opened meanwhile.
+    pub draining_connections: u64,
 }
 
 /// Counts of session resumption over completed handshakes.
@@ -125,6 +154,7 @@ impl Counters {
         add(&mut self.handshake_bytes_received, other.handshake_bytes_received);
         add(&mut self.unconfirmed, other.unconfirmed);
         self.last_done_at_ns = self.last_done_at_ns.max(other.last_done_at_ns);
+        self.within.merge(&other.within);
         self.connections.merge(&other.connections);
         self.http2.merge(&other.http2);
         self.resumption.merge(&other.resumption);
@@ -150,24 +180,23 @@ impl Counters {
         self.ok.saturating_add(self.timed_out).saturating_add(self.failed)
     }
 
-    /// `errors.share`: (timed out + failed) / ended; `None` where nothing ended.
-    #[must_use]
-    pub fn errors_share(&self) -> Option<f64> {
-        let (errors, ended) = (self.timed_out.saturating_add(self.failed), self.ended());
-        (ended > 0).then(|| errors as f64 / ended as f64)
-    }
-
     /// Completed handshakes: every one has a tally in `negotiated`.
     #[must_use]
     pub fn handshakes(&self) -> u64 {
         self.negotiated.values().fold(0, |sum: u64, &count| sum.saturating_add(count))
     }
+}
 
-    /// `tls.resumed.share`: accepted resumptions / completed handshakes; `None` where there was no handshake.
-    #[must_use]
-    pub fn resumed_share(&self) -> Option<f64> {
-        let handshakes = self.handshakes();
-        (handshakes > 0).then(|| self.resumption.accepted as f64 / handshakes as f64)
+impl Within {
+    /// Adds every count of `other`.
+    pub fn merge(&mut self, other: &Within) {
+        add(&mut self.ended, other.ended);
+        add(&mut self.ok, other.ok);
+        add(&mut self.payload_bytes, other.payload_bytes);
+        add(&mut self.wire_bytes_sent, other.wire_bytes_sent);
+        add(&mut self.wire_bytes_received, other.wire_bytes_received);
+        add(&mut self.due_late, other.due_late);
+        add(&mut self.ended_late, other.ended_late);
     }
 }
 
@@ -179,6 +208,8 @@ impl Connections {
         add(&mut self.reused_closed, other.reused_closed);
         add(&mut self.back_offs, other.back_offs);
         add(&mut self.back_off_ns, other.back_off_ns);
+        add(&mut self.left_open, other.left_open);
+        add(&mut self.end_wait_ns, other.end_wait_ns);
     }
 }
 
@@ -193,6 +224,7 @@ impl Http2 {
             _ => self.fewest_streams.min(other.fewest_streams),
         };
         add(&mut self.limited_connections, other.limited_connections);
+        add(&mut self.draining_connections, other.draining_connections);
     }
 }
 

@@ -24,6 +24,8 @@ pub enum Stage {
     Tls,
     /// Request and response.
     Http,
+    /// Before anything was sent: the wait for a stream of HTTP/2, on a connection that is open or that another operation opens.
+    Stream,
 }
 
 /// What broke.
@@ -77,6 +79,8 @@ pub enum Kind {
     GoAway(u32),
     /// Whether the name exists is not known: the resolver has no answer now, or cannot be asked (`EAI_AGAIN` and the like).
     NoResolver,
+    /// The response's head, or a line of its chunked coding, is beyond a limit of the client's; it may be valid.
+    HeadTooLarge,
 }
 
 /// Why a certificate was not accepted.
@@ -100,4 +104,14 @@ pub enum CertificateFault {
     Malformed,
     /// Anything else.
     Other,
+    /// Signed by its own key, and not trusted for that.
+    SelfSigned,
+    /// It has no subjectAltName, where names have to stand (RFC 9525 §2).
+    NoSubjectAltName,
+    /// A certificate of the chain is signed with SHA-1 or MD5.
+    WeakSignature,
+    /// An RSA key of the chain, or of the root above it, has less than 2048 bits.
+    WeakKey,
+    /// It is marked as a CA's, which a server's must not be.
+    CaAsServer,
 }

@@ -14,11 +14,17 @@ pub struct UnknownFailure {
     pub name: String,
 }
 
-const STAGES: [(Stage, &str); 5] =
-    [(Stage::Load, "load"), (Stage::Dns, "dns"), (Stage::Connect, "connect"), (Stage::Tls, "tls"), (Stage::Http, "http")];
+const STAGES: [(Stage, &str); 6] = [
+    (Stage::Load, "load"),
+    (Stage::Dns, "dns"),
+    (Stage::Connect, "connect"),
+    (Stage::Tls, "tls"),
+    (Stage::Http, "http"),
+    (Stage::Stream, "stream"),
+];
 
 /// Kinds without anything beside them.
-const KINDS: [(Kind, &str); 17] = [
+const KINDS: [(Kind, &str); 18] = [
     (Kind::Refused, "refused"),
     (Kind::Reset, "reset"),
     (Kind::Unreachable, "unreachable"),
@@ -36,9 +42,10 @@ const KINDS: [(Kind, &str); 17] = [
     (Kind::Cut, "cut"),
     (Kind::NoHttp2, "no_http2"),
     (Kind::NoResolver, "no_resolver"),
+    (Kind::HeadTooLarge, "head_too_large"),
 ];
 
-const CERTIFICATE_FAULTS: [(CertificateFault, &str); 9] = [
+const CERTIFICATE_FAULTS: [(CertificateFault, &str); 14] = [
     (CertificateFault::Expired, "expired"),
     (CertificateFault::NotYetValid, "not_yet_valid"),
     (CertificateFault::WrongName, "wrong_name"),
@@ -48,6 +55,11 @@ const CERTIFICATE_FAULTS: [(CertificateFault, &str); 9] = [
     (CertificateFault::WrongPurpose, "wrong_purpose"),
     (CertificateFault::Malformed, "malformed"),
     (CertificateFault::Other, "other"),
+    (CertificateFault::SelfSigned, "self_signed"),
+    (CertificateFault::NoSubjectAltName, "no_subject_alt_name"),
+    (CertificateFault::WeakSignature, "weak_signature"),
+    (CertificateFault::WeakKey, "weak_key"),
+    (CertificateFault::CaAsServer, "ca_as_server"),
 ];
 
 impl fmt::Display for Failure {
@@ -155,9 +167,9 @@ mod tests {
             Kind::StreamReset(_) | Kind::GoAway(_) => false,
             Kind::Refused | Kind::Reset | Kind::Unreachable | Kind::TimeOut | Kind::Eof | Kind::BadTls | Kind::BodyLength => true,
             Kind::ShortBody | Kind::BadFraming | Kind::NoSuchName | Kind::PortsExhausted | Kind::FilesExhausted => true,
-            Kind::NotAllowed | Kind::NotSent | Kind::Cut | Kind::NoHttp2 | Kind::NoResolver => true,
+            Kind::NotAllowed | Kind::NotSent | Kind::Cut | Kind::NoHttp2 | Kind::NoResolver | Kind::HeadTooLarge => true,
         };
-        assert_eq!(all_kinds().into_iter().filter(|&kind| is_plain(kind)).count(), 17);
+        assert_eq!(all_kinds().into_iter().filter(|&kind| is_plain(kind)).count(), 18);
     }
 
     #[test]

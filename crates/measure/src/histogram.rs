@@ -103,14 +103,6 @@ impl Histogram {
         })
     }
 
-    /// Number of values from the bucket that holds `low_ns` to the one that holds `high_ns`, both included whole.
-    #[must_use]
-    pub fn count_between(&self, low_ns: u64, high_ns: u64) -> u64 {
-        self.iter()
-            .filter(|bucket| bucket.highest_ns >= low_ns && bucket.lowest_ns <= high_ns)
-            .fold(0, |sum: u64, bucket| sum.saturating_add(bucket.count))
-    }
-
     /// Index and count of the buckets that are not empty, ascending.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.used_pages().flat_map(|(number, page)| {
@@ -157,7 +149,8 @@ impl Histogram {
 
 /// Rank, from 1, of the `percentile` of `count` values. As HdrHistogram does it: the next smaller float is taken, so that
 /// rounding in 99.9 / 100 × 1000 does not reach for the 1000th of 1000 values.
-pub(crate) fn rank(percentile: f64, count: u64) -> u64 {
+#[must_use]
+pub fn rank(percentile: f64, count: u64) -> u64 {
     if percentile >= 100.0 {
         return count;
     }
@@ -217,14 +210,6 @@ mod tests {
         assert!(histogram.record(Histogram::HIGHEST_NS) && histogram.record(0));
         assert!(!histogram.record(Histogram::HIGHEST_NS + 1) && !histogram.record(u64::MAX));
         assert_eq!(histogram.count(), 2);
-    }
-
-    #[test]
-    fn count_between_takes_both_end_buckets_whole() {
-        let histogram = of(&[1, 2, 3, 4096, 4099, 4100, 9_000_000]);
-        for (low, high, count) in [(2, 3, 2), (0, 0, 0), (4097, 4098, 2), (3, 4100, 4), (0, u64::MAX, 7), (9, 5, 0)] {
-            assert_eq!(histogram.count_between(low, high), count, "{low}..={high}");
-        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a worker hands over by swap each second; it becomes a snapshot on the thread that receives it.
 
 use crate::hot::HotCell;
-use crate::{CellKey, Period, Snapshot};
+use crate::{CellKey, Client, Period, Snapshot};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -13,11 +13,15 @@ pub struct Interval {
     requests: u16,
     addresses: Arc<Vec<Option<SocketAddr>>>,
     cells: Cells,
+    client: Client,
 }
 
 /// An emptied interval. The recorder takes it back, so that the next interval allocates nothing.
-#[derive(Debug)]
-pub struct Spare(pub(crate) Cells);
+#[derive(Debug, Default)]
+pub struct Spare {
+    pub(crate) cells: Cells,
+    pub(crate) client: Client,
+}
 
 /// A worker's cells at the places that [`place`] gives them.
 pub(crate) type Cells = Vec<Option<Box<HotCell>>>;
@@ -31,8 +35,14 @@ pub(crate) fn place(requests: u16, period: Period, request: u16, address: u16) -
 }
 
 impl Interval {
-    pub(crate) fn new(number: u32, requests: u16, addresses: Arc<Vec<Option<SocketAddr>>>, cells: Cells) -> Interval {
-        Interval { number, requests, addresses, cells }
+    pub(crate) fn new(
+        number: u32,
+        requests: u16,
+        addresses: Arc<Vec<Option<SocketAddr>>>,
+        cells: Cells,
+        client: Client,
+    ) -> Interval {
+        Interval { number, requests, addresses, cells, client }
     }
 
     /// Number of the second of the run clock in which this was recorded.
@@ -44,7 +54,7 @@ impl Interval {
     /// Whether nothing was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.cells.iter().flatten().all(|cell| !cell.touched)
+        self.cells.iter().flatten().all(|cell| !cell.touched) && self.client == Client::default()
     }
 
     /// Merges what was recorded into `snapshot`, so that one snapshot can gather all workers.
@@ -54,7 +64,9 @@ impl Interval {
             let Some(cell) = cell.as_mut().filter(|cell| cell.touched) else { continue };
             cell.drain_into(snapshot.cells.entry(self.key_at(place)).or_default(), &self.addresses);
         }
-        Spare(cells)
+        snapshot.client.merge(&self.client);
+        self.client.clear();
+        Spare { cells, client: self.client }
     }
 
     /// What was recorded, and the memory for a later interval.

@@ -1,7 +1,7 @@
 //! What a figure belongs to.
 
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// Warm-up has totals of its own; which one an operation belongs to is decided by its `intended_at`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -21,6 +21,23 @@ pub struct CellKey {
     pub request: u16,
     /// Address it went to; `None` where it never got as far as one.
     pub address: Option<SocketAddr>,
+}
+
+impl CellKey {
+    /// Addresses that a worker keeps apart; a name server could give it any number of them.
+    pub const ADDRESSES: u16 = 1024;
+    /// Stands for all addresses beyond those: nobody can connect to it.
+    pub const OTHER_ADDRESSES: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
+
+    /// The address as results write it: `none` where there is none, `others` beyond those that are kept apart.
+    #[must_use]
+    pub fn address_name(&self) -> String {
+        match self.address {
+            None => "none".to_owned(),
+            Some(CellKey::OTHER_ADDRESSES) => "others".to_owned(),
+            Some(address) => address.to_string(),
+        }
+    }
 }
 
 /// A worker's short name of a [`CellKey`]: the address by the index that [`crate::Recorder::address`] gave it.

@@ -11,6 +11,8 @@ pub enum Outcome {
     TimedOut,
     /// Anything else; only `errors.*` shows it.
     Failed,
+    /// An arrival of an open loop that was never sent; its times are what it had waited until it was given up.
+    NotSent,
 }
 
 /// A quantity with a histogram, of nanoseconds where nothing else is said. A phase that did not happen is not recorded, never 0.
@@ -20,8 +22,12 @@ pub enum Metric {
     ResponseTime,
     /// done − begun.
     ServiceTime,
-    /// begun − intended; open loop only.
+    /// begun − intended; open loop only. The sum of the two below.
     Lateness,
+    /// noticed − intended: due until the loop took notice, the client's own part of the lateness; open loop only.
+    ScheduleDelay,
+    /// begun − noticed: waiting for a free connection, of arrivals that had to; open loop only.
+    ConnectionWait,
     /// Name resolution.
     Dns,
     /// TCP connect, about one round trip.
@@ -52,7 +58,7 @@ pub enum Metric {
 
 impl Outcome {
     /// All, in the order of reports.
-    pub const ALL: [Outcome; 3] = [Outcome::Ok, Outcome::TimedOut, Outcome::Failed];
+    pub const ALL: [Outcome; 4] = [Outcome::Ok, Outcome::TimedOut, Outcome::Failed, Outcome::NotSent];
 
     /// Name in results and tags.
     #[must_use]
@@ -61,16 +67,19 @@ impl Outcome {
             Outcome::Ok => "ok",
             Outcome::TimedOut => "timed_out",
             Outcome::Failed => "failed",
+            Outcome::NotSent => "not_sent",
         }
     }
 }
 
 impl Metric {
     /// All, in the order of reports.
-    pub const ALL: [Metric; 16] = [
+    pub const ALL: [Metric; 18] = [
         Metric::ResponseTime,
         Metric::ServiceTime,
         Metric::Lateness,
+        Metric::ScheduleDelay,
+        Metric::ConnectionWait,
         Metric::Dns,
         Metric::Connect,
         Metric::HandshakeFull,
@@ -86,10 +95,6 @@ impl Metric {
         Metric::HandshakeResumedInConnects,
     ];
 
-    /// The four kinds of handshakes, which a plan calls `handshake` together.
-    pub const HANDSHAKES: [Metric; 4] =
-        [Metric::HandshakeFull, Metric::HandshakeFullRetried, Metric::HandshakeResumed, Metric::HandshakeResumedRetried];
-
     /// Whether its values are nanoseconds; otherwise they are thousandths of a ratio.
     #[must_use]
     pub fn is_time(self) -> bool {
@@ -103,6 +108,8 @@ impl Metric {
             Metric::ResponseTime => "response_time",
             Metric::ServiceTime => "service_time",
             Metric::Lateness => "lateness",
+            Metric::ScheduleDelay => "schedule_delay",
+            Metric::ConnectionWait => "connection_wait",
             Metric::Dns => "dns",
             Metric::Connect => "connect",
             Metric::HandshakeFull => "handshake_full",

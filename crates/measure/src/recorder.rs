@@ -1,9 +1,11 @@
 //! A worker's recorder: no lock, no allocation once its cells exist.
 
+use crate::client::HotClient;
 use crate::hot::HotCell;
 use crate::interval::{Cells, place};
 use crate::session_offer::HotOffer;
-use crate::{CellId, Chain, Failure, HandshakeKind, Interval, Kind, Metric, Negotiated, Outcome, Spare};
+use crate::{CellId, CellKey, Chain, Failure, HandshakeKind, Interval, Kind, Metric, Negotiated, Outcome, Spare, Window};
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -14,6 +16,8 @@ pub struct Operation {
     pub key: CellId,
     /// When it should have begun.
     pub intended_at: u64,
+    /// When the loop saw that it was due; `None` in a closed loop, where nothing is late.
+    pub noticed_at: Option<u64>,
     /// First act for it.
     pub begun_at: u64,
     /// First act of the attempt that its phases belong to: `begun_at`, or later where it was sent again.
@@ -39,10 +43,8 @@ pub struct Operation {
     pub verdict: Verdict,
     /// Status, where a head was received.
     pub status: Option<u16>,
-    /// Body bytes received.
+    /// Body bytes received, less those that [`Recorder::payload`] has counted already.
     pub payload_bytes: u64,
-    /// Whether lateness has a meaning (open loop).
-    pub scheduled: bool,
 }
 
 /// How one operation ended.
@@ -54,6 +56,21 @@ pub enum Verdict {
     OkUnconfirmed,
     /// A time-out or another failure; [`crate::Kind::TimeOut`] makes the outcome `TimedOut`.
     Failed(Failure),
+}
+
+/// An arrival that is never sent, instants in nanoseconds of the run clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotSent {
+    /// Where it belongs.
+    pub key: CellId,
+    /// When it should have begun.
+    pub intended_at: u64,
+    /// When the loop saw that it was due.
+    pub noticed_at: u64,
+    /// When it was given up: it would have waited longer.
+    pub given_up_at: u64,
+    /// Why.
+    pub failure: Failure,
 }
 
 /// One completed handshake, for counters and tallies.
@@ -85,8 +102,11 @@ pub struct Recorder {
     requests: u16,
     /// By index; the first is "none". Shared with intervals that are under way.
     addresses: Arc<Vec<Option<SocketAddr>>>,
+    indices: HashMap<SocketAddr, u16>,
     interval: u32,
     cells: Cells,
+    window: Window,
+    client: HotClient,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -98,17 +118,42 @@ impl Recorder {
     /// A recorder for a plan with so many requests; its first interval is 0.
     #[must_use]
     pub fn new(requests: u16) -> Recorder {
-        Recorder { requests: requests.max(1), addresses: Arc::new(vec![None]), interval: 0, cells: Cells::new() }
+        Recorder {
+            requests: requests.max(1),
+            addresses: Arc::new(vec![None]),
+            indices: HashMap::new(),
+            interval: 0,
+            cells: Cells::new(),
+            window: Window::ALWAYS,
+            client: HotClient::default(),
+        }
     }
 
-    /// The index of `address` in [`CellId`]s from now on; the same address gets the same index. An address beyond the
-    /// 65,535th counts as "none", index 0.
+    /// The same, with the measured part that rates are counted in; without it that is all time.
+    #[must_use]
+    pub fn measuring(self, window: Window) -> Recorder {
+        Recorder { window, ..self }
+    }
+
+    /// The measured part ends at `at`, before the plan's clock would have ended it.
+    pub fn close_window(&mut self, at: u64) {
+        self.window.close(at);
+        self.client.client.fired_until_ns = at;
+    }
+
+    /// The index of `address` in [`CellId`]s from now on; the same address gets the same index. Beyond
+    /// [`CellKey::ADDRESSES`] they share one, that of [`CellKey::OTHER_ADDRESSES`].
     pub fn address(&mut self, address: SocketAddr) -> u16 {
-        let known = self.addresses.iter().position(|&known| known == Some(address));
-        let Ok(index) = u16::try_from(known.unwrap_or(self.addresses.len())) else { return 0 };
-        if known.is_none() {
-            Arc::make_mut(&mut self.addresses).push(Some(address));
+        if let Some(&index) = self.indices.get(&address) {
+            return index;
         }
+        let index = self.addresses.len() as u16; // at most one more than are kept apart
+        if index > CellKey::ADDRESSES + 1 {
+            return CellKey::ADDRESSES + 1;
+        }
+        let address = if index > CellKey::ADDRESSES { CellKey::OTHER_ADDRESSES } else { address };
+        Arc::make_mut(&mut self.addresses).push(Some(address));
+        self.indices.insert(address, index);
         index
     }
 
@@ -125,16 +170,33 @@ impl Recorder {
     }
 
     /// Ends the current interval and begins the one that holds `now`, or the next one where `now` lies before the boundary
-    /// (the last cut of a run). Skipped seconds are empty: no interval is made for them.
+    /// (the last cut of a run). While operations are under way every second has its interval, so that `now` may lie beyond the
+    /// next boundary too: cut again until it does not. Else skipped seconds are empty, and no interval is made for them.
     ///
     /// Costs a few moves. Send the interval to another thread, call [`Interval::merge_into`] or [`Interval::into_snapshot`]
     /// there, and give the [`Spare`] back at a later cut, so that nothing is allocated.
     pub fn cut(&mut self, now: u64, spare: Option<Spare>) -> Interval {
-        let fresh = spare.map(|spare| spare.0).unwrap_or_default();
-        let cells = std::mem::replace(&mut self.cells, fresh);
+        let fresh = spare.unwrap_or_default();
+        let client = self.client.cut(now.min(self.boundary()), fresh.client);
+        let cells = std::mem::replace(&mut self.cells, fresh.cells);
         let ended = self.interval;
-        self.interval = second_of(now).max(ended.saturating_add(1));
-        Interval::new(ended, self.requests, Arc::clone(&self.addresses), cells)
+        let next = ended.saturating_add(1);
+        self.interval = if self.client.open() > 0 { next } else { second_of(now).max(next) };
+        Interval::new(ended, self.requests, Arc::clone(&self.addresses), cells, client)
+    }
+
+    /// An operation is under way from `at` on, until [`Recorder::ended`].
+    #[inline]
+    pub fn begun(&mut self, at: u64) {
+        self.client.begin(at);
+    }
+
+    /// A ready socket was handled at `at`, so long after it was ready at most.
+    #[inline]
+    pub fn lagged(&mut self, at: u64, lag_ns: u64) {
+        if !BLIND && self.window.contains(at) {
+            self.client.client.loop_lag.record(lag_ns);
+        }
     }
 
     /// An operation began.
@@ -156,9 +218,12 @@ impl Recorder {
         if BLIND {
             return;
         }
+        self.client.end(operation.done_at);
+        let window = self.window;
         let cell = self.cell(operation.key);
         let outcome = operation.verdict.outcome();
         count_end(cell, operation);
+        count_within(cell, window, outcome, operation);
         record_whole(cell, outcome, operation);
         record_opening(cell, outcome, operation);
         record_exchange(cell, outcome, operation);
@@ -254,29 +319,65 @@ impl Recorder {
         http2.limited_connections += 1;
     }
 
-    /// A user waits after a failed connect.
+    /// A connection that takes no more requests is left to end those under way.
+    pub fn draining(&mut self, key: CellId) {
+        self.cell(key).counters.http2.draining_connections += 1;
+    }
+
+    /// The wait for the server's end of a connection is over, after so long; whether that came.
+    pub fn end_awaited(&mut self, key: CellId, wait_ns: u64, has_come: bool) {
+        let connections = &mut self.cell(key).counters.connections;
+        connections.end_wait_ns += wait_ns;
+        connections.left_open += u64::from(!has_come);
+    }
+
+    /// A user waits after a connection failed.
     pub fn backed_off(&mut self, key: CellId, wait_ns: u64) {
         let connections = &mut self.cell(key).counters.connections;
         connections.back_offs += 1;
         connections.back_off_ns += wait_ns;
     }
 
-    /// Bytes crossed a socket.
-    pub fn wire_bytes(&mut self, key: CellId, sent: u64, received: u64) {
+    /// Bytes crossed a socket at `at`.
+    pub fn wire_bytes(&mut self, key: CellId, at: u64, sent: u64, received: u64) {
         if BLIND {
             return;
         }
+        let is_within = self.window.contains(at);
         let counters = &mut self.cell(key).counters;
         counters.wire_bytes_sent += sent;
         counters.wire_bytes_received += received;
+        if is_within {
+            counters.within.wire_bytes_sent += sent;
+            counters.within.wire_bytes_received += received;
+        }
     }
 
-    /// An arrival could not be sent at all: counted as started and failed, in no histogram.
-    pub fn not_sent(&mut self, key: CellId, failure: Failure) {
+    /// Body bytes came at `at`, of an answer that is not whole yet.
+    pub fn payload(&mut self, key: CellId, at: u64, bytes: u64) {
+        if BLIND {
+            return;
+        }
+        let is_within = self.window.contains(at);
+        let counters = &mut self.cell(key).counters;
+        counters.payload_bytes += bytes;
+        counters.within.payload_bytes += if is_within { bytes } else { 0 };
+    }
+
+    /// An arrival could not be sent at all: counted as started and failed; what it had waited is a lower bound of its times.
+    pub fn not_sent(&mut self, arrival: &NotSent) {
+        let NotSent { key, intended_at, noticed_at, given_up_at, failure } = *arrival;
+        let is_late = self.window.contains(intended_at) && self.window.is_late(intended_at);
         let cell = self.cell(key);
         cell.counters.started += 1;
         cell.counters.failed += 1;
+        cell.counters.within.due_late += u64::from(is_late);
         cell.failures.count(&failure);
+        let waited = between(intended_at, given_up_at);
+        cell.response_times.record(Outcome::NotSent, second_of(intended_at), waited);
+        cell.record(Outcome::NotSent, Metric::Lateness, waited);
+        cell.record(Outcome::NotSent, Metric::ScheduleDelay, between(intended_at, noticed_at));
+        cell.record(Outcome::NotSent, Metric::ConnectionWait, between(noticed_at, given_up_at));
     }
 
     #[inline]
@@ -318,7 +419,7 @@ fn count_end(cell: &mut HotCell, operation: &Operation) {
     match operation.verdict.outcome() {
         Outcome::Ok => cell.counters.ok += 1,
         Outcome::TimedOut => cell.counters.timed_out += 1,
-        Outcome::Failed => cell.counters.failed += 1,
+        Outcome::Failed | Outcome::NotSent => cell.counters.failed += 1,
     }
     match &operation.verdict {
         Verdict::Ok => {}
@@ -332,14 +433,32 @@ fn count_end(cell: &mut HotCell, operation: &Operation) {
     cell.counters.last_done_at_ns = cell.counters.last_done_at_ns.max(operation.done_at);
 }
 
+/// What of it lies in the measured part, by instants.
+#[inline]
+fn count_within(cell: &mut HotCell, window: Window, outcome: Outcome, operation: &Operation) {
+    let within = &mut cell.counters.within;
+    let Operation { intended_at, done_at, .. } = *operation;
+    within.due_late += u64::from(window.contains(intended_at) && window.is_late(intended_at));
+    if window.contains(done_at) {
+        within.ended += 1;
+        within.ok += u64::from(outcome == Outcome::Ok);
+        within.payload_bytes += operation.payload_bytes;
+        within.ended_late += u64::from(window.is_late(done_at));
+    }
+}
+
 /// Times that every operation has.
 #[inline]
 fn record_whole(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
-    let Operation { intended_at, begun_at, done_at, .. } = *operation;
+    let Operation { intended_at, noticed_at, begun_at, done_at, .. } = *operation;
     cell.response_times.record(outcome, second_of(intended_at), between(intended_at, done_at));
     cell.record(outcome, Metric::ServiceTime, between(begun_at, done_at));
-    if operation.scheduled {
+    if let Some(noticed_at) = noticed_at {
         cell.record(outcome, Metric::Lateness, between(intended_at, begun_at));
+        cell.record(outcome, Metric::ScheduleDelay, between(intended_at, noticed_at));
+        if noticed_at < begun_at {
+            cell.record(outcome, Metric::ConnectionWait, between(noticed_at, begun_at));
+        }
     }
 }
 

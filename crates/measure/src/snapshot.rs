@@ -1,6 +1,6 @@
 //! What was recorded in one interval, or the sum of any number of them.
 
-use crate::{CellKey, Counters, Distribution, Metric, Outcome};
+use crate::{CellKey, Client, Counters, Distribution, Metric, Outcome};
 use std::collections::BTreeMap;
 
 /// What was recorded in one second of one worker or agent, or any sum of such.
@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 pub struct Snapshot {
     /// Figures by key.
     pub cells: BTreeMap<CellKey, Cell>,
+    /// What the load loops say of themselves.
+    pub client: Client,
 }
 
 /// Figures of one key.
@@ -30,12 +32,13 @@ impl Snapshot {
         for (key, cell) in &other.cells {
             self.cells.entry(*key).or_default().merge(cell);
         }
+        self.client.merge(&other.client);
     }
 
     /// Whether nothing is recorded in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.cells.values().all(|cell| *cell == Cell::default())
+        self.cells.values().all(|cell| *cell == Cell::default()) && self.client == Client::default()
     }
 }
 

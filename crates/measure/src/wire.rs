@@ -2,16 +2,17 @@
 //! Decoding trusts nothing: sizes are bounded, and a distribution whose figures contradict each other is refused.
 
 use crate::hdr::{Decoder, Encoder, MAX_COUNT};
-use crate::{Cell, CellKey, Counters, Distribution, Histogram, HistogramError, Metric, Outcome, Snapshot};
+use crate::{Cell, CellKey, Client, Counters, Distribution, Histogram, HistogramError, Metric, Outcome, Snapshot};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
-/// Memory that the histograms of one decoded snapshot may take: a hostile one deflates a thousandfold.
-const MAX_HISTOGRAM_BYTES: usize = 256 << 20;
+/// Memory that the histograms of one decoded snapshot may take: a hostile one deflates a thousandfold. As many cells as a run
+/// may have ([`crate::Totals::CELLS_MAX`]) fit with every metric in every outcome.
+const MAX_HISTOGRAM_BYTES: usize = 1 << 30;
 
 /// Why bytes are not a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,14 +47,15 @@ pub enum DecodeError {
 
 impl Snapshot {
     /// Longest encoding that [`Snapshot::decode`] reads.
-    pub const MAX_ENCODED_BYTES: usize = 16 << 20;
+    pub const MAX_ENCODED_BYTES: usize = 64 << 20;
 
     /// The snapshot as bytes of the current version.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut encoder = Encoder::new();
         let cells: Vec<_> = self.cells.iter().map(|(key, cell)| WireCell::new(*key, cell, &mut encoder)).collect();
-        postcard::to_extend(&cells, vec![VERSION]).expect("encoding into memory cannot fail")
+        let client = WireClient::new(&self.client, &mut encoder);
+        postcard::to_extend(&(cells, client), vec![VERSION]).expect("encoding into memory cannot fail")
     }
 
     /// Reads what [`Snapshot::encode`] wrote.
@@ -74,12 +76,13 @@ impl Snapshot {
 }
 
 fn decode_body(body: &[u8]) -> Result<Snapshot, DecodeError> {
-    let (cells, rest) = postcard::take_from_bytes::<Vec<WireCell<'_>>>(body).map_err(|error| malformed(&error.to_string()))?;
+    let ((cells, client), rest) =
+        postcard::take_from_bytes::<(Vec<WireCell<'_>>, WireClient<'_>)>(body).map_err(|error| malformed(&error.to_string()))?;
     if !rest.is_empty() {
         return Err(malformed("bytes follow after its end"));
     }
     let mut reader = Reader { decoder: Decoder::new(), histogram_bytes: 0 };
-    let mut snapshot = Snapshot::default();
+    let mut snapshot = Snapshot { client: reader.client(&client)?, ..Snapshot::default() };
     for wire in cells {
         let key = wire.key;
         if snapshot.cells.insert(key, reader.cell(wire)?).is_some() {
@@ -97,6 +100,15 @@ struct WireCell<'a> {
     times: Vec<WireDistribution<'a, Metric>>,
     #[serde(borrow)]
     response_times: Vec<WireDistribution<'a, u32>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WireClient<'a> {
+    /// Absent where it is empty.
+    #[serde(borrow)]
+    loop_lag: Option<WireDistribution<'a, ()>>,
+    open_ns: u64,
+    fired_until_ns: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -130,17 +142,27 @@ impl<'a> WireCell<'a> {
     }
 }
 
+impl WireClient<'_> {
+    fn new(client: &Client, encoder: &mut Encoder) -> WireClient<'static> {
+        let &Client { ref loop_lag, open_ns, fired_until_ns } = client;
+        let loop_lag = (!loop_lag.is_empty()).then(|| write(Outcome::Ok, (), loop_lag, encoder));
+        WireClient { loop_lag, open_ns, fired_until_ns }
+    }
+}
+
 fn write_all<K: Copy>(
     distributions: &BTreeMap<(Outcome, K), Distribution>,
     encoder: &mut Encoder,
 ) -> Vec<WireDistribution<'static, K>> {
-    let write = |(&(outcome, of), distribution): (&(Outcome, K), &Distribution)| {
-        let mut histogram = Vec::new();
-        encoder.encode(&distribution.histogram, &mut histogram);
-        let Distribution { count, sum, sum_of_squares, min, max, overflow, .. } = *distribution;
-        WireDistribution { outcome, of, count, sum, sum_of_squares, min, max, overflow, histogram: Cow::Owned(histogram) }
-    };
-    distributions.iter().map(write).collect()
+    let all = distributions.iter();
+    all.map(|(&(outcome, of), distribution)| write(outcome, of, distribution, encoder)).collect()
+}
+
+fn write<K>(outcome: Outcome, of: K, distribution: &Distribution, encoder: &mut Encoder) -> WireDistribution<'static, K> {
+    let mut histogram = Vec::new();
+    encoder.encode(&distribution.histogram, &mut histogram);
+    let Distribution { count, sum, sum_of_squares, min, max, overflow, .. } = *distribution;
+    WireDistribution { outcome, of, count, sum, sum_of_squares, min, max, overflow, histogram: Cow::Owned(histogram) }
 }
 
 /// Turns wire types into ours and keeps account of the memory they take.
@@ -156,6 +178,12 @@ impl Reader {
             response_times: self.distributions(&wire.response_times)?,
             counters: wire.counters.into_owned(),
         })
+    }
+
+    fn client(&mut self, wire: &WireClient<'_>) -> Result<Client, DecodeError> {
+        let &WireClient { ref loop_lag, open_ns, fired_until_ns } = wire;
+        let loop_lag = loop_lag.as_ref().map(|lag| self.distribution(lag)).transpose()?.unwrap_or_default();
+        Ok(Client { loop_lag, open_ns, fired_until_ns })
     }
 
     fn distributions<K: Ord + Copy>(

@@ -56,7 +56,7 @@ fn one_second(recorder: &mut Recorder, negotiated: &Negotiated, chain: &Chain) {
             let (connect, kind) = (Some(MS), HandshakeKind::Full);
             operation = Operation { connect, handshake: Some((kind, 2 * MS)), ready_at: operation.sent_at, ..operation };
         }
-        recorder.wire_bytes(key(0, 1), 200, 700);
+        recorder.wire_bytes(key(0, 1), 0, 200, 700);
         recorder.ended(&operation);
     }
 }

@@ -4,8 +4,8 @@
 mod scene;
 
 use measure::{
-    Cell, CellId, CellKey, Counters, Failure, HandshakeKind, Kind, Metric, Operation, Outcome, Period, Recorder, Snapshot, Stage,
-    Verdict,
+    Cell, CellId, CellKey, Counters, Failure, HandshakeKind, Kind, Metric, NotSent, Operation, Outcome, Period, Recorder,
+    Snapshot, Stage, Verdict, Window, Within,
 };
 use scene::{MS, SECOND, chain, handshake, key, negotiated, operation, recorder};
 use std::collections::BTreeMap;
@@ -17,6 +17,13 @@ fn cell(record: impl FnOnce(&mut Recorder)) -> Cell {
     let (mut snapshot, _) = recorder.cut(SECOND, None).into_snapshot();
     assert_eq!(snapshot.cells.len(), 1);
     snapshot.cells.pop_first().unwrap().1
+}
+
+/// Of all cells.
+fn counters(snapshot: &Snapshot) -> Counters {
+    let mut sum = Counters::default();
+    snapshot.cells.values().for_each(|cell| sum.merge(&cell.counters));
+    sum
 }
 
 /// Every time of one recorded operation, in milliseconds.
@@ -92,24 +99,39 @@ fn opening_and_processing_begin_with_the_attempt_that_its_phases_belong_to() {
 
 #[test]
 fn operation_on_an_open_connection_has_its_own_phases_only() {
-    use Metric::{FirstByte, Lateness, Processing, Receive, ResponseTime, Send, ServiceTime};
-    let wanted =
-        [(ResponseTime, 17), (ServiceTime, 12), (Lateness, 5), (Send, 1), (FirstByte, 10), (Receive, 2), (Processing, 12)];
+    use Metric::{ConnectionWait, FirstByte, Lateness, Processing, Receive, ResponseTime, ScheduleDelay, Send, ServiceTime};
+    let wanted = [
+        (ResponseTime, 17),
+        (ServiceTime, 12),
+        (Lateness, 5),
+        (ScheduleDelay, 2),
+        (ConnectionWait, 3),
+        (Send, 1),
+        (FirstByte, 10),
+        (Receive, 2),
+        (Processing, 12),
+    ];
     assert_eq!(times(operation(0)), under(Outcome::Ok, &wanted));
     assert_eq!(times(operation(7 * SECOND + 3)), under(Outcome::Ok, &wanted));
-    let closed_loop = Operation { scheduled: false, intended_at: 5 * MS, ..operation(0) };
-    assert!(!times(closed_loop).contains_key(&(Outcome::Ok, Lateness)));
+    let noticed_late = Operation { noticed_at: Some(5 * MS), ..operation(0) };
+    assert!(!times(noticed_late).contains_key(&(Outcome::Ok, ConnectionWait)), "a connection was free");
+    let closed_loop = Operation { noticed_at: None, intended_at: 5 * MS, ..operation(0) };
+    let late = [Lateness, ScheduleDelay, ConnectionWait].map(|metric| (Outcome::Ok, metric));
+    assert!(times(closed_loop).keys().all(|key| !late.contains(key)));
 }
 
 #[test]
 fn operation_that_opens_its_connection_has_every_phase() {
     use Metric::{
-        Connect, Dns, FirstByte, HandshakeFullRetried, Lateness, Opening, Processing, Receive, ResponseTime, Send, ServiceTime,
+        Connect, ConnectionWait, Dns, FirstByte, HandshakeFullRetried, Lateness, Opening, Processing, Receive, ResponseTime,
+        ScheduleDelay, Send, ServiceTime,
     };
     let wanted = [
         (ResponseTime, 35),
         (ServiceTime, 30),
         (Lateness, 5),
+        (ScheduleDelay, 2),
+        (ConnectionWait, 3),
         (Dns, 1),
         (Connect, 2),
         (HandshakeFullRetried, 4),
@@ -124,7 +146,8 @@ fn operation_that_opens_its_connection_has_every_phase() {
 
 #[test]
 fn phases_that_were_not_reached_are_not_recorded() {
-    use Metric::{Connect, Dns, Lateness, Opening, Processing, ResponseTime, Send, ServiceTime};
+    use Metric::{Connect, ConnectionWait, Dns, Lateness, Opening, Processing, ResponseTime, ScheduleDelay, Send, ServiceTime};
+    let late = [(Lateness, 5), (ScheduleDelay, 2), (ConnectionWait, 3)];
     let refused = Operation {
         ready_at: None,
         sent_at: None,
@@ -137,15 +160,17 @@ fn phases_that_were_not_reached_are_not_recorded() {
         verdict: failed(Stage::Connect, Kind::Refused),
         ..opening()
     };
-    assert_eq!(times(refused), under(Outcome::Failed, &[(ResponseTime, 8), (ServiceTime, 3), (Lateness, 5), (Dns, 1)]));
+    let wanted = [&late[..], &[(ResponseTime, 8), (ServiceTime, 3), (Dns, 1)]].concat();
+    assert_eq!(times(refused), under(Outcome::Failed, &wanted));
 
     let handshake_only =
         Operation { sent_at: None, written_at: None, first_byte_at: None, handshake: None, status: None, ..opening() };
-    let wanted = [(ResponseTime, 35), (ServiceTime, 30), (Lateness, 5), (Dns, 1), (Connect, 2), (Opening, 7), (Processing, 23)];
+    let phases = [(ResponseTime, 35), (ServiceTime, 30), (Dns, 1), (Connect, 2), (Opening, 7), (Processing, 23)];
+    let wanted = [&late[..], &phases].concat();
     assert_eq!(times(handshake_only), under(Outcome::Ok, &wanted));
 
     let silent = Operation { first_byte_at: None, status: None, verdict: failed(Stage::Http, Kind::TimeOut), ..operation(0) };
-    let wanted = [(ResponseTime, 17), (ServiceTime, 12), (Lateness, 5), (Send, 1), (Processing, 12)];
+    let wanted = [&late[..], &[(ResponseTime, 17), (ServiceTime, 12), (Send, 1), (Processing, 12)]].concat();
     assert_eq!(times(silent), under(Outcome::TimedOut, &wanted));
 }
 
@@ -164,7 +189,7 @@ fn every_ended_operation_has_one_outcome_and_every_failure_one_kind() {
         ] {
             recorder.ended(&Operation { verdict, ..operation(0) });
         }
-        recorder.not_sent(key(0, 1), Failure { stage: Stage::Load, kind: Kind::NotSent });
+        recorder.not_sent(&not_sent(key(0, 1)));
     });
     let counters = &cell.counters;
     assert_eq!((counters.started, counters.ok, counters.timed_out, counters.failed), (2, 2, 2, 4));
@@ -179,9 +204,98 @@ fn every_ended_operation_has_one_outcome_and_every_failure_one_kind() {
     ];
     assert_eq!(failures, wanted.map(|(name, count)| (name.to_owned(), count)));
     assert_eq!(counters.statuses, BTreeMap::from([(200, 7)]));
-    assert_eq!((counters.ended(), counters.errors_share()), (8, Some(0.75)));
-    let response_times = |outcome| cell.of(outcome, Metric::ResponseTime).count;
-    assert_eq!(Outcome::ALL.map(response_times), [2, 2, 3], "what was not sent is in no histogram");
+    assert_eq!(counters.ended(), 8);
+    let of = |outcome| cell.response_times.range((outcome, 0)..=(outcome, u32::MAX));
+    let response_times = |outcome| of(outcome).map(|(_, distribution)| distribution.count).sum::<u64>();
+    assert_eq!(Outcome::ALL.map(response_times), [2, 2, 3, 1]);
+}
+
+/// Due at 1 s, noticed 4 ms later, given up at 3 s.
+fn not_sent(key: CellId) -> NotSent {
+    let failure = Failure { stage: Stage::Load, kind: Kind::NotSent };
+    NotSent { key, intended_at: SECOND, noticed_at: SECOND + 4 * MS, given_up_at: 3 * SECOND, failure }
+}
+
+#[test]
+fn what_is_never_sent_has_waited_until_it_was_given_up() {
+    let cell = cell(|recorder| recorder.not_sent(&not_sent(key(0, 1))));
+    let waits: Vec<_> = cell.times.iter().map(|(&key, distribution)| (key, distribution.max / MS)).collect();
+    let under = |metric| (Outcome::NotSent, metric);
+    let wanted = [(under(Metric::Lateness), 2000), (under(Metric::ScheduleDelay), 4), (under(Metric::ConnectionWait), 1996)];
+    assert_eq!(waits, wanted);
+    assert_eq!(cell.response_times[&(Outcome::NotSent, 1)].max, 2 * SECOND, "by the second it was due in");
+}
+
+/// The measured part is 100 to 300 ms; what counts in it is what happened between these two instants.
+#[test]
+fn work_counts_where_it_happened_and_operations_where_they_were_due() {
+    let mut recorder = recorder(1).measuring(Window::new(100 * MS, 300 * MS));
+    let warm_up = CellId { period: Period::WarmUp, ..key(0, 1) };
+    let mut ended = |key, intended_ms: u64, done_ms: u64, verdict| {
+        let operation = Operation { key, verdict, done_at: done_ms * MS, ..operation(intended_ms * MS) };
+        recorder.ended(&operation);
+    };
+    ended(warm_up, 0, 99, Verdict::Ok);
+    ended(warm_up, 50, 100, Verdict::Ok);
+    ended(warm_up, 50, 350, Verdict::Ok);
+    ended(key(0, 1), 100, 150, Verdict::Ok);
+    ended(key(0, 1), 210, 250, failed(Stage::Http, Kind::Status(500)));
+    ended(key(0, 1), 250, 300, Verdict::Ok);
+    ended(key(0, 1), 280, 301, Verdict::Ok);
+    for (at, sent) in [(99, 1), (100, 2), (300, 4), (301, 8)] {
+        recorder.wire_bytes(key(0, 1), at * MS, sent, 10 * sent);
+    }
+    let (snapshot, _) = recorder.cut(SECOND, None).into_snapshot();
+    let within: Vec<Within> = snapshot.cells.values().map(|cell| cell.counters.within).collect();
+    let of_warm_up = Within { ended: 1, ok: 1, payload_bytes: 356, ..Within::default() };
+    let of_measured = Within {
+        ended: 3,
+        ok: 2,
+        payload_bytes: 3 * 356,
+        wire_bytes_sent: 6,
+        wire_bytes_received: 60,
+        due_late: 3,
+        ended_late: 2,
+    };
+    assert_eq!(within, [of_warm_up, of_measured]);
+}
+
+#[test]
+fn measured_part_that_is_closed_early_counts_nothing_after() {
+    let mut recorder = recorder(1).measuring(Window::new(0, u64::MAX));
+    recorder.ended(&Operation { done_at: 30 * MS, ..operation(0) });
+    recorder.close_window(40 * MS);
+    recorder.ended(&Operation { done_at: 41 * MS, ..operation(0) });
+    let (snapshot, _) = recorder.cut(SECOND, None).into_snapshot();
+    let counters = &snapshot.cells.values().next().unwrap().counters;
+    assert_eq!((counters.ok, counters.within.ok), (2, 1));
+    assert_eq!(snapshot.client.fired_until_ns, 40 * MS);
+}
+
+#[test]
+fn operations_under_way_give_every_second_its_part_of_the_integral() {
+    let mut recorder = recorder(1);
+    recorder.begun(200 * MS);
+    recorder.begun(800 * MS);
+    let mut open = Vec::new();
+    let now = 2500 * MS;
+    while now >= recorder.boundary() {
+        let interval = recorder.cut(now, None);
+        open.push((interval.number(), interval.into_snapshot().0.client.open_ns));
+    }
+    recorder.ended(&Operation { done_at: now, ..operation(0) });
+    open.push((recorder.interval(), recorder.cut(now, None).into_snapshot().0.client.open_ns));
+    assert_eq!(open, [(0, 1000 * MS), (1, 2000 * MS), (2, 1000 * MS)]);
+}
+
+#[test]
+fn lag_of_the_loop_counts_in_the_measured_part() {
+    let mut recorder = recorder(1).measuring(Window::new(10, 20));
+    [(9, 1), (10, 2), (20, 3), (21, 4)].into_iter().for_each(|(at, lag)| recorder.lagged(at, lag));
+    let (snapshot, spare) = recorder.cut(SECOND, None).into_snapshot();
+    let lag = &snapshot.client.loop_lag;
+    assert_eq!((lag.count, lag.min, lag.max), (2, 2, 3));
+    assert!(recorder.cut(2 * SECOND, Some(spare)).is_empty(), "a spare is cleared");
 }
 
 #[test]
@@ -201,12 +315,15 @@ fn handshakes_are_tallied_and_resumption_adds_up() {
         recorder.reused_closed(at);
         recorder.backed_off(at, 10 * MS);
         recorder.backed_off(at, 20 * MS);
-        recorder.wire_bytes(at, 5, 70);
-        recorder.wire_bytes(at, 1, 1);
+        recorder.end_awaited(at, 2 * MS, true);
+        recorder.end_awaited(at, 3 * MS, false);
+        recorder.wire_bytes(at, 0, 5, 70);
+        recorder.wire_bytes(at, 0, 1, 1);
     });
     let wanted = Counters {
         wire_bytes_sent: 6,
         wire_bytes_received: 71,
+        within: Within { wire_bytes_sent: 6, wire_bytes_received: 71, ..Within::default() },
         handshake_bytes_sent: 1200,
         handshake_bytes_received: 8000,
         connections: measure::Connections {
@@ -216,6 +333,8 @@ fn handshakes_are_tallied_and_resumption_adds_up() {
             reused_closed: 1,
             back_offs: 2,
             back_off_ns: 30 * MS,
+            left_open: 1,
+            end_wait_ns: 5 * MS,
         },
         resumption: measure::Resumption { offered: 2, accepted: 1, refused: 1, none_at_hand: 1, received: 2 },
         session_offers: BTreeMap::from([(offer(1, false), 1), (offer(1, true), 1)]),
@@ -224,7 +343,7 @@ fn handshakes_are_tallied_and_resumption_adds_up() {
         ..Counters::default()
     };
     assert_eq!(cell.counters, wanted);
-    assert_eq!((wanted.handshakes(), wanted.resumed_share()), (4, Some(0.25)));
+    assert_eq!(wanted.handshakes(), 4);
 }
 
 /// A session that the recorder's address with this index has issued.
@@ -271,7 +390,7 @@ fn operation_that_moves_has_begun_where_it_ends_whatever_the_second() {
     recorder.ended(&Operation { key: key(0, 2), ..operation(SECOND) });
     let second = recorder.cut(2 * SECOND, None).into_snapshot().0;
     let in_flight = |snapshot: &Snapshot| {
-        let counters = snapshot.sum(|_| true).counters;
+        let counters = counters(snapshot);
         (counters.started, counters.begun(), counters.ended())
     };
     assert_eq!((in_flight(&first), in_flight(&second)), ((1, 1, 0), (0, 0, 1)));
@@ -296,8 +415,7 @@ fn intervals_are_cut_at_the_boundaries_of_seconds() {
     }
     let last = recorder.cut(5 * SECOND + 1, None);
     seen.push((last.number(), last.is_empty(), last.into_snapshot().0));
-    let started: Vec<_> =
-        seen.iter().map(|(number, empty, snapshot)| (*number, *empty, snapshot.sum(|_| true).counters.started)).collect();
+    let started: Vec<_> = seen.iter().map(|(number, empty, snapshot)| (*number, *empty, counters(snapshot).started)).collect();
     assert_eq!(started, [(0, false, 2), (1, false, 3), (5, false, 2)]);
     assert_eq!(recorder.interval(), 6, "no number is given twice, even where the last cut comes early");
 }
@@ -320,8 +438,7 @@ fn response_times_stay_with_the_second_they_were_intended_in() {
             (0..times).for_each(|_| recorder.ended(&operation(intended * SECOND)));
         }
     });
-    let by_second = cell.headline_by_second();
-    let counts: Vec<_> = by_second.iter().map(|(&second, distribution)| (second, distribution.count)).collect();
+    let counts: Vec<_> = cell.response_times.iter().map(|(&(_, second), distribution)| (second, distribution.count)).collect();
     assert_eq!(counts, [(1, 4), (3, 3), (4, 2)]);
 }
 
@@ -342,24 +459,20 @@ fn cells_are_kept_by_period_request_and_address() {
     let (snapshot, _) = recorder.cut(SECOND, None).into_snapshot();
     let started: Vec<_> = snapshot.cells.iter().map(|(&key, cell)| (key, cell.counters.started)).collect();
     assert_eq!(started, wanted);
-    let by_request = snapshot.sums_by(|key| (key.period == Period::Measured).then_some(key.request));
-    assert_eq!(by_request.values().map(|cell| cell.counters.started).collect::<Vec<_>>(), [58, 74, 90]);
 }
 
 #[test]
-fn headline_is_ok_and_timed_out_together() {
-    let refused = failed(Stage::Connect, Kind::Refused);
-    let cell = cell(|recorder| {
-        recorder.ended(&Operation { done_at: 40 * MS, ..operation(0) });
-        recorder.ended(&Operation { done_at: 90 * MS, verdict: failed(Stage::Http, Kind::TimeOut), ..operation(SECOND / 100) });
-        recorder.ended(&Operation { done_at: 30 * MS, verdict: refused, ..operation(0) });
-        recorder.ended(&opening());
-        recorder.ended(&Operation { handshake: Some((HandshakeKind::Resumed, MS)), ..opening() });
-    });
-    let response = cell.headline(&[Metric::ResponseTime]);
-    assert_eq!((response.count, response.min, response.max), (4, 35 * MS, 80 * MS));
-    let handshakes = cell.headline(&Metric::HANDSHAKES);
-    assert_eq!((handshakes.count, handshakes.min, handshakes.max), (2, MS, 4 * MS));
+fn addresses_beyond_those_kept_apart_are_the_others() {
+    let mut recorder = Recorder::new(1);
+    let address = |number: u32| std::net::SocketAddr::new(std::net::Ipv4Addr::from(number).into(), 443);
+    let began = std::time::Instant::now();
+    let indices: std::collections::BTreeSet<u16> = (0..70_000).map(|number| recorder.address(address(number))).collect();
+    assert_eq!(indices.len(), usize::from(CellKey::ADDRESSES) + 1, "{:?}", began.elapsed());
+    assert_eq!(recorder.address(address(0)), 1, "those that came first are still known");
+    let other = recorder.address(address(69_999));
+    recorder.started(CellId { period: Period::Measured, request: 0, address: other });
+    let (snapshot, _) = recorder.cut(SECOND, None).into_snapshot();
+    assert_eq!(snapshot.cells.keys().map(CellKey::address_name).collect::<Vec<_>>(), ["others"]);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use crate::{
     Body, Builtin, BuiltinKey, BuiltinPace, ClientCertificates, Close, Connection, Dns, End, File, HttpVersion, KeyExchange,
-    Limit, Load, Plan, Request, RequestsPerConnection, Resumption, ResumptionKind, Sha256, Shape, StatusSet, Target, Threshold,
-    Tls, Verify, duration,
+    KeyShare, Limit, Load, Plan, Request, RequestsPerConnection, Resumption, ResumptionKind, Sha256, Shape, StatusSet, Target,
+    Threshold, Tls, Verify, duration,
 };
 use std::fmt::{Display, Write as _};
 
@@ -152,6 +152,13 @@ fn tls(out: &mut Text, tls: &Tls) {
     out.field("versions", list(&tls.versions, |version| quoted(&version.to_string())));
     out.field("cipher_suites", list(&tls.cipher_suites, |suite| quoted(suite.name)));
     out.field("groups", list(&tls.groups, |group| quoted(group.name)));
+    out.field(
+        "key_share",
+        match tls.key_share {
+            KeyShare::First => "\"first\"",
+            KeyShare::Remembered => "\"remembered\"",
+        },
+    );
     out.field("resumption", resumption(tls.resumption));
     out.field("early_data", tls.early_data);
     out.field(

@@ -1,6 +1,6 @@
 //! How much load, in which shape, and until when. Numbers are for the whole cluster.
 
-use crate::{Problem, Rate};
+use crate::{Problem, Profile, Rate, Schedule};
 use std::time::Duration;
 
 /// Most virtual users, or open connections.
@@ -85,6 +85,28 @@ pub enum End {
 }
 
 impl Load {
+    /// Length of the measured part in nanoseconds, where the plan alone says it: its duration, or how long so many arrivals of an
+    /// open loop take. `None` for a number of operations in a closed loop, which takes as long as the answers do.
+    #[must_use]
+    pub fn measured_span_ns(&self) -> Option<u64> {
+        match self.end {
+            End::Duration(duration) => Some(crate::profile::nanoseconds(duration)),
+            End::Requests(_) => Schedule::measured(self)?.span_ns(),
+        }
+    }
+
+    /// Most virtual users at any time, which is a whole number in every plan; `None` for an open loop.
+    #[must_use]
+    pub fn peak_users(&self) -> Option<u32> {
+        matches!(self.shape, Shape::Closed { .. }).then(|| Profile::measured(self).peak().ceil() as u32)
+    }
+
+    /// Most arrivals per second at any time; `None` for a closed loop.
+    #[must_use]
+    pub fn peak_rate(&self) -> Option<Rate> {
+        matches!(self.shape, Shape::Open { .. }).then(|| Rate::per_second(Profile::measured(self).peak()))?
+    }
+
     /// The same load for each of `factor`; an error names the field that becomes too large, or nothing.
     pub(crate) fn multiply(&mut self, factor: u32) -> Result<(), Problem> {
         let times = f64::from(factor);

@@ -5,10 +5,13 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Histograms by the names the result gives them; `handshake` is its four kinds together.
-const HISTOGRAMS: [&str; 15] = [
+const HISTOGRAMS: [&str; 18] = [
     "response_time",
     "service_time",
     "lateness",
+    "schedule_delay",
+    "connection_wait",
+    "loop_lag",
     "dns",
     "connect",
     "handshake",

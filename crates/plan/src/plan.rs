@@ -2,8 +2,8 @@
 
 use crate::read::{self, Hashes, Names};
 use crate::{
-    Body, ClientCertificates, Connection, File, Host, Load, Minted, Owner, Problem, Problems, Profile, Request, Sha256, Shape,
-    Share, Target, Threshold, Tls, canonical, share,
+    Body, ClientCertificates, Connection, File, Host, Load, Minted, Owner, Problem, Problems, Request, Seats, Sha256, Shape,
+    Share, Target, Threshold, Tls, canonical,
 };
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -108,7 +108,7 @@ impl Plan {
         let identities = self.tls.as_ref().map_or(0, |tls| tls.client_certificates.number());
         let all = |places: &BTreeSet<usize>| places.len() == identities;
         let mut places = BTreeSet::new();
-        for user in share::seats_of(&self.load, owner) {
+        for user in Seats::new(&self.load, owner).iter() {
             if all(&places) {
                 break;
             }
@@ -148,21 +148,16 @@ impl Plan {
     /// # Errors
     /// The field that is too small for them.
     pub fn check_fleet(&self, agents: u32) -> Result<(), Problem> {
-        let (key, connections) = match self.load.shape {
-            Shape::Closed { .. } => ("connections", Profile::measured(&self.load).peak() as u32),
-            Shape::Open { max_connections, .. } => ("max_connections", max_connections),
+        let key = match self.load.shape {
+            Shape::Closed { .. } => "connections",
+            Shape::Open { .. } => "max_connections",
         };
+        let connections = Seats::new(&self.load, Owner::ALONE).number();
         if agents <= connections {
             return Ok(());
         }
         let message = format!("{connections} cannot be shared by {agents} agents; write at least {agents}, or use fewer agents");
         Err(Problem { path: format!("load.{key}"), place: None, message })
-    }
-
-    /// Cluster-wide numbers (from 0) of the virtual users that `owner` has at one time or another, ascending; none in an open
-    /// loop. When each is active: [`crate::Profile::active_spans`].
-    pub fn users(&self, owner: Owner) -> impl Iterator<Item = u32> + use<> {
-        share::users_of(&self.load, owner)
     }
 
     /// Remarks on the text this plan was parsed from: what has no effect, or has one that surprises. No part of the plan.

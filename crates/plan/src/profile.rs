@@ -104,13 +104,6 @@ impl Profile {
         spans
     }
 
-    /// The next instant after `after_ns` at which `user` becomes active or ceases to be.
-    #[must_use]
-    pub fn next_change(&self, user: u32, after_ns: u64) -> Option<u64> {
-        let bounds = self.active_spans(user).into_iter().flat_map(|span| [span.start, span.end]);
-        bounds.into_iter().find(|&bound| bound > after_ns && bound != u64::MAX)
-    }
-
     fn segment_at(&self, at_ns: u64) -> &Segment {
         let index = self.segments.partition_point(|segment| segment.begin_ns <= at_ns);
         &self.segments[index.saturating_sub(1)]
@@ -239,9 +232,6 @@ mod tests {
         assert_eq!(hill.active_spans(4), one(4 * S + 1, 26 * S));
         assert_eq!(hill.active_spans(9), one(9 * S + 1, 21 * S));
         assert_eq!(hill.active_spans(10), []);
-        assert_eq!(hill.next_change(4, 0), Some(4 * S + 1));
-        assert_eq!(hill.next_change(4, 4 * S + 1), Some(26 * S));
-        assert_eq!(hill.next_change(4, 26 * S), None);
     }
 
     #[test]
@@ -250,7 +240,6 @@ mod tests {
         assert_eq!(profile(3.0, &[]).active_spans(3), []);
         assert_eq!(profile(3.0, &[(5, 3.0), (0, 1.0)]).active_spans(2), one(0, 5 * S));
         assert_eq!(profile(3.0, &[(5, 3.0), (5, 6.0)]).active_spans(2), one(0, u64::MAX));
-        assert_eq!(profile(3.0, &[]).next_change(2, 0), None);
     }
 
     #[test]

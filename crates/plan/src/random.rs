@@ -18,6 +18,9 @@ impl Exponential {
     }
 }
 
+/// From state to state of [`SplitMix`].
+const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 #[derive(Debug, Clone)]
 pub(crate) struct SplitMix {
@@ -27,6 +30,12 @@ pub(crate) struct SplitMix {
 impl SplitMix {
     pub(crate) fn new(seed: u64) -> SplitMix {
         SplitMix { state: seed }
+    }
+
+    /// The `nth` number (from 0) of those that follow `seed`.
+    #[inline]
+    pub(crate) fn nth(seed: u64, nth: u64) -> u64 {
+        SplitMix::new(seed.wrapping_add(nth.wrapping_mul(GAMMA))).next()
     }
 
     /// Exchanges `items` until every order is as likely as any other (Fisher and Yates).
@@ -41,8 +50,9 @@ impl SplitMix {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    #[inline]
+    pub(crate) fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(GAMMA);
         let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)

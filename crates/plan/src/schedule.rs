@@ -67,6 +67,14 @@ impl Schedule {
         (!load.warm_up.is_zero()).then_some(schedule)
     }
 
+    /// How long the arrivals take: until the end of the part, or until the arrival after the last one would be due.
+    pub(crate) fn span_ns(&self) -> Option<u64> {
+        match self.bound {
+            Bound::Before(end_ns) => Some(end_ns),
+            Bound::Count(count) => self.profile.instant_of(count as f64),
+        }
+    }
+
     /// How many arrivals there are. Immediate, but for Poisson arrivals until a given instant, which are counted one by one.
     #[must_use]
     pub fn total(&self) -> u64 {

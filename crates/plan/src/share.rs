@@ -1,6 +1,6 @@
 //! Exact division of a whole among agents, and of an agent's part among its workers.
 
-use crate::{End, Load, Owner, Profile, Rate, Schedule, Shape};
+use crate::{End, Load, Owner, Rate, Schedule, Seats, Shape};
 
 /// What one of several agents does of a load, for a person to read before the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,6 +11,8 @@ pub struct Share {
     pub peak_connections: Option<u32>,
     /// Arrivals per second at the beginning; `None` for a closed loop. Agents interleave, so each has an equal part.
     pub rate: Option<Rate>,
+    /// Most arrivals per second at any time; `None` for a closed loop, which has no bound: it sends as fast as it is answered.
+    pub peak_rate: Option<Rate>,
     /// Bound on open connections; `None` for a closed loop, where it is the number of virtual users.
     pub max_connections: Option<u32>,
     /// Measured operations, where their number is known before the run: with `requests`, or with even arrivals.
@@ -25,46 +27,27 @@ impl Share {
             End::Requests(requests) => Some(part(requests)),
             End::Duration(_) => Schedule::measured(load).and_then(|schedule| schedule.known_total()).map(part),
         };
+        let seats = Seats::new(load, Owner { agent, agents, ..Owner::ALONE });
+        let each = |rate: Rate| Rate::per_second(rate.as_per_second() / f64::from(agents.max(1)));
         match load.shape {
             Shape::Closed { connections, .. } => Share {
-                connections: Some(users(load, agent, agents).take_while(|&user| user < connections).count() as u32),
-                peak_connections: Some(users(load, agent, agents).count() as u32),
+                connections: Some(seats.iter().take_while(|&user| user < connections).count() as u32),
+                peak_connections: Some(seats.number()),
                 rate: None,
+                peak_rate: None,
                 max_connections: None,
                 requests,
             },
-            Shape::Open { rate, max_connections, .. } => Share {
+            Shape::Open { rate, .. } => Share {
                 connections: None,
                 peak_connections: None,
-                rate: Rate::per_second(rate.as_per_second() / f64::from(agents.max(1))),
-                max_connections: Some(part(u64::from(max_connections)) as u32),
+                rate: each(rate),
+                peak_rate: load.peak_rate().and_then(each),
+                max_connections: Some(seats.number()),
                 requests,
             },
         }
     }
-}
-
-/// Numbers of the virtual users that an agent has, ascending.
-fn users(load: &Load, agent: u32, agents: u32) -> impl Iterator<Item = u32> {
-    users_of(load, Owner { agent, agents, worker: 0, workers: 1 })
-}
-
-/// Cluster-wide numbers of the virtual users that `owner` has at one time or another, ascending; none in an open loop.
-pub(crate) fn users_of(load: &Load, owner: Owner) -> impl Iterator<Item = u32> + use<> {
-    let is_closed = matches!(load.shape, Shape::Closed { .. });
-    seats_of(load, owner).take_while(move |_| is_closed)
-}
-
-/// As [`users_of`], and in an open loop the numbers of the connections that `owner` may open.
-pub(crate) fn seats_of(load: &Load, owner: Owner) -> impl Iterator<Item = u32> + use<> {
-    let peak = match load.shape {
-        Shape::Closed { .. } => Profile::measured(load).peak() as u64,
-        Shape::Open { max_connections, .. } => u64::from(max_connections),
-    };
-    let among_agents = Deal::new(Some(peak), owner.agents);
-    let among_workers = Deal::new(among_agents.amount(owner.agent), owner.workers);
-    let item = move |nth| among_agents.item(owner.agent, among_workers.item(owner.worker, nth)?);
-    (0..).map_while(item).map(|user| user as u32)
 }
 
 /// Deals a sequence of `0..total` (or an endless one) to `parts` owners so that every prefix is spread evenly and the

@@ -9,8 +9,10 @@ pub struct Tls {
     pub versions: Vec<TlsVersion>,
     /// Cipher suites offered, in order of preference; TLS 1.3 and 1.2 together.
     pub cipher_suites: Vec<CipherSuite>,
-    /// Key exchange groups offered, in order; a key share is made for the first.
+    /// Key exchange groups offered, in order.
     pub groups: Vec<Group>,
+    /// The group that a key share is sent for.
+    pub key_share: KeyShare,
     /// When a session is offered.
     pub resumption: Resumption,
     /// Requests go out with the ClientHello where a session allows it (0-RTT, RFC 8446 §2.3).
@@ -102,11 +104,20 @@ pub enum Verify {
     None,
 }
 
+/// `tls.key_share`: which of the groups a TLS 1.3 ClientHello has a share for (RFC 8446 §4.2.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyShare {
+    /// The first, as of a visitor who comes for the first time.
+    First,
+    /// The one that the address took last, from the same worker; the first until then.
+    Remembered,
+}
+
 /// `tls.key_exchange`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyExchange {
     /// A new key pair for every handshake.
     Fresh,
-    /// P-256 and P-384 with the scalar 1, X25519 and ML-KEM with one key pair per worker. Never with real data.
+    /// P-256 and P-384 with the scalar −1, X25519 and ML-KEM with one key pair per worker. Never with real data.
     Cheap,
 }

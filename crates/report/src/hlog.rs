@@ -1,25 +1,35 @@
-//! `histograms.hlog`: HdrHistogram's interval log, version 1.3, written as the run goes and readable by its tools.
+//! The text of `histograms.hlog`: HdrHistogram's interval log, version 1.3, readable by its tools.
 //! Source: `HistogramLogWriter.java` of HdrHistogram 2.1.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use measure::{CellKey, Distribution, Outcome, Period, Snapshot};
+use measure::{CellKey, Distribution, Metric, Outcome, Period, Snapshot};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 /// Values are nanoseconds; the log's own column of maxima is in milliseconds, as HdrHistogram's tools expect.
 const NS_PER_MS: f64 = 1e6;
 
-/// Writes an interval log: the header once, then the lines of each interval.
+/// Writes an interval log: the header once, then lines.
 ///
 /// A line is `Tag=<metric>.<outcome>,<start s>,<length s>,<max ms>,<histogram>`; the warm-up's tags begin with `warm_up.`.
-/// Response times are under the second they were intended in, all others under the second they were recorded in, so the
-/// same tag and second may stand on several lines, which add up. Ratios, which are no times, are left out. Before the lines of an agent's interval stands the comment
-/// `#[Agent: <index>]`, so that what each agent recorded can be told apart.
+/// Response times are under the second they were intended in, all others under the second they were recorded in. Lines of
+/// the same tag and second add up. Ratios, which are no times, are left out.
 #[derive(Debug, Clone)]
 pub struct HlogWriter {
     started_at: String,
     started_at_ms: u64,
 }
+
+/// What a line is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Tag {
+    period: Period,
+    metric: Metric,
+    outcome: Outcome,
+}
+
+/// What belongs to one second, by tag.
+pub(crate) type Second = BTreeMap<Tag, Distribution>;
 
 impl HlogWriter {
     /// `started_at` is the start instant in UTC, RFC 3339, and `started_at_ms` the same in milliseconds since 1970.
@@ -42,36 +52,50 @@ impl HlogWriter {
         )
     }
 
-    /// The lines of what the agent with this index recorded in second `number` of the run clock, all requests and addresses
-    /// together.
+    /// The lines of what one agent recorded in second `number` of the run clock, all requests and addresses together. Their
+    /// tags begin with `agent_<index>.`.
     #[must_use]
-    pub fn interval(&self, agent: u32, number: u32, snapshot: &Snapshot) -> String {
-        let mut lines: BTreeMap<(u32, String), Distribution> = BTreeMap::new();
-        for (key, cell) in &snapshot.cells {
-            for (&(outcome, metric), distribution) in cell.times.iter().filter(|((_, metric), _)| metric.is_time()) {
-                lines.entry((number, tag(key, metric.name(), outcome))).or_default().merge(distribution);
-            }
-            for (&(outcome, intended), distribution) in &cell.response_times {
-                lines.entry((intended, tag(key, "response_time", outcome))).or_default().merge(distribution);
-            }
-        }
-        let mut text = format!("#[Agent: {agent}]\n");
-        let filled = lines.iter().filter(|(_, distribution)| !distribution.histogram.is_empty());
-        filled.for_each(|((second, tag), distribution)| write_line(&mut text, *second, tag, distribution));
-        text
+    pub fn of_agent(&self, agent: u32, number: u32, snapshot: &Snapshot) -> String {
+        let prefix = format!("agent_{agent}.");
+        let seconds = by_second(number, snapshot);
+        seconds.iter().map(|(&second, content)| lines(&prefix, second, content)).collect()
     }
 }
 
-fn tag(key: &CellKey, metric: &str, outcome: Outcome) -> String {
-    let period = match key.period {
-        Period::WarmUp => "warm_up.",
-        Period::Measured => "",
-    };
-    format!("{period}{metric}.{}", outcome.name())
+/// What was recorded in second `number`, by the seconds it belongs to.
+pub(crate) fn by_second(number: u32, snapshot: &Snapshot) -> BTreeMap<u32, Second> {
+    let mut seconds: BTreeMap<u32, Second> = BTreeMap::new();
+    let mut add = |second, tag, distribution| seconds.entry(second).or_default().entry(tag).or_default().merge(distribution);
+    for (&CellKey { period, .. }, cell) in &snapshot.cells {
+        for (&(outcome, metric), distribution) in cell.times.iter().filter(|((_, metric), _)| metric.is_time()) {
+            add(number, Tag { period, metric, outcome }, distribution);
+        }
+        for (&(outcome, intended), distribution) in &cell.response_times {
+            let tag = Tag { period, metric: Metric::ResponseTime, outcome };
+            // Nothing is recorded before it is due; whoever says so must not open seconds at will.
+            add(intended.min(number), tag, distribution);
+        }
+    }
+    seconds
 }
 
-fn write_line(text: &mut String, second: u32, tag: &str, distribution: &Distribution) {
-    let encoded = STANDARD.encode(distribution.histogram.encode_v2_deflate());
-    let max_ms = distribution.max as f64 / NS_PER_MS;
-    let _ = writeln!(text, "Tag={tag},{second}.000,1.000,{max_ms:.3},{encoded}");
+/// The lines of a second; an empty histogram has none.
+pub(crate) fn lines(prefix: &str, second: u32, content: &Second) -> String {
+    let mut text = String::new();
+    for (tag, distribution) in content.iter().filter(|(_, distribution)| !distribution.histogram.is_empty()) {
+        let encoded = STANDARD.encode(distribution.histogram.encode_v2_deflate());
+        let max_ms = distribution.max as f64 / NS_PER_MS;
+        let _ = writeln!(text, "Tag={prefix}{tag},{second}.000,1.000,{max_ms:.3},{encoded}");
+    }
+    text
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let period = match self.period {
+            Period::WarmUp => "warm_up.",
+            Period::Measured => "",
+        };
+        write!(f, "{period}{}.{}", self.metric.name(), self.outcome.name())
+    }
 }

@@ -8,6 +8,7 @@ mod hlog;
 mod json;
 mod junit;
 mod markdown;
+mod merged_hlog;
 mod page;
 mod style;
 mod table;
@@ -15,6 +16,7 @@ mod tls_words;
 
 pub use hlog::HlogWriter;
 pub use json::{ReadError, read, read_campaign};
+pub use merged_hlog::MergedHlog;
 pub use style::Style;
 
 use analysis::{CampaignDocument, Document};

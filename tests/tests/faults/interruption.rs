@@ -58,7 +58,7 @@ fn second_ctrl_c_does_not_wait_for_answers() {
 #[test]
 fn ctrl_c_before_the_agents_have_come_ends_at_once() {
     let state = tempfile::tempdir().unwrap();
-    let plan = "target.url = \"http://127.0.0.1:1/\"\nload = { connections = 1, requests = 1 }\n";
+    let plan = "target.url = \"http://127.0.0.1:1/\"\nload = { connections = 2, requests = 2 }\n";
     let arguments = ["--agents", "2", "--listen", "127.0.0.1:0", "--state", state.path().to_str().unwrap()];
     let mut coordinator = CoordinatorCommand::start(&arguments, plan).spawn();
     let _ = coordinator.wait_for("agent join ");

@@ -11,6 +11,8 @@ mod losses;
 mod output;
 mod places;
 mod plans;
+mod renegotiation;
+mod server_certificates;
 mod targets;
 
 use interop::Finished;

@@ -54,7 +54,7 @@ fn each_fault_of_a_target_is_one_counted_kind() {
         ("is silent", broken(ConnectionFault::Silence), "tls.time_out"),
         ("expired", certificate(CertificateFault::Expired), "tls.certificate.expired"),
         ("wrong name", certificate(CertificateFault::WrongName), "tls.certificate.wrong_name"),
-        ("self-signed", certificate(CertificateFault::SelfSigned), "tls.certificate.unknown_issuer"),
+        ("self-signed", certificate(CertificateFault::SelfSigned), "tls.certificate.self_signed"),
         ("stops in the head", stop(Place::InHead, Ending::Orderly), "http.eof"),
         ("stops in the body", stop(Place::InBody, Ending::Orderly), "http.short_body"),
         ("is cut in the body", stop(Place::InBody, Ending::Truncate), "http.short_body"),

@@ -16,12 +16,13 @@ fn merged_histograms_are_the_sum_of_the_agents_bucket_by_bucket() {
         let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else { return };
         let load = format!("load = {{ connections = 9, requests = {REQUESTS} }}\nconnection.requests = 20\n");
         let text = load + &plan(&nginx.url(NginxServer::Tls13, "/"), &pki, "");
-        let finished = CoordinatorCommand::local(agents, &text).run().expect(0);
-        let (document, histograms) = (finished.clean().document(), finished.histograms());
+        let arguments = ["--local", "--agents", &agents.to_string(), "--histograms-by-agent"];
+        let finished = CoordinatorCommand::start(&arguments, &text).run().expect(0);
+        let document = finished.clean().document();
         assert_shares(&document, agents);
         let rows = nginx.wait_for_requests(REQUESTS as usize);
         assert_eq!((rows.len() as u64, nginx.status().accepted), (REQUESTS, document.measured.connections.opened));
-        assert_histograms(&document, &histograms, agents);
+        assert_histograms(&document, &finished.histograms(), &finished.histograms_by_agent());
     }
 }
 
@@ -34,18 +35,17 @@ fn assert_shares(document: &Document, agents: u32) {
     assert!(document.agents.iter().all(|agent| agent.totals_match == Some(true) && agent.missing_intervals.is_empty()));
 }
 
-fn assert_histograms(document: &Document, histograms: &Histograms, agents: u32) {
-    assert_eq!(histograms.agents(), agents as usize);
+fn assert_histograms(document: &Document, histograms: &Histograms, by_agent: &Histograms) {
     assert!(histograms.tags().iter().all(|tag| tag.ends_with(".ok")), "{:?}", histograms.tags());
     for metric in ["response_time", "service_time", "first_byte", "connect", "handshake_full"] {
         let tag = format!("{metric}.ok");
         let merged = &document.measured.times[metric];
-        let sum = histograms.of_all(&[&tag]);
+        let sum = histograms.of(&tag);
         assert_eq!(merged.count, sum.len(), "{metric}");
         assert_percentiles(metric, merged, &sum);
         assert_eq!(columns(merged, &sum), merged.picture.iter().map(|column| column.count).collect::<Vec<_>>(), "{metric}");
         for (index, group) in document.by_agent.iter().enumerate() {
-            assert_percentiles(metric, &group.figures.times[metric], &histograms.of_agent(index, &[&tag]));
+            assert_percentiles(metric, &group.figures.times[metric], &by_agent.of(&format!("agent_{index}.{tag}")));
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::{alone, share};
 use interop::{Invited, Namespaces, Nginx, NginxOptions, NginxServer, Pki, plan};
 use std::net::{IpAddr, SocketAddr};
+use target::{Config, Running};
 
 const REQUESTS: u64 = 202;
 const AGENTS: u8 = 4;
@@ -36,6 +37,27 @@ fn four_agents_in_namespaces_of_their_own_make_one_run() {
     }
     let skew = document.skew.unwrap();
     println!("four agents began {} µs ± {} µs apart", skew.skew_ns / 1000, skew.bound_ns / 1000);
+}
+
+#[test]
+fn target_at_an_interface_of_an_agents_machine_is_told_for_that_agent() {
+    let _alone = alone();
+    let state = tempfile::tempdir().unwrap();
+    let Some(namespaces) = Namespaces::new(1) else { return };
+    // The bridge is an interface of this machine, and the namespace reaches it over the network.
+    let listen = SocketAddr::new(IpAddr::V4(namespaces.bridge_address()), 0);
+    let server = Running::new(Config { address: listen, ..Config::plain() }).unwrap();
+    let text = format!("target.url = {:?}\nload = {{ connections = 2, requests = 40 }}\n", server.url("/"));
+    let invited = Invited::start(2, listen, state.path(), &text);
+    let agents = [invited.agent("near"), invited.agent_by(namespaces.command(0), "far")];
+    let finished = invited.coordinator.wait();
+    let told: Vec<String> = agents.iter().map(|agent| agent.output()).collect();
+    assert_eq!(finished.code, 0, "{finished}\n{told:#?}");
+    let document = finished.clean().document();
+    for agent in &document.agents {
+        assert_eq!(agent.target_is_local, agent.name == "near", "{agent:?}");
+    }
+    assert!(document.verdict.evidence.iter().any(|line| line.contains("own machine")), "{:?}", document.verdict);
 }
 
 #[test]

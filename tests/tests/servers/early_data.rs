@@ -2,7 +2,10 @@
 //! comes again.
 
 use crate::{REQUESTS, USERS, assert_all_ok, run};
-use interop::{Nginx, NginxOptions, NginxServer, Pki, plan};
+use interop::{
+    CoordinatorCommand, Haproxy, HaproxyFrontend, HaproxyOptions, Nginx, NginxOptions, NginxServer, OpensslAnswers,
+    OpensslOptions, OpensslServer, Pki, plan, wait_until,
+};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Two requests on each connection: the first may be early; while the second is answered the tickets of the connection come,
@@ -74,4 +77,39 @@ fn rejected_early_data_is_sent_again_after_the_handshake() {
     assert_eq!(document.measured.resumption.refused, 0);
     let seen = document.measured.times["first_byte"].count;
     assert_eq!(seen, REQUESTS);
+}
+
+#[test]
+fn haproxy_takes_early_requests_and_counts_each_once() {
+    let pki = Pki::new();
+    let Some(haproxy) = Haproxy::start(&pki, HaproxyOptions::default()) else { return };
+    let frontend = HaproxyFrontend::EarlyData;
+    let document = run(&plan(&haproxy.url(frontend, "/"), &pki, EARLY));
+    assert_all_ok(&document.measured);
+    let (counts, early) = (haproxy.wait_for_requests(frontend, REQUESTS), &document.measured.early_data);
+    assert_eq!((counts.requests, counts.answers_2xx, counts.handshakes_failed), (REQUESTS, REQUESTS, 0));
+    assert_eq!(counts.handshakes_resumed, document.measured.resumption.resumed);
+    assert!(early.offered > 0, "{early:?}");
+    assert_eq!((early.accepted, early.rejected), (counts.handshakes_resumed, 0), "{early:?}");
+}
+
+/// With early data `s_server` does not answer by itself, so that the answers are typed.
+#[test]
+fn openssl_takes_early_requests_and_marks_them() {
+    let pki = Pki::new();
+    let (tickets, session_cache, early_data) = (true, true, true);
+    let options =
+        OpensslOptions { tickets, session_cache, early_data, answers: OpensslAnswers::Typed, ..OpensslOptions::default() };
+    let Some(mut server) = OpensslServer::start(&pki, options) else { return };
+    let text = plan(&server.url("/"), &pki, &EARLY.replace("requests = 2", "requests = 1"));
+    let coordinator = CoordinatorCommand::local(1, &format!("load = {{ connections = 1, requests = 3 }}\n{text}")).spawn();
+    for asked in 1..=3 {
+        let is_asked = || (server.output().matches("GET / HTTP/1.1").count() == asked).then_some(());
+        wait_until(&format!("request {asked}"), is_asked);
+        server.type_in("HTTP/1.1 200 OK\nContent-Length: 3\n\nok");
+    }
+    let measured = coordinator.wait().expect(0).document().measured;
+    let (early, marked) = (&measured.early_data, server.output().matches("Early data received").count() as u64);
+    assert_eq!((measured.operations.ok, measured.resumption.resumed), (3, 2));
+    assert_eq!((early.offered, early.accepted, early.rejected, marked), (2, 2, 0, 2), "{}", server.output());
 }

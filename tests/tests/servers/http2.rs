@@ -3,7 +3,7 @@
 use crate::{REQUESTS, USERS, assert_all_ok, run};
 use analysis::Figures;
 use interop::{
-    BIG_BYTES, CoordinatorCommand, GoOptions, GoServer, Haproxy, HaproxyFrontend, HaproxyOptions, Nginx, NginxOptions,
+    BIG_BYTES, CoordinatorCommand, GoOptions, GoServer, Haproxy, HaproxyFrontend, HaproxyOptions, Nghttpd, Nginx, NginxOptions,
     NginxServer, Pki, plan,
 };
 use std::collections::BTreeMap;
@@ -53,6 +53,21 @@ fn limits_of_the_server_cost_no_request() {
     assert!(counted.go_aways >= 1, "{counted:?}");
     assert_eq!((counted.limited_connections, counted.fewest_streams), (figures.connections.opened, 3), "{counted:?}");
     assert!(document.notes.iter().any(|note| note.contains("the server allows 3")), "{:?}", document.notes);
+}
+
+#[test]
+fn tables_and_windows_of_nghttp2_cost_no_request() {
+    let pki = Pki::new();
+    let body = "x".repeat(300_000);
+    for options in
+        [&["--header-table-size=0"][..], &["--header-table-size=1024"], &["--encoder-header-table-size=4096"], &["-w", "14"]]
+    {
+        let Some(server) = Nghttpd::start(options) else { return };
+        let request = format!("request = {{ method = \"POST\", body = \"{body}\", expect.bytes = {} }}\n", body.len());
+        let document = run(&plan(&server.url("/"), &pki, &format!("{}{request}", http2(3))));
+        let figures = &document.measured;
+        assert_eq!((figures.operations.ok, figures.http2.go_aways), (REQUESTS, 0), "{options:?}: {:?}", figures.operations);
+    }
 }
 
 #[test]

@@ -12,7 +12,9 @@ mod http2;
 mod identities;
 mod key_log;
 mod nginx;
+mod odd;
 mod openssl_server;
+mod others;
 mod quick;
 
 use analysis::{Document, Figures, State};

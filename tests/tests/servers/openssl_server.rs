@@ -1,7 +1,7 @@
 //! `openssl s_server`: handshakes and resumptions are those of its status page.
 
 use crate::{REQUESTS, assert_resumed, resumed_of, run};
-use interop::{KeyKind, OpensslAnswers, OpensslOptions, OpensslServer, Pki, TlsVersion, plan};
+use interop::{KeyKind, OpensslOptions, OpensslServer, Pki, TlsVersion, plan};
 
 #[test]
 fn handshakes_are_those_of_its_status_page() {
@@ -16,7 +16,7 @@ fn handshakes_are_those_of_its_status_page() {
         (TlsVersion::V13, KeyKind::Rsa2048, true, false, "always", true),
     ];
     for (version, key, tickets, session_cache, resumption, resumes) in cases {
-        let options = OpensslOptions { key, version, tickets, session_cache, answers: OpensslAnswers::StatusPage };
+        let options = OpensslOptions { key, version, tickets, session_cache, ..OpensslOptions::default() };
         let Some(server) = OpensslServer::start(&pki, options) else { return };
         let sections = format!("tls.resumption = {resumption:?}\nconnection.requests = 1\n");
         let document = run(&plan(&server.url("/"), &pki, &sections));

@@ -1,12 +1,9 @@
 //! How far two variants differ in one figure, and how uncertain that is.
 
 use super::bootstrap;
-use super::figure::{Figure, Value};
+use super::figure::{BUCKET, Figure, Value};
 use super::student;
 use crate::{Document, Unit};
-
-/// Differences below 0.1 % are never named: a percentile is known no better than its bucket (1/1024).
-const RESOLUTION: f64 = 1.0 / 1024.0;
 
 /// A difference with its uncertainty: of logarithms for ratios, plain for shares.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -86,11 +83,35 @@ pub(crate) fn within_runs(figure: &Figure, documents: [&Document; 2], values: [V
     Evidence { difference: other.value - first.value, error: Some(error) }
 }
 
-/// The least that can be claimed: a ratio is known no better than a bucket, a share no better than its counting allows.
+/// The least that can be claimed. To what values scatter comes what they are rounded by, so that repeats that agree to the step are no
+/// certainty; a ratio is known no better than a step, nor than a bucket, a share no better than its counting allows.
 fn standard_error(figure: &Figure, spread: f64, freedom: u32, first: &[Value], other: &[Value]) -> StandardError {
+    let rounded = |spread: f64| (spread.powi(2) + rounding(figure, first) + rounding(figure, other)).sqrt();
     match figure.unit {
-        Unit::Share => StandardError { size: spread.max(counting_error(first, other)), freedom, resolution: 0.0 },
-        _ => StandardError { size: spread, freedom, resolution: RESOLUTION },
+        Unit::Share => StandardError { size: rounded(spread.max(counting_error(first, other))), freedom, resolution: 0.0 },
+        _ => {
+            let resolution = BUCKET.max(step(figure, first)).max(step(figure, other));
+            StandardError { size: rounded(spread), freedom, resolution }
+        }
+    }
+}
+
+/// Variance that rounding leaves in the mean of `values`: q²/12 each, which is that of an even distribution as wide as a step.
+fn rounding(figure: &Figure, values: &[Value]) -> f64 {
+    let number = values.len().max(1) as f64;
+    values.iter().map(|value| scaled_step(figure, value).powi(2) / 12.0).sum::<f64>() / (number * number)
+}
+
+/// The mean step of `values`. What each of them is off by in the same direction no mean takes away.
+fn step(figure: &Figure, values: &[Value]) -> f64 {
+    values.iter().map(|value| scaled_step(figure, value)).sum::<f64>() / values.len().max(1) as f64
+}
+
+/// A value's step on the scale of differences.
+fn scaled_step(figure: &Figure, value: &Value) -> f64 {
+    match figure.unit {
+        Unit::Share => value.quantum,
+        _ => value.quantum / value.value,
     }
 }
 

@@ -21,7 +21,16 @@ pub(crate) struct Value {
     pub(crate) at_least: bool,
     /// Of a share, what it is a share of.
     pub(crate) whole: f64,
+    /// The step that it is known in.
+    pub(crate) quantum: f64,
 }
+
+/// Width of a histogram's bucket over its value, at most.
+pub(crate) const BUCKET: f64 = 1.0 / 1024.0;
+
+/// What a CPU time is known to, in nanoseconds. The kernel tells user and system time in steps of 10 ms (`USER_HZ`, time(7)), and each is
+/// read at the beginning and at the end; four roundings have the variance of one of twice the size.
+const CPU_QUANTUM_NS: f64 = 2.0 * 1e7;
 
 /// A figure of some seconds; `None` where they do not have it.
 pub(crate) type OfSeconds = fn(&[&Row]) -> Option<f64>;
@@ -38,13 +47,13 @@ pub(crate) struct Figure {
 
 /// In the order of the table.
 pub(crate) const FIGURES: [Figure; 15] = [
-    rate("rate", Unit::PerSecond, |document| exact(document.measured.rates.ok_per_second), Some(|rows| mean(rows, ok))),
     rate(
-        "payload.rate",
-        Unit::BytesPerSecond,
-        |document| exact(document.measured.rates.payload_bytes_per_second),
-        Some(|rows| mean(rows, |row| row.payload_bytes as f64)),
+        "rate",
+        Unit::PerSecond,
+        |document| known_to(document.measured.rates.ok_per_second, once(document)),
+        Some(|rows| mean(rows, ok)),
     ),
+    rate("payload.rate", Unit::BytesPerSecond, payload, Some(|rows| mean(rows, |row| row.payload_bytes as f64))),
     cost(
         "response_time.mean",
         |document| time(document, "response_time", None),
@@ -72,7 +81,7 @@ pub(crate) const FIGURES: [Figure; 15] = [
         ..cost("timed_out.share", timed_out, Some(|rows| part(rows, |row| row.timed_out, |row| row.ended)))
     },
     cost("client.cpu_per_operation", client_cpu, None),
-    cost("server.cpu_per_operation", |document| exact(document.server?.cpu_per_operation_ns?), None),
+    cost("server.cpu_per_operation", server_cpu, None),
 ];
 
 const fn rate(name: &'static str, unit: Unit, of: fn(&Document) -> Option<Value>, of_seconds: Option<OfSeconds>) -> Figure {
@@ -83,18 +92,37 @@ const fn cost(name: &'static str, of: fn(&Document) -> Option<Value>, of_seconds
     Figure { name, unit: Unit::Ns, better: Better::Lower, of, of_seconds }
 }
 
-fn exact(value: f64) -> Option<Value> {
-    Some(Value { value, at_least: false, whole: 0.0 })
+fn known_to(value: f64, quantum: f64) -> Option<Value> {
+    Some(Value { value, at_least: false, whole: 0.0, quantum: if quantum.is_finite() { quantum } else { 0.0 } })
+}
+
+/// Length of the measured part.
+fn seconds(document: &Document) -> f64 {
+    document.run.duration_ns as f64 / 1e9
+}
+
+/// What one operation more or less changes a rate by.
+fn once(document: &Document) -> f64 {
+    1.0 / seconds(document)
+}
+
+/// One operation more or less brings its body.
+fn payload(document: &Document) -> Option<Value> {
+    let rates = &document.measured.rates;
+    let body = rates.payload_bytes_per_second / rates.ok_per_second;
+    known_to(rates.payload_bytes_per_second, body * once(document))
 }
 
 /// A percentile, or without one the mean.
 fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Value> {
     let figure = document.measured.times.get(metric)?;
     let Some(percentile) = percentile else {
-        return Some(Value { value: figure.mean_ns, at_least: figure.timed_out > 0, whole: 0.0 });
+        // Its sum is exact.
+        return Some(Value { value: figure.mean_ns, at_least: figure.timed_out > 0, whole: 0.0, quantum: 0.0 });
     };
     let found = figure.percentile(percentile)?;
-    Some(Value { value: found.value_ns as f64, at_least: found.at_least, whole: 0.0 })
+    let value = found.value_ns as f64;
+    Some(Value { value, at_least: found.at_least, whole: 0.0, quantum: value * BUCKET })
 }
 
 fn errors(document: &Document) -> Option<Value> {
@@ -107,7 +135,8 @@ fn timed_out(document: &Document) -> Option<Value> {
 
 fn share_of_ended(document: &Document, part: u64) -> Option<Value> {
     let whole = document.measured.operations.ended;
-    Some(Value { value: crate::figures::share(part, whole)?, at_least: false, whole: whole as f64 })
+    let value = crate::figures::share(part, whole)?;
+    Some(Value { value, at_least: false, whole: whole as f64, quantum: 1.0 / whole as f64 })
 }
 
 /// CPU time of all agents' processes over operations; `None` where one of them was not sampled.
@@ -116,7 +145,15 @@ fn client_cpu(document: &Document) -> Option<Value> {
         document.agents.iter().map(|agent| Some(agent.cpu.filter(|cpu| cpu.samples > 0)?.process_share_mean)).collect();
     let per_second = document.measured.rates.operations_per_second;
     let busy = shares.filter(|shares| !shares.is_empty() && per_second > 0.0)?.iter().sum::<f64>();
-    exact(busy * 1e9 / per_second)
+    // Each agent's time is rounded on its own; their variances add.
+    let quantum = CPU_QUANTUM_NS * (document.agents.len() as f64).sqrt() / (seconds(document) * per_second);
+    known_to(busy * 1e9 / per_second, quantum)
+}
+
+fn server_cpu(document: &Document) -> Option<Value> {
+    let server = document.server?;
+    let each = server.cpu_per_operation_ns?;
+    known_to(each, CPU_QUANTUM_NS * each / server.cpu_ns as f64)
 }
 
 fn ok(row: &Row) -> f64 {

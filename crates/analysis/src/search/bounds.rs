@@ -7,8 +7,15 @@ use serde::{Deserialize, Serialize};
 /// From hold to hold while nothing has failed yet.
 const CLIMB_FACTOR: f64 = 4.0;
 
-/// An answer is held once more, and where it fails, a lower one is.
-const CONFIRMATIONS_MAX: u32 = 2;
+/// The highest amount that passed and the lowest that failed are held once more.
+const CONFIRMATIONS: u32 = 2;
+
+/// Holds that contradict others cost more: one that failed by accident at the beginning costs about half a search. After so many
+/// times the holds of a search without, nothing is narrowed any more.
+const PATIENCE: u32 = 2;
+
+/// Holds that it can take to see, at the very end, that not even the first amount passes: two, and one that decides.
+const LAST_RESORT: u32 = 3;
 
 /// Digits of a rate that a hold is made with; more say nothing and read badly.
 const RATE_DIGITS: i32 = 5;
@@ -105,14 +112,50 @@ impl Bounds {
         self.precision
     }
 
-    /// Most holds that a search here makes, beside those that are made again because they could not be trusted: a climb to the
-    /// end, the halvings of its last step, two confirmations, and of a closed loop those for its knee.
+    /// Most holds that a search here makes where holds of an amount agree, without those for the knee of a closed loop: a climb,
+    /// the halvings of the step that failed, and one more hold of both ends.
+    #[must_use]
+    pub fn holds_agreeing(&self) -> u32 {
+        let (mut below, mut at, mut climbed) = (self.from, self.first(), 1);
+        // Where the first amount fails, the one below it is held too.
+        let mut most = climbed + u32::from(at > self.from) + self.halvings(below, at) + CONFIRMATIONS;
+        while at < self.to {
+            (below, at, climbed) = (at, self.above(at), climbed + 1);
+            most = most.max(climbed + self.halvings(below, at) + CONFIRMATIONS);
+        }
+        most
+    }
+
+    /// Most holds that a search here makes, whatever they say, beside those for the knee and those that are made again because
+    /// they could not be trusted.
     #[must_use]
     pub fn holds_max(&self) -> u32 {
-        let climb = ((self.to / self.from).ln() / CLIMB_FACTOR.ln()).ceil() as u32 + 1;
-        let halvings = (CLIMB_FACTOR.ln() / self.precision.ln_1p()).log2().ceil().max(0.0) as u32;
-        let knee = if self.amount == Amount::Users { KNEE_HOLDS_MAX } else { 0 };
-        climb + halvings + CONFIRMATIONS_MAX + knee as u32
+        self.holds_to_narrow() + LAST_RESORT
+    }
+
+    /// After so many holds nothing is narrowed any more.
+    pub(crate) fn holds_to_narrow(&self) -> u32 {
+        self.holds_agreeing() * PATIENCE
+    }
+
+    /// Most holds for the knee.
+    #[must_use]
+    pub fn holds_for_knee(&self) -> u32 {
+        if self.amount == Amount::Users { KNEE_HOLDS_MAX as u32 } else { 0 }
+    }
+
+    /// Until two amounts are near enough.
+    fn halvings(&self, low: f64, high: f64) -> u32 {
+        ((high / low).ln() / self.precision.ln_1p()).log2().ceil().max(0.0) as u32
+    }
+
+    /// The first amount that is held. Of rates it is the first step of the climb: only where that fails, a hold of `from` says
+    /// anything. Of users it is `from`, since where throughput stops following them is looked for from there.
+    pub(crate) fn first(&self) -> f64 {
+        match self.amount {
+            Amount::Rate => self.above(self.from),
+            Amount::Users => self.from,
+        }
     }
 
     /// The next amount of the climb.
@@ -196,12 +239,13 @@ mod tests {
 
     #[test]
     fn holds_are_bounded() {
-        // 100, 400, 1600, 6400, 25600, 50000; ln 4 / ln 1.03 = 46.9, which is halved six times; twice to confirm.
-        assert_eq!(Bounds::new(Amount::Rate, 100.0, 50_000.0, 0.03).unwrap().holds_max(), 14);
-        // 1, 4, 8; six halvings; twice to confirm; six for the knee.
-        assert_eq!(Bounds::new(Amount::Users, 1.0, 8.0, 0.03).unwrap().holds_max(), 17);
-        // 1, 2: the last step is all there is, and one halving of it is enough.
-        assert_eq!(Bounds::new(Amount::Rate, 1.0, 2.0, 1.0).unwrap().holds_max(), 5);
+        let of = |bounds: Bounds| (bounds.holds_agreeing(), bounds.holds_max(), bounds.holds_for_knee());
+        // 400, 1600, 6400, 25600 fails; ln 4 / ln 1.03 = 46.9, which is halved six times; both ends once more.
+        assert_eq!(of(Bounds::new(Amount::Rate, 100.0, 50_000.0, 0.03).unwrap()), (12, 27, 0));
+        // 1, 4 fails; but for whole users six halvings; both ends; six for the knee.
+        assert_eq!(of(Bounds::new(Amount::Users, 1.0, 8.0, 0.03).unwrap()), (10, 23, 6));
+        // 2 fails, 1: the two are near enough.
+        assert_eq!(of(Bounds::new(Amount::Rate, 1.0, 2.0, 1.0).unwrap()), (4, 11, 0));
     }
 
     #[test]

@@ -121,10 +121,10 @@ fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutco
     }
 }
 
-/// What was not sent is in no response time: however fast the rest was answered, this load was not carried.
+/// However fast the rest was answered, a load that was not sent, or that piled up, was not carried.
 fn failures(document: &Document) -> Vec<String> {
     let missed = document.thresholds.iter().filter(|judgement| !judgement.passed).map(Judgement::miss);
-    missed.chain(verdict::not_sent(document)).collect()
+    missed.chain(verdict::not_sent(document)).chain(verdict::piled_up(document)).collect()
 }
 
 impl HoldFigures {

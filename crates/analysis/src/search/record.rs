@@ -1,6 +1,6 @@
 //! A search in the result: its holds, its answer, and both in words.
 
-use super::{Amount, Bounds, HoldOutcome, HoldResult, Knee, Purpose};
+use super::{Amount, Bounds, HoldOutcome, HoldResult, Knee, Purpose, Standing};
 use serde::{Deserialize, Serialize};
 
 /// A search, so far.
@@ -16,6 +16,9 @@ pub struct SearchRecord {
     pub knee: Option<Knee>,
     /// The answer in words; empty while the search goes on.
     pub statement: String,
+    /// Median response time at the first amount before any hold, where that was looked at.
+    #[serde(skip)]
+    pub(crate) rested_p50_ns: Option<u64>,
 }
 
 /// A hold that was made.
@@ -42,12 +45,15 @@ pub enum Answer {
         amount: f64,
         /// Lowest amount above it that failed.
         fails_at: f64,
-        /// It held twice.
+        /// It passed twice.
         confirmed: bool,
-        /// A higher amount that had passed once and failed when it was to be confirmed.
+        /// The lowest amount that failed did so twice.
+        #[serde(default)]
+        failed_twice: bool,
+        /// A higher amount that had passed once, and did not twice.
         lowered_from: Option<f64>,
     },
-    /// Even the last amount passed.
+    /// Nothing failed, or nothing failed for good: the last amount passed, or the search had no holds left.
     AtLeast {
         /// It.
         amount: f64,
@@ -91,12 +97,12 @@ const USUAL_EXTRA_NS: f64 = 1e6;
 
 impl SearchRecord {
     /// Whether a median response time, at the lowest amount that passed or below it, is what it was before: between holds
-    /// the target must get over the one before. True while nothing has passed yet.
+    /// the target must get over the one before. True while nothing tells what it was.
     #[must_use]
     pub fn is_settled(&self, response_time_p50_ns: u64) -> bool {
         let passed = self.steps.iter().filter(|step| step.result.outcome == HoldOutcome::Passed);
         let lowest = passed.min_by(|a, b| a.amount.total_cmp(&b.amount));
-        let usual = lowest.and_then(|step| step.result.figures.response_time_p50_ns);
+        let usual = lowest.and_then(|step| step.result.figures.response_time_p50_ns).or(self.rested_p50_ns);
         usual.is_none_or(|usual| response_time_p50_ns as f64 <= usual as f64 * USUAL_FACTOR + USUAL_EXTRA_NS)
     }
 
@@ -106,13 +112,24 @@ impl SearchRecord {
         self.steps.iter().filter(counts).map(|step| (step.amount, step.result.figures.ok_per_second)).collect()
     }
 
-    /// Why the last hold of `amount` failed, in one line.
-    fn why(&self, amount: f64) -> Option<String> {
-        let failed = self.steps.iter().rev().filter(|step| step.amount == amount);
-        failed.into_iter().find_map(|step| match &step.result.outcome {
-            HoldOutcome::Failed { reasons } => Some(reasons.join("; ")),
+    /// Why the last hold of `amount` that failed did.
+    pub(crate) fn reasons(&self, amount: f64) -> Vec<String> {
+        let of_step = |step: &HoldRecord| match &step.result.outcome {
+            HoldOutcome::Failed { reasons } => Some(reasons.clone()),
             _ => None,
-        })
+        };
+        let mut held = self.steps.iter().rev().filter(|step| step.amount == amount);
+        held.find_map(of_step).unwrap_or_default()
+    }
+
+    /// Amounts whose holds contradict each other, in words; nothing where none do.
+    fn contradictions(&self) -> String {
+        let mut text = String::new();
+        for held in Standing::all(&self.steps).iter().filter(|held| held.passed > 0 && held.failed > 0) {
+            let amount = self.bounds.amount().display(held.amount);
+            text.push_str(&format!("; at {amount} {} of {} holds failed", held.failed, held.passed + held.failed));
+        }
+        text
     }
 }
 
@@ -125,15 +142,18 @@ impl Answer {
         match self {
             Answer::Found { .. } => self.found(record),
             Answer::AtLeast { amount } => {
-                let last = show(*amount);
-                format!(
-                    "at least {last}: this was the last of the search and kept every threshold; search further up to find the limit"
-                )
+                let (last, contradictions) = (show(*amount), record.contradictions());
+                let why = if *amount < record.bounds.to() {
+                    "it kept every threshold, and higher ones contradicted themselves for as long as the search went on"
+                } else {
+                    "this was the last of the search and kept every threshold; search further up to find the limit"
+                };
+                format!("at least {last}: {why}{contradictions}")
             }
             Answer::BelowFrom { amount, reasons } => {
                 let first = show(*amount);
                 format!(
-                    "below {first}: this was the first of the search and failed ({}); search from a lower one",
+                    "below {first}: this was the lowest of the search and failed ({}); search from a lower one",
                     reasons.join("; ")
                 )
             }
@@ -158,12 +178,12 @@ impl Answer {
     }
 
     fn found(&self, record: &SearchRecord) -> String {
-        let Answer::Found { amount, fails_at, confirmed, lowered_from } = self else { return String::new() };
+        let Answer::Found { amount, fails_at, confirmed, failed_twice, .. } = self else { return String::new() };
         let show = |value: f64| record.bounds.amount().display(value);
-        let why = record.why(*fails_at).map_or_else(String::new, |why| format!(" ({why})"));
-        let lowered = lowered_from.map_or_else(String::new, |from| format!("; {} had passed once, but not twice", show(from)));
         let held = if *confirmed { "held twice" } else { "held once, and was not held again" };
-        format!("{}, {held}; {} failed{why}{lowered}", show(*amount), show(*fails_at))
+        let failed = if *failed_twice { "failed twice" } else { "failed once" };
+        let why = record.reasons(*fails_at).join("; ");
+        format!("{}, {held}; {} {failed} ({why}){}", show(*amount), show(*fails_at), record.contradictions())
     }
 
     /// The highest amount that passed.

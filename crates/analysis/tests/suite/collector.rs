@@ -97,10 +97,16 @@ fn sum_over_agents_is_the_merged_whole_bucket_by_bucket() {
         everything.merge(&recorded);
         collector.add(agent, second, &recorded);
     }
-    let whole = everything.sum(|key| key.period == Period::Measured);
+    let measured = || everything.cells.iter().filter(|(key, _)| key.period == Period::Measured).map(|(_, cell)| cell);
     for outcome in Outcome::ALL {
         for metric in Metric::ALL {
-            assert_eq!(collector.merged(Period::Measured, outcome, metric), whole.of(outcome, metric), "{outcome:?} {metric:?}");
+            let mut whole = Distribution::default();
+            for cell in measured() {
+                cell.times.get(&(outcome, metric)).into_iter().for_each(|times| whole.merge(times));
+                let by_second = cell.response_times.range((outcome, 0)..=(outcome, u32::MAX));
+                by_second.filter(|_| metric == Metric::ResponseTime).for_each(|(_, times)| whole.merge(times));
+            }
+            assert_eq!(collector.merged(Period::Measured, outcome, metric), whole, "{outcome:?} {metric:?}");
         }
     }
 }
@@ -158,18 +164,19 @@ fn work_of_the_drain_counts_as_operations_but_not_as_rate() {
 }
 
 #[test]
-fn run_with_a_number_of_requests_lasts_until_its_last_operation() {
+fn run_with_a_number_of_requests_lasts_until_the_last_one_begins() {
     let mut collector = collector("connections = 10\nrequests = 40\nwarm_up = \"2s\"\n", "");
     for (agent, last_ms) in [(0, 3_500), (1, 3_600)] {
         let mut last = snapshot(3, QUIET);
         last.cells.values_mut().for_each(|cell| cell.counters.last_done_at_ns = last_ms * MS);
+        last.client.fired_until_ns = (last_ms - 100) * MS;
         assert_eq!(collector.add(agent, 2, &snapshot(2, QUIET)), Added::Counted);
         assert_eq!(collector.add(agent, 3, &last), Added::Counted);
         collector.ended(agent, AgentEnd { cause: Some(EndCause::Plan), ..AgentEnd::default() });
     }
     let document = collector.document(State::Complete);
-    assert_eq!(document.run.duration_ns, 1600 * MS);
-    assert_eq!(document.measured.rates.ok_per_second, 25.0, "40 in 1.6 s");
+    assert_eq!(document.run.duration_ns, 1500 * MS);
+    assert_eq!(document.measured.rates.ok_per_second, 40.0 / 1.5, "40 in 1.5 s");
     assert_eq!((document.run.planned_operations, document.run.planned_duration_ns), (Some(40), None));
 }
 
@@ -177,12 +184,15 @@ fn run_with_a_number_of_requests_lasts_until_its_last_operation() {
 fn stopped_run_is_as_long_as_it_was() {
     let mut collector = collector(CLOSED, "");
     for agent in 0..2 {
-        (0..4).for_each(|second| assert_eq!(collector.add(agent, second, &snapshot(second, QUIET)), Added::Counted));
+        (0..3).for_each(|second| assert_eq!(collector.add(agent, second, &snapshot(second, QUIET)), Added::Counted));
+        let mut last = snapshot(3, QUIET);
+        last.client.fired_until_ns = 3_800 * MS;
+        assert_eq!(collector.add(agent, 3, &last), Added::Counted);
         collector.ended(agent, AgentEnd { cause: Some(EndCause::Stopped), ..AgentEnd::default() });
     }
     let document = collector.document(State::Interrupted);
-    assert_eq!((document.run.duration_ns, document.run.planned_duration_ns), (2 * SECOND, Some(4 * SECOND)));
-    assert!(document.notes.iter().any(|note| note.contains("interrupted") && note.contains("2.00 s")), "{:?}", document.notes);
+    assert_eq!((document.run.duration_ns, document.run.planned_duration_ns), (1800 * MS, Some(4 * SECOND)));
+    assert!(document.notes.iter().any(|note| note.contains("interrupted") && note.contains("1.80 s")), "{:?}", document.notes);
 }
 
 #[test]
@@ -275,7 +285,7 @@ fn sessions_make_a_matrix_of_who_issued_and_who_took_them() {
         let mut collector = collector(CLOSED, "");
         for agent in 0..2 {
             let cells = cells.iter().map(|(request, address, cell)| (crate::scene::key(period, *request, address), cell.clone()));
-            assert_eq!(collector.add(agent, 3, &Snapshot { cells: cells.collect() }), Added::Counted);
+            assert_eq!(collector.add(agent, 3, &Snapshot { cells: cells.collect(), ..Snapshot::default() }), Added::Counted);
         }
         let document = collector.document(State::Complete);
         let found = document.session_offers.iter();

@@ -3,8 +3,8 @@
 use crate::random::Random;
 use crate::scene::{CLOSED, QUIET, cpu, document};
 use analysis::{
-    Comparison, Document, Figures, Finding, LimitOutcome, Method, Pairing, PercentileFigure, RegressionLimit, Row, TimeFigure,
-    VariantRuns, Verdict,
+    Comparison, CpuFigures, Document, Figures, Finding, LimitOutcome, Method, Pairing, PercentileFigure, RegressionLimit, Row,
+    ServerFigures, TimeFigure, VariantRuns, Verdict,
 };
 use std::sync::LazyLock;
 
@@ -19,6 +19,8 @@ fn make_blank() -> Document {
     document.measured = Figures::default();
     document.agents.iter_mut().for_each(|agent| agent.cpu = None);
     document.series.rows.clear();
+    // So long that one operation more or less says nothing.
+    document.run.duration_ns = 1_000_000 * 1_000_000_000;
     document
 }
 
@@ -76,6 +78,69 @@ fn paired_ratios_have_the_interval_worked_out_by_hand() {
     let comparison = compare(Pairing::Interleaved, &first, &other);
     assert_eq!(words(&comparison, "rate"), "higher by 2.0 % (1.0 to 3.0 %)");
     assert!(!comparison.rows[0].cells[1].change.as_ref().unwrap().weak);
+}
+
+/// A run that cost the server so many steps of 10 ms for 1000 operations.
+fn with_server_cpu(steps: u64) -> Document {
+    let mut document = blank();
+    document.server =
+        Some(ServerFigures { cpu_ns: steps * 10_000_000, cpu_per_operation_ns: Some(steps as f64 * 1e4), cpus: None });
+    document
+}
+
+#[test]
+fn repeats_that_agree_to_a_coarse_step_are_no_certainty() {
+    // Three times 8 steps against 9: the logarithm is 0.1178 each time. A time is the difference of two readings of two counters, four
+    // roundings: q is 20 ms, 1/4 of the one and 1/4.5 of the other. Variance (1/16 + 1/20.25)/12/3 = 0.003108, standard error 0.05575;
+    // nothing below a step of 1/4 is named. t = 4.3027 for two degrees: 0.1178 ± (0.2399 + 0.25).
+    let comparison = compare(Pairing::Interleaved, &vec![with_server_cpu(8); 3], &vec![with_server_cpu(9); 3]);
+    let change = comparison.row("server.cpu_per_operation").unwrap().cells[1].change.clone().unwrap();
+    assert_eq!(change.finding, Finding::NoDifference, "{change:?}");
+    let (interval, difference) = (change.interval.unwrap(), 9.0_f64.ln() - 8.0_f64.ln());
+    let half = 4.3027 * 0.055_75 + 0.25;
+    assert!((interval.low.ln() - (difference - half)).abs() < 1e-4, "{interval:?}");
+    assert!((interval.high.ln() - (difference + half)).abs() < 1e-4, "{interval:?}");
+    // Runs made apart are as far off, and have two degrees of freedom where neither side scatters.
+    let comparison = compare(Pairing::Apart, &vec![with_server_cpu(8); 3], &vec![with_server_cpu(9); 3]);
+    let apart = comparison.row("server.cpu_per_operation").unwrap().cells[1].change.as_ref().unwrap().interval.unwrap();
+    assert!((apart.low - interval.low).abs() < 1e-9 && (apart.high - interval.high).abs() < 1e-9, "{apart:?}");
+    // A thousand times the time: the same step says nothing any more.
+    let comparison = compare(Pairing::Interleaved, &vec![with_server_cpu(8000); 3], &vec![with_server_cpu(9000); 3]);
+    assert!(words(&comparison, "server.cpu_per_operation").starts_with("higher by 12.5 %"), "{comparison:?}");
+}
+
+#[test]
+fn rate_is_known_to_one_operation_of_its_window() {
+    // 400 operations in 4 s against 404, twice: q is 0.25/s, 0.0025 of the one and 0.002475 of the other. Variance
+    // (0.0025² + 0.002475²)/12/2, standard error 0.000718; t = 12.706 for one degree: 0.00995 ± (0.00912 + 0.0025).
+    let side = |rate| {
+        let mut document = with_rate(rate);
+        document.run.duration_ns = 4_000_000_000;
+        vec![document; 2]
+    };
+    let comparison = compare(Pairing::Interleaved, &side(100.0), &side(101.0));
+    let interval = comparison.row("rate").unwrap().cells[1].change.as_ref().unwrap().interval.unwrap();
+    let half = 12.706 * ((0.0025_f64.powi(2) + (0.25_f64 / 101.0).powi(2)) / 24.0).sqrt() + 0.0025;
+    assert!((interval.low.ln() - (1.01_f64.ln() - half)).abs() < 1e-6, "{interval:?}");
+    assert_eq!(words(&comparison, "rate"), "no difference beyond the noise (-0.2 to +2.2 %)");
+}
+
+#[test]
+fn seconds_that_agree_leave_what_a_rate_is_rounded_by() {
+    // 16 seconds with 100 operations each against 16 with 101: no draw scatters. q is 1/16 per second, 0.000625 of the one and 0.000619
+    // of the other; standard error √((0.000625² + 0.000619²)/12) = 0.000254. Four blocks: t = 3.182 for three degrees.
+    let side = |each: u64| {
+        let mut document = with_rate(each as f64);
+        (document.run.duration_ns, document.series.row_seconds) = (16_000_000_000, 1);
+        let from = (document.run.warm_up_ns / 1_000_000_000) as u32;
+        document.series.rows = (from..from + 16).map(|second| Row { second, ended: each, ..Row::default() }).collect();
+        document
+    };
+    let comparison = compare(Pairing::Apart, &[side(100)], &[side(101)]);
+    assert_eq!(comparison.method, Method::WithinRun);
+    let interval = comparison.row("rate").unwrap().cells[1].change.as_ref().unwrap().interval.unwrap();
+    let half = 3.1824 * ((0.000_625_f64.powi(2) + (0.0625_f64 / 101.0).powi(2)) / 12.0).sqrt() + 1.0 / 1024.0;
+    assert!((interval.low.ln() - (1.01_f64.ln() - half)).abs() < 1e-6, "{interval:?} {half}");
 }
 
 #[test]
@@ -209,6 +274,24 @@ fn noisy(random: &mut Random, round: f64) -> Document {
     document
 }
 
+/// The same in so short a run that CPU times are a few steps, and counts a few hundred.
+fn coarse(random: &mut Random, round: f64) -> Document {
+    let mut document = noisy(random, round);
+    document.run.duration_ns = 1_000_000_000;
+    let steps = |mean: f64, random: &mut Random| (mean * (0.01 * random.normal()).exp() + random.uniform()).floor();
+    let (server, client) = (steps(6.0, random), steps(9.0, random));
+    document.server =
+        Some(ServerFigures { cpu_ns: server as u64 * 10_000_000, cpu_per_operation_ns: Some(server * 1e7 / 300.0), cpus: None });
+    document.agents.truncate(1);
+    document.agents.iter_mut().for_each(|agent| {
+        agent.cpu = Some(CpuFigures { samples: 1, process_share_mean: client * 0.01, ..CpuFigures::default() });
+    });
+    let rates = &mut document.measured.rates;
+    rates.ok_per_second = steps(300.0, random);
+    (rates.operations_per_second, rates.payload_bytes_per_second) = (300.0, rates.ok_per_second * 356.0);
+    document
+}
+
 /// A run of 60 seconds in which each second has half of its deviation from the one before.
 fn noisy_seconds(random: &mut Random) -> Document {
     let mut document = blank();
@@ -268,6 +351,25 @@ fn interleaved_repeats_of_one_thing_name_a_difference_in_at_most_one_table_of_tw
         });
         println!("{repeats} repeats: {:.1} % of tables, {:.2} % of figures", tables * 100.0, figures * 100.0);
         assert!(tables <= 0.05 && figures <= 0.05, "{repeats} repeats: {tables} of tables, {figures} of figures");
+    }
+}
+
+#[test]
+fn figures_in_coarse_steps_name_a_difference_in_at_most_one_table_of_twenty() {
+    for (repeats, number) in [(2, 2000), (3, 600), (5, 400), (10, 200)] {
+        for pairing in [Pairing::Interleaved, Pairing::Apart] {
+            let (tables, figures) = named(number, |random| {
+                let rounds: Vec<f64> = (0..repeats).map(|_| 0.1 * random.normal()).collect();
+                let mut side = || rounds.iter().map(|&round| coarse(random, round)).collect::<Vec<_>>();
+                let (first, other) = (side(), side());
+                compare(pairing, &first, &other)
+            });
+            println!("{repeats} repeats, {pairing:?}: {:.1} % of tables, {:.2} % of figures", tables * 100.0, figures * 100.0);
+            assert!(
+                tables <= 0.05 && figures <= 0.05,
+                "{repeats} repeats, {pairing:?}: {tables} of tables, {figures} of figures"
+            );
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A run of two agents whose every operation is written by hand.
 
 use analysis::{AgentEnd, AgentFacts, AgentSetup, Collector, CpuFigures, Document, EndCause, Setup, State};
-use measure::{Cell, CellKey, Distribution, Failure, Kind, Metric, Outcome, Period, Snapshot, Stage};
+use measure::{Cell, CellKey, Client, Distribution, Failure, Kind, Metric, Outcome, Period, Snapshot, Stage, Totals};
 use plan::{Files, Plan};
 
 pub const MS: u64 = 1_000_000;
@@ -30,6 +30,7 @@ pub fn collector(load: &str, thresholds: &str) -> Collector {
         labels: [("city".to_owned(), city.to_owned())].into(),
         workers: 2,
         facts: AgentFacts { hostname: name.to_owned(), ..AgentFacts::default() },
+        addresses: vec![if name == "one" { [192, 0, 2, 1].into() } else { [192, 0, 2, 2].into() }],
     };
     let setup = Setup {
         tool_version: "0.0.0".to_owned(),
@@ -52,10 +53,16 @@ pub struct Second {
     pub not_sent: u64,
     pub response_ms: u64,
     pub service_ms: u64,
-    pub lateness_ms: u64,
+    /// Due until the loop took notice.
+    pub delay_ms: u64,
+    /// Waiting for a connection, after that.
+    pub wait_ms: u64,
+    /// From a ready socket to its handling.
+    pub lag_ms: u64,
 }
 
-pub const QUIET: Second = Second { ok: 5, timed_out: 0, not_sent: 0, response_ms: 20, service_ms: 20, lateness_ms: 0 };
+pub const QUIET: Second =
+    Second { ok: 5, timed_out: 0, not_sent: 0, response_ms: 20, service_ms: 20, delay_ms: 0, wait_ms: 0, lag_ms: 0 };
 
 pub fn key(period: Period, request: u16, address: &str) -> CellKey {
     CellKey { period, request, address: address.parse().ok() }
@@ -68,6 +75,7 @@ pub fn cell(second: u32, content: Second) -> Cell {
     (counters.ok, counters.timed_out, counters.failed) = (content.ok, content.timed_out, content.not_sent);
     counters.payload_bytes = 100 * content.ok;
     counters.last_done_at_ns = u64::from(second + 1) * SECOND;
+    count_within(counters, second);
     if content.timed_out > 0 {
         counters.failures.insert(Failure { stage: Stage::Http, kind: Kind::TimeOut }, content.timed_out);
     }
@@ -78,10 +86,31 @@ pub fn cell(second: u32, content: Second) -> Cell {
         if number > 0 {
             cell.response_times.insert((outcome, second), repeated(number, content.response_ms));
             cell.times.insert((outcome, Metric::ServiceTime), repeated(number, content.service_ms));
-            cell.times.insert((outcome, Metric::Lateness), repeated(number, content.lateness_ms));
+            cell.times.insert((outcome, Metric::Lateness), repeated(number, content.delay_ms + content.wait_ms));
+            cell.times.insert((outcome, Metric::ScheduleDelay), repeated(number, content.delay_ms));
+            if content.wait_ms > 0 {
+                cell.times.insert((outcome, Metric::ConnectionWait), repeated(number, content.wait_ms));
+            }
         }
     }
+    if content.not_sent > 0 {
+        cell.response_times.insert((Outcome::NotSent, second), repeated(content.not_sent, 500));
+        cell.times.insert((Outcome::NotSent, Metric::Lateness), repeated(content.not_sent, 500));
+        cell.times.insert((Outcome::NotSent, Metric::ScheduleDelay), repeated(content.not_sent, 0));
+        cell.times.insert((Outcome::NotSent, Metric::ConnectionWait), repeated(content.not_sent, 500));
+    }
     cell
+}
+
+/// The measured part is seconds 2 to 5, its second half 4 and 5. Everything ends in the second in which it is due.
+fn count_within(counters: &mut measure::Counters, second: u32) {
+    let (sent, is_late) = (counters.ok + counters.timed_out, (4..6).contains(&second));
+    if (2..6).contains(&second) {
+        let within = &mut counters.within;
+        (within.ended, within.ok, within.payload_bytes) = (sent, counters.ok, counters.payload_bytes);
+        within.due_late = if is_late { counters.started } else { 0 };
+        within.ended_late = if is_late { sent } else { 0 };
+    }
 }
 
 fn repeated(number: u64, ms: u64) -> Distribution {
@@ -94,7 +123,8 @@ fn repeated(number: u64, ms: u64) -> Distribution {
 pub fn snapshot(second: u32, content: Second) -> Snapshot {
     let period = if second < 2 { Period::WarmUp } else { Period::Measured };
     let cell = cell(second, content);
-    Snapshot { cells: [(key(period, 0, "10.0.0.1:80"), cell.clone()), (key(period, 1, "10.0.0.2:80"), cell)].into() }
+    let client = Client { loop_lag: repeated(10, content.lag_ms), ..Client::default() };
+    Snapshot { cells: [(key(period, 0, "10.0.0.1:80"), cell.clone()), (key(period, 1, "10.0.0.2:80"), cell)].into(), client }
 }
 
 pub fn cpu(worker: f64, machine: f64) -> CpuFigures {
@@ -113,7 +143,9 @@ pub fn fire(collector: &mut Collector, content: Second, cpu: CpuFigures) {
     }
 }
 
-pub fn end(totals: Snapshot, cpu: CpuFigures) -> AgentEnd {
+pub fn end(sum: Snapshot, cpu: CpuFigures) -> AgentEnd {
+    let mut totals = Totals::default();
+    totals.add(&sum);
     AgentEnd { cause: Some(EndCause::Plan), intervals: Some(6), totals: Some(totals), cpu: Some(cpu), ..AgentEnd::default() }
 }
 

@@ -1,5 +1,6 @@
 //! Searches driven by hand, and against a simulated server whose capacity is known.
 
+use crate::random::Random;
 use crate::scene::{CLOSED, OPEN, QUIET, Second, collector, cpu, fire};
 use analysis::{Amount, Answer, Bounds, HoldFigures, HoldOutcome, HoldResult, Next, Purpose, Search, State};
 
@@ -28,11 +29,15 @@ fn run(search: &mut Search, mut hold: impl FnMut(f64, Purpose) -> HoldResult) ->
     let mut amounts = Vec::new();
     while let Next::Hold(next) = search.next() {
         assert_eq!(next.step as usize, amounts.len() + 1);
-        assert!(amounts.len() < 40, "it does not end: {amounts:?}");
+        assert!(amounts.len() < 60, "it does not end: {amounts:?}");
         amounts.push(next.amount);
         search.take(hold(next.amount, next.purpose));
     }
     amounts
+}
+
+fn found(amount: f64, fails_at: f64) -> Answer {
+    Answer::Found { amount, fails_at, confirmed: true, failed_twice: true, lowered_from: None }
 }
 
 fn keeps_up_to(capacity: f64) -> impl FnMut(f64, Purpose) -> HoldResult {
@@ -43,13 +48,13 @@ fn keeps_up_to(capacity: f64) -> impl FnMut(f64, Purpose) -> HoldResult {
 fn holds_climb_by_four_then_take_the_geometric_middle_then_confirm() {
     let mut search = rates(100.0, 50_000.0);
     let amounts = run(&mut search, keeps_up_to(1000.0));
-    assert_eq!(amounts, [100.0, 400.0, 1600.0, 800.0, 1131.4, 951.38, 1037.5, 993.51, 1015.3, 993.51]);
+    assert_eq!(amounts, [400.0, 1600.0, 800.0, 1131.4, 951.38, 1037.5, 993.51, 1015.3, 993.51, 1015.3]);
     let record = search.record();
-    assert_eq!(record.answer, Some(Answer::Found { amount: 993.51, fails_at: 1015.3, confirmed: true, lowered_from: None }));
-    assert_eq!(record.statement, "994/s, held twice; 1015/s failed (p99)");
+    assert_eq!(record.answer, Some(found(993.51, 1015.3)));
+    assert_eq!(record.statement, "994/s, held twice; 1015/s failed twice (p99)");
     let purposes: Vec<Purpose> = record.steps.iter().map(|step| step.purpose).collect();
     assert_eq!(purposes.iter().filter(|purpose| **purpose == Purpose::Bisect).count(), 6);
-    assert_eq!((purposes[2], purposes[9]), (Purpose::Climb, Purpose::Confirm));
+    assert_eq!((purposes[1], &purposes[8..]), (Purpose::Climb, &[Purpose::Confirm; 2][..]));
 }
 
 #[test]
@@ -68,61 +73,117 @@ fn no_capacity_from_one_hundred_to_fifty_thousand_takes_more_than_twelve_holds()
 #[test]
 fn search_whose_ends_are_beyond_the_server_says_so() {
     let mut search = rates(100.0, 1000.0);
-    assert_eq!(run(&mut search, keeps_up_to(50.0)), [100.0]);
+    assert_eq!(run(&mut search, keeps_up_to(50.0)), [400.0, 100.0, 100.0]);
     assert_eq!(
         search.record().statement,
-        "below 100/s: this was the first of the search and failed (p99); search from a lower one"
+        "below 100/s: this was the lowest of the search and failed (p99); search from a lower one"
     );
     let mut search = rates(100.0, 1000.0);
-    assert_eq!(run(&mut search, keeps_up_to(1e6)), [100.0, 400.0, 1000.0]);
+    assert_eq!(run(&mut search, keeps_up_to(1e6)), [400.0, 1000.0]);
     assert_eq!(search.record().answer, Some(Answer::AtLeast { amount: 1000.0 }));
     assert!(search.record().statement.starts_with("at least 1000/s"), "{}", search.record().statement);
 }
 
+/// As `keeps_up_to`, but for the nth holds (from 1) that fail by accident.
+fn hiccups_at(capacity: f64, nth: &'static [usize]) -> impl FnMut(f64, Purpose) -> HoldResult {
+    let mut made = 0;
+    move |amount, purpose| {
+        made += 1;
+        if nth.contains(&made) { failed("hiccup") } else { keeps_up_to(capacity)(amount, purpose) }
+    }
+}
+
 #[test]
-fn answer_that_does_not_hold_twice_is_lowered_and_that_is_said() {
-    let mut confirmations = 0;
-    let mut search = rates(100.0, 1000.0);
-    let amounts = run(&mut search, |amount, purpose| {
-        confirmations += usize::from(purpose == Purpose::Confirm);
-        if confirmations == 1 { failed("second time") } else { keeps_up_to(500.0)(amount, purpose) }
-    });
-    let Some(Answer::Found { amount, fails_at, confirmed: true, lowered_from: Some(from) }) = search.record().answer else {
+fn failure_that_does_not_repeat_moves_the_search_up_again() {
+    let mut search = rates(100.0, 50_000.0);
+    // 1600/s fails by accident while climbing; all below it pass, and so does it when it is held again, twice.
+    let amounts = run(&mut search, hiccups_at(5000.0, &[2]));
+    assert_eq!(amounts[..9], [400.0, 1600.0, 800.0, 1131.4, 1345.5, 1467.2, 1532.2, 1565.7, 1565.7]);
+    assert_eq!(amounts[9..13], [1600.0, 1600.0, 6400.0, 3200.0]);
+    let Some(Answer::Found { amount, fails_at, confirmed: true, failed_twice: true, lowered_from: None }) =
+        search.record().answer
+    else {
         panic!("{:?}", search.record().answer)
     };
-    assert_eq!((fails_at, Some(&amount)), (from, amounts.last()));
-    assert!(amount < from && amount * 1.0301 >= from, "{amount} {from}");
+    assert!(amount <= 5000.0 && fails_at > 5000.0 && fails_at <= amount * 1.03, "{amount} {fails_at}");
+    assert!(search.record().statement.ends_with("; at 1600/s 1 of 3 holds failed"), "{}", search.record().statement);
+    assert!(amounts.len() as u32 <= search.record().bounds.holds_max(), "{amounts:?}");
+}
+
+#[test]
+fn answer_that_fails_by_accident_when_it_is_held_again_stays_the_answer() {
+    let mut search = rates(100.0, 50_000.0);
+    let amounts = run(&mut search, hiccups_at(1000.0, &[9]));
+    assert_eq!(amounts[8..], [993.51, 993.51, 1015.3]);
+    assert_eq!(search.record().answer, Some(found(993.51, 1015.3)));
     let statement = &search.record().statement;
-    assert!(statement.contains("had passed once, but not twice") && statement.contains("failed (second time)"), "{statement}");
+    assert_eq!(statement, "994/s, held twice; 1015/s failed twice (p99); at 994/s 1 of 3 holds failed");
 }
 
 #[test]
-fn second_failed_confirmation_ends_at_what_had_passed_below() {
+fn answer_that_passes_by_luck_only_is_lowered_and_that_is_said() {
     let mut search = rates(100.0, 1000.0);
-    let amounts = run(&mut search, |amount, purpose| match purpose {
-        Purpose::Confirm => failed("again"),
-        _ => keeps_up_to(500.0)(amount, purpose),
+    let mut times = 0;
+    let amounts = run(&mut search, |amount, purpose| {
+        // The limit is at 480/s, and 488.78/s passes the first time only.
+        times += usize::from(amount == 488.78);
+        match amount {
+            488.78 if times > 1 => failed("second time"),
+            488.78 => passed(amount),
+            _ => keeps_up_to(480.0)(amount, purpose),
+        }
     });
-    let Some(Answer::Found { amount, confirmed: false, .. }) = search.record().answer else {
-        panic!("{:?}", search.record().answer)
+    let Some(Answer::Found { amount, fails_at, confirmed: true, failed_twice: true, lowered_from: Some(from) }) =
+        search.record().answer
+    else {
+        panic!("{:?} {amounts:?}", search.record().answer)
     };
-    assert!(amounts.contains(&amount) && amount < 500.0);
-    assert!(search.record().statement.contains("held once, and was not held again"), "{}", search.record().statement);
+    assert!(fails_at == from && amount < from && amount * 1.0301 >= from, "{amount} {from}");
+    let statement = &search.record().statement;
+    assert!(statement.contains("2 of 3 holds failed") && statement.contains("failed twice (second time)"), "{statement}");
 }
 
 #[test]
-fn first_amount_that_does_not_hold_twice_is_not_searched_below() {
+fn saved_holds_bring_a_search_to_where_it_was() {
+    let mut search = rates(100.0, 50_000.0);
+    run(&mut search, hiccups_at(5000.0, &[2, 13]));
+    for kept in 0..search.record().steps.len() {
+        let mut resumed = rates(100.0, 50_000.0);
+        for step in &search.record().steps[..kept] {
+            let Next::Hold(hold) = resumed.next() else { panic!("it has ended at {}", step.step) };
+            assert_eq!((hold.step, hold.amount, hold.purpose), (step.step, step.amount, step.purpose));
+            resumed.take(step.result.clone());
+        }
+        assert_eq!(resumed.record().steps, search.record().steps[..kept]);
+        search.record().steps[kept..].iter().for_each(|step| resumed.take(step.result.clone()));
+        assert_eq!(resumed, search);
+    }
+}
+
+#[test]
+fn first_amount_that_fails_twice_is_not_searched_below() {
     let mut search = rates(100.0, 102.0);
-    let amounts =
-        run(&mut search, |_, purpose| if purpose == Purpose::Climb { keeps_up_to(100.0)(100.0, purpose) } else { failed("no") });
-    assert_eq!(amounts, [100.0, 102.0]);
-    let mut search = rates(100.0, 102.0);
-    let mut holds = 0;
-    run(&mut search, |_, _| {
-        holds += 1;
-        if holds == 1 { passed(100.0) } else { failed("no") }
-    });
+    let amounts = run(&mut search, keeps_up_to(50.0));
+    assert_eq!(amounts, [102.0, 100.0, 100.0]);
     assert!(matches!(search.record().answer, Some(Answer::BelowFrom { .. })), "{:?}", search.record().answer);
+}
+
+#[test]
+fn no_search_makes_more_holds_than_its_bounds_say_whatever_comes() {
+    let mut most = 0;
+    for seed in 0..2000 {
+        let mut random = Random(seed);
+        let share = random.uniform();
+        let mut search = if seed % 2 == 0 { rates(100.0, 50_000.0) } else { users(1.0, 250.0) };
+        let bounds = search.record().bounds;
+        let bound = (bounds.holds_max() + bounds.holds_for_knee()) as usize;
+        let amounts = run(&mut search, |amount, _| if random.uniform() < share { failed("chance") } else { passed(amount) });
+        assert!(amounts.len() <= bound, "seed {seed}: {} holds, and {bound} are the most", amounts.len());
+        assert!(amounts.iter().all(|amount| (bounds.from()..=bounds.to()).contains(amount)), "seed {seed}: {amounts:?}");
+        assert!(!search.record().statement.is_empty());
+        most = most.max(amounts.len());
+    }
+    println!("at most {most} holds");
 }
 
 #[test]
@@ -135,12 +196,25 @@ fn client_that_cannot_make_the_load_ends_the_search_with_what_it_would_take() {
         ),
         _ => keeps_up_to(1e9)(amount, purpose),
     });
-    assert_eq!(amounts, [100.0, 400.0, 1600.0, 6400.0]);
+    assert_eq!(amounts, [400.0, 1600.0, 6400.0]);
     assert_eq!(
         search.record().statement,
         "1600/s passed, and the 2 agents could not make 6400/s (agent one: its busiest worker was 97.0 % busy): about 3 more, on machines of their own, would; this is not the server's limit"
     );
     assert_eq!(search.record().answer.as_ref().and_then(Answer::passed), Some(1600.0));
+}
+
+#[test]
+fn client_that_cannot_make_the_first_amount_makes_the_lowest() {
+    let mut search = rates(100.0, 50_000.0);
+    let bound = || result(HoldOutcome::ClientBound { reasons: vec!["agent one: late".into()], more_agents: 1 }, 0.0);
+    let amounts = run(&mut search, |amount, _| if amount > 300.0 { bound() } else { passed(amount) });
+    assert_eq!(amounts, [400.0, 100.0, 400.0]);
+    let statement = &search.record().statement;
+    assert!(statement.starts_with("100/s passed, and the 2 agents could not make 400/s (agent one: late)"), "{statement}");
+    let mut search = rates(100.0, 50_000.0);
+    assert_eq!(run(&mut search, |_, _| bound()), [400.0, 100.0]);
+    assert!(search.record().statement.starts_with("not even the first hold counts"), "{}", search.record().statement);
 }
 
 #[test]
@@ -163,15 +237,15 @@ fn hold_that_cannot_be_trusted_is_made_once_more() {
     let untrusted = || result(HoldOutcome::Invalid { reasons: vec!["agent two was lost".into()] }, 0.0);
     let amounts = run(&mut search, |amount, purpose| {
         holds += 1;
-        if holds == 2 { untrusted() } else { keeps_up_to(500.0)(amount, purpose) }
+        if holds == 1 { untrusted() } else { keeps_up_to(500.0)(amount, purpose) }
     });
-    assert_eq!(amounts[..4], [100.0, 400.0, 400.0, 1000.0]);
+    assert_eq!(amounts[..3], [400.0, 400.0, 1000.0]);
     assert!(matches!(search.record().answer, Some(Answer::Found { .. })));
     let mut search = rates(100.0, 1000.0);
-    assert_eq!(run(&mut search, |_, _| untrusted()), [100.0, 100.0]);
+    assert_eq!(run(&mut search, |_, _| untrusted()), [400.0, 400.0]);
     assert_eq!(
         search.record().statement,
-        "not even the first hold counts, and 100/s could not be measured, twice (agent two was lost)"
+        "not even the first hold counts, and 400/s could not be measured, twice (agent two was lost)"
     );
 }
 
@@ -190,10 +264,10 @@ fn users_are_whole_and_the_knee_gets_holds_of_its_own() {
     let knee = record.knee.as_ref().unwrap();
     // 97 % of 550/s are the work of 53.35 users.
     assert_eq!((knee.users, knee.below), (54.0, Some(52.0)));
-    assert_eq!(knee.plateau_ok_per_second, 549.0, "one hold of ten was at 540/s: {knee:?}");
+    assert!((knee.plateau_ok_per_second - 6040.0 / 11.0).abs() < 1e-9, "one hold of eleven was at 540/s: {knee:?}");
     assert!(record.statement.contains("throughput stops rising at 54 users, with 540/s"), "{}", record.statement);
     let for_knee = record.steps.iter().filter(|step| step.purpose == Purpose::Knee).count();
-    assert!((1..=6).contains(&for_knee) && amounts.len() - for_knee <= 12, "{amounts:?}");
+    assert!((1..=6).contains(&for_knee) && amounts.len() - for_knee <= 13, "{amounts:?}");
 }
 
 #[test]
@@ -220,7 +294,7 @@ fn search_for_no_failure_at_all_ends_below_the_first_one() {
 #[test]
 fn hold_is_judged_by_thresholds_verdict_and_room() {
     let thresholds = "\"response_time.p99\" = \"<= 15ms\"\n";
-    let late = Second { response_ms: 60, lateness_ms: 40, ..QUIET };
+    let late = Second { response_ms: 60, delay_ms: 40, ..QUIET };
     let full = Second { response_ms: 3000, service_ms: 3000, not_sent: 1, ..QUIET };
     for (what, load, thresholds, content, worker, expected) in [
         ("keeps", OPEN, "\"response_time.p99\" = \"<= 25ms\"\n", QUIET, 0.99, "passed"),
@@ -228,14 +302,7 @@ fn hold_is_judged_by_thresholds_verdict_and_room() {
         ("breaks, no room", OPEN, thresholds, QUIET, 0.95, "client: 1"),
         ("schedule missed, no room", OPEN, thresholds, late, 0.95, "client: 1"),
         ("schedule missed, room", OPEN, thresholds, late, 0.3, "invalid"),
-        (
-            "not all sent",
-            OPEN,
-            "\"response_time.p99\" = \"<= 5s\"\n",
-            full,
-            0.3,
-            "failed: 16.7 % of the arrivals (16) were not sent",
-        ),
+        ("not all sent", OPEN, "", full, 0.3, "failed: 16.7 % of the arrivals (16) were not sent"),
         ("closed, no room", CLOSED, "", QUIET, 0.95, "client: 1"),
     ] {
         let mut collector = collector(load, thresholds);
@@ -256,7 +323,7 @@ fn hold_is_judged_by_thresholds_verdict_and_room() {
 #[test]
 fn agents_that_made_half_of_the_load_need_as_many_again_and_room() {
     let mut collector = collector(OPEN, "");
-    fire(&mut collector, Second { lateness_ms: 40, ..QUIET }, cpu(1.0, 0.3));
+    fire(&mut collector, Second { delay_ms: 40, ..QUIET }, cpu(1.0, 0.3));
     let document = collector.document(State::Complete);
     // 20/s of 40/s begun, all busy: 2 agents × 2 × 1/0.8 = 5.
     let result = HoldResult::of(&document, 40.0, String::new());
@@ -267,7 +334,10 @@ fn agents_that_made_half_of_the_load_need_as_many_again_and_room() {
 fn target_is_settled_when_its_median_is_near_the_usual() {
     let mut search = rates(100.0, 1000.0);
     assert!(search.record().is_settled(u64::MAX), "nothing is usual yet");
-    let mut usual = passed(100.0);
+    // Before anything has passed, what a look at rest has shown is usual.
+    search.look_at_rest(Some(2_000_000));
+    assert!(search.record().is_settled(4_000_000) && !search.record().is_settled(4_000_001));
+    let mut usual = passed(400.0);
     usual.figures.response_time_p50_ns = Some(10_000_000);
     search.take(usual);
     for (p50_ns, settled) in [(9_000_000, true), (16_000_000, true), (16_000_001, false), (u64::MAX, false)] {
@@ -316,29 +386,53 @@ mod simulated {
         }
     }
 
+    /// A search of `server`: what it found over the truth, and its holds. A hold fails by accident with this probability.
+    fn searched(server: &Server, accidents: f64, random: &mut Random) -> (f64, usize) {
+        let mut search = rates(100.0, 50_000.0);
+        let holds = run(&mut search, |amount, _| {
+            // What is measured is 2 % off, up or down.
+            let p99_s = server.p99_s(amount, random) * (1.0 + 0.02 * random.normal());
+            let has_passed = p99_s <= LIMIT_S && random.uniform() >= accidents;
+            let reasons = vec![format!("response_time.p99 <= 250 ms: {p99_s} s")];
+            result(if has_passed { HoldOutcome::Passed } else { HoldOutcome::Failed { reasons } }, amount)
+        });
+        let found = search.record().answer.as_ref().and_then(Answer::passed).unwrap_or(0.0);
+        (found / server.capacity(), holds.len())
+    }
+
     #[test]
     fn answer_is_within_three_per_cent_of_a_known_capacity_in_nine_of_ten_runs() {
+        let (mut all, mut most) = (0, 0);
         for server in [
             Server { servers: 1, service_s: 0.0005 },
             Server { servers: 8, service_s: 0.004 },
             Server { servers: 64, service_s: 0.02 },
             Server { servers: 4, service_s: 0.0005 },
         ] {
-            let mut near = 0;
-            for seed in 1..=10 {
-                let mut random = Random(seed);
-                let mut search = rates(100.0, 50_000.0);
-                let holds = run(&mut search, |amount, _| {
-                    // What is measured is 2 % off, up or down.
-                    let p99_s = server.p99_s(amount, &mut random) * (1.0 + 0.02 * random.normal());
-                    let reasons = vec![format!("response_time.p99 <= 250 ms: {p99_s} s")];
-                    result(if p99_s <= LIMIT_S { HoldOutcome::Passed } else { HoldOutcome::Failed { reasons } }, amount)
-                });
-                let found = search.record().answer.as_ref().and_then(Answer::passed).unwrap();
-                near += usize::from((found / server.capacity() - 1.0).abs() <= 0.03);
-                assert!(holds.len() <= 12, "{} holds", holds.len());
-            }
-            assert!(near >= 9, "{near} of 10 within 3 % of {}/s", server.capacity());
+            let runs: Vec<(f64, usize)> = (1..=runs(10)).map(|seed| searched(&server, 0.0, &mut Random(seed))).collect();
+            let near = runs.iter().filter(|run| (run.0 - 1.0).abs() <= 0.03).count();
+            assert!(near * 10 >= runs.len() * 9, "{near} of {} within 3 % of {}/s", runs.len(), server.capacity());
+            (all, most) = (all + near, most.max(runs.iter().map(|run| run.1).max().unwrap()));
         }
+        println!("{all} of {} within 3 %, at most {most} holds", runs(10) * 4);
+        // Two holds of an amount at the very limit may contradict each other.
+        assert!(most <= 12 + 4, "{most} holds");
+    }
+
+    #[test]
+    fn accidents_in_one_hold_of_twenty_leave_the_answer_within_three_per_cent_in_95_of_100_runs() {
+        let server = Server { servers: 2, service_s: 0.002 };
+        let runs: Vec<(f64, usize)> = (1..=runs(100)).map(|seed| searched(&server, 0.05, &mut Random(seed))).collect();
+        let near = runs.iter().filter(|run| (run.0 - 1.0).abs() <= 0.03).count();
+        let holds: Vec<usize> = runs.iter().map(|run| run.1).collect();
+        let (mean, most) = (holds.iter().sum::<usize>() as f64 / holds.len() as f64, holds.iter().max().unwrap());
+        println!("{near} of {} within 3 %, {mean:.1} holds on average, {most} at most", runs.len());
+        assert!(near * 100 >= runs.len() * 95, "{near} of {}: {runs:?}", runs.len());
+        assert!(mean <= 15.0, "{mean} holds on average");
+    }
+
+    /// Each takes some tenths of a second; more are asked for by SIMULATED.
+    fn runs(usual: u64) -> u64 {
+        std::env::var("SIMULATED").ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
     }
 }

@@ -1,12 +1,13 @@
 //! From a document to its verdict and exit code.
 
 use crate::scene::{CLOSED, OPEN, QUIET, Second, collector, cpu, document, fire};
-use analysis::{Document, EndCause, Skew, State, Verdict, exit_code};
+use analysis::{Document, EndCause, Skew, State, Verdict, VerdictRecord, exit_code};
 
 #[test]
 fn verdict_follows_from_load_and_room() {
-    let late = Second { response_ms: 60, lateness_ms: 40, ..QUIET };
-    let slow_server = Second { response_ms: 3040, service_ms: 3000, lateness_ms: 40, ..QUIET };
+    let late = Second { response_ms: 60, delay_ms: 40, ..QUIET };
+    let lagging = Second { lag_ms: 40, ..QUIET };
+    let slow_server = Second { response_ms: 3040, service_ms: 3000, wait_ms: 40, ..QUIET };
     let not_sent = Second { not_sent: 1, ..QUIET };
     let failing = Second { timed_out: 1, ..QUIET };
     for (what, load, content, worker, machine, verdict) in [
@@ -14,12 +15,15 @@ fn verdict_follows_from_load_and_room() {
         ("open, in time, though busy", OPEN, QUIET, 0.95, 0.99, Verdict::LoadMet),
         ("open, late, worker busy", OPEN, late, 0.95, 0.5, Verdict::ClientBound),
         ("open, late, machine busy", OPEN, late, 0.5, 0.99, Verdict::ClientBound),
-        ("open, late, idle, connections free", OPEN, late, 0.3, 0.3, Verdict::Invalid),
-        ("open, late, idle, connections full", OPEN, slow_server, 0.3, 0.3, Verdict::Undetermined),
+        ("open, late by itself, idle", OPEN, late, 0.3, 0.3, Verdict::Invalid),
+        ("open, slow to handle what is ready, idle", OPEN, lagging, 0.3, 0.3, Verdict::Invalid),
+        ("open, waited for connections, idle", OPEN, slow_server, 0.3, 0.3, Verdict::Undetermined),
+        ("open, waited for connections, worker busy", OPEN, slow_server, 0.95, 0.3, Verdict::ClientBound),
         ("open, not sent, worker busy", OPEN, not_sent, 0.95, 0.3, Verdict::ClientBound),
-        ("open, not sent, idle, connections free", OPEN, not_sent, 0.3, 0.3, Verdict::Invalid),
+        ("open, not sent, idle", OPEN, not_sent, 0.3, 0.3, Verdict::Undetermined),
         ("open, in time, many errors", OPEN, failing, 0.3, 0.3, Verdict::Undetermined),
         ("closed, idle", CLOSED, QUIET, 0.5, 0.5, Verdict::Undetermined),
+        ("closed, slow to handle what is ready", CLOSED, lagging, 0.5, 0.5, Verdict::ClientBound),
         ("closed, worker busy", CLOSED, QUIET, 0.9, 0.5, Verdict::ClientBound),
         ("closed, machine busy", CLOSED, QUIET, 0.5, 0.95, Verdict::ClientBound),
     ] {
@@ -33,8 +37,8 @@ fn verdict_follows_from_load_and_room() {
 #[test]
 fn evidence_holds_the_numbers() {
     let evidence = |load, content, worker| document(load, content, cpu(worker, 0.2)).verdict.evidence.join("; ");
-    let late = Second { lateness_ms: 40, ..QUIET };
-    assert!(evidence(OPEN, late, 0.95).contains("40.0 ms or more late"), "{}", evidence(OPEN, late, 0.95));
+    let late = Second { delay_ms: 40, ..QUIET };
+    assert!(evidence(OPEN, late, 0.95).contains("40.0 ms or more after they were due"), "{}", evidence(OPEN, late, 0.95));
     assert!(evidence(OPEN, late, 0.95).contains("95.0 % busy"));
     let busy_with_others = analysis::CpuFigures { process_share_mean: 0.12, ..cpu(0.1, 1.0) };
     let record = document(OPEN, late, busy_with_others).verdict;
@@ -51,10 +55,11 @@ fn evidence_holds_the_numbers() {
 #[test]
 fn run_that_cannot_be_trusted_is_invalid() {
     type Spoil = fn(&mut analysis::Collector);
-    let cases: [(&str, Spoil); 3] = [
+    let cases: [(&str, Spoil); 4] = [
         ("began 80.0 ms", |collector| collector.began(1, 80_000_000, 1000)),
         ("agent two lost its coordinator", |collector| collector.ended(1, ended(EndCause::LeaseExpired))),
         ("agent two failed: no", |collector| collector.ended(1, ended(EndCause::Failed))),
+        ("agent two was lost (no)", |collector| collector.ended(1, ended(EndCause::Lost))),
     ];
     for (reason, spoil) in cases {
         let mut collector = collector(CLOSED, "");
@@ -115,25 +120,52 @@ fn exit_code_puts_trust_before_thresholds() {
 
 /// A run against a target on the agents' machine.
 fn local(load: &str, content: Second, machine: f64) -> analysis::VerdictRecord {
+    fired_at("127.0.0.1:80", load, content, machine).verdict
+}
+
+fn fired_at(address: &str, load: &str, content: Second, machine: f64) -> analysis::Document {
     let mut collector = collector(load, "");
     for agent in 0..2 {
         let mut totals = measure::Snapshot::default();
         for second in 0..6 {
             let cells = crate::scene::snapshot(second, content).cells.into_iter();
-            let cells = cells.map(|(key, cell)| (crate::scene::key(key.period, key.request, "127.0.0.1:80"), cell));
-            let recorded = measure::Snapshot { cells: cells.collect() };
+            let cells = cells.map(|(key, cell)| (crate::scene::key(key.period, key.request, address), cell));
+            let recorded = measure::Snapshot { cells: cells.collect(), ..measure::Snapshot::default() };
             totals.merge(&recorded);
             collector.add(agent, second, &recorded);
         }
         collector.ended(agent, crate::scene::end(totals, cpu(0.5, machine)));
     }
-    collector.document(State::Complete).verdict
+    collector.document(State::Complete)
+}
+
+#[test]
+fn target_at_an_own_address_of_an_agent_is_on_its_machine_and_on_no_other() {
+    for (address, local) in [
+        ("192.0.2.1:80", [true, false]),
+        ("[::ffff:192.0.2.2]:80", [false, true]),
+        ("192.0.2.3:80", [false, false]),
+        ("127.9.9.9:80", [true, true]),
+        ("[::1]:80", [true, true]),
+    ] {
+        let document = fired_at(address, CLOSED, QUIET, 0.3);
+        assert_eq!(document.agents.iter().map(|agent| agent.target_is_local).collect::<Vec<_>>(), local, "{address}");
+        let is_said = document.verdict.evidence.join("; ").contains("own machine");
+        assert_eq!(is_said, local.contains(&true), "{address}: {:?}", document.verdict);
+    }
+    // Whoever shares its machine with the server is excused; the other agent's machine is full on its own account.
+    let record = fired_at("192.0.2.1:80", CLOSED, QUIET, 1.0).verdict;
+    let evidence = record.evidence.join("; ");
+    assert!(
+        record.verdict == Verdict::ClientBound && evidence.contains("agent two") && !evidence.contains("agent one"),
+        "{evidence}"
+    );
 }
 
 #[test]
 fn target_on_the_agents_own_machine_is_said_and_excuses_a_full_machine() {
-    let late = Second { response_ms: 60, lateness_ms: 40, ..QUIET };
-    let slow_server = Second { response_ms: 3040, service_ms: 3000, lateness_ms: 40, ..QUIET };
+    let late = Second { response_ms: 60, delay_ms: 40, ..QUIET };
+    let slow_server = Second { response_ms: 3040, service_ms: 3000, wait_ms: 40, ..QUIET };
     for (load, content, machine, verdict) in [
         (CLOSED, QUIET, 0.3, Verdict::Undetermined),
         (CLOSED, QUIET, 1.0, Verdict::Undetermined),
@@ -146,26 +178,67 @@ fn target_on_the_agents_own_machine_is_said_and_excuses_a_full_machine() {
     }
 }
 
-/// Service times tell of connections in use where they end; of a line that grows until the end of a short run they tell too late.
 #[test]
-fn connections_that_fill_up_towards_the_end_are_seen() {
-    for (more_begun, verdict) in [(0, Verdict::Invalid), (1, Verdict::Undetermined)] {
-        let mut collector = collector(OPEN, "");
-        for agent in 0..2 {
-            let mut totals = measure::Snapshot::default();
-            for second in 0..6 {
-                let not_sent = u64::from(second == 5);
-                let mut recorded = crate::scene::snapshot(second, Second { not_sent, ..QUIET });
-                recorded.cells.values_mut().for_each(|cell| cell.counters.started += u64::from(second > 2) * more_begun);
-                totals.merge(&recorded);
-                collector.add(agent, second, &recorded);
-            }
-            collector.ended(agent, crate::scene::end(totals, cpu(0.3, 0.3)));
-        }
-        let record = collector.document(State::Complete).verdict;
-        // Of 10 connections 12 would be open at the end, and 8 are certain.
+fn throttled_client_is_seen_by_its_lag_even_beside_the_server() {
+    let unused = (Some(4.0), Verdict::Undetermined);
+    for (quota, verdict) in [(None, Verdict::Undetermined), unused, (Some(0.1), Verdict::ClientBound)] {
+        let spent = analysis::CpuFigures { process_share_mean: 0.095, ..cpu(0.09, 0.5) };
+        let mut document = document(CLOSED, Second { lag_ms: 90, ..QUIET }, spent);
+        document.plan.builtin_target = true;
+        document.agents[1].facts.cpu_quota = quota;
+        let record = VerdictRecord::of(&document);
         assert_eq!(record.verdict, verdict, "{record:?}");
+        let evidence = record.evidence.join("; ");
+        assert_eq!(evidence.contains("quota is 0.1 CPUs"), quota == Some(0.1), "{evidence}");
     }
+}
+
+/// Two agents of ten operations a second each, of which in the second half of the measured part so few end.
+fn piling_up(ended: u64) -> Document {
+    let mut collector = collector(OPEN, "");
+    for agent in 0..2 {
+        let mut totals = measure::Snapshot::default();
+        for second in 0..6 {
+            let mut recorded = crate::scene::snapshot(second, QUIET);
+            for cell in recorded.cells.values_mut().filter(|_| second >= 4) {
+                (cell.counters.within.ended, cell.counters.within.ended_late) = (ended, ended);
+                cell.counters.started *= 100;
+                cell.counters.within.due_late *= 100;
+            }
+            totals.merge(&recorded);
+            collector.add(agent, second, &recorded);
+        }
+        collector.ended(agent, crate::scene::end(totals, cpu(0.3, 0.3)));
+    }
+    collector.document(State::Complete)
+}
+
+#[test]
+fn load_that_only_the_drain_answers_is_not_met() {
+    for (ended, verdict) in [(500, Verdict::LoadMet), (250, Verdict::Undetermined)] {
+        let document = piling_up(ended);
+        let evidence = document.verdict.evidence.join("; ");
+        assert_eq!(document.verdict.verdict, verdict, "{evidence}");
+        let wanted = if ended == 500 { "4000 of 4000 in the second half" } else { "4000 operations were due and 2000 ended" };
+        assert!(evidence.contains(wanted), "{evidence}");
+    }
+}
+
+#[test]
+fn run_that_was_stopped_does_not_say_that_all_of_its_load_was_met() {
+    let mut collector = collector(OPEN, "");
+    for agent in 0..2 {
+        let mut totals = measure::Snapshot::default();
+        for second in 0..5 {
+            totals.merge(&crate::scene::snapshot(second, QUIET));
+            collector.add(agent, second, &crate::scene::snapshot(second, QUIET));
+        }
+        let end = crate::scene::end(totals, cpu(0.3, 0.3));
+        collector.ended(agent, analysis::AgentEnd { cause: Some(EndCause::Stopped), intervals: Some(5), ..end });
+    }
+    let document = collector.document(State::Interrupted);
+    assert_eq!(document.verdict.verdict, Verdict::Undetermined, "{:?}", document.verdict);
+    assert!(document.verdict.evidence.iter().any(|line| line.contains("was stopped")), "{:?}", document.verdict);
 }
 
 #[test]

@@ -21,6 +21,7 @@ pub struct Machine {
     /// Index in the run, and what it made there.
     pub index: u32,
     pub made: Vec<(u32, Vec<u8>)>,
+    pub totals_bytes: usize,
 }
 
 enum Runner {
@@ -50,6 +51,7 @@ impl Machine {
             began_at: 0,
             index: 0,
             made: Vec::new(),
+            totals_bytes: 0,
         }
     }
 
@@ -131,7 +133,7 @@ impl Machine {
                 };
                 match cause {
                     Some(cause) => {
-                        let (totals, figures) = (Bytes::new(), Bytes::new());
+                        let (totals, figures) = (vec![7; self.totals_bytes].into(), Bytes::new());
                         reports.push(Report::Ended { run, cause, totals, figures });
                         self.runner = Runner::Idle;
                     }

@@ -140,3 +140,67 @@ fn stop_ends_the_run_whenever_it_comes() {
         assert!(matches!(outcome, Some(Outcome::Ran | Outcome::StoppedBeforeStart(_))), "seed {seed}: {outcome:?}");
     }
 }
+
+/// Agents that were given up, when, and why.
+fn losses(world: &World) -> Vec<(u32, u64, &str)> {
+    let lost = |(event, at)| match event {
+        &RunEvent::Lost { agent, ref why, .. } => Some((agent, at, why.as_str())),
+        _ => None,
+    };
+    world.events.iter().zip(world.times.iter().copied()).filter_map(lost).collect()
+}
+
+#[test]
+fn agent_that_breaks_the_protocol_is_lost_once_and_serves_the_next_run() {
+    for seed in 0..50 {
+        let mut world = World::new(seed, 3, Trouble::Violation);
+        world.run_to_end(60);
+        assert_eq!(outcome(&world.events), Some(Outcome::Ran), "seed {seed}");
+        assert_eq!(causes(&world.events), vec![EndCause::Plan; 2], "seed {seed}: the others go on");
+        assert!(matches!(losses(&world)[..], [(_, _, why)] if why.contains("broke the protocol")), "seed {seed}");
+        assert_eq!(world.streams, 3, "seed {seed}: no stream is opened again");
+        world.begin_next_run();
+        world.run_to_end(60);
+        assert_eq!(causes(&world.events), vec![EndCause::Plan; 3], "seed {seed}");
+    }
+}
+
+#[test]
+fn agent_that_is_away_is_lost_half_a_minute_after_the_others_ended_and_not_before() {
+    const AWAY_MAX: u64 = 30 * SECOND;
+    let (mut lost, mut came_back) = (0, 0);
+    for seed in 0..SEEDS {
+        let mut world = World::new(seed, 3, Trouble::Away);
+        world.run_to_end(300);
+        // Nobody is known to be going any more when the others have ended and this one is known to be gone.
+        let leaves = |event: &RunEvent| matches!(event, RunEvent::Ended { cause: EndCause::Plan, .. } | RunEvent::Gone { .. });
+        let left = world.events.iter().zip(&world.times).filter(|(event, _)| leaves(event));
+        let (Some(Outcome::Ran), Some(ended_at)) = (outcome(&world.events), left.map(|(_, at)| *at).max()) else { continue };
+        match losses(&world)[..] {
+            [] => came_back += usize::from(world.away_until > ended_at + 10 * SECOND),
+            [(_, at, _)] => {
+                let waited = at - ended_at;
+                assert!((AWAY_MAX..AWAY_MAX + SECOND).contains(&waited), "seed {seed}: given up after {waited} ns");
+                assert!(world.away_until + 10 * SECOND > at, "seed {seed}: it was back in time");
+                lost += 1;
+            }
+            ref more => panic!("seed {seed}: {more:?}"),
+        }
+    }
+    assert!(lost > 20 && came_back > 10, "{lost} lost and {came_back} back: this tests nothing");
+}
+
+#[test]
+fn upload_over_a_link_that_is_cut_again_and_again_comes_to_its_end_or_is_given_up() {
+    for (bytes_per_second, comes) in [(1 << 20, true), (100 << 10, true), (10 << 10, false)] {
+        for seed in 0..10 {
+            let mut world = World::new(seed, 1, Trouble::Narrow { bytes_per_second });
+            world.run_to_end(300);
+            assert_eq!(outcome(&world.events), Some(Outcome::Ran), "seed {seed}: last {:?}", world.events.last());
+            let whole = |event: &RunEvent| matches!(event, RunEvent::Totals { encoded, .. } if encoded.len() == 8 << 20);
+            assert_eq!(world.events.iter().any(whole), comes, "seed {seed}, {bytes_per_second} B/s: {:?}", losses(&world));
+            assert_eq!(losses(&world).len(), usize::from(!comes), "seed {seed}");
+            assert!(world.streams < 60, "seed {seed}: {} streams", world.streams);
+        }
+    }
+}

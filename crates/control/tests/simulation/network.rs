@@ -40,10 +40,10 @@ impl Network {
         ConnectionId(self.last)
     }
 
-    /// When a message to the coordinator arrives, if the connection is open.
-    pub fn up(&mut self, now: u64, at: ConnectionId, random: &mut Random) -> Option<u64> {
+    /// When a message to the coordinator arrives that takes so long to send, if the connection is open.
+    pub fn up(&mut self, now: u64, at: ConnectionId, sending_ns: u64, random: &mut Random) -> Option<u64> {
         let connection = self.open.get_mut(&at)?;
-        connection.up_at = connection.up_at.max(now + connection.delay_ns + random.below(connection.delay_ns));
+        connection.up_at = connection.up_at.max(now + connection.delay_ns + random.below(connection.delay_ns)) + sending_ns;
         Some(connection.up_at)
     }
 

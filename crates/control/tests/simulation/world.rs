@@ -23,6 +23,14 @@ pub enum Trouble {
     CoordinatorDies,
     /// Somebody stops the run at some time.
     Stop,
+    /// Agent 0 sends a part that does not follow the one before, on every stream of the first run.
+    Violation,
+    /// Agent 0 is cut off in the run, and cannot dial for a while.
+    Away,
+    /// Agents upload so many bytes a second, totals of 8 MiB, and from the plan's end on connections drop every 3 seconds.
+    Narrow {
+        bytes_per_second: u64,
+    },
 }
 
 enum Happening {
@@ -36,6 +44,7 @@ enum Happening {
     Drop,
     Death,
     StopRun(Stop),
+    CutOff(usize),
 }
 
 pub struct World {
@@ -50,7 +59,12 @@ pub struct World {
     queue: BTreeMap<(u64, u64), Happening>,
     queued: u64,
     runs: u8,
+    /// No dialling of agent 0 succeeds before.
+    pub away_until: u64,
+    pub streams: u64,
     pub events: Vec<RunEvent>,
+    /// True time of each event.
+    pub times: Vec<u64>,
 }
 
 impl World {
@@ -71,7 +85,10 @@ impl World {
             queue: BTreeMap::new(),
             queued: 0,
             runs: 0,
+            away_until: 0,
+            streams: 0,
             events: Vec::new(),
+            times: Vec::new(),
         };
         world.at(1, Happening::FleetTick);
         world.plan_trouble();
@@ -81,6 +98,7 @@ impl World {
 
     pub fn begin_next_run(&mut self) {
         self.events.clear();
+        self.times.clear();
         self.runs += 1;
         let plan = "plan".to_owned();
         let request = RunRequest {
@@ -128,7 +146,16 @@ impl World {
 
     fn plan_trouble(&mut self) {
         match self.trouble {
-            Trouble::None => {}
+            Trouble::None | Trouble::Violation => {}
+            Trouble::Away => {
+                let at = (3 + self.random.below(6)) * SECOND;
+                self.away_until = at + self.random.below(90 * SECOND);
+                self.at(at, Happening::CutOff(0));
+            }
+            Trouble::Narrow { .. } => {
+                self.machines.iter_mut().for_each(|machine| machine.totals_bytes = 8 << 20);
+                (4..60).for_each(|nth| self.at(nth * 3 * SECOND, Happening::Drop));
+            }
             Trouble::Drops => {
                 for _ in 0..1 + self.random.below(12) {
                     let at = self.random.below(25 * SECOND);
@@ -202,10 +229,9 @@ impl World {
             Happening::CallerTakes(receipt) => self.fleet_on(FleetEvent::Delivered(receipt)),
             Happening::Drop => {
                 let agent = self.random.below(self.machines.len() as u64) as usize;
-                if let Some(at) = self.network.of(agent) {
-                    self.cut(at);
-                }
+                self.network.of(agent).into_iter().for_each(|at| self.cut(at));
             }
+            Happening::CutOff(agent) => self.network.of(agent).into_iter().for_each(|at| self.cut(at)),
             Happening::Death => {
                 self.died_at = Some(self.now);
                 let open: Vec<ConnectionId> = self.network.open.keys().copied().collect();
@@ -216,11 +242,13 @@ impl World {
     }
 
     fn dialled(&mut self, agent: usize) {
-        let fails = self.died_at.is_some() || (self.trouble == Trouble::Drops && self.random.below(4) == 0);
+        let is_away = agent == 0 && self.now < self.away_until && self.now > 3 * SECOND;
+        let fails = self.died_at.is_some() || is_away || (self.trouble == Trouble::Drops && self.random.below(4) == 0);
         if fails {
             return self.agent_on(agent, SessionEvent::Disconnected(retry("refused")));
         }
         let at = self.network.open(agent, &mut self.random);
+        self.streams += 1;
         self.machines[agent].connection = Some(at);
         self.fleet_on(FleetEvent::Opened(at));
         self.agent_on(agent, SessionEvent::Connected);
@@ -259,6 +287,7 @@ impl World {
     fn deliver(&mut self, event: RunEvent, receipt: Option<Receipt>) {
         assert!(!matches!(self.events.last(), Some(RunEvent::Done { .. })), "{event:?} after the end");
         self.events.push(event);
+        self.times.push(self.now);
         if let Some(receipt) = receipt {
             let taken_at = self.now + self.random.below(LEASE.as_nanos() as u64 / 5);
             self.at(taken_at, Happening::CallerTakes(receipt));
@@ -290,14 +319,23 @@ impl World {
                 SessionAction::Quit(why) => panic!("agent {agent} quits: {why:?}"),
             }
         }
-        while let Some(part) = self.machines[agent].session.next_part() {
+        while let Some(mut part) = self.machines[agent].session.next_part() {
+            if self.trouble == Trouble::Violation && agent == 0 && self.runs == 1 {
+                part.part += 1;
+            }
             self.send_up(agent, FromAgent { message: Some(from_agent::Message::Interval(part)) });
         }
     }
 
     fn send_up(&mut self, agent: usize, message: FromAgent) {
         let Some(at) = self.machines[agent].connection else { return };
-        if let Some(arrives_at) = self.network.up(self.now, at, &mut self.random) {
+        let sending_ns = match (self.trouble, &message.message) {
+            (Trouble::Narrow { bytes_per_second }, Some(from_agent::Message::Interval(part))) => {
+                part.content.len() as u64 * SECOND / bytes_per_second
+            }
+            _ => 0,
+        };
+        if let Some(arrives_at) = self.network.up(self.now, at, sending_ns, &mut self.random) {
             self.at(arrives_at, Happening::ToFleet(at, message));
         }
     }

@@ -8,6 +8,8 @@ pub(super) const HEAD: usize = 9;
 pub(super) const DEFAULT_MAX_FRAME: usize = 16 * 1024;
 /// A peer's window before its settings say otherwise (RFC 9113 §6.9.2).
 pub(super) const DEFAULT_WINDOW: i64 = 65_535;
+/// A dynamic table before settings say otherwise (RFC 9113 §6.5.2).
+pub(super) const DEFAULT_HEADER_TABLE: u32 = 4096;
 /// Largest window (RFC 9113 §6.9.1).
 pub(super) const MAX_WINDOW: i64 = (1 << 31) - 1;
 
@@ -108,8 +110,7 @@ pub(super) fn put_go_away(out: &mut Vec<u8>, code: u32) {
 /// of streams, so that flow control never holds a response back.
 pub(super) fn put_preface(out: &mut Vec<u8>) {
     out.extend_from_slice(PREFACE);
-    let settings =
-        [(setting::HEADER_TABLE_SIZE, 0), (setting::ENABLE_PUSH, 0), (setting::INITIAL_WINDOW_SIZE, MAX_WINDOW as u32)];
+    let settings = [(setting::ENABLE_PUSH, 0), (setting::INITIAL_WINDOW_SIZE, MAX_WINDOW as u32)];
     let mut payload = Vec::with_capacity(settings.len() * 6);
     for (name, value) in settings {
         payload.extend_from_slice(&u16::to_be_bytes(name));

@@ -1,7 +1,10 @@
-//! HPACK without a dynamic table (RFC 7541): blocks of requests are written once, of responses only what counts is read.
+//! HPACK (RFC 7541): blocks of requests are written once, of responses only what counts is read.
 //!
-//! Our settings forbid the server a dynamic table, and we use none, so that a block means the same on every connection and
-//! can be built before the run. Of a response the status and the length matter; other fields are stepped over.
+//! We use no dynamic table, so that a block of ours means the same on every connection and can be built before the run. A server
+//! may use one, of the default size. Of a response the status and the length matter; other fields are stepped over.
+
+use super::huffman;
+use super::table::{Entry, Table};
 
 /// Names of the static table that requests use, by index (RFC 7541 appendix A).
 const NAMES: [(&str, u8); 32] = [
@@ -39,8 +42,15 @@ const NAMES: [(&str, u8); 32] = [
     ("proxy-authorization", 49),
 ];
 
+/// Lengths of the names in the static table, from index 1 on.
+const NAME_LENGTHS: [u8; 61] = [
+    10, 7, 7, 5, 5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 14, 15, 15, 13, 6, 27, 3, 5, 13, 13, 19, 16, 16, 14, 16, 13, 12, 6, 4, 4, 6, 7, 4,
+    4, 8, 17, 13, 8, 19, 13, 4, 8, 12, 18, 19, 5, 7, 7, 11, 6, 10, 25, 17, 10, 4, 3, 16,
+];
 /// Last entry of the static table.
-const STATIC: usize = 61;
+const STATIC: usize = NAME_LENGTHS.len();
+/// A size update to 0 (RFC 7541 §6.3), for a peer whose table is smaller than the default: ours is empty anyway.
+pub(super) const NO_TABLE: u8 = 0x20;
 /// Entries of the static table for `:status` and the statuses of them; and the one for `content-length`.
 const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
 const FIRST_STATUS: usize = 8;
@@ -73,13 +83,13 @@ pub(super) struct Fields {
     pub(super) content_length: Option<u64>,
 }
 
-/// The block breaks RFC 7541, or uses a dynamic table that it may not have.
+/// The block breaks RFC 7541, or uses a larger dynamic table than it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BadBlock;
 
 /// Which field a representation is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Name {
+pub(super) enum Name {
     Status,
     ContentLength,
     Other,
@@ -117,37 +127,59 @@ pub(super) fn put_length(out: &mut Vec<u8>, length: usize) {
     out.push(rest as u8);
 }
 
-/// Reads a block.
-pub(super) fn read(mut block: &[u8]) -> Result<Fields, BadBlock> {
+/// Reads a block that was written with `table`, and follows what it does to that.
+pub(super) fn read(mut block: &[u8], table: &mut Table) -> Result<Fields, BadBlock> {
     let mut fields = Fields::default();
+    let mut is_beginning = true;
     while let Some(&first) = block.first() {
         match first {
             0x80..=0xff => match integer(&mut block, 7)? {
                 index @ FIRST_STATUS..15 => fields.take_status(Some(STATUSES[index - FIRST_STATUS]))?,
                 1..=STATIC => {}
-                _ => return Err(BadBlock),
+                index => fields.take(table.entry(index.checked_sub(STATIC + 1).ok_or(BadBlock)?)?)?,
             },
-            0x20..=0x3f => _ = integer(&mut block, 5)?, // a new size for a table that holds nothing
-            0x40..=0x7f => fields.take_literal(&mut block, 6)?,
-            0x00..=0x1f => fields.take_literal(&mut block, 4)?,
+            // Before all fields (RFC 7541 §4.2).
+            0x20..=0x3f if is_beginning => {
+                table.resize(integer(&mut block, 5)?)?;
+                continue;
+            }
+            0x20..=0x3f => return Err(BadBlock),
+            0x40..=0x7f => {
+                let (entry, value) = literal(&mut block, 6, table)?;
+                let value_length = value.length()?;
+                table.keep(Entry { value_length, ..entry });
+                fields.take(entry)?;
+            }
+            0x00..=0x1f => fields.take(literal(&mut block, 4, table)?.0)?,
         }
+        is_beginning = false;
     }
     Ok(fields)
 }
 
+/// Takes a literal field, but for the length of its value, which costs time and matters only for those that are kept.
+fn literal<'a>(block: &mut &'a [u8], prefix: u32, table: &Table) -> Result<(Entry, Text<'a>), BadBlock> {
+    let (name, name_length) = match integer(block, prefix)? {
+        0 => {
+            let name = string(block)?;
+            (literal_name(name.bytes), if prefix == 6 { name.length()? } else { 0 })
+        }
+        index @ 1..=STATIC => (static_name(index), usize::from(NAME_LENGTHS[index - 1])),
+        index => {
+            let entry = table.entry(index - STATIC - 1)?;
+            (entry.name, entry.name_length)
+        }
+    };
+    let value = string(block)?;
+    let number = if name == Name::Other { None } else { value.number() };
+    Ok((Entry { name, name_length, value_length: 0, number }, value))
+}
+
 impl Fields {
-    fn take_literal(&mut self, block: &mut &[u8], prefix: u32) -> Result<(), BadBlock> {
-        let name = match integer(block, prefix)? {
-            0 => literal_name(string(block)?.bytes),
-            FIRST_STATUS..15 => Name::Status,
-            CONTENT_LENGTH => Name::ContentLength,
-            1..=STATIC => Name::Other,
-            _ => return Err(BadBlock),
-        };
-        let value = string(block)?;
-        match name {
-            Name::Status => self.take_status(value.number().and_then(|number| u16::try_from(number).ok())),
-            Name::ContentLength => self.take_length(value.number().ok_or(BadBlock)?),
+    fn take(&mut self, entry: Entry) -> Result<(), BadBlock> {
+        match entry.name {
+            Name::Status => self.take_status(entry.number.and_then(|number| u16::try_from(number).ok())),
+            Name::ContentLength => self.take_length(entry.number.ok_or(BadBlock)?),
             Name::Other => Ok(()),
         }
     }
@@ -165,6 +197,14 @@ impl Fields {
             Some(before) if before != length => Err(BadBlock),
             _ => Ok(()),
         }
+    }
+}
+
+fn static_name(index: usize) -> Name {
+    match index {
+        FIRST_STATUS..15 => Name::Status,
+        CONTENT_LENGTH => Name::ContentLength,
+        _ => Name::Other,
     }
 }
 
@@ -214,36 +254,16 @@ impl Text<'_> {
     /// The decimal number it is, if it is one.
     fn number(&self) -> Option<u64> {
         if self.is_huffman {
-            return huffman_number(self.bytes);
+            return huffman::number(self.bytes);
         }
         let digits = std::str::from_utf8(self.bytes).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
         digits.parse().ok()
     }
-}
 
-/// Digits in Huffman code (RFC 7541 appendix B): 0 to 2 are the 5-bit codes of those values, 3 to 9 the 6-bit codes from
-/// 25 on; fewer than 8 ones fill the last byte.
-fn huffman_number(bytes: &[u8]) -> Option<u64> {
-    let bits = bytes.len() * 8;
-    let bit = |at: usize| u64::from(bytes[at / 8] >> (7 - at % 8) & 1);
-    let take = |at: usize, count: usize| (at + count <= bits).then(|| (at..at + count).fold(0, |code, at| code << 1 | bit(at)));
-    let (mut at, mut number) = (0, None);
-    loop {
-        let digit = match (take(at, 5), take(at, 6)) {
-            (Some(code @ 0..=2), _) => {
-                at += 5;
-                code
-            }
-            (_, Some(code @ 25..=31)) => {
-                at += 6;
-                code - 22
-            }
-            _ => break,
-        };
-        number = Some(u64::checked_add(u64::checked_mul(number.unwrap_or(0), 10)?, digit)?);
+    /// Bytes of what it says.
+    fn length(&self) -> Result<usize, BadBlock> {
+        if self.is_huffman { huffman::symbols(self.bytes).ok_or(BadBlock) } else { Ok(self.bytes.len()) }
     }
-    let is_filling = bits - at < 8 && (at..bits).all(|at| bit(at) == 1);
-    number.filter(|_| is_filling)
 }
 
 #[cfg(test)]
@@ -270,15 +290,18 @@ mod tests {
             (b"\x88\x10\x03foo\x03bar\x5c\x0212", fields(200, Some(12))),
         ];
         for (block, expected) in cases {
-            assert_eq!(read(block), expected, "{block:02x?}");
+            assert_eq!(read(block, &mut Table::default()), expected, "{block:02x?}");
         }
     }
 
     #[test]
     fn broken_blocks_are_refused() {
-        let cases: [&[u8]; 9] = [
+        let cases: [&[u8]; 12] = [
             b"\x80",                     // index 0
-            b"\xbe",                     // index 62: a dynamic table
+            b"\xbe",                     // index 62: a table that is empty
+            b"\x7f\x00\x011",            // a name from there
+            b"\x3f\xe2\x1f",             // a table of 4097 bytes
+            b"\x88\x20",                 // a size update behind a field
             b"\x88\x89",                 // two statuses
             b"\x48\x0299",               // no status
             b"\x48\x03abc",              // no number
@@ -288,34 +311,36 @@ mod tests {
             b"\x40",                     // nothing follows
         ];
         for block in cases {
-            assert_eq!(read(block), Err(BadBlock), "{block:02x?}");
+            assert_eq!(read(block, &mut Table::default()), Err(BadBlock), "{block:02x?}");
         }
     }
 
-    /// Codes of the digits as the appendix lists them, each with its length.
-    const DIGITS: [(u32, u32); 10] =
-        [(0x0, 5), (0x1, 5), (0x2, 5), (0x19, 6), (0x1a, 6), (0x1b, 6), (0x1c, 6), (0x1d, 6), (0x1e, 6), (0x1f, 6)];
-
-    fn in_huffman(number: u64) -> Vec<u8> {
-        let mut bits = String::new();
-        for digit in number.to_string().bytes() {
-            let (code, length) = DIGITS[usize::from(digit - b'0')];
-            bits += &format!("{code:0width$b}", width = length as usize);
-        }
-        while !bits.len().is_multiple_of(8) {
-            bits.push('1');
-        }
-        bits.as_bytes().chunks(8).map(|byte| byte.iter().fold(0, |value, bit| value << 1 | (bit - b'0'))).collect()
-    }
-
+    /// The three responses of RFC 7541 appendix C.6, and the size of the table behind each.
     #[test]
-    fn digits_in_huffman_code_are_read() {
-        for number in (0..3000).chain([356, 1_900_544, 9_876_543_210, u64::MAX]) {
-            assert_eq!(huffman_number(&in_huffman(number)), Some(number), "{number}");
+    fn responses_of_the_rfc_are_read_and_fill_the_table_as_it_says() {
+        const SIZE_256: &[u8] = b"\x3f\xe1\x01";
+        let mut table = Table::default();
+        let cases: [(&[u8], u16, usize); 3] = [
+            (
+                b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b\x61\x96\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\
+                \xe0\x82\xa6\x2d\x1b\xff\x6e\x91\x9d\x29\xad\x17\x18\x63\xc7\x8f\x0b\x97\xc8\xe9\xae\x82\xae\x43\xd3",
+                302,
+                222,
+            ),
+            (b"\x48\x83\x64\x0e\xff\xc1\xc0\xbf", 307, 222),
+            (
+                b"\x88\xc1\x61\x96\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\xe0\x84\xa6\x2d\x1b\xff\xc0\x5a\x83\
+                \x9b\xd9\xab\x77\xad\x94\xe7\x82\x1d\xd7\xf2\xe6\xc7\xb3\x35\xdf\xdf\xcd\x5b\x39\x60\xd5\xaf\x27\x08\x7f\x36\x72\xc1\xab\
+                \x27\x0f\xb5\x29\x1f\x95\x87\x31\x60\x65\xc0\x03\xed\x4e\xe5\xb1\x06\x3d\x50\x07",
+                200,
+                215,
+            ),
+        ];
+        for (index, (block, status, size)) in cases.into_iter().enumerate() {
+            let block = if index == 0 { [SIZE_256, block].concat() } else { block.to_vec() };
+            assert_eq!(read(&block, &mut table), fields(status, None), "{index}");
+            assert_eq!(table.size(), size, "{index}");
         }
-        assert_eq!(huffman_number(&[0xff]), None);
-        assert_eq!(huffman_number(&[]), None);
-        assert_eq!(huffman_number(&[0x64, 0x02, 0xff]), None);
     }
 
     #[test]

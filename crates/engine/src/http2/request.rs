@@ -1,8 +1,10 @@
 //! Requests as header blocks, built before the run; only templates are filled in during it.
 
 use super::hpack::{self, indexed, name};
+use crate::body::{Body, Upload};
 use crate::request::{Fill, Values, authority, body_of, literal, template};
 use plan::{Plan, Scheme};
+use std::sync::Arc;
 
 /// The blocks and bodies of a plan's requests.
 #[derive(Debug)]
@@ -11,7 +13,7 @@ pub(crate) struct Requests(Vec<Prebuilt>);
 #[derive(Debug)]
 struct Prebuilt {
     block: Vec<Part>,
-    body: Option<Vec<Fill>>,
+    body: Option<Arc<Body>>,
 }
 
 /// A part of a header block.
@@ -29,12 +31,13 @@ impl Requests {
         Requests(plan.requests().iter().map(|request| Prebuilt::new(plan, request)).collect())
     }
 
-    /// Puts the request's block into `block` and its body into `body`; whether it has one.
-    pub(crate) fn write(&self, index: u16, values: Values, block: &mut Vec<u8>, body: &mut Vec<u8>) -> bool {
+    /// Puts the request's block into `block`; its body, where it has one.
+    pub(crate) fn write(&self, index: u16, values: Values, block: &mut Vec<u8>) -> Option<Upload> {
         let request = &self.0[usize::from(index)];
-        request.body.iter().flatten().for_each(|piece| piece.fill(values, body));
-        request.block.iter().for_each(|part| part.put(values, body.len(), block));
-        request.body.is_some()
+        let upload = request.body.as_ref().map(|body| Upload::new(Arc::clone(body), values));
+        let length = upload.as_ref().map_or(0, Upload::left);
+        request.block.iter().for_each(|part| part.put(values, length, block));
+        upload
     }
 }
 
@@ -61,7 +64,7 @@ impl Prebuilt {
             template(&mut value, given);
             block.field(&name.to_ascii_lowercase(), value);
         }
-        let body = body_of(request);
+        let body = body_of(request).map(Arc::new);
         if body.is_some() {
             block.named("content-length");
             block.0.push(Part::BodyLength);

@@ -1,4 +1,8 @@
+use super::frame::setting;
 use super::*;
+use crate::body::Body;
+use crate::request::{Fill, Values};
+use std::sync::Arc;
 
 /// A frame as bytes.
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -26,6 +30,11 @@ fn settled(lanes: u32, entries: &[(u16, u32)]) -> Session {
     session
 }
 
+fn body(bytes: &[u8]) -> Option<Upload> {
+    let values = Values { user: 0, seq: 0, random: 0 };
+    Some(Upload::new(Arc::new(Body::new(vec![Fill::Shared(bytes.into())])), values))
+}
+
 fn get(session: &mut Session, lane: u32) {
     session.open(lane, b"\x82\x87\x84", None, false);
 }
@@ -45,7 +54,40 @@ fn preface_is_what_a_client_says_first() {
     let session = Session::new(1);
     let (preface, frames) = session.out.split_at(frame::PREFACE.len());
     assert_eq!(preface, frame::PREFACE);
-    assert_eq!(heads(frames), [(kind::SETTINGS, 0, 0, 18), (kind::WINDOW_UPDATE, 0, 0, 4)]);
+    assert_eq!(heads(frames), [(kind::SETTINGS, 0, 0, 12), (kind::WINDOW_UPDATE, 0, 0, 4)]);
+}
+
+#[test]
+fn smaller_table_of_the_peer_is_answered_with_a_size_update_once() {
+    for (size, is_told) in [(0, true), (1024, true), (4095, true), (4096, false), (65_536, false)] {
+        let mut session = Session::new(3);
+        get(&mut session, 0);
+        session.out.clear();
+        session.feed(&settings(&[(setting::HEADER_TABLE_SIZE, size)])).expect("legal settings");
+        session.out.clear();
+        get(&mut session, 1);
+        let (first, told) = (std::mem::take(&mut session.out), usize::from(is_told));
+        assert_eq!(heads(&first), [(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 3, 3 + told)], "{size}");
+        assert_eq!(first[frame::HEAD..][..told], [0x20][..told], "{size}");
+        get(&mut session, 2);
+        assert_eq!(session.out[frame::HEAD..], *b"\x82\x87\x84", "{size}: once is enough");
+    }
+}
+
+#[test]
+fn dynamic_table_of_the_peer_is_followed() {
+    let mut session = settled(3, &[]);
+    (0..3).for_each(|lane| get(&mut session, lane));
+    let flags = flag::END_HEADERS | flag::END_STREAM;
+    // ":status: 404" and "content-length: 0" are kept, then used by their index.
+    session.feed(&frame(kind::HEADERS, flags, 1, b"\x48\x03404\x5c\x010")).expect("legal");
+    session.feed(&frame(kind::HEADERS, flags, 3, b"\xbf\xbe")).expect("legal");
+    assert_eq!(session.answer(1).status, Some(404));
+    session.cancel(2);
+    session.feed(&frame(kind::HEADERS, flags, 5, b"\x88\x40\x01a\x01b")).expect("of a stream that is over");
+    get(&mut session, 0);
+    session.feed(&frame(kind::HEADERS, flags, 7, b"\xc0\xbe")).expect("what went before moves on");
+    assert_eq!(session.answer(0).status, Some(404));
 }
 
 #[test]
@@ -120,7 +162,7 @@ fn streams_beyond_the_last_of_a_go_away_were_not_processed() {
 #[test]
 fn bodies_keep_to_the_windows() {
     let mut session = settled(2, &[(setting::INITIAL_WINDOW_SIZE, 10)]);
-    session.open(0, b"\x83", Some(b"0123456789abcde"), false);
+    session.open(0, b"\x83", body(b"0123456789abcde"), false);
     assert_eq!(heads(&session.out), [(kind::HEADERS, flag::END_HEADERS, 1, 1), (kind::DATA, 0, 1, 10)]);
     session.out.clear();
     session.feed(&settings(&[(setting::INITIAL_WINDOW_SIZE, 12)])).expect("legal");
@@ -129,7 +171,7 @@ fn bodies_keep_to_the_windows() {
     session.feed(&frame(kind::WINDOW_UPDATE, 0, 1, &100_u32.to_be_bytes())).expect("legal");
     assert_eq!(heads(&session.out), [(kind::DATA, flag::END_STREAM, 1, 3)]);
     session.out.clear();
-    session.open(1, b"\x83", Some(&[0; 70_000]), false);
+    session.open(1, b"\x83", body(&[0; 70_000]), false);
     session.feed(&frame(kind::WINDOW_UPDATE, 0, 3, &1_000_000_u32.to_be_bytes())).expect("legal");
     let sent: usize = heads(&session.out).iter().filter(|(kind, ..)| *kind == kind::DATA).map(|(.., length)| length).sum();
     assert_eq!(sent, 65_535 - 15, "the connection has a window of its own");
@@ -138,7 +180,7 @@ fn bodies_keep_to_the_windows() {
 #[test]
 fn early_answer_stops_the_body() {
     let mut session = settled(1, &[(setting::INITIAL_WINDOW_SIZE, 1)]);
-    session.open(0, b"\x83", Some(b"body"), false);
+    session.open(0, b"\x83", body(b"body"), false);
     session.out.clear();
     session.feed(&frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, 1, b"\x88")).expect("legal");
     assert_eq!(session.happened[1..], [Happened::Whole { lane: 0 }]);
@@ -164,7 +206,7 @@ fn cancelled_stream_is_passed_over() {
 fn server_that_speaks_before_its_settings_is_refused() {
     let mut session = Session::new(1);
     get(&mut session, 0);
-    assert_eq!(session.feed(&frame(kind::HEADERS, flag::END_HEADERS, 1, b"\x88")), Err(Violation));
+    assert_eq!(session.feed(&frame(kind::HEADERS, flag::END_HEADERS, 1, b"\x88")), Err(Violation(Unreadable::BadFraming)));
 }
 
 #[test]
@@ -190,7 +232,7 @@ fn violations_are_answered_with_a_go_away() {
         ("a promise", frame(kind::PUSH_PROMISE, flag::END_HEADERS, 1, b"\0\0\0\x02\x88"), code::PROTOCOL_ERROR),
         ("a frame that is too large", frame(kind::DATA, 0, 1, &[0; 20_000]), code::FRAME_SIZE_ERROR),
         ("a body before its head", frame(kind::DATA, 0, 1, b"x"), code::PROTOCOL_ERROR),
-        ("a block of a dynamic table", frame(kind::HEADERS, flag::END_HEADERS, 1, b"\xbf"), code::COMPRESSION_ERROR),
+        ("a field that nobody has kept", frame(kind::HEADERS, flag::END_HEADERS, 1, b"\xbf"), code::COMPRESSION_ERROR),
         (
             "something amid a block",
             [frame(kind::HEADERS, 0, 1, b"\x88"), frame(kind::PING, 0, 0, &[0; 8])].concat(),
@@ -210,7 +252,7 @@ fn violations_are_answered_with_a_go_away() {
         let mut session = settled(1, &[]);
         get(&mut session, 0);
         session.out.clear();
-        assert_eq!(session.feed(&bytes), Err(Violation), "{what}");
+        assert_eq!(session.feed(&bytes), Err(Violation(Unreadable::BadFraming)), "{what}");
         let said = &session.out[session.out.len() - 4..];
         assert_eq!(said, code.to_be_bytes(), "{what}");
         assert!(session.draining, "{what}");
@@ -222,8 +264,8 @@ fn endless_header_block_is_refused() {
     let mut session = settled(1, &[]);
     get(&mut session, 0);
     session.feed(&frame(kind::HEADERS, 0, 1, b"\x88")).expect("a beginning");
-    let refused = (0..10).any(|_| session.feed(&frame(kind::CONTINUATION, 0, 1, &[0; 16_000])).is_err());
-    assert!(refused);
+    let refused = (0..20).find_map(|_| session.feed(&frame(kind::CONTINUATION, 0, 1, &[0; 16_000])).err());
+    assert_eq!(refused, Some(Violation(Unreadable::TooLarge)));
 }
 
 #[test]
@@ -249,7 +291,7 @@ fn frames_at_random_are_taken_or_refused() {
         let mut next = |below: u64| numbers.next().expect("they do not end") % below;
         let mut session = settled(4, &[]);
         for lane in 0..4 {
-            session.open(lane, b"\x83", (lane == 3).then_some(&[7; 100_000]), false);
+            session.open(lane, b"\x83", if lane == 3 { body(&[7; 100_000]) } else { None }, false);
         }
         for _ in 0..20 {
             let payload: Vec<u8> = (0..next(40)).map(|_| next(256) as u8).collect();
@@ -270,7 +312,7 @@ fn header_blocks_at_random_are_read_or_refused() {
         let mut numbers = numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let length = numbers.next().expect("they do not end") % 24;
         let block: Vec<u8> = numbers.take(length as usize).map(|number| (number >> 32) as u8).collect();
-        if let Ok(fields) = hpack::read(&block) {
+        if let Ok(fields) = hpack::read(&block, &mut Table::default()) {
             assert!(fields.status.is_none_or(|status| (100..1000).contains(&status)), "{block:02x?}");
         }
     }

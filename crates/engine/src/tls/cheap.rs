@@ -40,6 +40,7 @@ fn leak<T>(group: T) -> &'static T {
 #[cfg(test)]
 mod tests {
     use super::group;
+    use ::aws_lc_rs::agreement::{ECDH_P256, ECDH_P384, PrivateKey};
     use rustls::NamedGroup;
     use rustls::crypto::{SupportedKxGroup, aws_lc_rs};
 
@@ -65,6 +66,18 @@ mod tests {
                 })
                 .collect();
             assert_ne!(secrets[0], secrets[1], "{}: the server's share is new each time", wanted.name);
+        }
+    }
+
+    /// Servers may have a table of its multiples: OpenJDK 25 then needs a third of the time.
+    #[test]
+    fn no_curve_is_offered_its_own_generator() {
+        for (name, algorithm, bytes) in [(NamedGroup::secp256r1, &ECDH_P256, 32), (NamedGroup::secp384r1, &ECDH_P384, 48)] {
+            let mut one = vec![0; bytes];
+            one[bytes - 1] = 1;
+            let generator = PrivateKey::from_private_key(algorithm, &one).unwrap().compute_public_key().unwrap();
+            let ours = group(name).unwrap().unwrap().start().unwrap();
+            assert_ne!(ours.pub_key(), generator.as_ref(), "{name:?}");
         }
     }
 

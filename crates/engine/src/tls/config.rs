@@ -119,7 +119,7 @@ impl WorkerTls {
         let provider = Arc::new(provider(tls)?);
         let verifier = Arc::new(verifier(materials, &provider)?);
         let identities = Arc::new(materials.credentials.identities(places, &provider)?);
-        let sessions = Arc::new(Sessions::new(tls.resumption != Resumption::Never));
+        let sessions = Arc::new(Sessions::new(tls.resumption != Resumption::Never, tls.key_share));
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions(tls))?
             .dangerous()
@@ -201,12 +201,12 @@ fn server_name(plan: &Plan, tls: &Tls) -> Result<ServerName<'static>, TlsError> 
 fn verifier(materials: &Materials, provider: &Arc<CryptoProvider>) -> Result<Verifier, TlsError> {
     let mode = materials.tls.verify;
     if mode == Verify::None {
-        return Ok(Verifier::new(mode, None, Arc::clone(provider)));
+        return Ok(Verifier::new(mode, None, Arc::clone(&materials.roots), Arc::clone(provider)));
     }
     let full = WebPkiServerVerifier::builder_with_provider(Arc::clone(&materials.roots), Arc::clone(provider))
         .build()
         .map_err(|error| TlsError::PlatformRoots(error.to_string()))?;
-    Ok(Verifier::new(mode, Some(full), Arc::clone(provider)))
+    Ok(Verifier::new(mode, Some(full), Arc::clone(&materials.roots), Arc::clone(provider)))
 }
 
 fn provider(tls: &Tls) -> Result<CryptoProvider, TlsError> {

@@ -13,10 +13,12 @@ use rustls::{ConnectionTrafficSecrets, ProtocolVersion};
 /// Messages after a handshake (RFC 8446 §4).
 const NEW_SESSION_TICKET: u8 = 4;
 const KEY_UPDATE: u8 = 24;
+/// By which a server of TLS 1.2 wishes to renegotiate (RFC 5246 §7.4.1.1).
+const HELLO_REQUEST: u8 = 0;
 /// Largest message after a handshake; tickets are far below.
 const MAX_MESSAGE: usize = 64 * 1024;
-/// Key updates without data between them: as many as rustls bears.
-const MAX_UPDATES: u32 = 32;
+/// Key updates, or wishes to renegotiate, without data between them: as many updates as rustls bears.
+const MAX_WISHES: u32 = 32;
 /// Records under one key of TLS 1.3 before it is changed (RFC 8446 §5.5). TLS 1.2 cannot change it.
 const KEY_LIFE: u64 = 1 << 24;
 /// Fatal (RFC 8446 §6).
@@ -30,8 +32,8 @@ pub(super) struct Direct {
     opener: Cipher,
     /// A handshake message that is not whole yet.
     message: Vec<u8>,
-    /// Key updates since data last came.
-    updates: u32,
+    /// Key updates and wishes to renegotiate since data last came.
+    wishes: u32,
     /// The peer has asked for a new key of ours.
     is_asked: bool,
     closed: bool,
@@ -44,7 +46,7 @@ impl Direct {
         let (secrets, kernel) = connection.dangerous_into_kernel_connection().map_err(refused)?;
         let version = kernel.protocol_version();
         let (sealer, opener) = (Cipher::new(secrets.tx, version)?, Cipher::new(secrets.rx, version)?);
-        Ok(Direct { kernel, version, sealer, opener, message: Vec::new(), updates: 0, is_asked: false, closed: false })
+        Ok(Direct { kernel, version, sealer, opener, message: Vec::new(), wishes: 0, is_asked: false, closed: false })
     }
 
     /// Puts `plain` into `outgoing`, encrypted.
@@ -74,7 +76,7 @@ impl Direct {
                 Ok(None) => break,
                 Ok(Some((length, Record { kind: content::APPLICATION_DATA, plain }))) if self.message.is_empty() => {
                     sink(plain);
-                    self.updates = 0;
+                    self.wishes = 0;
                     consumed += length;
                 }
                 Ok(Some((length, Record { kind, plain }))) => {
@@ -138,8 +140,8 @@ impl Direct {
             }
             (ProtocolVersion::TLSv1_3, KEY_UPDATE) => {
                 // It ends its record (RFC 8446 §5.1); and nobody has a reason for very many.
-                self.updates += 1;
-                if self.message.len() != end || self.updates > MAX_UPDATES {
+                self.wishes += 1;
+                if self.message.len() != end || self.wishes > MAX_WISHES {
                     return Err(self.refuse(alert::UNEXPECTED_MESSAGE, outgoing));
                 }
                 match self.message[4..end] {
@@ -150,10 +152,19 @@ impl Direct {
                 self.opener = Cipher::new(secrets, self.version)?;
                 Ok(())
             }
-            // HelloRequest: a client may ignore it (RFC 5246 §7.4.1.1).
-            (ProtocolVersion::TLSv1_2, 0) => Ok(()),
+            (ProtocolVersion::TLSv1_2, HELLO_REQUEST) => self.decline(end, outgoing),
             _ => Err(self.refuse(alert::UNEXPECTED_MESSAGE, outgoing)),
         }
+    }
+
+    /// Says no to a HelloRequest, so that the server can go on or give up; one that hears nothing may wait for ever (RFC 5246
+    /// §7.2.2).
+    fn decline(&mut self, end: usize, outgoing: &mut Vec<u8>) -> Result<(), Broken> {
+        self.wishes += 1;
+        if end != 4 || self.wishes > MAX_WISHES {
+            return Err(self.refuse(alert::UNEXPECTED_MESSAGE, outgoing));
+        }
+        self.sealer.seal(content::ALERT, &[WARNING, alert::NO_RENEGOTIATION], outgoing)
     }
 
     /// Says that our key changes, and changes it.
@@ -191,7 +202,7 @@ mod tests {
     use rustls::crypto::{CryptoProvider, aws_lc_rs};
     use rustls::pki_types::{PrivateKeyDer, ServerName};
     use rustls::unbuffered::ConnectionState;
-    use rustls::{ClientConfig, Error, ServerConfig, ServerConnection, SupportedCipherSuite};
+    use rustls::{ClientConfig, Error, RootCertStore, ServerConfig, ServerConnection, SupportedCipherSuite};
     use std::io::{Read as _, Write as _};
     use std::sync::Arc;
 
@@ -205,7 +216,7 @@ mod tests {
             .with_protocol_versions(&versions)
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key))
             .expect("a server's configuration");
-        let verifier = Arc::new(Verifier::new(Verify::None, None, Arc::clone(&provider)));
+        let verifier = Arc::new(Verifier::new(Verify::None, None, Arc::new(RootCertStore::empty()), Arc::clone(&provider)));
         let mut client = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
             .expect("a client's configuration")
@@ -364,6 +375,42 @@ mod tests {
         }
     }
 
+    /// A server that says what rustls's never would: what it seals with, and what it opens the client's records with.
+    fn meet(client: &mut Direct) -> (Cipher, Cipher) {
+        let secrets = || ConnectionTrafficSecrets::Aes256Gcm { key: AeadKey::from([7; 32]), iv: Iv::new([1; 12]) };
+        let cipher = || Cipher::new((0, secrets()), client.version).unwrap_or_else(|Broken(kind)| panic!("broken: {kind}"));
+        let (sealer, opener) = (cipher(), cipher());
+        (client.sealer, client.opener) = (cipher(), cipher());
+        (sealer, opener)
+    }
+
+    #[test]
+    fn wish_to_renegotiate_is_declined_each_time_and_the_connection_goes_on() {
+        let (mut client, _, _) = connected(aws_lc_rs::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384);
+        let (mut sealer, mut opener) = meet(&mut client);
+        for _ in 0..3 {
+            let mut wire = Vec::new();
+            sealer.seal(content::HANDSHAKE, &[HELLO_REQUEST, 0, 0, 0], &mut wire).expect("seals");
+            sealer.seal(content::APPLICATION_DATA, b"body", &mut wire).expect("seals");
+            let (plain, mut answers, closed) = read(&mut client, &wire, usize::MAX);
+            assert!(plain == b"body" && !closed);
+            let answer = opener.open(&mut answers).expect("opens").map(|(_, record)| (record.kind, record.plain.to_vec()));
+            assert_eq!(answer, Some((content::ALERT, vec![WARNING, alert::NO_RENEGOTIATION])));
+        }
+    }
+
+    #[test]
+    fn wishes_to_renegotiate_without_data_between_them_are_bounded() {
+        let (mut client, _, _) = connected(aws_lc_rs::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384);
+        let (mut sealer, _) = meet(&mut client);
+        for number in 0..=MAX_WISHES {
+            let (mut wire, mut answers) = (Vec::new(), Vec::new());
+            sealer.seal(content::HANDSHAKE, &[HELLO_REQUEST, 0, 0, 0], &mut wire).expect("seals");
+            let taken = client.process(&mut wire, &mut answers, &mut |_| panic!("it is no data"));
+            assert_eq!(taken.is_ok(), number < MAX_WISHES, "request {number}");
+        }
+    }
+
     #[test]
     fn what_nobody_should_say_ends_the_connection() {
         let suite = aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
@@ -377,10 +424,7 @@ mod tests {
         ];
         for (what, kind, plain, expected) in cases {
             let (mut client, _, _) = connected(suite);
-            let secrets = || ConnectionTrafficSecrets::Aes256Gcm { key: AeadKey::from([7; 32]), iv: Iv::new([1; 12]) };
-            let cipher = || Cipher::new((0, secrets()), client.version).unwrap_or_else(|Broken(kind)| panic!("broken: {kind}"));
-            let (mut peer, opener) = (cipher(), cipher());
-            client.opener = opener;
+            let (mut peer, _) = meet(&mut client);
             let (mut wire, mut answers) = (Vec::new(), Vec::new());
             peer.seal(kind, plain, &mut wire).unwrap_or_else(|Broken(kind)| panic!("broken: {kind}"));
             let broken = client.process(&mut wire, &mut answers, &mut |_| {}).map(|_| ());
@@ -393,12 +437,12 @@ mod tests {
     fn key_updates_without_data_between_them_are_bounded() {
         let (mut client, mut server, said) = connected(aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256);
         read(&mut client, &said, usize::MAX);
-        for number in 0..=MAX_UPDATES {
+        for number in 0..=MAX_WISHES {
             server.refresh_traffic_keys().expect("TLS 1.3 changes keys");
             let (mut wire, mut answers) = (Vec::new(), Vec::new());
             take(&mut server, &mut wire);
             let taken = client.process(&mut wire, &mut answers, &mut |_| panic!("it is no data"));
-            assert_eq!(taken.is_ok(), number < MAX_UPDATES, "update {number}");
+            assert_eq!(taken.is_ok(), number < MAX_WISHES, "update {number}");
         }
     }
 

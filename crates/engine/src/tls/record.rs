@@ -31,6 +31,7 @@ pub(super) mod alert {
     pub(crate) const RECORD_OVERFLOW: u8 = 22;
     pub(crate) const DECODE_ERROR: u8 = 50;
     pub(crate) const USER_CANCELED: u8 = 90;
+    pub(crate) const NO_RENEGOTIATION: u8 = 100;
 }
 
 /// How a suite forms its nonces, and what a record looks like.

@@ -1,5 +1,6 @@
 //! Sessions belong to virtual users, so that resuming is a decision and never an accident.
 
+use plan::KeyShare;
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
@@ -13,11 +14,12 @@ const TICKETS: usize = 4;
 
 /// One worker's session store: rustls asks it for "the" session, and it answers for the worker's current user.
 ///
-/// The key exchange hint is kept for all users, and also when nothing is ever resumed: without it every connection to a
-/// server that dislikes the first group would pay a HelloRetryRequest.
+/// The group that an address took last is kept for all users, and also when nothing is ever resumed, but only where the plan
+/// wants key shares for it.
 pub(crate) struct Sessions {
     /// Whether new sessions are kept.
     keeping: bool,
+    key_share: KeyShare,
     // Only one thread ever touches what follows; rustls wants Sync.
     current: AtomicUsize,
     /// Index, in the recorder, of the address that the current connection goes to.
@@ -30,7 +32,8 @@ pub(crate) struct Sessions {
 
 #[derive(Default)]
 struct Inner {
-    hint: Option<NamedGroup>,
+    /// The group that was agreed on last, by index of the address.
+    groups: Vec<Option<NamedGroup>>,
     /// What was handed out for the connection being made, and who had issued it.
     found: Option<(Found, u16)>,
     users: Vec<User>,
@@ -56,9 +59,10 @@ type Issued<T> = (T, u16);
 
 impl Sessions {
     /// A store that keeps sessions only where the plan resumes at all.
-    pub(crate) fn new(keeping: bool) -> Sessions {
+    pub(crate) fn new(keeping: bool, key_share: KeyShare) -> Sessions {
         Sessions {
             keeping,
+            key_share,
             current: AtomicUsize::new(0),
             address: AtomicU16::new(0),
             offering: AtomicBool::new(false),
@@ -84,6 +88,17 @@ impl Sessions {
     /// The session that the connection made since [`Sessions::begin`] was given, and the address that had issued it.
     pub(crate) fn found(&self) -> Option<(Found, u16)> {
         self.lock().found
+    }
+
+    /// The address (its index in the recorder) that issued the session which `user` would offer next; 0 where it has none.
+    pub(crate) fn issuer(&self, user: u32) -> u16 {
+        let inner = self.lock();
+        let session = inner.users.get(user as usize).and_then(|user| {
+            let (ticket, tls12) = (user.tickets.back(), user.tls12.as_ref());
+            // rustls asks for a ticket first.
+            ticket.map(|(_, issuer)| *issuer).or(tls12.map(|(_, issuer)| *issuer))
+        });
+        session.unwrap_or(0)
     }
 
     /// Bytes of early data that the session allows which the connection being made will offer; 0 where it has none.
@@ -136,11 +151,19 @@ impl Sessions {
 
 impl ClientSessionStore for Sessions {
     fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
-        self.lock().hint = Some(group);
+        if self.key_share == KeyShare::First {
+            return;
+        }
+        let (address, mut inner) = (usize::from(self.address.load(Relaxed)), self.lock());
+        if inner.groups.len() <= address {
+            inner.groups.resize(address + 1, None);
+        }
+        inner.groups[address] = Some(group);
     }
 
+    /// rustls takes the first group of the plan where there is none.
     fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
-        self.lock().hint
+        *self.lock().groups.get(usize::from(self.address.load(Relaxed)))?
     }
 
     fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {

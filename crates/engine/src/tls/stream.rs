@@ -7,9 +7,9 @@ use super::sessions::Found;
 use super::verifier::{Seen, Verifier};
 use crate::key_log::Ending;
 use measure::{CertificateFault, HandshakeKind, Kind, Negotiated};
+use rustls::Error;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::unbuffered::{ConnectionState, EncodeTlsData, UnbufferedStatus, WriteTraffic};
-use rustls::{CertificateError, Error};
 use std::sync::Arc;
 
 /// Largest plaintext of one record (RFC 8446 §5.1).
@@ -91,7 +91,7 @@ impl TlsStream {
     ) -> Result<TlsStream, Broken> {
         let config = tls.early_config.as_ref().filter(|_| early.is_some()).unwrap_or(&tls.config);
         let connection = UnbufferedClientConnection::new(Arc::clone(config), tls.server_name.clone());
-        let connection = connection.map_err(|error| Broken(kind(&error, None)))?;
+        let connection = connection.map_err(|error| Broken(kind(&error, None, None)))?;
         let mut stream = TlsStream {
             side: Side::Rustls(connection),
             lasts: tls.lasts,
@@ -354,7 +354,8 @@ impl TlsStream {
                 self.alert_sent = Some(code);
             }
         }
-        Broken(kind(error, self.alert_sent))
+        self.seen.add(self.verifier.take_seen());
+        Broken(kind(error, self.alert_sent, self.seen.fault))
     }
 }
 
@@ -419,26 +420,11 @@ fn take<'a>(rest: &mut &'a [u8], size: usize) -> Option<&'a [u8]> {
     Some(body)
 }
 
-fn kind(error: &Error, alert_sent: Option<u8>) -> Kind {
+fn kind(error: &Error, alert_sent: Option<u8>, fault: Option<CertificateFault>) -> Kind {
     match error {
         Error::AlertReceived(alert) => Kind::AlertReceived(u8::from(*alert)),
-        Error::InvalidCertificate(fault) => Kind::Certificate(certificate_fault(fault)),
+        Error::InvalidCertificate(_) => Kind::Certificate(fault.unwrap_or(CertificateFault::Other)),
         Error::InvalidMessage(_) => Kind::BadTls,
         _ => alert_sent.map_or(Kind::BadTls, Kind::AlertSent),
-    }
-}
-
-fn certificate_fault(error: &CertificateError) -> CertificateFault {
-    use CertificateError as E;
-    match error {
-        E::Expired | E::ExpiredContext { .. } => CertificateFault::Expired,
-        E::NotValidYet | E::NotValidYetContext { .. } => CertificateFault::NotYetValid,
-        E::NotValidForName | E::NotValidForNameContext { .. } => CertificateFault::WrongName,
-        E::UnknownIssuer => CertificateFault::UnknownIssuer,
-        E::BadSignature => CertificateFault::BadSignature,
-        E::Revoked => CertificateFault::Revoked,
-        E::InvalidPurpose | E::InvalidPurposeContext { .. } => CertificateFault::WrongPurpose,
-        E::BadEncoding => CertificateFault::Malformed,
-        _ => CertificateFault::Other,
     }
 }

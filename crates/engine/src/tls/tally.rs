@@ -1,30 +1,46 @@
 //! Certificate chains seen by a worker: each is hashed and described once, then known by comparison.
 
+use super::certificate::rsa_bits;
 use super::der::element;
 use measure::Chain;
 use rustls::pki_types::CertificateDer;
 use rustls::server::ParsedCertificate;
+use std::collections::HashMap;
 
-/// Most different chains known at once; what comes beyond is described each time.
-const KNOWN: usize = 32;
+/// Most different chains of a worker's run; those that come beyond are counted as one, since a server could show a new one at
+/// every handshake.
+const KNOWN: usize = 256;
 
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
-    known: Vec<(Vec<CertificateDer<'static>>, Chain)>,
+    known: HashMap<Vec<CertificateDer<'static>>, Chain>,
+    /// The chain that came last, which mostly comes again.
+    last: Option<(Vec<CertificateDer<'static>>, Chain)>,
 }
 
 impl Chains {
     /// Description of `chain`, leaf first.
     pub(crate) fn describe(&mut self, chain: &[CertificateDer<'static>]) -> Chain {
-        if let Some((_, known)) = self.known.iter().find(|(certificates, _)| certificates == chain) {
+        if let Some((_, known)) = self.last.as_ref().filter(|(last, _)| last == chain) {
             return known.clone();
         }
-        let description = describe(chain);
-        if self.known.len() < KNOWN {
-            self.known.push((chain.to_vec(), description.clone()));
-        }
+        let description = match self.known.get(chain) {
+            Some(known) => known.clone(),
+            None if self.known.len() < KNOWN => {
+                let description = describe(chain);
+                self.known.insert(chain.to_vec(), description.clone());
+                description
+            }
+            None => others(),
+        };
+        self.last = Some((chain.to_vec(), description.clone()));
         description
     }
+}
+
+/// What stands for the chains beyond those that are told apart.
+fn others() -> Chain {
+    Chain { sha256: [0; 32], key: "others".to_owned(), certificates: 0, bytes: 0 }
 }
 
 fn describe(chain: &[CertificateDer<'static>]) -> Chain {
@@ -45,7 +61,6 @@ fn key(leaf: &CertificateDer<'static>) -> String {
 }
 
 /// Object identifiers as DER contents (RFC 3279, RFC 5480, RFC 8410).
-const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
 const CURVES: [(&[u8], &str); 3] = [
     (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07], "ECDSA P-256"),
@@ -56,20 +71,32 @@ const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
 
 fn key_of_spki(spki: &[u8]) -> Option<String> {
     let mut info = element(&mut &*spki, 0x30)?;
+    if let Some(bits) = rsa_bits(info) {
+        return Some(format!("RSA {bits}"));
+    }
     let mut algorithm = element(&mut info, 0x30)?;
     match element(&mut algorithm, 0x06)? {
-        RSA => {
-            let bits = element(&mut info, 0x03)?;
-            let mut key = element(&mut bits.get(1..)?, 0x30)?;
-            let modulus = element(&mut key, 0x02)?;
-            let significant = modulus.iter().skip_while(|&&byte| byte == 0).count();
-            Some(format!("RSA {}", significant * 8))
-        }
         EC => {
             let curve = element(&mut algorithm, 0x06)?;
             CURVES.iter().find(|(oid, _)| *oid == curve).map(|(_, name)| (*name).to_owned())
         }
         ED25519 => Some("Ed25519".into()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_without_end_are_counted_as_one() {
+        let mut chains = Chains::default();
+        let chain = |number: u32| vec![CertificateDer::from(number.to_be_bytes().to_vec())];
+        let first = chains.describe(&chain(0));
+        let described: std::collections::BTreeSet<Chain> = (0..10_000).map(|number| chains.describe(&chain(number))).collect();
+        assert_eq!(described.len(), KNOWN + 1);
+        assert_eq!(chains.describe(&chain(0)), first);
+        assert_eq!(chains.describe(&chain(9_999)).key, "others");
     }
 }

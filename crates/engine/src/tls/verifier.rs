@@ -1,13 +1,14 @@
 //! What is checked of a server, and what is seen while checking.
 
+use super::certificate::Refused;
 use super::staple::Staples;
-use measure::Staple;
+use measure::{CertificateFault, Staple};
 use plan::Verify;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Most chains remembered by `verify = "once"`; a service has a few, and an attacker is not the matter here.
@@ -17,6 +18,8 @@ const REMEMBERED: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Verifier {
     full: Option<Arc<WebPkiServerVerifier>>,
+    /// What `full` trusts.
+    roots: Arc<RootCertStore>,
     provider: Arc<CryptoProvider>,
     mode: Verify,
     // Only one thread ever locks it; rustls wants Sync.
@@ -37,6 +40,8 @@ pub(crate) struct Seen {
     pub(crate) signature_scheme: u16,
     /// The OCSP response that was stapled.
     pub(crate) ocsp_staple: Option<Staple>,
+    /// Why the server's certificate was refused.
+    pub(crate) fault: Option<CertificateFault>,
 }
 
 impl Seen {
@@ -46,13 +51,19 @@ impl Seen {
             self.signature_scheme = later.signature_scheme;
         }
         self.ocsp_staple = later.ocsp_staple.or(self.ocsp_staple);
+        self.fault = later.fault.or(self.fault);
     }
 }
 
 impl Verifier {
-    /// `full` is absent only where nothing is verified.
-    pub(crate) fn new(mode: Verify, full: Option<Arc<WebPkiServerVerifier>>, provider: Arc<CryptoProvider>) -> Verifier {
-        Verifier { full, provider, mode, inner: Mutex::new(Inner::default()) }
+    /// `full` is absent only where nothing is verified; it trusts `roots`.
+    pub(crate) fn new(
+        mode: Verify,
+        full: Option<Arc<WebPkiServerVerifier>>,
+        roots: Arc<RootCertStore>,
+        provider: Arc<CryptoProvider>,
+    ) -> Verifier {
+        Verifier { full, roots, provider, mode, inner: Mutex::new(Inner::default()) }
     }
 
     /// What was seen since this was last asked.
@@ -66,11 +77,22 @@ impl Verifier {
 
     fn check_signature(
         &self,
+        leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
         check: impl FnOnce() -> Result<HandshakeSignatureValid, Error>,
     ) -> Result<HandshakeSignatureValid, Error> {
         self.lock().seen.signature_scheme = signed.scheme.into();
-        if self.mode == Verify::None { Ok(HandshakeSignatureValid::assertion()) } else { check() }
+        if self.mode == Verify::None {
+            Ok(HandshakeSignatureValid::assertion())
+        } else {
+            check().inspect_err(|error| self.note_fault(&mut self.lock(), error, leaf, &[]))
+        }
+    }
+
+    fn note_fault(&self, inner: &mut Inner, error: &Error, leaf: &CertificateDer<'_>, rest: &[CertificateDer<'_>]) {
+        if let Error::InvalidCertificate(error) = error {
+            inner.seen.fault = Some(Refused { leaf, rest, roots: &self.roots }.fault(error));
+        }
     }
 }
 
@@ -101,7 +123,8 @@ impl ServerCertVerifier for Verifier {
         // A worker verifies for one name only, so an accepted chain is accepted for that name.
         let skip = self.mode == Verify::Once && inner.has_accepted(leaf, rest);
         let Some(full) = self.full.as_ref().filter(|_| !skip) else { return Ok(ServerCertVerified::assertion()) };
-        let verified = full.verify_server_cert(leaf, rest, name, ocsp, now)?;
+        let verified = full.verify_server_cert(leaf, rest, name, ocsp, now);
+        let verified = verified.inspect_err(|error| self.note_fault(&mut inner, error, leaf, rest))?;
         if self.mode == Verify::Once {
             inner.accept(leaf, rest);
         }
@@ -115,7 +138,7 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let algorithms = &self.provider.signature_verification_algorithms;
-        self.check_signature(signed, || verify_tls12_signature(message, cert, signed, algorithms))
+        self.check_signature(cert, signed, || verify_tls12_signature(message, cert, signed, algorithms))
     }
 
     fn verify_tls13_signature(
@@ -125,7 +148,7 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let algorithms = &self.provider.signature_verification_algorithms;
-        self.check_signature(signed, || verify_tls13_signature(message, cert, signed, algorithms))
+        self.check_signature(cert, signed, || verify_tls13_signature(message, cert, signed, algorithms))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

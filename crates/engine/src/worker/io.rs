@@ -34,7 +34,9 @@ impl Worker {
             self.read(seat, generation, ready.ended);
         }
         if self.slots.stands(seat, generation) && self.slots.connection(seat).is_some_and(|connection| connection.has_unsent()) {
-            self.flush(seat);
+            if self.flush(seat) {
+                self.upload(seat);
+            }
             self.dirty.push(seat);
         }
     }
@@ -72,8 +74,9 @@ impl Worker {
             if !self.slots.stands(seat, generation) {
                 return;
             }
+            let owner = self.slots.owner(seat);
             if let (Some(tls), Some(connection)) = (&self.parts.tls, self.slots.connection(seat)) {
-                tls.sessions.select(seat, connection.id.address);
+                tls.sessions.select(owner, connection.id.address);
                 tls.identities.select(self.slots.seat(seat).user);
             }
             // With several slots it is HTTP/2, where every frame names its stream.
@@ -87,7 +90,8 @@ impl Worker {
             if bytes > 0 {
                 let at = if let Ok(Received::Bytes { at, .. }) = received { at } else { self.parts.clock.now() };
                 self.roll(at);
-                self.parts.recorder.wire_bytes(id, 0, bytes);
+                self.parts.recorder.wire_bytes(id, at, 0, bytes);
+                self.note_lag(at);
             }
             match received {
                 Err(fault) => {
@@ -125,11 +129,26 @@ impl Worker {
                 let slot = self.slots.of_seat(seat).start;
                 if answered && let Some(flight) = self.slots.flight(slot) {
                     flight.first_byte_at.get_or_insert(at);
+                    self.count_body(slot, at);
                 }
                 self.on_open_bytes(slot);
             }
             (ConnectionStage::Open, Http::Two(_)) => self.on_frames(seat, at),
             (ConnectionStage::Connecting | ConnectionStage::Ending, _) => self.outgoing.clear(),
+        }
+    }
+
+    /// Bytes of a body that goes on count in the second in which they come, not in that of its end.
+    pub(super) fn count_body(&mut self, slot: u32, at: u64) {
+        let lane = self.slots.lane_of(slot);
+        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        if matches!(&connection.http, Http::One(response) if response.is_whole()) {
+            return;
+        }
+        let came = connection.answer(lane).body_bytes;
+        let new = came.saturating_sub(std::mem::replace(&mut flight.payload_counted, came));
+        if new > 0 {
+            self.parts.recorder.payload(flight.id, at, new);
         }
     }
 
@@ -144,6 +163,7 @@ impl Worker {
             }
             self.on_handshake(slot, now);
             self.on_taken_early(seat, generation);
+            self.on_answer_ahead(seat, generation);
             let is_http2 = |connection: &mut Connection| matches!(connection.http, Http::Two(_));
             if self.slots.stands(seat, generation) && self.slots.connection(seat).is_some_and(is_http2) {
                 self.on_frames(seat, at);
@@ -161,6 +181,26 @@ impl Worker {
         let tls = self.slots.connection(seat).and_then(|connection| connection.tls.as_ref());
         if tls.and_then(TlsStream::early_data) == Some(true) {
             self.on_open_bytes(self.slots.of_seat(seat).start);
+        }
+    }
+
+    /// HTTP/1.1: a server may answer before it is asked, and what came with the end of the handshake comes but once.
+    fn on_answer_ahead(&mut self, seat: u32, generation: u32) {
+        let slot = self.slots.of_seat(seat).start;
+        let is_asked = self.slots.flight(slot).is_some_and(|flight| flight.sent_at.is_some());
+        if !is_asked || !self.slots.stands(seat, generation) {
+            return;
+        }
+        match self.slots.connection(seat).map(Connection::take_ahead) {
+            Some(Ok(true)) => {
+                let now = self.parts.clock.now();
+                if let Some(flight) = self.slots.flight(slot) {
+                    flight.first_byte_at.get_or_insert(now);
+                }
+                self.on_open_bytes(slot);
+            }
+            Some(Err(fault)) => self.on_fault(seat, fault),
+            Some(Ok(false)) | None => {}
         }
     }
 
@@ -206,7 +246,7 @@ impl Worker {
         self.roll(now);
         let (stage, kind) = match fault {
             Fault::Tls(kind) => (Stage::Tls, kind),
-            Fault::Framing => (Stage::Http, Kind::BadFraming),
+            Fault::Http(why) => (Stage::Http, why.kind()),
             Fault::Socket(kind) => return self.on_lost(seat, kind, now),
         };
         self.say_alert(seat);
@@ -223,7 +263,8 @@ impl Worker {
         {
             // What cannot be wrapped any more is not said.
             let _ = connection.wrap_frames(&mut self.outgoing);
-            send_last(&mut self.parts.recorder, connection, &mut self.outgoing);
+            let now = self.parts.clock.now();
+            send_last(&mut self.parts.recorder, connection, &mut self.outgoing, now);
         }
         self.outgoing.clear();
     }
@@ -248,8 +289,9 @@ impl Worker {
     /// HTTP/1.1: the connection ended under an operation.
     fn on_response_lost(&mut self, slot: u32, kind: Kind, now: u64) {
         let Some((connection, flight)) = self.slots.both(slot) else { return };
+        let is_meant = connection.is_end_meant();
         let Http::One(response) = &mut connection.http else { return };
-        if kind == Kind::Eof && response.ended() {
+        if kind == Kind::Eof && is_meant && response.ended() {
             // The end has come: there is none to wait for.
             connection.stage = ConnectionStage::Ending;
             return self.on_response(slot);
@@ -265,7 +307,11 @@ impl Worker {
 
     fn lose_idle(&mut self, seat: u32, now: u64) {
         let lost = self.slots.seat(seat).connection.take();
-        let awaited = lost.is_some_and(|connection| connection.stage == ConnectionStage::Ending);
+        let ending = lost.filter(|connection| connection.stage == ConnectionStage::Ending);
+        if let Some(connection) = &ending {
+            self.parts.recorder.end_awaited(connection.id, now.saturating_sub(connection.ending_at), true);
+        }
+        let awaited = ending.is_some();
         self.on_idle_lost(seat, awaited, now);
     }
 
@@ -302,7 +348,7 @@ impl Worker {
             self.note_written(seat, now);
         }
         self.roll(now);
-        self.parts.recorder.wire_bytes(id, bytes, 0);
+        self.parts.recorder.wire_bytes(id, now, bytes, 0);
         match sent {
             Ok(_) => true,
             Err(kind) => {
@@ -343,8 +389,8 @@ impl Worker {
 }
 
 /// Sends the last words on a connection that is given up, as far as the socket takes them at once.
-pub(super) fn send_last(recorder: &mut Recorder, connection: &mut Connection, words: &mut Vec<u8>) {
+pub(super) fn send_last(recorder: &mut Recorder, connection: &mut Connection, words: &mut Vec<u8>, now: u64) {
     let before = connection.sent_bytes;
     let _ = connection.send(words);
-    recorder.wire_bytes(connection.id, connection.sent_bytes - before, 0);
+    recorder.wire_bytes(connection.id, now, connection.sent_bytes - before, 0);
 }

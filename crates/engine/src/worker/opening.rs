@@ -26,7 +26,8 @@ impl Worker {
         let flight = self.flight(slot);
         flight.tried_at = now;
         let begun_at = flight.begun_at;
-        match self.parts.endpoints.next(Question { slot, begun_at }, now) {
+        let issuer = self.issuer(seat);
+        match self.parts.endpoints.next(Question { slot, begun_at, issuer }, now) {
             Ok(Next::Connect(address)) => self.connect(slot, address, now),
             Ok(Next::Wait) => {
                 self.flight(slot).resolving = true;
@@ -36,9 +37,21 @@ impl Worker {
         }
     }
 
+    /// Who issued the session that the seat's next connection offers; 0 where it offers none. That it is settled before the
+    /// address is known lets every address be offered the sessions of every other one.
+    fn issuer(&mut self, seat: u32) -> u16 {
+        if self.parts.tls.as_ref().is_none_or(|tls| tls.offering_share == 0.0) {
+            return 0;
+        }
+        let offering = self.slots.seat(seat).offering.unwrap_or_else(|| self.offers());
+        self.slots.seat(seat).offering = Some(offering);
+        let owner = self.slots.owner(seat);
+        self.parts.tls.as_ref().filter(|_| offering).map_or(0, |tls| tls.sessions.issuer(owner))
+    }
+
     /// A lookup has ended; an operation that gave up waiting is not concerned any more, nor is the one after it.
     pub(super) fn on_resolved(&mut self, question: Question, found: Result<SocketAddr, Kind>, now: u64) {
-        let Question { slot, begun_at } = question;
+        let Question { slot, begun_at, .. } = question;
         let Some(flight) = self.slots.flight(slot).filter(|flight| flight.begun_at == begun_at) else { return };
         if !std::mem::take(&mut flight.resolving) {
             return;
@@ -68,6 +81,10 @@ impl Worker {
             Err(kind) => return self.fail(slot, Stage::Connect, kind, now),
         };
         let (number, http) = (self.slots.seat_of(slot), self.http());
+        // A single small request leaves in one write, and needs no system call more.
+        if self.requests_each > 1 || matches!(http, Http::Two(_)) {
+            socket.send_at_once();
+        }
         let seat = self.slots.seat(number);
         seat.generation = seat.generation.wrapping_add(1);
         if self.parts.poller.add(&socket.0, token(number, seat.generation)).is_err() {
@@ -89,6 +106,7 @@ impl Worker {
     /// TCP stands: TLS begins, or the request goes out.
     pub(super) fn on_connected(&mut self, slot: u32) {
         let now = self.parts.clock.now();
+        self.note_lag(now);
         self.note_connected(slot, now);
         if self.parts.tls.is_some() {
             self.begin_handshake(slot, now);
@@ -106,11 +124,11 @@ impl Worker {
     }
 
     fn begin_handshake(&mut self, slot: u32, now: u64) {
-        let offering = self.offers();
         let seat = self.slots.seat_of(slot);
-        let user = self.slots.seat(seat).user;
+        let offering = self.slots.seat(seat).offering.take().unwrap_or(false);
+        let (user, owner) = (self.slots.seat(seat).user, self.slots.owner(seat));
         let (Some(tls), Some(connection)) = (&self.parts.tls, self.slots.connection(seat)) else { return };
-        tls.sessions.begin(seat, connection.id.address, offering);
+        tls.sessions.begin(owner, connection.id.address, offering);
         tls.identities.select(user);
         connection.stage = ConnectionStage::Handshaking;
         self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.handshake));
@@ -138,11 +156,10 @@ impl Worker {
         if room == 0 || !self.slots.flight(slot).is_some_and(may) {
             return false;
         }
-        self.write_alone(slot);
-        self.plain.len() <= room
+        self.write_alone(slot).is_none() && self.plain.len() <= room
     }
 
-    /// Whether the next new connection offers a session; exact over many by carrying the remainder.
+    /// Whether one more handshake is to offer a session; exact over many by carrying the remainder.
     fn offers(&mut self) -> bool {
         let share = self.parts.tls.as_ref().map_or(0.0, |tls| tls.offering_share);
         self.offering += share;
@@ -187,7 +204,7 @@ impl Worker {
     fn on_open(&mut self, slot: u32, now: u64) {
         let number = self.slots.seat_of(slot);
         let seat = self.slots.seat(number);
-        (seat.opener, seat.failures) = (None, 0);
+        seat.opener = None;
         let Some((connection, flight)) = self.slots.both(slot) else { return };
         connection.stage = ConnectionStage::Open;
         flight.ready_at = Some(now);

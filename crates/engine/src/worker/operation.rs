@@ -1,12 +1,13 @@
 //! The life of an operation: begin, send, end, and what its slot does next.
 
 use super::io::send_last;
-use super::{ARRIVALS_AT_ONCE, Phase, QUEUE, Worker, count_start};
+use super::{BEGUN_AT_ONCE, Phase, QUEUE, Waiting, Worker, count_start};
+use crate::body::Upload;
 use crate::connection::{Http, Stage as ConnectionStage};
 use crate::key_log::Ending;
 use crate::request::Values;
 use crate::response::Answer;
-use crate::slot::{Early, Flight};
+use crate::slot::{Early, Flight, Role};
 use crate::source::{Arrival, Source, nanoseconds};
 use measure::{CellId, Failure, Kind, Operation, Period, Stage, Verdict};
 use plan::Close;
@@ -24,7 +25,7 @@ const BACK_OFF_LONGEST_NS: u64 = 1_000_000_000;
 impl Worker {
     /// Closed loop: the user of `slot` begins its next operation, waits for its connection, or rests until its next span.
     pub(super) fn begin_as_user(&mut self, slot: u32, now: u64) {
-        if self.phase != Phase::Firing || now >= self.timeline.end_at || self.slots.is_flying(slot) {
+        if self.phase != Phase::Firing || now >= self.timeline.end_at || self.slots.is_taken(slot) {
             return;
         }
         if self.slots.must_wait(slot) {
@@ -37,7 +38,7 @@ impl Worker {
         let Source::Closed(users) = &mut self.parts.source else { return };
         let period = self.timeline.period(now);
         let Some(seq) = users.take(period) else { return self.retire(slot) };
-        self.begin(slot, Arrival { seq, intended_at: now, period }, now);
+        self.begin(slot, Arrival { seq, intended_at: now, period }, None, now);
     }
 
     /// Whether the user may begin now; where not, its connection is closed and its next span awaited.
@@ -77,7 +78,7 @@ impl Worker {
         let last = now >= self.timeline.end_at;
         let overslept = now > self.timeline.end_at.saturating_add(GRACE_NS);
         let mut taken = 0;
-        while self.phase == Phase::Firing && !overslept && (last || taken < ARRIVALS_AT_ONCE) {
+        while self.phase == Phase::Firing && !overslept && (last || taken < BEGUN_AT_ONCE) {
             let Source::Open(arrivals) = &mut self.parts.source else { return };
             let Some(arrival) = arrivals.take(now) else { return };
             taken += 1;
@@ -90,11 +91,11 @@ impl Worker {
         let now = self.parts.clock.now();
         let slot = if self.queue.is_empty() { self.pick_slot() } else { None };
         if let Some(slot) = slot {
-            self.begin(slot, arrival, now);
+            self.begin(slot, arrival, Some(now), now);
         } else if self.queue.len() < QUEUE {
-            self.queue.push_back(arrival);
+            self.queue.push_back(Waiting { arrival, noticed_at: now });
         } else {
-            self.not_sent(arrival, now);
+            self.not_sent(Waiting { arrival, noticed_at: now }, now);
         }
     }
 
@@ -102,13 +103,13 @@ impl Worker {
     pub(super) fn serve_queue(&mut self) {
         while self.phase == Phase::Firing && !self.queue.is_empty() {
             let Some(slot) = self.pick_slot() else { return };
-            let Some(arrival) = self.queue.pop_front() else { return };
+            let Some(Waiting { arrival, noticed_at }) = self.queue.pop_front() else { return };
             let now = self.parts.clock.now();
-            self.begin(slot, arrival, now);
+            self.begin(slot, arrival, Some(noticed_at), now);
         }
     }
 
-    fn pick_slot(&mut self) -> Option<u32> {
+    pub(super) fn pick_slot(&mut self) -> Option<u32> {
         while let Some(slot) = self.idle.pop() {
             self.slots.slot(slot).stacked = false;
             if self.slots.is_idle(slot) {
@@ -129,11 +130,7 @@ impl Worker {
     /// Another connection of the open loop, where it may have one.
     fn add_seat(&mut self) -> Option<u32> {
         let Source::Open(arrivals) = &self.parts.source else { return None };
-        let number = self.slots.seats();
-        if number >= arrivals.max_connections {
-            return None;
-        }
-        let seat = self.slots.add(arrivals.user(number));
+        let seat = self.slots.add(arrivals.user(self.slots.serving())?);
         let slots = self.slots.of_seat(seat);
         slots.clone().for_each(|slot| self.slots.slot(slot).parked = true);
         Some(slots.start)
@@ -152,12 +149,13 @@ impl Worker {
         }
     }
 
-    /// Begins an operation on `slot`, over its seat's connection where that has one.
-    fn begin(&mut self, slot: u32, arrival: Arrival, now: u64) {
+    /// Begins an operation on `slot`, over its seat's connection where that has one. `noticed_at` is when the loop saw that an
+    /// arrival of an open loop was due.
+    fn begin(&mut self, slot: u32, arrival: Arrival, noticed_at: Option<u64>, now: u64) {
         self.roll(now);
+        self.parts.recorder.begun(now);
         let Arrival { seq, intended_at, period } = arrival;
-        let request = self.requests.nth(self.begun);
-        self.begun += 1;
+        let request = self.requests.at(seq);
         self.in_flight += 1;
         let seat = self.slots.seat_of(slot);
         let address = self.slots.connection(seat).map(|connection| connection.id.address);
@@ -166,7 +164,7 @@ impl Worker {
         self.pauses.clear(slot);
         let place = self.slots.slot(slot);
         place.parked = false;
-        place.flight = Some(Flight::new(id, seq, random, intended_at, now));
+        place.flight = Some(Flight { noticed_at, ..Flight::new(id, seq, random, intended_at, now) });
         if address.is_some() { self.reuse(slot, now) } else { self.open(slot, now) }
     }
 
@@ -187,26 +185,31 @@ impl Worker {
 
     /// HTTP/1.1, where slot and seat are one.
     fn send_alone(&mut self, slot: u32, now: u64) {
-        self.write_alone(slot);
+        let upload = self.write_alone(slot);
         self.note_sent(slot, now);
         let Some(connection) = self.slots.connection(slot) else { return };
+        if upload.is_some() && self.requests_each == 1 {
+            connection.socket.send_at_once();
+        }
+        connection.upload = upload;
         let wrapped = connection.wrap(&self.plain, &mut self.outgoing);
         self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.request));
         match wrapped {
-            Ok(()) => _ = self.flush(slot),
+            Ok(()) if self.flush(slot) => self.upload(slot),
+            Ok(()) => {}
             Err(fault) => self.on_fault(slot, fault),
         }
     }
 
-    /// Writes the slot's request, the next of its connection, into `plain`.
-    pub(super) fn write_alone(&mut self, slot: u32) {
+    /// Writes the slot's request, the next of its connection, into `plain`; what is left of it, where it is large.
+    pub(super) fn write_alone(&mut self, slot: u32) -> Option<Upload> {
         let closes = self.parts.plan.connection().close == Close::Server;
         let user = self.slots.seat(slot).user;
-        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        let (connection, flight) = self.slots.both(slot)?;
         let is_last = connection.is_next_last();
         self.plain.clear();
         let values = Values { user, seq: flight.seq, random: flight.random };
-        self.requests.of(flight.id.request).write(closes && is_last, values, &mut self.plain);
+        self.requests.of(flight.id.request).write(closes && is_last, values, &mut self.plain)
     }
 
     /// The request in `plain` is on its way.
@@ -246,7 +249,9 @@ impl Worker {
         self.record(slot, verdict, now);
         let close = self.parts.plan.connection().close;
         let seat = self.slots.seat_of(slot);
+        self.slots.seat(seat).failures = 0;
         let Some(connection) = self.slots.connection(seat) else { return self.go_on(slot, now) };
+        connection.has_served = true;
         let Http::One(_) = &connection.http else { return self.go_on(slot, now) };
         let (full, spoilt) = (connection.is_full(), connection.is_spoilt());
         if connection.stage == ConnectionStage::Ending {
@@ -258,7 +263,7 @@ impl Worker {
         }
         if close == Close::Server && full && !connection.unsolicited {
             // The slot is busy until the server has closed; the operation itself is over.
-            connection.stage = ConnectionStage::Ending;
+            (connection.stage, connection.ending_at) = (ConnectionStage::Ending, now);
             self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.request));
             return;
         }
@@ -272,11 +277,14 @@ impl Worker {
         let opened = flight.ready_at.is_some() || flight.reused || flight.resent;
         let id = flight.id;
         let seat = self.slots.seat_of(slot);
+        // A server that accepts connections and breaks every one at once is let alone, too; a time-out has waited already.
+        let served = self.slots.connection(seat).is_some_and(|connection| connection.has_served);
+        let is_useless = !opened || (!served && kind != Kind::TimeOut && self.slots.seat(seat).role == Role::Serving);
         let failed: Vec<u32> = self.slots.of_seat(seat).filter(|&slot| self.slots.is_flying(slot)).collect();
         failed.iter().for_each(|&slot| self.record(slot, Verdict::Failed(Failure { stage, kind }), now));
         self.give_up(seat);
         self.slots.seat(seat).opener = None;
-        if !opened && matches!(self.parts.source, Source::Closed(_)) {
+        if is_useless && matches!(self.parts.source, Source::Closed(_)) {
             failed.into_iter().for_each(|slot| self.slots.slot(slot).parked = true);
             return self.back_off(slot, id, now);
         }
@@ -284,8 +292,8 @@ impl Worker {
         self.wake(seat, now);
     }
 
-    /// A user whose connection could not be opened waits: 10 ms doubling to 1 s, jittered.
-    fn back_off(&mut self, slot: u32, id: CellId, now: u64) {
+    /// A user whose connection could not be opened, or broke before it served, waits: 10 ms doubling to 1 s, jittered.
+    pub(super) fn back_off(&mut self, slot: u32, id: CellId, now: u64) {
         if self.phase != Phase::Firing {
             return;
         }
@@ -317,6 +325,7 @@ impl Worker {
         let operation = Operation {
             key: flight.id,
             intended_at: flight.intended_at,
+            noticed_at: flight.noticed_at,
             begun_at: flight.begun_at,
             tried_at: flight.tried_at,
             ready_at: flight.ready_at,
@@ -329,8 +338,7 @@ impl Worker {
             handshake: flight.handshake,
             verdict,
             status: answer.status,
-            payload_bytes: answer.body_bytes,
-            scheduled: matches!(self.parts.source, Source::Open(_)),
+            payload_bytes: answer.body_bytes.saturating_sub(flight.payload_counted),
         };
         self.roll(now);
         self.parts.recorder.ended(&operation);
@@ -339,6 +347,10 @@ impl Worker {
     /// The slot is free: its user's next operation now or after a pause; in an open loop it waits for an arrival.
     pub(super) fn go_on(&mut self, slot: u32, now: u64) {
         if self.frames.is_some() {
+            let seat = self.slots.seat_of(slot);
+            if self.slots.seat(seat).role != Role::Serving {
+                return self.leave_draining(slot, now);
+            }
             self.pass_stream_on(slot, now);
         }
         if self.phase != Phase::Firing {
@@ -374,7 +386,8 @@ impl Worker {
         } else if self.parts.lease.holds() {
             self.outgoing.clear();
             connection.notify_close(&mut self.outgoing);
-            send_last(&mut self.parts.recorder, &mut connection, &mut self.outgoing);
+            let now = self.parts.clock.now();
+            send_last(&mut self.parts.recorder, &mut connection, &mut self.outgoing, now);
         }
     }
 
@@ -397,7 +410,11 @@ impl Worker {
             let stage = self.stage_of(slot);
             return self.fail(slot, stage, Kind::TimeOut, now);
         }
-        // The server did not close a connection that was over; nothing depends on it.
+        // The server did not close a connection that was over; nothing depends on it but the user's next one.
+        self.roll(now);
+        if let Some(connection) = self.slots.connection(seat) {
+            self.parts.recorder.end_awaited(connection.id, now.saturating_sub(connection.ending_at), false);
+        }
         self.give_up(seat);
         self.go_on(slot, now);
     }
@@ -405,6 +422,9 @@ impl Worker {
     /// Where the slot's operation is.
     pub(super) fn stage_of(&mut self, slot: u32) -> Stage {
         let seat = self.slots.seat_of(slot);
+        if self.waits(slot) {
+            return Stage::Stream;
+        }
         let resolving = self.slots.flight(slot).is_some_and(|flight| flight.resolving);
         match self.slots.connection(seat).map(|connection| connection.stage) {
             None if resolving => Stage::Dns,
@@ -413,6 +433,17 @@ impl Worker {
             Some(ConnectionStage::Open | ConnectionStage::Ending) if self.handshake_only => Stage::Tls,
             Some(ConnectionStage::Open | ConnectionStage::Ending) => Stage::Http,
         }
+    }
+
+    /// Whether the slot's operation waits for a stream of HTTP/2: for one to become free, or for a connection that another
+    /// operation opens.
+    pub(super) fn waits(&mut self, slot: u32) -> bool {
+        let seat = self.slots.seat_of(slot);
+        let opens = self.slots.seat(seat).opener == Some(slot);
+        self.frames.is_some()
+            && !self.handshake_only
+            && !opens
+            && self.slots.flight(slot).is_some_and(|flight| flight.sent_at.is_none())
     }
 
     pub(super) fn flight(&mut self, slot: u32) -> &mut Flight {

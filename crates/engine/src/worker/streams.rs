@@ -4,6 +4,7 @@ use super::{Worker, go_to};
 use crate::connection::{Http, Stage as ConnectionStage};
 use crate::http2::{Happened, error};
 use crate::request::Values;
+use crate::slot::Role;
 use crate::source::{Source, nanoseconds};
 use measure::{Failure, Kind, Stage, Verdict};
 
@@ -14,12 +15,15 @@ impl Worker {
         let user = self.slots.seat(seat).user;
         let (Some(frames), Some((connection, flight))) = (&self.frames, self.slots.both(slot)) else { return };
         let Http::Two(session) = &mut connection.http else { return };
+        if !session.accepts() {
+            let waits_until = flight.tried_at + nanoseconds(self.parts.plan.connection().timeouts.request);
+            return self.deadlines.set(slot, waits_until);
+        }
         let values = Values { user, seq: flight.seq, random: flight.random };
         self.plain.clear();
-        self.body.clear();
-        let has_body = frames.write(flight.id.request, values, &mut self.plain, &mut self.body);
+        let body = frames.write(flight.id.request, values, &mut self.plain);
         let head_only = self.requests.of(flight.id.request).is_head;
-        session.open(lane, &self.plain, has_body.then_some(&self.body), head_only);
+        session.open(lane, &self.plain, body, head_only);
         flight.sent_at = Some(now);
         connection.requests_begun += 1;
         connection.unwritten.push(slot);
@@ -69,9 +73,28 @@ impl Worker {
         if !self.outgoing.is_empty() && !self.flush(seat) {
             return;
         }
+        self.count_bodies(seat, at);
         if self.act_on_happened(seat, at) {
+            let seat = self.set_aside_if_draining(seat);
             self.close_if_over(seat);
+            if self.slots.session(seat).is_some_and(|session| session.is_stuck()) {
+                let now = self.parts.clock.now();
+                self.wake(seat, now);
+            }
             self.flush_frames(seat);
+        }
+    }
+
+    fn count_bodies(&mut self, seat: u32, at: u64) {
+        let first = self.slots.of_seat(seat).start;
+        let Some(session) = self.slots.session(seat) else { return };
+        if session.progressed.is_empty() {
+            return;
+        }
+        let mut progressed = std::mem::take(&mut session.progressed);
+        progressed.drain(..).for_each(|lane| self.count_body(first + lane, at));
+        if let Some(session) = self.slots.session(seat) {
+            session.progressed = progressed; // its room serves again
         }
     }
 
@@ -159,8 +182,9 @@ impl Worker {
         }
         flight.send_again(now);
         self.parts.recorder.sent_again(flight.id);
+        let slot = self.bring_home(slot);
         if !self.slots.must_wait(slot) {
-            self.send_request(slot, now);
+            self.send_waiting(slot, now);
         }
     }
 
@@ -175,6 +199,9 @@ impl Worker {
     pub(super) fn cancel_stream(&mut self, slot: u32, now: u64) {
         let (seat, lane) = (self.slots.seat_of(slot), self.slots.lane_of(slot));
         let sent_at = self.slots.flight(slot).and_then(|flight| flight.sent_at);
+        if let (None, Some(session)) = (sent_at, self.slots.session(seat)) {
+            session.draining |= session.is_stuck();
+        }
         if let (Some(sent_at), Some(connection)) = (sent_at, self.slots.connection(seat)) {
             let is_silent = connection.heard_at < sent_at;
             let Http::Two(session) = &mut connection.http else { return };
@@ -188,6 +215,7 @@ impl Worker {
         }
         self.dirty.push(seat);
         self.fail_stream(slot, Kind::TimeOut, now);
+        let seat = self.set_aside_if_draining(seat);
         self.close_if_over(seat);
     }
 
@@ -212,13 +240,16 @@ impl Worker {
             return;
         }
         for slot in self.slots.of_seat(seat) {
-            let waits = self.slots.flight(slot).is_some_and(|flight| flight.sent_at.is_none());
-            if waits && !self.slots.must_wait(slot) {
+            if self.slots.flight(slot).is_none_or(|flight| flight.sent_at.is_some()) {
+                continue;
+            }
+            let slot = self.bring_home(slot);
+            if !self.slots.must_wait(slot) {
                 self.send_waiting(slot, now);
             }
         }
         for slot in self.slots.of_seat(seat) {
-            if !self.slots.is_flying(slot) && std::mem::take(&mut self.slots.slot(slot).parked) {
+            if !self.slots.is_taken(slot) && std::mem::take(&mut self.slots.slot(slot).parked) {
                 // A pause, where there is one, is over for a slot that was parked.
                 match self.parts.source {
                     Source::Closed(_) => self.begin_as_user(slot, now),
@@ -284,11 +315,18 @@ impl Worker {
                 let in_body = self.slots.connection(seat).is_some_and(|connection| connection.answer(lane).status.is_some());
                 let kind = if kind == Kind::Eof && in_body { Kind::ShortBody } else { kind };
                 self.record(slot, Verdict::Failed(Failure { stage: Stage::Http, kind }), now);
-                failed.push(slot);
+                failed.push((slot, id));
             }
         }
-        self.slots.seat(seat).connection = None;
+        let served = self.slots.seat(seat).connection.take().is_some_and(|connection| connection.has_served);
+        if let Some(&(slot, id)) = failed.first().filter(|_| !served && !self.slots.is_busy(seat))
+            && matches!(self.parts.source, Source::Closed(_))
+            && self.slots.seat(seat).role == Role::Serving
+        {
+            failed.iter().for_each(|&(slot, _)| self.slots.slot(slot).parked = true);
+            return self.back_off(slot, id, now);
+        }
         self.wake(seat, now);
-        failed.into_iter().for_each(|slot| self.go_on(slot, now));
+        failed.into_iter().for_each(|(slot, _)| self.go_on(slot, now));
     }
 }

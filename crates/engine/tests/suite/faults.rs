@@ -55,7 +55,7 @@ fn each_fault_has_one_name() {
         ("expired", certificate(CertificateFault::Expired), "tls.certificate.expired"),
         ("not yet valid", certificate(CertificateFault::NotYetValid), "tls.certificate.not_yet_valid"),
         ("wrong name", certificate(CertificateFault::WrongName), "tls.certificate.wrong_name"),
-        ("self-signed", certificate(CertificateFault::SelfSigned), "tls.certificate.unknown_issuer"),
+        ("self-signed", certificate(CertificateFault::SelfSigned), "tls.certificate.self_signed"),
     ];
     for (name, config, failure) in cases {
         let began = Instant::now();
@@ -70,7 +70,12 @@ fn each_fault_has_one_name() {
 fn every_bad_framing_is_refused() {
     for framing in BadFraming::ALL.into_iter().filter(|framing| *framing != BadFraming::SurplusBytes) {
         let counters = measured(answering(Answer::faulty(Fault::BadFraming(framing))), LOAD);
-        assert_eq!(failures(&counters), [("http.bad_framing".to_owned(), 6)], "{framing:?}");
+        let name = if matches!(framing, BadFraming::HeaderTooLarge | BadFraming::TooManyHeaders) {
+            "http.head_too_large"
+        } else {
+            "http.bad_framing"
+        };
+        assert_eq!(failures(&counters), [(name.to_owned(), 6)], "{framing:?}");
     }
 }
 
@@ -78,6 +83,22 @@ fn every_bad_framing_is_refused() {
 fn surplus_bytes_spoil_the_connection_and_not_the_answer() {
     let counters = measured(answering(Answer::faulty(Fault::BadFraming(BadFraming::SurplusBytes))), LOAD);
     assert_eq!((counters.ok, counters.connections.opened), (6, 6), "{counters:?}");
+}
+
+#[test]
+fn surplus_bytes_are_judged_alike_with_and_without_tls() {
+    for surplus in [1, 7, 17_000, 40_000, 300_000] {
+        for then in [Ending::Orderly, Ending::Truncate, Ending::Hang] {
+            let bytes = [b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec(), vec![b'x'; surplus]].concat();
+            let config = answering(Answer::faulty(Fault::Raw { bytes, then }));
+            let judged = [config.clone(), with_tls(config)].map(|config| {
+                let counters = measured(config, LOAD);
+                (counters.ok, failures(&counters), counters.connections.opened)
+            });
+            assert_eq!(judged[0], judged[1], "{surplus} bytes, {then:?}");
+            assert_eq!(judged[0], (6, vec![], 6), "{surplus} bytes, {then:?}");
+        }
+    }
 }
 
 #[test]
@@ -151,4 +172,20 @@ fn more_users_than_open_files_are_refused_before_the_run() {
     let placement = engine::Placement { agent: 0, agents: 1, cpus: vec![None] };
     let refused = engine::prepare(plan.into(), placement, engine::Policy::default()).err().unwrap().to_string();
     assert!(refused.contains("hard limit"), "{refused}");
+}
+
+#[test]
+fn more_requests_and_addresses_than_totals_hold_are_refused_before_the_run() {
+    let refused = |requests: usize, addresses: u8| {
+        let list: Vec<String> = (1..=addresses).map(|last| format!("127.0.0.{last}")).collect();
+        let requests: String = (0..requests).map(|nth| format!("[[request]]\npath = \"/{nth}\"\n")).collect();
+        let target = format!("target = {{ url = \"http://edge.test/\", addresses = {list:?} }}");
+        let text = format!("{target}\nload = {{ connections = 1, requests = 1 }}\n{requests}");
+        let placement = engine::Placement { agent: 0, agents: 1, cpus: vec![None] };
+        let prepared = engine::prepare(parse(&text, None).into(), placement, engine::Policy::default());
+        prepared.err().map(|error| error.to_string())
+    };
+    assert_eq!(refused(100, 16), None);
+    let said = refused(1000, 5).unwrap();
+    assert!(said.contains("1000 requests at 5 addresses") && said.contains("12000 cells"), "{said}");
 }

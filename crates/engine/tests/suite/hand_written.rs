@@ -95,12 +95,96 @@ fn body_that_ends_with_the_connection_leaves_no_end_to_wait_for() {
 }
 
 #[test]
+fn waits_for_an_end_that_does_not_come_are_counted() {
+    // Answers, and never closes.
+    let server = listen(|mut client| {
+        while let Ok(1..) = client.read(&mut [0; 512]) {
+            let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let sections = "connection = { requests = 1, close = \"server\", timeouts.request = \"200ms\" }\nload = { connections = 1, requests = 3 }";
+    let counters = measured(&format!("http://{server}/"), sections, None);
+    let connections = &counters.connections;
+    assert_eq!((counters.ok, connections.opened), (3, 3));
+    // The last one is awaited by nobody.
+    assert_eq!(connections.left_open, 2, "{connections:?}");
+    assert!((400_000_000..).contains(&connections.end_wait_ns), "{connections:?}");
+}
+
+#[test]
+fn users_of_a_server_that_breaks_every_connection_back_off() {
+    let cases: [(&str, SocketAddr); 3] = [
+        ("closes", listen(|mut client| _ = client.read(&mut [0; 512]))),
+        ("resets", listen(reset)),
+        ("speaks something else", listen(|mut client| _ = client.write_all(b"220 mail.example ESMTP\r\n"))),
+    ];
+    for (what, server) in cases {
+        for http in ["1.1", "2"] {
+            let sections = format!("connection.http = \"{http}\"\nload = {{ connections = 2, duration = \"500ms\" }}");
+            let counters = measured(&format!("http://{server}/"), &sections, None);
+            assert!((1..40).contains(&counters.failed), "{what}, HTTP/{http}: {:?}", failures(&counters));
+            assert!(counters.connections.back_offs > 0, "{what}, HTTP/{http}");
+        }
+    }
+}
+
+#[test]
+fn kept_connections_are_told_that_the_run_ends() {
+    let server = Running::new(Config::default()).unwrap();
+    let address = server.address();
+    let (send, said) = channel();
+    let proxy = listen(move |mut client| {
+        let server = TcpStream::connect(address).unwrap();
+        for _ in ["hello", "request"] {
+            let _ = client.write_all(&exchange(&client, &server));
+        }
+        let mut last = Vec::new();
+        let _ = client.read_to_end(&mut last);
+        send.send(last.len()).unwrap();
+    });
+    let sections = "tls.ca = \"ca.pem\"\nload = { connections = 1, requests = 1 }";
+    let counters = measured(&format!("https://{proxy}/"), sections, server.ca_pem());
+    assert_eq!(counters.ok, 1);
+    assert_eq!(said.recv_timeout(Duration::from_secs(5)), Ok(24), "a close_notify is one record of 24 bytes");
+}
+
+/// The server's answer but for its last record, a close_notify.
+fn without_close_notify(mut client: TcpStream, server: SocketAddr) {
+    let server = TcpStream::connect(server).unwrap();
+    for _ in ["hello", "request"] {
+        let said = exchange(&client, &server);
+        let (mut rest, mut last) = (said.as_slice(), 0);
+        while let [_, _, _, high, low, ..] = *rest {
+            last = rest.len();
+            rest = &rest[5 + usize::from(u16::from_be_bytes([high, low]))..];
+        }
+        // A close_notify is the one record of 24 bytes: header, level and code, type, tag.
+        let end = if last == 24 { said.len() - last } else { said.len() };
+        let _ = client.write_all(&said[..end]);
+    }
+}
+
+#[test]
+fn body_that_only_tcp_ends_may_have_been_cut() {
+    let (to_the_end, with_length) = (Framing::EofDelimited, Framing::ContentLength);
+    for (framing, names) in [(to_the_end, vec![("http.short_body".to_owned(), 3)]), (with_length, vec![])] {
+        let answer = Answer { framing, ..Answer::default() };
+        let server = Running::new(Config { answer, ..Config::default() }).unwrap();
+        let address = server.address();
+        let proxy = listen(move |client| without_close_notify(client, address));
+        let sections = "tls.ca = \"ca.pem\"\nconnection.requests = 1\nload = { connections = 1, requests = 3 }";
+        let counters = measured(&format!("https://{proxy}/"), sections, server.ca_pem());
+        assert_eq!(failures(&counters), names, "{framing:?}");
+    }
+}
+
+#[test]
 fn workers_without_connections_leave_their_arrivals_to_those_with() {
     let server = Running::new(Config::plain()).unwrap();
     let load = "load = { rate = \"400/s\", requests = 40, max_connections = 2, warm_up = \"100ms\" }";
     let plan = parse(&format!("name = \"t\"\ntarget.url = \"{}\"\n{load}\n", server.url("/")), None);
-    let Outcome { totals, .. } = run_share(plan, 0, 1, 5, Lease::until(engine::boot_time_ns() + 5_000_000_000));
-    let ok: u64 = totals.cells.values().map(|cell| cell.counters.ok).sum();
+    let Outcome { sum, .. } = run_share(plan, 0, 1, 5, Lease::until(engine::boot_time_ns() + 5_000_000_000));
+    let ok: u64 = sum.cells.values().map(|cell| cell.counters.ok).sum();
     assert_eq!((ok, server.stop().requests), (80, 80));
 }
 
@@ -160,9 +244,9 @@ fn connection_that_is_reset_as_soon_as_it_stands_was_opened() {
         counting.fetch_add(1, Ordering::SeqCst);
         reset(client);
     });
-    let counters = measured(&format!("http://{proxy}/"), "load = { connections = 20, requests = 400 }", None);
-    assert_eq!(failures(&counters), [("http.reset".to_owned(), 400)]);
-    assert_eq!((counters.connections.opened, accepted.load(Ordering::SeqCst)), (400, 400));
+    let counters = measured(&format!("http://{proxy}/"), "load = { connections = 20, requests = 60 }", None);
+    assert_eq!(failures(&counters), [("http.reset".to_owned(), 60)]);
+    assert_eq!((counters.connections.opened, accepted.load(Ordering::SeqCst)), (60, 60));
 }
 
 #[test]
@@ -228,7 +312,7 @@ fn run_that_is_stopped_before_its_start_has_begun_nothing() {
             Event::Ended { totals, .. } => Some(totals),
             _ => None,
         });
-        assert!(totals.unwrap().cells.is_empty(), "{load}");
+        assert_eq!(totals.unwrap(), measure::Totals::default(), "{load}");
     }
 }
 
@@ -247,15 +331,19 @@ fn operation_sent_again_to_another_address_has_begun_there() {
     let text = format!(
         "name = \"t\"\ntarget = {{ url = \"http://edge.test/\", addresses = {addresses:?} }}\nload = {{ connections = 3, requests = 30 }}\n"
     );
-    let outcome = run(parse(&text, None));
-    let (mut started, mut moved) = (0, 0);
-    for (key, cell) in &outcome.totals.cells {
-        let counters = &cell.counters;
-        assert_eq!(counters.begun(), counters.ended(), "{key:?}: {counters:?}");
-        (started, moved) = (started + counters.started, moved + counters.moved.unsigned_abs());
-    }
-    assert_eq!(started, 30);
-    assert!(moved > 0, "some are sent again to the other address");
+    let moved = || {
+        let outcome = run(parse(&text, None));
+        let (mut started, mut moved) = (0, 0);
+        for (key, cell) in &outcome.sum.cells {
+            let counters = &cell.counters;
+            assert_eq!(counters.begun(), counters.ended(), "{key:?}: {counters:?}");
+            (started, moved) = (started + counters.started, moved + counters.moved.unsigned_abs());
+        }
+        assert_eq!(started, 30);
+        moved
+    };
+    // On a busy machine the sound address can serve all before the other one answers.
+    assert!((0..5).any(|_| moved() > 0), "some are sent again to the other address");
 }
 
 #[test]
@@ -276,7 +364,7 @@ fn phases_of_an_operation_sent_again_are_those_of_its_last_attempt() {
     let outcome = run(parse(&text, None));
     assert_eq!((outcome.measured().ok, outcome.measured().connections.reused_closed), (2, 1));
     let longest = |metric| {
-        let times = outcome.totals.cells.values().filter_map(|cell| cell.times.get(&(measure::Outcome::Ok, metric)));
+        let times = outcome.sum.cells.values().filter_map(|cell| cell.times.get(&(measure::Outcome::Ok, metric)));
         Duration::from_nanos(times.map(|times| times.max).max().unwrap())
     };
     let parts = [Metric::Opening, Metric::Processing].map(longest);

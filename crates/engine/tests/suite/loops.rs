@@ -95,9 +95,9 @@ fn intervals_sum_to_the_totals_and_are_consecutive() {
     let numbers: Vec<u32> = outcome.intervals.iter().map(|interval| interval.0).collect();
     assert_eq!(numbers, (0..numbers.len() as u32).collect::<Vec<_>>());
     assert!(numbers.len() >= 3, "{numbers:?}");
-    let mut sum = measure::Snapshot::default();
-    outcome.intervals.iter().for_each(|(_, snapshot)| sum.merge(snapshot));
-    assert_eq!(sum, outcome.totals);
+    let mut totals = measure::Totals::default();
+    outcome.intervals.iter().for_each(|(_, snapshot)| totals.add(snapshot));
+    assert_eq!(totals, outcome.totals);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn expired_lease_ends_the_load() {
     let lease = Lease::until(boot_time_ns() + 500_000_000);
     let outcome = run_share(parse(&text, None), 0, 1, 1, lease);
     assert_eq!(outcome.workers[0].cut, Some(Cut::LeaseExpired));
-    assert!(outcome.workers[0].wall_ns < 2_000_000_000, "{:?}", outcome.workers);
+    assert!(outcome.workers[0].whole.wall_ns < 2_000_000_000, "{:?}", outcome.workers);
     assert!(outcome.measured().ok > 0);
     drop(server);
 }

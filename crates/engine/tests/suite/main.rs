@@ -3,6 +3,10 @@
 
 mod faults;
 mod hand_written;
+mod http2_servers;
 mod loops;
+mod mix;
+mod several_addresses;
 mod support;
 mod too_early;
+mod uploads;

@@ -1,7 +1,7 @@
 //! Runs a plan against a server in this process and gives the sum of what was recorded.
 
 use engine::{Event, Lease, Placement, Policy, WorkerFigures, monotonic_ns};
-use measure::{Counters, Period, Snapshot};
+use measure::{Counters, Period, Snapshot, Totals};
 use plan::{Files, Plan};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -21,7 +21,10 @@ impl Files for Named {
 
 /// What came of a run.
 pub struct Outcome {
-    pub totals: Snapshot,
+    /// Sum of the intervals.
+    pub sum: Snapshot,
+    /// What the engine reported as their sum.
+    pub totals: Totals,
     pub intervals: Vec<(u32, Snapshot)>,
     pub workers: Vec<WorkerFigures>,
 }
@@ -29,7 +32,7 @@ pub struct Outcome {
 impl Outcome {
     pub fn counters(&self, period: Period) -> Counters {
         let mut sum = Counters::default();
-        for (key, cell) in &self.totals.cells {
+        for (key, cell) in &self.sum.cells {
             if key.period == period {
                 sum.merge(&cell.counters);
             }
@@ -56,12 +59,14 @@ pub fn run_share(plan: Plan, agent: u32, agents: u32, workers: usize, lease: Lea
     let mut intervals = Vec::new();
     for event in receive {
         match event {
-            Event::Began { .. } | Event::KeysWritten(_) => {}
+            Event::Began { .. } | Event::Draining | Event::KeysWritten(_) => {}
             Event::Interval { number, snapshot } => intervals.push((number, snapshot)),
             Event::Ended { totals, workers } => {
                 running.join();
                 let workers = workers.into_iter().map(|worker| worker.expect("no worker panics")).collect();
-                return Outcome { totals, intervals, workers };
+                let mut sum = Snapshot::default();
+                intervals.iter().for_each(|(_, snapshot)| sum.merge(snapshot));
+                return Outcome { sum, totals, intervals, workers };
             }
         }
     }

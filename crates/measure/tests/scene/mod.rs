@@ -18,12 +18,13 @@ pub fn recorder(requests: u16) -> Recorder {
     recorder
 }
 
-/// An operation of an open loop on an open connection: 5 ms late, 1 ms to write, 10 ms to the first byte, 2 ms to read.
+/// An operation of an open loop on an open connection: 5 ms late (2 of them until it was noticed), 1 ms to write, 10 ms to the first byte, 2 ms to read.
 pub fn operation(intended_at: u64) -> Operation {
     let begun_at = intended_at + 5 * MS;
     Operation {
         key: key(0, 1),
         intended_at,
+        noticed_at: Some(intended_at + 2 * MS),
         begun_at,
         tried_at: begun_at,
         ready_at: None,
@@ -37,7 +38,6 @@ pub fn operation(intended_at: u64) -> Operation {
         verdict: Verdict::Ok,
         status: Some(200),
         payload_bytes: 356,
-        scheduled: true,
     }
 }
 

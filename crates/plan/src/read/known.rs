@@ -43,6 +43,7 @@ pub(crate) const KEYS: &[&str] = &[
     "tls.versions",
     "tls.cipher_suites",
     "tls.groups",
+    "tls.key_share",
     "tls.resumption",
     "tls.resumption.share",
     "tls.resumption.kind",

@@ -6,8 +6,8 @@ use crate::read::node::Value;
 use crate::read::section::Section;
 use crate::read::{certificate, identities};
 use crate::{
-    CipherSuite, ClientCertificates, Group, Host, HttpVersion, KeyExchange, RequestsPerConnection, Resumption, ResumptionKind,
-    Tls, TlsVersion, Verify,
+    CipherSuite, ClientCertificates, Group, Host, HttpVersion, KeyExchange, KeyShare, RequestsPerConnection, Resumption,
+    ResumptionKind, Tls, TlsVersion, Verify,
 };
 
 /// What `[connection]` says that `[tls]` must go with.
@@ -29,6 +29,7 @@ pub(crate) fn read(section: Section<'_>, around: Around) -> Option<Tls> {
     let versions = versions.or_else(|| cipher_suites.as_deref().map(versions_of)).unwrap_or_default();
     let groups = section.read("groups", groups).unwrap_or_else(|| Group::DEFAULT.to_vec());
     check_groups(&section, &versions, &groups);
+    let key_share = key_share(&section, &groups);
     let resumption = section.read("resumption", resumption).unwrap_or(Resumption::Never);
     check_resumption(&section, &versions, resumption);
     let early_data = section.read("early_data", |field| field.flag()).unwrap_or(false);
@@ -50,6 +51,7 @@ pub(crate) fn read(section: Section<'_>, around: Around) -> Option<Tls> {
         versions,
         cipher_suites,
         groups,
+        key_share,
         resumption,
         early_data,
         verify,
@@ -225,6 +227,15 @@ fn check_early_data(section: &Section<'_>, versions: &[TlsVersion], resumption: 
             "tls.early_data: whoever sees a request that goes out as early data can send it again (RFC 8446 §8); only requests with GET, HEAD, OPTIONS or TRACE do so".to_owned(),
         ),
     }
+}
+
+fn key_share(section: &Section<'_>, groups: &[Group]) -> KeyShare {
+    let kinds = [("first", KeyShare::First), ("remembered", KeyShare::Remembered)];
+    let key_share = section.read("key_share", |field| field.choice(&kinds)).unwrap_or(KeyShare::First);
+    if key_share == KeyShare::Remembered && groups.len() == 1 {
+        section.context.note("tls.key_share = \"remembered\" changes nothing: tls.groups has one group only".to_owned());
+    }
+    key_share
 }
 
 fn key_exchange(section: &Section<'_>) -> KeyExchange {

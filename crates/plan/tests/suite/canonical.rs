@@ -30,6 +30,7 @@ timeouts = { connect = "1.5s" }
 versions = ["1.3", "1.2"]
 cipher_suites = ["TLS13_AES_256_GCM_SHA384", "ECDHE-RSA-AES128-GCM-SHA256"]
 groups = ["P-256", "X25519MLKEM768"]
+key_share = "remembered"
 resumption = { share = 0.8 }
 verify = "once"
 key_exchange = "cheap"

@@ -4,5 +4,6 @@ mod campaigns;
 mod canonical;
 mod documents;
 mod messages;
+mod mix;
 mod properties;
 mod support;

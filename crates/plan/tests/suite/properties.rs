@@ -1,7 +1,7 @@
 //! Any valid plan survives its canonical text, and nothing that is written makes the reader panic.
 
 use crate::support::{Folder, again, campaign, parse};
-use plan::{Campaign, Owner, Plan, Search};
+use plan::{Campaign, Owner, Plan, Search, Seats, Shape};
 use proptest::prelude::*;
 
 /// One of `lines`.
@@ -71,6 +71,7 @@ fn tls() -> impl Strategy<Value = String> {
     let rest = one_of(&[
         "",
         "verify = \"once\"\nkey_exchange = \"cheap\"\n",
+        "key_share = \"remembered\"\n",
         "early_data = false\n",
         "server_name = \"a.test\"\n",
         "alpn = [\"http/1.1\"]\nkey_log = \"all\"\n",
@@ -200,12 +201,31 @@ proptest! {
         let rates: Option<f64> = shares.iter().map(|share| share.rate.map(plan::Rate::as_per_second)).sum();
         let whole_rate = whole.rate.map(plan::Rate::as_per_second);
         prop_assert!(rates.zip(whole_rate).is_none_or(|(sum, whole)| (sum - whole).abs() <= whole * 1e-12));
-        if let Some(connections) = whole.connections {
-            let owners = (0..agents).flat_map(|agent| (0..3).map(move |worker| Owner { agent, agents, worker, workers: 3 }));
-            let mut users: Vec<u32> = owners.flat_map(|owner| plan.users(owner)).collect();
-            users.sort_unstable();
-            prop_assert_eq!(users, (0..connections).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn workers_have_all_seats_and_operations_of_the_plan_once(text in valid(), agents in 1u32..9, most in 1u32..9) {
+        let plan = parse(&text).map_err(TestCaseError::fail)?;
+        let all = match plan.load().shape {
+            Shape::Closed { connections, .. } => connections,
+            Shape::Open { max_connections, .. } => max_connections,
+        };
+        // No two agents have as many workers.
+        let workers = |agent: u32| 1 + (agent + most) % 9;
+        let owners = (0..agents).flat_map(|agent| (0..workers(agent)).map(move |worker| Owner { agent, agents, worker, workers: workers(agent) }));
+        let seats: Vec<Seats> = owners.map(|owner| Seats::new(plan.load(), owner)).collect();
+        let mut numbers: Vec<u32> = seats.iter().flat_map(Seats::iter).collect();
+        numbers.sort_unstable();
+        prop_assert_eq!(numbers, (0..all).collect::<Vec<_>>());
+        prop_assert!(seats.iter().all(|seats| seats.iter().count() == seats.number() as usize));
+        prop_assert!(seats.iter().all(|seats| seats.place().is_some() == (seats.number() > 0)));
+        let at_work: Vec<&Seats> = seats.iter().filter(|seats| seats.number() > 0).collect();
+        if agents <= all {
+            prop_assert_eq!(at_work.iter().map(|seats| seats.operations(100_003)).sum::<u64>(), 100_003);
         }
+        let mut operations: Vec<u64> = at_work.iter().flat_map(|seats| (0..50).map(|nth| seats.operation(nth))).collect();
+        operations.sort_unstable();
+        prop_assert!(operations.windows(2).all(|pair| pair[0] < pair[1]), "two operations share a number");
     }
 
     #[test]

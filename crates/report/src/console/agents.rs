@@ -24,7 +24,8 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
 fn row(agent: &AgentResult, group: &Group) -> Vec<String> {
     let figures = &group.figures;
     let p99 = figures.times.get("response_time").and_then(|figure| figure.percentile(99.0));
-    let late = agent.lateness.as_ref().and_then(|figure| figure.percentile(99.0));
+    // The agent's own part; results of versions that did not keep it apart have the whole.
+    let late = agent.schedule_delay.as_ref().or(agent.lateness.as_ref()).and_then(|figure| figure.percentile(99.0));
     let busy = |of: fn(&analysis::CpuFigures) -> f64| agent.cpu.as_ref().map(|cpu| share(of(cpu))).unwrap_or_default();
     vec![
         agent.name.clone(),

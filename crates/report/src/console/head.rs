@@ -72,12 +72,13 @@ fn verdict(page: &mut Page, document: &Document) {
 
 fn totals(page: &mut Page, document: &Document) {
     let figures = &document.measured;
-    let (operations, rates, sizes) = (&figures.operations, &figures.rates, &figures.bytes);
+    let (rates, sizes) = (&figures.rates, &figures.bytes);
     page.fact("Operations", &operations_line(figures));
     page.fact("Errors", &errors_line(figures));
-    let sent = format!("{}/s begun", number(rates.started_per_second));
-    page.fact("Rate", &format!("{}/s ok, {}/s ended, {sent}", number(rates.ok_per_second), number(rates.operations_per_second)));
-    let each = if operations.ok > 0 { sizes.payload_bytes as f64 / operations.ok as f64 } else { 0.0 };
+    page.fact("Rate", &rate_line(figures));
+    // Every response has a body, wanted or not.
+    let responses: u64 = figures.statuses.values().fold(0, |sum: u64, &count| sum.saturating_add(count));
+    let each = sizes.payload_bytes as f64 / responses.max(1) as f64;
     let body =
         format!("{}, {}/s, {} each", bytes(sizes.payload_bytes as f64), bytes(rates.payload_bytes_per_second), bytes(each));
     if document.plan.requests_per_connection != Some(0) {
@@ -90,9 +91,17 @@ fn totals(page: &mut Page, document: &Document) {
     page.fact("Connections", &connections_line(figures));
 }
 
+/// What was due stands there too where not all of it was begun.
+fn rate_line(figures: &Figures) -> String {
+    let rates = &figures.rates;
+    let due = if figures.operations.not_sent > 0 { format!(" of {}/s due", number(rates.due_per_second)) } else { String::new() };
+    let (ok, ended) = (number(rates.ok_per_second), number(rates.operations_per_second));
+    format!("{ok}/s ok, {ended}/s ended, {}/s begun{due}", number(rates.started_per_second))
+}
+
 fn operations_line(figures: &Figures) -> String {
     let operations = &figures.operations;
-    let unfinished = operations.started.saturating_sub(operations.ended);
+    let unfinished = operations.started.saturating_add(operations.not_sent).saturating_sub(operations.ended);
     let unfinished = if unfinished > 0 { format!(", {unfinished} not ended") } else { String::new() };
     format!("{} ended, {} ok{unfinished}", operations.ended, operations.ok)
 }

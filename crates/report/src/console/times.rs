@@ -23,8 +23,12 @@ const PHASES: [(&str, &str); 9] = [
 ];
 
 /// Quantities of the percentile list.
-const LISTED: [(&str, &str); 3] =
-    [("response time", "response_time"), ("service time", "service_time"), ("lateness", "lateness")];
+const LISTED: [(&str, &str); 4] = [
+    ("response time", "response_time"),
+    ("service time", "service_time"),
+    ("lateness", "lateness"),
+    ("connection wait", "connection_wait"),
+];
 
 /// Rows of the picture; it has five columns for each.
 const PICTURE_ROWS: usize = 12;
@@ -56,9 +60,9 @@ fn stages(page: &mut Page, figures: &Figures) {
     page.table(&table);
 }
 
-/// Both are lower bounds as soon as one operation timed out.
+/// Both are lower bounds as soon as one operation timed out, or one arrival was never sent.
 fn mean_and_max(figure: &TimeFigure) -> (String, String) {
-    let at_least = figure.timed_out > 0;
+    let at_least = figure.timed_out > 0 || figure.not_sent > 0;
     (time_or_more(figure.mean_ns, at_least), time_or_more(figure.max_ns as f64, at_least))
 }
 

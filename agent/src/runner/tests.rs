@@ -1,0 +1,292 @@
+//! Orders in, reports out, with a real engine and a real server.
+
+use super::{Resources, serve};
+use crate::link::RunnerEnd;
+use control::{Assignment, Boot, Digest, EndCause, Mono, Order, Report, RunId, Stop};
+use engine::Policy;
+use measure::{Period, Snapshot, Totals};
+use plan::{Files, Plan};
+use rustix::time::{ClockId, clock_gettime};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use target::{Config, Running};
+use tokio::sync::mpsc;
+
+/// Longer than anything here takes, on a busy machine too.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const RUN: RunId = RunId([1; 16]);
+const OTHER: RunId = RunId([2; 16]);
+
+/// Runs until it is stopped.
+const ENDLESS: &str = "load = { connections = 2, duration = \"1h\", think_time = \"5ms\" }";
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+        Err("no such file".into())
+    }
+
+    fn list(&mut self, _: &str) -> Result<Vec<String>, String> {
+        Err("no such folder".into())
+    }
+}
+
+/// A runner, and the link's ends of its channels.
+struct Runner {
+    orders: mpsc::Sender<Order>,
+    reports: mpsc::Receiver<Report>,
+    thread: JoinHandle<()>,
+}
+
+impl Runner {
+    fn new(policy: Policy) -> Runner {
+        let (orders, orders_out) = mpsc::channel(16);
+        let (reports_in, reports) = mpsc::channel(16);
+        let resources = Resources { cpus: vec![None], policy, key_log: None };
+        let thread = std::thread::spawn(|| serve(RunnerEnd { orders: orders_out, reports: reports_in }, resources));
+        Runner { orders, reports, thread }
+    }
+
+    /// With a run that is prepared.
+    fn prepared(server: &Running, more: &str) -> Runner {
+        let mut runner = Runner::new(Policy::default());
+        runner.order(Order::Prepare(assignment(RUN, &text(server, more))));
+        assert!(matches!(runner.report(), Report::Prepared { run: RUN, .. }));
+        runner
+    }
+
+    /// With a run that fires, and has a lease for so long.
+    fn firing(server: &Running, lease: Duration) -> Runner {
+        let mut runner = Runner::prepared(server, ENDLESS);
+        runner.start(RUN, lease);
+        assert!(matches!(runner.report(), Report::Began { run: RUN, .. }));
+        runner
+    }
+
+    fn order(&self, order: Order) {
+        self.orders.blocking_send(order).unwrap();
+    }
+
+    fn start(&self, run: RunId, lease: Duration) -> Mono {
+        let at = Mono(clock(ClockId::Monotonic) + 50_000_000);
+        self.order(Order::Start { run, at, lease_until: in_boot_time(lease) });
+        at
+    }
+
+    fn report(&mut self) -> Report {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let next = runtime.block_on(async { tokio::time::timeout(PATIENCE, self.reports.recv()).await });
+        next.expect("a report in time").expect("a runner")
+    }
+
+    /// Everything up to the end: the intervals, and then why it ended and its totals.
+    fn until_ended(&mut self) -> (Vec<Snapshot>, EndCause, Totals) {
+        let mut intervals = Vec::new();
+        loop {
+            match self.report() {
+                Report::Interval { run: RUN, interval, encoded } => {
+                    assert_eq!(interval as usize, intervals.len(), "in order, without a gap");
+                    intervals.push(Snapshot::decode(&encoded).unwrap());
+                }
+                Report::Ended { run: RUN, cause, totals, figures } => {
+                    host::RunFigures::decode(&figures).unwrap();
+                    return (intervals, cause, Totals::decode(&totals).unwrap());
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+fn clock(id: ClockId) -> u64 {
+    let now = clock_gettime(id);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn in_boot_time(after: Duration) -> Boot {
+    Boot(clock(ClockId::Boottime) + after.as_nanos() as u64)
+}
+
+fn server() -> Running {
+    Running::new(Config::plain()).unwrap()
+}
+
+fn text(server: &Running, more: &str) -> String {
+    format!("target.url = {:?}\n{more}\n", server.url("/"))
+}
+
+fn assignment(run: RunId, text: &str) -> Assignment {
+    let plan = Plan::parse(text, &mut NoFiles).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+    Assignment {
+        run,
+        run_name: "test".to_owned(),
+        plan: plan.canonical_text(),
+        plan_digest: Digest(plan.digest().0),
+        agent_index: 0,
+        agents: 1,
+        files: Vec::new(),
+        minted: None,
+    }
+}
+
+fn sum(intervals: &[Snapshot]) -> Totals {
+    let mut totals = Totals::default();
+    intervals.iter().for_each(|interval| totals.add(interval));
+    totals
+}
+
+fn ok(snapshot: &Snapshot) -> u64 {
+    let measured = snapshot.cells.iter().filter(|(key, _)| key.period == Period::Measured);
+    measured.map(|(_, cell)| cell.counters.ok).sum()
+}
+
+/// Waits until the server gets no more requests.
+fn wait_for_quiet(server: &Running) {
+    let begun = std::time::Instant::now();
+    loop {
+        let before = server.counts().requests;
+        std::thread::sleep(Duration::from_millis(300));
+        if server.counts().requests == before {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "the load does not end");
+    }
+}
+
+#[test]
+fn plan_is_prepared_started_and_reported_to_its_end() {
+    let server = server();
+    let assignment = assignment(RUN, &text(&server, "load = { connections = 2, requests = 30 }"));
+    let mut runner = Runner::new(Policy::default());
+    runner.order(Order::Prepare(assignment.clone()));
+    let expected = Report::Prepared {
+        run: RUN,
+        plan_digest: assignment.plan_digest,
+        addresses: vec![server.address().to_string()],
+        workers: 1,
+    };
+    assert_eq!(runner.report(), expected);
+    let at = runner.start(RUN, PATIENCE);
+    let Report::Began { run: RUN, at: began } = runner.report() else { panic!("it did not begin") };
+    assert!(began >= at, "{began:?} is before {at:?}");
+    let (intervals, cause, totals) = runner.until_ended();
+    assert_eq!((cause, totals), (EndCause::Plan, sum(&intervals)));
+    assert_eq!(intervals.iter().map(ok).sum::<u64>(), 30, "{} intervals", intervals.len());
+    assert_eq!(server.counts().requests, 30);
+}
+
+#[test]
+fn plan_that_cannot_be_run_here_is_answered_with_the_reason() {
+    let server = server();
+    let fine = assignment(RUN, &text(&server, ENDLESS));
+    let elsewhere = assignment(RUN, "target.url = \"http://203.0.113.9/\"\nload = { connections = 1, requests = 1 }\n");
+    let broken = Assignment { plan: "load = 5\n".to_owned(), ..fine.clone() };
+    let no_identities = control::PlanFile { sha256: Digest([7; 32]), content: b"nonsense".as_slice().into() };
+    let unreadable = Assignment { files: vec![no_identities], minted: Some(Digest([7; 32])), ..fine.clone() };
+    let mut slow = Policy::default();
+    slow.max_rate = "100/s".parse().ok();
+    for (policy, assignment, part) in [
+        (Policy::default(), elsewhere, "--allow 203.0.113.9"),
+        (Policy::default(), broken, "load"),
+        (Policy::default(), unreadable, "minted client certificates"),
+        (slow, fine, "--max-rate 100/s"),
+    ] {
+        let mut runner = Runner::new(policy);
+        runner.order(Order::Prepare(assignment));
+        let Report::NotPrepared { run: RUN, problem } = runner.report() else { panic!("{part}: it was prepared") };
+        assert!(problem.contains(part), "{part}: {problem}");
+        runner.start(RUN, PATIENCE);
+        let (_, cause, totals) = runner.until_ended();
+        assert!(matches!(cause, EndCause::Failed(_)) && totals == Totals::default(), "{part}: {cause:?}");
+    }
+}
+
+#[test]
+fn run_that_is_stopped_before_its_start_ends_with_nothing_done() {
+    let server = server();
+    for how in [Stop::Drain, Stop::Now] {
+        let mut runner = Runner::prepared(&server, ENDLESS);
+        runner.order(Order::Stop { run: OTHER, how });
+        runner.order(Order::Stop { run: RUN, how });
+        let (intervals, cause, totals) = runner.until_ended();
+        assert_eq!((intervals.len(), cause, totals), (0, EndCause::Stopped, Totals::default()), "{how:?}");
+    }
+    assert_eq!(server.counts().requests, 0);
+}
+
+#[test]
+fn only_the_run_that_was_prepared_is_started() {
+    let server = server();
+    let mut runner = Runner::prepared(&server, ENDLESS);
+    runner.start(OTHER, PATIENCE);
+    let Report::Ended { run: OTHER, cause: EndCause::Failed(why), .. } = runner.report() else { panic!("it fires") };
+    assert!(why.contains("another run"), "{why}");
+    assert_eq!(server.counts().requests, 0);
+}
+
+#[test]
+fn stop_ends_a_run_that_fires_and_what_it_measured_is_reported() {
+    let server = server();
+    for how in [Stop::Drain, Stop::Now] {
+        let mut runner = Runner::firing(&server, PATIENCE);
+        let Report::Interval { interval: 0, encoded, .. } = runner.report() else { panic!("no first second") };
+        let mut intervals = vec![Snapshot::decode(&encoded).unwrap()];
+        runner.order(Order::Stop { run: OTHER, how });
+        runner.order(Order::Stop { run: RUN, how });
+        let (cause, totals) = loop {
+            match runner.report() {
+                Report::Ended { cause, totals, .. } => break (cause, Totals::decode(&totals).unwrap()),
+                Report::Interval { encoded, .. } => intervals.push(Snapshot::decode(&encoded).unwrap()),
+                _ => {}
+            }
+        };
+        assert_eq!(cause, EndCause::Stopped, "{how:?}");
+        assert!(ok(&intervals[0]) > 0 && totals == sum(&intervals), "{how:?}: {intervals:?}");
+    }
+}
+
+#[test]
+fn lease_ends_the_run_unless_it_is_extended() {
+    const LEASE: Duration = Duration::from_millis(1_500);
+    let server = server();
+    let mut runner = Runner::firing(&server, LEASE);
+    let (intervals, cause, _) = runner.until_ended();
+    assert_eq!(cause, EndCause::LeaseExpired);
+    assert!(intervals.len() <= 3, "{} seconds", intervals.len());
+
+    let mut runner = Runner::firing(&server, Duration::from_secs(5));
+    runner.order(Order::ExtendLease { run: OTHER, until: in_boot_time(PATIENCE) });
+    runner.order(Order::ExtendLease { run: RUN, until: in_boot_time(PATIENCE) });
+    let mut seconds = 0;
+    while seconds < 7 {
+        match runner.report() {
+            Report::Interval { .. } => seconds += 1,
+            other => panic!("after {seconds} s: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn forgotten_run_fires_no_more_and_the_next_is_prepared() {
+    let server = server();
+    let mut runner = Runner::firing(&server, PATIENCE);
+    runner.order(Order::Forget { run: OTHER });
+    assert!(matches!(runner.report(), Report::Interval { run: RUN, .. }), "another run is another run");
+    runner.order(Order::Forget { run: RUN });
+    runner.order(Order::Prepare(assignment(OTHER, &text(&server, ENDLESS))));
+    // What was on its way is of a run that the link has forgotten, and drops.
+    while !matches!(runner.report(), Report::Prepared { run: OTHER, .. }) {}
+    wait_for_quiet(&server);
+}
+
+#[test]
+fn end_of_the_link_ends_the_run_and_the_thread() {
+    let server = server();
+    let runner = Runner::firing(&server, PATIENCE);
+    let Runner { orders, reports, thread } = runner;
+    drop((orders, reports));
+    thread.join().unwrap();
+    wait_for_quiet(&server);
+}

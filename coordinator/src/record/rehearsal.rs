@@ -1,0 +1,78 @@
+//! A record without a fleet, for benches: what agents deliver is given to it by hand. Nothing of a run goes through here.
+
+use super::{About, Record};
+use crate::run_folder::{FolderError, RunFolder};
+use crate::utc::Utc;
+use analysis::{Document, State};
+use control::{AgentFacts, AgentId, ClockReading, EndCause, FleetTime, RunEvent, RunId};
+use plan::Plan;
+use proto::Bytes;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The record of a run that has started.
+pub struct RecordRehearsal {
+    record: Record,
+    folder: PathBuf,
+}
+
+impl RecordRehearsal {
+    /// A run of `plan` by so many agents, with its folder in `base`.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn start(plan: Plan, agents: u32, base: &Path) -> Result<RecordRehearsal, FolderError> {
+        let created = Utc::now();
+        let folder = RunFolder::create(base, created, plan.name(), "")?;
+        let path = folder.path().to_owned();
+        let about = About { run: RunId([0; 16]), plan, plan_text: String::new(), created };
+        let mut record = Record::new(about, Some(folder));
+        record.take(created, &RunEvent::Assembled { agents: (0..agents).map(facts).collect() });
+        let clock = ClockReading { offset_ns: 0, bound_ns: 0 };
+        for agent in 0..agents {
+            record.take(created, &RunEvent::Ready { agent, addresses: Vec::new(), workers: 1, clock });
+        }
+        record.take(created, &RunEvent::Armed { start_at: FleetTime(0), start_in: Duration::ZERO });
+        for agent in 0..agents {
+            record.take(created, &RunEvent::Began { agent, at: FleetTime(0), bound_ns: 0 });
+        }
+        Ok(RecordRehearsal { record, folder: path })
+    }
+
+    /// The run's folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// An agent delivers an interval.
+    pub fn interval(&mut self, agent: u32, interval: u32, encoded: Vec<u8>) {
+        self.record.take(Utc::now(), &RunEvent::Interval { agent, interval, encoded: Bytes::from(encoded) });
+    }
+
+    /// The result in the folder is replaced, as it is every few seconds.
+    pub fn save(&mut self) {
+        self.record.save(State::Incomplete);
+    }
+
+    /// An agent's run ends as the plan wants it.
+    pub fn end(&mut self, agent: u32, intervals: u32, totals: Vec<u8>) {
+        let encoded = Bytes::from(totals);
+        self.record.take(Utc::now(), &RunEvent::Totals { agent, intervals, encoded });
+        let (missing, figures) = (Vec::new(), Bytes::from(host::RunFigures::default().encode()));
+        let ended = RunEvent::Ended { agent, cause: EndCause::Plan, missing, figures, clock: None };
+        self.record.take(Utc::now(), &ended);
+    }
+
+    /// Ends the record.
+    #[must_use]
+    pub fn finish(self) -> Document {
+        self.record.finish(Utc::now(), State::Complete).document
+    }
+}
+
+fn facts(agent: u32) -> AgentFacts {
+    let (name, version, labels) = (format!("agent-{agent}"), String::new(), BTreeMap::new());
+    AgentFacts { id: AgentId([0; 16]), name, version, labels, workers: 1, host: Bytes::new() }
+}

@@ -1,0 +1,26 @@
+//! What the agents' load loops say of themselves, in the measured part.
+
+use crate::{Headline, Picture, TimeFigure};
+use measure::Client;
+use serde::{Deserialize, Serialize};
+
+/// Name of the histogram in thresholds and results.
+pub(crate) const LOOP_LAG: &str = "loop_lag";
+
+/// What the agents' load loops say of themselves, in the measured part.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientFigures {
+    /// From a ready socket to its handling, at most: what response times hold of the client's own. Absent where nothing was ready.
+    pub loop_lag: Option<TimeFigure>,
+}
+
+impl ClientFigures {
+    pub(crate) fn of(client: &Client) -> ClientFigures {
+        ClientFigures { loop_lag: loop_lag(client) }
+    }
+}
+
+pub(crate) fn loop_lag(client: &Client) -> Option<TimeFigure> {
+    let lag = &client.loop_lag;
+    (!lag.is_empty()).then(|| TimeFigure::of(&Headline::exact(lag), Picture::Left))
+}

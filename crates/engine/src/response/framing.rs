@@ -1,0 +1,85 @@
+//! What the fields of a head say about its body and its connection (RFC 9112 §6.3, §9.3).
+
+use super::Unreadable::BadFraming;
+use super::chunk::SIZE_LINE;
+use super::{State, Unreadable};
+
+/// What the fields say about framing and the connection.
+#[derive(Debug, Default)]
+pub(super) struct Framing {
+    length: Option<u64>,
+    chunked: bool,
+    other_coding: bool,
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Framing {
+    pub(super) fn of(fields: &[httparse::Header<'_>]) -> Result<Framing, Unreadable> {
+        let mut framing = Framing::default();
+        for field in fields {
+            // Most fields are told apart by their length alone.
+            match field.name.len() {
+                14 if field.name.eq_ignore_ascii_case("content-length") => framing.take_length(field.value)?,
+                17 if field.name.eq_ignore_ascii_case("transfer-encoding") => framing.take_coding(field.value),
+                10 if field.name.eq_ignore_ascii_case("connection") => framing.take_connection(field.value),
+                _ => {}
+            }
+        }
+        Ok(framing)
+    }
+
+    /// Repeated lengths must agree (RFC 9112 §6.3, item 5).
+    fn take_length(&mut self, value: &[u8]) -> Result<(), Unreadable> {
+        for part in value.split(|&byte| byte == b',') {
+            let part = part.trim_ascii();
+            if part.is_empty() || !part.iter().all(u8::is_ascii_digit) {
+                return Err(BadFraming);
+            }
+            let length = std::str::from_utf8(part).ok().and_then(|digits| digits.parse().ok()).ok_or(BadFraming)?;
+            if self.length.is_some_and(|before| before != length) {
+                return Err(BadFraming);
+            }
+            self.length = Some(length);
+        }
+        Ok(())
+    }
+
+    fn take_coding(&mut self, value: &[u8]) {
+        for coding in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+            // Only a last coding of "chunked" frames the body.
+            self.other_coding |= self.chunked;
+            self.chunked = coding.eq_ignore_ascii_case(b"chunked");
+            self.other_coding |= !self.chunked;
+        }
+    }
+
+    fn take_connection(&mut self, value: &[u8]) {
+        for option in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    pub(super) fn keeps_alive(&self, minor_version: u8) -> bool {
+        !self.close && (minor_version >= 1 || self.keep_alive)
+    }
+
+    pub(super) fn state(&self, minor_version: u8, keep_alive: &mut bool) -> Result<State, Unreadable> {
+        if self.chunked {
+            if self.length.is_some() || minor_version == 0 {
+                return Err(BadFraming); // request smuggling's favourite; RFC 9112 §6.3 item 3
+            }
+            return Ok(State::Chunked(SIZE_LINE));
+        }
+        match self.length {
+            Some(_) if self.other_coding => Err(BadFraming),
+            Some(0) => Ok(State::Whole),
+            Some(length) => Ok(State::Length(length)),
+            None => {
+                *keep_alive = false;
+                Ok(State::UntilEof)
+            }
+        }
+    }
+}

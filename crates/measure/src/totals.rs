@@ -1,0 +1,197 @@
+//! The sum of a run's intervals, for the question whether two parties have counted the same: all figures exact, of each
+//! histogram one number in the place of its buckets.
+
+use crate::{CellKey, Client, Counters, Distribution, Histogram, Metric, Outcome, Snapshot};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of what [`Totals::encode`] writes. Its golden file stands in `tests/golden`.
+const VERSION: u8 = 1;
+
+/// The sum of any number of snapshots, response times of all seconds together.
+///
+/// An agent keeps it while it fires and reports it at the end; the coordinator makes the same of the intervals that came, and
+/// the two must be equal. Its size follows from the plan's requests and addresses, never from the length of the run.
+///
+/// Of a histogram it keeps the sum of all counts, each times an odd number of 128 bits that belongs to its bucket. A
+/// difference in one bucket always shows; differences in several cancel each other with a probability of 2⁻¹²⁷.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Totals {
+    cells: BTreeMap<CellKey, CellTotals>,
+    client: ClientTotals,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct ClientTotals {
+    loop_lag: DistributionTotals,
+    open_ns: u64,
+    fired_until_ns: u64,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct CellTotals {
+    counters: Counters,
+    times: BTreeMap<(Outcome, Metric), DistributionTotals>,
+}
+
+/// Distributions of a cell that hold something.
+type FilledTimes<'a> = Vec<(&'a (Outcome, Metric), &'a DistributionTotals)>;
+
+/// A distribution with one number for its buckets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct DistributionTotals {
+    count: u64,
+    sum: u128,
+    sum_of_squares: u128,
+    min: u64,
+    max: u64,
+    overflow: u64,
+    buckets: u128,
+}
+
+/// Why bytes are not totals.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TotalsError {
+    /// Longer than [`Totals::MAX_ENCODED_BYTES`].
+    #[error("totals of {found} bytes, at most {most} are read")]
+    TooLarge {
+        /// Bytes that came.
+        found: usize,
+        /// Bound on them.
+        most: usize,
+    },
+    /// Of another version.
+    #[error("totals of version {found}, only version {VERSION} is understood; agents and coordinator must be of one version")]
+    Version {
+        /// Version byte.
+        found: u8,
+    },
+    /// Not what the version says.
+    #[error("totals are malformed: {reason}")]
+    Malformed {
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl Totals {
+    /// Longest encoding that [`Totals::decode`] reads.
+    pub const MAX_ENCODED_BYTES: usize = 64 << 20;
+
+    /// Cells whose totals surely fit into [`Totals::MAX_ENCODED_BYTES`]. A cell takes 5 kB with every metric in every outcome,
+    /// and 2 kB are left for its failures, statuses and handshakes.
+    pub const CELLS_MAX: usize = Totals::MAX_ENCODED_BYTES / (7 << 10);
+
+    /// Cells that a run can have, in warm-up and measured part: a request went to one of the addresses, or to none.
+    #[must_use]
+    pub fn cells_of(requests: usize, addresses: usize) -> usize {
+        requests.saturating_mul(addresses.saturating_add(1)).saturating_mul(2)
+    }
+
+    /// Adds everything in `snapshot`.
+    pub fn add(&mut self, snapshot: &Snapshot) {
+        for (key, cell) in &snapshot.cells {
+            let by_second = cell.response_times.iter();
+            let response_times = by_second.map(|(&(outcome, _), times)| ((outcome, Metric::ResponseTime), times));
+            let times = cell.times.iter().map(|(&of, times)| (of, times));
+            self.add_cell(*key, &cell.counters, times.chain(response_times));
+        }
+        self.add_client(&snapshot.client);
+    }
+
+    /// Adds what load loops say of themselves.
+    pub fn add_client(&mut self, client: &Client) {
+        let &Client { ref loop_lag, open_ns, fired_until_ns } = client;
+        self.client.loop_lag.add(loop_lag);
+        self.client.open_ns = self.client.open_ns.saturating_add(open_ns);
+        self.client.fired_until_ns = self.client.fired_until_ns.max(fired_until_ns);
+    }
+
+    /// Adds the figures of one key.
+    pub fn add_cell<'a>(
+        &mut self,
+        key: CellKey,
+        counters: &Counters,
+        times: impl Iterator<Item = ((Outcome, Metric), &'a Distribution)>,
+    ) {
+        let cell = self.cells.entry(key).or_default();
+        cell.counters.merge(counters);
+        times.for_each(|(of, distribution)| cell.times.entry(of).or_default().add(distribution));
+    }
+
+    /// The totals as bytes of the current version.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_extend(self, vec![VERSION]).expect("encoding into memory cannot fail")
+    }
+
+    /// Reads what [`Totals::encode`] wrote.
+    ///
+    /// # Errors
+    /// Where the bytes are of another version, too large or malformed. Hostile bytes cost memory in proportion to their
+    /// number.
+    pub fn decode(encoded: &[u8]) -> Result<Totals, TotalsError> {
+        if encoded.len() > Totals::MAX_ENCODED_BYTES {
+            return Err(TotalsError::TooLarge { found: encoded.len(), most: Totals::MAX_ENCODED_BYTES });
+        }
+        let malformed = |reason: String| TotalsError::Malformed { reason };
+        let (&version, body) = encoded.split_first().ok_or_else(|| malformed("no bytes".to_owned()))?;
+        if version != VERSION {
+            return Err(TotalsError::Version { found: version });
+        }
+        let (totals, rest) = postcard::take_from_bytes(body).map_err(|error| malformed(error.to_string()))?;
+        if rest.is_empty() { Ok(totals) } else { Err(malformed("bytes follow after its end".to_owned())) }
+    }
+
+    /// Cells and distributions in which there is something.
+    fn filled(&self) -> impl Iterator<Item = (&CellKey, &Counters, FilledTimes<'_>)> {
+        let none = Counters::default();
+        self.cells.iter().filter_map(move |(key, cell)| {
+            let times: FilledTimes<'_> = cell.times.iter().filter(|(_, totals)| totals.count > 0).collect();
+            (cell.counters != none || !times.is_empty()).then_some((key, &cell.counters, times))
+        })
+    }
+}
+
+/// A cell or distribution without content is as good as none.
+impl PartialEq for Totals {
+    fn eq(&self, other: &Totals) -> bool {
+        self.client == other.client && self.filled().eq(other.filled())
+    }
+}
+
+impl Eq for Totals {}
+
+impl DistributionTotals {
+    fn add(&mut self, distribution: &Distribution) {
+        let &Distribution { ref histogram, count, sum, sum_of_squares, min, max, overflow } = distribution;
+        if count == 0 {
+            return;
+        }
+        self.min = if self.count == 0 { min } else { self.min.min(min) };
+        self.max = self.max.max(max);
+        self.count = self.count.saturating_add(count);
+        self.sum = self.sum.saturating_add(sum);
+        self.sum_of_squares = self.sum_of_squares.saturating_add(sum_of_squares);
+        self.overflow = self.overflow.saturating_add(overflow);
+        self.buckets = self.buckets.wrapping_add(weighted(histogram));
+    }
+}
+
+/// The sum of a histogram's counts, each times the number of its bucket: that of a merged histogram is the sum of its parts'.
+fn weighted(histogram: &Histogram) -> u128 {
+    histogram.counts().fold(0, |sum: u128, (index, count)| sum.wrapping_add(weight(index).wrapping_mul(count.into())))
+}
+
+/// An odd number without any pattern: two steps of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+fn weight(index: usize) -> u128 {
+    let seed = 2 * index as u64;
+    u128::from(mixed(seed)) << 64 | u128::from(mixed(seed + 1)) | 1
+}
+
+fn mixed(seed: u64) -> u64 {
+    let state = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

@@ -1,0 +1,52 @@
+//! The measured part on the run clock: what rates are counted between.
+
+/// The measured part, nanoseconds of the run clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    from: u64,
+    middle: u64,
+    until: u64,
+}
+
+impl Window {
+    /// All time: of a run without a warm-up that has no end of its own.
+    pub const ALWAYS: Window = Window { from: 0, middle: u64::MAX, until: u64::MAX };
+
+    /// From one instant until another. Where the end is not known before it comes (`u64::MAX`), there are no halves.
+    #[must_use]
+    pub fn new(from: u64, until: u64) -> Window {
+        let until = until.max(from);
+        let middle = if until == u64::MAX { u64::MAX } else { from + (until - from) / 2 };
+        Window { from, middle, until }
+    }
+
+    /// The first instant of it.
+    #[must_use]
+    pub fn from(self) -> u64 {
+        self.from
+    }
+
+    /// The last instant of it; `u64::MAX` where that is not known before it comes.
+    #[must_use]
+    pub fn until(self) -> u64 {
+        self.until
+    }
+
+    /// It ends at `at`, where it has not ended before.
+    pub(crate) fn close(&mut self, at: u64) {
+        self.until = self.until.min(at.max(self.from));
+    }
+
+    /// Whether `instant` lies in it. The end belongs to it: an answer may come at the very instant.
+    #[inline]
+    #[must_use]
+    pub fn contains(self, instant: u64) -> bool {
+        self.from <= instant && instant <= self.until
+    }
+
+    /// Whether an instant that lies in it lies in its second half.
+    #[inline]
+    pub(crate) fn is_late(self, instant: u64) -> bool {
+        instant >= self.middle
+    }
+}

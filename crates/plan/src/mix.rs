@@ -1,0 +1,121 @@
+//! Which of several requests an operation sends, by its number in the cluster.
+
+use crate::random::SplitMix;
+
+/// Longest cycle; beyond it weights are rounded.
+const LONGEST_CYCLE: u64 = 10_000;
+
+/// Neighbours that are shuffled among themselves: few enough that every stretch of a long cycle has nearly its share of each request.
+const GROUP: usize = 16;
+
+/// Entries of all orders together that are worth making; a short cycle gets many orders.
+const ENTRIES: usize = 1024;
+
+/// Sets the mix's random numbers apart from the others of a run.
+const MIX_SEED: u64 = 0x7265_7175_6573_7473;
+
+/// Requests mixed by weight.
+///
+/// The numbers of the cluster's operations fall into cycles, whose length is the sum of the reduced weights, and each cycle has
+/// every request as often as its weight says. So the mix is exact over any whole number of cycles, and does not depend on how
+/// many agents and workers there are.
+///
+/// Each cycle has an order and a rotation of its own, which follow from the seed and the cycle's number. For a worker has every W-th
+/// number only: of an order that never changed it would send one request for ever where W is a multiple of the cycle, and many
+/// workers that counted for themselves would send the same one at the same time.
+#[derive(Debug, Clone)]
+pub struct Mix {
+    /// Orders of a cycle, one behind the other.
+    orders: Vec<u16>,
+    number: u64,
+    length: u64,
+    seed: u64,
+}
+
+impl Mix {
+    /// A mix of requests with these weights, at most 65,536 of them.
+    #[must_use]
+    pub fn new(weights: &[u32], seed: u64) -> Mix {
+        let even = evenly(&reduced(weights));
+        let number = ENTRIES.div_ceil(even.len());
+        let mut random = SplitMix::new(seed ^ MIX_SEED);
+        let mut orders = even.repeat(number);
+        for order in orders.chunks_mut(even.len()) {
+            order.chunks_mut(GROUP).for_each(|group| random.shuffle(group));
+        }
+        Mix { orders, number: number as u64, length: even.len() as u64, seed: random.next() }
+    }
+
+    /// Index of the request that operation `seq` of the cluster sends.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, seq: u64) -> u16 {
+        if self.length == 1 {
+            return self.orders[0];
+        }
+        let (cycle, place) = (seq / self.length, seq % self.length);
+        let random = SplitMix::nth(self.seed, cycle);
+        // Both below 2³², so that the halves of one random number give an order and a rotation.
+        let order = ((random >> 32) * self.number) >> 32;
+        let rotated = place + (((random & 0xffff_ffff) * self.length) >> 32);
+        let place = if rotated < self.length { rotated } else { rotated - self.length };
+        self.orders[(order * self.length + place) as usize]
+    }
+}
+
+/// Weights without their common divisor, and with a sum that is not much above the longest cycle.
+fn reduced(weights: &[u32]) -> Vec<u64> {
+    let divisor = weights.iter().fold(0, |a, &b| gcd(a, u64::from(b))).max(1);
+    let reduced: Vec<u64> = weights.iter().map(|&weight| u64::from(weight) / divisor).collect();
+    let sum: u64 = reduced.iter().sum();
+    if sum <= LONGEST_CYCLE {
+        return reduced;
+    }
+    reduced.iter().map(|&weight| (weight * LONGEST_CYCLE / sum).max(u64::from(weight > 0))).collect()
+}
+
+/// Each index as often as its weight, spread evenly (smooth weighted round robin): in each step everyone gains its weight, the
+/// richest is taken and pays the sum.
+fn evenly(weights: &[u64]) -> Vec<u16> {
+    let length: u64 = weights.iter().sum();
+    let mut credit = vec![0_i64; weights.len()];
+    let mut order = Vec::with_capacity(length as usize);
+    for _ in 0..length {
+        credit.iter_mut().zip(weights).for_each(|(credit, &weight)| *credit += weight as i64);
+        let richest = (0..credit.len()).max_by_key(|&i| (credit[i], std::cmp::Reverse(i))).unwrap_or(0);
+        credit[richest] -= length as i64;
+        order.push(richest as u16);
+    }
+    if order.is_empty() { vec![0] } else { order }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cycle_holds_each_request_by_its_weight_and_spreads_it() {
+        let cycle = |weights: &[u32]| evenly(&reduced(weights));
+        assert_eq!(cycle(&[1]), [0]);
+        assert_eq!(cycle(&[]), [0]);
+        assert_eq!(cycle(&[2, 2]), [0, 1]);
+        assert_eq!(cycle(&[3, 1]), [0, 0, 1, 0]);
+        let long = cycle(&[999_999, 1]);
+        assert_eq!(long.iter().filter(|&&index| index == 1).count(), 1);
+        assert!(long.len() as u64 <= LONGEST_CYCLE + 1);
+    }
+
+    #[test]
+    fn a_seed_gives_one_mix_for_ever() {
+        let first = |seed| (0..24).map(|seq| Mix::new(&[3, 1], seed).at(seq)).collect::<Vec<u16>>();
+        assert_ne!(first(7), first(8));
+        // Agents of other builds must send the same.
+        assert_eq!(first(7), GOLDEN);
+    }
+
+    const GOLDEN: [u16; 24] = [0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1];
+}

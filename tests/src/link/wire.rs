@@ -1,0 +1,171 @@
+//! One direction of a link: which packets are lost, and when the others arrive. Without I/O; time is an argument.
+
+use super::LinkQuality;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// What became of the packets of one direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkCounts {
+    /// Packets sent.
+    pub sent: u64,
+    /// Those lost by chance, because the link was down, or because too many were on the way.
+    pub lost: u64,
+    /// Those that have arrived.
+    pub arrived: u64,
+}
+
+/// One direction.
+pub(super) struct Wire {
+    draw: Draw,
+    /// When the packet before has left; only a rate makes that later than it came.
+    free_at: Option<Instant>,
+    /// In the order in which they arrive.
+    on_the_way: VecDeque<Packet>,
+    counts: LinkCounts,
+}
+
+struct Packet {
+    due_at: Instant,
+    bytes: Vec<u8>,
+}
+
+impl Wire {
+    pub(super) fn new(seed: u64) -> Wire {
+        Wire { draw: Draw(seed), free_at: None, on_the_way: VecDeque::new(), counts: LinkCounts::default() }
+    }
+
+    /// A packet is sent.
+    pub(super) fn send(&mut self, now: Instant, bytes: &[u8], quality: &LinkQuality) {
+        self.counts.sent += 1;
+        // Drawn for every packet, so that what else happens to one does not change which of the others are lost.
+        let (fate, jitter) = (self.draw.next(), self.draw.next());
+        if !quality.is_up || fate < quality.loss || self.on_the_way.len() >= quality.packets_max {
+            self.counts.lost += 1;
+            return;
+        }
+        let begin = self.free_at.map_or(now, |free_at| free_at.max(now));
+        let left_at = begin + sending_time(bytes.len(), quality.rate);
+        self.free_at = Some(left_at);
+        let alone = left_at + quality.delay + quality.jitter.mul_f64(jitter);
+        let due_at = self.on_the_way.back().map_or(alone, |before| before.due_at.max(alone));
+        self.on_the_way.push_back(Packet { due_at, bytes: bytes.to_vec() });
+    }
+
+    /// When the next packet arrives.
+    pub(super) fn next_at(&self) -> Option<Instant> {
+        self.on_the_way.front().map(|packet| packet.due_at)
+    }
+
+    /// The next packet that has arrived.
+    pub(super) fn receive(&mut self, now: Instant) -> Option<Vec<u8>> {
+        self.next_at().filter(|&due_at| due_at <= now)?;
+        self.counts.arrived += 1;
+        self.on_the_way.pop_front().map(|packet| packet.bytes)
+    }
+
+    pub(super) fn counts(&self) -> LinkCounts {
+        self.counts
+    }
+}
+
+fn sending_time(bytes: usize, rate: Option<u64>) -> Duration {
+    rate.map_or(Duration::ZERO, |bits_per_second| Duration::from_secs_f64(bytes as f64 * 8.0 / bits_per_second as f64))
+}
+
+/// Random numbers from 0 up to 1, by SplitMix64 (Steele, Lea and Flood 2014).
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^= mixed >> 31;
+        (mixed >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// Milliseconds after which packets of 1,000 bytes arrive that are sent at once.
+    fn arrivals_ms(packets: usize, quality: LinkQuality) -> Vec<u128> {
+        let (mut wire, start) = (Wire::new(7), Instant::now());
+        (0..packets).for_each(|_| wire.send(start, &[0; 1000], &quality));
+        std::iter::from_fn(|| {
+            let due_at = wire.next_at()?;
+            assert_eq!(wire.receive(due_at - Duration::from_nanos(1)), None, "nothing arrives before it is due");
+            wire.receive(due_at).map(|_| (due_at - start).as_millis())
+        })
+        .collect()
+    }
+
+    #[test]
+    fn packets_arrive_after_the_delay() {
+        assert_eq!(arrivals_ms(3, LinkQuality { delay: 10 * MS, ..LinkQuality::default() }), [10, 10, 10]);
+    }
+
+    #[test]
+    fn rate_lets_packets_wait_for_those_before() {
+        // 8,000 bits at 1 Mbit/s take 8 ms.
+        let quality = LinkQuality { delay: 10 * MS, rate: Some(1_000_000), ..LinkQuality::default() };
+        assert_eq!(arrivals_ms(3, quality), [18, 26, 34]);
+    }
+
+    #[test]
+    fn link_that_was_idle_is_not_ahead_of_its_rate() {
+        let (mut wire, start) = (Wire::new(7), Instant::now());
+        let quality = LinkQuality { rate: Some(1_000_000), ..LinkQuality::default() };
+        wire.send(start, &[0; 1000], &quality);
+        wire.send(start + 100 * MS, &[0; 1000], &quality);
+        wire.receive(start + 8 * MS).unwrap();
+        assert_eq!(wire.next_at(), Some(start + 108 * MS));
+    }
+
+    #[test]
+    fn losses_are_the_share_asked_for_and_follow_the_seed() {
+        let quality = LinkQuality { loss: 0.02, packets_max: usize::MAX, ..LinkQuality::default() };
+        let arrived = |seed| {
+            let (mut wire, start) = (Wire::new(seed), Instant::now());
+            (0..100_000).for_each(|_| wire.send(start, &[0], &quality));
+            while wire.receive(start).is_some() {}
+            assert_eq!(wire.counts().lost + wire.counts().arrived, 100_000);
+            wire.counts().arrived
+        };
+        // Five standard deviations of 100,000 draws are 221.
+        assert!(arrived(1).abs_diff(98_000) < 221, "{}", arrived(1));
+        assert_eq!(arrived(1), arrived(1));
+        assert_ne!(arrived(1), arrived(2));
+    }
+
+    #[test]
+    fn jitter_spreads_arrivals_and_keeps_their_order() {
+        let quality = LinkQuality { delay: 10 * MS, jitter: 10 * MS, ..LinkQuality::default() };
+        let (mut wire, start) = (Wire::new(7), Instant::now());
+        let number = |number: u32| number.to_be_bytes();
+        (0..100).for_each(|index| wire.send(start + MS * index, &number(index), &quality));
+        let received: Vec<Vec<u8>> = std::iter::from_fn(|| wire.receive(start + 1000 * MS)).collect();
+        assert_eq!(received, (0..100).map(|index| number(index).to_vec()).collect::<Vec<_>>());
+        let alone = (0..100).map(|index| {
+            let sent_at = start + 20 * MS * index;
+            wire.send(sent_at, &[0], &quality);
+            let due_at = wire.next_at().unwrap();
+            wire.receive(due_at).unwrap();
+            due_at - sent_at
+        });
+        let mut delays: Vec<Duration> = alone.skip(20).collect();
+        delays.sort_unstable();
+        assert!(delays[0] >= 10 * MS && delays[0] < 11 * MS && delays[79] > 19 * MS && delays[79] < 20 * MS, "{delays:?}");
+    }
+
+    #[test]
+    fn nothing_goes_through_a_link_that_is_down_or_full() {
+        assert_eq!(arrivals_ms(3, LinkQuality { is_up: false, ..LinkQuality::default() }), [0; 0]);
+        assert_eq!(arrivals_ms(3, LinkQuality { packets_max: 2, ..LinkQuality::default() }), [0, 0]);
+    }
+}

@@ -1,0 +1,39 @@
+//! A client without the CPU it needs does not blame the server.
+
+use crate::reading::Reading;
+use crate::{alone, plan};
+use interop::{CoordinatorCommand, CpuQuota, ScriptedServer};
+use std::time::Duration;
+
+/// The server answers everybody after this time, whatever the load.
+const DELAY: Duration = Duration::from_millis(20);
+
+/// A load that takes far more than a tenth of a CPU, from a client that has no more.
+fn throttled(load: &str) {
+    let _alone = alone();
+    let server = ScriptedServer::of_delay(DELAY);
+    let Some(quota) = CpuQuota::new(0.1) else { return };
+    let load = format!("{load}, duration = \"1100ms\"");
+    let finished = CoordinatorCommand::local_by(quota.command(), &plan(&server.url(), &load, "")).run();
+    let reading = Reading::of(&finished);
+    let p50 = reading.percentile_ms("/measured/times/service_time", 50.0);
+    let asked = reading.number("/measured/rates/ok_per_second");
+    println!("throttled for {:?}, {asked:.0}/s, p50 of service_time {p50:.1} ms", quota.throttled());
+    println!("{}: {}", reading.verdict(), reading.evidence());
+    println!("p99 of loop_lag {:.1} ms", reading.percentile_ms("/client/loop_lag", 99.0));
+    assert!(quota.throttled() > Duration::from_millis(300), "the client had CPU enough: {:?}; {finished}", quota.throttled());
+    assert!(["invalid", "client_bound"].contains(&reading.verdict().as_str()), "{finished}");
+    assert!(!reading.evidence().contains("the server was too slow"), "{finished}");
+}
+
+/// Failed with: undetermined: […] the server was too slow for this load, p50 of service_time 94.7 ms.
+#[test]
+fn throttled_open_loop_does_not_blame_the_server() {
+    throttled("rate = \"13000/s\", max_connections = 500");
+}
+
+/// Failed with: undetermined: the busiest worker was 9.68 % busy, p50 of service_time 53.8 ms.
+#[test]
+fn throttled_closed_loop_does_not_blame_the_server() {
+    throttled("connections = 400");
+}

@@ -1,0 +1,23 @@
+//! The JDK's HttpsServer: requests are those that its program is told of.
+
+use super::{Other, Resumed};
+use interop::OtherKind;
+
+#[test]
+fn connections_carry_as_many_requests_as_the_plan_says() {
+    let Some(other) = Other::start(OtherKind::Java) else { return };
+    other.assert_connections();
+}
+
+#[test]
+fn sessions_are_resumed_in_both_versions_of_tls() {
+    let Some(other) = Other::start(OtherKind::Java) else { return };
+    other.assert_resumption_1_2();
+    other.assert_resumption_1_3(Resumed::Renews);
+}
+
+#[test]
+fn handshakes_alone_are_counted_alike() {
+    let Some(other) = Other::start(OtherKind::Java) else { return };
+    other.assert_handshakes();
+}
