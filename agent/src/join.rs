@@ -27,8 +27,14 @@ pub struct JoinArgs {
     #[arg(value_name = "HOST:PORT")]
     pub coordinator: CoordinatorAddress,
 
-    /// Token that `coordinator start` printed; better in CANNONADE_TOKEN or --token-file, where `ps` does not show it
-    #[arg(long, env = "CANNONADE_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    /// Token that `coordinator start` printed; better in CANNONADE_TOKEN or --token-file, where
+    /// `ps` does not show it
+    #[arg(
+        long,
+        env = "CANNONADE_TOKEN",
+        hide_env_values = true,
+        value_name = "TOKEN"
+    )]
     pub token: Option<String>,
 
     /// File that holds the token
@@ -51,12 +57,13 @@ pub struct JoinArgs {
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
 
-    /// Allow load on this host, address or network beside loopback and private addresses; can be given again
+    /// Allow load on this host, address or network beside loopback and private addresses; can be
+    /// given again
     #[arg(long = "allow", value_name = "CIDR|HOST[:PORT]", value_parser = parse_allowed)]
     pub allow: Vec<String>,
 
-    /// Refuse plans whose share for this agent is above this rate, such as 100/s or 6000/m (a number alone is per second),
-    /// and closed loops, which have none
+    /// Refuse plans whose share for this agent is above this rate, such as 100/s or 6000/m (a
+    /// number alone is per second), and closed loops, which have none
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub max_rate: Option<Rate>,
 
@@ -68,13 +75,14 @@ pub struct JoinArgs {
     #[arg(long, value_name = "SECONDS")]
     pub max_duration: Option<u64>,
 
-    /// Let plans have the secrets of TLS connections written to new files in this folder (tls.key_log), which makes
-    /// captures readable; the files are for this user only
+    /// Let plans have the secrets of TLS connections written to new files in this folder
+    /// (tls.key_log), which makes captures readable; the files are for this user only
     #[arg(long, value_name = "DIR")]
     pub key_log: Option<PathBuf>,
 
-    /// Sleep until each arrival of an open loop. Otherwise a load thread waits on its CPU for the last 60 µs before one,
-    /// where nobody else wants that CPU and the machine has no CPU quota: arrivals are sent 20 to 100 µs more exactly
+    /// Sleep until each arrival of an open loop. Otherwise a load thread waits on its CPU for the
+    /// last 60 µs before one, where nobody else wants that CPU and the machine has no CPU quota:
+    /// arrivals are sent 20 to 100 µs more exactly
     #[arg(long)]
     pub no_spin: bool,
 
@@ -104,36 +112,64 @@ fn parse_rate(text: &str) -> Result<Rate, String> {
 /// # Errors
 /// Where it is neither a network, an address nor a host.
 pub fn parse_allowed(text: &str) -> Result<String, String> {
-    Policy::default().allow(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
+    Policy::default()
+        .allow(text)
+        .map(|()| text.to_owned())
+        .map_err(|error| error.to_string())
 }
 
-/// Joins, and stays until it is told to end: by SIGINT or SIGTERM, or by a coordinator that will never have it.
+/// Joins, and stays until it is told to end: by SIGINT or SIGTERM, or by a coordinator that will
+/// never have it.
 ///
 /// # Errors
 /// Where the command line or the token is wrong, or the coordinator refuses for good.
 pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
     let token = token(arguments)?;
-    let facts = Sampler::new().facts().context("reading what this machine is")?;
+    let facts = Sampler::new()
+        .facts()
+        .context("reading what this machine is")?;
     let cpus = cpus(arguments, &facts)?;
     let policy = policy(arguments, &facts)?;
-    let key_log = arguments.key_log.as_deref().map(private_folder).transpose()?;
+    let key_log = arguments
+        .key_log
+        .as_deref()
+        .map(private_folder)
+        .transpose()?;
     let identity = Identity {
-        name: arguments.name.clone().unwrap_or_else(|| facts.hostname.clone()),
+        name: arguments
+            .name
+            .clone()
+            .unwrap_or_else(|| facts.hostname.clone()),
         labels: arguments.labels.iter().cloned().collect::<BTreeMap<_, _>>(),
         workers: cpus.len() as u32,
         host: Bytes::from(facts.encode()),
     };
-    let config = LinkConfig { coordinator: arguments.coordinator.clone(), token, identity };
+    let config = LinkConfig {
+        coordinator: arguments.coordinator.clone(),
+        token,
+        identity,
+    };
     if arguments.exit_with_stdin {
         exit_with_stdin()?;
     }
     let (link_end, runner_end) = link::pair();
-    let resources = Resources { cpus, policy, key_log };
-    let runner = std::thread::Builder::new().name("runner".into()).spawn(move || runner::serve(runner_end, resources))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the link")?;
+    let resources = Resources {
+        cpus,
+        policy,
+        key_log,
+    };
+    let runner = std::thread::Builder::new()
+        .name("runner".into())
+        .spawn(move || runner::serve(runner_end, resources))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("starting the link")?;
     let ended = runtime.block_on(async {
         let quit = quit_on_signal()?;
-        link::run(config, link_end, tell, quit).await.map_err(anyhow::Error::from)
+        link::run(config, link_end, tell, quit)
+            .await
+            .map_err(anyhow::Error::from)
     });
     drop(runtime);
     // The runner ends with its orders, and ends what it fires.
@@ -144,10 +180,12 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
 fn token(arguments: &JoinArgs) -> anyhow::Result<Token> {
     let text = match (&arguments.token, &arguments.token_file) {
         (Some(token), _) => token.clone(),
-        (None, Some(file)) => {
-            std::fs::read_to_string(file).with_context(|| format!("reading the token from {}", file.display()))?
-        }
-        (None, None) => bail!("a token is needed: give --token, --token-file or CANNONADE_TOKEN; `coordinator start` prints it"),
+        (None, Some(file)) => std::fs::read_to_string(file)
+            .with_context(|| format!("reading the token from {}", file.display()))?,
+        (None, None) => bail!(
+            "a token is needed: give --token, --token-file or CANNONADE_TOKEN; `coordinator \
+             start` prints it"
+        ),
     };
     Ok(text.trim().parse::<Token>()?)
 }
@@ -158,18 +196,26 @@ fn cpus(arguments: &JoinArgs, facts: &Facts) -> anyhow::Result<Vec<Option<u32>>>
     let usable = match &arguments.cpus {
         None => allowed,
         Some(list) => {
-            let wanted = cpu_list(list).with_context(|| format!("--cpus {list}: write numbers and ranges, such as 0,2-3"))?;
+            let wanted = cpu_list(list).with_context(|| {
+                format!("--cpus {list}: write numbers and ranges, such as 0,2-3")
+            })?;
             if let Some(other) = wanted.iter().find(|cpu| !allowed.contains(cpu)) {
-                bail!("--cpus {list}: this process may not use CPU {other}; it may use {allowed:?}");
+                bail!(
+                    "--cpus {list}: this process may not use CPU {other}; it may use {allowed:?}"
+                );
             }
             wanted
         }
     };
     let default = usable.len().min(facts.usable_cpus()).max(1);
-    let workers = arguments.workers.map_or(default, |workers| workers as usize);
+    let workers = arguments
+        .workers
+        .map_or(default, |workers| workers as usize);
     // More threads than CPUs are not pinned: the kernel spreads them better than a fixed choice.
     let pinned = workers <= usable.len();
-    Ok((0..workers).map(|worker| usable.get(worker).copied().filter(|_| pinned)).collect())
+    Ok((0..workers)
+        .map(|worker| usable.get(worker).copied().filter(|_| pinned))
+        .collect())
 }
 
 /// Numbers and ranges, ascending, each once.
@@ -204,7 +250,11 @@ fn policy(arguments: &JoinArgs, facts: &Facts) -> anyhow::Result<Policy> {
 /// Makes the folder for secrets where there is none, for this user only.
 fn private_folder(path: &Path) -> anyhow::Result<PathBuf> {
     let making = || format!("making the folder {} of --key-log", path.display());
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).with_context(making)?;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .with_context(making)?;
     path.canonicalize().with_context(making)
 }
 
@@ -212,16 +262,24 @@ fn private_folder(path: &Path) -> anyhow::Result<PathBuf> {
 fn exit_with_stdin() -> anyhow::Result<()> {
     let wait = || {
         let mut rest = [0_u8; 64];
-        while std::io::stdin().read(&mut rest).is_ok_and(|bytes| bytes > 0) {}
+        while std::io::stdin()
+            .read(&mut rest)
+            .is_ok_and(|bytes| bytes > 0)
+        {}
         std::process::exit(0);
     };
-    std::thread::Builder::new().name("parent".into()).spawn(wait)?;
+    std::thread::Builder::new()
+        .name("parent".into())
+        .spawn(wait)?;
     Ok(())
 }
 
 /// A message for each SIGINT or SIGTERM: the first ends in order, the second at once.
 fn quit_on_signal() -> anyhow::Result<mpsc::Receiver<()>> {
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut interrupt, mut terminate) = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+    );
     let (quit, asked) = mpsc::channel(SIGNALS_MAX);
     // Ends with the runtime, which ends with the process.
     tokio::spawn(async move {
@@ -253,17 +311,35 @@ mod tests {
     #[test]
     fn rates_are_written_as_in_plans_or_as_a_number_a_second() {
         let per_second = |text| parse_rate(text).map(Rate::as_per_second);
-        for (text, expected) in [("100/s", 100.0), ("6000/m", 100.0), ("100", 100.0), ("0.5", 0.5)] {
+        for (text, expected) in [
+            ("100/s", 100.0),
+            ("6000/m", 100.0),
+            ("100", 100.0),
+            ("0.5", 0.5),
+        ] {
             assert_eq!(per_second(text), Ok(expected), "{text}");
         }
-        for (bad, part) in [("100/min", "100/m"), ("-1", "negative"), ("NaN", "2000/s"), ("", "2000/s"), ("1e3", "2000/s")] {
-            assert!(per_second(bad).is_err_and(|why| why.contains(part)), "{bad}: {:?}", per_second(bad));
+        for (bad, part) in [
+            ("100/min", "100/m"),
+            ("-1", "negative"),
+            ("NaN", "2000/s"),
+            ("", "2000/s"),
+            ("1e3", "2000/s"),
+        ] {
+            assert!(
+                per_second(bad).is_err_and(|why| why.contains(part)),
+                "{bad}: {:?}",
+                per_second(bad)
+            );
         }
     }
 
     #[test]
     fn labels_have_a_key() {
-        assert_eq!(parse_label("city=berlin"), Ok(("city".into(), "berlin".into())));
+        assert_eq!(
+            parse_label("city=berlin"),
+            Ok(("city".into(), "berlin".into()))
+        );
         assert!(parse_label("berlin").is_err() && parse_label("=x").is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! A load machine: joins a coordinator and fires what it is told. A library too, so that a coordinator can start agents
-//! of its own by running itself again.
+//! A load machine: joins a coordinator and fires what it is told. A library too, so that a
+//! coordinator can start agents of its own by running itself again.
 
 mod join;
 pub mod link;

@@ -1,5 +1,5 @@
-//! Whoever fires: takes the link's orders to the engine and the engine's events back. A thread of its own, so that it may
-//! block; the link and the workers never wait for it.
+//! Whoever fires: takes the link's orders to the engine and the engine's events back. A thread of
+//! its own, so that it may block; the link and the workers never wait for it.
 
 use crate::link::RunnerEnd;
 use crate::sampling::Sampling;
@@ -27,7 +27,12 @@ impl Resources {
     /// The policy for one run: secrets come into a file named after it.
     fn policy(&self, plan: &Plan, assignment: &Assignment) -> Policy {
         let mut policy = self.policy.clone();
-        let file = format!("{}-{}-{}.keys", plan.name(), assignment.run, assignment.agent_index);
+        let file = format!(
+            "{}-{}-{}.keys",
+            plan.name(),
+            assignment.run,
+            assignment.agent_index
+        );
         policy.key_log = self.key_log.as_ref().map(|folder| folder.join(file));
         policy
     }
@@ -35,8 +40,15 @@ impl Resources {
 
 /// Carries out orders until the link ends; a run that goes on then is ended.
 pub fn serve(end: RunnerEnd, resources: Resources) {
-    let RunnerEnd { mut orders, reports } = end;
-    let mut runner = Runner { resources, reports, stage: Stage::Idle };
+    let RunnerEnd {
+        mut orders,
+        reports,
+    } = end;
+    let mut runner = Runner {
+        resources,
+        reports,
+        stage: Stage::Idle,
+    };
     while let Some(order) = orders.blocking_recv() {
         runner.obey(order);
     }
@@ -58,7 +70,11 @@ impl Runner {
     fn obey(&mut self, order: Order) {
         match order {
             Order::Prepare(assignment) => self.prepare(assignment),
-            Order::Start { run, at, lease_until } => self.start(run, at.0, lease_until.0),
+            Order::Start {
+                run,
+                at,
+                lease_until,
+            } => self.start(run, at.0, lease_until.0),
             Order::ExtendLease { run, until } => {
                 if let Some(running) = self.firing(run) {
                     running.extend_lease(until.0);
@@ -77,10 +93,17 @@ impl Runner {
                 let report = Report::Prepared {
                     run,
                     plan_digest: Digest(plan.digest().0),
-                    addresses: prepared.addresses().iter().map(ToString::to_string).collect(),
+                    addresses: prepared
+                        .addresses()
+                        .iter()
+                        .map(ToString::to_string)
+                        .collect(),
                     workers: prepared.workers(),
                 };
-                self.stage = Stage::Prepared { run, prepared: Box::new(prepared) };
+                self.stage = Stage::Prepared {
+                    run,
+                    prepared: Box::new(prepared),
+                };
                 report
             }
             Err(problem) => Report::NotPrepared { run, problem },
@@ -89,15 +112,24 @@ impl Runner {
     }
 
     fn start(&mut self, run: RunId, at: u64, lease_until: u64) {
-        let Stage::Prepared { run: prepared_run, prepared } = std::mem::replace(&mut self.stage, Stage::Idle) else {
+        let Stage::Prepared {
+            run: prepared_run,
+            prepared,
+        } = std::mem::replace(&mut self.stage, Stage::Idle)
+        else {
             return self.fail(run, "asked to start a run that was not prepared");
         };
         if prepared_run != run {
             return self.fail(run, "asked to start another run than was prepared");
         }
-        let mut teller =
-            Teller { run, reports: self.reports.clone(), sampling: Sampling::start(prepared.window(), at, prepared.spun()) };
-        match prepared.start(at, Lease::until(lease_until), move |event| teller.tell(event)) {
+        let mut teller = Teller {
+            run,
+            reports: self.reports.clone(),
+            sampling: Sampling::start(prepared.window(), at, prepared.spun()),
+        };
+        match prepared.start(at, Lease::until(lease_until), move |event| {
+            teller.tell(event)
+        }) {
             Ok(running) => self.stage = Stage::Firing { run, running },
             Err(error) => self.fail(run, &error.to_string()),
         }
@@ -131,7 +163,9 @@ impl Runner {
 
     fn forget(&mut self, wanted: RunId) {
         match &self.stage {
-            Stage::Prepared { run, .. } | Stage::Firing { run, .. } if *run == wanted => self.stage = Stage::Idle,
+            Stage::Prepared { run, .. } | Stage::Firing { run, .. } if *run == wanted => {
+                self.stage = Stage::Idle
+            }
             _ => {}
         }
     }
@@ -149,31 +183,52 @@ impl Runner {
 /// The end of a run that recorded nothing.
 fn ended(run: RunId, cause: EndCause) -> Report {
     let totals = Bytes::from(measure::Totals::default().encode());
-    Report::Ended { run, cause, totals, figures: Bytes::from(RunFigures::default().encode()) }
+    Report::Ended {
+        run,
+        cause,
+        totals,
+        figures: Bytes::from(RunFigures::default().encode()),
+    }
 }
 
-fn prepare(assignment: &Assignment, resources: &Resources) -> Result<(Arc<Plan>, Prepared), String> {
+fn prepare(
+    assignment: &Assignment,
+    resources: &Resources,
+) -> Result<(Arc<Plan>, Prepared), String> {
     let content = |wanted: Sha256| {
-        let file = assignment.files.iter().find(|file| file.sha256.0 == wanted.0)?;
+        let file = assignment
+            .files
+            .iter()
+            .find(|file| file.sha256.0 == wanted.0)?;
         Some(Arc::from(&file.content[..]))
     };
-    let plan = Plan::parse_canonical(&assignment.plan, &content).map_err(|problems| problems.to_string())?;
+    let plan = Plan::parse_canonical(&assignment.plan, &content)
+        .map_err(|problems| problems.to_string())?;
     let plan = Arc::new(with_minted(plan, assignment)?);
-    let placement = Placement { agent: assignment.agent_index, agents: assignment.agents, cpus: resources.cpus.clone() };
+    let placement = Placement {
+        agent: assignment.agent_index,
+        agents: assignment.agents,
+        cpus: resources.cpus.clone(),
+    };
     let policy = resources.policy(&plan, assignment);
     let prepared = engine::prepare(Arc::clone(&plan), placement, policy);
-    prepared.map(|prepared| (plan, prepared)).map_err(|error| error.to_string())
+    prepared
+        .map(|prepared| (plan, prepared))
+        .map_err(|error| error.to_string())
 }
 
 /// The plan with the client identities that came for it, where some were minted.
 fn with_minted(plan: Plan, assignment: &Assignment) -> Result<Plan, String> {
     let is_minted = |file: &&PlanFile| Some(file.sha256) == assignment.minted;
-    let Some(file) = assignment.files.iter().find(is_minted) else { return Ok(plan) };
+    let Some(file) = assignment.files.iter().find(is_minted) else {
+        return Ok(plan);
+    };
     let minted = Minted::decode(&file.content).map_err(|error| error.to_string())?;
     Ok(plan.with_minted(minted))
 }
 
-/// Turns the engine's events into reports; lives on the engine's collector thread, where encoding costs the load nothing.
+/// Turns the engine's events into reports; lives on the engine's collector thread, where encoding
+/// costs the load nothing.
 struct Teller {
     run: RunId,
     reports: Sender<Report>,
@@ -185,11 +240,17 @@ impl Teller {
         let run = self.run;
         let report = match event {
             Event::Began { at } => Report::Began { run, at: Mono(at) },
-            Event::Interval { number, snapshot } => {
-                Report::Interval { run, interval: number, encoded: Bytes::from(snapshot.encode()) }
-            }
+            Event::Interval { number, snapshot } => Report::Interval {
+                run,
+                interval: number,
+                encoded: Bytes::from(snapshot.encode()),
+            },
             Event::Draining => return self.sampling.draining(),
-            Event::KeysWritten(written) => Report::Note { run: Some(run), event: "key_log".to_owned(), text: said(&written) },
+            Event::KeysWritten(written) => Report::Note {
+                run: Some(run),
+                event: "key_log".to_owned(),
+                text: said(&written),
+            },
             Event::Ended { totals, workers } => Report::Ended {
                 run,
                 cause: cause(&workers),
@@ -204,10 +265,20 @@ impl Teller {
 
 /// What came of the key log, in words.
 fn said(written: &KeysWritten) -> String {
-    let KeysWritten { path, connections, dropped, failure } = written;
-    let mut text = format!("wrote the secrets of {connections} connections to {}", path.display());
+    let KeysWritten {
+        path,
+        connections,
+        dropped,
+        failure,
+    } = written;
+    let mut text = format!(
+        "wrote the secrets of {connections} connections to {}",
+        path.display()
+    );
     if *dropped > 0 {
-        text += &format!("; those of {dropped} more were dropped, since the disk did not take them in time");
+        text += &format!(
+            "; those of {dropped} more were dropped, since the disk did not take them in time"
+        );
     }
     if let Some(failure) = failure {
         text += &format!("; the file is not whole: {failure}");
@@ -219,16 +290,25 @@ fn figures(sampling: &mut Sampling, workers: &[Option<WorkerFigures>]) -> RunFig
     let mut figures = sampling.finish();
     let firing = workers.iter().flatten().map(|worker| worker.firing);
     if let Some(busiest) = firing.max_by(|a, b| a.working_share().total_cmp(&b.working_share())) {
-        figures.measured.without_samples(busiest.wall_ns, busiest.working_share());
+        figures
+            .measured
+            .without_samples(busiest.wall_ns, busiest.working_share());
     }
     figures
 }
 
 fn cause(workers: &[Option<WorkerFigures>]) -> EndCause {
     if workers.iter().any(Option::is_none) {
-        return EndCause::Failed("a load thread died; its message is in the agent's log".to_owned());
+        return EndCause::Failed(
+            "a load thread died; its message is in the agent's log".to_owned(),
+        );
     }
-    match workers.iter().flatten().filter_map(|figures| figures.cut).max() {
+    match workers
+        .iter()
+        .flatten()
+        .filter_map(|figures| figures.cut)
+        .max()
+    {
         None => EndCause::Plan,
         Some(Cut::Stopped) => EndCause::Stopped,
         Some(Cut::LeaseExpired) => EndCause::LeaseExpired,

@@ -1,4 +1,5 @@
-//! Samples this machine once a second while a run lasts, on a thread of its own, and keeps warm-up, measured part and drain apart.
+//! Samples this machine once a second while a run lasts, on a thread of its own, and keeps warm-up,
+//! measured part and drain apart.
 
 use engine::SpunTime;
 use host::{Figures, RunFigures, Sample, Sampler};
@@ -9,7 +10,8 @@ use std::time::Duration;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// A shorter sample says nothing: the kernel counts a machine's CPUs and a process in steps of 10 ms.
+/// A shorter sample says nothing: the kernel counts a machine's CPUs and a process in steps of 10
+/// ms.
 const SHORTEST: Duration = Duration::from_millis(200);
 
 /// A sampling under way.
@@ -21,14 +23,25 @@ pub(crate) struct Sampling {
 }
 
 impl Sampling {
-    /// Samples from `start_at` (monotonic clock, nanoseconds) on, where the run clock stands at 0; the measured part is `window` of
-    /// that clock. What the workers have `spun` is no work.
+    /// Samples from `start_at` (monotonic clock, nanoseconds) on, where the run clock stands at 0;
+    /// the measured part is `window` of that clock. What the workers have `spun` is no work.
     pub(crate) fn start(window: Window, start_at: u64, spun: SpunTime) -> Sampling {
         let (draining, drains) = channel();
         let from = start_at.saturating_add(window.from());
-        let clock = PartClock { start_at, from, until: start_at.saturating_add(window.until()), drains };
-        let thread = std::thread::Builder::new().name("sampler".into()).spawn(move || sample(&clock, spun)).ok();
-        Sampling { draining: Some(draining), thread }
+        let clock = PartClock {
+            start_at,
+            from,
+            until: start_at.saturating_add(window.until()),
+            drains,
+        };
+        let thread = std::thread::Builder::new()
+            .name("sampler".into())
+            .spawn(move || sample(&clock, spun))
+            .ok();
+        Sampling {
+            draining: Some(draining),
+            thread,
+        }
     }
 
     /// Nothing begins any more: where the measured part was not over, it is now.
@@ -42,7 +55,10 @@ impl Sampling {
     /// Ends the sampling; what was seen.
     pub(crate) fn finish(&mut self) -> RunFigures {
         self.draining = None;
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+        self.thread
+            .take()
+            .and_then(|thread| thread.join().ok())
+            .unwrap_or_default()
     }
 }
 
@@ -66,10 +82,15 @@ enum Waited {
 }
 
 impl PartClock {
-    /// Waits for the next sample of a part that ends at `end`: a period, or longer so that no remainder is too short to be sampled.
+    /// Waits for the next sample of a part that ends at `end`: a period, or longer so that no
+    /// remainder is too short to be sampled.
     fn wait(&self, end: u64) -> Waited {
         let left = Duration::from_nanos(end.saturating_sub(engine::monotonic_ns()));
-        self.sleep(if left < PERIOD + SHORTEST { left } else { PERIOD })
+        self.sleep(if left < PERIOD + SHORTEST {
+            left
+        } else {
+            PERIOD
+        })
     }
 
     fn sleep(&self, time: Duration) -> Waited {
@@ -112,8 +133,15 @@ struct Camera {
 
 impl Camera {
     fn new(spun: SpunTime) -> Camera {
-        let workers = (0..spun.by_worker().count()).map(engine::thread_name).collect();
-        Camera { sampler: Sampler::new(), workers, spun, last: None }
+        let workers = (0..spun.by_worker().count())
+            .map(engine::thread_name)
+            .collect();
+        Camera {
+            sampler: Sampler::new(),
+            workers,
+            spun,
+            last: None,
+        }
     }
 
     fn look(&self) -> Option<(Sample, Vec<u64>)> {
@@ -125,10 +153,16 @@ impl Camera {
         self.last = self.look();
     }
 
-    /// Adds what was used since the last sample, where that is long enough to say something; one that cannot be read is left out,
-    /// and the next one covers its time.
+    /// Adds what was used since the last sample, where that is long enough to say something; one
+    /// that cannot be read is left out, and the next one covers its time.
     fn take(&mut self, waited: Waited, figures: &mut Figures) {
-        let Some((now, spun)) = (if waited == Waited::Over { None } else { self.look() }) else { return };
+        let Some((now, spun)) = (if waited == Waited::Over {
+            None
+        } else {
+            self.look()
+        }) else {
+            return;
+        };
         if let Some((earlier, spun_before)) = &self.last {
             let mut usage = now.since(earlier);
             for (worker, (now, before)) in self.workers.iter().zip(spun.iter().zip(spun_before)) {
@@ -173,29 +207,57 @@ mod tests {
             .unwrap();
         let figures = sampling.finish();
         let seconds = |figures: &Figures| figures.elapsed_ns as f64 / 1e9;
-        assert!((0.25..1.0).contains(&seconds(&figures.warm_up)), "{figures:?}");
-        assert!((1.2..2.5).contains(&seconds(&figures.measured)), "{figures:?}");
+        assert!(
+            (0.25..1.0).contains(&seconds(&figures.warm_up)),
+            "{figures:?}"
+        );
+        assert!(
+            (1.2..2.5).contains(&seconds(&figures.measured)),
+            "{figures:?}"
+        );
         assert!(figures.drain.samples >= 1, "{figures:?}");
         let busy = figures.measured.busiest_worker_share().0;
-        assert!(busy > 3.0 * figures.drain.busiest_worker_share().0 && busy > 0.2, "{figures:?}");
+        assert!(
+            busy > 3.0 * figures.drain.busiest_worker_share().0 && busy > 0.2,
+            "{figures:?}"
+        );
     }
 
     #[test]
     fn measured_part_without_an_end_lasts_until_nothing_begins_any_more() {
-        let mut sampling = Sampling::start(Window::new(0, u64::MAX), engine::monotonic_ns(), SpunTime::of_workers(1));
+        let mut sampling = Sampling::start(
+            Window::new(0, u64::MAX),
+            engine::monotonic_ns(),
+            SpunTime::of_workers(1),
+        );
         std::thread::sleep(Duration::from_millis(500));
         sampling.draining();
         std::thread::sleep(Duration::from_millis(1300));
         let figures = sampling.finish();
-        assert_eq!((figures.warm_up.samples, figures.measured.samples), (0, 1), "{figures:?}");
-        assert!(figures.measured.elapsed_ns < milliseconds(1200) && figures.drain.samples >= 1, "{figures:?}");
+        assert_eq!(
+            (figures.warm_up.samples, figures.measured.samples),
+            (0, 1),
+            "{figures:?}"
+        );
+        assert!(
+            figures.measured.elapsed_ns < milliseconds(1200) && figures.drain.samples >= 1,
+            "{figures:?}"
+        );
     }
 
     #[test]
     fn run_that_is_over_at_once_has_no_samples() {
-        let mut sampling = Sampling::start(Window::new(0, milliseconds(50)), engine::monotonic_ns(), SpunTime::of_workers(2));
+        let mut sampling = Sampling::start(
+            Window::new(0, milliseconds(50)),
+            engine::monotonic_ns(),
+            SpunTime::of_workers(2),
+        );
         std::thread::sleep(Duration::from_millis(80));
         let figures = sampling.finish();
-        assert_eq!((figures.measured.samples, figures.drain.samples), (0, 0), "{figures:?}");
+        assert_eq!(
+            (figures.measured.samples, figures.drain.samples),
+            (0, 0),
+            "{figures:?}"
+        );
     }
 }

@@ -11,14 +11,23 @@ fn encode(criterion: &mut Criterion) {
     let encoded = snapshot.encode();
     let mut group = criterion.benchmark_group("encode");
     group.throughput(Throughput::Bytes(encoded.len() as u64));
-    group.bench_function("snapshot", |bencher| bencher.iter(|| black_box(&snapshot).encode()));
-    group.bench_function("snapshot decode", |bencher| bencher.iter(|| Snapshot::decode(black_box(&encoded))));
+    group.bench_function("snapshot", |bencher| {
+        bencher.iter(|| black_box(&snapshot).encode())
+    });
+    group.bench_function("snapshot decode", |bencher| {
+        bencher.iter(|| Snapshot::decode(black_box(&encoded)))
+    });
 
     let mut times = Histogram::default();
-    let of_cells = snapshot.cells.values().filter_map(|cell| cell.times.get(&(Outcome::Ok, Metric::ServiceTime)));
+    let of_cells = snapshot
+        .cells
+        .values()
+        .filter_map(|cell| cell.times.get(&(Outcome::Ok, Metric::ServiceTime)));
     of_cells.for_each(|distribution| times.merge(&distribution.histogram));
     group.throughput(Throughput::Bytes(times.encode_v2_deflate().len() as u64));
-    group.bench_function("histogram", |bencher| bencher.iter(|| black_box(&times).encode_v2_deflate()));
+    group.bench_function("histogram", |bencher| {
+        bencher.iter(|| black_box(&times).encode_v2_deflate())
+    });
     group.finish();
 }
 

@@ -1,10 +1,13 @@
-//! Instructions per operation, counted by callgrind, and how far they are from the committed baseline.
+//! Instructions per operation, counted by callgrind, and how far they are from the committed
+//! baseline.
 //!
-//! Each case runs twice under valgrind, with few and with many operations; the difference belongs to the operations alone.
-//! The engine goes its real way over sockets; the server is a process that valgrind does not count. Instructions of the kernel
-//! are not counted. A count depends on the compiler: against a baseline of another one a change is shown, but fails nothing.
+//! Each case runs twice under valgrind, with few and with many operations; the difference belongs
+//! to the operations alone. The engine goes its real way over sockets; the server is a process that
+//! valgrind does not count. Instructions of the kernel are not counted. A count depends on the
+//! compiler: against a baseline of another one a change is shown, but fails nothing.
 //!
-//! `--update` writes the baseline, `--only WORDS` runs the cases with these words, `--test` the short ones.
+//! `--update` writes the baseline, `--only WORDS` runs the cases with these words, `--test` the
+//! short ones.
 
 #[expect(dead_code, reason = "other benches use more of it")]
 mod scene;
@@ -38,13 +41,36 @@ struct Case {
     short: bool,
 }
 
-const fn engine(name: &'static str, connection: &'static str, tls: &'static str, many: u64, short: bool) -> Case {
+const fn engine(
+    name: &'static str,
+    connection: &'static str,
+    tls: &'static str,
+    many: u64,
+    short: bool,
+) -> Case {
     let encrypted = !tls.is_empty();
-    Case { name, work: Work::Engine(Scenario { name, encrypted, connection, tls }), few: many / 10, many, short }
+    Case {
+        name,
+        work: Work::Engine(Scenario {
+            name,
+            encrypted,
+            connection,
+            tls,
+        }),
+        few: many / 10,
+        many,
+        short,
+    }
 }
 
 const fn recorder(name: &'static str, work: Work) -> Case {
-    Case { name, work, few: 2_000, many: 20_000, short: true }
+    Case {
+        name,
+        work,
+        few: 2_000,
+        many: 20_000,
+        short: true,
+    }
 }
 
 const CHEAP: &str = "verify = \"none\", key_exchange = \"cheap\", groups = [\"secp256r1\"]";
@@ -53,11 +79,41 @@ const CASES: [Case; 8] = [
     recorder("recorder, connection open", Work::Reusing),
     recorder("recorder, connection opened", Work::Opening),
     engine("http keep-alive request", "", "", 4_000, true),
-    engine("https keep-alive request", "", "verify = \"once\"", 4_000, true),
-    engine("connection, full handshake, request", "requests = 1", "verify = \"once\"", 100, true),
-    engine("connection, full handshake, request, unchecked, cheap P-256", "requests = 1", CHEAP, 200, false),
-    engine("connection, resumed handshake, request", "requests = 1", "verify = \"once\", resumption = \"always\"", 200, true),
-    engine("connection, full handshake TLS 1.2, request", "requests = 1", "verify = \"once\", versions = [\"1.2\"]", 100, false),
+    engine(
+        "https keep-alive request",
+        "",
+        "verify = \"once\"",
+        4_000,
+        true,
+    ),
+    engine(
+        "connection, full handshake, request",
+        "requests = 1",
+        "verify = \"once\"",
+        100,
+        true,
+    ),
+    engine(
+        "connection, full handshake, request, unchecked, cheap P-256",
+        "requests = 1",
+        CHEAP,
+        200,
+        false,
+    ),
+    engine(
+        "connection, resumed handshake, request",
+        "requests = 1",
+        "verify = \"once\", resumption = \"always\"",
+        200,
+        true,
+    ),
+    engine(
+        "connection, full handshake TLS 1.2, request",
+        "requests = 1",
+        "verify = \"once\", versions = [\"1.2\"]",
+        100,
+        false,
+    ),
 ];
 
 fn main() {
@@ -66,11 +122,22 @@ fn main() {
     }
     if let Some(name) = flag("--work") {
         let operations = flag("--operations").and_then(|number| number.parse().ok());
-        return CASES.iter().filter(|case| case.name == name).for_each(|case| work(case.work, operations.unwrap_or(1)));
+        return CASES
+            .iter()
+            .filter(|case| case.name == name)
+            .for_each(|case| work(case.work, operations.unwrap_or(1)));
     }
-    if Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_err() {
+    if Command::new("valgrind")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_err()
+    {
         println!("skipped: valgrind is not installed");
-        assert!(std::env::var_os("CI").is_none(), "with CI set, valgrind must be there");
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "with CI set, valgrind must be there"
+        );
         return;
     }
     compare();
@@ -81,12 +148,18 @@ fn compare() {
     let (compiler, baseline) = read_baseline();
     let comparable = compiler == benches::COMPILER;
     if !comparable {
-        println!("the baseline is of {compiler}, this build of {}: changes are shown only", benches::COMPILER);
+        println!(
+            "the baseline is of {compiler}, this build of {}: changes are shown only",
+            benches::COMPILER
+        );
     }
     println!("| instructions per operation | now | baseline | change |\n|---|---|---|---|");
     let only = flag("--only").unwrap_or_default();
     let (mut counted, mut failures) = (BTreeMap::new(), Vec::new());
-    for case in CASES.iter().filter(|case| case.name.contains(&only) && (case.short || !is_trial())) {
+    for case in CASES
+        .iter()
+        .filter(|case| case.name.contains(&only) && (case.short || !is_trial()))
+    {
         let now = per_operation(case);
         counted.insert(case.name.to_owned(), now);
         let Some(&before) = baseline.get(case.name) else {
@@ -94,7 +167,10 @@ fn compare() {
             continue;
         };
         let percent = (now / before - 1.0) * 100.0;
-        println!("| {} | {now:.0} | {before:.0} | {percent:+.2} % |", case.name);
+        println!(
+            "| {} | {now:.0} | {before:.0} | {percent:+.2} % |",
+            case.name
+        );
         if comparable && percent > TOLERATED_PERCENT {
             failures.push(format!("{}: {percent:+.2} %", case.name));
         }
@@ -104,7 +180,8 @@ fn compare() {
     }
     assert!(
         failures.is_empty(),
-        "more than {TOLERATED_PERCENT} % dearer than the baseline:\n{}\nfind out why, or accept it: cargo bench -p benches --bench instructions -- --update",
+        "more than {TOLERATED_PERCENT} % dearer than the baseline:\n{}\nfind out why, or accept \
+         it: cargo bench -p benches --bench instructions -- --update",
         failures.join("\n")
     );
 }
@@ -122,15 +199,34 @@ fn instructions(case: &Case, operations: u64) -> u64 {
     command.args(["--tool=callgrind", "--quiet", "--error-exitcode=9"]);
     command.arg(format!("--callgrind-out-file={}", out.display()));
     // Start-up seeds generators from the jitter of the CPU, which no two runs do alike.
-    command.arg(format!("--toggle-collect={}", case.work.collected())).arg(own);
+    command
+        .arg(format!("--toggle-collect={}", case.work.collected()))
+        .arg(own);
     command.args(["--work", case.name, "--operations", &operations.to_string()]);
-    let status = command.stdout(Stdio::null()).status().expect("valgrind has just told its version");
-    assert!(status.success(), "{}: valgrind ends with {status}", case.name);
+    let status = command
+        .stdout(Stdio::null())
+        .status()
+        .expect("valgrind has just told its version");
+    assert!(
+        status.success(),
+        "{}: valgrind ends with {status}",
+        case.name
+    );
     let text = std::fs::read_to_string(&out).expect("callgrind writes its profile");
     let _ = std::fs::remove_file(&out);
-    let totals = text.lines().find_map(|line| line.strip_prefix("totals: ").or_else(|| line.strip_prefix("summary: ")));
-    let count = totals.and_then(|totals| totals.trim().parse().ok()).unwrap_or(0);
-    assert!(count > 0, "{}: callgrind has not met {}: was it inlined or renamed?", case.name, case.work.collected());
+    let totals = text.lines().find_map(|line| {
+        line.strip_prefix("totals: ")
+            .or_else(|| line.strip_prefix("summary: "))
+    });
+    let count = totals
+        .and_then(|totals| totals.trim().parse().ok())
+        .unwrap_or(0);
+    assert!(
+        count > 0,
+        "{}: callgrind has not met {}: was it inlined or renamed?",
+        case.name,
+        case.work.collected()
+    );
     count
 }
 
@@ -151,7 +247,10 @@ fn work(work: Work, operations: u64) {
         Work::Opening => end_all(&scene::opening()[..operations as usize]),
         Work::Engine(scenario) => {
             let server = scenario.serve(1);
-            let outcome = run(scenario.plan(&server, &format!("connections = 1, requests = {operations}")));
+            let outcome = run(scenario.plan(
+                &server,
+                &format!("connections = 1, requests = {operations}"),
+            ));
             assert_eq!(outcome.measured.counters.ok, operations);
         }
     }
@@ -180,9 +279,13 @@ fn read_baseline() -> (String, BTreeMap<String, f64>) {
 fn write_baseline(mut rows: BTreeMap<String, f64>, counted: BTreeMap<String, f64>) {
     rows.extend(counted);
     rows.retain(|name, _| CASES.iter().any(|case| case.name == name));
-    let head =
-        "# Instructions per operation, by callgrind; written by `cargo bench -p benches --bench instructions -- --update`.\n";
-    let rows: String = rows.iter().map(|(name, count)| format!("{count:.0} {name}\n")).collect();
-    std::fs::write(BASELINE, format!("{head}{}\n{rows}", benches::COMPILER)).expect("the bench's folder can be written");
+    let head = "# Instructions per operation, by callgrind; written by `cargo bench -p benches \
+                --bench instructions -- --update`.\n";
+    let rows: String = rows
+        .iter()
+        .map(|(name, count)| format!("{count:.0} {name}\n"))
+        .collect();
+    std::fs::write(BASELINE, format!("{head}{}\n{rows}", benches::COMPILER))
+        .expect("the bench's folder can be written");
     println!("written: {BASELINE}");
 }

@@ -1,8 +1,10 @@
-//! How well an open loop keeps its schedule: lateness at half of what one CPU can send, and at other rates.
+//! How well an open loop keeps its schedule: lateness at half of what one CPU can send, and at
+//! other rates.
 //!
-//! HTTPS keep-alive with 356 bytes, target on the first CPU, worker on the last. In turns with it a bare loop keeps the same
-//! schedule on the same CPU, with a busy loop on the other one, and sends nothing: what it is late, the machine is. `--rounds N`,
-//! `--rate N` for one of the rates, `--test` for a moment.
+//! HTTPS keep-alive with 356 bytes, target on the first CPU, worker on the last. In turns with it a
+//! bare loop keeps the same schedule on the same CPU, with a busy loop on the other one, and sends
+//! nothing: what it is late, the machine is. `--rounds N`, `--rate N` for one of the rates,
+//! `--test` for a moment.
 
 use benches::{flag, is_trial, median, parse, run, take_first_cpu, take_last_cpu};
 use engine::monotonic_ns;
@@ -11,7 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use target::{Config, Running};
 
-const RATES: [(&str, u32); 5] = [("even", 1_000), ("even", 10_000), ("even", 30_000), ("even", 45_000), ("poisson", 30_000)];
+const RATES: [(&str, u32); 5] = [
+    ("even", 1_000),
+    ("even", 10_000),
+    ("even", 30_000),
+    ("even", 45_000),
+    ("poisson", 30_000),
+];
 
 /// Lateness of one row, a round each.
 #[derive(Default)]
@@ -26,18 +34,32 @@ struct Lateness {
 fn main() {
     take_first_cpu();
     let server = Running::new(Config::default()).expect("loopback has a free port");
-    let rounds = flag("--rounds").and_then(|number| number.parse().ok()).unwrap_or(if is_trial() { 1 } else { 5 });
-    let duration = if is_trial() { Duration::from_millis(200) } else { Duration::from_secs(2) };
+    let rounds = flag("--rounds")
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(if is_trial() { 1 } else { 5 });
+    let duration = if is_trial() {
+        Duration::from_millis(200)
+    } else {
+        Duration::from_secs(2)
+    };
     println!(
-        "| arrivals | rate/s | sent | not sent | lateness p50 µs | p99 µs (lowest, highest) | busy | bare loop: p50 µs | p99 µs |"
+        "| arrivals | rate/s | sent | not sent | lateness p50 µs | p99 µs (lowest, highest) | \
+         busy | bare loop: p50 µs | p99 µs |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     let only: Option<u32> = flag("--rate").and_then(|rate| rate.parse().ok());
-    for (arrivals, rate) in RATES.into_iter().filter(|(_, rate)| only.is_none_or(|only| only == *rate)) {
+    for (arrivals, rate) in RATES
+        .into_iter()
+        .filter(|(_, rate)| only.is_none_or(|only| only == *rate))
+    {
         let load = format!(
-            "rate = \"{rate}/s\", arrivals = \"{arrivals}\", max_connections = 200, warm_up = \"300ms\", duration = \"{duration:?}\""
+            "rate = \"{rate}/s\", arrivals = \"{arrivals}\", max_connections = 200, warm_up = \
+             \"300ms\", duration = \"{duration:?}\""
         );
-        let text = format!("target.url = \"{}\"\ntls.ca = \"bench-ca.pem\"\nload = {{ {load} }}\n", server.url("/"));
+        let text = format!(
+            "target.url = \"{}\"\ntls.ca = \"bench-ca.pem\"\nload = {{ {load} }}\n",
+            server.url("/")
+        );
         let (mut ours, mut bare) = (Lateness::default(), Lateness::default());
         for _ in 0..rounds {
             let outcome = run(parse(&text, server.ca_pem()));
@@ -62,7 +84,11 @@ fn main() {
 
 impl Lateness {
     fn add(&mut self, lateness: &Distribution) {
-        let percentile = |p| lateness.percentile(p).map_or(0.0, |value| value.value_ns as f64 / 1e3);
+        let percentile = |p| {
+            lateness
+                .percentile(p)
+                .map_or(0.0, |value| value.value_ns as f64 / 1e3)
+        };
         self.p50_us.push(percentile(50.0));
         self.p99_us.push(percentile(99.0));
     }
@@ -79,7 +105,11 @@ fn bare_loop(rate: u32, duration: Duration) -> Distribution {
         });
         let late = scope.spawn(|| {
             take_last_cpu();
-            let (mut late, begin, period) = (Distribution::default(), monotonic_ns(), 1e9 / f64::from(rate));
+            let (mut late, begin, period) = (
+                Distribution::default(),
+                monotonic_ns(),
+                1e9 / f64::from(rate),
+            );
             for number in 0..(duration.as_secs_f64() * f64::from(rate)) as u64 {
                 let due = begin + (number as f64 * period) as u64;
                 while monotonic_ns() < due {
@@ -96,6 +126,13 @@ fn bare_loop(rate: u32, duration: Duration) -> Distribution {
 }
 
 fn spread(values: &[f64]) -> String {
-    let (low, high) = values.iter().fold((f64::MAX, 0.0_f64), |(low, high), &value| (low.min(value), high.max(value)));
-    format!("{:.1} ({low:.1}, {high:.1})", median(values.iter().copied()))
+    let (low, high) = values
+        .iter()
+        .fold((f64::MAX, 0.0_f64), |(low, high), &value| {
+            (low.min(value), high.max(value))
+        });
+    format!(
+        "{:.1} ({low:.1}, {high:.1})",
+        median(values.iter().copied())
+    )
 }

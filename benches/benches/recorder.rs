@@ -9,14 +9,23 @@ use std::hint::black_box;
 fn recorder(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("recorder");
     group.throughput(Throughput::Elements(scene::OPERATIONS as u64));
-    for (name, operations) in [("ended, connection open", scene::reusing()), ("ended, connection opened", scene::opening())] {
+    for (name, operations) in [
+        ("ended, connection open", scene::reusing()),
+        ("ended, connection opened", scene::opening()),
+    ] {
         let mut recorder = scene::recorder();
-        group.bench_function(name, |bencher| bencher.iter(|| end_all(&mut recorder, black_box(&operations))));
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| end_all(&mut recorder, black_box(&operations)))
+        });
     }
     let operations = scene::reusing();
     group.bench_function("distribution record", |bencher| {
         let mut distribution = Distribution::default();
-        bencher.iter(|| operations.iter().for_each(|operation| distribution.record(operation.done_at - operation.begun_at)));
+        bencher.iter(|| {
+            operations
+                .iter()
+                .for_each(|operation| distribution.record(operation.done_at - operation.begun_at))
+        });
     });
     group.finish();
 }

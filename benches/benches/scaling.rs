@@ -1,19 +1,33 @@
-//! What a second worker costs: client CPU per operation of two workers against that of one, in turns, and handshakes in memory.
+//! What a second worker costs: client CPU per operation of two workers against that of one, in
+//! turns, and handshakes in memory.
 //!
-//! The server is a process with two threads that shares all CPUs with the workers, in both cases alike. `--rounds N`,
-//! `--test` for a moment.
+//! The server is a process with two threads that shares all CPUs with the workers, in both cases
+//! alike. `--rounds N`, `--test` for a moment.
 
 use benches::{Scenario, flag, is_trial, median, run_watching, served};
 
 const fn scenario(name: &'static str, connection: &'static str, tls: &'static str) -> Scenario {
-    Scenario { name, encrypted: !tls.is_empty(), connection, tls }
+    Scenario {
+        name,
+        encrypted: !tls.is_empty(),
+        connection,
+        tls,
+    }
 }
 
 const SCENARIOS: [Scenario; 4] = [
     scenario("http keep-alive", "", ""),
     scenario("https keep-alive", "", "verify = \"once\""),
-    scenario("https full handshake, 1 request", "requests = 1", "verify = \"once\""),
-    scenario("https resumed, 1 request", "requests = 1", "verify = \"once\", resumption = \"always\""),
+    scenario(
+        "https full handshake, 1 request",
+        "requests = 1",
+        "verify = \"once\"",
+    ),
+    scenario(
+        "https resumed, 1 request",
+        "requests = 1",
+        "verify = \"once\", resumption = \"always\"",
+    ),
 ];
 
 /// What one side came to, per run.
@@ -27,9 +41,12 @@ fn main() {
     if served() {
         return;
     }
-    let rounds = flag("--rounds").and_then(|number| number.parse().ok()).unwrap_or(if is_trial() { 1 } else { 5 });
+    let rounds = flag("--rounds")
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(if is_trial() { 1 } else { 5 });
     println!(
-        "| scenario | CPU µs per operation, 1 worker | 2 workers | ratio | operations/s, 1 worker | 2 workers |\n|---|---|---|---|---|---|"
+        "| scenario | CPU µs per operation, 1 worker | 2 workers | ratio | operations/s, 1 worker \
+         | 2 workers |\n|---|---|---|---|---|---|"
     );
     for scenario in &SCENARIOS {
         let (mut one, mut two) = (Side::default(), Side::default());
@@ -39,7 +56,11 @@ fn main() {
         }
         let (alone, both) = (median(one.cpu_us), median(two.cpu_us));
         let (slow, fast) = (median(one.per_second), median(two.per_second));
-        println!("| {} | {alone:.2} | {both:.2} | {:.3} | {slow:.0} | {fast:.0} |", scenario.name, both / alone);
+        println!(
+            "| {} | {alone:.2} | {both:.2} | {:.3} | {slow:.0} | {fast:.0} |",
+            scenario.name,
+            both / alone
+        );
     }
 }
 

@@ -1,11 +1,13 @@
-//! A run of hours by an accelerated clock: what a second costs agents and coordinator, and what they keep, as the run gets
-//! longer. Everything is a run's own but sockets and the link: recorders, the engine's collector, the wire's encoding, the
-//! coordinator's record with its log and result in a folder.
+//! A run of hours by an accelerated clock: what a second costs agents and coordinator, and what
+//! they keep, as the run gets longer. Everything is a run's own but sockets and the link:
+//! recorders, the engine's collector, the wire's encoding, the coordinator's record with its log
+//! and result in a folder.
 //!
 //! Times are CPU time of this process, so that a busy machine does not show.
 //!
-//! `--intervals N` seconds (three hours of them unless said otherwise), `--agents N` (4), `--test` two minutes. Where the last
-//! hour costs more than [`RATIO_MOST`] times the first, it says so and ends with 1.
+//! `--intervals N` seconds (three hours of them unless said otherwise), `--agents N` (4), `--test`
+//! two minutes. Where the last hour costs more than [`RATIO_MOST`] times the first, it says so and
+//! ends with 1.
 
 use benches::{flag, is_trial, parse};
 use coordinator::RecordRehearsal;
@@ -34,10 +36,14 @@ fn main() {
     let part = if is_trial() { 60 } else { 3600 };
     let mut soak = Soak::start(number("--agents").unwrap_or(4));
     println!(
-        "{OPERATIONS} operations a second of each of {} agents, {REQUESTS} requests, {ADDRESSES} addresses",
+        "{OPERATIONS} operations a second of each of {} agents, {REQUESTS} requests, {ADDRESSES} \
+         addresses",
         soak.agents.len()
     );
-    println!("| seconds | agent, a second | coordinator, a second | saving the result | resident set | log | result |");
+    println!(
+        "| seconds | agent, a second | coordinator, a second | saving the result | resident set | \
+         log | result |"
+    );
     println!("|---|---|---|---|---|---|---|");
     let mut rows: Vec<Costs> = Vec::new();
     for from in (0..intervals).step_by(part as usize) {
@@ -56,7 +62,10 @@ fn main() {
 }
 
 fn number(name: &str) -> Option<u32> {
-    flag(name).map(|text| text.parse().unwrap_or_else(|_| panic!("{name} takes a number, not {text}")))
+    flag(name).map(|text| {
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} takes a number, not {text}"))
+    })
 }
 
 /// A run under way.
@@ -96,18 +105,32 @@ struct Costs {
 impl Soak {
     fn start(agents: u32) -> Soak {
         let base = tempfile::tempdir().expect("a temporary folder can be made");
-        let requests: String = (0..REQUESTS).map(|request| format!("[[request]]\npath = \"/{request}\"\n")).collect();
+        let requests: String = (0..REQUESTS)
+            .map(|request| format!("[[request]]\npath = \"/{request}\"\n"))
+            .collect();
         let plan = parse(
-            &format!("target.url = \"http://a.test/\"\nload = {{ rate = \"640/s\", duration = \"48h\" }}\n{requests}"),
+            &format!(
+                "target.url = \"http://a.test/\"\nload = {{ rate = \"640/s\", duration = \"48h\" \
+                 }}\n{requests}"
+            ),
             None,
         );
-        let record = RecordRehearsal::start(plan, agents, base.path()).unwrap_or_else(|error| panic!("{error}"));
-        Soak { agents: (0..agents).map(Agent::start).collect(), record, _base: base }
+        let record = RecordRehearsal::start(plan, agents, base.path())
+            .unwrap_or_else(|error| panic!("{error}"));
+        Soak {
+            agents: (0..agents).map(Agent::start).collect(),
+            record,
+            _base: base,
+        }
     }
 
     /// Seconds `from` to before `to` of the run.
     fn run(&mut self, from: u32, to: u32) -> Costs {
-        let mut costs = Costs { seconds: to - from, agents: self.agents.len() as u32, ..Costs::default() };
+        let mut costs = Costs {
+            seconds: to - from,
+            agents: self.agents.len() as u32,
+            ..Costs::default()
+        };
         for second in from..to {
             for (index, agent) in (0..).zip(&mut self.agents) {
                 let begun = cpu_time();
@@ -128,22 +151,43 @@ impl Soak {
     }
 
     fn row(&self, seconds: u32, costs: &Costs) -> String {
-        let ms = |duration: Duration, number: u32| duration.as_secs_f64() * 1e3 / f64::from(number.max(1));
-        let mib =
-            |file: &str| self.record.folder().join(file).metadata().map_or(0.0, |about| about.len() as f64 / (1 << 20) as f64);
-        let mut row = format!("| {seconds} | {:.2} ms |", ms(costs.agent, costs.seconds * costs.agents));
+        let ms = |duration: Duration, number: u32| {
+            duration.as_secs_f64() * 1e3 / f64::from(number.max(1))
+        };
+        let mib = |file: &str| {
+            self.record
+                .folder()
+                .join(file)
+                .metadata()
+                .map_or(0.0, |about| about.len() as f64 / (1 << 20) as f64)
+        };
+        let mut row = format!(
+            "| {seconds} | {:.2} ms |",
+            ms(costs.agent, costs.seconds * costs.agents)
+        );
         let _ = write!(row, " {:.2} ms |", ms(costs.coordinator, costs.seconds));
         let _ = write!(row, " {:.1} ms |", ms(costs.saving, costs.saved));
         let _ = write!(row, " {:.1} MiB |", resident_kib() as f64 / 1024.0);
-        let _ = write!(row, " {:.1} MiB | {:.2} MiB |", mib("histograms.hlog"), mib("result.json"));
+        let _ = write!(
+            row,
+            " {:.1} MiB | {:.2} MiB |",
+            mib("histograms.hlog"),
+            mib("result.json")
+        );
         row
     }
 
     /// Ends the run: all seconds have come, and their sum is what the agents say.
     fn end(self, intervals: u32) {
-        let Soak { agents, mut record, _base } = self;
+        let Soak {
+            agents,
+            mut record,
+            _base,
+        } = self;
         for (index, agent) in (0..).zip(agents) {
-            let Agent { collector, events, .. } = agent;
+            let Agent {
+                collector, events, ..
+            } = agent;
             collector.end();
             for told in events {
                 match told {
@@ -158,7 +202,14 @@ impl Soak {
         let document = record.finish();
         let ended = u64::from(intervals) * OPERATIONS * document.agents.len() as u64;
         assert_eq!(document.measured.operations.ended, ended, "nothing is lost");
-        assert!(document.agents.iter().all(|agent| agent.totals_match == Some(true)), "{:?}", document.verdict);
+        assert!(
+            document
+                .agents
+                .iter()
+                .all(|agent| agent.totals_match == Some(true)),
+            "{:?}",
+            document.verdict
+        );
     }
 }
 
@@ -183,7 +234,13 @@ impl Agent {
         for last in 1..=ADDRESSES {
             recorder.address(([10, 0, 0, last as u8], 443).into());
         }
-        Agent { recorder, spare: None, collector, events, random: u64::from(index) + 1 }
+        Agent {
+            recorder,
+            spare: None,
+            collector,
+            events,
+            random: u64::from(index) + 1,
+        }
     }
 
     /// Records a second; its number and encoding, once the collector has them.
@@ -193,9 +250,15 @@ impl Agent {
             self.recorder.started(operation.key);
             self.recorder.ended(&operation);
         }
-        let interval = self.recorder.cut((u64::from(second) + 1) * SECOND, self.spare.take());
+        let interval = self
+            .recorder
+            .cut((u64::from(second) + 1) * SECOND, self.spare.take());
         self.spare = self.collector.hand_over(interval);
-        match self.events.recv().expect("the collector tells of every second") {
+        match self
+            .events
+            .recv()
+            .expect("the collector tells of every second")
+        {
             Told::Interval(number, encoded) => (number, encoded),
             Told::Totals(_) => panic!("the run has not ended"),
         }
@@ -203,14 +266,25 @@ impl Agent {
 
     /// One of thirty was due up to ten seconds before; all are done in this second.
     fn operation(&mut self, second_at: u64, nth: u64) -> Operation {
-        let (request, address) = (nth % u64::from(REQUESTS), nth / u64::from(REQUESTS) % u64::from(ADDRESSES));
+        let (request, address) = (
+            nth % u64::from(REQUESTS),
+            nth / u64::from(REQUESTS) % u64::from(ADDRESSES),
+        );
         let begun_at = second_at + nth * (SECOND / 2 / OPERATIONS);
-        let lateness = if self.next().is_multiple_of(30) { self.next() % (10 * SECOND) } else { self.next() % 50_000 };
+        let lateness = if self.next().is_multiple_of(30) {
+            self.next() % (10 * SECOND)
+        } else {
+            self.next() % 50_000
+        };
         let intended_at = begun_at.saturating_sub(lateness);
         let written_at = begun_at + 2_000 + self.next() % 3_000;
         let first_byte_at = written_at + 400_000 + self.next() % 30_000_000;
         Operation {
-            key: CellId { period: Period::Measured, request: request as u16, address: 1 + address as u16 },
+            key: CellId {
+                period: Period::Measured,
+                request: request as u16,
+                address: 1 + address as u16,
+            },
             intended_at,
             // The rest of its lateness it waited for a connection.
             noticed_at: Some(begun_at.min(intended_at + 50_000)),
@@ -248,6 +322,12 @@ fn cpu_time() -> Duration {
 /// This process's resident set (proc(5), VmRSS): all agents and the coordinator together.
 fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has /proc");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("proc(5) names VmRSS");
-    line.trim().trim_end_matches(" kB").parse().expect("proc(5) gives kB")
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .expect("proc(5) names VmRSS");
+    line.trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .expect("proc(5) gives kB")
 }

@@ -1,4 +1,5 @@
-//! What the benches of the engine share: a run of one pinned worker against a server that has another CPU.
+//! What the benches of the engine share: a run of one pinned worker against a server that has
+//! another CPU.
 
 mod scenario;
 mod server;
@@ -54,20 +55,32 @@ impl Outcome {
     /// Operations per second.
     #[must_use]
     pub fn per_second(&self) -> f64 {
-        let wall_ns = self.workers.iter().map(|worker| worker.whole.wall_ns).max().unwrap_or(0);
+        let wall_ns = self
+            .workers
+            .iter()
+            .map(|worker| worker.whole.wall_ns)
+            .max()
+            .unwrap_or(0);
         self.operations as f64 / wall_ns.max(1) as f64 * 1e9
     }
 
     /// Times of what ended ok, but the response time, which is kept by seconds.
     #[must_use]
     pub fn times(&self, metric: Metric) -> Distribution {
-        self.measured.times.get(&(measure::Outcome::Ok, metric)).cloned().unwrap_or_default()
+        self.measured
+            .times
+            .get(&(measure::Outcome::Ok, metric))
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// CPU time that all workers worked.
     #[must_use]
     pub fn cpu_ns(&self) -> u64 {
-        self.workers.iter().map(|worker| worker.whole.working_ns()).sum()
+        self.workers
+            .iter()
+            .map(|worker| worker.whole.working_ns())
+            .sum()
     }
 }
 
@@ -89,18 +102,31 @@ pub fn run(plan: Plan) -> Outcome {
     run_watching(plan, 1, |_| {})
 }
 
-/// Runs `plan` with so many workers, on the last allowed CPUs; `watch` is told what happens as it does.
+/// Runs `plan` with so many workers, on the last allowed CPUs; `watch` is told what happens as it
+/// does.
 ///
 /// # Panics
 /// Where it cannot be run.
 #[must_use]
 pub fn run_watching(plan: Plan, workers: usize, mut watch: impl FnMut(&Event)) -> Outcome {
-    let cpus = cpus().iter().rev().map(|&cpu| Some(cpu)).take(workers).collect();
-    let placement = Placement { agent: 0, agents: 1, cpus };
-    let prepared = engine::prepare(Arc::new(plan), placement, Policy::default()).unwrap_or_else(|error| panic!("{error}"));
+    let cpus = cpus()
+        .iter()
+        .rev()
+        .map(|&cpu| Some(cpu))
+        .take(workers)
+        .collect();
+    let placement = Placement {
+        agent: 0,
+        agents: 1,
+        cpus,
+    };
+    let prepared = engine::prepare(Arc::new(plan), placement, Policy::default())
+        .unwrap_or_else(|error| panic!("{error}"));
     let (send, events) = channel();
     let tell = move |event| send.send(event).expect("the bench waits for the end");
-    let running = prepared.start(monotonic_ns() + 10_000_000, Lease::unlimited(), tell).unwrap_or_else(|error| panic!("{error}"));
+    let running = prepared
+        .start(monotonic_ns() + 10_000_000, Lease::unlimited(), tell)
+        .unwrap_or_else(|error| panic!("{error}"));
     let (mut intervals, mut ended) = (Vec::new(), None);
     for event in events {
         watch(&event);
@@ -111,19 +137,36 @@ pub fn run_watching(plan: Plan, workers: usize, mut watch: impl FnMut(&Event)) -
         }
     }
     running.join();
-    let (mut sum, workers) = (Snapshot::default(), ended.expect("a run says that it has ended"));
+    let (mut sum, workers) = (
+        Snapshot::default(),
+        ended.expect("a run says that it has ended"),
+    );
     intervals.iter().for_each(|snapshot| sum.merge(snapshot));
-    outcome(&sum, workers.into_iter().map(|worker| worker.expect("no worker has died")).collect())
+    outcome(
+        &sum,
+        workers
+            .into_iter()
+            .map(|worker| worker.expect("no worker has died"))
+            .collect(),
+    )
 }
 
 fn outcome(sum: &Snapshot, workers: Vec<WorkerFigures>) -> Outcome {
     let operations = sum.cells.values().map(|cell| cell.counters.ended()).sum();
     let mut measured = Cell::default();
-    sum.cells.iter().filter(|(key, _)| key.period == Period::Measured).for_each(|(_, cell)| measured.merge(cell));
-    Outcome { operations, measured, workers }
+    sum.cells
+        .iter()
+        .filter(|(key, _)| key.period == Period::Measured)
+        .for_each(|(_, cell)| measured.merge(cell));
+    Outcome {
+        operations,
+        measured,
+        workers,
+    }
 }
 
-/// CPUs that this program may use, as it was started: [`take_first_cpu`] leaves its thread only one of them.
+/// CPUs that this program may use, as it was started: [`take_first_cpu`] leaves its thread only one
+/// of them.
 fn cpus() -> &'static [u32] {
     static CPUS: OnceLock<Vec<u32>> = OnceLock::new();
     CPUS.get_or_init(allowed_cpus)
@@ -161,7 +204,11 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 #[must_use]
 pub fn flag(name: &str) -> Option<String> {
     let arguments: Vec<String> = std::env::args().collect();
-    arguments.iter().position(|argument| argument == name).and_then(|at| arguments.get(at + 1)).cloned()
+    arguments
+        .iter()
+        .position(|argument| argument == name)
+        .and_then(|at| arguments.get(at + 1))
+        .cloned()
 }
 
 /// Whether the bench is only to show that it still works.

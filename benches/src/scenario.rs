@@ -31,9 +31,15 @@ impl Scenario {
     /// Its plan, with this content of `[load]`.
     #[must_use]
     pub fn plan(&self, server: &Server, load: &str) -> Plan {
-        let tls = if self.encrypted { format!("tls = {{ ca = \"bench-ca.pem\", {} }}\n", self.tls) } else { String::new() };
-        let text =
-            format!("target.url = \"{}/\"\nconnection = {{ {} }}\n{tls}load = {{ {load} }}\n", server.url, self.connection);
+        let tls = if self.encrypted {
+            format!("tls = {{ ca = \"bench-ca.pem\", {} }}\n", self.tls)
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "target.url = \"{}/\"\nconnection = {{ {} }}\n{tls}load = {{ {load} }}\n",
+            server.url, self.connection
+        );
         parse(&text, server.ca_pem.as_deref())
     }
 }

@@ -1,5 +1,6 @@
-//! The built-in target in a process of its own, so that memory, CPU time, system calls and instructions of a bench's own
-//! process are the client's alone. The bench starts itself again with `--serve`.
+//! The built-in target in a process of its own, so that memory, CPU time, system calls and
+//! instructions of a bench's own process are the client's alone. The bench starts itself again with
+//! `--serve`.
 
 use crate::{flag, take_first_cpu};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -35,20 +36,44 @@ pub struct Served {
 
 impl Default for Served {
     fn default() -> Served {
-        Served { encrypted: true, tickets: false, body_bytes: 356, threads: 1 }
+        Served {
+            encrypted: true,
+            tickets: false,
+            body_bytes: 356,
+            threads: 1,
+        }
     }
 }
 
 impl Served {
     fn words(self) -> String {
-        let Served { encrypted, tickets, body_bytes, threads } = self;
-        format!("{} {} {body_bytes} {threads}", u8::from(encrypted), u8::from(tickets))
+        let Served {
+            encrypted,
+            tickets,
+            body_bytes,
+            threads,
+        } = self;
+        format!(
+            "{} {} {body_bytes} {threads}",
+            u8::from(encrypted),
+            u8::from(tickets)
+        )
     }
 
     fn from_words(words: &str) -> Served {
-        let numbers: Vec<u64> = words.split(' ').map(|word| word.parse().expect("a bench writes numbers")).collect();
-        let [encrypted, tickets, body_bytes, threads] = numbers[..] else { panic!("--serve {words}: four numbers") };
-        Served { encrypted: encrypted == 1, tickets: tickets == 1, body_bytes, threads: threads as usize }
+        let numbers: Vec<u64> = words
+            .split(' ')
+            .map(|word| word.parse().expect("a bench writes numbers"))
+            .collect();
+        let [encrypted, tickets, body_bytes, threads] = numbers[..] else {
+            panic!("--serve {words}: four numbers")
+        };
+        Served {
+            encrypted: encrypted == 1,
+            tickets: tickets == 1,
+            body_bytes,
+            threads: threads as usize,
+        }
     }
 }
 
@@ -61,14 +86,28 @@ impl Server {
     pub fn start(served: Served) -> Server {
         let own = std::env::current_exe().expect("Linux tells a program where it is");
         let mut command = Command::new(own);
-        command.args(["--serve", &served.words()]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .args(["--serve", &served.words()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut process = command.spawn().expect("the bench can be started again");
         let mut lines = BufReader::new(process.stdout.take().expect("it is piped"));
         let mut url = String::new();
-        lines.read_line(&mut url).expect("the server says where it is");
-        let pem = lines.lines().map(|line| line.expect("the server says whom to trust"));
-        let ca: String = pem.take_while(|line| line != END).map(|line| line + "\n").collect();
-        Server { process, url: url.trim().to_owned(), ca_pem: Some(ca).filter(|ca| !ca.is_empty()) }
+        lines
+            .read_line(&mut url)
+            .expect("the server says where it is");
+        let pem = lines
+            .lines()
+            .map(|line| line.expect("the server says whom to trust"));
+        let ca: String = pem
+            .take_while(|line| line != END)
+            .map(|line| line + "\n")
+            .collect();
+        Server {
+            process,
+            url: url.trim().to_owned(),
+            ca_pem: Some(ca).filter(|ca| !ca.is_empty()),
+        }
     }
 }
 
@@ -80,23 +119,38 @@ impl Drop for Server {
     }
 }
 
-/// Serves where the command line asks for it, until the input ends; whether it did. The first act of a bench's `main`.
+/// Serves where the command line asks for it, until the input ends; whether it did. The first act
+/// of a bench's `main`.
 ///
 /// # Panics
 /// Where loopback has no free port.
 #[must_use]
 pub fn served() -> bool {
-    let Some(words) = flag("--serve") else { return false };
+    let Some(words) = flag("--serve") else {
+        return false;
+    };
     let served = Served::from_words(&words);
     if served.threads == 1 {
         take_first_cpu();
     }
     let limits = getrlimit(Resource::Nofile);
     // Thousands of connections; raising to the hard limit needs no privilege (getrlimit(2)).
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, maximum: limits.maximum });
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limits.maximum,
+            maximum: limits.maximum,
+        },
+    );
     let server = Running::new(Config {
-        tls: served.encrypted.then(|| Tls { tickets: served.tickets, ..Tls::default() }),
-        answer: Answer { body_bytes: served.body_bytes, ..Answer::default() },
+        tls: served.encrypted.then(|| Tls {
+            tickets: served.tickets,
+            ..Tls::default()
+        }),
+        answer: Answer {
+            body_bytes: served.body_bytes,
+            ..Answer::default()
+        },
         threads: NonZeroUsize::new(served.threads).unwrap_or(NonZeroUsize::MIN),
         ..Config::default()
     });

@@ -1,8 +1,12 @@
 //! What a load thread allocates per keep-alive request: nothing, over HTTP and HTTPS.
 //!
-//! Each case is run twice, with few and with many requests; the difference belongs to requests alone, since start-up,
-//! handshakes and the cuts of the recorder are in both. `-- --nocapture` prints the figures and where the rest comes from.
-#![expect(unsafe_code, reason = "a global allocator that counts cannot be written without")]
+//! Each case is run twice, with few and with many requests; the difference belongs to requests
+//! alone, since start-up, handshakes and the cuts of the recorder are in both. `-- --nocapture`
+//! prints the figures and where the rest comes from.
+#![expect(
+    unsafe_code,
+    reason = "a global allocator that counts cannot be written without"
+)]
 
 use benches::{Outcome, parse, run};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -15,16 +19,32 @@ use target::{Config, Running, Tls};
 const FEW: u64 = 2_000;
 const MANY: u64 = 22_000;
 
-/// A run that falls into one more second than the other makes histograms for it; a request that allocates would make 20,000.
+/// A run that falls into one more second than the other makes histograms for it; a request that
+/// allocates would make 20,000.
 const NOISE: f64 = 0.02;
 
 /// Name, whether over TLS, `[tls]` beside the CA, `[load]` but for the number of requests.
 const CASES: [(&str, bool, &str, &str); 5] = [
     ("HTTP, closed loop", false, "", "connections = 10"),
-    ("HTTP, open loop", false, "", "rate = \"20000/s\", max_connections = 50"),
+    (
+        "HTTP, open loop",
+        false,
+        "",
+        "rate = \"20000/s\", max_connections = 50",
+    ),
     ("HTTPS, closed loop", true, "", "connections = 10"),
-    ("HTTPS, open loop", true, "", "rate = \"20000/s\", max_connections = 50"),
-    ("HTTPS by TLS 1.2, closed loop", true, "versions = [\"1.2\"]", "connections = 10"),
+    (
+        "HTTPS, open loop",
+        true,
+        "",
+        "rate = \"20000/s\", max_connections = 50",
+    ),
+    (
+        "HTTPS by TLS 1.2, closed loop",
+        true,
+        "versions = [\"1.2\"]",
+        "connections = 10",
+    ),
 ];
 
 #[test]
@@ -38,7 +58,10 @@ fn keep_alive_requests_allocate_nothing() {
     });
     for (name, each, stacks) in measured {
         if each > NOISE {
-            println!("\n{name}, from the innermost frame out:\n{}", commonest(&stacks));
+            println!(
+                "\n{name}, from the innermost frame out:\n{}",
+                commonest(&stacks)
+            );
         }
         assert!(each <= NOISE, "{name}: {each:.3} allocations per request");
     }
@@ -46,12 +69,23 @@ fn keep_alive_requests_allocate_nothing() {
 
 /// What the load thread of a run with so many requests allocated, and samples of where.
 fn allocations(encrypted: bool, tls: &str, load: &str, requests: u64) -> (u64, Vec<Backtrace>) {
-    let server =
-        Running::new(Config { tls: encrypted.then(Tls::default), ..Config::default() }).expect("loopback has a free port");
-    let tls = if encrypted { format!("tls = {{ ca = \"bench-ca.pem\", {tls} }}\n") } else { String::new() };
-    let text = format!("target.url = \"{}\"\n{tls}load = {{ {load}, requests = {requests} }}\n", server.url("/"));
+    let server = Running::new(Config {
+        tls: encrypted.then(Tls::default),
+        ..Config::default()
+    })
+    .expect("loopback has a free port");
+    let tls = if encrypted {
+        format!("tls = {{ ca = \"bench-ca.pem\", {tls} }}\n")
+    } else {
+        String::new()
+    };
+    let text = format!(
+        "target.url = \"{}\"\n{tls}load = {{ {load}, requests = {requests} }}\n",
+        server.url("/")
+    );
     samples().clear();
-    // Only then: looking up the names of a sample allocates while it holds the lock that taking one needs.
+    // Only then: looking up the names of a sample allocates while it holds the lock that taking one
+    // needs.
     IS_SAMPLING.store(true, Relaxed);
     let outcome: Outcome = run(parse(&text, server.ca_pem()));
     IS_SAMPLING.store(false, Relaxed);
@@ -60,10 +94,14 @@ fn allocations(encrypted: bool, tls: &str, load: &str, requests: u64) -> (u64, V
     let thread = outcome.workers[0].thread_id;
     let mut taken = std::mem::take(&mut *samples());
     taken.retain(|(of, _)| *of == thread);
-    (of_thread(thread), taken.into_iter().map(|(_, stack)| stack).collect())
+    (
+        of_thread(thread),
+        taken.into_iter().map(|(_, stack)| stack).collect(),
+    )
 }
 
-/// The engine's and rustls's frames of the samples, each different stack with its share, the commonest first.
+/// The engine's and rustls's frames of the samples, each different stack with its share, the
+/// commonest first.
 fn commonest(samples: &[Backtrace]) -> String {
     let mut stacks: Vec<(usize, String)> = Vec::new();
     for stack in samples.iter().map(frames) {
@@ -73,14 +111,26 @@ fn commonest(samples: &[Backtrace]) -> String {
         }
     }
     stacks.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
-    stacks.iter().take(6).map(|(number, stack)| format!("{number} of {} samples\n{stack}\n", samples.len())).collect()
+    stacks
+        .iter()
+        .take(6)
+        .map(|(number, stack)| format!("{number} of {} samples\n{stack}\n", samples.len()))
+        .collect()
 }
 
 fn frames(stack: &Backtrace) -> String {
     let text = stack.to_string();
-    let names = text.lines().filter(|line| !line.trim_start().starts_with("at "));
-    let own = names.filter_map(|line| line.split_once(": ")).map(|(_, name)| name);
-    let own = own.filter(|name| ["rustls", "engine", "measure"].iter().any(|part| name.contains(part)));
+    let names = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("at "));
+    let own = names
+        .filter_map(|line| line.split_once(": "))
+        .map(|(_, name)| name);
+    let own = own.filter(|name| {
+        ["rustls", "engine", "measure"]
+            .iter()
+            .any(|part| name.contains(part))
+    });
     own.take(7).map(|name| format!("    {name}\n")).collect()
 }
 
@@ -106,7 +156,9 @@ fn samples() -> MutexGuard<'static, Vec<(i32, Backtrace)>> {
 }
 
 fn of_thread(id: i32) -> u64 {
-    let place = THREAD_IDS.iter().position(|known| known.load(Relaxed) == id);
+    let place = THREAD_IDS
+        .iter()
+        .position(|known| known.load(Relaxed) == id);
     place.map_or(0, |place| COUNTS[place].load(Relaxed))
 }
 

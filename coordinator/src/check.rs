@@ -1,4 +1,5 @@
-//! `coordinator check`: what a plan would run, and each agent's exact share of it. Nothing is started.
+//! `coordinator check`: what a plan would run, and each agent's exact share of it. Nothing is
+//! started.
 
 mod runs;
 mod shares;
@@ -16,7 +17,8 @@ pub struct CheckArgs {
     /// Divide the load among so many agents
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub agents: u32,
-    /// Print the plan with every default written out, and its digest as a comment; it is what agents are sent
+    /// Print the plan with every default written out, and its digest as a comment; it is what
+    /// agents are sent
     #[arg(long)]
     pub canonical: bool,
     /// The plan
@@ -51,15 +53,25 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
 
 /// Each variant's plan, named where there are several.
 fn canonical_of_each(campaign: &Campaign) -> String {
-    let named = |variant: &Variant| format!("# variant {}\n{}", variant.name, canonical(&variant.plan));
+    let named =
+        |variant: &Variant| format!("# variant {}\n{}", variant.name, canonical(&variant.plan));
     match campaign.single() {
         Some(plan) => canonical(plan),
-        None => campaign.variants().iter().map(named).collect::<Vec<String>>().join("\n"),
+        None => campaign
+            .variants()
+            .iter()
+            .map(named)
+            .collect::<Vec<String>>()
+            .join("\n"),
     }
 }
 
 fn canonical(plan: &Plan) -> String {
-    format!("# sha256 {} of the lines below\n{}", plan.digest(), plan.canonical_text())
+    format!(
+        "# sha256 {} of the lines below\n{}",
+        plan.digest(),
+        plan.canonical_text()
+    )
 }
 
 /// The plan in words, and the table of shares.

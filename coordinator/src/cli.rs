@@ -1,4 +1,5 @@
-//! The command line as it is typed. What it means is decided by the modules named after the commands.
+//! The command line as it is typed. What it means is decided by the modules named after the
+//! commands.
 
 use crate::check::CheckArgs;
 use crate::compare::CompareArgs;
@@ -41,9 +42,11 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a plan, all of its variants, or its search: wait for agents, start them at one instant, merge what they measured
+    /// Run a plan, all of its variants, or its search: wait for agents, start them at one instant,
+    /// merge what they measured
     Start(StartArgs),
-    /// Say what a plan would run and what each agent's share is, or everything that is wrong with it
+    /// Say what a plan would run and what each agent's share is, or everything that is wrong with
+    /// it
     Check(CheckArgs),
     /// Load one URL from this machine, without a plan file
     Quick(Box<QuickArgs>),
@@ -82,10 +85,24 @@ mod tests {
 
     #[test]
     fn every_flag_is_explained() {
-        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
-            for argument in command.get_arguments().filter(|argument| argument.get_id() != "help") {
-                let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
-                assert!(help.len() >= 5, "{} {}: {help:?}", command.get_name(), argument.get_id());
+        for command in Cli::command()
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+        {
+            for argument in command
+                .get_arguments()
+                .filter(|argument| argument.get_id() != "help")
+            {
+                let help = argument
+                    .get_help()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
+                assert!(
+                    help.len() >= 5,
+                    "{} {}: {help:?}",
+                    command.get_name(),
+                    argument.get_id()
+                );
             }
         }
     }

@@ -1,5 +1,5 @@
-//! `coordinator compare`: saved runs or searches against others. Which belong together is decided here; what differs, and how
-//! sure that is, by `analysis`.
+//! `coordinator compare`: saved runs or searches against others. Which belong together is decided
+//! here; what differs, and how sure that is, by `analysis`.
 
 mod saved;
 
@@ -8,7 +8,8 @@ use crate::launch::SEED;
 use crate::terminal;
 use crate::utc::Utc;
 use analysis::{
-    CampaignDocument, CapacityRow, Comparison, Document, Pairing, PlanDifference, RegressionLimit, RunSummary, State, VariantRuns,
+    CampaignDocument, CapacityRow, Comparison, Document, Pairing, PlanDifference, RegressionLimit,
+    RunSummary, State, VariantRuns,
 };
 use clap::Args;
 use report::{Format, Style};
@@ -25,8 +26,9 @@ the plans differ in what is measured.";
 #[derive(Debug, Args)]
 #[command(after_help = ABOUT)]
 pub struct CompareArgs {
-    /// How much worse a figure may become, such as response_time.p99=5%; may be given several times [default: rate=5%,
-    /// response_time.p50=5%, response_time.p99=5%, errors.share=0.1%; of searches capacity=5%]
+    /// How much worse a figure may become, such as response_time.p99=5%; may be given several times
+    /// [default: rate=5%, response_time.p50=5%, response_time.p99=5%, errors.share=0.1%; of
+    /// searches capacity=5%]
     #[arg(long = "threshold", value_name = "FIGURE=PERCENT%")]
     pub thresholds: Vec<RegressionLimit>,
     /// Compare also where the plans differ in what is measured
@@ -77,26 +79,52 @@ trait Comparable: Sized {
     fn plan(&self) -> &str;
 
     /// Puts both sides, with their names, into the document.
-    fn compare(pair: &Pair<'_, Self>, names: &[String; 2], limits: &[RegressionLimit], document: &mut CampaignDocument);
+    fn compare(
+        pair: &Pair<'_, Self>,
+        names: &[String; 2],
+        limits: &[RegressionLimit],
+        document: &mut CampaignDocument,
+    );
 }
 
 fn beside<T: Comparable>(args: &CompareArgs, pairs: &[Pair<'_, T>]) -> anyhow::Result<Exit> {
     if let Some(limit) = args.thresholds.iter().find(|limit| !T::has(limit)) {
-        terminal::say(format_args!("--threshold {}: {}", limit.display(), T::cure()));
+        terminal::say(format_args!(
+            "--threshold {}: {}",
+            limit.display(),
+            T::cure()
+        ));
         return Ok(Exit::Usage);
     }
-    let differing: Vec<String> = pairs.iter().flat_map(|pair| told(&differences(pair))).collect();
+    let differing: Vec<String> = pairs
+        .iter()
+        .flat_map(|pair| told(&differences(pair)))
+        .collect();
     if !differing.is_empty() && !args.force {
         let (first, other) = (args.first.display(), args.other.display());
-        terminal::say(format_args!("{first} and {other} measured different things; to compare them all the same, add --force"));
-        differing.iter().for_each(|difference| terminal::say(format_args!("  {difference}")));
+        terminal::say(format_args!(
+            "{first} and {other} measured different things; to compare them all the same, add \
+             --force"
+        ));
+        differing
+            .iter()
+            .for_each(|difference| terminal::say(format_args!("  {difference}")));
         return Ok(Exit::Usage);
     }
     let documents: Vec<CampaignDocument> = pairs.iter().map(|pair| compared(args, pair)).collect();
-    let style = if args.format == Format::Console { terminal::output_style() } else { Style::PLAIN };
-    let texts: Vec<String> = documents.iter().map(|document| args.format.render_campaign(document, style)).collect();
+    let style = if args.format == Format::Console {
+        terminal::output_style()
+    } else {
+        Style::PLAIN
+    };
+    let texts: Vec<String> = documents
+        .iter()
+        .map(|document| args.format.render_campaign(document, style))
+        .collect();
     terminal::print(&texts.join("\n"))?;
-    let codes = documents.iter().map(|document| Exit::of_code(document.exit_code(false)));
+    let codes = documents
+        .iter()
+        .map(|document| Exit::of_code(document.exit_code(false)));
     Ok(codes.max().unwrap_or(Exit::Passed))
 }
 
@@ -112,7 +140,13 @@ fn refused(error: SavedError) -> anyhow::Result<Exit> {
 
 /// What the two are called in a table: by their folders, or by their places where these are alike.
 fn names(first: &Path, other: &Path) -> [String; 2] {
-    let folder = |path: &Path| if path.is_file() { path.parent().map(Path::to_owned) } else { Some(path.to_owned()) };
+    let folder = |path: &Path| {
+        if path.is_file() {
+            path.parent().map(Path::to_owned)
+        } else {
+            Some(path.to_owned())
+        }
+    };
     let name = |path: &Path| Some(folder(path)?.file_name()?.to_string_lossy().into_owned());
     match (name(first), name(other)) {
         (Some(first), Some(other)) if first != other => [first, other],
@@ -122,7 +156,8 @@ fn names(first: &Path, other: &Path) -> [String; 2] {
 
 fn differences<T: Comparable>(pair: &Pair<'_, T>) -> Vec<PlanDifference> {
     let pair = pair.first.first().zip(pair.other.first());
-    pair.map(|(first, other)| T::differences(first, other)).unwrap_or_default()
+    pair.map(|(first, other)| T::differences(first, other))
+        .unwrap_or_default()
 }
 
 fn told(differences: &[PlanDifference]) -> Vec<String> {
@@ -131,13 +166,29 @@ fn told(differences: &[PlanDifference]) -> Vec<String> {
 
 fn compared<T: Comparable>(args: &CompareArgs, pair: &Pair<'_, T>) -> CampaignDocument {
     let usual = T::usual();
-    let limits = if args.thresholds.is_empty() { &usual } else { &args.thresholds };
+    let limits = if args.thresholds.is_empty() {
+        &usual
+    } else {
+        &args.thresholds
+    };
     let plan = pair.first.first().map_or("", |first| first.plan());
-    let name = pair.variant.map_or_else(|| plan.to_owned(), |variant| format!("{plan}, variant {variant}"));
-    let mut document = CampaignDocument::new(env!("CARGO_PKG_VERSION").to_owned(), name, Utc::now().to_string());
+    let name = pair.variant.map_or_else(
+        || plan.to_owned(),
+        |variant| format!("{plan}, variant {variant}"),
+    );
+    let mut document = CampaignDocument::new(
+        env!("CARGO_PKG_VERSION").to_owned(),
+        name,
+        Utc::now().to_string(),
+    );
     document.state = State::Complete;
     document.differences = differences(pair);
-    T::compare(pair, &names(&args.first, &args.other), limits, &mut document);
+    T::compare(
+        pair,
+        &names(&args.first, &args.other),
+        limits,
+        &mut document,
+    );
     document
 }
 
@@ -162,13 +213,22 @@ impl Comparable for SavedRun {
         &self.document.run.name
     }
 
-    fn compare(pair: &Pair<'_, SavedRun>, names: &[String; 2], limits: &[RegressionLimit], document: &mut CampaignDocument) {
+    fn compare(
+        pair: &Pair<'_, SavedRun>,
+        names: &[String; 2],
+        limits: &[RegressionLimit],
+        document: &mut CampaignDocument,
+    ) {
         let of = |name: &str, runs: &[SavedRun]| -> Vec<RunSummary> {
             let each = (0..).zip(runs);
-            each.map(|(repeat, run)| summary(&run.document, name, repeat, run.folder.clone())).collect()
+            each.map(|(repeat, run)| summary(&run.document, name, repeat, run.folder.clone()))
+                .collect()
         };
-        let variants = [(&names[0], pair.first), (&names[1], pair.other)]
-            .map(|(name, runs)| VariantRuns { name: name.clone(), runs: runs.iter().map(|run| Some(&run.document)).collect() });
+        let variants =
+            [(&names[0], pair.first), (&names[1], pair.other)].map(|(name, runs)| VariantRuns {
+                name: name.clone(),
+                runs: runs.iter().map(|run| Some(&run.document)).collect(),
+            });
         let comparison = Comparison::of(&variants, Pairing::Apart, SEED);
         document.runs = [of(&names[0], pair.first), of(&names[1], pair.other)].concat();
         document.limits = RegressionLimit::judge(limits, &comparison);
@@ -190,16 +250,27 @@ impl Comparable for SavedSearch {
     }
 
     fn cure() -> &'static str {
-        "these are searches, and their holds carry different loads; write capacity, such as capacity=5%"
+        "these are searches, and their holds carry different loads; write capacity, such as \
+         capacity=5%"
     }
 
     fn plan(&self) -> &str {
         &self.hold.run.name
     }
 
-    fn compare(pair: &Pair<'_, SavedSearch>, names: &[String; 2], limits: &[RegressionLimit], document: &mut CampaignDocument) {
+    fn compare(
+        pair: &Pair<'_, SavedSearch>,
+        names: &[String; 2],
+        limits: &[RegressionLimit],
+        document: &mut CampaignDocument,
+    ) {
         let sides = [(&names[0], pair.first), (&names[1], pair.other)];
-        let sides = sides.map(|(name, searches)| (name.clone(), searches.iter().map(|search| &search.record).collect()));
+        let sides = sides.map(|(name, searches)| {
+            (
+                name.clone(),
+                searches.iter().map(|search| &search.record).collect(),
+            )
+        });
         document.capacities = CapacityRow::of(&sides);
         document.limits = RegressionLimit::judge_searches(limits, &document.capacities);
     }
@@ -207,5 +278,8 @@ impl Comparable for SavedSearch {
 
 /// Without the plan's own thresholds, which were judged when the run was made.
 fn summary(document: &Document, variant: &str, repeat: u32, folder: String) -> RunSummary {
-    RunSummary { thresholds: Vec::new(), ..RunSummary::of(document, variant.to_owned(), repeat, folder) }
+    RunSummary {
+        thresholds: Vec::new(),
+        ..RunSummary::of(document, variant.to_owned(), repeat, folder)
+    }
 }

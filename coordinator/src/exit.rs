@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-/// How the program ends. In ascending order of precedence: what comes later hides what comes before.
+/// How the program ends. In ascending order of precedence: what comes later hides what comes
+/// before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// Everything asked for held.
@@ -13,7 +14,8 @@ pub enum Exit {
     Invalid,
     /// Somebody interrupted it.
     Interrupted,
-    /// Anything else: a file that cannot be written, a port in use, an agent that cannot run the plan.
+    /// Anything else: a file that cannot be written, a port in use, an agent that cannot run the
+    /// plan.
     Failed,
     /// The command line or the plan is wrong.
     Usage,
@@ -63,8 +65,15 @@ mod tests {
 
     #[test]
     fn where_several_hold_the_documented_order_counts() {
-        let mut all =
-            [Exit::Passed, Exit::ThresholdFailed, Exit::Usage, Exit::Invalid, Exit::Failed, Exit::Interrupted].map(|exit| exit);
+        let mut all = [
+            Exit::Passed,
+            Exit::ThresholdFailed,
+            Exit::Usage,
+            Exit::Invalid,
+            Exit::Failed,
+            Exit::Interrupted,
+        ]
+        .map(|exit| exit);
         all.sort_unstable_by(|a, b| b.cmp(a));
         assert_eq!(all.map(Exit::code), [2, 4, 130, 3, 1, 0]);
     }

@@ -1,5 +1,5 @@
-//! Runs from beginning to end, the same for local and remote agents: what they need is set up, watched, and taken down again
-//! whatever happens.
+//! Runs from beginning to end, the same for local and remote agents: what they need is set up,
+//! watched, and taken down again whatever happens.
 
 mod campaign;
 mod capacity;
@@ -79,7 +79,10 @@ pub struct Listening {
 /// # Errors
 /// What the run needs cannot be had: a port, a folder, a process.
 pub fn launch(launch: Launch) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start a runtime")?;
     runtime.block_on(run(launch))
 }
 
@@ -129,14 +132,27 @@ impl Place {
 
 /// Prints what came of the run, and says how to exit.
 fn conclude(launch: &Launch, ending: &Ending, finished: Finished) -> anyhow::Result<Exit> {
-    let Finished { mut document, unsaved, folder } = finished;
+    let Finished {
+        mut document,
+        unsaved,
+        folder,
+    } = finished;
     ending.problems.iter().for_each(terminal::say);
-    document.notes.extend(unsaved.iter().map(|what| format!("not saved: {what}")));
+    document
+        .notes
+        .extend(unsaved.iter().map(|what| format!("not saved: {what}")));
     if ending.has_begun {
-        let style = if launch.print == Format::Console { terminal::output_style() } else { Style::PLAIN };
-        terminal::print(&launch.print.render(&document, style)).context("cannot write the result to standard output")?;
+        let style = if launch.print == Format::Console {
+            terminal::output_style()
+        } else {
+            Style::PLAIN
+        };
+        terminal::print(&launch.print.render(&document, style))
+            .context("cannot write the result to standard output")?;
     } else {
-        unsaved.iter().for_each(|what| terminal::say(format_args!("not saved: {what}")));
+        unsaved
+            .iter()
+            .for_each(|what| terminal::say(format_args!("not saved: {what}")));
     }
     if let Some(folder) = folder.filter(|_| !launch.quiet) {
         terminal::say(format_args!("saved in {}", folder.display()));
@@ -145,10 +161,18 @@ fn conclude(launch: &Launch, ending: &Ending, finished: Finished) -> anyhow::Res
 }
 
 fn exit(document: &Document, ending: &Ending, strict: bool, is_saved: bool) -> Exit {
-    let result = if ending.has_begun { Exit::of(document, strict) } else { Exit::Passed };
+    let result = if ending.has_begun {
+        Exit::of(document, strict)
+    } else {
+        Exit::Passed
+    };
     let failed = (ending.has_failed() || !is_saved).then_some(Exit::Failed);
     let interrupted = ending.is_interrupted.then_some(Exit::Interrupted);
-    [Some(result), failed, interrupted].into_iter().flatten().max().unwrap_or(result)
+    [Some(result), failed, interrupted]
+        .into_iter()
+        .flatten()
+        .max()
+        .unwrap_or(result)
 }
 
 #[cfg(test)]
@@ -158,8 +182,8 @@ mod tests {
     use control::{Outcome, Stop};
 
     fn document(verdict: Verdict, threshold_failed: bool) -> Document {
-        let text =
-            "target.builtin = true\nload = { connections = 1, requests = 1 }\nthresholds = { \"errors.count\" = \"<= 0\" }";
+        let text = "target.builtin = true\nload = { connections = 1, requests = 1 }\nthresholds = \
+                    { \"errors.count\" = \"<= 0\" }";
         let plan = Plan::parse(text, &mut crate::plan_file::Folder(PathBuf::new())).unwrap();
         let setup = Setup {
             tool_version: String::new(),
@@ -170,18 +194,37 @@ mod tests {
         };
         let mut document = Collector::new(setup, &plan).document(State::Complete);
         document.verdict.verdict = verdict;
-        document.thresholds.iter_mut().for_each(|judgement| judgement.passed = !threshold_failed);
+        document
+            .thresholds
+            .iter_mut()
+            .for_each(|judgement| judgement.passed = !threshold_failed);
         document
     }
 
     #[test]
     fn exit_code_is_the_documented_one() {
-        let ran = Ending { has_begun: true, outcome: Some(Outcome::Ran), ..Ending::default() };
-        let interrupted = Ending { is_interrupted: true, ..ran.clone() };
-        let broken = Ending { problems: vec!["the built-in target ended".into()], ..ran.clone() };
-        let never = Ending { outcome: Some(Outcome::NotStarted), ..Ending::default() };
-        let stopped =
-            Ending { outcome: Some(Outcome::StoppedBeforeStart(Stop::Drain)), is_interrupted: true, ..Ending::default() };
+        let ran = Ending {
+            has_begun: true,
+            outcome: Some(Outcome::Ran),
+            ..Ending::default()
+        };
+        let interrupted = Ending {
+            is_interrupted: true,
+            ..ran.clone()
+        };
+        let broken = Ending {
+            problems: vec!["the built-in target ended".into()],
+            ..ran.clone()
+        };
+        let never = Ending {
+            outcome: Some(Outcome::NotStarted),
+            ..Ending::default()
+        };
+        let stopped = Ending {
+            outcome: Some(Outcome::StoppedBeforeStart(Stop::Drain)),
+            is_interrupted: true,
+            ..Ending::default()
+        };
         for (verdict, threshold_failed, ending, is_saved, code) in [
             (Verdict::LoadMet, false, &ran, true, 0),
             (Verdict::Undetermined, false, &ran, true, 0),

@@ -1,5 +1,5 @@
-//! The coordinator: starts agents at one instant, merges what they measured, and says what it means.
-//! The binary is [`run`] alone; everything stands here so that it can be tested.
+//! The coordinator: starts agents at one instant, merges what they measured, and says what it
+//! means. The binary is [`run`] alone; everything stands here so that it can be tested.
 
 mod check;
 mod cli;
@@ -45,7 +45,9 @@ fn obey(cli: Cli) -> Exit {
         Command::Quick(args) => quick::quick(*args),
         Command::Report(args) => render::report(&args),
         Command::Compare(args) => compare::compare(&args),
-        Command::Agent { command: AgentCommand::Join(args) } => agent::join(&args).map(|()| Exit::Passed),
+        Command::Agent {
+            command: AgentCommand::Join(args),
+        } => agent::join(&args).map(|()| Exit::Passed),
         Command::Target(args) => target_process::serve(&args),
     };
     exit.unwrap_or_else(|error| {

@@ -1,4 +1,5 @@
-//! Agents and a built-in target on this machine, as processes of their own: this program, run again.
+//! Agents and a built-in target on this machine, as processes of their own: this program, run
+//! again.
 
 mod agents;
 mod builtin;
@@ -57,6 +58,10 @@ impl fmt::Display for Who {
 impl fmt::Display for Died {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ended with {}", self.who, self.status)?;
-        if self.complaint.is_empty() { f.write_str(" and wrote nothing") } else { write!(f, "; it wrote:\n{}", self.complaint) }
+        if self.complaint.is_empty() {
+            f.write_str(" and wrote nothing")
+        } else {
+            write!(f, "; it wrote:\n{}", self.complaint)
+        }
     }
 }

@@ -1,9 +1,10 @@
-//! Mints client identities before a run: P-256 keys with certificates of the plan's CA, whose key stays in this process.
+//! Mints client identities before a run: P-256 keys with certificates of the plan's CA, whose key
+//! stays in this process.
 
 use plan::{Minted, MintedIdentity, Minting, Plan, PrivateFile, Subject, SubjectAttribute};
 use rcgen::{
-    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair, KeyUsagePurpose,
-    PKCS_ECDSA_P256_SHA256, date_time_ymd,
+    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, date_time_ymd,
 };
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject as _;
@@ -14,7 +15,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A server's clock may be behind ours by so much.
 const BEFORE: Duration = Duration::from_secs(3600);
-/// The validity counts from the beginning of the run, and that comes a little later; what it has begun is drained.
+/// The validity counts from the beginning of the run, and that comes a little later; what it has
+/// begun is drained.
 const BEYOND: Duration = Duration::from_secs(2 * 3600);
 
 /// A CA that is ready to issue.
@@ -36,14 +38,18 @@ pub(crate) enum MintError {
     },
     /// Not a key.
     #[error(
-        "tls.client_certificates.ca_key: {file} holds no usable private key; give an unencrypted RSA, ECDSA or Ed25519 key in PEM"
+        "tls.client_certificates.ca_key: {file} holds no usable private key; give an unencrypted \
+         RSA, ECDSA or Ed25519 key in PEM"
     )]
     Key {
         /// As the plan names it.
         file: String,
     },
     /// Of two pairs.
-    #[error("tls.client_certificates.ca_key: {key} is not the key of the first certificate in {ca}; give the two of one CA")]
+    #[error(
+        "tls.client_certificates.ca_key: {key} is not the key of the first certificate in {ca}; \
+         give the two of one CA"
+    )]
     Pair {
         /// Certificate file.
         ca: String,
@@ -65,21 +71,44 @@ impl Mint {
     /// Reads certificate and key, and checks that they belong together.
     pub(crate) fn open(minting: &Minting) -> Result<Mint, MintError> {
         let (ca, ca_key) = (&minting.ca, &minting.ca_key);
-        let bad_certificate = || MintError::Certificate { file: ca.name.clone() };
+        let bad_certificate = || MintError::Certificate {
+            file: ca.name.clone(),
+        };
         let certificates: Vec<CertificateDer<'static>> =
-            CertificateDer::pem_slice_iter(content(ca)).collect::<Result<_, _>>().map_err(|_| bad_certificate())?;
+            CertificateDer::pem_slice_iter(content(ca))
+                .collect::<Result<_, _>>()
+                .map_err(|_| bad_certificate())?;
         let first = certificates.first().ok_or_else(bad_certificate)?.clone();
         x509_parser::parse_x509_certificate(&first).map_err(|_| bad_certificate())?;
-        let key = key(ca_key, first.clone()).ok_or_else(|| MintError::Key { file: ca_key.name.clone() })?;
-        let key = key.ok_or_else(|| MintError::Pair { ca: ca.name.clone(), key: ca_key.name.clone() })?;
+        let key = key(ca_key, first.clone()).ok_or_else(|| MintError::Key {
+            file: ca_key.name.clone(),
+        })?;
+        let key = key.ok_or_else(|| MintError::Pair {
+            ca: ca.name.clone(),
+            key: ca_key.name.clone(),
+        })?;
         let issuer = Issuer::from_ca_cert_der(&first, key).map_err(|_| bad_certificate())?;
-        let chain = certificates.iter().filter(|der| !is_self_issued(der)).map(|der| der.to_vec()).collect();
-        Ok(Mint { issuer, chain, subject: minting.subject.clone(), validity: minting.validity })
+        let chain = certificates
+            .iter()
+            .filter(|der| !is_self_issued(der))
+            .map(|der| der.to_vec())
+            .collect();
+        Ok(Mint {
+            issuer,
+            chain,
+            subject: minting.subject.clone(),
+            validity: minting.validity,
+        })
     }
 
     /// Identities with these numbers.
-    pub(crate) fn identities(&self, numbers: &BTreeSet<usize>) -> Result<BTreeMap<u32, MintedIdentity>, MintError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    pub(crate) fn identities(
+        &self,
+        numbers: &BTreeSet<usize>,
+    ) -> Result<BTreeMap<u32, MintedIdentity>, MintError> {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let mut params = CertificateParams::default();
         params.not_before = date_time_ymd(1970, 1, 1) + now.saturating_sub(BEFORE);
         params.not_after = date_time_ymd(1970, 1, 1) + (now + self.validity + BEYOND);
@@ -91,16 +120,32 @@ impl Mint {
             params.distinguished_name = name(&self.subject, number);
             let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
             let certificate = params.signed_by(&key, &self.issuer)?.der().to_vec();
-            Ok((number, MintedIdentity { certificate, key: key.serialize_der() }))
+            Ok((
+                number,
+                MintedIdentity {
+                    certificate,
+                    key: key.serialize_der(),
+                },
+            ))
         };
         numbers.iter().map(identity).collect()
     }
 
     /// Those of `all` that have these numbers, with what is shown behind each.
-    pub(crate) fn share(&self, all: &BTreeMap<u32, MintedIdentity>, numbers: &BTreeSet<usize>) -> Minted {
+    pub(crate) fn share(
+        &self,
+        all: &BTreeMap<u32, MintedIdentity>,
+        numbers: &BTreeSet<usize>,
+    ) -> Minted {
         let is_theirs = |number: u32| numbers.contains(&(number as usize));
-        let own = all.iter().filter(|(number, _)| is_theirs(**number)).map(|(number, identity)| (*number, identity.clone()));
-        Minted { chain: self.chain.clone(), identities: own.collect() }
+        let own = all
+            .iter()
+            .filter(|(number, _)| is_theirs(**number))
+            .map(|(number, identity)| (*number, identity.clone()));
+        Minted {
+            chain: self.chain.clone(),
+            identities: own.collect(),
+        }
     }
 }
 
@@ -113,14 +158,20 @@ fn content(file: &PrivateFile) -> &[u8] {
 #[expect(clippy::option_option, reason = "two things can be wrong")]
 fn key(file: &PrivateFile, certificate: CertificateDer<'static>) -> Option<Option<KeyPair>> {
     let der = PrivateKeyDer::from_pem_slice(content(file)).ok()?;
-    let signing = default_provider().key_provider.load_private_key(der.clone_key()).ok()?;
+    let signing = default_provider()
+        .key_provider
+        .load_private_key(der.clone_key())
+        .ok()?;
     let key = KeyPair::try_from(&der).ok()?;
-    let matches = CertifiedKey::new(vec![certificate], signing).keys_match().is_ok();
+    let matches = CertifiedKey::new(vec![certificate], signing)
+        .keys_match()
+        .is_ok();
     Some(matches.then_some(key))
 }
 
 fn is_self_issued(der: &[u8]) -> bool {
-    x509_parser::parse_x509_certificate(der).is_ok_and(|(_, parsed)| parsed.subject().as_raw() == parsed.issuer().as_raw())
+    x509_parser::parse_x509_certificate(der)
+        .is_ok_and(|(_, parsed)| parsed.subject().as_raw() == parsed.issuer().as_raw())
 }
 
 /// In a certificate the attributes stand the other way round (RFC 4514 §2.1).
@@ -161,7 +212,10 @@ mod tests {
 
     impl Files for Folder {
         fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
-            self.files.get(name).map(|text| text.clone().into_bytes()).ok_or_else(|| "no such file".to_owned())
+            self.files
+                .get(name)
+                .map(|text| text.clone().into_bytes())
+                .ok_or_else(|| "no such file".to_owned())
         }
     }
 
@@ -177,7 +231,9 @@ mod tests {
         let root_key = KeyPair::generate().unwrap();
         let root = authority("root").self_signed(&root_key).unwrap();
         let key = KeyPair::generate().unwrap();
-        let middle = authority("middle").signed_by(&key, &Issuer::new(authority("root"), &root_key)).unwrap();
+        let middle = authority("middle")
+            .signed_by(&key, &Issuer::new(authority("root"), &root_key))
+            .unwrap();
         let stranger = KeyPair::generate().unwrap().serialize_pem();
         let files = [
             ("root.pem", root.pem()),
@@ -185,17 +241,29 @@ mod tests {
             ("middle.pem", middle.pem() + &root.pem()),
             ("middle.key", key.serialize_pem()),
             ("stranger.key", stranger),
-            ("broken.pem", "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n".to_owned()),
-            ("broken.key", "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n".to_owned()),
+            (
+                "broken.pem",
+                "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n".to_owned(),
+            ),
+            (
+                "broken.key",
+                "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n".to_owned(),
+            ),
         ];
-        Folder { root: root.der().clone(), files: files.into() }
+        Folder {
+            root: root.der().clone(),
+            files: files.into(),
+        }
     }
 
     fn plan(ca: &str, key: &str, folder: &mut Folder) -> Plan {
-        let tls =
-            format!("{{ mint = 5, ca = {ca:?}, ca_key = {key:?}, subject = \"CN=u{{user}},O=Example\", validity = \"2h\" }}");
+        let tls = format!(
+            "{{ mint = 5, ca = {ca:?}, ca_key = {key:?}, subject = \"CN=u{{user}},O=Example\", \
+             validity = \"2h\" }}"
+        );
         let text = format!(
-            "target.url = \"https://a.test\"\nload = {{ connections = 4, requests = 4 }}\ntls.client_certificates = {tls}"
+            "target.url = \"https://a.test\"\nload = {{ connections = 4, requests = 4 \
+             }}\ntls.client_certificates = {tls}"
         );
         Plan::parse(&text, folder).unwrap()
     }
@@ -209,22 +277,48 @@ mod tests {
         let mut folder = folder();
         let mut roots = rustls::RootCertStore::empty();
         roots.add(folder.root.clone()).unwrap();
-        let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), Arc::new(default_provider())).build().unwrap();
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(roots.into(), Arc::new(default_provider()))
+                .build()
+                .unwrap();
         for (ca, key, behind) in [("root.pem", "root.key", 0), ("middle.pem", "middle.key", 1)] {
             let plan = plan(ca, key, &mut folder);
             let mint = Mint::open(minting(&plan)).unwrap();
             let all = mint.identities(&BTreeSet::from([0, 3, 4])).unwrap();
             let minted = mint.share(&all, &BTreeSet::from([3, 4]));
-            assert_eq!((minted.chain.len(), minted.identities.keys().copied().collect::<Vec<_>>()), (behind, vec![3, 4]));
-            let behind: Vec<CertificateDer<'_>> = minted.chain.iter().map(|der| der.as_slice().into()).collect();
+            assert_eq!(
+                (
+                    minted.chain.len(),
+                    minted.identities.keys().copied().collect::<Vec<_>>()
+                ),
+                (behind, vec![3, 4])
+            );
+            let behind: Vec<CertificateDer<'_>> = minted
+                .chain
+                .iter()
+                .map(|der| der.as_slice().into())
+                .collect();
             for (number, identity) in &minted.identities {
                 let leaf = CertificateDer::from(identity.certificate.as_slice());
-                verifier.verify_client_cert(&leaf, &behind, rustls::pki_types::UnixTime::now()).unwrap();
-                let (_, parsed) = x509_parser::parse_x509_certificate(&identity.certificate).unwrap();
-                assert_eq!(parsed.subject().to_string(), format!("O=Example, CN=u{number}"));
+                verifier
+                    .verify_client_cert(&leaf, &behind, rustls::pki_types::UnixTime::now())
+                    .unwrap();
+                let (_, parsed) =
+                    x509_parser::parse_x509_certificate(&identity.certificate).unwrap();
+                assert_eq!(
+                    parsed.subject().to_string(),
+                    format!("O=Example, CN=u{number}")
+                );
                 let key = PrivateKeyDer::try_from(identity.key.clone()).unwrap();
-                let key = default_provider().key_provider.load_private_key(key).unwrap();
-                assert!(CertifiedKey::new(vec![leaf.into_owned()], key).keys_match().is_ok());
+                let key = default_provider()
+                    .key_provider
+                    .load_private_key(key)
+                    .unwrap();
+                assert!(
+                    CertifiedKey::new(vec![leaf.into_owned()], key)
+                        .keys_match()
+                        .is_ok()
+                );
             }
             assert_ne!(minted.identities[&3].key, minted.identities[&4].key);
         }
@@ -239,23 +333,32 @@ mod tests {
                 "root.pem",
                 "stranger.key",
                 Some(
-                    "tls.client_certificates.ca_key: stranger.key is not the key of the first certificate in root.pem; give the two of one CA",
+                    "tls.client_certificates.ca_key: stranger.key is not the key of the first \
+                     certificate in root.pem; give the two of one CA",
                 ),
             ),
             (
                 "broken.pem",
                 "root.key",
-                Some("tls.client_certificates.ca: broken.pem holds no usable certificate; give the CA's in PEM"),
+                Some(
+                    "tls.client_certificates.ca: broken.pem holds no usable certificate; give the \
+                     CA's in PEM",
+                ),
             ),
             (
                 "root.pem",
                 "broken.key",
                 Some(
-                    "tls.client_certificates.ca_key: broken.key holds no usable private key; give an unencrypted RSA, ECDSA or Ed25519 key in PEM",
+                    "tls.client_certificates.ca_key: broken.key holds no usable private key; give \
+                     an unencrypted RSA, ECDSA or Ed25519 key in PEM",
                 ),
             ),
         ] {
-            assert_eq!(problem(&plan(ca, key, &mut folder)).as_deref(), message, "{ca} {key}");
+            assert_eq!(
+                problem(&plan(ca, key, &mut folder)).as_deref(),
+                message,
+                "{ca} {key}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Reads a plan and the files it names, and shows what is wrong with it: each problem with its place in the file.
+//! Reads a plan and the files it names, and shows what is wrong with it: each problem with its
+//! place in the file.
 
 use plan::{Campaign, Files, Plan, Problems};
 use std::fmt::Write as _;
@@ -38,12 +39,18 @@ pub enum PlanError {
 /// # Errors
 /// It cannot be read, or is wrong in one way or several.
 pub fn read(path: &Path) -> Result<PlanText, PlanError> {
-    let unreadable = |error: &io::Error| PlanError::Unreadable { path: path.to_owned(), why: in_words(error) };
+    let unreadable = |error: &io::Error| PlanError::Unreadable {
+        path: path.to_owned(),
+        why: in_words(error),
+    };
     let bytes = read_up_to(path, Plan::MAX_BYTES as u64).map_err(|error| unreadable(&error))?;
     let mut files = Folder(path.parent().unwrap_or(Path::new("")).to_owned());
     let campaign = Campaign::parse_bytes(&bytes, &mut files)
         .map_err(|problems| PlanError::Wrong(placed(&path.display().to_string(), &problems)))?;
-    Ok(PlanText { text: String::from_utf8_lossy(&bytes).into_owned(), campaign })
+    Ok(PlanText {
+        text: String::from_utf8_lossy(&bytes).into_owned(),
+        campaign,
+    })
 }
 
 /// Files relative to a folder.
@@ -59,7 +66,9 @@ impl Files for Folder {
         let entries = std::fs::read_dir(self.0.join(folder)).map_err(|error| in_words(&error))?;
         let name = |entry: io::Result<std::fs::DirEntry>| {
             let name = entry.map_err(|error| in_words(&error))?.file_name();
-            let name = name.into_string().map_err(|name| format!("{name:?} in it is not UTF-8"))?;
+            let name = name
+                .into_string()
+                .map_err(|name| format!("{name:?} in it is not UTF-8"))?;
             Ok(format!("{}/{name}", folder.trim_end_matches('/')))
         };
         entries.map(name).collect()
@@ -80,7 +89,9 @@ fn placed(file: &str, problems: &Problems) -> String {
 /// One byte more than `max` at most, which tells that there is more.
 fn read_up_to(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(max + 1).read_to_end(&mut bytes)?;
+    std::fs::File::open(path)?
+        .take(max + 1)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -91,7 +102,10 @@ pub(crate) fn in_words(error: &io::Error) -> String {
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
         _ => error.to_string(),
     };
-    text.split(" (os error").next().unwrap_or_default().to_ascii_lowercase()
+    text.split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase()
 }
 
 #[cfg(test)]
@@ -102,26 +116,49 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("plan.toml");
         std::fs::write(&path, content).unwrap();
-        read(&path).unwrap_err().to_string().replace(&format!("{}/", folder.path().display()), "")
+        read(&path)
+            .unwrap_err()
+            .to_string()
+            .replace(&format!("{}/", folder.path().display()), "")
     }
 
     #[test]
     fn each_problem_stands_on_a_line_with_its_place() {
         let text = "[target]\nurl = \"ftp://x\"\n\n[load]\nconnections = 4\ndurations = \"5s\"\n";
         let error = error_of(text.as_bytes());
-        let starts: Vec<&str> = error.lines().map(|line| line.split_once(' ').unwrap().0).collect();
-        assert_eq!(starts, ["plan.toml:2:7:", "plan.toml:4:2:", "plan.toml:6:1:"], "{error}");
+        let starts: Vec<&str> = error
+            .lines()
+            .map(|line| line.split_once(' ').unwrap().0)
+            .collect();
+        assert_eq!(
+            starts,
+            ["plan.toml:2:7:", "plan.toml:4:2:", "plan.toml:6:1:"],
+            "{error}"
+        );
     }
 
     #[test]
     fn plan_that_cannot_be_read_says_why() {
-        for (content, why) in [(&b""[..], "target"), (&[0xff, 0xfe][..], "not UTF-8"), (&[b'#'; (1 << 20) + 1], "1048577 bytes")]
-        {
+        for (content, why) in [
+            (&b""[..], "target"),
+            (&[0xff, 0xfe][..], "not UTF-8"),
+            (&[b'#'; (1 << 20) + 1], "1048577 bytes"),
+        ] {
             assert!(error_of(content).contains(why), "{}", error_of(content));
         }
         let folder = tempfile::tempdir().unwrap();
-        assert!(read(folder.path()).unwrap_err().to_string().contains("it is a folder"));
-        assert!(read(&folder.path().join("none")).unwrap_err().to_string().contains("no such file"));
+        assert!(
+            read(folder.path())
+                .unwrap_err()
+                .to_string()
+                .contains("it is a folder")
+        );
+        assert!(
+            read(&folder.path().join("none"))
+                .unwrap_err()
+                .to_string()
+                .contains("no such file")
+        );
     }
 
     #[test]

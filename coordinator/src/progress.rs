@@ -1,5 +1,6 @@
-//! Shows how a run goes, on standard error: a few lines redrawn in place on a terminal, a plain line now and then elsewhere.
-//! On a thread of its own, since a terminal may be stopped (Ctrl-S) and a run must not wait for it.
+//! Shows how a run goes, on standard error: a few lines redrawn in place on a terminal, a plain
+//! line now and then elsewhere. On a thread of its own, since a terminal may be stopped (Ctrl-S)
+//! and a run must not wait for it.
 
 mod scene;
 mod view;
@@ -48,10 +49,22 @@ impl Progress {
     /// Shows what it is told.
     pub(crate) fn shown() -> Progress {
         let (updates, told) = sync_channel(UPDATES_MAX);
-        let body = move || Screen { drawn: 0, next_line: Instant::now(), scene: None }.run(&told);
+        let body = move || {
+            Screen {
+                drawn: 0,
+                next_line: Instant::now(),
+                scene: None,
+            }
+            .run(&told)
+        };
         // Without a thread the run goes on unseen.
-        let thread = std::thread::Builder::new().name("progress".to_owned()).spawn(body).ok();
-        Progress { shown: thread.map(|thread| Shown { updates, thread }) }
+        let thread = std::thread::Builder::new()
+            .name("progress".to_owned())
+            .spawn(body)
+            .ok();
+        Progress {
+            shown: thread.map(|thread| Shown { updates, thread }),
+        }
     }
 
     /// A line that stays.
@@ -140,5 +153,7 @@ impl Screen {
 /// In one call, so that nothing flickers; there is nobody to tell where it fails.
 fn write(text: &str) {
     let mut terminal = std::io::stderr().lock();
-    let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
+    let _ = terminal
+        .write_all(text.as_bytes())
+        .and_then(|()| terminal.flush());
 }

@@ -1,5 +1,6 @@
-//! `coordinator quick`: one URL without a plan file, with the flags that users of ab, hey, oha and curl know. It writes the
-//! plan that the flags mean and goes the way of `start --local` from there.
+//! `coordinator quick`: one URL without a plan file, with the flags that users of ab, hey, oha and
+//! curl know. It writes the plan that the flags mean and goes the way of `start --local` from
+//! there.
 
 mod flags;
 mod plan_text;
@@ -52,7 +53,13 @@ pub struct QuickArgs {
     #[arg(short = 'q', long, value_name = "PER_SECOND")]
     pub rate: Option<String>,
     /// Method
-    #[arg(short = 'm', long, visible_short_alias = 'X', value_name = "METHOD", default_value = "GET")]
+    #[arg(
+        short = 'm',
+        long,
+        visible_short_alias = 'X',
+        value_name = "METHOD",
+        default_value = "GET"
+    )]
     pub method: String,
     /// Header field, such as "Accept-Language: de"; may be given several times
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
@@ -70,7 +77,12 @@ pub struct QuickArgs {
     #[arg(short = 'A', long, value_name = "TYPES")]
     pub accept: Option<String>,
     /// Basic authentication
-    #[arg(short = 'a', long, visible_short_alias = 'u', value_name = "USER:PASSWORD")]
+    #[arg(
+        short = 'a',
+        long,
+        visible_short_alias = 'u',
+        value_name = "USER:PASSWORD"
+    )]
     pub auth: Option<String>,
     /// Host header, where it differs from the URL's host; the TLS server name stays the URL's
     #[arg(long, value_name = "HOST")]
@@ -78,7 +90,8 @@ pub struct QuickArgs {
     /// Connect to these addresses, in turn, instead of what the URL's host resolves to
     #[arg(long, value_name = "ADDRESS[:PORT],…", value_delimiter = ',')]
     pub connect_to: Vec<String>,
-    /// Wait at most so long for each of: the connection, the handshake, the response [default: 5s, 5s, 30s]
+    /// Wait at most so long for each of: the connection, the handshake, the response [default: 5s,
+    /// 5s, 30s]
     #[arg(short = 't', long, value_name = "DURATION")]
     pub timeout: Option<String>,
     /// Open a new connection for every request
@@ -105,7 +118,8 @@ pub struct QuickArgs {
     /// Keep so many requests under way on each HTTP/2 connection [default: 1]
     #[arg(long, value_name = "N", requires = "http2", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub streams: Option<u32>,
-    /// Print the result as JSON instead of the summary; it is what a run folder holds as result.json
+    /// Print the result as JSON instead of the summary; it is what a run folder holds as
+    /// result.json
     #[arg(long)]
     pub json: bool,
     /// Leave a run folder in this folder [default: none is left]
@@ -120,11 +134,15 @@ pub struct QuickArgs {
     /// Load threads of each agent [default: one per CPU it gets]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: Option<u32>,
-    /// Allow load on this host, address or network beside loopback and private addresses; may be given several times
+    /// Allow load on this host, address or network beside loopback and private addresses; may be
+    /// given several times
     #[arg(long, value_name = "CIDR|HOST[:PORT]", value_parser = agent::parse_allowed)]
     pub allow: Vec<String>,
     /// What to load.
-    #[arg(value_name = "URL", help = "What to load, such as https://10.0.0.11/path")]
+    #[arg(
+        value_name = "URL",
+        help = "What to load, such as https://10.0.0.11/path"
+    )]
     pub url: String,
 }
 
@@ -140,18 +158,28 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    remarks(&args).iter().for_each(|remark| terminal::say(format_args!("note: {remark}")));
+    remarks(&args)
+        .iter()
+        .for_each(|remark| terminal::say(format_args!("note: {remark}")));
     launch(Launch {
         campaign: Campaign::of(plan),
         plan_text: text,
         agents: args.agents,
-        place: Place::Local(LocalOptions { workers: args.workers, allow: args.allow, ..LocalOptions::default() }),
+        place: Place::Local(LocalOptions {
+            workers: args.workers,
+            allow: args.allow,
+            ..LocalOptions::default()
+        }),
         output: args.output,
         resume: None,
         histograms_by_agent: false,
         quiet: args.quiet,
         strict: false,
-        print: if args.json { Format::Json } else { Format::Console },
+        print: if args.json {
+            Format::Json
+        } else {
+            Format::Console
+        },
     })
 }
 
@@ -161,7 +189,9 @@ fn plan_of(args: &QuickArgs) -> Result<(Plan, String), Vec<String>> {
     let plan = Plan::parse(&text, &mut Folder(PathBuf::new()));
     problems.extend(plan.as_ref().err().into_iter().flat_map(flags::problems));
     match plan {
-        Ok(plan) if problems.is_empty() => Ok((plan, plan_text::write(args, plan_text::Secrets::Masked).0)),
+        Ok(plan) if problems.is_empty() => {
+            Ok((plan, plan_text::write(args, plan_text::Secrets::Masked).0))
+        }
         _ => Err(problems),
     }
 }
@@ -186,13 +216,18 @@ mod tests {
     use plan::{Arrivals, End, Shape};
 
     fn args(line: &[&str]) -> QuickArgs {
-        let cli = Cli::try_parse_from(["coordinator", "quick"].iter().chain(line)).unwrap_or_else(|error| panic!("{error}"));
-        let Command::Quick(args) = cli.command else { panic!("{line:?} is quick") };
+        let cli = Cli::try_parse_from(["coordinator", "quick"].iter().chain(line))
+            .unwrap_or_else(|error| panic!("{error}"));
+        let Command::Quick(args) = cli.command else {
+            panic!("{line:?} is quick")
+        };
         *args
     }
 
     fn planned(line: &[&str]) -> Plan {
-        plan_of(&args(line)).unwrap_or_else(|problems| panic!("{line:?}: {problems:?}")).0
+        plan_of(&args(line))
+            .unwrap_or_else(|problems| panic!("{line:?}: {problems:?}"))
+            .0
     }
 
     fn refused(line: &[&str]) -> Vec<String> {
@@ -203,23 +238,49 @@ mod tests {
 
     #[test]
     fn amounts_follow_the_other_tools() {
-        let closed = |connections| Shape::Closed { connections, think_time: None };
-        let open =
-            |rate: &str, max_connections| Shape::Open { rate: rate.parse().unwrap(), arrivals: Arrivals::Even, max_connections };
+        let closed = |connections| Shape::Closed {
+            connections,
+            think_time: None,
+        };
+        let open = |rate: &str, max_connections| Shape::Open {
+            rate: rate.parse().unwrap(),
+            arrivals: Arrivals::Even,
+            max_connections,
+        };
         let seconds = |seconds| End::Duration(std::time::Duration::from_secs(seconds));
         for (line, shape, end) in [
             (&[URL][..], closed(50), End::Requests(200)),
-            (&["-n", "1000", "-c", "7", URL], closed(7), End::Requests(1000)),
+            (
+                &["-n", "1000", "-c", "7", URL],
+                closed(7),
+                End::Requests(1000),
+            ),
             (&["-n", "10", URL], closed(10), End::Requests(10)),
             (&["-z", "10s", "-n", "5", URL], closed(50), seconds(10)),
             (&["-z", "90", URL], closed(50), seconds(90)),
             (&["-z", "1m30s", "-c", "3", URL], closed(3), seconds(90)),
-            (&["-q", "100", "-z", "2s", URL], open("100/s", 10_000), seconds(2)),
-            (&["-q", "0.5", "-n", "4", "-c", "9", URL], open("0.5/s", 9), End::Requests(4)),
-            (&["-q", "100/m", URL], open("100/m", 10_000), End::Requests(200)),
+            (
+                &["-q", "100", "-z", "2s", URL],
+                open("100/s", 10_000),
+                seconds(2),
+            ),
+            (
+                &["-q", "0.5", "-n", "4", "-c", "9", URL],
+                open("0.5/s", 9),
+                End::Requests(4),
+            ),
+            (
+                &["-q", "100/m", URL],
+                open("100/m", 10_000),
+                End::Requests(200),
+            ),
         ] {
             let plan = planned(line);
-            assert_eq!((&plan.load().shape, plan.load().end), (&shape, end), "{line:?}");
+            assert_eq!(
+                (&plan.load().shape, plan.load().end),
+                (&shape, end),
+                "{line:?}"
+            );
         }
     }
 
@@ -255,7 +316,11 @@ mod tests {
             URL,
         ]);
         let request = &plan.requests()[0];
-        let headers: Vec<String> = request.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        let headers: Vec<String> = request
+            .headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
         assert_eq!(
             headers,
             [
@@ -269,63 +334,130 @@ mod tests {
             ]
         );
         assert_eq!(request.method, "PUT");
-        assert!(matches!(&request.body, Some(plan::Body::File(file)) if file.content[..] == *b"from a file"));
+        assert!(
+            matches!(&request.body, Some(plan::Body::File(file)) if file.content[..] == *b"from a file")
+        );
         assert_eq!(plan.target().addresses.len(), 2);
-        assert_eq!(plan.connection().requests, plan::RequestsPerConnection::Limited(std::num::NonZeroU32::MIN));
-        assert_eq!(plan.connection().timeouts.longest(), std::time::Duration::from_secs(12));
+        assert_eq!(
+            plan.connection().requests,
+            plan::RequestsPerConnection::Limited(std::num::NonZeroU32::MIN)
+        );
+        assert_eq!(
+            plan.connection().timeouts.longest(),
+            std::time::Duration::from_secs(12)
+        );
     }
 
     #[test]
     fn tls_is_checked_unless_told_otherwise() {
-        let verify = |line: &[&str]| planned(line).tls().map(|tls| (tls.verify, tls.versions.len()));
+        let verify = |line: &[&str]| {
+            planned(line)
+                .tls()
+                .map(|tls| (tls.verify, tls.versions.len()))
+        };
         assert_eq!(verify(&[URL]), Some((plan::Verify::Full, 2)));
-        assert_eq!(verify(&["-k", "--tls-version", "1.2", URL]), Some((plan::Verify::None, 1)));
+        assert_eq!(
+            verify(&["-k", "--tls-version", "1.2", URL]),
+            Some((plan::Verify::None, 1))
+        );
         assert_eq!(verify(&["-k", "http://10.0.0.1/"]), None);
     }
 
     #[test]
     fn problems_name_the_flag() {
         for (line, problems) in [
-            (&["10.0.0.1"][..], &["URL: \"10.0.0.1\" has no scheme; write \"https://10.0.0.1\""][..]),
+            (
+                &["10.0.0.1"][..],
+                &["URL: \"10.0.0.1\" has no scheme; write \"https://10.0.0.1\""][..],
+            ),
             (
                 &["-n", "5", "-c", "6", URL],
-                &["-c: 6 is more than -n 5: the rest would have nothing to do; write -c 5, or leave it out"],
+                &[
+                    "-c: 6 is more than -n 5: the rest would have nothing to do; write -c 5, or \
+                     leave it out",
+                ],
             ),
             (&["-z", "soon", URL], &["-z: \"soon\" is not a duration"]),
-            (&["-q", "fast", "-t", "0", URL], &["-t: \"0s\" is out of range", "-q: \"fast\" is not a rate"]),
+            (
+                &["-q", "fast", "-t", "0", URL],
+                &["-t: \"0s\" is out of range", "-q: \"fast\" is not a rate"],
+            ),
             (&["-m", "get", URL], &["-m: \"get\" is not GET"]),
             (
-                &["-H", "nothing", "-H", "a b: c", "-H", "Connection: close", URL],
+                &[
+                    "-H",
+                    "nothing",
+                    "-H",
+                    "a b: c",
+                    "-H",
+                    "Connection: close",
+                    URL,
+                ],
                 &[
                     "-H: \"nothing\" has no colon; write it as \"name: value\"",
                     "-H a b: is not a header name",
                     "-H Connection: follows from",
                 ],
             ),
-            (&["-H", "accept: a", "-A", "b", URL], &["-A: given beside -H accept; keep one of them"]),
-            (&["-a", "me", URL], &["-a: has no colon; write it as USER:PASSWORD"]),
-            (&["-D", "/none/such", URL], &["-D: \"/none/such\" cannot be read: no such file or folder"]),
-            (&["--ca", "/none/such", URL], &["--ca: \"/none/such\" cannot be read: no such file or folder"]),
+            (
+                &["-H", "accept: a", "-A", "b", URL],
+                &["-A: given beside -H accept; keep one of them"],
+            ),
+            (
+                &["-a", "me", URL],
+                &["-a: has no colon; write it as USER:PASSWORD"],
+            ),
+            (
+                &["-D", "/none/such", URL],
+                &["-D: \"/none/such\" cannot be read: no such file or folder"],
+            ),
+            (
+                &["--ca", "/none/such", URL],
+                &["--ca: \"/none/such\" cannot be read: no such file or folder"],
+            ),
             (
                 &["--cert", "/none/c", "--key", "/none/k", URL],
-                &["--cert: \"/none/c\" cannot be read", "--key: \"/none/k\" cannot be read"],
+                &[
+                    "--cert: \"/none/c\" cannot be read",
+                    "--key: \"/none/k\" cannot be read",
+                ],
             ),
-            (&["--connect-to", "there", URL], &["--connect-to: \"there\" is not an address"]),
-            (&["--tls-version", "1.1", URL], &["--tls-version: \"1.1\" is deprecated"]),
+            (
+                &["--connect-to", "there", URL],
+                &["--connect-to: \"there\" is not an address"],
+            ),
+            (
+                &["--tls-version", "1.1", URL],
+                &["--tls-version: \"1.1\" is deprecated"],
+            ),
         ] {
             let found = refused(line);
             assert_eq!(found.len(), problems.len(), "{line:?}: {found:?}");
             for (found, problem) in found.iter().zip(problems) {
-                assert!(found.starts_with(problem), "{line:?}: {found:?} does not begin with {problem:?}");
+                assert!(
+                    found.starts_with(problem),
+                    "{line:?}: {found:?} does not begin with {problem:?}"
+                );
             }
         }
     }
 
     #[test]
     fn what_is_saved_holds_no_password() {
-        let line = ["-a", "me:secret", "-H", "Cookie: session=secret", "-H", "X: shown", URL];
+        let line = [
+            "-a",
+            "me:secret",
+            "-H",
+            "Cookie: session=secret",
+            "-H",
+            "X: shown",
+            URL,
+        ];
         let (plan, text) = plan_of(&args(&line)).unwrap();
         assert!(plan.canonical_text().contains("session=secret"));
-        assert!(!text.contains("secret") && !text.contains("bWU6") && text.contains("shown"), "{text}");
+        assert!(
+            !text.contains("secret") && !text.contains("bWU6") && text.contains("shown"),
+            "{text}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! What is known of a run: takes events in, keeps the collector and the run folder up to date, gives the document.
-//! It knows no network and no time but that of the events.
+//! What is known of a run: takes events in, keeps the collector and the run folder up to date,
+//! gives the document. It knows no network and no time but that of the events.
 
 mod event_line;
 mod histograms;
@@ -15,7 +15,9 @@ pub use rehearsal::RecordRehearsal;
 
 use crate::run_folder::{Growing, RunFolder};
 use crate::utc::Utc;
-use analysis::{AgentEnd, AgentSetup, Collector, CpuFigures, Document, EndCause, Live, Setup, State};
+use analysis::{
+    AgentEnd, AgentSetup, Collector, CpuFigures, Document, EndCause, Live, Setup, State,
+};
 use control::{AgentFacts, ClockReading, FleetTime, RunEvent, RunId};
 use histograms::Histograms;
 use measure::{Snapshot, Totals};
@@ -73,7 +75,14 @@ impl Record {
     /// A record that begins with an incomplete result in the folder, so that there is always one.
     pub(crate) fn new(about: About, folder: Option<RunFolder>) -> Record {
         let notes = about.plan.notes().to_vec();
-        let mut record = Record { about, folder, agents: Vec::new(), notes, remarks: 0, started: None };
+        let mut record = Record {
+            about,
+            folder,
+            agents: Vec::new(),
+            notes,
+            remarks: 0,
+            started: None,
+        };
         record.save(State::Incomplete);
         record
     }
@@ -83,14 +92,39 @@ impl Record {
         self.log(event_line::of(at, event, &self.names()));
         match event {
             RunEvent::Assembled { agents } => self.agents = agents.iter().map(known).collect(),
-            RunEvent::Ready { agent, workers, clock, .. } => self.ready(*agent, *workers, *clock),
+            RunEvent::Ready {
+                agent,
+                workers,
+                clock,
+                ..
+            } => self.ready(*agent, *workers, *clock),
             RunEvent::Armed { start_at, start_in } => self.start(*start_at, at.after(*start_in)),
-            RunEvent::Began { agent, at, bound_ns } => self.began(*agent, *at, *bound_ns),
-            RunEvent::Interval { agent, interval, encoded } => self.interval(*agent, *interval, encoded),
-            RunEvent::Totals { agent, intervals, encoded } => self.totals(*agent, *intervals, encoded),
-            RunEvent::Ended { agent, cause, figures, clock, .. } => self.ended(*agent, cause, figures, *clock),
+            RunEvent::Began {
+                agent,
+                at,
+                bound_ns,
+            } => self.began(*agent, *at, *bound_ns),
+            RunEvent::Interval {
+                agent,
+                interval,
+                encoded,
+            } => self.interval(*agent, *interval, encoded),
+            RunEvent::Totals {
+                agent,
+                intervals,
+                encoded,
+            } => self.totals(*agent, *intervals, encoded),
+            RunEvent::Ended {
+                agent,
+                cause,
+                figures,
+                clock,
+                ..
+            } => self.ended(*agent, cause, figures, *clock),
             RunEvent::Lost { agent, why, .. } => self.lost(*agent, why),
-            RunEvent::Problem { agent, problem } => self.note(format!("agent {}: {problem}", self.name(*agent))),
+            RunEvent::Problem { agent, problem } => {
+                self.note(format!("agent {}: {problem}", self.name(*agent)))
+            }
             RunEvent::Note { agent, text, .. } => self.remark(*agent, text),
             RunEvent::Joined { .. }
             | RunEvent::Left { .. }
@@ -140,10 +174,20 @@ impl Record {
     pub(crate) fn finish(mut self, at: Utc, state: State) -> Finished {
         self.histograms(|histograms, folder| histograms.finish(folder));
         let document = self.document(state);
-        event_line::of_result(at, &document).into_iter().for_each(|line| self.log(Some(line)));
+        event_line::of_result(at, &document)
+            .into_iter()
+            .for_each(|line| self.log(Some(line)));
         self.save_document(&document);
-        let unsaved = self.folder.as_ref().map(RunFolder::unsaved).unwrap_or_default();
-        Finished { document, unsaved, folder: self.folder.map(|folder| folder.path().to_owned()) }
+        let unsaved = self
+            .folder
+            .as_ref()
+            .map(RunFolder::unsaved)
+            .unwrap_or_default();
+        Finished {
+            document,
+            unsaved,
+            folder: self.folder.map(|folder| folder.path().to_owned()),
+        }
     }
 
     fn save_document(&mut self, document: &Document) {
@@ -171,7 +215,11 @@ impl Record {
             run_id: self.about.run.to_string(),
             started_at: started_at.to_string(),
             plan_text: self.about.plan_text.clone(),
-            agents: self.agents.iter().map(|agent| agent.setup.clone()).collect(),
+            agents: self
+                .agents
+                .iter()
+                .map(|agent| agent.setup.clone())
+                .collect(),
         };
         let mut collector = Collector::new(setup, &self.about.plan);
         for (index, agent) in (0..).zip(&self.agents) {
@@ -179,16 +227,23 @@ impl Record {
                 collector.clock(index, clock.offset_ns, clock.bound_ns);
             }
         }
-        self.notes.iter().for_each(|note| collector.note(note.clone()));
+        self.notes
+            .iter()
+            .for_each(|note| collector.note(note.clone()));
         collector
     }
 
     fn names(&self) -> Vec<String> {
-        self.agents.iter().map(|agent| agent.setup.name.clone()).collect()
+        self.agents
+            .iter()
+            .map(|agent| agent.setup.name.clone())
+            .collect()
     }
 
     fn name(&self, agent: u32) -> String {
-        self.agents.get(agent as usize).map_or_else(|| agent.to_string(), |known| known.setup.name.clone())
+        self.agents
+            .get(agent as usize)
+            .map_or_else(|| agent.to_string(), |known| known.setup.name.clone())
     }
 
     fn ready(&mut self, agent: u32, workers: u32, clock: ClockReading) {
@@ -200,35 +255,55 @@ impl Record {
 
     fn start(&mut self, at: FleetTime, started_at: Utc) {
         let agents = self.agents.len();
-        let histograms = self.folder.as_mut().map(|folder| Histograms::begin(folder, started_at, agents));
-        self.started = Some(Started { collector: self.collector(started_at), at, histograms });
+        let histograms = self
+            .folder
+            .as_mut()
+            .map(|folder| Histograms::begin(folder, started_at, agents));
+        self.started = Some(Started {
+            collector: self.collector(started_at),
+            at,
+            histograms,
+        });
     }
 
     fn began(&mut self, agent: u32, at: FleetTime, bound_ns: u64) {
         if let Some(started) = &mut self.started {
             let after_ns = i128::from(at.0) - i128::from(started.at.0);
-            started.collector.began(agent, i64::try_from(after_ns).unwrap_or(i64::MAX), bound_ns);
+            started
+                .collector
+                .began(agent, i64::try_from(after_ns).unwrap_or(i64::MAX), bound_ns);
         }
     }
 
     fn interval(&mut self, agent: u32, interval: u32, encoded: &[u8]) {
-        let Some(started) = &mut self.started else { return };
+        let Some(started) = &mut self.started else {
+            return;
+        };
         match Snapshot::decode(encoded) {
             Ok(snapshot) => {
                 if started.collector.add(agent, interval, &snapshot) == analysis::Added::Counted {
-                    self.histograms(|histograms, folder| histograms.take(folder, agent, interval, &snapshot));
+                    self.histograms(|histograms, folder| {
+                        histograms.take(folder, agent, interval, &snapshot)
+                    });
                 }
             }
             Err(error) => {
                 self.histograms(|histograms, folder| histograms.skip(folder, agent, interval));
-                self.unreadable(agent, &format!("second {interval} of its run"), &error.to_string());
+                self.unreadable(
+                    agent,
+                    &format!("second {interval} of its run"),
+                    &error.to_string(),
+                );
             }
         }
     }
 
     /// Where there is a folder, and the run has started.
     fn histograms(&mut self, write: impl FnOnce(&mut Histograms, &mut RunFolder)) {
-        let histograms = self.started.as_mut().and_then(|started| started.histograms.as_mut());
+        let histograms = self
+            .started
+            .as_mut()
+            .and_then(|started| started.histograms.as_mut());
         if let Some((histograms, folder)) = histograms.zip(self.folder.as_mut()) {
             write(histograms, folder);
         }
@@ -248,20 +323,32 @@ impl Record {
     /// One sentence an agent: the gaps themselves stand in the result.
     fn unreadable(&mut self, agent: u32, what: &str, error: &str) {
         let name = self.name(agent);
-        let first = self.agents.get_mut(agent as usize).is_some_and(|known| !std::mem::replace(&mut known.is_unreadable, true));
+        let first = self
+            .agents
+            .get_mut(agent as usize)
+            .is_some_and(|known| !std::mem::replace(&mut known.is_unreadable, true));
         if first {
-            self.note(format!("agent {name}: {what} cannot be read, so that its figures are incomplete: {error}"));
+            self.note(format!(
+                "agent {name}: {what} cannot be read, so that its figures are incomplete: {error}"
+            ));
         }
     }
 
-    fn ended(&mut self, agent: u32, cause: &control::EndCause, figures: &[u8], clock: Option<ClockReading>) {
+    fn ended(
+        &mut self,
+        agent: u32,
+        cause: &control::EndCause,
+        figures: &[u8],
+        clock: Option<ClockReading>,
+    ) {
         let (cause, text) = match cause {
             control::EndCause::Plan => (EndCause::Plan, ""),
             control::EndCause::Stopped => (EndCause::Stopped, ""),
             control::EndCause::LeaseExpired => (EndCause::LeaseExpired, ""),
             control::EndCause::Failed(why) => (EndCause::Failed, why.as_str()),
         };
-        // Figures of another version leave the agent without any, and the result says that they are not known.
+        // Figures of another version leave the agent without any, and the result says that they are
+        // not known.
         let figures = host::RunFigures::decode(figures).ok();
         self.histograms(|histograms, folder| histograms.agent_ended(folder, agent));
         self.end(agent, |end| {
@@ -271,7 +358,9 @@ impl Record {
             end.cpu_drain = figures.map(|figures| cpu(&figures.drain));
         });
         if let (Some(started), Some(clock)) = (&mut self.started, clock) {
-            started.collector.clock(agent, clock.offset_ns, clock.bound_ns);
+            started
+                .collector
+                .clock(agent, clock.offset_ns, clock.bound_ns);
         }
     }
 
@@ -294,10 +383,15 @@ impl Record {
 
     fn remark(&mut self, agent: Option<u32>, text: &str) {
         self.remarks += 1;
-        let name = agent.map_or_else(|| "coordinator".to_owned(), |agent| format!("agent {}", self.name(agent)));
+        let name = agent.map_or_else(
+            || "coordinator".to_owned(),
+            |agent| format!("agent {}", self.name(agent)),
+        );
         match self.remarks {
             1..=REMARKS_MAX => self.note(format!("{name}: {text}")),
-            number if number == REMARKS_MAX + 1 => self.note("more remarks of agents stand in events.jsonl".to_owned()),
+            number if number == REMARKS_MAX + 1 => {
+                self.note("more remarks of agents stand in events.jsonl".to_owned())
+            }
             _ => {}
         }
     }
@@ -323,7 +417,10 @@ fn known(facts: &AgentFacts) -> Known {
         },
         addresses: machine.addresses,
     };
-    Known { setup, ..Known::default() }
+    Known {
+        setup,
+        ..Known::default()
+    }
 }
 
 fn cpu(figures: &host::Figures) -> CpuFigures {

@@ -1,5 +1,5 @@
-//! The folder a run leaves, written as the run goes. It knows file names and how to write safely; what stands in the files
-//! is decided elsewhere.
+//! The folder a run leaves, written as the run goes. It knows file names and how to write safely;
+//! what stands in the files is decided elsewhere.
 
 mod appended;
 mod campaign_folder;
@@ -56,11 +56,17 @@ pub enum Growing {
 }
 
 impl RunFolder {
-    /// Makes `<base>/<time>-<name>` with the plan in it. What cannot be written shows here, before any load.
+    /// Makes `<base>/<time>-<name>` with the plan in it. What cannot be written shows here, before
+    /// any load.
     ///
     /// # Errors
     /// The folder or a file in it cannot be written.
-    pub fn create(base: &Path, created: Utc, name: &str, plan_text: &str) -> Result<RunFolder, FolderError> {
+    pub fn create(
+        base: &Path,
+        created: Utc,
+        name: &str,
+        plan_text: &str,
+    ) -> Result<RunFolder, FolderError> {
         RunFolder::within(base, &format!("{}-{name}", created.stamp()), plan_text)
     }
 
@@ -72,12 +78,21 @@ impl RunFolder {
         let path = new_folder(parent, name)?;
         let failed = |file: &str| {
             let path = path.join(file);
-            move |error: io::Error| FolderError { path, why: in_words(&error) }
+            move |error: io::Error| FolderError {
+                path,
+                why: in_words(&error),
+            }
         };
         write_whole(&path.join(PLAN), plan_text.as_bytes()).map_err(failed(PLAN))?;
         let histograms = Appended::create(&path.join(HISTOGRAMS)).map_err(failed(HISTOGRAMS))?;
         let events = Appended::create(&path.join(EVENTS)).map_err(failed(EVENTS))?;
-        Ok(RunFolder { path, histograms, histograms_by_agent: None, events, result_failure: None })
+        Ok(RunFolder {
+            path,
+            histograms,
+            histograms_by_agent: None,
+            events,
+            result_failure: None,
+        })
     }
 
     /// The same with a log that keeps agents apart.
@@ -87,7 +102,10 @@ impl RunFolder {
     pub fn with_histograms_by_agent(mut self) -> Result<RunFolder, FolderError> {
         let path = self.path.join(HISTOGRAMS_BY_AGENT);
         let made = Appended::create(&path);
-        self.histograms_by_agent = Some(made.map_err(|error| FolderError { path, why: in_words(&error) })?);
+        self.histograms_by_agent = Some(made.map_err(|error| FolderError {
+            path,
+            why: in_words(&error),
+        })?);
         Ok(self)
     }
 
@@ -107,15 +125,20 @@ impl RunFolder {
     pub fn append(&mut self, file: Growing, text: &str) {
         match file {
             Growing::Histograms => self.histograms.append(text),
-            Growing::HistogramsByAgent => self.histograms_by_agent.iter_mut().for_each(|file| file.append(text)),
+            Growing::HistogramsByAgent => self
+                .histograms_by_agent
+                .iter_mut()
+                .for_each(|file| file.append(text)),
             Growing::Events => self.events.append(text),
         }
     }
 
-    /// Replaces the result in one step: a reader sees the old one or the new one. A failure is remembered until it
-    /// succeeds again.
+    /// Replaces the result in one step: a reader sees the old one or the new one. A failure is
+    /// remembered until it succeeds again.
     pub fn replace_result(&mut self, text: &str) {
-        self.result_failure = replace(&self.path.join(RESULT), text).err().map(|error| in_words(&error));
+        self.result_failure = replace(&self.path.join(RESULT), text)
+            .err()
+            .map(|error| in_words(&error));
     }
 
     /// What could not be saved, and why; empty when all is.
@@ -124,10 +147,17 @@ impl RunFolder {
         let failures = [
             (RESULT, self.result_failure.as_deref()),
             (HISTOGRAMS, self.histograms.failure()),
-            (HISTOGRAMS_BY_AGENT, self.histograms_by_agent.as_ref().and_then(Appended::failure)),
+            (
+                HISTOGRAMS_BY_AGENT,
+                self.histograms_by_agent
+                    .as_ref()
+                    .and_then(Appended::failure),
+            ),
             (EVENTS, self.events.failure()),
         ];
-        let told = |(file, failure): (&str, Option<&str>)| Some(format!("{}: {}", self.path.join(file).display(), failure?));
+        let told = |(file, failure): (&str, Option<&str>)| {
+            Some(format!("{}: {}", self.path.join(file).display(), failure?))
+        };
         failures.into_iter().filter_map(told).collect()
     }
 }
@@ -145,17 +175,25 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 
 /// Makes a folder that was not there; of one name in one second, the later ones are numbered.
 fn new_folder(base: &Path, name: &str) -> Result<PathBuf, FolderError> {
-    let failed = |path: &Path, error: &io::Error| FolderError { path: path.to_owned(), why: in_words(error) };
+    let failed = |path: &Path, error: &io::Error| FolderError {
+        path: path.to_owned(),
+        why: in_words(error),
+    };
     fs::create_dir_all(base).map_err(|error| failed(base, &error))?;
     let mut path = base.join(name);
     for number in 2..=SAME_SECOND_MAX {
         match fs::create_dir(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => path = base.join(format!("{name}-{number}")),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                path = base.join(format!("{name}-{number}"))
+            }
             Err(error) => return Err(failed(&path, &error)),
             Ok(()) => return Ok(path),
         }
     }
-    Err(FolderError { path, why: "it and its numbered neighbours exist".to_owned() })
+    Err(FolderError {
+        path,
+        why: "it and its numbered neighbours exist".to_owned(),
+    })
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -183,8 +221,15 @@ mod tests {
         folder.replace_result("1");
         folder.replace_result("2");
         let read = |file| fs::read_to_string(folder.path().join(file)).unwrap();
-        assert_eq!([PLAN, EVENTS, HISTOGRAMS, RESULT].map(read), ["name = \"plan\"\n", "{}\n", "#header\nline\n", "2"]);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "no draft is left behind");
+        assert_eq!(
+            [PLAN, EVENTS, HISTOGRAMS, RESULT].map(read),
+            ["name = \"plan\"\n", "{}\n", "#header\nline\n", "2"]
+        );
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            4,
+            "no draft is left behind"
+        );
         assert_eq!(folder.unsaved(), Vec::<String>::new());
     }
 
@@ -193,15 +238,34 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let now = Utc::now();
         let create = || RunFolder::create(base.path(), now, "plan", "").unwrap();
-        let names = [create(), create()].map(|folder| folder.path().file_name().unwrap().to_owned().into_string().unwrap());
-        assert_eq!(names, [format!("{}-plan", now.stamp()), format!("{}-plan-2", now.stamp())]);
+        let names = [create(), create()].map(|folder| {
+            folder
+                .path()
+                .file_name()
+                .unwrap()
+                .to_owned()
+                .into_string()
+                .unwrap()
+        });
+        assert_eq!(
+            names,
+            [
+                format!("{}-plan", now.stamp()),
+                format!("{}-plan-2", now.stamp())
+            ]
+        );
     }
 
     #[test]
     fn folder_that_cannot_be_written_is_told_at_the_start() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let error = RunFolder::create(&file.path().join("runs"), Utc::now(), "plan", "").unwrap_err().to_string();
-        assert!(error.contains("not a directory") && error.contains("--output"), "{error}");
+        let error = RunFolder::create(&file.path().join("runs"), Utc::now(), "plan", "")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("not a directory") && error.contains("--output"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -215,8 +279,14 @@ mod tests {
         folder.replace_result("1");
         let unsaved = folder.unsaved();
         assert_eq!(unsaved.len(), 2, "{unsaved:?}");
-        assert!(unsaved[0].ends_with("result.json: no space left on device"), "{unsaved:?}");
-        assert!(unsaved[1].ends_with("histograms.hlog: no space left on device"), "{unsaved:?}");
+        assert!(
+            unsaved[0].ends_with("result.json: no space left on device"),
+            "{unsaved:?}"
+        );
+        assert!(
+            unsaved[1].ends_with("histograms.hlog: no space left on device"),
+            "{unsaved:?}"
+        );
         folder.replace_result("2");
         assert_eq!(folder.unsaved().len(), 1, "the result was saved after all");
     }

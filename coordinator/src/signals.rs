@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM as events. What the first and the second one mean is decided by whoever waits for them.
+//! Ctrl-C and SIGTERM as events. What the first and the second one mean is decided by whoever waits
+//! for them.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -12,7 +13,10 @@ pub(crate) struct Signals {
 impl Signals {
     /// From now on these signals do not end the process.
     pub(crate) fn install() -> std::io::Result<Signals> {
-        Ok(Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
     }
 
     /// Waits for the next one; may be dropped and called again.

@@ -22,8 +22,9 @@ pub struct StartArgs {
     /// Let agents join at this address
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:7711")]
     pub listen: SocketAddr,
-    /// Folder of the certificate and the secret that agents know this coordinator by; they are made once and serve every
-    /// later start [default: $XDG_STATE_HOME/cannonade, or ~/.local/state/cannonade]
+    /// Folder of the certificate and the secret that agents know this coordinator by; they are made
+    /// once and serve every later start [default: $XDG_STATE_HOME/cannonade, or
+    /// ~/.local/state/cannonade]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
     /// Write the token into this file (mode 0600) instead of showing it
@@ -32,10 +33,12 @@ pub struct StartArgs {
     /// Leave the run folder in this folder
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub output: PathBuf,
-    /// Go on with runs of this plan that were interrupted: those that are complete in this folder are not repeated
+    /// Go on with runs of this plan that were interrupted: those that are complete in this folder
+    /// are not repeated
     #[arg(long, value_name = "RUN_FOLDER", conflicts_with = "output")]
     pub resume: Option<PathBuf>,
-    /// Write what each agent recorded every second into histograms-by-agent.hlog too; histograms.hlog has all agents together
+    /// Write what each agent recorded every second into histograms-by-agent.hlog too;
+    /// histograms.hlog has all agents together
     #[arg(long)]
     pub histograms_by_agent: bool,
     /// Show neither the token nor progress
@@ -47,14 +50,16 @@ pub struct StartArgs {
     /// Load threads of each local agent [default: one per CPU it gets]
     #[arg(long, value_name = "N", requires = "local", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: Option<u32>,
-    /// Let local agents load this host, address or network beside loopback and private addresses; may be given several times
+    /// Let local agents load this host, address or network beside loopback and private addresses;
+    /// may be given several times
     #[arg(long, value_name = "CIDR|HOST[:PORT]", requires = "local", value_parser = agent::parse_allowed)]
     pub allow: Vec<String>,
-    /// Let local agents write the secrets of TLS connections to new files in this folder, where the plan asks for it
-    /// (tls.key_log)
+    /// Let local agents write the secrets of TLS connections to new files in this folder, where the
+    /// plan asks for it (tls.key_log)
     #[arg(long, value_name = "DIR", requires = "local")]
     pub key_log: Option<PathBuf>,
-    /// Let local agents sleep until each arrival instead of waiting for it on their CPUs (agent join --no-spin)
+    /// Let local agents sleep until each arrival instead of waiting for it on their CPUs (agent
+    /// join --no-spin)
     #[arg(long, requires = "local")]
     pub no_spin: bool,
     /// The plan
@@ -78,7 +83,10 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
         terminal::say(format_args!("{}: {problem}", args.plan.display()));
         return Ok(Exit::Usage);
     }
-    read.campaign.notes().iter().for_each(|note| terminal::say(format_args!("note: {note}")));
+    read.campaign
+        .notes()
+        .iter()
+        .for_each(|note| terminal::say(format_args!("note: {note}")));
     let place = place(&args)?;
     launch(Launch {
         campaign: read.campaign,
@@ -96,35 +104,67 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
 
 /// Why the file cannot be run as the flags say.
 fn unfit(campaign: &Campaign, args: &StartArgs) -> Option<String> {
-    let is_builtin = campaign.variants().iter().any(|variant| variant.plan.target().builtin.is_some());
+    let is_builtin = campaign
+        .variants()
+        .iter()
+        .any(|variant| variant.plan.target().builtin.is_some());
     if is_builtin && !args.local {
-        return Some("target.builtin: only agents on this machine reach it; add --local, or write target.url".to_owned());
+        return Some(
+            "target.builtin: only agents on this machine reach it; add --local, or write \
+             target.url"
+                .to_owned(),
+        );
     }
     if args.resume.is_some() && campaign.single().is_some() {
-        return Some("asks for a single run, and there is nothing to resume; leave out --resume".to_owned());
+        return Some(
+            "asks for a single run, and there is nothing to resume; leave out --resume".to_owned(),
+        );
     }
-    let Some(Search::Agents(numbers)) = campaign.search() else { return None };
-    let most = numbers.iter().copied().max().filter(|&most| most > args.agents)?;
-    Some(format!("search.agents: asks for {most} agents, and --agents is {}; write --agents {most}", args.agents))
+    let Some(Search::Agents(numbers)) = campaign.search() else {
+        return None;
+    };
+    let most = numbers
+        .iter()
+        .copied()
+        .max()
+        .filter(|&most| most > args.agents)?;
+    Some(format!(
+        "search.agents: asks for {most} agents, and --agents is {}; write --agents {most}",
+        args.agents
+    ))
 }
 
 fn place(args: &StartArgs) -> anyhow::Result<Place> {
     if args.local {
         let (allow, key_log) = (args.allow.clone(), args.key_log.clone());
-        return Ok(Place::Local(LocalOptions { workers: args.workers, allow, key_log, no_spin: args.no_spin }));
+        return Ok(Place::Local(LocalOptions {
+            workers: args.workers,
+            allow,
+            key_log,
+            no_spin: args.no_spin,
+        }));
     }
     let state = match &args.state {
         Some(state) => state.clone(),
-        None => {
-            default_state().ok_or_else(|| anyhow::anyhow!("neither XDG_STATE_HOME nor HOME is set; name a folder by --state"))?
-        }
+        None => default_state().ok_or_else(|| {
+            anyhow::anyhow!("neither XDG_STATE_HOME nor HOME is set; name a folder by --state")
+        })?,
     };
-    Ok(Place::Listen(Listening { address: args.listen, state, token_file: args.token_file.clone() }))
+    Ok(Place::Listen(Listening {
+        address: args.listen,
+        state,
+        token_file: args.token_file.clone(),
+    }))
 }
 
-/// XDG Base Directory Specification 0.8: a relative path in the variable is not valid and is ignored.
+/// XDG Base Directory Specification 0.8: a relative path in the variable is not valid and is
+/// ignored.
 fn default_state() -> Option<PathBuf> {
-    let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let variable = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
     Some(state?.join("cannonade"))
 }

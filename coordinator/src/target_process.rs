@@ -1,4 +1,5 @@
-//! The hidden command `target`: what a run against a built-in target starts, and ends by closing its standard input.
+//! The hidden command `target`: what a run against a built-in target starts, and ends by closing
+//! its standard input.
 
 use crate::exit::Exit;
 use crate::local::Listening;
@@ -57,21 +58,47 @@ pub(crate) fn arguments(builtin: &Builtin) -> Vec<String> {
         BuiltinKey::P256 => Key::P256,
         BuiltinKey::Rsa2048 => Key::Rsa2048,
     };
-    let key = key.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    let key = key
+        .to_possible_value()
+        .map(|value| value.get_name().to_owned())
+        .unwrap_or_default();
     let plain = (!builtin.tls).then(|| "--plain".to_owned());
     let delay = format!("--delay-ns={}", builtin.delay.as_nanos());
-    let fixed = ["target".to_owned(), format!("--key={key}"), format!("--body-bytes={}", builtin.body_bytes), delay];
-    fixed.into_iter().chain(plain).chain(pace_arguments(builtin.pace)).collect()
+    let fixed = [
+        "target".to_owned(),
+        format!("--key={key}"),
+        format!("--body-bytes={}", builtin.body_bytes),
+        delay,
+    ];
+    fixed
+        .into_iter()
+        .chain(plain)
+        .chain(pace_arguments(builtin.pace))
+        .collect()
 }
 
 fn pace_arguments(pace: BuiltinPace) -> Vec<String> {
     let ns = |name: &str, duration: Duration| format!("--{name}-ns={}", duration.as_nanos());
     match pace {
         BuiltinPace::AtOnce => Vec::new(),
-        BuiltinPace::Stall { every, lasts, first } => {
-            vec![ns("stall-every", every), ns("stall-for", lasts), ns("stall-first", first)]
+        BuiltinPace::Stall {
+            every,
+            lasts,
+            first,
+        } => {
+            vec![
+                ns("stall-every", every),
+                ns("stall-for", lasts),
+                ns("stall-first", first),
+            ]
         }
-        BuiltinPace::Servers { count, service_time } => vec![format!("--servers={count}"), ns("service-time", service_time)],
+        BuiltinPace::Servers {
+            count,
+            service_time,
+        } => vec![
+            format!("--servers={count}"),
+            ns("service-time", service_time),
+        ],
     }
 }
 
@@ -81,7 +108,10 @@ fn pace_arguments(pace: BuiltinPace) -> Vec<String> {
 /// The target cannot be set up.
 pub fn serve(args: &TargetArgs) -> anyhow::Result<Exit> {
     let running = Running::new(config(args))?;
-    let listening = Listening { address: running.address(), ca_pem: running.ca_pem().map(str::to_owned) };
+    let listening = Listening {
+        address: running.address(),
+        ca_pem: running.ca_pem().map(str::to_owned),
+    };
     terminal::print(&format!("{}\n", serde_json::to_string(&listening)?))?;
     let mut bytes = [0; 64];
     // Whatever comes is of no interest, and an error is an end as well.
@@ -96,16 +126,43 @@ fn config(args: &TargetArgs) -> Config {
         Key::Rsa2048 => KeyKind::Rsa2048,
     };
     let delay = Duration::from_nanos(args.delay_ns);
-    let answer = Answer { body_bytes: args.body_bytes, delay, pace: pace(args), ..Answer::default() };
-    let tls = (!args.plain).then(|| Tls { key, tickets: true, ..Tls::default() });
-    Config { threads: args.threads.unwrap_or_else(half_of_the_cpus), tls, answer, ..Config::default() }
+    let answer = Answer {
+        body_bytes: args.body_bytes,
+        delay,
+        pace: pace(args),
+        ..Answer::default()
+    };
+    let tls = (!args.plain).then(|| Tls {
+        key,
+        tickets: true,
+        ..Tls::default()
+    });
+    Config {
+        threads: args.threads.unwrap_or_else(half_of_the_cpus),
+        tls,
+        answer,
+        ..Config::default()
+    }
 }
 
 fn pace(args: &TargetArgs) -> Pace {
     let of = Duration::from_nanos;
-    match (args.stall_every_ns, args.stall_for_ns, args.stall_first_ns, args.servers, args.service_time_ns) {
-        (Some(every), Some(lasts), Some(first), ..) => Pace::Stall { every: of(every), lasts: of(lasts), first: of(first) },
-        (.., Some(count), Some(service)) => Pace::Servers { count, service_time: of(service) },
+    match (
+        args.stall_every_ns,
+        args.stall_for_ns,
+        args.stall_first_ns,
+        args.servers,
+        args.service_time_ns,
+    ) {
+        (Some(every), Some(lasts), Some(first), ..) => Pace::Stall {
+            every: of(every),
+            lasts: of(lasts),
+            first: of(first),
+        },
+        (.., Some(count), Some(service)) => Pace::Servers {
+            count,
+            service_time: of(service),
+        },
         _ => Pace::AtOnce,
     }
 }
@@ -123,8 +180,15 @@ mod tests {
     use clap::Parser as _;
 
     fn config_of(builtin: &Builtin) -> Config {
-        let cli = Cli::try_parse_from(["coordinator".to_owned()].into_iter().chain(arguments(builtin))).unwrap();
-        let Command::Target(args) = cli.command else { panic!("it is a target") };
+        let cli = Cli::try_parse_from(
+            ["coordinator".to_owned()]
+                .into_iter()
+                .chain(arguments(builtin)),
+        )
+        .unwrap();
+        let Command::Target(args) = cli.command else {
+            panic!("it is a target")
+        };
         config(&args)
     }
 
@@ -135,16 +199,49 @@ mod tests {
         let paces = [
             (BuiltinPace::AtOnce, Pace::AtOnce),
             (
-                BuiltinPace::Stall { every: ms(9), lasts: ms(2), first: ms(5) },
-                Pace::Stall { every: ms(9), lasts: ms(2), first: ms(5) },
+                BuiltinPace::Stall {
+                    every: ms(9),
+                    lasts: ms(2),
+                    first: ms(5),
+                },
+                Pace::Stall {
+                    every: ms(9),
+                    lasts: ms(2),
+                    first: ms(5),
+                },
             ),
-            (BuiltinPace::Servers { count, service_time: ms(7) }, Pace::Servers { count, service_time: ms(7) }),
+            (
+                BuiltinPace::Servers {
+                    count,
+                    service_time: ms(7),
+                },
+                Pace::Servers {
+                    count,
+                    service_time: ms(7),
+                },
+            ),
         ];
         for (pace, made) in paces {
             for tls in [true, false] {
-                let config = config_of(&Builtin { tls, key: BuiltinKey::Rsa2048, body_bytes: 7, delay: ms(3), pace });
-                assert_eq!(config.tls.map(|tls| tls.key), tls.then_some(KeyKind::Rsa2048));
-                assert_eq!((config.answer.body_bytes, config.answer.delay, config.answer.pace), (7, ms(3), made));
+                let config = config_of(&Builtin {
+                    tls,
+                    key: BuiltinKey::Rsa2048,
+                    body_bytes: 7,
+                    delay: ms(3),
+                    pace,
+                });
+                assert_eq!(
+                    config.tls.map(|tls| tls.key),
+                    tls.then_some(KeyKind::Rsa2048)
+                );
+                assert_eq!(
+                    (
+                        config.answer.body_bytes,
+                        config.answer.delay,
+                        config.answer.pace
+                    ),
+                    (7, ms(3), made)
+                );
             }
         }
     }

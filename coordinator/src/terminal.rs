@@ -1,4 +1,5 @@
-//! What the terminals at standard output and standard error can show, and writing to them without dying of a closed pipe.
+//! What the terminals at standard output and standard error can show, and writing to them without
+//! dying of a closed pipe.
 
 use report::Style;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -12,17 +13,26 @@ pub fn output_style() -> Style {
     if !io::stdout().is_terminal() {
         return Style::PLAIN;
     }
-    Style { colour: has_colour(), width: columns(&io::stdout()), unicode: has_unicode() }
+    Style {
+        colour: has_colour(),
+        width: columns(&io::stdout()),
+        unicode: has_unicode(),
+    }
 }
 
 /// What standard error can show; nothing, where lines cannot be redrawn in place.
 #[must_use]
 pub fn live_style() -> Option<Style> {
     let is_live = io::stderr().is_terminal() && !is_dumb();
-    is_live.then(|| Style { colour: has_colour(), width: columns(&io::stderr()), unicode: has_unicode() })
+    is_live.then(|| Style {
+        colour: has_colour(),
+        width: columns(&io::stderr()),
+        unicode: has_unicode(),
+    })
 }
 
-/// Writes all of `text` to standard output. Whoever reads it may have seen enough: a closed pipe is no error.
+/// Writes all of `text` to standard output. Whoever reads it may have seen enough: a closed pipe is
+/// no error.
 ///
 /// # Errors
 /// Any other reason why it cannot be written, such as a full disk.
@@ -34,11 +44,16 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes a line, or several, to standard error; there is nobody to tell where that fails. Names and messages come from
-/// other machines, so control characters are replaced: they could move the cursor.
+/// Writes a line, or several, to standard error; there is nobody to tell where that fails. Names
+/// and messages come from other machines, so control characters are replaced: they could move the
+/// cursor.
 pub fn say(line: impl std::fmt::Display) {
     let is_unsafe = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    let _ = writeln!(io::stderr().lock(), "{}", line.to_string().replace(is_unsafe, "?"));
+    let _ = writeln!(
+        io::stderr().lock(),
+        "{}",
+        line.to_string().replace(is_unsafe, "?")
+    );
 }
 
 /// See <https://no-color.org>.
@@ -52,12 +67,18 @@ fn is_dumb() -> bool {
 
 /// The first that is set and not empty counts (POSIX.1-2017, 8.2).
 fn has_unicode() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
-    let locale = locale.filter(|value| !value.is_empty()).map(|value| value.to_ascii_lowercase()).next();
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(|name| std::env::var(name).ok());
+    let locale = locale
+        .filter(|value| !value.is_empty())
+        .map(|value| value.to_ascii_lowercase())
+        .next();
     locale.is_some_and(|locale| locale.contains("utf-8") || locale.contains("utf8"))
 }
 
 fn columns(terminal: &impl std::os::fd::AsFd) -> usize {
-    let columns = rustix::termios::tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));
+    let columns =
+        rustix::termios::tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));
     if columns == 0 { COLUMNS } else { columns }
 }

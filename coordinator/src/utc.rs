@@ -1,4 +1,5 @@
-//! Instants of the calendar, as folders and records write them. Leap seconds are those of the system's clock.
+//! Instants of the calendar, as folders and records write them. Leap seconds are those of the
+//! system's clock.
 
 use measure::calendar;
 use std::fmt;
@@ -14,13 +15,19 @@ impl Utc {
     /// By the system's clock; 1970 where that is set to a time before.
     #[must_use]
     pub fn now() -> Utc {
-        Utc { since_1970: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() }
+        Utc {
+            since_1970: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default(),
+        }
     }
 
     /// So much later.
     #[must_use]
     pub fn after(self, duration: Duration) -> Utc {
-        Utc { since_1970: self.since_1970.saturating_add(duration) }
+        Utc {
+            since_1970: self.since_1970.saturating_add(duration),
+        }
     }
 
     /// Milliseconds since 1970.
@@ -44,7 +51,12 @@ impl Utc {
 impl fmt::Display for Utc {
     /// RFC 3339 with milliseconds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:03}Z", self.text().trim_end_matches('Z'), self.since_1970.subsec_millis())
+        write!(
+            f,
+            "{}.{:03}Z",
+            self.text().trim_end_matches('Z'),
+            self.since_1970.subsec_millis()
+        )
     }
 }
 
@@ -57,14 +69,39 @@ mod tests {
     fn instants_are_those_of_the_calendar() {
         for (millis, text, stamp) in [
             (0, "1970-01-01T00:00:00.000Z", "19700101T000000Z"),
-            (951_782_399_999, "2000-02-28T23:59:59.999Z", "20000228T235959Z"),
-            (951_782_400_000, "2000-02-29T00:00:00.000Z", "20000229T000000Z"),
-            (951_868_800_000, "2000-03-01T00:00:00.000Z", "20000301T000000Z"),
-            (1_767_225_599_000, "2025-12-31T23:59:59.000Z", "20251231T235959Z"),
-            (4_107_542_400_000, "2100-03-01T00:00:00.000Z", "21000301T000000Z"),
+            (
+                951_782_399_999,
+                "2000-02-28T23:59:59.999Z",
+                "20000228T235959Z",
+            ),
+            (
+                951_782_400_000,
+                "2000-02-29T00:00:00.000Z",
+                "20000229T000000Z",
+            ),
+            (
+                951_868_800_000,
+                "2000-03-01T00:00:00.000Z",
+                "20000301T000000Z",
+            ),
+            (
+                1_767_225_599_000,
+                "2025-12-31T23:59:59.000Z",
+                "20251231T235959Z",
+            ),
+            (
+                4_107_542_400_000,
+                "2100-03-01T00:00:00.000Z",
+                "21000301T000000Z",
+            ),
         ] {
-            let utc = Utc { since_1970: Duration::from_millis(millis) };
-            assert_eq!((utc.to_string().as_str(), utc.stamp().as_str()), (text, stamp));
+            let utc = Utc {
+                since_1970: Duration::from_millis(millis),
+            };
+            assert_eq!(
+                (utc.to_string().as_str(), utc.stamp().as_str()),
+                (text, stamp)
+            );
             assert_eq!(utc.millis(), millis);
         }
     }

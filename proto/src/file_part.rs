@@ -5,9 +5,19 @@ use std::fmt;
 
 impl fmt::Debug for FilePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FilePart { run_id, sha256, size_bytes, offset_bytes, content } = self;
+        let FilePart {
+            run_id,
+            sha256,
+            size_bytes,
+            offset_bytes,
+            content,
+        } = self;
         let bytes = content.len();
-        write!(f, "FilePart({sha256:x} of run {run_id:x}, {bytes} bytes at {offset_bytes} of {size_bytes})")
+        write!(
+            f,
+            "FilePart({sha256:x} of run {run_id:x}, {bytes} bytes at {offset_bytes} of \
+             {size_bytes})"
+        )
     }
 }
 
@@ -25,8 +35,13 @@ mod tests {
             offset_bytes: 3,
             content: Bytes::from_static(b"PRIVATE KEY"),
         };
-        assert_eq!(format!("{part:?}"), "FilePart(abab of run 0101, 11 bytes at 3 of 30)");
-        let message = FromCoordinator { message: Some(from_coordinator::Message::File(part)) };
+        assert_eq!(
+            format!("{part:?}"),
+            "FilePart(abab of run 0101, 11 bytes at 3 of 30)"
+        );
+        let message = FromCoordinator {
+            message: Some(from_coordinator::Message::File(part)),
+        };
         assert!(!format!("{message:#?}").contains("PRIVATE"), "{message:?}");
     }
 }

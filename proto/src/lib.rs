@@ -1,5 +1,6 @@
-//! The wire and only the wire: messages of `control.proto`, and with the feature `service` the gRPC client and server.
-//! The generated code is committed, so that a build needs no protoc; `tests/generated.rs` makes and compares it.
+//! The wire and only the wire: messages of `control.proto`, and with the feature `service` the gRPC
+//! client and server. The generated code is committed, so that a build needs no protoc;
+//! `tests/generated.rs` makes and compares it.
 
 #[rustfmt::skip]
 #[path = "cannonade.control.v1.rs"]

@@ -18,7 +18,8 @@ fn committed_code_is_what_the_proto_file_generates() {
     }
     assert!(
         std::fs::read_to_string(&committed).unwrap_or_default() == generated,
-        "src/{FILE} differs from what control.proto generates; run `WRITE_GENERATED=1 cargo test -p proto`"
+        "src/{FILE} differs from what control.proto generates; run `WRITE_GENERATED=1 cargo test \
+         -p proto`"
     );
 }
 

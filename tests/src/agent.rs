@@ -20,17 +20,35 @@ impl Agent {
         Agent::start(Command::new(binary("agent")), coordinator, token, arguments)
     }
 
-    /// The same by way of another program, such as `ip netns exec`, whose last argument the agent's path becomes.
+    /// The same by way of another program, such as `ip netns exec`, whose last argument the agent's
+    /// path becomes.
     #[must_use]
-    pub fn join_by(mut by: Command, coordinator: SocketAddr, token: &str, arguments: &[&str]) -> Agent {
+    pub fn join_by(
+        mut by: Command,
+        coordinator: SocketAddr,
+        token: &str,
+        arguments: &[&str],
+    ) -> Agent {
         by.arg(binary("agent"));
         Agent::start(by, coordinator, token, arguments)
     }
 
-    fn start(mut command: Command, coordinator: SocketAddr, token: &str, arguments: &[&str]) -> Agent {
+    fn start(
+        mut command: Command,
+        coordinator: SocketAddr,
+        token: &str,
+        arguments: &[&str],
+    ) -> Agent {
         let folder = tempfile::tempdir().unwrap();
-        command.arg("join").arg(coordinator.to_string()).args(arguments).env("CANNONADE_TOKEN", token);
-        Agent { process: Process::start(&mut command, &folder.path().join("agent.out")), _folder: folder }
+        command
+            .arg("join")
+            .arg(coordinator.to_string())
+            .args(arguments)
+            .env("CANNONADE_TOKEN", token);
+        Agent {
+            process: Process::start(&mut command, &folder.path().join("agent.out")),
+            _folder: folder,
+        }
     }
 
     /// The process id.

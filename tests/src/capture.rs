@@ -21,7 +21,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Captures what goes to and from this server; none where tshark is not installed, or this user may not capture.
+    /// Captures what goes to and from this server; none where tshark is not installed, or this user
+    /// may not capture.
     #[must_use]
     pub fn start(server: SocketAddr) -> Option<Capture> {
         // tshark would capture by dumpcap as a child, which outlives it where it is killed.
@@ -29,19 +30,36 @@ impl Capture {
         let folder = tempfile::tempdir().unwrap();
         let (file, port) = (folder.path().join("capture.pcapng"), server.port());
         let mut command = Command::new(capturing);
-        command.args(["-q", "-i", "lo", "-f", &format!("tcp port {port}"), "-w"]).arg(&file);
+        command
+            .args(["-q", "-i", "lo", "-f", &format!("tcp port {port}"), "-w"])
+            .arg(&file);
         let mut process = Process::start(&mut command, &folder.path().join("dumpcap.out"));
         // Nothing that it says tells for certain that it has begun; a packet does.
         let captures = wait_until("dumpcap's first packet", || {
             drop(TcpStream::connect(server).unwrap());
-            let begun = file.metadata().is_ok_and(|metadata| metadata.len() > HEAD_BYTES);
-            if begun { Some(true) } else { process.ended().map(|_| false) }
+            let begun = file
+                .metadata()
+                .is_ok_and(|metadata| metadata.len() > HEAD_BYTES);
+            if begun {
+                Some(true)
+            } else {
+                process.ended().map(|_| false)
+            }
         });
         if !captures {
-            skip(&format!("this user may not capture on loopback: {}", process.output().trim()));
+            skip(&format!(
+                "this user may not capture on loopback: {}",
+                process.output().trim()
+            ));
             return None;
         }
-        Some(Capture { program, file, port, _process: process, folder })
+        Some(Capture {
+            program,
+            file,
+            port,
+            _process: process,
+            folder,
+        })
     }
 
     /// The paths of all requests that have been captured and can be read with these secrets.
@@ -50,12 +68,29 @@ impl Capture {
         let keys = self.folder.path().join("keys");
         std::fs::write(&keys, secrets).unwrap();
         let mut command = Command::new(&self.program);
-        command.arg("-r").arg(&self.file).arg("-o").arg(format!("tls.keylog_file:{}", keys.display()));
-        command.arg("-d").arg(format!("tcp.port=={},tls", self.port));
-        command.args(["-Y", "http.request", "-T", "fields", "-e", "http.request.uri"]);
+        command
+            .arg("-r")
+            .arg(&self.file)
+            .arg("-o")
+            .arg(format!("tls.keylog_file:{}", keys.display()));
+        command
+            .arg("-d")
+            .arg(format!("tcp.port=={},tls", self.port));
+        command.args([
+            "-Y",
+            "http.request",
+            "-T",
+            "fields",
+            "-e",
+            "http.request.uri",
+        ]);
         // It complains of a last packet that is still being written.
         let output = command.output().unwrap().stdout;
-        String::from_utf8(output).unwrap().lines().map(str::to_owned).collect()
+        String::from_utf8(output)
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// The same, once there are so many.

@@ -15,6 +15,9 @@ pub(crate) fn body() -> String {
 
 /// Writes the body of `/big`, in which no two parts are alike.
 pub(crate) fn write_big(path: &Path) {
-    let numbers: String = (0..).map(|number: u32| format!("{number:07}\n")).take(BIG_BYTES.div_ceil(8)).collect();
+    let numbers: String = (0..)
+        .map(|number: u32| format!("{number:07}\n"))
+        .take(BIG_BYTES.div_ceil(8))
+        .collect();
     std::fs::write(path, &numbers.as_bytes()[..BIG_BYTES]).unwrap();
 }

@@ -1,4 +1,5 @@
-//! The binary `coordinator` as a user runs it, with a folder of its own for the plan and for what it leaves.
+//! The binary `coordinator` as a user runs it, with a folder of its own for the plan and for what
+//! it leaves.
 
 use crate::{Finished, binary, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -8,11 +9,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A run that goes on for longer hangs: none of the plans here is for more than a few seconds, and a lost agent is waited
-/// for for half a minute.
+/// A run that goes on for longer hangs: none of the plans here is for more than a few seconds, and
+/// a lost agent is waited for for half a minute.
 const RUN_MAX: Duration = Duration::from_secs(70);
 
-/// A `coordinator` that goes on. Killed when dropped, and with it its local agents, which end with their standard input.
+/// A `coordinator` that goes on. Killed when dropped, and with it its local agents, which end with
+/// their standard input.
 pub struct Coordinator {
     child: Child,
     folder: TempDir,
@@ -32,20 +34,26 @@ impl CoordinatorCommand {
         CoordinatorCommand::from_command(Command::new(binary("coordinator")), arguments)
     }
 
-    /// `coordinator start --local` with one agent and this plan by way of another program, such as [`Link::command`], whose
-    /// last argument the coordinator's path becomes.
+    /// `coordinator start --local` with one agent and this plan by way of another program, such as
+    /// [`Link::command`], whose last argument the coordinator's path becomes.
     ///
     /// [`Link::command`]: crate::Link::command
     #[must_use]
     pub fn local_by(mut by: Command, plan: &str) -> CoordinatorCommand {
         by.arg(binary("coordinator"));
-        let command = CoordinatorCommand::from_command(by, &["start", "--output", "runs", "--local", "plan.toml"]);
+        let command = CoordinatorCommand::from_command(
+            by,
+            &["start", "--output", "runs", "--local", "plan.toml"],
+        );
         command.file("plan.toml", plan.as_bytes())
     }
 
     fn from_command(mut command: Command, arguments: &[&str]) -> CoordinatorCommand {
         let folder = tempfile::tempdir().unwrap();
-        command.args(arguments).current_dir(folder.path()).stdin(Stdio::null());
+        command
+            .args(arguments)
+            .current_dir(folder.path())
+            .stdin(Stdio::null());
         command.env_remove("CANNONADE_TOKEN").env("NO_COLOR", "1");
         command.stdout(File::create(folder.path().join("stdout")).unwrap());
         command.stderr(File::create(folder.path().join("stderr")).unwrap());
@@ -58,11 +66,17 @@ impl CoordinatorCommand {
         CoordinatorCommand::start(&["--local", "--agents", &agents.to_string()], plan)
     }
 
-    /// `coordinator start` with these arguments and this plan, whose run folder comes into the folder of the command.
+    /// `coordinator start` with these arguments and this plan, whose run folder comes into the
+    /// folder of the command.
     #[must_use]
     pub fn start(arguments: &[&str], plan: &str) -> CoordinatorCommand {
         let fixed = ["start", "--output", "runs"];
-        let all: Vec<&str> = fixed.iter().chain(arguments).chain(&["plan.toml"]).copied().collect();
+        let all: Vec<&str> = fixed
+            .iter()
+            .chain(arguments)
+            .chain(&["plan.toml"])
+            .copied()
+            .collect();
         CoordinatorCommand::new(&all).file("plan.toml", plan.as_bytes())
     }
 
@@ -83,8 +97,15 @@ impl CoordinatorCommand {
     /// Starts it.
     #[must_use]
     pub fn spawn(mut self) -> Coordinator {
-        let child = self.command.spawn().unwrap_or_else(|error| panic!("cannot start {:?}: {error}", self.command));
-        Coordinator { child, folder: self.folder, started_at: Instant::now() }
+        let child = self
+            .command
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {:?}: {error}", self.command));
+        Coordinator {
+            child,
+            folder: self.folder,
+            started_at: Instant::now(),
+        }
     }
 
     /// Starts it and waits for its end.
@@ -125,7 +146,9 @@ impl Coordinator {
     /// Where there is none at the deadline.
     #[must_use]
     pub fn run_folder(&self) -> PathBuf {
-        wait_until("a run folder", || crate::finished::run_folder(self.folder.path()))
+        wait_until("a run folder", || {
+            crate::finished::run_folder(self.folder.path())
+        })
     }
 
     /// Waits until standard error holds `word`, and gives all of it.
@@ -135,7 +158,10 @@ impl Coordinator {
     pub fn wait_for(&mut self, word: &str) -> String {
         wait_until(&format!("{word:?} of the coordinator"), || {
             let (ended, stderr) = (self.child.try_wait().unwrap(), self.stderr());
-            assert!(ended.is_none() || stderr.contains(word), "it has ended with {ended:?} before it said {word:?}:\n{stderr}");
+            assert!(
+                ended.is_none() || stderr.contains(word),
+                "it has ended with {ended:?} before it said {word:?}:\n{stderr}"
+            );
             stderr.contains(word).then_some(stderr)
         })
     }
@@ -145,12 +171,16 @@ impl Coordinator {
     pub fn children(&self) -> Vec<u32> {
         let path = format!("/proc/{0}/task/{0}/children", self.id());
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.id()));
-        let of_task = |task: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(task.ok()?.path().join("children")).ok();
+        let of_task = |task: std::io::Result<std::fs::DirEntry>| {
+            std::fs::read_to_string(task.ok()?.path().join("children")).ok()
+        };
         let text: String = match tasks {
             Ok(tasks) => tasks.filter_map(of_task).collect(),
             Err(error) => panic!("{path}: {error}"),
         };
-        text.split_whitespace().map(|id| id.parse().unwrap()).collect()
+        text.split_whitespace()
+            .map(|id| id.parse().unwrap())
+            .collect()
     }
 
     /// Sends a signal to it alone.
@@ -172,7 +202,10 @@ impl Coordinator {
                 break status;
             }
             let told = (self.stdout(), self.stderr());
-            assert!(self.started_at.elapsed() < RUN_MAX, "it hangs; it wrote {told:#?}");
+            assert!(
+                self.started_at.elapsed() < RUN_MAX,
+                "it hangs; it wrote {told:#?}"
+            );
             std::thread::sleep(Duration::from_millis(5));
         };
         let (took, stdout, stderr) = (self.started_at.elapsed(), self.stdout(), self.stderr());
@@ -196,7 +229,8 @@ impl Drop for Coordinator {
 /// Where there is none with this id.
 pub fn kill(id: u32, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(id).unwrap()).expect("a process id is not 0");
-    kill_process(pid, signal).unwrap_or_else(|error| panic!("cannot send {signal:?} to {id}: {error}"));
+    kill_process(pid, signal)
+        .unwrap_or_else(|error| panic!("cannot send {signal:?} to {id}: {error}"));
 }
 
 fn text(path: &Path) -> String {

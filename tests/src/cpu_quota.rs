@@ -10,8 +10,8 @@ use std::time::Duration;
 /// Of the quota, in microseconds: what container runtimes take.
 const PERIOD_US: u64 = 100_000;
 
-/// Whoever runs in here waits once it has used its share of each tenth of a second. Gone when dropped; so must be
-/// those in it.
+/// Whoever runs in here waits once it has used its share of each tenth of a second. Gone when
+/// dropped; so must be those in it.
 pub struct CpuQuota {
     folder: PathBuf,
     version: Version,
@@ -35,8 +35,15 @@ impl CpuQuota {
             skip("no control group here has a controller for the CPU");
             return None;
         };
-        let name = format!("cannonade-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        let quota = CpuQuota { folder: root.join(name), version };
+        let name = format!(
+            "cannonade-{}-{}",
+            std::process::id(),
+            MADE.fetch_add(1, Ordering::Relaxed)
+        );
+        let quota = CpuQuota {
+            folder: root.join(name),
+            version,
+        };
         match quota.make((cpus * PERIOD_US as f64) as u64) {
             Ok(()) => Some(quota),
             Err(error) => {
@@ -56,7 +63,9 @@ impl CpuQuota {
     #[must_use]
     pub fn around(&self, inner: &Command) -> Command {
         let mut command = Command::new("sh");
-        command.args(["-c", r#"echo $$ > "$0" && exec "$@""#]).arg(self.folder.join("cgroup.procs"));
+        command
+            .args(["-c", r#"echo $$ > "$0" && exec "$@""#])
+            .arg(self.folder.join("cgroup.procs"));
         command.arg(inner.get_program()).args(inner.get_args());
         command
     }
@@ -68,9 +77,14 @@ impl CpuQuota {
     #[must_use]
     pub fn throttled(&self) -> Duration {
         let text = std::fs::read_to_string(self.folder.join("cpu.stat")).unwrap();
-        let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        let value = |name: &str| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+        };
         let in_ns = value("throttled_time ").map(Duration::from_nanos);
-        in_ns.or_else(|| value("throttled_usec ").map(Duration::from_micros)).expect("the kernel counts it")
+        in_ns
+            .or_else(|| value("throttled_usec ").map(Duration::from_micros))
+            .expect("the kernel counts it")
     }
 
     fn make(&self, quota_us: u64) -> io::Result<()> {
@@ -107,9 +121,16 @@ fn root() -> Option<(PathBuf, Version)> {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     mounts.lines().find_map(|line| {
         let mut fields = line.split(' ').skip(1);
-        let (folder, kind, options) = (PathBuf::from(fields.next()?), fields.next()?, fields.next()?);
+        let (folder, kind, options) = (
+            PathBuf::from(fields.next()?),
+            fields.next()?,
+            fields.next()?,
+        );
         match kind {
-            "cgroup" => options.split(',').any(|option| option == "cpu").then_some((folder, Version::One)),
+            "cgroup" => options
+                .split(',')
+                .any(|option| option == "cpu")
+                .then_some((folder, Version::One)),
             "cgroup2" => gives_cpu(&folder).then_some((folder, Version::Two)),
             _ => None,
         }
@@ -119,6 +140,9 @@ fn root() -> Option<(PathBuf, Version)> {
 /// Whether groups in this one can have the controller, which it may have to be told to give.
 fn gives_cpu(folder: &Path) -> bool {
     let given = folder.join("cgroup.subtree_control");
-    let has_cpu = || std::fs::read_to_string(&given).is_ok_and(|text| text.split_whitespace().any(|name| name == "cpu"));
+    let has_cpu = || {
+        std::fs::read_to_string(&given)
+            .is_ok_and(|text| text.split_whitespace().any(|name| name == "cpu"))
+    };
     has_cpu() || (std::fs::write(&given, "+cpu").is_ok() && has_cpu())
 }

@@ -17,8 +17,16 @@ pub struct Curl {
 /// Calls curl with these arguments and a time-out of 10 s; none where it is not installed.
 #[must_use]
 pub fn curl(args: &[&str]) -> Option<Curl> {
-    let output = Command::new(require("curl")?).args(["-sS", "-m", "10"]).args(args).output().unwrap();
+    let output = Command::new(require("curl")?)
+        .args(["-sS", "-m", "10"])
+        .args(args)
+        .output()
+        .unwrap();
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     let code = output.status.code().expect("nobody sends curl a signal");
-    Some(Curl { code, output: text(&output.stdout), error: text(&output.stderr) })
+    Some(Curl {
+        code,
+        output: text(&output.stdout),
+        error: text(&output.stderr),
+    })
 }

@@ -21,27 +21,52 @@ pub struct Finished {
 }
 
 impl Finished {
-    pub(crate) fn new(status: ExitStatus, stdout: String, stderr: String, took: Duration, folder: TempDir) -> Finished {
+    pub(crate) fn new(
+        status: ExitStatus,
+        stdout: String,
+        stderr: String,
+        took: Duration,
+        folder: TempDir,
+    ) -> Finished {
         use std::os::unix::process::ExitStatusExt as _;
-        let code = status.code().or_else(|| Some(128 + status.signal()?)).expect("a process ends by itself or by a signal");
-        Finished { code, stdout, stderr, took, folder }
+        let code = status
+            .code()
+            .or_else(|| Some(128 + status.signal()?))
+            .expect("a process ends by itself or by a signal");
+        Finished {
+            code,
+            stdout,
+            stderr,
+            took,
+            folder,
+        }
     }
 
-    /// The same, where it ended with `code`; or rightly with 3, since this machine was too busy with something else to let
-    /// the agents begin together, which changes no count.
+    /// The same, where it ended with `code`; or rightly with 3, since this machine was too busy
+    /// with something else to let the agents begin together, which changes no count.
     ///
     /// # Panics
     /// Where it ended otherwise; with all it wrote.
     #[must_use]
     pub fn expect(self, code: i32) -> Finished {
-        assert!(self.code == code || (code <= 1 && self.began_apart()), "{code} was to come; {self}");
+        assert!(
+            self.code == code || (code <= 1 && self.began_apart()),
+            "{code} was to come; {self}"
+        );
         self
     }
 
     /// Whether nothing but that speaks against it.
     fn began_apart(&self) -> bool {
         let is_about_the_beginning = |line: &String| line.starts_with("agents began ");
-        self.code == 3 && self.run_folder().is_some() && self.document().verdict.evidence.iter().all(is_about_the_beginning)
+        self.code == 3
+            && self.run_folder().is_some()
+            && self
+                .document()
+                .verdict
+                .evidence
+                .iter()
+                .all(is_about_the_beginning)
     }
 
     /// Its result.
@@ -50,7 +75,8 @@ impl Finished {
     /// Where there is none, or it is not one that this version reads.
     #[must_use]
     pub fn document(&self) -> Document {
-        report::read(&self.result_bytes()).unwrap_or_else(|error| panic!("result.json: {error}; {self}"))
+        report::read(&self.result_bytes())
+            .unwrap_or_else(|error| panic!("result.json: {error}; {self}"))
     }
 
     /// Its result as any other program reads it: names and values.
@@ -59,11 +85,15 @@ impl Finished {
     /// Where there is none.
     #[must_use]
     pub fn result(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.result_bytes()).unwrap_or_else(|error| panic!("result.json: {error}; {self}"))
+        serde_json::from_slice(&self.result_bytes())
+            .unwrap_or_else(|error| panic!("result.json: {error}; {self}"))
     }
 
     fn result_bytes(&self) -> Vec<u8> {
-        let path = self.run_folder().unwrap_or_else(|| panic!("there is no run folder; {self}")).join("result.json");
+        let path = self
+            .run_folder()
+            .unwrap_or_else(|| panic!("there is no run folder; {self}"))
+            .join("result.json");
         std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; {self}", path.display()))
     }
 
@@ -86,7 +116,9 @@ impl Finished {
     }
 
     fn histograms_in(&self, log: &str) -> Histograms {
-        let folder = self.run_folder().unwrap_or_else(|| panic!("there is no run folder; {self}"));
+        let folder = self
+            .run_folder()
+            .unwrap_or_else(|| panic!("there is no run folder; {self}"));
         Histograms::read(&folder.join(log))
     }
 
@@ -102,14 +134,18 @@ impl Finished {
         self.folder.path()
     }
 
-    /// Output without a panic, a backtrace or a terminal's escapes, and the rest of it for more checks.
+    /// Output without a panic, a backtrace or a terminal's escapes, and the rest of it for more
+    /// checks.
     ///
     /// # Panics
     /// Where there is such a thing.
     #[must_use]
     pub fn clean(&self) -> &Finished {
         for bad in ["panicked", "RUST_BACKTRACE", "\u{1b}"] {
-            assert!(!self.stdout.contains(bad) && !self.stderr.contains(bad), "{bad:?} is in the output; {self}");
+            assert!(
+                !self.stdout.contains(bad) && !self.stderr.contains(bad),
+                "{bad:?} is in the output; {self}"
+            );
         }
         self
     }
@@ -117,14 +153,27 @@ impl Finished {
 
 impl std::fmt::Display for Finished {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Finished { code, stdout, stderr, took, .. } = self;
-        write!(f, "it ended with {code} after {took:?}\n-- standard error\n{stderr}\n-- standard output\n{stdout}")
+        let Finished {
+            code,
+            stdout,
+            stderr,
+            took,
+            ..
+        } = self;
+        write!(
+            f,
+            "it ended with {code} after {took:?}\n-- standard error\n{stderr}\n-- standard \
+             output\n{stdout}"
+        )
     }
 }
 
 /// The one run folder in `runs`, if there is one.
 pub(crate) fn run_folder(folder: &Path) -> Option<PathBuf> {
-    let mut runs: Vec<PathBuf> = std::fs::read_dir(folder.join("runs")).ok()?.map(|entry| entry.unwrap().path()).collect();
+    let mut runs: Vec<PathBuf> = std::fs::read_dir(folder.join("runs"))
+        .ok()?
+        .map(|entry| entry.unwrap().path())
+        .collect();
     assert!(runs.len() <= 1, "one run leaves one folder: {runs:?}");
     runs.pop()
 }

@@ -30,7 +30,13 @@ pub struct GoOptions {
 
 impl Default for GoOptions {
     fn default() -> GoOptions {
-        GoOptions { key: KeyKind::P256, version: TlsVersion::V13, tickets: false, http2: false, client_certificate: false }
+        GoOptions {
+            key: KeyKind::P256,
+            version: TlsVersion::V13,
+            tickets: false,
+            http2: false,
+            client_certificate: false,
+        }
     }
 }
 
@@ -67,8 +73,19 @@ impl GoServer {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(program);
         let files = pki.server(options.key);
-        command.arg("-cert").arg(files.cert).arg("-key").arg(files.key);
-        command.args(["-version", if options.version == TlsVersion::V12 { "1.2" } else { "1.3" }]);
+        command
+            .arg("-cert")
+            .arg(files.cert)
+            .arg("-key")
+            .arg(files.key);
+        command.args([
+            "-version",
+            if options.version == TlsVersion::V12 {
+                "1.2"
+            } else {
+                "1.3"
+            },
+        ]);
         command.arg(format!("-tickets={}", options.tickets));
         command.arg(format!("-http2={}", options.http2));
         if options.client_certificate {
@@ -78,10 +95,19 @@ impl GoServer {
         command.env("GODEBUG", "tlsmlkem=1,tlssecpmlkem=1");
         let mut process = Process::start(&mut command, &folder.path().join("go.out"));
         let (address, counting) = wait_until("the Go server's addresses", || {
-            assert!(process.ended().is_none(), "the Go server has ended: {}", process.output());
+            assert!(
+                process.ended().is_none(),
+                "the Go server has ended: {}",
+                process.output()
+            );
             addresses(&process.output())
         });
-        Some(GoServer { process, address, counting, _folder: folder })
+        Some(GoServer {
+            process,
+            address,
+            counting,
+            _folder: folder,
+        })
     }
 
     /// Where it listens.
@@ -90,14 +116,16 @@ impl GoServer {
         self.address
     }
 
-    /// The URL of a path, which begins with `/`: `/` (356 bytes), `/big` (1.9 MB), `/chunked` (356 bytes in two
-    /// chunks), `/204`, `/500`, `/length` (says the request body's length). Others are as `/`.
+    /// The URL of a path, which begins with `/`: `/` (356 bytes), `/big` (1.9 MB), `/chunked` (356
+    /// bytes in two chunks), `/204`, `/500`, `/length` (says the request body's length). Others are
+    /// as `/`.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.address)
     }
 
-    /// The group it agrees on of these, which a client offers; the first, where its version of Go has it.
+    /// The group it agrees on of these, which a client offers; the first, where its version of Go
+    /// has it.
     #[must_use]
     pub fn agrees_on(&self, first: &'static str, otherwise: &'static str) -> &'static str {
         let since = match first {
@@ -105,7 +133,11 @@ impl GoServer {
             "SecP256r1MLKEM768" => 26,
             _ => 0,
         };
-        if minor_version(&self.process.output()) >= since { first } else { otherwise }
+        if minor_version(&self.process.output()) >= since {
+            first
+        } else {
+            otherwise
+        }
     }
 
     /// What it has counted so far.
@@ -129,28 +161,47 @@ impl GoServer {
 
 /// 26 of `built by go1.26.8`.
 fn minor_version(output: &str) -> u32 {
-    let version = output.lines().find_map(|line| line.strip_prefix("built by go1.")).unwrap_or_default();
-    version.split('.').next().and_then(|minor| minor.parse().ok()).unwrap_or(0)
+    let version = output
+        .lines()
+        .find_map(|line| line.strip_prefix("built by go1."))
+        .unwrap_or_default();
+    version
+        .split('.')
+        .next()
+        .and_then(|minor| minor.parse().ok())
+        .unwrap_or(0)
 }
 
 /// A number of a flat JSON object.
 fn field(json: &str, name: &str) -> u64 {
-    let (_, rest) = json.split_once(&format!("\"{name}\":")).unwrap_or_else(|| panic!("no {name} in {json:?}"));
-    rest.split([',', '}']).next().unwrap_or_default().parse().unwrap()
+    let (_, rest) = json
+        .split_once(&format!("\"{name}\":"))
+        .unwrap_or_else(|| panic!("no {name} in {json:?}"));
+    rest.split([',', '}'])
+        .next()
+        .unwrap_or_default()
+        .parse()
+        .unwrap()
 }
 
 fn addresses(output: &str) -> Option<(SocketAddr, SocketAddr)> {
     let whole = &output[..=output.rfind('\n')?];
-    let find = |word: &str| whole.lines().find_map(|line| line.strip_prefix(word)?.trim().parse().ok());
+    let find = |word: &str| {
+        whole
+            .lines()
+            .find_map(|line| line.strip_prefix(word)?.trim().parse().ok())
+    };
     Some((find("serving ")?, find("counting ")?))
 }
 
-/// The program, beside the calling test's own binary. Two test processes may build at once: each writes a file of
-/// its own and the last rename wins.
+/// The program, beside the calling test's own binary. Two test processes may build at once: each
+/// writes a file of its own and the last rename wins.
 fn build(go: &Path) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     // A test that failed in here fails the others with its own message, not with the lock's.
-    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _guard = ONE_AT_A_TIME
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().expect("a test is in a folder");
     let program = folder.join(format!("go-server-{:016x}", hash(SOURCE)));
@@ -160,18 +211,34 @@ fn build(go: &Path) -> PathBuf {
     let fresh = folder.join(format!("go-server-{}", std::process::id()));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("servers/go");
     let mut command = Command::new(go);
-    command.arg("build").arg("-o").arg(&fresh).arg(".").current_dir(source);
-    command.envs([("GOTOOLCHAIN", "local"), ("GOFLAGS", "-mod=mod"), ("GOPROXY", "off"), ("CGO_ENABLED", "0")]);
+    command
+        .arg("build")
+        .arg("-o")
+        .arg(&fresh)
+        .arg(".")
+        .current_dir(source);
+    command.envs([
+        ("GOTOOLCHAIN", "local"),
+        ("GOFLAGS", "-mod=mod"),
+        ("GOPROXY", "off"),
+        ("CGO_ENABLED", "0"),
+    ]);
     if std::env::var_os("HOME").is_none() {
         command.env("GOCACHE", folder.join("go-cache"));
     }
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{command:?} failed:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     std::fs::rename(&fresh, &program).unwrap();
     program
 }
 
 /// FNV-1a: the same in every build, unlike the standard library's hasher.
 fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }

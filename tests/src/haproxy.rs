@@ -35,9 +35,11 @@ pub enum HaproxyFrontend {
     EarlyData,
     /// TLS 1.3, P-256, no tickets, HTTP/2 where the client asks for it by ALPN.
     Http2,
-    /// TLS 1.2 and 1.3, P-256 and RSA-2048, every suite of its OpenSSL, no tickets; it alone has [`Haproxy::wait_for_rows`].
+    /// TLS 1.2 and 1.3, P-256 and RSA-2048, every suite of its OpenSSL, no tickets; it alone has
+    /// [`Haproxy::wait_for_rows`].
     AnyTls,
-    /// TLS 1.3, P-256, client certificate required; one that is missing or wrong fails the handshake.
+    /// TLS 1.3, P-256, client certificate required; one that is missing or wrong fails the
+    /// handshake.
     ClientCertificate,
 }
 
@@ -104,24 +106,42 @@ impl HaproxyFrontend {
         let (kind, version, more) = match self {
             F::Plain => return String::new(),
             F::AnyTls => {
-                let (ecdsa, rsa) = (pki.server(KeyKind::P256).both, pki.server(KeyKind::Rsa2048).both);
+                let (ecdsa, rsa) = (
+                    pki.server(KeyKind::P256).both,
+                    pki.server(KeyKind::Rsa2048).both,
+                );
                 let crt = format!("crt {} crt {}", ecdsa.display(), rsa.display());
-                return format!("ssl {crt} alpn http/1.1 curves X25519:P-256:P-384 ssl-min-ver TLSv1.2 no-tls-tickets");
+                return format!(
+                    "ssl {crt} alpn http/1.1 curves X25519:P-256:P-384 ssl-min-ver TLSv1.2 \
+                     no-tls-tickets"
+                );
             }
             F::Tls12Rsa => (KeyKind::Rsa2048, "TLSv1.2", "no-tls-tickets".to_owned()),
             F::Tls12Tickets => (KeyKind::Rsa2048, "TLSv1.2", String::new()),
             F::Tls13 | F::Http2 => (KeyKind::P256, "TLSv1.3", "no-tls-tickets".to_owned()),
             F::Tls13Tickets => (KeyKind::P256, "TLSv1.3", String::new()),
             F::EarlyData => (KeyKind::P256, "TLSv1.3", "allow-0rtt".to_owned()),
-            F::ClientCertificate => {
-                (KeyKind::P256, "TLSv1.3", format!("no-tls-tickets verify required ca-file {}", pki.ca().display()))
-            }
+            F::ClientCertificate => (
+                KeyKind::P256,
+                "TLSv1.3",
+                format!(
+                    "no-tls-tickets verify required ca-file {}",
+                    pki.ca().display()
+                ),
+            ),
         };
         let files = pki.server(kind);
         let versions = format!("ssl-min-ver {version} ssl-max-ver {version}");
         // What every OpenSSL has; newer ones would prefer ML-KEM.
-        let alpn = if self == F::Http2 { "h2,http/1.1" } else { "http/1.1" };
-        format!("ssl crt {} alpn {alpn} curves X25519:P-256:P-384 {versions} {more}", files.both.display())
+        let alpn = if self == F::Http2 {
+            "h2,http/1.1"
+        } else {
+            "http/1.1"
+        };
+        format!(
+            "ssl crt {} alpn {alpn} curves X25519:P-256:P-384 {versions} {more}",
+            files.both.display()
+        )
     }
 }
 
@@ -132,12 +152,26 @@ impl Haproxy {
         let program = require("haproxy")?;
         let folder = tempfile::tempdir().unwrap();
         let start = || {
-            let ports = HaproxyFrontend::ALL.into_iter().zip(free_ports(IP, HaproxyFrontend::ALL.len())).collect();
-            (run(&program, folder.path(), &config(pki, options, folder.path(), &ports)), ports)
+            let ports = HaproxyFrontend::ALL
+                .into_iter()
+                .zip(free_ports(IP, HaproxyFrontend::ALL.len()))
+                .collect();
+            (
+                run(
+                    &program,
+                    folder.path(),
+                    &config(pki, options, folder.path(), &ports),
+                ),
+                ports,
+            )
         };
         let ready = |_: &_| statistics(folder.path()).is_some();
         let (process, ports) = start_ready("haproxy", start, ready);
-        Some(Haproxy { process, ports, folder })
+        Some(Haproxy {
+            process,
+            ports,
+            folder,
+        })
     }
 
     /// Where a frontend listens.
@@ -146,10 +180,15 @@ impl Haproxy {
         SocketAddr::new(IP, self.ports[&frontend])
     }
 
-    /// The URL of a path on a frontend, which begins with `/`: `/500` is answered 500, all others 200 with 356 bytes.
+    /// The URL of a path on a frontend, which begins with `/`: `/500` is answered 500, all others
+    /// 200 with 356 bytes.
     #[must_use]
     pub fn url(&self, frontend: HaproxyFrontend, path: &str) -> String {
-        let scheme = if frontend == HaproxyFrontend::Plain { "http" } else { "https" };
+        let scheme = if frontend == HaproxyFrontend::Plain {
+            "http"
+        } else {
+            "https"
+        };
         format!("{scheme}://{}{path}", self.address(frontend))
     }
 
@@ -180,7 +219,10 @@ impl Haproxy {
     #[must_use]
     pub fn wait_for_requests(&self, frontend: HaproxyFrontend, requests: u64) -> HaproxyCounts {
         let look = || Some(self.counts(frontend)).filter(|counts| counts.requests >= requests);
-        wait_until(&format!("{requests} requests in haproxy's statistics"), look)
+        wait_until(
+            &format!("{requests} requests in haproxy's statistics"),
+            look,
+        )
     }
 }
 
@@ -188,10 +230,18 @@ fn run(program: &Path, folder: &Path, config: &str) -> Process {
     let path = folder.join("haproxy.cfg");
     std::fs::write(&path, config).unwrap();
     // -db: one process, in the foreground.
-    Process::start(Command::new(program).arg("-db").arg("-f").arg(&path), &folder.join("haproxy.out"))
+    Process::start(
+        Command::new(program).arg("-db").arg("-f").arg(&path),
+        &folder.join("haproxy.out"),
+    )
 }
 
-fn config(pki: &Pki, options: HaproxyOptions, folder: &Path, ports: &BTreeMap<HaproxyFrontend, u16>) -> String {
+fn config(
+    pki: &Pki,
+    options: HaproxyOptions,
+    folder: &Path,
+    ports: &BTreeMap<HaproxyFrontend, u16>,
+) -> String {
     let cache = if options.session_cache { 20_000 } else { 0 };
     let mut text = format!(
         "global
@@ -208,12 +258,22 @@ defaults
     );
     for (frontend, port) in ports {
         let (tls, body) = (frontend.bind_options(pki), content::body());
-        let _ = writeln!(text, "frontend {frontend:?}\n  bind {IP}:{port} backlog 4096 {tls}");
+        let _ = writeln!(
+            text,
+            "frontend {frontend:?}\n  bind {IP}:{port} backlog 4096 {tls}"
+        );
         if *frontend == HaproxyFrontend::AnyTls {
             let _ = writeln!(text, "  log stdout format raw local0\n  log-format {ROW}");
         }
-        let _ = writeln!(text, "  http-request return status 500 content-type text/plain string {body} if {{ path /500 }}");
-        let _ = writeln!(text, "  http-request return status 200 content-type text/plain string {body}");
+        let _ = writeln!(
+            text,
+            "  http-request return status 500 content-type text/plain string {body} if {{ path \
+             /500 }}"
+        );
+        let _ = writeln!(
+            text,
+            "  http-request return status 200 content-type text/plain string {body}"
+        );
     }
     text
 }
@@ -224,15 +284,30 @@ fn socket(folder: &Path) -> std::path::PathBuf {
 
 /// A line without its end is still being written.
 fn rows(log: &str) -> Vec<HaproxyRow> {
-    let whole = log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')?.strip_prefix("row "));
+    let whole = log
+        .split_inclusive('\n')
+        .filter_map(|line| line.strip_suffix('\n')?.strip_prefix("row "));
     whole.map(row).collect()
 }
 
 fn row(line: &str) -> HaproxyRow {
-    let text = |field: &str| if field == "-" { String::new() } else { field.to_owned() };
+    let text = |field: &str| {
+        if field == "-" {
+            String::new()
+        } else {
+            field.to_owned()
+        }
+    };
     let fields: Vec<String> = line.split(' ').map(text).collect();
-    let [protocol, cipher, server_name, alpn] = fields.try_into().unwrap_or_else(|_| panic!("not a row: {line:?}"));
-    HaproxyRow { protocol, cipher, server_name, alpn }
+    let [protocol, cipher, server_name, alpn] = fields
+        .try_into()
+        .unwrap_or_else(|_| panic!("not a row: {line:?}"));
+    HaproxyRow {
+        protocol,
+        cipher,
+        server_name,
+        alpn,
+    }
 }
 
 /// The statistics as CSV; none where nobody answers.
@@ -247,11 +322,23 @@ fn statistics(folder: &Path) -> Option<String> {
 
 fn counts(table: &str, frontend: HaproxyFrontend) -> HaproxyCounts {
     let mut lines = table.lines();
-    let names: Vec<&str> = lines.next().unwrap_or_default().trim_start_matches("# ").split(',').collect();
+    let names: Vec<&str> = lines
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches("# ")
+        .split(',')
+        .collect();
     let name = format!("{frontend:?},FRONTEND,");
-    let row: Vec<&str> = lines.find(|line| line.starts_with(&name)).expect("has a row").split(',').collect();
+    let row: Vec<&str> = lines
+        .find(|line| line.starts_with(&name))
+        .expect("has a row")
+        .split(',')
+        .collect();
     let field = |name: &str| -> u64 {
-        let column = names.iter().position(|own| *own == name).unwrap_or_else(|| panic!("haproxy has no column {name}"));
+        let column = names
+            .iter()
+            .position(|own| *own == name)
+            .unwrap_or_else(|| panic!("haproxy has no column {name}"));
         // Empty where it does not apply.
         row[column].parse().unwrap_or(0)
     };

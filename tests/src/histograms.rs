@@ -7,8 +7,9 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The histograms of a run by tag, all seconds together. A tag is `<metric>.<outcome>`, in the warm-up
-/// `warm_up.<metric>.<outcome>`, of one agent `agent_<index>.<metric>.<outcome>`; values are nanoseconds.
+/// The histograms of a run by tag, all seconds together. A tag is `<metric>.<outcome>`, in the
+/// warm-up `warm_up.<metric>.<outcome>`, of one agent `agent_<index>.<metric>.<outcome>`; values
+/// are nanoseconds.
 pub struct Histograms {
     by_tag: BTreeMap<String, Histogram<u64>>,
 }
@@ -20,7 +21,8 @@ impl Histograms {
     /// Where it is not one.
     #[must_use]
     pub fn read(path: &Path) -> Histograms {
-        let log = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let log = std::fs::read_to_string(path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let mut by_tag = BTreeMap::new();
         add(&mut by_tag, &log);
         Histograms { by_tag }
@@ -43,10 +45,21 @@ impl Histograms {
 
 fn add(histograms: &mut BTreeMap<String, Histogram<u64>>, lines: &str) {
     for entry in IntervalLogIterator::new(lines.as_bytes()) {
-        let LogEntry::Interval(line) = entry.unwrap() else { continue };
+        let LogEntry::Interval(line) = entry.unwrap() else {
+            continue;
+        };
         let encoded = STANDARD.decode(line.encoded_histogram()).unwrap();
-        let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut encoded.as_slice()).unwrap();
-        let tag = line.tag().expect("every line has a tag").as_str().to_owned();
-        histograms.entry(tag).and_modify(|sum| sum.add(&histogram).unwrap()).or_insert(histogram);
+        let histogram: Histogram<u64> = Deserializer::new()
+            .deserialize(&mut encoded.as_slice())
+            .unwrap();
+        let tag = line
+            .tag()
+            .expect("every line has a tag")
+            .as_str()
+            .to_owned();
+        histograms
+            .entry(tag)
+            .and_modify(|sum| sum.add(&histogram).unwrap())
+            .or_insert(histogram);
     }
 }

@@ -19,17 +19,36 @@ pub struct Invited {
 }
 
 impl Invited {
-    /// `coordinator start --agents <agents> --listen <listen> --state <state>` with this plan, once it listens.
+    /// `coordinator start --agents <agents> --listen <listen> --state <state>` with this plan, once
+    /// it listens.
     #[must_use]
     pub fn start(agents: u32, listen: SocketAddr, state: &Path, plan: &str) -> Invited {
         let (agents, listen) = (agents.to_string(), listen.to_string());
         let state = state.to_str().expect("temporary folders are UTF-8");
-        let arguments = ["--agents", &agents, "--listen", &listen, "--state", state, "--token-file", TOKEN];
+        let arguments = [
+            "--agents",
+            &agents,
+            "--listen",
+            &listen,
+            "--state",
+            state,
+            "--token-file",
+            TOKEN,
+        ];
         let mut coordinator = CoordinatorCommand::start(&arguments, plan).spawn();
         let told = coordinator.wait_for("agent join ");
-        let address = told.split_once("agent join ").and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
-        let token = std::fs::read_to_string(coordinator.folder().join(TOKEN)).unwrap().trim().to_owned();
-        Invited { coordinator, address: address.unwrap_or_else(|| panic!("no address in {told:?}")), token }
+        let address = told
+            .split_once("agent join ")
+            .and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
+        let token = std::fs::read_to_string(coordinator.folder().join(TOKEN))
+            .unwrap()
+            .trim()
+            .to_owned();
+        Invited {
+            coordinator,
+            address: address.unwrap_or_else(|| panic!("no address in {told:?}")),
+            token,
+        }
     }
 
     /// An agent of this name that joins it.

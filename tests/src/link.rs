@@ -1,5 +1,5 @@
-//! A link with delay, loss and rate between this process's network namespace and one of its own, in user space over two
-//! TUN devices: for kernels without netem. Needs root.
+//! A link with delay, loss and rate between this process's network namespace and one of its own, in
+//! user space over two TUN devices: for kernels without netem. Needs root.
 
 mod forwarder;
 mod quality;
@@ -21,8 +21,9 @@ use std::sync::{Arc, PoisonError};
 /// The device in the namespace of the link's far end.
 const FAR_DEVICE: &str = "link0";
 
-/// A link from here to a namespace of its own; both directions are alike and independent. The far end is for the client,
-/// started by [`Link::command`], so that servers run here like any other. All of it is gone when dropped.
+/// A link from here to a namespace of its own; both directions are alike and independent. The far
+/// end is for the client, started by [`Link::command`], so that servers run here like any other.
+/// All of it is gone when dropped.
 pub struct Link {
     far: Namespace,
     network: [u8; 2],
@@ -40,7 +41,8 @@ impl Link {
         let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         // Two of these at once, in different processes, most likely differ in this.
         let network = [214 + (number % 40) as u8, (process % 250) as u8];
-        let [near_address, far_address] = [1, 2].map(|last| format!("{}/30", address(network, last)));
+        let [near_address, far_address] =
+            [1, 2].map(|last| format!("{}/30", address(network, last)));
         let (ip, far) = (require("ip")?, Namespace::new()?);
         let name = format!("cnl{process}-{number}");
         let near_device = match tun::open(&name) {
@@ -59,7 +61,11 @@ impl Link {
         far.ip(&["link", "set", FAR_DEVICE, "addrgenmode", "none"]);
         far.ip(&["link", "set", FAR_DEVICE, "txqueuelen", "10000", "up"]);
         far.ip(&["route", "add", "default", "dev", FAR_DEVICE]);
-        Some(Link { far, network, forwarder: Forwarder::start([near_device, far_device], quality) })
+        Some(Link {
+            far,
+            network,
+            forwarder: Forwarder::start([near_device, far_device], quality),
+        })
     }
 
     /// Address of this end, where servers listen.
@@ -88,13 +94,23 @@ impl Link {
 
     /// Changes the link while it runs. What is on the way arrives as it would have.
     pub fn change(&self, change: impl FnOnce(&mut LinkQuality)) {
-        change(&mut self.shared().quality.lock().unwrap_or_else(PoisonError::into_inner));
+        change(
+            &mut self
+                .shared()
+                .quality
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
     }
 
     /// What was sent from this end, and from the other.
     #[must_use]
     pub fn counts(&self) -> [LinkCounts; 2] {
-        *self.shared().counts.lock().unwrap_or_else(PoisonError::into_inner)
+        *self
+            .shared()
+            .counts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn shared(&self) -> &Arc<Shared> {

@@ -25,16 +25,28 @@ impl Namespace {
     /// Where there is none and `CI=true`.
     #[must_use]
     pub fn new() -> Option<Namespace> {
-        Namespace::make(require("ip")?).map_err(|why| skip(&why)).ok()
+        Namespace::make(require("ip")?)
+            .map_err(|why| skip(&why))
+            .ok()
     }
 
     /// A new one, or why this process may not make it.
     pub(crate) fn make(ip: PathBuf) -> Result<Namespace, String> {
         static MADE: AtomicU32 = AtomicU32::new(0);
-        let name = format!("cannonade-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        let made = Command::new(&ip).args(["netns", "add", &name]).output().unwrap();
+        let name = format!(
+            "cannonade-{}-{}",
+            std::process::id(),
+            MADE.fetch_add(1, Ordering::Relaxed)
+        );
+        let made = Command::new(&ip)
+            .args(["netns", "add", &name])
+            .output()
+            .unwrap();
         if !made.status.success() {
-            return Err(format!("cannot make network namespaces: {}", String::from_utf8_lossy(&made.stderr).trim()));
+            return Err(format!(
+                "cannot make network namespaces: {}",
+                String::from_utf8_lossy(&made.stderr).trim()
+            ));
         }
         let namespace = Namespace { ip, name };
         namespace.ip(&["link", "set", "lo", "up"]);
@@ -66,7 +78,8 @@ impl Namespace {
             body()
         };
         // A namespace is entered by a thread, and this one ends with it.
-        std::thread::scope(|scope| scope.spawn(inside).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        std::thread::scope(|scope| scope.spawn(inside).join())
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
     /// Runs `ip` with these arguments in here.
@@ -78,12 +91,18 @@ impl Namespace {
 impl Drop for Namespace {
     fn drop(&mut self) {
         // Fails only where somebody else has removed it.
-        let _ = Command::new(&self.ip).args(["netns", "del", &self.name]).output();
+        let _ = Command::new(&self.ip)
+            .args(["netns", "del", &self.name])
+            .output();
     }
 }
 
 /// Runs `ip` with these arguments.
 pub(crate) fn run_ip(ip: &Path, arguments: &[&str]) {
     let output = Command::new(ip).args(arguments).output().unwrap();
-    assert!(output.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "ip {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

@@ -20,12 +20,20 @@ impl Namespaces {
     #[must_use]
     pub fn new(count: u8) -> Option<Namespaces> {
         let ip = require("ip")?;
-        let namespaces: Result<Vec<Namespace>, String> = (0..count).map(|_| Namespace::make(ip.clone())).collect();
-        let namespaces = namespaces.map_err(|why| skip_for_lack_of_rights(&why)).ok()?;
+        let namespaces: Result<Vec<Namespace>, String> =
+            (0..count).map(|_| Namespace::make(ip.clone())).collect();
+        let namespaces = namespaces
+            .map_err(|why| skip_for_lack_of_rights(&why))
+            .ok()?;
         // Two of these at once, in different processes, most likely differ in this.
         let id = std::process::id();
         let network = (id % 250) as u8;
-        let made = Namespaces { ip, bridge: format!("cnn{id}"), network, namespaces };
+        let made = Namespaces {
+            ip,
+            bridge: format!("cnn{id}"),
+            network,
+            namespaces,
+        };
         made.make_bridge();
         (0..count).for_each(|index| made.connect(index));
         Some(made)
@@ -64,9 +72,23 @@ impl Namespaces {
         let namespace = &self.namespaces[usize::from(index)];
         let outside = format!("{}-{index}", self.bridge);
         let address = format!("{}/24", self.address(index));
-        let pair = ["link", "add", &outside, "type", "veth", "peer", "name", "eth0", "netns", namespace.name()];
+        let pair = [
+            "link",
+            "add",
+            &outside,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "eth0",
+            "netns",
+            namespace.name(),
+        ];
         run_ip(&self.ip, &pair);
-        run_ip(&self.ip, &["link", "set", &outside, "master", &self.bridge, "up"]);
+        run_ip(
+            &self.ip,
+            &["link", "set", &outside, "master", &self.bridge, "up"],
+        );
         namespace.ip(&["addr", "add", &address, "dev", "eth0"]);
         namespace.ip(&["link", "set", "eth0", "up"]);
     }
@@ -74,13 +96,17 @@ impl Namespaces {
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
-        // A namespace takes its end of a link with it, and so the other. The bridge was perhaps never made.
+        // A namespace takes its end of a link with it, and so the other. The bridge was perhaps
+        // never made.
         self.namespaces.clear();
-        let _ = Command::new(&self.ip).args(["link", "del", &self.bridge]).output();
+        let _ = Command::new(&self.ip)
+            .args(["link", "del", &self.bridge])
+            .output();
     }
 }
 
-/// Says that a test is skipped. In CI it may be, except where root of a whole machine cannot do it: that is to work.
+/// Says that a test is skipped. In CI it may be, except where root of a whole machine cannot do it:
+/// that is to work.
 fn skip_for_lack_of_rights(why: &str) {
     if rustix::process::geteuid().is_root() && !is_container(why) {
         skip(why);

@@ -17,7 +17,8 @@ pub struct Nghttpd {
 }
 
 impl Nghttpd {
-    /// Starts it with these options; it sends back what it is sent. `None` where it is not installed.
+    /// Starts it with these options; it sends back what it is sent. `None` where it is not
+    /// installed.
     #[must_use]
     pub fn start(options: &[&str]) -> Option<Nghttpd> {
         let program = require("nghttpd")?;
@@ -25,12 +26,25 @@ impl Nghttpd {
         let start = || {
             let address = SocketAddr::new(IP, free_ports(IP, 1)[0]);
             let mut command = Command::new(&program);
-            command.args(["--no-tls", "--echo-upload", "--address", &IP.to_string()]).args(options);
-            command.arg(address.port().to_string()).current_dir(folder.path());
-            (Process::start(&mut command, &folder.path().join("nghttpd.out")), address)
+            command
+                .args(["--no-tls", "--echo-upload", "--address", &IP.to_string()])
+                .args(options);
+            command
+                .arg(address.port().to_string())
+                .current_dir(folder.path());
+            (
+                Process::start(&mut command, &folder.path().join("nghttpd.out")),
+                address,
+            )
         };
-        let (process, address) = start_ready("nghttpd", start, |address| TcpStream::connect(address).is_ok());
-        Some(Nghttpd { _process: process, address, _folder: folder })
+        let (process, address) = start_ready("nghttpd", start, |address| {
+            TcpStream::connect(address).is_ok()
+        });
+        Some(Nghttpd {
+            _process: process,
+            address,
+            _folder: folder,
+        })
     }
 
     /// The URL of a path, which begins with `/`.

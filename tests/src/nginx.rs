@@ -1,4 +1,5 @@
-//! nginx with one server per way to speak TLS, its counters, and its log of every request and every connection.
+//! nginx with one server per way to speak TLS, its counters, and its log of every request and every
+//! connection.
 
 mod config;
 mod log;
@@ -25,14 +26,15 @@ use tempfile::TempDir;
 pub struct NginxOptions {
     /// Where all servers listen.
     pub ip: IpAddr,
-    /// Requests per connection of [`NginxServer::KeepAliveLimited`] and [`NginxServer::Http2Limited`].
+    /// Requests per connection of [`NginxServer::KeepAliveLimited`] and
+    /// [`NginxServer::Http2Limited`].
     pub keepalive_requests: u32,
     /// Streams at once of a connection of [`NginxServer::Http2Limited`].
     pub http2_streams: u32,
     /// After how long [`NginxServer::KeepAliveIdle`] closes an idle connection.
     pub keepalive_idle: Duration,
-    /// Key of session tickets, for two nginx that are to accept each other's; a random one where absent. They also
-    /// need the same [`Pki`]: nginx binds sessions to the certificate.
+    /// Key of session tickets, for two nginx that are to accept each other's; a random one where
+    /// absent. They also need the same [`Pki`]: nginx binds sessions to the certificate.
     pub ticket_key: Option<[u8; 80]>,
     /// Groups of key exchange, by OpenSSL's names.
     pub groups: &'static str,
@@ -54,7 +56,8 @@ impl Default for NginxOptions {
     }
 }
 
-/// A running nginx: one process that is master and worker in one, so that its id is all there is to stop.
+/// A running nginx: one process that is master and worker in one, so that its id is all there is to
+/// stop.
 pub struct Nginx {
     process: Process,
     ip: IpAddr,
@@ -75,13 +78,31 @@ impl Nginx {
         write_content(folder.path(), options);
         let start = || {
             let (ports, status_port) = choose_ports(options.ip);
-            let text = config::text(&config::Input { pki, options, folder: folder.path(), ports: &ports, status_port });
-            (run(&program, folder.path(), &format!("{stream_module}{text}")), (ports, status_port))
+            let text = config::text(&config::Input {
+                pki,
+                options,
+                folder: folder.path(),
+                ports: &ports,
+                status_port,
+            });
+            (
+                run(&program, folder.path(), &format!("{stream_module}{text}")),
+                (ports, status_port),
+            )
         };
         let status_calls = Mutex::new(0);
-        let ready = |(_, port): &(_, u16)| status::read(SocketAddr::new(options.ip, *port), &status_calls).is_some();
+        let ready = |(_, port): &(_, u16)| {
+            status::read(SocketAddr::new(options.ip, *port), &status_calls).is_some()
+        };
         let (process, (ports, status_port)) = start_ready("nginx", start, ready);
-        Some(Nginx { process, ip: options.ip, ports, status_port, status_calls, folder })
+        Some(Nginx {
+            process,
+            ip: options.ip,
+            ports,
+            status_port,
+            status_calls,
+            folder,
+        })
     }
 
     /// Where a server listens.
@@ -90,8 +111,9 @@ impl Nginx {
         SocketAddr::new(self.ip, self.ports[&server])
     }
 
-    /// The URL of a path on a server, which begins with `/`. There are `/` (356 bytes), `/big` (1.9 MB), `/chunked`
-    /// (356 bytes, chunked), `/204`, `/500`, `/length` (says the request body's length), and 404 for the rest.
+    /// The URL of a path on a server, which begins with `/`. There are `/` (356 bytes), `/big` (1.9
+    /// MB), `/chunked` (356 bytes, chunked), `/204`, `/500`, `/length` (says the request body's
+    /// length), and 404 for the rest.
     #[must_use]
     pub fn url(&self, server: NginxServer, path: &str) -> String {
         let scheme = if server.is_tls() { "https" } else { "http" };
@@ -111,7 +133,8 @@ impl Nginx {
     #[must_use]
     pub fn status(&self) -> NginxStatus {
         let address = SocketAddr::new(self.ip, self.status_port);
-        status::read(address, &self.status_calls).unwrap_or_else(|| panic!("nginx has gone: {}", self.process.output()))
+        status::read(address, &self.status_calls)
+            .unwrap_or_else(|| panic!("nginx has gone: {}", self.process.output()))
     }
 
     /// Every HTTP request so far. nginx writes a line just after the answer: to have all, see
@@ -127,7 +150,9 @@ impl Nginx {
     /// Where there are fewer at the deadline.
     #[must_use]
     pub fn wait_for_requests(&self, count: usize) -> Vec<NginxRequest> {
-        wait_until(&format!("{count} requests in nginx's log"), || Some(self.requests()).filter(|all| all.len() >= count))
+        wait_until(&format!("{count} requests in nginx's log"), || {
+            Some(self.requests()).filter(|all| all.len() >= count)
+        })
     }
 
     /// Every ended connection to the stream servers so far.
@@ -142,7 +167,9 @@ impl Nginx {
     /// Where there are fewer at the deadline.
     #[must_use]
     pub fn wait_for_connections(&self, count: usize) -> Vec<NginxConnection> {
-        wait_until(&format!("{count} connections in nginx's log"), || Some(self.connections()).filter(|all| all.len() >= count))
+        wait_until(&format!("{count} connections in nginx's log"), || {
+            Some(self.connections()).filter(|all| all.len() >= count)
+        })
     }
 
     fn read(&self, name: &str) -> String {
@@ -153,7 +180,10 @@ impl Nginx {
 fn choose_ports(ip: IpAddr) -> (BTreeMap<NginxServer, u16>, u16) {
     let mut ports = free_ports(ip, NginxServer::ALL.len() + 1);
     let status_port = ports.pop().expect("one more than servers");
-    (NginxServer::ALL.into_iter().zip(ports).collect(), status_port)
+    (
+        NginxServer::ALL.into_iter().zip(ports).collect(),
+        status_port,
+    )
 }
 
 fn write_content(folder: &Path, options: &NginxOptions) {
@@ -170,6 +200,12 @@ fn run(program: &Path, folder: &Path, config: &str) -> Process {
     std::fs::write(&path, config).unwrap();
     // -e: else the first messages go to the system's log file, which may not be ours to write.
     let mut command = Command::new(program);
-    command.arg("-p").arg(folder).arg("-e").arg("stderr").arg("-c").arg(&path);
+    command
+        .arg("-p")
+        .arg(folder)
+        .arg("-e")
+        .arg("stderr")
+        .arg("-c")
+        .arg(&path);
     Process::start(&mut command, &folder.join("nginx.out"))
 }

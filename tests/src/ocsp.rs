@@ -4,8 +4,9 @@ use crate::require;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A response in DER that is good for a week from now on, in a folder where there may be other files; none where OpenSSL is
-/// not installed. It is about a certificate that nobody has: servers and clients of these tests staple it and read its times.
+/// A response in DER that is good for a week from now on, in a folder where there may be other
+/// files; none where OpenSSL is not installed. It is about a certificate that nobody has: servers
+/// and clients of these tests staple it and read its times.
 ///
 /// # Panics
 /// Where OpenSSL cannot make one.
@@ -13,14 +14,24 @@ use std::process::Command;
 pub fn ocsp_response(folder: &Path) -> Option<PathBuf> {
     let program = require("openssl")?;
     let openssl = |arguments: &str| {
-        let output = Command::new(&program).args(arguments.split(' ')).current_dir(folder).output().unwrap();
-        assert!(output.status.success(), "openssl {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+        let output = Command::new(&program)
+            .args(arguments.split(' '))
+            .current_dir(folder)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "openssl {arguments}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     };
     std::fs::write(folder.join("ocsp.index"), "").unwrap();
-    openssl("req -x509 -newkey rsa:2048 -nodes -subj /CN=ocsp -days 7 -keyout ocsp.key -out ocsp.pem");
     openssl(
-        "ocsp -index ocsp.index -CA ocsp.pem -rsigner ocsp.pem -rkey ocsp.key -issuer ocsp.pem -serial 1 -ndays 7 \
-         -noverify -respout ocsp.der",
+        "req -x509 -newkey rsa:2048 -nodes -subj /CN=ocsp -days 7 -keyout ocsp.key -out ocsp.pem",
+    );
+    openssl(
+        "ocsp -index ocsp.index -CA ocsp.pem -rsigner ocsp.pem -rkey ocsp.key -issuer ocsp.pem \
+         -serial 1 -ndays 7 -noverify -respout ocsp.der",
     );
     Some(folder.join("ocsp.der"))
 }

@@ -1,4 +1,5 @@
-//! OpenSSL's `s_server`: one connection at a time, each answered once and closed, with OpenSSL's own counts.
+//! OpenSSL's `s_server`: one connection at a time, each answered once and closed, with OpenSSL's
+//! own counts.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -30,7 +31,8 @@ pub struct OpensslOptions {
 /// What `s_server` answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpensslAnswers {
-    /// `-www`: its status page for every path, without a length, ended by the close. Has [`OpensslServer::counts`].
+    /// `-www`: its status page for every path, without a length, ended by the close. Has
+    /// [`OpensslServer::counts`].
     StatusPage,
     /// Nothing but what is typed: see [`OpensslServer::type_in`].
     Typed,
@@ -78,9 +80,14 @@ impl OpensslServer {
         OpensslServer::with_certificate(pki, options, &pki.server(options.key))
     }
 
-    /// The same with a certificate that need not be one of `pki`, nor one that OpenSSL thinks well of.
+    /// The same with a certificate that need not be one of `pki`, nor one that OpenSSL thinks well
+    /// of.
     #[must_use]
-    pub fn with_certificate(pki: &Pki, options: OpensslOptions, files: &CertificateFiles) -> Option<OpensslServer> {
+    pub fn with_certificate(
+        pki: &Pki,
+        options: OpensslOptions,
+        files: &CertificateFiles,
+    ) -> Option<OpensslServer> {
         let program = require("openssl")?;
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("body"), content::body()).unwrap();
@@ -89,14 +96,33 @@ impl OpensslServer {
             let address = SocketAddr::new(IP, free_ports(IP, 1)[0]);
             let mut command = Command::new(&program);
             arguments(&mut command, options, files, address);
-            (Process::start(command.current_dir(folder.path()), &folder.path().join("openssl.out")), address)
+            (
+                Process::start(
+                    command.current_dir(folder.path()),
+                    &folder.path().join("openssl.out"),
+                ),
+                address,
+            )
         };
-        // `ACCEPT` stands in its output once it listens; a connection tried would be a handshake failed.
+        // `ACCEPT` stands in its output once it listens; a connection tried would be a handshake
+        // failed.
         let output = folder.path().join("openssl.out");
-        let ready = |_: &_| std::fs::read_to_string(&output).is_ok_and(|text| text.contains("ACCEPT"));
+        let ready =
+            |_: &_| std::fs::read_to_string(&output).is_ok_and(|text| text.contains("ACCEPT"));
         let (process, address) = start_ready("openssl s_server", start, ready);
-        let ca = pki.ca().to_str().expect("temporary folders are UTF-8").to_owned();
-        Some(OpensslServer { process, address, ca, answers: options.answers, own: std::sync::Mutex::new(0), _folder: folder })
+        let ca = pki
+            .ca()
+            .to_str()
+            .expect("temporary folders are UTF-8")
+            .to_owned();
+        Some(OpensslServer {
+            process,
+            address,
+            ca,
+            answers: options.answers,
+            own: std::sync::Mutex::new(0),
+            _folder: folder,
+        })
     }
 
     /// Where it listens.
@@ -111,7 +137,8 @@ impl OpensslServer {
         format!("https://{}{path}", self.address)
     }
 
-    /// Types a line for the connection of now: a command such as `R` to renegotiate, or what it is sent.
+    /// Types a line for the connection of now: a command such as `R` to renegotiate, or what it is
+    /// sent.
     ///
     /// # Panics
     /// Where the server has ended.
@@ -125,28 +152,52 @@ impl OpensslServer {
         self.process.output()
     }
 
-    /// What OpenSSL has counted, without the looks of this fixture itself; none where curl is not installed.
+    /// What OpenSSL has counted, without the looks of this fixture itself; none where curl is not
+    /// installed.
     ///
     /// # Panics
     /// Where the server answers with files, which tell nothing, or has gone.
     #[must_use]
     pub fn counts(&self) -> Option<OpensslCounts> {
-        assert_eq!(self.answers, OpensslAnswers::StatusPage, "only the status page has counts");
+        assert_eq!(
+            self.answers,
+            OpensslAnswers::StatusPage,
+            "only the status page has counts"
+        );
         // Held over the look, so that no two looks see each other uncounted.
         let mut own = self.own.lock().unwrap();
         let page = curl(&["--cacert", &self.ca, &self.url("/")])?;
         assert_eq!(page.code, 0, "{}: {}", page.error, self.process.output());
         *own += 1;
         let handshakes = count(&page.output, "server accepts that finished") - *own;
-        Some(OpensslCounts { handshakes, handshakes_resumed: count(&page.output, "session cache hits") })
+        Some(OpensslCounts {
+            handshakes,
+            handshakes_resumed: count(&page.output, "session cache hits"),
+        })
     }
 }
 
-fn arguments(command: &mut Command, options: OpensslOptions, files: &CertificateFiles, address: SocketAddr) {
-    command.arg("s_server").arg("-accept").arg(address.to_string()).arg("-cert").arg(&files.cert).arg("-key").arg(&files.key);
+fn arguments(
+    command: &mut Command,
+    options: OpensslOptions,
+    files: &CertificateFiles,
+    address: SocketAddr,
+) {
+    command
+        .arg("s_server")
+        .arg("-accept")
+        .arg(address.to_string())
+        .arg("-cert")
+        .arg(&files.cert)
+        .arg("-key")
+        .arg(&files.key);
     // Level 0 takes short keys and SHA-1 too.
     command.args(["-cipher", "DEFAULT@SECLEVEL=0"]);
-    command.arg(if options.version == TlsVersion::V12 { "-tls1_2" } else { "-tls1_3" });
+    command.arg(if options.version == TlsVersion::V12 {
+        "-tls1_2"
+    } else {
+        "-tls1_3"
+    });
     match options.answers {
         OpensslAnswers::StatusPage => _ = command.arg("-www"),
         OpensslAnswers::Files => _ = command.arg("-WWW"),
@@ -171,5 +222,8 @@ fn arguments(command: &mut Command, options: OpensslOptions, files: &Certificate
 /// A line of the status page: a number, then what it counts.
 fn count(page: &str, name: &str) -> u64 {
     let line = page.lines().find_map(|line| line.trim().strip_suffix(name));
-    line.unwrap_or_else(|| panic!("no {name:?} in {page:?}")).trim().parse().unwrap()
+    line.unwrap_or_else(|| panic!("no {name:?} in {page:?}"))
+        .trim()
+        .parse()
+        .unwrap()
 }

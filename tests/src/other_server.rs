@@ -1,4 +1,5 @@
-//! Servers of eight more hands behind one interface: each answers the same paths over TLS and tells of every request.
+//! Servers of eight more hands behind one interface: each answers the same paths over TLS and tells
+//! of every request.
 
 mod apache;
 mod caddy;
@@ -43,7 +44,8 @@ pub enum OtherKind {
     Nghttpd,
     /// Node: HTTP/1.1 and HTTP/2. It has paths of its own, see `servers/node/server.mjs`.
     Node,
-    /// Python's `http.server` over `ssl`: HTTP/1.1. It has paths of its own, see `servers/python/server.py`.
+    /// Python's `http.server` over `ssl`: HTTP/1.1. It has paths of its own, see
+    /// `servers/python/server.py`.
     Python,
 }
 
@@ -52,15 +54,21 @@ pub enum OtherKind {
 pub struct OtherOptions {
     /// Kind of its key.
     pub key: KeyKind,
-    /// `SETTINGS_HEADER_TABLE_SIZE` that it announces, of nghttpd and Node alone; their default where absent.
+    /// `SETTINGS_HEADER_TABLE_SIZE` that it announces, of nghttpd and Node alone; their default
+    /// where absent.
     pub header_table_bytes: Option<u32>,
-    /// The first answer of a connection leaves as soon as the handshake is over, before the request has come. Python alone.
+    /// The first answer of a connection leaves as soon as the handshake is over, before the request
+    /// has come. Python alone.
     pub answers_first: bool,
 }
 
 impl Default for OtherOptions {
     fn default() -> OtherOptions {
-        OtherOptions { key: KeyKind::P256, header_table_bytes: None, answers_first: false }
+        OtherOptions {
+            key: KeyKind::P256,
+            header_table_bytes: None,
+            answers_first: false,
+        }
     }
 }
 
@@ -82,7 +90,11 @@ impl OtherServer {
             Need::Required => require(recipe.program)?,
             Need::Optional => require_optional(recipe.program)?,
         };
-        if let Some(missing) = recipe.modules.iter().find(|path| !Path::new(path).is_file()) {
+        if let Some(missing) = recipe
+            .modules
+            .iter()
+            .find(|path| !Path::new(path).is_file())
+        {
             skip(&format!("{missing} is not installed"));
             return None;
         }
@@ -90,13 +102,32 @@ impl OtherServer {
         write_content(folder.path());
         let start = || {
             let address = SocketAddr::new(IP, free_ports(IP, 1)[0]);
-            let setting = Setting { files: &pki.server(options.key), options, folder: folder.path(), port: address.port() };
+            let setting = Setting {
+                files: &pki.server(options.key),
+                options,
+                folder: folder.path(),
+                port: address.port(),
+            };
             let mut command = Command::new(&program);
             (recipe.command)(&mut command, &setting);
-            (Process::start(command.current_dir(folder.path()), &folder.path().join("out")), address)
+            (
+                Process::start(
+                    command.current_dir(folder.path()),
+                    &folder.path().join("out"),
+                ),
+                address,
+            )
         };
-        let (process, address) = start_ready(recipe.program, start, |address| TcpStream::connect(address).is_ok());
-        Some(OtherServer { process, recipe, address, version: version(&program, recipe.version), folder })
+        let (process, address) = start_ready(recipe.program, start, |address| {
+            TcpStream::connect(address).is_ok()
+        });
+        Some(OtherServer {
+            process,
+            recipe,
+            address,
+            version: version(&program, recipe.version),
+            folder,
+        })
     }
 
     /// Where it listens.
@@ -117,21 +148,27 @@ impl OtherServer {
         format!("https://{}{path}", self.address)
     }
 
-    /// Every request that it has told of, once there are `count`, in the order in which they were answered.
+    /// Every request that it has told of, once there are `count`, in the order in which they were
+    /// answered.
     ///
     /// # Panics
     /// Where there are fewer at the deadline.
     #[must_use]
     pub fn wait_for_requests(&self, count: usize) -> Vec<OtherRow> {
         let look = || Some(self.requests()).filter(|rows| rows.len() >= count);
-        wait_until(&format!("{count} requests of {}", self.recipe.program), look)
+        wait_until(
+            &format!("{count} requests of {}", self.recipe.program),
+            look,
+        )
     }
 
     /// Every request that it has told of.
     #[must_use]
     pub fn requests(&self) -> Vec<OtherRow> {
         let text = match self.recipe.log {
-            Some(name) => std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default(),
+            Some(name) => {
+                std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
+            }
             None => self.process.output(),
         };
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
@@ -143,7 +180,9 @@ impl OtherServer {
     pub fn handshakes(&self) -> Option<usize> {
         let (name, word) = self.recipe.handshakes?;
         let text = match name {
-            Some(name) => std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default(),
+            Some(name) => {
+                std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
+            }
             None => self.process.output(),
         };
         Some(text.matches(word).count())
@@ -174,6 +213,11 @@ fn write_content(folder: &Path) {
 
 fn version(program: &Path, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap();
-    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    text.lines().find(|line| line.contains(|letter: char| letter.is_ascii_digit())).unwrap_or_default().to_owned()
+    let text = [output.stdout, output.stderr]
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .concat();
+    text.lines()
+        .find(|line| line.contains(|letter: char| letter.is_ascii_digit()))
+        .unwrap_or_default()
+        .to_owned()
 }

@@ -5,7 +5,14 @@ use target::{Authority, CertificateFault, Identity, KeyKind, Leaf};
 use tempfile::TempDir;
 
 /// Names of every server certificate.
-const NAMES: [&str; 6] = ["localhost", "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "::1"];
+const NAMES: [&str; 6] = [
+    "localhost",
+    "127.0.0.1",
+    "127.0.0.2",
+    "127.0.0.3",
+    "127.0.0.4",
+    "::1",
+];
 
 /// Certificates in a folder of their own, which goes with it.
 pub struct Pki {
@@ -35,8 +42,15 @@ impl Pki {
     /// Two new CAs and a server certificate of each.
     #[must_use]
     pub fn new() -> Pki {
-        let (p256, rsa) = (Authority::new(KeyKind::P256).unwrap(), Authority::new(KeyKind::Rsa2048).unwrap());
-        let pki = Pki { folder: tempfile::tempdir().unwrap(), p256, rsa };
+        let (p256, rsa) = (
+            Authority::new(KeyKind::P256).unwrap(),
+            Authority::new(KeyKind::Rsa2048).unwrap(),
+        );
+        let pki = Pki {
+            folder: tempfile::tempdir().unwrap(),
+            p256,
+            rsa,
+        };
         std::fs::write(pki.ca(), pki.p256.pem().to_owned() + pki.rsa.pem()).unwrap();
         for kind in [KeyKind::P256, KeyKind::Rsa2048] {
             pki.write(server_stem(kind), &pki.server_identity(kind, None));
@@ -63,26 +77,44 @@ impl Pki {
         self.write(&stem, &self.server_identity(kind, Some(fault)))
     }
 
-    /// Makes a server certificate with so many more names, of 21 bytes each in DER: 1,000 of them are some 20 KB.
+    /// Makes a server certificate with so many more names, of 21 bytes each in DER: 1,000 of them
+    /// are some 20 KB.
     #[must_use]
     pub fn server_of_names(&self, kind: KeyKind, count: u32) -> CertificateFiles {
-        let more: Vec<String> = (0..count).map(|number| format!("n{number:06}.example.org")).collect();
-        let names: Vec<&str> = NAMES.into_iter().chain(more.iter().map(String::as_str)).collect();
-        let identity = self.authority(kind).server(Leaf { names: &names, fault: None }).unwrap();
+        let more: Vec<String> = (0..count)
+            .map(|number| format!("n{number:06}.example.org"))
+            .collect();
+        let names: Vec<&str> = NAMES
+            .into_iter()
+            .chain(more.iter().map(String::as_str))
+            .collect();
+        let identity = self
+            .authority(kind)
+            .server(Leaf {
+                names: &names,
+                fault: None,
+            })
+            .unwrap();
         self.write(&format!("{}-{count}", server_stem(kind)), &identity)
     }
 
     /// Makes a client certificate with this common name.
     #[must_use]
     pub fn client(&self, kind: KeyKind, name: &str) -> CertificateFiles {
-        self.write(&format!("client-{name}-{kind:?}"), &self.authority(kind).client(name).unwrap())
+        self.write(
+            &format!("client-{name}-{kind:?}"),
+            &self.authority(kind).client(name).unwrap(),
+        )
     }
 
     /// The CA itself, for those who issue client certificates on their own.
     #[must_use]
     pub fn authority_files(&self, kind: KeyKind) -> CertificateFiles {
         let authority = self.authority(kind);
-        let identity = Identity { cert_pem: authority.pem().to_owned(), key_pem: authority.key_pem() };
+        let identity = Identity {
+            cert_pem: authority.pem().to_owned(),
+            key_pem: authority.key_pem(),
+        };
         self.write(&format!("authority-{kind:?}"), &identity)
     }
 
@@ -100,7 +132,12 @@ impl Pki {
     }
 
     fn server_identity(&self, kind: KeyKind, fault: Option<CertificateFault>) -> Identity {
-        self.authority(kind).server(Leaf { names: &NAMES, fault }).unwrap()
+        self.authority(kind)
+            .server(Leaf {
+                names: &NAMES,
+                fault,
+            })
+            .unwrap()
     }
 
     fn write(&self, stem: &str, identity: &Identity) -> CertificateFiles {
@@ -113,7 +150,11 @@ impl Pki {
 
     fn files(&self, stem: &str) -> CertificateFiles {
         let path = |ending: &str| self.folder.path().join(format!("{stem}{ending}"));
-        CertificateFiles { cert: path(".pem"), key: path(".key"), both: path("-both.pem") }
+        CertificateFiles {
+            cert: path(".pem"),
+            key: path(".key"),
+            both: path("-both.pem"),
+        }
     }
 }
 

@@ -1,12 +1,13 @@
-//! How much threads of this machine, of whatever program, waited for a CPU while something was measured.
+//! How much threads of this machine, of whatever program, waited for a CPU while something was
+//! measured.
 
 use std::time::Instant;
 
 /// A quiet machine has threads that wait for a CPU for less than this share of the time.
 const QUIET: f64 = 0.05;
 
-/// The share of the time in which at least one thread waited for a CPU, by the kernel's pressure stall information
-/// (Documentation/accounting/psi.rst); unknown where it keeps none.
+/// The share of the time in which at least one thread waited for a CPU, by the kernel's pressure
+/// stall information (Documentation/accounting/psi.rst); unknown where it keeps none.
 #[derive(Debug)]
 pub struct Pressure(Option<f64>);
 
@@ -20,7 +21,10 @@ impl Pressure {
     /// Begins to measure.
     #[must_use]
     pub fn watch() -> PressureWatch {
-        PressureWatch { begin: Instant::now(), waited_us: waited_us() }
+        PressureWatch {
+            begin: Instant::now(),
+            waited_us: waited_us(),
+        }
     }
 
     /// Whether other programs left the CPUs alone, as far as is known.
@@ -34,7 +38,9 @@ impl PressureWatch {
     /// Since it began.
     #[must_use]
     pub fn end(self) -> Pressure {
-        let waited_us = waited_us().zip(self.waited_us).map(|(end, begin)| end - begin);
+        let waited_us = waited_us()
+            .zip(self.waited_us)
+            .map(|(end, begin)| end - begin);
         Pressure(waited_us.map(|us| us as f64 / self.begin.elapsed().as_micros() as f64))
     }
 }

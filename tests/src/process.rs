@@ -19,9 +19,17 @@ impl Process {
     #[must_use]
     pub fn start(command: &mut Command, output: &Path) -> Process {
         let file = File::create(output).unwrap();
-        command.stdin(Stdio::piped()).stdout(file.try_clone().unwrap()).stderr(file);
-        let child = command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
-        Process { child, output: output.to_owned() }
+        command
+            .stdin(Stdio::piped())
+            .stdout(file.try_clone().unwrap())
+            .stderr(file);
+        let child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        Process {
+            child,
+            output: output.to_owned(),
+        }
     }
 
     /// The process id.
@@ -42,7 +50,10 @@ impl Process {
     /// Where it has ended.
     pub fn type_in(&mut self, text: &str) {
         let input = self.child.stdin.as_mut().expect("a pipe that nobody takes");
-        input.write_all(text.as_bytes()).and_then(|()| input.flush()).unwrap();
+        input
+            .write_all(text.as_bytes())
+            .and_then(|()| input.flush())
+            .unwrap();
     }
 
     /// Its status where it has ended.
@@ -60,14 +71,23 @@ impl Drop for Process {
     }
 }
 
-/// Starts a server and waits until it is ready, with new ports where it ends before that: most likely one was taken.
-pub(crate) fn start_ready<T>(name: &str, start: impl Fn() -> (Process, T), ready: impl Fn(&T) -> bool) -> (Process, T) {
+/// Starts a server and waits until it is ready, with new ports where it ends before that: most
+/// likely one was taken.
+pub(crate) fn start_ready<T>(
+    name: &str,
+    start: impl Fn() -> (Process, T),
+    ready: impl Fn(&T) -> bool,
+) -> (Process, T) {
     const ATTEMPTS: usize = 5;
     let mut output = String::new();
     for _ in 0..ATTEMPTS {
         let (mut process, fixture) = start();
         let alive = crate::wait_until(&format!("{name} to be ready"), || {
-            if ready(&fixture) { Some(true) } else { process.ended().map(|_| false) }
+            if ready(&fixture) {
+                Some(true)
+            } else {
+                process.ended().map(|_| false)
+            }
         });
         if alive {
             return (process, fixture);

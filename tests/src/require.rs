@@ -18,8 +18,8 @@ pub fn require(program: &str) -> Option<PathBuf> {
     found
 }
 
-/// The same for a server that is large, or that not every distribution has: where it is missing the test is skipped in CI
-/// too, and says so.
+/// The same for a server that is large, or that not every distribution has: where it is missing the
+/// test is skipped in CI too, and says so.
 #[must_use]
 pub fn require_optional(program: &str) -> Option<PathBuf> {
     let found = find(program);
@@ -34,17 +34,26 @@ pub fn require_optional(program: &str) -> Option<PathBuf> {
 /// # Panics
 /// Where `CI=true`.
 pub(crate) fn skip(why: &str) {
-    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{why}, and in CI no test may be skipped");
+    assert_ne!(
+        std::env::var("CI").as_deref(),
+        Ok("true"),
+        "{why}, and in CI no test may be skipped"
+    );
     println!("skipped: {why}");
 }
 
 fn find(program: &str) -> Option<PathBuf> {
-    folders().into_iter().map(|folder| folder.join(program)).find(|path| is_file(path))
+    folders()
+        .into_iter()
+        .map(|folder| folder.join(program))
+        .find(|path| is_file(path))
 }
 
 fn folders() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).chain(SYSTEM_FOLDERS.map(PathBuf::from)).collect()
+    std::env::split_paths(&path)
+        .chain(SYSTEM_FOLDERS.map(PathBuf::from))
+        .collect()
 }
 
 fn is_file(path: &Path) -> bool {

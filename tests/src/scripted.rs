@@ -1,4 +1,5 @@
-//! A server of plain HTTP/1.1 that answers when a script says so, and remembers when it was asked and when it answered.
+//! A server of plain HTTP/1.1 that answers when a script says so, and remembers when it was asked
+//! and when it answered.
 
 mod connection;
 mod serving;
@@ -38,7 +39,8 @@ pub struct Exchange {
     pub answered_at: Option<Instant>,
 }
 
-/// A server on a thread of its own; cuts its connections when dropped. A connection's requests are answered in turn.
+/// A server on a thread of its own; cuts its connections when dropped. A connection's requests are
+/// answered in turn.
 pub struct ScriptedServer {
     address: SocketAddr,
     exchanges: Arc<Mutex<Vec<Exchange>>>,
@@ -47,7 +49,8 @@ pub struct ScriptedServer {
 }
 
 impl ScriptedServer {
-    /// Serves on loopback. The script is called once for each request, in the order in which they come.
+    /// Serves on loopback. The script is called once for each request, in the order in which they
+    /// come.
     #[must_use]
     pub fn start(script: impl FnMut(&ScriptedRequest) -> Reply + Send + 'static) -> ScriptedServer {
         ScriptedServer::at(IpAddr::V4(Ipv4Addr::LOCALHOST), script)
@@ -55,23 +58,38 @@ impl ScriptedServer {
 
     /// The same on another address, such as the near one of a link.
     #[must_use]
-    pub fn at(ip: IpAddr, script: impl FnMut(&ScriptedRequest) -> Reply + Send + 'static) -> ScriptedServer {
+    pub fn at(
+        ip: IpAddr,
+        script: impl FnMut(&ScriptedRequest) -> Reply + Send + 'static,
+    ) -> ScriptedServer {
         ScriptedServer::on(listen(ip), script)
     }
 
     /// Serves on a listener, such as one of another network namespace.
     #[must_use]
-    pub fn on(listener: TcpListener, script: impl FnMut(&ScriptedRequest) -> Reply + Send + 'static) -> ScriptedServer {
+    pub fn on(
+        listener: TcpListener,
+        script: impl FnMut(&ScriptedRequest) -> Reply + Send + 'static,
+    ) -> ScriptedServer {
         let address = listener.local_addr().unwrap();
         let exchanges: Arc<Mutex<Vec<Exchange>>> = Arc::default();
         let (stopped, stop) = pipe().unwrap();
         let serving = Serving::new(listener, stopped, Arc::clone(&exchanges));
         let body = move || serving.run(script);
-        let thread = std::thread::Builder::new().name("scripted".to_owned()).spawn(body).unwrap();
-        ScriptedServer { address, exchanges, stop: Some(stop), thread: Some(thread) }
+        let thread = std::thread::Builder::new()
+            .name("scripted".to_owned())
+            .spawn(body)
+            .unwrap();
+        ScriptedServer {
+            address,
+            exchanges,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
     }
 
-    /// Answers so many requests a second in the order in which they come, as a single server behind a queue without end does.
+    /// Answers so many requests a second in the order in which they come, as a single server behind
+    /// a queue without end does.
     #[must_use]
     pub fn of_capacity(per_second: u32) -> ScriptedServer {
         let service_time = Duration::from_secs(1) / per_second;
@@ -104,7 +122,10 @@ impl ScriptedServer {
     /// Every request so far, in the order in which they came.
     #[must_use]
     pub fn exchanges(&self) -> Vec<Exchange> {
-        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.exchanges
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 

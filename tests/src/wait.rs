@@ -18,7 +18,10 @@ pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(started_at.elapsed() < DEADLINE, "waited {DEADLINE:?} for {what}");
+        assert!(
+            started_at.elapsed() < DEADLINE,
+            "waited {DEADLINE:?} for {what}"
+        );
         std::thread::sleep(INTERVAL);
     }
 }

@@ -1,8 +1,9 @@
-//! The search for capacity, end to end, against a server whose capacity is known to the digit. Runs alone, since it measures.
+//! The search for capacity, end to end, against a server whose capacity is known to the digit. Runs
+//! alone, since it measures.
 //!
-//! Nothing that the rest of the machine does lets more be answered than the server can do, so no answer may ever be above the
-//! truth by more than its bound. Below it a busy machine has a say: an answer that is too low, or none, counts only where other
-//! programs have left the CPUs alone.
+//! Nothing that the rest of the machine does lets more be answered than the server can do, so no
+//! answer may ever be above the truth by more than its bound. Below it a busy machine has a say: an
+//! answer that is too low, or none, counts only where other programs have left the CPUs alone.
 
 use analysis::{Answer, SearchRecord};
 use interop::{CoordinatorCommand, Finished, Pressure};
@@ -27,22 +28,38 @@ fn capacity_that_is_known_is_found_within_three_percent() {
         let pressure = watch.end();
         let search = search(&finished);
         println!("try {number}: {}; {pressure:?}", search.statement);
-        // Holds that agree are at most ten: 800/s fails, 200/s, six halvings, both ends again. Others are for what the machine does.
-        let held = (search.steps.len() as u32, search.bounds.holds_agreeing(), search.bounds.holds_max());
-        assert!(held.0 <= held.2 && held.1 == 10, "{held:?} holds: {finished}");
+        // Holds that agree are at most ten: 800/s fails, 200/s, six halvings, both ends again.
+        // Others are for what the machine does.
+        let held = (
+            search.steps.len() as u32,
+            search.bounds.holds_agreeing(),
+            search.bounds.holds_max(),
+        );
+        assert!(
+            held.0 <= held.2 && held.1 == 10,
+            "{held:?} holds: {finished}"
+        );
         match search.answer {
             Some(Answer::Found { amount, .. }) => {
-                assert!(amount <= TRUTH * (1.0 + NEAR), "{amount}/s is more than the server can do: {finished}");
+                assert!(
+                    amount <= TRUTH * (1.0 + NEAR),
+                    "{amount}/s is more than the server can do: {finished}"
+                );
                 if amount >= TRUTH * (1.0 - NEAR) {
                     assert_eq!(finished.code, 0, "{finished}");
                     return;
                 }
             }
-            Some(Answer::ClientBound { .. } | Answer::Invalid { .. }) => assert_eq!(finished.code, 3, "{finished}"),
+            Some(Answer::ClientBound { .. } | Answer::Invalid { .. }) => {
+                assert_eq!(finished.code, 3, "{finished}")
+            }
             Some(Answer::BelowFrom { .. }) => assert_eq!(finished.code, 1, "{finished}"),
             Some(Answer::AtLeast { .. }) | None => panic!("5000/s must fail: {finished}"),
         }
-        assert!(!pressure.is_quiet(), "on a quiet machine it is found: {finished}");
+        assert!(
+            !pressure.is_quiet(),
+            "on a quiet machine it is found: {finished}"
+        );
         if number == TRIES {
             return println!("skipped: this machine has too much else to do");
         }
@@ -50,8 +67,18 @@ fn capacity_that_is_known_is_found_within_three_percent() {
 }
 
 fn search(finished: &Finished) -> SearchRecord {
-    let path = finished.run_folder().unwrap_or_else(|| panic!("there is no run folder; {finished}")).join("campaign.json");
-    let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; {finished}", path.display()));
-    let campaign = report::read_campaign(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    campaign.searches.into_iter().next().expect("the campaign is one search").search
+    let path = finished
+        .run_folder()
+        .unwrap_or_else(|| panic!("there is no run folder; {finished}"))
+        .join("campaign.json");
+    let bytes = std::fs::read(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; {finished}", path.display()));
+    let campaign =
+        report::read_campaign(&bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    campaign
+        .searches
+        .into_iter()
+        .next()
+        .expect("the campaign is one search")
+        .search
 }

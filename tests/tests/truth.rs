@@ -1,10 +1,15 @@
-//! The engine, and what makes a result of its intervals, against servers whose every answer is known in advance: what is reported is what has happened. Runs alone, since it
-//! measures; `--nocapture` shows every figure of every try, and docs/MEASURING.md explains the stall.
+//! The engine, and what makes a result of its intervals, against servers whose every answer is
+//! known in advance: what is reported is what has happened. Runs alone, since it measures;
+//! `--nocapture` shows every figure of every try, and docs/MEASURING.md explains the stall.
 //!
-//! The goal is 1 % or 100 µs, and every figure that misses it says so. No figure may ever be below the truth by more. Above it the
-//! rest of the machine has a say too: each figure must keep a looser bound in one of a few tries, and only tries count in which
-//! other programs have left the CPUs alone ([`Pressure`]).
-#![expect(clippy::unwrap_used, reason = "the suite is test code throughout, helpers too")]
+//! The goal is 1 % or 100 µs, and every figure that misses it says so. No figure may ever be below
+//! the truth by more. Above it the rest of the machine has a say too: each figure must keep a
+//! looser bound in one of a few tries, and only tries count in which other programs have left the
+//! CPUs alone ([`Pressure`]).
+#![expect(
+    clippy::unwrap_used,
+    reason = "the suite is test code throughout, helpers too"
+)]
 
 use analysis::{AgentSetup, Collector, Document, Setup, State, TimeFigure};
 use engine::{Event, Lease, Placement, Policy, allowed_cpus, monotonic_ns};
@@ -30,41 +35,78 @@ const TRIES: usize = 3;
 const NO_TRY_AFTER: Duration = Duration::from_secs(30);
 
 /// The goal: 1 % or 100 µs.
-const GOAL: Bound = Bound { share: 0.01, absolute: Duration::from_micros(100) };
+const GOAL: Bound = Bound {
+    share: 0.01,
+    absolute: Duration::from_micros(100),
+};
 
 /// What most operations keep on a machine with nothing else to do.
-const BODY: Bound = Bound { share: 0.05, absolute: Duration::from_millis(2) };
+const BODY: Bound = Bound {
+    share: 0.05,
+    absolute: Duration::from_millis(2),
+};
 
-/// What the slowest of a thousand keep there: one slice of the CPU for another program, or for the hypervisor's other guests, is
-/// among them.
-const TAIL: Bound = Bound { share: 0.05, absolute: Duration::from_millis(50) };
+/// What the slowest of a thousand keep there: one slice of the CPU for another program, or for the
+/// hypervisor's other guests, is among them.
+const TAIL: Bound = Bound {
+    share: 0.05,
+    absolute: Duration::from_millis(50),
+};
 
-/// What a backlog keeps: at the end of a stall a thousand answers are due at one instant, and each takes the machine some time.
-const BACKLOG: Bound = Bound { share: 0.15, absolute: Duration::from_millis(2) };
+/// What a backlog keeps: at the end of a stall a thousand answers are due at one instant, and each
+/// takes the machine some time.
+const BACKLOG: Bound = Bound {
+    share: 0.15,
+    absolute: Duration::from_millis(2),
+};
 
 /// Figures of a load that is even.
 const STEADY: [(f64, Bound); 4] = [(50.0, BODY), (90.0, BODY), (99.0, TAIL), (99.9, TAIL)];
 
 /// Figures of a load with stalls; their slowest operations all end at the end of a stall.
-const STALLED: [(f64, Bound); 5] = [(50.0, BODY), (90.0, BACKLOG), (99.0, BODY), (99.9, BODY), (100.0, BODY)];
+const STALLED: [(f64, Bound); 5] = [
+    (50.0, BODY),
+    (90.0, BACKLOG),
+    (99.0, BODY),
+    (99.9, BODY),
+    (100.0, BODY),
+];
 
-/// The server of the example in docs/MEASURING.md: for half a second in every two and a half it answers nothing.
-const STALLS: Pace =
-    Pace::Stall { every: Duration::from_millis(2500), lasts: Duration::from_millis(500), first: Duration::from_millis(2000) };
+/// The server of the example in docs/MEASURING.md: for half a second in every two and a half it
+/// answers nothing.
+const STALLS: Pace = Pace::Stall {
+    every: Duration::from_millis(2500),
+    lasts: Duration::from_millis(500),
+    first: Duration::from_millis(2000),
+};
 
-/// The example's open loop. The warm-up opens connections, so that their handshakes are not among the times.
-const OPEN: &str = "rate = \"2000/s\", max_connections = 50, warm_up = \"300ms\", duration = \"6s\"";
+/// The example's open loop. The warm-up opens connections, so that their handshakes are not among
+/// the times.
+const OPEN: &str =
+    "rate = \"2000/s\", max_connections = 50, warm_up = \"300ms\", duration = \"6s\"";
 
 /// The example's closed loop: about the same load, while the server answers.
-const CLOSED: &str = "connections = 20, think_time = \"10ms\", warm_up = \"300ms\", duration = \"6s\"";
+const CLOSED: &str =
+    "connections = 20, think_time = \"10ms\", warm_up = \"300ms\", duration = \"6s\"";
 
 #[test]
 fn fixed_delay_is_what_is_reported() {
     let _alone = alone();
-    // No multiple of the 2 ms between arrivals: the worker would have to read an answer whenever it has to send a request.
-    let answer = Answer { delay: Duration::from_millis(41), ..Answer::default() };
+    // No multiple of the 2 ms between arrivals: the worker would have to read an answer whenever it
+    // has to send a request.
+    let answer = Answer {
+        delay: Duration::from_millis(41),
+        ..Answer::default()
+    };
     let load = "rate = \"500/s\", max_connections = 100, warm_up = \"300ms\", duration = \"2s\"";
-    let scene = Scene { config: Config { answer, tls: Some(Tls::default()), ..Config::default() }, load };
+    let scene = Scene {
+        config: Config {
+            answer,
+            tls: Some(Tls::default()),
+            ..Config::default()
+        },
+        load,
+    };
     scene.must_be_true(&STEADY);
 }
 
@@ -73,13 +115,22 @@ fn stall_is_what_is_reported_to_its_longest_wait() {
     let _alone = alone();
     let [every, lasts, first] = [1000, 200, 500].map(Duration::from_millis);
     let load = "rate = \"200/s\", max_connections = 50, warm_up = \"300ms\", duration = \"3s\"";
-    Scene::plain(Pace::Stall { every, lasts, first }, load).must_be_true(&STALLED);
+    Scene::plain(
+        Pace::Stall {
+            every,
+            lasts,
+            first,
+        },
+        load,
+    )
+    .must_be_true(&STALLED);
 }
 
 #[test]
 fn servers_below_their_capacity_make_poisson_arrivals_wait_as_computed() {
     let _alone = alone();
-    let load = "rate = \"600/s\", arrivals = \"poisson\", max_connections = 200, warm_up = \"300ms\", duration = \"3s\"";
+    let load = "rate = \"600/s\", arrivals = \"poisson\", max_connections = 200, warm_up = \
+                \"300ms\", duration = \"3s\"";
     Scene::plain(servers(16, Duration::from_millis(20)), load).must_be_true(&STEADY);
 }
 
@@ -91,10 +142,19 @@ fn servers_give_their_capacity_and_no_more() {
     let run = Scene::plain(servers(8, Duration::from_millis(5)), load).run();
     let operations = run.document.measured.operations.ended;
     let p50 = Duration::from_nanos(value_ns(&run.times(Metric::ResponseTime), 50.0));
-    println!("of 3200 operations {operations}, half of them within {p50:?}; {:?}", run.pressure);
-    assert!(operations <= 3200 + 32, "{operations} are more than can be served");
+    println!(
+        "of 3200 operations {operations}, half of them within {p50:?}; {:?}",
+        run.pressure
+    );
+    assert!(
+        operations <= 3200 + 32,
+        "{operations} are more than can be served"
+    );
     if run.pressure.is_quiet() {
-        assert!(operations >= 3200 - 32, "{operations} are fewer than are served");
+        assert!(
+            operations >= 3200 - 32,
+            "{operations} are fewer than are served"
+        );
     }
 }
 
@@ -102,30 +162,54 @@ fn servers_give_their_capacity_and_no_more() {
 fn stall_is_one_slow_operation_for_each_who_waits_and_a_thousand_for_a_world_that_does_not() {
     let _alone = alone();
     let open = Scene::plain(STALLS, OPEN);
-    // By hand: 1,000 arrivals in each of two stalls, which wait 500 ms, 499.5 ms, …, 0.5 ms; 12,000 arrivals in all.
+    // By hand: 1,000 arrivals in each of two stalls, which wait 500 ms, 499.5 ms, …, 0.5 ms; 12,000
+    // arrivals in all.
     let target = Running::new(Config::plain()).unwrap();
     let truth = open.truth(&open.plan(&target));
-    assert_eq!(STALLED.map(|(percentile, _)| at(&truth, percentile)), [0, 200, 470, 497, 500].map(|ms| ms * 1_000_000));
+    assert_eq!(
+        STALLED.map(|(percentile, _)| at(&truth, percentile)),
+        [0, 200, 470, 497, 500].map(|ms| ms * 1_000_000)
+    );
     let measured = open.must_be_true(&STALLED);
     show("open loop, response time", &measured, Metric::ResponseTime);
     show("open loop, service time", &measured, Metric::ServiceTime);
     let run = Scene::plain(STALLS, CLOSED).run();
     show("closed loop, service time", &run, Metric::ServiceTime);
     let closed = &run.response_times;
-    assert_eq!(run.times(Metric::ResponseTime), run.times(Metric::ServiceTime), "in a closed loop the two are one");
-    let slow: u64 = closed.histogram.iter().filter(|bucket| bucket.highest_ns > 400_000_000).map(|bucket| bucket.count).sum();
-    assert!(slow * 100 < closed.count, "of {} operations {slow} waited: more than one in a hundred", closed.count);
-    assert!(slow == 40 || !run.pressure.is_quiet(), "20 users wait once each in each of two stalls, and not {slow} times");
+    assert_eq!(
+        run.times(Metric::ResponseTime),
+        run.times(Metric::ServiceTime),
+        "in a closed loop the two are one"
+    );
+    let slow: u64 = closed
+        .histogram
+        .iter()
+        .filter(|bucket| bucket.highest_ns > 400_000_000)
+        .map(|bucket| bucket.count)
+        .sum();
+    assert!(
+        slow * 100 < closed.count,
+        "of {} operations {slow} waited: more than one in a hundred",
+        closed.count
+    );
+    assert!(
+        slow == 40 || !run.pressure.is_quiet(),
+        "20 users wait once each in each of two stalls, and not {slow} times"
+    );
 }
 
 fn servers(count: u32, service_time: Duration) -> Pace {
-    Pace::Servers { count: NonZeroU32::new(count).unwrap(), service_time }
+    Pace::Servers {
+        count: NonZeroU32::new(count).unwrap(),
+        service_time,
+    }
 }
 
 /// A row of the example's table.
 fn show(what: &str, run: &Run, metric: Metric) {
     let times = run.times(metric);
-    let row = [50.0, 90.0, 99.0, 99.9, 100.0].map(|percentile| value_ns(&times, percentile) as f64 / 1e6);
+    let row =
+        [50.0, 90.0, 99.0, 99.9, 100.0].map(|percentile| value_ns(&times, percentile) as f64 / 1e6);
     println!("| {what} | {} | {row:.1?} ms |", times.count);
 }
 
@@ -142,7 +226,10 @@ struct Ca(Option<String>);
 
 impl Files for Ca {
     fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
-        self.0.clone().map(String::into_bytes).ok_or_else(|| "plain HTTP has no CA".to_owned())
+        self.0
+            .clone()
+            .map(String::into_bytes)
+            .ok_or_else(|| "plain HTTP has no CA".to_owned())
     }
 }
 
@@ -154,21 +241,46 @@ struct Scene {
 
 impl Scene {
     fn plain(pace: Pace, load: &'static str) -> Scene {
-        Scene { config: Config { answer: Answer { pace, ..Answer::default() }, ..Config::plain() }, load }
+        Scene {
+            config: Config {
+                answer: Answer {
+                    pace,
+                    ..Answer::default()
+                },
+                ..Config::plain()
+            },
+            load,
+        }
     }
 
     /// Runs once: the server lives on the first CPU, the load on the last.
     fn run(&self) -> Run {
         let cpus = cpus();
         keep_to(cpus[0]);
-        let (begin, start_at) = (Instant::now() + START_IN, monotonic_ns() + START_IN.as_nanos() as u64);
-        let target = Running::new(Config { paced_from: Some(begin), ..self.config.clone() }).unwrap();
+        let (begin, start_at) = (
+            Instant::now() + START_IN,
+            monotonic_ns() + START_IN.as_nanos() as u64,
+        );
+        let target = Running::new(Config {
+            paced_from: Some(begin),
+            ..self.config.clone()
+        })
+        .unwrap();
         let plan = self.plan(&target);
-        let placement = Placement { agent: 0, agents: 1, cpus: vec![cpus.last().copied()] };
-        let prepared = engine::prepare(Arc::new(plan.clone()), placement, Policy::default()).unwrap();
+        let placement = Placement {
+            agent: 0,
+            agents: 1,
+            cpus: vec![cpus.last().copied()],
+        };
+        let prepared =
+            engine::prepare(Arc::new(plan.clone()), placement, Policy::default()).unwrap();
         let (send, events) = channel();
         let watch = Pressure::watch();
-        let running = prepared.start(start_at, Lease::unlimited(), move |event| send.send(event).unwrap()).unwrap();
+        let running = prepared
+            .start(start_at, Lease::unlimited(), move |event| {
+                send.send(event).unwrap()
+            })
+            .unwrap();
         let mut collector = collector(&plan);
         for event in events {
             match event {
@@ -181,28 +293,52 @@ impl Scene {
         let (pressure, counts) = (watch.end(), target.stop());
         let document = collector.document(State::Complete);
         let of = |figures: &analysis::Figures| (figures.operations.ok, figures.operations.ended);
-        let (measured, warm_up) = (of(&document.measured), document.warm_up.as_ref().map_or((0, 0), of));
+        let (measured, warm_up) = (
+            of(&document.measured),
+            document.warm_up.as_ref().map_or((0, 0), of),
+        );
         let all = (measured.0 + warm_up.0, measured.1 + warm_up.1);
-        assert_eq!(all, (counts.responses, counts.requests), "all ended ok, and the server has seen them");
+        assert_eq!(
+            all,
+            (counts.responses, counts.requests),
+            "all ended ok, and the server has seen them"
+        );
         let response_times = collector.merged(Period::Measured, Outcome::Ok, Metric::ResponseTime);
-        Run { plan, document, response_times, pressure }
+        Run {
+            plan,
+            document,
+            response_times,
+            pressure,
+        }
     }
 
     fn plan(&self, target: &Running) -> Plan {
         let ca = target.ca_pem().map_or("", |_| "tls.ca = \"ca.pem\"\n");
-        let text = format!("target.url = {:?}\n{ca}load = {{ {} }}\n", target.url("/"), self.load);
-        Plan::parse(&text, &mut Ca(target.ca_pem().map(str::to_owned))).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
+        let text = format!(
+            "target.url = {:?}\n{ca}load = {{ {} }}\n",
+            target.url("/"),
+            self.load
+        );
+        Plan::parse(&text, &mut Ca(target.ca_pem().map(str::to_owned)))
+            .unwrap_or_else(|problems| panic!("{problems}\n{text}"))
     }
 
-    /// What the response times would be if client and network took no time, ascending: the same schedule, through the timetable.
+    /// What the response times would be if client and network took no time, ascending: the same
+    /// schedule, through the timetable.
     fn truth(&self, plan: &Plan) -> Vec<u64> {
         let Answer { pace, delay, .. } = self.config.answer;
         let mut timetable = Timetable::new(pace, delay).unwrap().counted_from(0);
         let warm_up_ns = plan.load().warm_up.as_nanos() as u64;
-        for (_, at) in Schedule::warm_up(plan.load()).into_iter().flat_map(|schedule| schedule.of(Owner::ALONE)) {
+        for (_, at) in Schedule::warm_up(plan.load())
+            .into_iter()
+            .flat_map(|schedule| schedule.of(Owner::ALONE))
+        {
             timetable.answer_at(at);
         }
-        let measured = Schedule::measured(plan.load()).unwrap().of(Owner::ALONE).map(|(_, at)| at + warm_up_ns);
+        let measured = Schedule::measured(plan.load())
+            .unwrap()
+            .of(Owner::ALONE)
+            .map(|(_, at)| at + warm_up_ns);
         let mut times: Vec<u64> = measured.map(|at| timetable.answer_at(at) - at).collect();
         times.sort_unstable();
         times
@@ -214,15 +350,35 @@ impl Scene {
         let (mut missing, mut quiet) = (figures.to_vec(), 0);
         for number in 1.. {
             let run = self.run();
-            let readings = readings(figures, &self.truth(&run.plan), &run.times(Metric::ResponseTime));
-            println!("try {number}: {:?}, round trip {round_trip:?}", run.pressure);
-            readings.iter().for_each(|reading| println!("  {}", reading.line(round_trip)));
-            let below: Vec<String> = readings.iter().filter(|r| r.is_below()).map(|r| r.line(round_trip)).collect();
-            assert!(below.is_empty(), "nobody can have been answered before the server answered:\n{}", below.join("\n"));
+            let readings = readings(
+                figures,
+                &self.truth(&run.plan),
+                &run.times(Metric::ResponseTime),
+            );
+            println!(
+                "try {number}: {:?}, round trip {round_trip:?}",
+                run.pressure
+            );
+            readings
+                .iter()
+                .for_each(|reading| println!("  {}", reading.line(round_trip)));
+            let below: Vec<String> = readings
+                .iter()
+                .filter(|r| r.is_below())
+                .map(|r| r.line(round_trip))
+                .collect();
+            assert!(
+                below.is_empty(),
+                "nobody can have been answered before the server answered:\n{}",
+                below.join("\n")
+            );
             quiet += usize::from(run.pressure.is_quiet());
             missing.retain(|&(percentile, bound)| !keeps(&readings, percentile, bound, round_trip));
             if missing.is_empty() || number == TRIES || began().elapsed() > NO_TRY_AFTER {
-                assert!(missing.is_empty() || quiet == 0, "not kept on a quiet machine, --nocapture shows more: {missing:?}");
+                assert!(
+                    missing.is_empty() || quiet == 0,
+                    "not kept on a quiet machine, --nocapture shows more: {missing:?}"
+                );
                 return run;
             }
         }
@@ -231,7 +387,9 @@ impl Scene {
 }
 
 fn keeps(readings: &[Reading], percentile: f64, bound: Bound, round_trip: Duration) -> bool {
-    readings.iter().any(|reading| reading.percentile == percentile && reading.is_within(bound, round_trip))
+    readings
+        .iter()
+        .any(|reading| reading.percentile == percentile && reading.is_within(bound, round_trip))
 }
 
 /// A run as its result tells it.
@@ -251,11 +409,22 @@ impl Run {
 
 /// A percentile of a figure; 100 is the largest value.
 fn value_ns(times: &TimeFigure, percentile: f64) -> u64 {
-    if percentile == 100.0 { times.max_ns } else { times.percentile(percentile).expect("a figure has it").value_ns }
+    if percentile == 100.0 {
+        times.max_ns
+    } else {
+        times
+            .percentile(percentile)
+            .expect("a figure has it")
+            .value_ns
+    }
 }
 
 fn collector(plan: &Plan) -> Collector {
-    let agent = AgentSetup { name: "alone".to_owned(), workers: 1, ..AgentSetup::default() };
+    let agent = AgentSetup {
+        name: "alone".to_owned(),
+        workers: 1,
+        ..AgentSetup::default()
+    };
     let setup = Setup {
         tool_version: String::new(),
         run_id: String::new(),
@@ -272,8 +441,8 @@ fn began() -> Instant {
     *BEGAN.get_or_init(Instant::now)
 }
 
-/// What a request and an answer at once take on this machine: half of what a client of a few lines finds take no longer. It shares
-/// nothing with the engine, and answers cannot be seen any sooner.
+/// What a request and an answer at once take on this machine: half of what a client of a few lines
+/// finds take no longer. It shares nothing with the engine, and answers cannot be seen any sooner.
 fn round_trip() -> Duration {
     static ROUND_TRIP: OnceLock<Duration> = OnceLock::new();
     *ROUND_TRIP.get_or_init(|| {
@@ -284,7 +453,9 @@ fn round_trip() -> Duration {
             keep_to(cpus[cpus.len() - 1]);
             let mut client = TcpStream::connect(target.address()).unwrap();
             client.set_nodelay(true).unwrap();
-            let mut took: Vec<Duration> = std::iter::repeat_with(|| round_trip_of(&mut client)).take(200).collect();
+            let mut took: Vec<Duration> = std::iter::repeat_with(|| round_trip_of(&mut client))
+                .take(200)
+                .collect();
             took.sort_unstable();
             took[100]
         };
@@ -296,8 +467,14 @@ fn round_trip_of(client: &mut TcpStream) -> Duration {
     // As rare as requests of the scenes: a CPU that has slept answers later.
     std::thread::sleep(Duration::from_millis(2));
     let sent_at = Instant::now();
-    client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
-    assert_ne!(client.read(&mut [0; 1024]).unwrap(), 0, "the server has closed");
+    client
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    assert_ne!(
+        client.read(&mut [0; 1024]).unwrap(),
+        0,
+        "the server has closed"
+    );
     sent_at.elapsed()
 }
 
@@ -347,16 +524,34 @@ impl Reading {
     }
 
     fn line(&self, round_trip: Duration) -> String {
-        let Reading { percentile, truth_ns, reported_ns } = self;
-        let [truth, reported, off] =
-            [*truth_ns as f64, *reported_ns as f64, *reported_ns as f64 - *truth_ns as f64].map(|ns| ns / 1e6);
-        let missed = if self.is_within(GOAL, round_trip) { "" } else { ", beyond the goal" };
-        format!("p{percentile}: truth {truth:.3} ms, reported {reported:.3} ms, {off:+.3} ms{missed}")
+        let Reading {
+            percentile,
+            truth_ns,
+            reported_ns,
+        } = self;
+        let [truth, reported, off] = [
+            *truth_ns as f64,
+            *reported_ns as f64,
+            *reported_ns as f64 - *truth_ns as f64,
+        ]
+        .map(|ns| ns / 1e6);
+        let missed = if self.is_within(GOAL, round_trip) {
+            ""
+        } else {
+            ", beyond the goal"
+        };
+        format!(
+            "p{percentile}: truth {truth:.3} ms, reported {reported:.3} ms, {off:+.3} ms{missed}"
+        )
     }
 }
 
 fn readings(figures: &[(f64, Bound)], truth: &[u64], reported: &TimeFigure) -> Vec<Reading> {
-    assert_eq!(reported.count, truth.len() as u64, "every arrival is measured");
+    assert_eq!(
+        reported.count,
+        truth.len() as u64,
+        "every arrival is measured"
+    );
     let reading = |&(percentile, _): &(f64, Bound)| Reading {
         percentile,
         truth_ns: at(truth, percentile),

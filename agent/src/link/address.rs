@@ -28,7 +28,11 @@ impl CoordinatorAddress {
 impl fmt::Display for CoordinatorAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port } = self;
-        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+        if host.contains(':') {
+            write!(f, "[{host}]:{port}")
+        } else {
+            write!(f, "{host}:{port}")
+        }
     }
 }
 
@@ -36,19 +40,40 @@ impl FromStr for CoordinatorAddress {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<CoordinatorAddress, AddressError> {
-        let error = |fault| AddressError { text: text.to_owned(), fault };
+        let error = |fault| AddressError {
+            text: text.to_owned(),
+            fault,
+        };
         if text.parse::<Ipv6Addr>().is_ok() {
             return Err(error("an IPv6 address needs brackets and a port"));
         }
-        let (host, port) = text.rsplit_once(':').ok_or_else(|| error("it has no port"))?;
-        let port: u16 = port.parse().ok().filter(|port| *port > 0).ok_or_else(|| error("its port is not one of 1 to 65535"))?;
-        let bracketed = host.strip_prefix('[').map(|host| host.strip_suffix(']').unwrap_or_default());
+        let (host, port) = text
+            .rsplit_once(':')
+            .ok_or_else(|| error("it has no port"))?;
+        let port: u16 = port
+            .parse()
+            .ok()
+            .filter(|port| *port > 0)
+            .ok_or_else(|| error("its port is not one of 1 to 65535"))?;
+        let bracketed = host
+            .strip_prefix('[')
+            .map(|host| host.strip_suffix(']').unwrap_or_default());
         match bracketed {
-            Some(host) if host.parse::<Ipv6Addr>().is_err() => Err(error("what stands in brackets is not an IPv6 address")),
-            Some(host) => Ok(CoordinatorAddress { host: host.to_owned(), port }),
+            Some(host) if host.parse::<Ipv6Addr>().is_err() => {
+                Err(error("what stands in brackets is not an IPv6 address"))
+            }
+            Some(host) => Ok(CoordinatorAddress {
+                host: host.to_owned(),
+                port,
+            }),
             None if host.is_empty() => Err(error("it has no host")),
-            None if host.contains([':', '/', ' ']) => Err(error("its host is neither a name nor an address")),
-            None => Ok(CoordinatorAddress { host: host.to_owned(), port }),
+            None if host.contains([':', '/', ' ']) => {
+                Err(error("its host is neither a name nor an address"))
+            }
+            None => Ok(CoordinatorAddress {
+                host: host.to_owned(),
+                port,
+            }),
         }
     }
 }
@@ -56,7 +81,8 @@ impl FromStr for CoordinatorAddress {
 /// Why a text is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is not where a coordinator listens: {fault}; write HOST:PORT, such as coordinator.lan:7711 or [2001:db8::1]:7711"
+    "{text:?} is not where a coordinator listens: {fault}; write HOST:PORT, such as \
+     coordinator.lan:7711 or [2001:db8::1]:7711"
 )]
 pub struct AddressError {
     text: String,
@@ -69,11 +95,16 @@ mod tests {
 
     #[test]
     fn names_and_addresses_of_both_kinds_come_back_as_written() {
-        for (text, host, port) in
-            [("coordinator.lan:7711", "coordinator.lan", 7711), ("10.0.0.1:1", "10.0.0.1", 1), ("[::1]:65535", "::1", 65535)]
-        {
+        for (text, host, port) in [
+            ("coordinator.lan:7711", "coordinator.lan", 7711),
+            ("10.0.0.1:1", "10.0.0.1", 1),
+            ("[::1]:65535", "::1", 65535),
+        ] {
             let address: CoordinatorAddress = text.parse().unwrap();
-            assert_eq!((address.host(), address.port(), address.to_string().as_str()), (host, port, text));
+            assert_eq!(
+                (address.host(), address.port(), address.to_string().as_str()),
+                (host, port, text)
+            );
         }
     }
 

@@ -6,7 +6,10 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 /// Both clocks, now.
 pub(super) fn now() -> Now {
     let mono = Mono(nanoseconds(clock_gettime(ClockId::Monotonic)));
-    Now { mono, boot: Boot(nanoseconds(clock_gettime(ClockId::Boottime))) }
+    Now {
+        mono,
+        boot: Boot(nanoseconds(clock_gettime(ClockId::Boottime))),
+    }
 }
 
 /// Neither clock is ever negative.

@@ -45,11 +45,19 @@ pub(super) struct OpenStream {
 }
 
 impl Dialler {
-    pub(super) fn new(address: CoordinatorAddress, token: &Token) -> Result<Dialler, rustls::Error> {
+    pub(super) fn new(
+        address: CoordinatorAddress,
+        token: &Token,
+    ) -> Result<Dialler, rustls::Error> {
         let config: Arc<ClientConfig> = Arc::new(client_config(token)?);
-        let mut authorization: MetadataValue<Ascii> = token.secret().bearer().parse().expect("base64url is ASCII");
+        let mut authorization: MetadataValue<Ascii> =
+            token.secret().bearer().parse().expect("base64url is ASCII");
         authorization.set_sensitive(true);
-        Ok(Dialler { address, tls: TlsConnector::from(config), authorization })
+        Ok(Dialler {
+            address,
+            tls: TlsConnector::from(config),
+            authorization,
+        })
     }
 
     /// One attempt.
@@ -72,7 +80,8 @@ impl Dialler {
                 Ok(Err(error)) => why = self.refused(address, &error),
                 Err(_) => {
                     why = format!(
-                        "no answer from {address} within 5 s; is it the right address, and does a firewall let it through?"
+                        "no answer from {address} within 5 s; is it the right address, and does a \
+                         firewall let it through?"
                     )
                 }
             }
@@ -84,16 +93,21 @@ impl Dialler {
         let (host, port) = (self.address.host(), self.address.port());
         match timeout(STEP_MAX, tokio::net::lookup_host((host, port))).await {
             Ok(Ok(addresses)) => Ok(addresses.collect()),
-            Ok(Err(error)) => Err(retry(format!("cannot look up {host}: {error}; check the name, or write an address"))),
-            Err(_) => {
-                Err(retry(format!("cannot look up {host}: no answer within 5 s; check the name server, or write an address")))
-            }
+            Ok(Err(error)) => Err(retry(format!(
+                "cannot look up {host}: {error}; check the name, or write an address"
+            ))),
+            Err(_) => Err(retry(format!(
+                "cannot look up {host}: no answer within 5 s; check the name server, or write an \
+                 address"
+            ))),
         }
     }
 
     fn refused(&self, address: SocketAddr, error: &io::Error) -> String {
         match error.kind() {
-            io::ErrorKind::ConnectionRefused => format!("nobody listens on {address} yet; is `coordinator start` running there?"),
+            io::ErrorKind::ConnectionRefused => {
+                format!("nobody listens on {address} yet; is `coordinator start` running there?")
+            }
             _ => format!("cannot connect to {address}: {error}"),
         }
     }
@@ -102,39 +116,62 @@ impl Dialler {
         match timeout(STEP_MAX, self.tls.connect(server_name(), tcp)).await {
             Ok(Ok(tls)) => Ok(tls),
             Ok(Err(error)) => Err(self.not_the_coordinator(&error)),
-            Err(_) => Err(retry(format!("{} does not answer as a coordinator does; is it one?", self.address))),
+            Err(_) => Err(retry(format!(
+                "{} does not answer as a coordinator does; is it one?",
+                self.address
+            ))),
         }
     }
 
     fn not_the_coordinator(&self, error: &io::Error) -> Disconnection {
-        let tls = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
+        let tls = error
+            .get_ref()
+            .and_then(|error| error.downcast_ref::<rustls::Error>());
         match tls {
             Some(rustls::Error::InvalidCertificate(_)) => Disconnection {
                 why: format!(
-                    "{} is not the coordinator that the token is for: its certificate comes from another authority; use the \
-                     token that this coordinator's `start` prints",
+                    "{} is not the coordinator that the token is for: its certificate comes from \
+                     another authority; use the token that this coordinator's `start` prints",
                     self.address
                 ),
                 finality: Finality::Final,
             },
-            Some(tls) => retry(format!("{} does not speak as a coordinator does ({tls}); is it one?", self.address)),
-            None => retry(format!("the connection to {} broke while it was encrypted: {error}", self.address)),
+            Some(tls) => retry(format!(
+                "{} does not speak as a coordinator does ({tls}); is it one?",
+                self.address
+            )),
+            None => retry(format!(
+                "the connection to {} broke while it was encrypted: {error}",
+                self.address
+            )),
         }
     }
 
     async fn attach(&self, tls: TlsStream<TcpStream>) -> Result<OpenStream, Disconnection> {
-        let channel = timeout(STEP_MAX, channel(tls)).await.unwrap_or_else(|_| Err("no HTTP/2 within 5 s".into()));
-        let channel = channel.map_err(|error| retry(format!("{} does not take a stream: {error}", self.address)))?;
+        let channel = timeout(STEP_MAX, channel(tls))
+            .await
+            .unwrap_or_else(|_| Err("no HTTP/2 within 5 s".into()));
+        let channel = channel
+            .map_err(|error| retry(format!("{} does not take a stream: {error}", self.address)))?;
         let mut client = ControlClient::new(channel.clone())
             .max_decoding_message_size(MESSAGE_MAX_BYTES)
             .max_encoding_message_size(MESSAGE_MAX_BYTES);
         let (outgoing, stream) = outgoing();
         let mut request = Request::new(stream);
-        request.metadata_mut().insert("authorization", self.authorization.clone());
+        request
+            .metadata_mut()
+            .insert("authorization", self.authorization.clone());
         match timeout(STEP_MAX, client.attach(request)).await {
-            Ok(Ok(response)) => Ok(OpenStream { incoming: response.into_inner(), outgoing, _channel: channel }),
+            Ok(Ok(response)) => Ok(OpenStream {
+                incoming: response.into_inner(),
+                outgoing,
+                _channel: channel,
+            }),
             Ok(Err(status)) => Err(self.refused_stream(&status)),
-            Err(_) => Err(retry(format!("{} does not take a stream: no answer within 5 s", self.address))),
+            Err(_) => Err(retry(format!(
+                "{} does not take a stream: no answer within 5 s",
+                self.address
+            ))),
         }
     }
 
@@ -143,13 +180,18 @@ impl Dialler {
         match code {
             Code::Unauthenticated => Disconnection {
                 why: format!(
-                    "the coordinator at {} does not accept the token: {text}; use the one that its `start` prints",
+                    "the coordinator at {} does not accept the token: {text}; use the one that \
+                     its `start` prints",
                     self.address
                 ),
                 finality: Finality::Final,
             },
             Code::Unimplemented => Disconnection {
-                why: format!("{} is a coordinator of another version: {text}; install the same version on both", self.address),
+                why: format!(
+                    "{} is a coordinator of another version: {text}; install the same version on \
+                     both",
+                    self.address
+                ),
                 finality: Finality::Final,
             },
             _ => retry(format!("{} does not take a stream: {text}", self.address)),
@@ -162,7 +204,11 @@ async fn channel(tls: TlsStream<TcpStream>) -> Result<Channel, String> {
     let mut connection = Some(TokioIo::new(tls));
     let connector = tower::service_fn(move |_| {
         // A channel that has lost its connection asks again; dialling is the session's matter.
-        std::future::ready(connection.take().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected)))
+        std::future::ready(
+            connection
+                .take()
+                .ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected)),
+        )
     });
     Endpoint::from_static(ORIGIN)
         .http2_keep_alive_interval(KEEPALIVE)
@@ -173,5 +219,8 @@ async fn channel(tls: TlsStream<TcpStream>) -> Result<Channel, String> {
 }
 
 fn retry(why: String) -> Disconnection {
-    Disconnection { why, finality: Finality::Retry }
+    Disconnection {
+        why,
+        finality: Finality::Retry,
+    }
 }

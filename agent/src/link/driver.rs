@@ -1,8 +1,12 @@
-//! The loop that runs a session: clocks, stream and runner go in as events, and what it asks for is done.
+//! The loop that runs a session: clocks, stream and runner go in as events, and what it asks for is
+//! done.
 
 use super::dial::{Dialler, OpenStream};
 use super::{LinkConfig, LinkEnd, clocks};
-use control::{AgentFacts, AgentId, Disconnection, Finality, News, Order, Report, Session, SessionAction, SessionEvent};
+use control::{
+    AgentFacts, AgentId, Disconnection, Finality, News, Order, Report, Session, SessionAction,
+    SessionEvent,
+};
 use proto::{FromAgent, FromCoordinator, IntervalPart};
 use rustls::crypto::aws_lc_rs::default_provider;
 use std::sync::Arc;
@@ -24,19 +28,28 @@ pub enum LinkError {
     #[error("the system has no random numbers")]
     NoRandomness,
     /// Whoever fires is gone, or takes no orders any more.
-    #[error("the load engine's thread has ended or hangs; nothing can be fired from here, start the agent again")]
+    #[error(
+        "the load engine's thread has ended or hangs; nothing can be fired from here, start the \
+         agent again"
+    )]
     RunnerGone,
 }
 
 /// Stays attached to the coordinator, run after run, and dials again whenever the stream is gone.
 ///
-/// `say` is told what whoever watches may like to know. Each message on `quit` asks for the end once: without a run the
-/// link ends at once; in a run the load is stopped, what is held is uploaded for a while, and a second one cuts that short.
-/// A `quit` whose sender is gone asks for nothing.
+/// `say` is told what whoever watches may like to know. Each message on `quit` asks for the end
+/// once: without a run the link ends at once; in a run the load is stopped, what is held is
+/// uploaded for a while, and a second one cuts that short. A `quit` whose sender is gone asks for
+/// nothing.
 ///
 /// # Errors
 /// When the coordinator refuses this agent for good, or the runner is gone.
-pub async fn run(config: LinkConfig, end: LinkEnd, say: impl FnMut(News), quit: mpsc::Receiver<()>) -> Result<(), LinkError> {
+pub async fn run(
+    config: LinkConfig,
+    end: LinkEnd,
+    say: impl FnMut(News),
+    quit: mpsc::Receiver<()>,
+) -> Result<(), LinkError> {
     let facts = AgentFacts {
         id: AgentId(random()?),
         name: config.identity.name,
@@ -104,7 +117,9 @@ impl<S: FnMut(News)> Driver<S> {
             Some(stream) => (Some(&mut stream.incoming), Some(&stream.outgoing)),
             None => (None, None),
         };
-        let parts = outgoing.filter(|_| self.part.is_some()).map(|outgoing| &outgoing.parts);
+        let parts = outgoing
+            .filter(|_| self.part.is_some())
+            .map(|outgoing| &outgoing.parts);
         tokio::select! {
             // A session that is due is served before whatever else could keep it from its lease.
             biased;
@@ -196,9 +211,12 @@ impl<S: FnMut(News)> Driver<S> {
     /// As many parts of intervals as there is room for.
     fn send_parts(&mut self) {
         loop {
-            let Some(part) = self.part.take().or_else(|| self.session.next_part()) else { return };
+            let Some(part) = self.part.take().or_else(|| self.session.next_part()) else {
+                return;
+            };
             let Some(stream) = &self.stream else { return };
-            if let Err(mpsc::error::TrySendError::Full(part)) = stream.outgoing.parts.try_send(part) {
+            if let Err(mpsc::error::TrySendError::Full(part)) = stream.outgoing.parts.try_send(part)
+            {
                 self.part = Some(part);
                 return;
             }
@@ -236,11 +254,17 @@ async fn room(parts: Option<&mpsc::Sender<IntervalPart>>) {
 }
 
 fn broken(why: &str) -> Disconnection {
-    Disconnection { why: why.to_owned(), finality: Finality::Retry }
+    Disconnection {
+        why: why.to_owned(),
+        finality: Finality::Retry,
+    }
 }
 
 fn random<const N: usize>() -> Result<[u8; N], LinkError> {
     let mut bytes = [0; N];
-    default_provider().secure_random.fill(&mut bytes).map_err(|_| LinkError::NoRandomness)?;
+    default_provider()
+        .secure_random
+        .fill(&mut bytes)
+        .map_err(|_| LinkError::NoRandomness)?;
     Ok(bytes)
 }

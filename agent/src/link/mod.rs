@@ -1,5 +1,5 @@
-//! The agent's end of the control plane: one stream to the coordinator, dialled again for as long as the agent stays.
-//! Knows nothing of load: orders go out to whoever fires, reports come back.
+//! The agent's end of the control plane: one stream to the coordinator, dialled again for as long
+//! as the agent stays. Knows nothing of load: orders go out to whoever fires, reports come back.
 
 mod address;
 mod clocks;
@@ -20,8 +20,8 @@ use tokio::sync::mpsc;
 /// Orders that may wait for the runner. A run needs a handful, and one lease a second.
 pub const ORDERS_MAX: usize = 64;
 
-/// Reports that may wait for the link; when it cannot take more (see `control::HELD_MAX_BYTES`), the runner's encoder
-/// waits, and never a worker.
+/// Reports that may wait for the link; when it cannot take more (see `control::HELD_MAX_BYTES`),
+/// the runner's encoder waits, and never a worker.
 pub const REPORTS_MAX: usize = 16;
 
 /// Where to join, and as whom.
@@ -35,7 +35,8 @@ pub struct LinkConfig {
     pub identity: Identity,
 }
 
-/// What an agent says of itself; the link adds the id of its process, and the version of its program.
+/// What an agent says of itself; the link adds the id of its process, and the version of its
+/// program.
 #[derive(Debug, Clone)]
 pub struct Identity {
     /// Host name, or what `--name` said.
@@ -69,5 +70,11 @@ pub struct LinkEnd {
 pub fn pair() -> (LinkEnd, RunnerEnd) {
     let (orders_in, orders) = mpsc::channel(ORDERS_MAX);
     let (reports, reports_out) = mpsc::channel(REPORTS_MAX);
-    (LinkEnd { orders: orders_in, reports: reports_out }, RunnerEnd { orders, reports })
+    (
+        LinkEnd {
+            orders: orders_in,
+            reports: reports_out,
+        },
+        RunnerEnd { orders, reports },
+    )
 }

@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 use tonic::codegen::tokio_stream::Stream;
 
-/// Messages that may wait, intervals apart: beats, and a few a run. A stream that is so far behind is dead.
+/// Messages that may wait, intervals apart: beats, and a few a run. A stream that is so far behind
+/// is dead.
 const MESSAGES_MAX: usize = 64;
 
 /// Parts of intervals that may wait: one, so that a beat waits for as little as possible.
@@ -30,7 +31,13 @@ pub(super) struct OutgoingStream {
 pub(super) fn outgoing() -> (Outgoing, OutgoingStream) {
     let (messages, messages_out) = mpsc::channel(MESSAGES_MAX);
     let (parts, parts_out) = mpsc::channel(PARTS_MAX);
-    (Outgoing { messages, parts }, OutgoingStream { messages: messages_out, parts: parts_out })
+    (
+        Outgoing { messages, parts },
+        OutgoingStream {
+            messages: messages_out,
+            parts: parts_out,
+        },
+    )
 }
 
 impl Stream for OutgoingStream {
@@ -40,7 +47,9 @@ impl Stream for OutgoingStream {
         match self.messages.poll_recv(context) {
             Poll::Ready(message) => Poll::Ready(message),
             Poll::Pending => match self.parts.poll_recv(context) {
-                Poll::Ready(Some(part)) => Poll::Ready(Some(FromAgent { message: Some(from_agent::Message::Interval(part)) })),
+                Poll::Ready(Some(part)) => Poll::Ready(Some(FromAgent {
+                    message: Some(from_agent::Message::Interval(part)),
+                })),
                 // Both are dropped at once; the messages say so.
                 Poll::Ready(None) | Poll::Pending => Poll::Pending,
             },
@@ -63,7 +72,9 @@ mod tests {
     }
 
     fn beat() -> FromAgent {
-        FromAgent { message: Some(Message::Beat(Beat::default())) }
+        FromAgent {
+            message: Some(Message::Beat(Beat::default())),
+        }
     }
 
     #[test]
@@ -72,7 +83,9 @@ mod tests {
         outgoing.parts.try_send(IntervalPart::default()).unwrap();
         outgoing.messages.try_send(beat()).unwrap();
         assert_eq!(next(&mut stream), Some(Some(beat())));
-        let part = FromAgent { message: Some(Message::Interval(IntervalPart::default())) };
+        let part = FromAgent {
+            message: Some(Message::Interval(IntervalPart::default())),
+        };
         assert_eq!(next(&mut stream), Some(Some(part)));
         assert_eq!(next(&mut stream), None);
     }

@@ -6,13 +6,19 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, PeerIncompatible, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, PeerIncompatible, RootCertStore,
+    SignatureScheme,
+};
 use std::sync::Arc;
 
 /// TLS 1.3 alone, HTTP/2, and no other coordinator than the token's.
 pub(super) fn client_config(token: &Token) -> Result<ClientConfig, Error> {
     let provider = Arc::new(default_provider());
-    let verifier = TokenVerifier { ca_sha256: Digest(token.ca_sha256()), provider: Arc::clone(&provider) };
+    let verifier = TokenVerifier {
+        ca_sha256: Digest(token.ca_sha256()),
+        provider: Arc::clone(&provider),
+    };
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .dangerous()
@@ -44,11 +50,20 @@ impl ServerCertVerifier for TokenVerifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let unknown = || Error::from(CertificateError::UnknownIssuer);
-        let ca = others.iter().find(|certificate| Digest::of(certificate) == self.ca_sha256).ok_or_else(unknown)?;
+        let ca = others
+            .iter()
+            .find(|certificate| Digest::of(certificate) == self.ca_sha256)
+            .ok_or_else(unknown)?;
         let mut roots = RootCertStore::empty();
         roots.add(ca.clone().into_owned())?;
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&self.provider));
-        verifier.build().map_err(|_| unknown())?.verify_server_cert(leaf, &[], name, ocsp, now)
+        let verifier = WebPkiServerVerifier::builder_with_provider(
+            Arc::new(roots),
+            Arc::clone(&self.provider),
+        );
+        verifier
+            .build()
+            .map_err(|_| unknown())?
+            .verify_server_cert(leaf, &[], name, ocsp, now)
     }
 
     fn verify_tls12_signature(
@@ -66,10 +81,17 @@ impl ServerCertVerifier for TokenVerifier {
         leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, leaf, signed, &self.provider.signature_verification_algorithms)
+        verify_tls13_signature(
+            message,
+            leaf,
+            signed,
+            &self.provider.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }

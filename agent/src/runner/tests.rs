@@ -44,9 +44,25 @@ impl Runner {
     fn new(policy: Policy) -> Runner {
         let (orders, orders_out) = mpsc::channel(16);
         let (reports_in, reports) = mpsc::channel(16);
-        let resources = Resources { cpus: vec![None], policy, key_log: None };
-        let thread = std::thread::spawn(|| serve(RunnerEnd { orders: orders_out, reports: reports_in }, resources));
-        Runner { orders, reports, thread }
+        let resources = Resources {
+            cpus: vec![None],
+            policy,
+            key_log: None,
+        };
+        let thread = std::thread::spawn(|| {
+            serve(
+                RunnerEnd {
+                    orders: orders_out,
+                    reports: reports_in,
+                },
+                resources,
+            )
+        });
+        Runner {
+            orders,
+            reports,
+            thread,
+        }
     }
 
     /// With a run that is prepared.
@@ -71,13 +87,21 @@ impl Runner {
 
     fn start(&self, run: RunId, lease: Duration) -> Mono {
         let at = Mono(clock(ClockId::Monotonic) + 50_000_000);
-        self.order(Order::Start { run, at, lease_until: in_boot_time(lease) });
+        self.order(Order::Start {
+            run,
+            at,
+            lease_until: in_boot_time(lease),
+        });
         at
     }
 
     fn report(&mut self) -> Report {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let next = runtime.block_on(async { tokio::time::timeout(PATIENCE, self.reports.recv()).await });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let next =
+            runtime.block_on(async { tokio::time::timeout(PATIENCE, self.reports.recv()).await });
         next.expect("a report in time").expect("a runner")
     }
 
@@ -86,11 +110,24 @@ impl Runner {
         let mut intervals = Vec::new();
         loop {
             match self.report() {
-                Report::Interval { run: RUN, interval, encoded } => {
-                    assert_eq!(interval as usize, intervals.len(), "in order, without a gap");
+                Report::Interval {
+                    run: RUN,
+                    interval,
+                    encoded,
+                } => {
+                    assert_eq!(
+                        interval as usize,
+                        intervals.len(),
+                        "in order, without a gap"
+                    );
                     intervals.push(Snapshot::decode(&encoded).unwrap());
                 }
-                Report::Ended { run: RUN, cause, totals, figures } => {
+                Report::Ended {
+                    run: RUN,
+                    cause,
+                    totals,
+                    figures,
+                } => {
                     host::RunFigures::decode(&figures).unwrap();
                     return (intervals, cause, Totals::decode(&totals).unwrap());
                 }
@@ -118,7 +155,8 @@ fn text(server: &Running, more: &str) -> String {
 }
 
 fn assignment(run: RunId, text: &str) -> Assignment {
-    let plan = Plan::parse(text, &mut NoFiles).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+    let plan =
+        Plan::parse(text, &mut NoFiles).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
     Assignment {
         run,
         run_name: "test".to_owned(),
@@ -138,7 +176,10 @@ fn sum(intervals: &[Snapshot]) -> Totals {
 }
 
 fn ok(snapshot: &Snapshot) -> u64 {
-    let measured = snapshot.cells.iter().filter(|(key, _)| key.period == Period::Measured);
+    let measured = snapshot
+        .cells
+        .iter()
+        .filter(|(key, _)| key.period == Period::Measured);
     measured.map(|(_, cell)| cell.counters.ok).sum()
 }
 
@@ -158,7 +199,10 @@ fn wait_for_quiet(server: &Running) {
 #[test]
 fn plan_is_prepared_started_and_reported_to_its_end() {
     let server = server();
-    let assignment = assignment(RUN, &text(&server, "load = { connections = 2, requests = 30 }"));
+    let assignment = assignment(
+        RUN,
+        &text(&server, "load = { connections = 2, requests = 30 }"),
+    );
     let mut runner = Runner::new(Policy::default());
     runner.order(Order::Prepare(assignment.clone()));
     let expected = Report::Prepared {
@@ -169,11 +213,22 @@ fn plan_is_prepared_started_and_reported_to_its_end() {
     };
     assert_eq!(runner.report(), expected);
     let at = runner.start(RUN, PATIENCE);
-    let Report::Began { run: RUN, at: began } = runner.report() else { panic!("it did not begin") };
+    let Report::Began {
+        run: RUN,
+        at: began,
+    } = runner.report()
+    else {
+        panic!("it did not begin")
+    };
     assert!(began >= at, "{began:?} is before {at:?}");
     let (intervals, cause, totals) = runner.until_ended();
     assert_eq!((cause, totals), (EndCause::Plan, sum(&intervals)));
-    assert_eq!(intervals.iter().map(ok).sum::<u64>(), 30, "{} intervals", intervals.len());
+    assert_eq!(
+        intervals.iter().map(ok).sum::<u64>(),
+        30,
+        "{} intervals",
+        intervals.len()
+    );
     assert_eq!(server.counts().requests, 30);
 }
 
@@ -181,10 +236,23 @@ fn plan_is_prepared_started_and_reported_to_its_end() {
 fn plan_that_cannot_be_run_here_is_answered_with_the_reason() {
     let server = server();
     let fine = assignment(RUN, &text(&server, ENDLESS));
-    let elsewhere = assignment(RUN, "target.url = \"http://203.0.113.9/\"\nload = { connections = 1, requests = 1 }\n");
-    let broken = Assignment { plan: "load = 5\n".to_owned(), ..fine.clone() };
-    let no_identities = control::PlanFile { sha256: Digest([7; 32]), content: b"nonsense".as_slice().into() };
-    let unreadable = Assignment { files: vec![no_identities], minted: Some(Digest([7; 32])), ..fine.clone() };
+    let elsewhere = assignment(
+        RUN,
+        "target.url = \"http://203.0.113.9/\"\nload = { connections = 1, requests = 1 }\n",
+    );
+    let broken = Assignment {
+        plan: "load = 5\n".to_owned(),
+        ..fine.clone()
+    };
+    let no_identities = control::PlanFile {
+        sha256: Digest([7; 32]),
+        content: b"nonsense".as_slice().into(),
+    };
+    let unreadable = Assignment {
+        files: vec![no_identities],
+        minted: Some(Digest([7; 32])),
+        ..fine.clone()
+    };
     let mut slow = Policy::default();
     slow.max_rate = "100/s".parse().ok();
     for (policy, assignment, part) in [
@@ -195,11 +263,16 @@ fn plan_that_cannot_be_run_here_is_answered_with_the_reason() {
     ] {
         let mut runner = Runner::new(policy);
         runner.order(Order::Prepare(assignment));
-        let Report::NotPrepared { run: RUN, problem } = runner.report() else { panic!("{part}: it was prepared") };
+        let Report::NotPrepared { run: RUN, problem } = runner.report() else {
+            panic!("{part}: it was prepared")
+        };
         assert!(problem.contains(part), "{part}: {problem}");
         runner.start(RUN, PATIENCE);
         let (_, cause, totals) = runner.until_ended();
-        assert!(matches!(cause, EndCause::Failed(_)) && totals == Totals::default(), "{part}: {cause:?}");
+        assert!(
+            matches!(cause, EndCause::Failed(_)) && totals == Totals::default(),
+            "{part}: {cause:?}"
+        );
     }
 }
 
@@ -211,7 +284,11 @@ fn run_that_is_stopped_before_its_start_ends_with_nothing_done() {
         runner.order(Order::Stop { run: OTHER, how });
         runner.order(Order::Stop { run: RUN, how });
         let (intervals, cause, totals) = runner.until_ended();
-        assert_eq!((intervals.len(), cause, totals), (0, EndCause::Stopped, Totals::default()), "{how:?}");
+        assert_eq!(
+            (intervals.len(), cause, totals),
+            (0, EndCause::Stopped, Totals::default()),
+            "{how:?}"
+        );
     }
     assert_eq!(server.counts().requests, 0);
 }
@@ -221,7 +298,14 @@ fn only_the_run_that_was_prepared_is_started() {
     let server = server();
     let mut runner = Runner::prepared(&server, ENDLESS);
     runner.start(OTHER, PATIENCE);
-    let Report::Ended { run: OTHER, cause: EndCause::Failed(why), .. } = runner.report() else { panic!("it fires") };
+    let Report::Ended {
+        run: OTHER,
+        cause: EndCause::Failed(why),
+        ..
+    } = runner.report()
+    else {
+        panic!("it fires")
+    };
     assert!(why.contains("another run"), "{why}");
     assert_eq!(server.counts().requests, 0);
 }
@@ -231,19 +315,33 @@ fn stop_ends_a_run_that_fires_and_what_it_measured_is_reported() {
     let server = server();
     for how in [Stop::Drain, Stop::Now] {
         let mut runner = Runner::firing(&server, PATIENCE);
-        let Report::Interval { interval: 0, encoded, .. } = runner.report() else { panic!("no first second") };
+        let Report::Interval {
+            interval: 0,
+            encoded,
+            ..
+        } = runner.report()
+        else {
+            panic!("no first second")
+        };
         let mut intervals = vec![Snapshot::decode(&encoded).unwrap()];
         runner.order(Order::Stop { run: OTHER, how });
         runner.order(Order::Stop { run: RUN, how });
         let (cause, totals) = loop {
             match runner.report() {
-                Report::Ended { cause, totals, .. } => break (cause, Totals::decode(&totals).unwrap()),
-                Report::Interval { encoded, .. } => intervals.push(Snapshot::decode(&encoded).unwrap()),
+                Report::Ended { cause, totals, .. } => {
+                    break (cause, Totals::decode(&totals).unwrap());
+                }
+                Report::Interval { encoded, .. } => {
+                    intervals.push(Snapshot::decode(&encoded).unwrap())
+                }
                 _ => {}
             }
         };
         assert_eq!(cause, EndCause::Stopped, "{how:?}");
-        assert!(ok(&intervals[0]) > 0 && totals == sum(&intervals), "{how:?}: {intervals:?}");
+        assert!(
+            ok(&intervals[0]) > 0 && totals == sum(&intervals),
+            "{how:?}: {intervals:?}"
+        );
     }
 }
 
@@ -257,8 +355,14 @@ fn lease_ends_the_run_unless_it_is_extended() {
     assert!(intervals.len() <= 3, "{} seconds", intervals.len());
 
     let mut runner = Runner::firing(&server, Duration::from_secs(5));
-    runner.order(Order::ExtendLease { run: OTHER, until: in_boot_time(PATIENCE) });
-    runner.order(Order::ExtendLease { run: RUN, until: in_boot_time(PATIENCE) });
+    runner.order(Order::ExtendLease {
+        run: OTHER,
+        until: in_boot_time(PATIENCE),
+    });
+    runner.order(Order::ExtendLease {
+        run: RUN,
+        until: in_boot_time(PATIENCE),
+    });
     let mut seconds = 0;
     while seconds < 7 {
         match runner.report() {
@@ -273,7 +377,10 @@ fn forgotten_run_fires_no_more_and_the_next_is_prepared() {
     let server = server();
     let mut runner = Runner::firing(&server, PATIENCE);
     runner.order(Order::Forget { run: OTHER });
-    assert!(matches!(runner.report(), Report::Interval { run: RUN, .. }), "another run is another run");
+    assert!(
+        matches!(runner.report(), Report::Interval { run: RUN, .. }),
+        "another run is another run"
+    );
     runner.order(Order::Forget { run: RUN });
     runner.order(Order::Prepare(assignment(OTHER, &text(&server, ENDLESS))));
     // What was on its way is of a run that the link has forgotten, and drops.
@@ -285,7 +392,11 @@ fn forgotten_run_fires_no_more_and_the_next_is_prepared() {
 fn end_of_the_link_ends_the_run_and_the_thread() {
     let server = server();
     let runner = Runner::firing(&server, PATIENCE);
-    let Runner { orders, reports, thread } = runner;
+    let Runner {
+        orders,
+        reports,
+        thread,
+    } = runner;
     drop((orders, reports));
     thread.join().unwrap();
     wait_for_quiet(&server);

@@ -52,34 +52,61 @@ impl Coordinator {
         tokio::spawn(accept(listener, TlsAcceptor::from(Arc::new(tls)), io));
         let service = ControlServer::new(Service { attach });
         let forever = std::future::pending();
-        tokio::spawn(Server::builder().serve_with_incoming_shutdown(service, Received(incoming), forever));
-        Coordinator { address, token: Token::new(ca_sha256.0, Secret::new(SECRET)), streams }
+        tokio::spawn(Server::builder().serve_with_incoming_shutdown(
+            service,
+            Received(incoming),
+            forever,
+        ));
+        Coordinator {
+            address,
+            token: Token::new(ca_sha256.0, Secret::new(SECRET)),
+            streams,
+        }
     }
 
     /// The next stream, before anything is said on it.
     pub async fn stream(&mut self) -> Attached {
-        timeout(PATIENCE, self.streams.recv()).await.expect("a stream in time").expect("a server")
+        timeout(PATIENCE, self.streams.recv())
+            .await
+            .expect("a stream in time")
+            .expect("a server")
     }
 
     /// The next stream and its hello, which is answered.
     pub async fn welcome(&mut self, resume: Option<Resume>) -> (Attached, Hello) {
         let mut stream = self.stream().await;
-        let Some(Up::Hello(hello)) = stream.next().await else { panic!("the first message is no hello") };
+        let Some(Up::Hello(hello)) = stream.next().await else {
+            panic!("the first message is no hello")
+        };
         let coordinator_id = Bytes::from_static(&[9; 16]);
-        stream.say(Down::Welcome(Welcome { coordinator_version: "1".into(), coordinator_id, resume })).await;
+        stream
+            .say(Down::Welcome(Welcome {
+                coordinator_version: "1".into(),
+                coordinator_id,
+                resume,
+            }))
+            .await;
         (stream, hello)
     }
 }
 
 impl Attached {
     pub async fn say(&self, message: Down) {
-        self.outgoing.send(FromCoordinator { message: Some(message) }).await.unwrap();
+        self.outgoing
+            .send(FromCoordinator {
+                message: Some(message),
+            })
+            .await
+            .unwrap();
     }
 
     /// What the agent says next; beats are answered, and not told. Nothing at its end.
     pub async fn next(&mut self) -> Option<Up> {
         loop {
-            let message = timeout(PATIENCE, self.incoming.message()).await.expect("a message in time").ok()??;
+            let message = timeout(PATIENCE, self.incoming.message())
+                .await
+                .expect("a message in time")
+                .ok()??;
             match message.message? {
                 Up::Beat(beat) => self.grant(beat.sequence).await,
                 message => return Some(message),
@@ -92,7 +119,13 @@ impl Attached {
         let coordinator_at_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
         let lease_ns = self.lease.map_or(0, |_| LEASE.as_nanos() as u64);
         let run_id = self.lease.map(RunId::to_wire).unwrap_or_default();
-        self.say(Down::Grant(Grant { sequence, coordinator_at_ns, lease_ns, run_id })).await;
+        self.say(Down::Grant(Grant {
+            sequence,
+            coordinator_at_ns,
+            lease_ns,
+            run_id,
+        }))
+        .await;
     }
 }
 
@@ -104,12 +137,25 @@ struct Service {
 impl Control for Service {
     type AttachStream = Outgoing;
 
-    async fn attach(&self, request: Request<Streaming<FromAgent>>) -> Result<Response<Outgoing>, Status> {
-        let authorization = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
+    async fn attach(
+        &self,
+        request: Request<Streaming<FromAgent>>,
+    ) -> Result<Response<Outgoing>, Status> {
+        let authorization = request
+            .metadata()
+            .get("authorization")
+            .and_then(|value| value.to_str().ok());
         assert_eq!(authorization, Some(&*Secret::new(SECRET).bearer()));
         let (outgoing, receiver) = mpsc::channel(64);
-        let attached = Attached { incoming: request.into_inner(), outgoing, lease: None };
-        self.attach.send(attached).await.map_err(|_| Status::unavailable("the test is over"))?;
+        let attached = Attached {
+            incoming: request.into_inner(),
+            outgoing,
+            lease: None,
+        };
+        self.attach
+            .send(attached)
+            .await
+            .map_err(|_| Status::unavailable("the test is over"))?;
         Ok(Response::new(Outgoing(receiver)))
     }
 }
@@ -135,14 +181,20 @@ impl Stream for Received {
 }
 
 /// Decrypts connections, and hands their content on.
-async fn accept(listener: TcpListener, tls: TlsAcceptor, io: mpsc::Sender<std::io::Result<DuplexStream>>) {
+async fn accept(
+    listener: TcpListener,
+    tls: TlsAcceptor,
+    io: mpsc::Sender<std::io::Result<DuplexStream>>,
+) {
     while let Ok((tcp, _)) = listener.accept().await {
         tokio::spawn(relay(tls.clone(), tcp, io.clone()));
     }
 }
 
 async fn relay(tls: TlsAcceptor, tcp: TcpStream, io: mpsc::Sender<std::io::Result<DuplexStream>>) {
-    let Ok(mut outside) = tls.accept(tcp).await else { return };
+    let Ok(mut outside) = tls.accept(tcp).await else {
+        return;
+    };
     let (mut inside, server) = tokio::io::duplex(64 << 10);
     if io.send(Ok(server)).await.is_ok() {
         let _ = tokio::io::copy_bidirectional(&mut outside, &mut inside).await;
@@ -159,9 +211,14 @@ pub fn tls() -> (ServerConfig, Digest) {
     let leaf = leaf.signed_by(&key, &Issuer::new(ca, ca_key)).unwrap();
     let chain = vec![leaf.der().clone(), ca_certificate.der().clone()];
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap();
     let private = PrivatePkcs8KeyDer::from(key.serialize_der());
-    let mut config = config.with_no_client_auth().with_single_cert(chain, private.into()).unwrap();
+    let mut config = config
+        .with_no_client_auth()
+        .with_single_cert(chain, private.into())
+        .unwrap();
     config.alpn_protocols = vec![b"h2".to_vec()];
     (config, Digest::of(ca_certificate.der()))
 }

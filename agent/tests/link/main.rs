@@ -1,4 +1,5 @@
-//! The agent's link against a coordinator made by hand: what is dialled, said, sent again, and told.
+//! The agent's link against a coordinator made by hand: what is dialled, said, sent again, and
+//! told.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod coordinator;
@@ -29,17 +30,39 @@ struct Agent {
 impl Agent {
     fn start(address: SocketAddr, token: &Token) -> Agent {
         let labels = [("city".to_owned(), "bern".to_owned())].into();
-        let identity = Identity { name: "machine".into(), labels, workers: 3, host: Bytes::from_static(b"facts") };
-        let config = LinkConfig { coordinator: address.to_string().parse().unwrap(), token: token.clone(), identity };
+        let identity = Identity {
+            name: "machine".into(),
+            labels,
+            workers: 3,
+            host: Bytes::from_static(b"facts"),
+        };
+        let config = LinkConfig {
+            coordinator: address.to_string().parse().unwrap(),
+            token: token.clone(),
+            identity,
+        };
         let (link_end, runner) = pair();
         let (say, news) = mpsc::unbounded_channel();
         let (quit, asked) = mpsc::channel(2);
-        let link = tokio::spawn(run(config, link_end, move |news| drop(say.send(news)), asked));
-        Agent { link, runner, news, quit }
+        let link = tokio::spawn(run(
+            config,
+            link_end,
+            move |news| drop(say.send(news)),
+            asked,
+        ));
+        Agent {
+            link,
+            runner,
+            news,
+            quit,
+        }
     }
 
     async fn order(&mut self) -> Order {
-        timeout(PATIENCE, self.runner.orders.recv()).await.expect("an order in time").expect("a link")
+        timeout(PATIENCE, self.runner.orders.recv())
+            .await
+            .expect("an order in time")
+            .expect("a link")
     }
 
     async fn report(&self, report: Report) {
@@ -47,7 +70,10 @@ impl Agent {
     }
 
     async fn news(&mut self) -> News {
-        timeout(PATIENCE, self.news.recv()).await.expect("news in time").expect("a link")
+        timeout(PATIENCE, self.news.recv())
+            .await
+            .expect("news in time")
+            .expect("a link")
     }
 
     /// Why it is away, which is the first that it tells.
@@ -59,25 +85,49 @@ impl Agent {
     }
 
     async fn ended(self) -> Result<(), LinkError> {
-        timeout(PATIENCE, self.link).await.expect("an end in time").unwrap()
+        timeout(PATIENCE, self.link)
+            .await
+            .expect("an end in time")
+            .unwrap()
     }
 
     /// Prepares, starts, and begins the run on this stream.
     async fn begin(&mut self, stream: &mut Attached) {
         stream.say(Down::Prepare(prepare())).await;
         assert!(matches!(self.order().await, Order::Prepare(_)));
-        self.report(Report::Prepared { run: RUN, plan_digest: Digest([0; 32]), addresses: vec![], workers: 1 }).await;
-        let Some(Up::Prepared(prepared)) = stream.next().await else { panic!("no answer to the plan") };
+        self.report(Report::Prepared {
+            run: RUN,
+            plan_digest: Digest([0; 32]),
+            addresses: vec![],
+            workers: 1,
+        })
+        .await;
+        let Some(Up::Prepared(prepared)) = stream.next().await else {
+            panic!("no answer to the plan")
+        };
         let clock = prepared.clock.expect("it is measured by then");
         stream.lease = Some(RUN);
         // The two clocks are one: this machine's.
         let start_at_ns = monotonic_ns() + 2_000_000_000;
-        assert!(clock.offset_ns.unsigned_abs() <= clock.bound_ns, "{clock:?}");
-        stream.say(Down::Start(Start { run_id: RUN.to_wire(), start_at_ns })).await;
+        assert!(
+            clock.offset_ns.unsigned_abs() <= clock.bound_ns,
+            "{clock:?}"
+        );
+        stream
+            .say(Down::Start(Start {
+                run_id: RUN.to_wire(),
+                start_at_ns,
+            }))
+            .await;
         // Its beat asks for the lease, and the stream answers while it waits for what is no beat.
         let began = async {
-            let Order::Start { run: RUN, at, .. } = self.order().await else { panic!("no start") };
-            assert!(at.0.abs_diff(start_at_ns) <= clock.bound_ns * 2, "{at:?} for {start_at_ns}");
+            let Order::Start { run: RUN, at, .. } = self.order().await else {
+                panic!("no start")
+            };
+            assert!(
+                at.0.abs_diff(start_at_ns) <= clock.bound_ns * 2,
+                "{at:?} for {start_at_ns}"
+            );
             self.report(Report::Began { run: RUN, at }).await;
         };
         let ((), message) = tokio::join!(began, stream.next());
@@ -92,7 +142,14 @@ fn monotonic_ns() -> u64 {
 
 fn prepare() -> Prepare {
     let plan_digest = Digest([0; 32]).to_wire();
-    Prepare { run_id: RUN.to_wire(), run_name: "run".into(), plan: "plan".into(), plan_digest, agents: 1, ..Prepare::default() }
+    Prepare {
+        run_id: RUN.to_wire(),
+        run_name: "run".into(),
+        plan: "plan".into(),
+        plan_digest,
+        agents: 1,
+        ..Prepare::default()
+    }
 }
 
 async fn part(stream: &mut Attached) -> IntervalPart {
@@ -107,20 +164,52 @@ async fn hello_says_who_joins_and_the_plan_goes_to_the_runner_and_its_answer_bac
     let mut coordinator = Coordinator::start().await;
     let mut agent = Agent::start(coordinator.address, &coordinator.token);
     let (mut stream, hello) = coordinator.welcome(None).await;
-    assert_eq!((&hello.name[..], hello.workers, &hello.host[..]), ("machine", 3, &b"facts"[..]));
-    assert!(hello.labels["city"] == "bern" && hello.held_run.is_empty() && hello.protocol == proto::PROTOCOL, "{hello:?}");
-    assert_eq!(agent.news().await, News::Joined { coordinator_version: "1".into() });
+    assert_eq!(
+        (&hello.name[..], hello.workers, &hello.host[..]),
+        ("machine", 3, &b"facts"[..])
+    );
+    assert!(
+        hello.labels["city"] == "bern"
+            && hello.held_run.is_empty()
+            && hello.protocol == proto::PROTOCOL,
+        "{hello:?}"
+    );
+    assert_eq!(
+        agent.news().await,
+        News::Joined {
+            coordinator_version: "1".into()
+        }
+    );
 
     stream.say(Down::Prepare(prepare())).await;
-    let Order::Prepare(assignment) = agent.order().await else { panic!("no plan") };
-    assert_eq!((assignment.run, &assignment.plan[..], assignment.agents), (RUN, "plan", 1));
-    agent.report(Report::NotPrepared { run: RUN, problem: "too much".into() }).await;
-    let Some(Up::Prepared(answer)) = stream.next().await else { panic!("no answer") };
-    assert_eq!((answer.run_id, &answer.problem[..]), (RUN.to_wire(), "too much"));
+    let Order::Prepare(assignment) = agent.order().await else {
+        panic!("no plan")
+    };
+    assert_eq!(
+        (assignment.run, &assignment.plan[..], assignment.agents),
+        (RUN, "plan", 1)
+    );
+    agent
+        .report(Report::NotPrepared {
+            run: RUN,
+            problem: "too much".into(),
+        })
+        .await;
+    let Some(Up::Prepared(answer)) = stream.next().await else {
+        panic!("no answer")
+    };
+    assert_eq!(
+        (answer.run_id, &answer.problem[..]),
+        (RUN.to_wire(), "too much")
+    );
     assert_eq!(agent.order().await, Order::Forget { run: RUN });
     agent.quit.send(()).await.unwrap();
     agent.ended().await.unwrap();
-    assert_eq!(stream.next().await, None, "a link that ended ends its stream");
+    assert_eq!(
+        stream.next().await,
+        None,
+        "a link that ended ends its stream"
+    );
 }
 
 #[tokio::test]
@@ -130,32 +219,81 @@ async fn upload_goes_on_over_the_next_stream_with_the_part_that_is_missing() {
     let (mut stream, _) = coordinator.welcome(None).await;
     agent.begin(&mut stream).await;
     for (interval, size) in [(0, 10), (1, INTERVAL_PART_BYTES * 3)] {
-        agent.report(Report::Interval { run: RUN, interval, encoded: vec![interval as u8; size].into() }).await;
+        agent
+            .report(Report::Interval {
+                run: RUN,
+                interval,
+                encoded: vec![interval as u8; size].into(),
+            })
+            .await;
     }
     let first = part(&mut stream).await;
-    assert_eq!((first.interval, first.parts, first.content.len()), (0, 1, 10));
+    assert_eq!(
+        (first.interval, first.parts, first.content.len()),
+        (0, 1, 10)
+    );
     let second = part(&mut stream).await;
     assert_eq!((second.interval, second.part, second.parts), (1, 0, 3));
     drop(stream);
 
-    let resume = Resume { run_id: RUN.to_wire(), stored_below: 1, interval: 1, totals: false, parts: 1 };
+    let resume = Resume {
+        run_id: RUN.to_wire(),
+        stored_below: 1,
+        interval: 1,
+        totals: false,
+        parts: 1,
+    };
     let (mut stream, hello) = coordinator.welcome(Some(resume)).await;
     assert_eq!(hello.held_run, RUN.to_wire());
     // What began is told on each stream.
     assert!(matches!(stream.next().await, Some(Up::Began(_))));
     for expected in [1, 2] {
         let part = part(&mut stream).await;
-        assert_eq!((part.interval, part.part, part.parts, part.content.len()), (1, expected, 3, INTERVAL_PART_BYTES));
+        assert_eq!(
+            (part.interval, part.part, part.parts, part.content.len()),
+            (1, expected, 3, INTERVAL_PART_BYTES)
+        );
     }
-    stream.say(Down::Ack(Ack { run_id: RUN.to_wire(), interval: 1, totals: false })).await;
+    stream
+        .say(Down::Ack(Ack {
+            run_id: RUN.to_wire(),
+            interval: 1,
+            totals: false,
+        }))
+        .await;
     let (totals, figures) = (Bytes::from_static(b"sum"), Bytes::from_static(b"figures"));
-    agent.report(Report::Ended { run: RUN, cause: EndCause::Plan, totals, figures }).await;
+    agent
+        .report(Report::Ended {
+            run: RUN,
+            cause: EndCause::Plan,
+            totals,
+            figures,
+        })
+        .await;
     let sum = part(&mut stream).await;
-    assert_eq!((sum.totals, sum.interval, &sum.content[..]), (true, 2, &b"sum"[..]));
-    stream.say(Down::Ack(Ack { run_id: RUN.to_wire(), interval: 2, totals: true })).await;
-    let Some(Up::Ended(ended)) = stream.next().await else { panic!("no end") };
-    assert_eq!((ended.cause(), &ended.figures[..]), (proto::EndCause::Plan, &b"figures"[..]));
-    stream.say(Down::Release(Release { run_id: RUN.to_wire() })).await;
+    assert_eq!(
+        (sum.totals, sum.interval, &sum.content[..]),
+        (true, 2, &b"sum"[..])
+    );
+    stream
+        .say(Down::Ack(Ack {
+            run_id: RUN.to_wire(),
+            interval: 2,
+            totals: true,
+        }))
+        .await;
+    let Some(Up::Ended(ended)) = stream.next().await else {
+        panic!("no end")
+    };
+    assert_eq!(
+        (ended.cause(), &ended.figures[..]),
+        (proto::EndCause::Plan, &b"figures"[..])
+    );
+    stream
+        .say(Down::Release(Release {
+            run_id: RUN.to_wire(),
+        }))
+        .await;
     loop {
         match agent.order().await {
             Order::ExtendLease { .. } => {}
@@ -170,10 +308,25 @@ async fn release_in_the_middle_of_an_upload_ends_it_and_the_next_plan_is_taken()
     let mut agent = Agent::start(coordinator.address, &coordinator.token);
     let (mut stream, _) = coordinator.welcome(None).await;
     agent.begin(&mut stream).await;
-    agent.report(Report::Interval { run: RUN, interval: 0, encoded: vec![0; INTERVAL_PART_BYTES * 300].into() }).await;
+    agent
+        .report(Report::Interval {
+            run: RUN,
+            interval: 0,
+            encoded: vec![0; INTERVAL_PART_BYTES * 300].into(),
+        })
+        .await;
     part(&mut stream).await;
-    stream.say(Down::Release(Release { run_id: RUN.to_wire() })).await;
-    stream.say(Down::Prepare(Prepare { run_id: RunId([4; 16]).to_wire(), ..prepare() })).await;
+    stream
+        .say(Down::Release(Release {
+            run_id: RUN.to_wire(),
+        }))
+        .await;
+    stream
+        .say(Down::Prepare(Prepare {
+            run_id: RunId([4; 16]).to_wire(),
+            ..prepare()
+        }))
+        .await;
     loop {
         match agent.order().await {
             Order::ExtendLease { .. } | Order::Forget { run: RUN } => {}
@@ -181,9 +334,21 @@ async fn release_in_the_middle_of_an_upload_ends_it_and_the_next_plan_is_taken()
             other => panic!("{other:?}"),
         }
     }
-    // Parts that were under way may follow; a runner that ends what it has is of no matter any more.
-    agent.report(Report::Interval { run: RUN, interval: 1, encoded: Bytes::from_static(b"late") }).await;
-    agent.report(Report::NotPrepared { run: RunId([4; 16]), problem: "no".into() }).await;
+    // Parts that were under way may follow; a runner that ends what it has is of no matter any
+    // more.
+    agent
+        .report(Report::Interval {
+            run: RUN,
+            interval: 1,
+            encoded: Bytes::from_static(b"late"),
+        })
+        .await;
+    agent
+        .report(Report::NotPrepared {
+            run: RunId([4; 16]),
+            problem: "no".into(),
+        })
+        .await;
     let mut parts = 0;
     loop {
         match stream.next().await {
@@ -225,7 +390,12 @@ async fn final_refusal_of_a_newcomer_ends_the_link_with_the_reason() {
     let agent = Agent::start(coordinator.address, &coordinator.token);
     let mut stream = coordinator.stream().await;
     assert!(matches!(stream.next().await, Some(Up::Hello(_))));
-    stream.say(Down::Refused(Refused { reason: "install version 9".into(), r#final: true })).await;
+    stream
+        .say(Down::Refused(Refused {
+            reason: "install version 9".into(),
+            r#final: true,
+        }))
+        .await;
     let error = agent.ended().await.unwrap_err();
     assert_eq!(error.to_string(), "install version 9");
 }
@@ -236,7 +406,10 @@ async fn runner_that_is_gone_ends_the_link() {
     let agent = Agent::start(coordinator.address, &coordinator.token);
     let (_stream, _) = coordinator.welcome(None).await;
     drop(agent.runner);
-    let ended = timeout(PATIENCE, agent.link).await.expect("an end in time").unwrap();
+    let ended = timeout(PATIENCE, agent.link)
+        .await
+        .expect("an end in time")
+        .unwrap();
     assert!(matches!(ended, Err(LinkError::RunnerGone)), "{ended:?}");
 }
 
@@ -244,15 +417,22 @@ async fn runner_that_is_gone_ends_the_link() {
 async fn what_listens_there_and_is_no_coordinator_is_told() {
     let answers: [(&[u8], &str); 3] = [
         (b"", "encrypt"),
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak as a coordinator does"),
-        (b"\x15\x03\x03\x00\x02\x02\x28", "does not speak as a coordinator does"),
+        (
+            b"HTTP/1.1 400 Bad Request\r\n\r\n",
+            "does not speak as a coordinator does",
+        ),
+        (
+            b"\x15\x03\x03\x00\x02\x02\x28",
+            "does not speak as a coordinator does",
+        ),
     ];
     for (answer, part) in answers {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = tokio::spawn(async move {
             while let Ok((mut tcp, _)) = listener.accept().await {
-                // The whole ClientHello must be read, or closing resets the connection before the answer is read.
+                // The whole ClientHello must be read, or closing resets the connection before the
+                // answer is read.
                 let mut hello = vec![0; 4096];
                 let _ = tokio::io::AsyncReadExt::read(&mut tcp, &mut hello).await;
                 let _ = tcp.write_all(answer).await;
@@ -262,7 +442,10 @@ async fn what_listens_there_and_is_no_coordinator_is_told() {
         let token = Token::new([1; 32], control::Secret::new([1; 32]));
         let mut agent = Agent::start(address, &token);
         let why = agent.away().await;
-        assert!(why.contains(part) && why.contains(&address.to_string()), "{answer:?}: {why}");
+        assert!(
+            why.contains(part) && why.contains(&address.to_string()),
+            "{answer:?}: {why}"
+        );
         server.abort();
     }
 }
@@ -271,6 +454,13 @@ async fn what_listens_there_and_is_no_coordinator_is_told() {
 async fn certificate_of_another_authority_ends_the_link_with_the_cure() {
     let coordinator = Coordinator::start().await;
     let token = Token::new([1; 32], coordinator.token.secret().clone());
-    let error = Agent::start(coordinator.address, &token).ended().await.unwrap_err();
-    assert!(error.to_string().contains("another authority") && error.to_string().contains("`start` prints"), "{error}");
+    let error = Agent::start(coordinator.address, &token)
+        .ended()
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("another authority")
+            && error.to_string().contains("`start` prints"),
+        "{error}"
+    );
 }

@@ -21,7 +21,9 @@ pub fn recorder() -> Recorder {
 /// Operations on open connections of a closed loop: six times each.
 pub fn reusing() -> Vec<Operation> {
     let mut random = Random(42);
-    (0..OPERATIONS).map(|index| operation(index as u64 * (SECOND / OPERATIONS as u64), &mut random)).collect()
+    (0..OPERATIONS)
+        .map(|index| operation(index as u64 * (SECOND / OPERATIONS as u64), &mut random))
+        .collect()
 }
 
 /// The same, each with a connection of its own: nine times each.
@@ -41,7 +43,10 @@ pub fn opening() -> Vec<Operation> {
             ..operation
         }
     };
-    reusing().into_iter().map(|operation| open(operation, &mut random)).collect()
+    reusing()
+        .into_iter()
+        .map(|operation| open(operation, &mut random))
+        .collect()
 }
 
 /// One second of a worker, handed over.
@@ -58,7 +63,11 @@ fn operation(begun_at: u64, random: &mut Random) -> Operation {
     let written_at = begun_at + random.around(5_000);
     let first_byte_at = written_at + random.around(700_000);
     Operation {
-        key: CellId { period: Period::Measured, request: 0, address: 1 + (random.next() % u64::from(ADDRESSES)) as u16 },
+        key: CellId {
+            period: Period::Measured,
+            request: 0,
+            address: 1 + (random.next() % u64::from(ADDRESSES)) as u16,
+        },
         intended_at: begun_at,
         noticed_at: None,
         begun_at,

@@ -1,4 +1,5 @@
-//! A campaign in words: its variants, its runs in order, what is searched, and about how long all of it takes.
+//! A campaign in words: its variants, its runs in order, what is searched, and about how long all
+//! of it takes.
 
 use super::words::{paragraphs, span};
 use super::{lines, shares};
@@ -18,7 +19,11 @@ const ROUNDS_MAX: usize = 6;
 /// Everything a file asks for.
 pub(super) fn describe(campaign: &Campaign, agents: u32) -> String {
     let (variants, runs) = (campaign.variants(), campaign.runs());
-    let noun = if campaign.search().is_some() { ("search", "searches") } else { ("run", "runs") };
+    let noun = if campaign.search().is_some() {
+        ("search", "searches")
+    } else {
+        ("run", "runs")
+    };
     let mut text = format!(
         "plan {}: {} of {}\n",
         campaign.name(),
@@ -26,9 +31,19 @@ pub(super) fn describe(campaign: &Campaign, agents: u32) -> String {
         counted(variants.len(), ("variant", "variants"))
     );
     for (index, variant) in variants.iter().enumerate() {
-        let base = variants.first().filter(|_| index > 0).map(|first| &first.plan);
-        text.push_str(&format!("\nvariant {}, digest {}\n\n", variant.name, variant.plan.digest()));
-        text.push_str(&base.map_or_else(|| lines(&paragraphs(&variant.plan)), |base| differences(base, &variant.plan)));
+        let base = variants
+            .first()
+            .filter(|_| index > 0)
+            .map(|first| &first.plan);
+        text.push_str(&format!(
+            "\nvariant {}, digest {}\n\n",
+            variant.name,
+            variant.plan.digest()
+        ));
+        text.push_str(&base.map_or_else(
+            || lines(&paragraphs(&variant.plan)),
+            |base| differences(base, &variant.plan),
+        ));
     }
     text.push('\n');
     text.push_str(&lines(&around(campaign)));
@@ -52,16 +67,28 @@ fn differences(first: &Plan, other: &Plan) -> String {
             changed.push((subject, vec!["none".to_owned()]));
         }
     }
-    if changed.is_empty() { "as the first in every line that is shown\n".to_owned() } else { lines(&changed) }
+    if changed.is_empty() {
+        "as the first in every line that is shown\n".to_owned()
+    } else {
+        lines(&changed)
+    }
 }
 
 /// Shares of each load that differs.
 fn each_share(campaign: &Campaign, agents: u32) -> String {
-    let tables: Vec<String> = campaign.variants().iter().map(|variant| shares::table(&variant.plan, agents)).collect();
+    let tables: Vec<String> = campaign
+        .variants()
+        .iter()
+        .map(|variant| shares::table(&variant.plan, agents))
+        .collect();
     match tables.split_first() {
         Some((first, rest)) if rest.iter().all(|table| table == first) => first.clone(),
         _ => {
-            let named = campaign.variants().iter().zip(&tables).map(|(variant, table)| format!("{}\n{table}", variant.name));
+            let named = campaign
+                .variants()
+                .iter()
+                .zip(&tables)
+                .map(|(variant, table)| format!("{}\n{table}", variant.name));
             named.collect::<Vec<String>>().join("\n")
         }
     }
@@ -77,7 +104,11 @@ fn around(campaign: &Campaign) -> Vec<(&'static str, Vec<String>)> {
 /// Rounds, each with every variant.
 fn order(campaign: &Campaign) -> Vec<String> {
     let (repeat, variants) = (campaign.repeat(), campaign.variants().len());
-    let names: Vec<&str> = campaign.runs().iter().map(|&run| campaign.variant(run).name.as_str()).collect();
+    let names: Vec<&str> = campaign
+        .runs()
+        .iter()
+        .map(|&run| campaign.variant(run).name.as_str())
+        .collect();
     let rounds: Vec<String> = names.chunks(variants).map(listed).collect();
     let mut lines = match repeat.shuffle {
         Some(_) => rounds.iter().take(ROUNDS_MAX).cloned().collect(),
@@ -87,14 +118,23 @@ fn order(campaign: &Campaign) -> Vec<String> {
         let rounds = counted(rounds.len(), ("round", "rounds"));
         format!("{rounds}, each in an order of its own by seed {seed}")
     }));
-    lines.extend((repeat.shuffle.is_none() && repeat.times > 1).then(|| format!("and so on, {} times in all", repeat.times)));
-    lines.extend((names.len() > 1).then(|| format!("a pause of {} between two", span(repeat.pause))));
+    lines.extend(
+        (repeat.shuffle.is_none() && repeat.times > 1)
+            .then(|| format!("and so on, {} times in all", repeat.times)),
+    );
+    lines.extend(
+        (names.len() > 1).then(|| format!("a pause of {} between two", span(repeat.pause))),
+    );
     lines
 }
 
 fn listed(names: &[&str]) -> String {
     let beyond = names.len().saturating_sub(LISTED_MAX);
-    let more = if beyond > 0 { format!(" and {beyond} more") } else { String::new() };
+    let more = if beyond > 0 {
+        format!(" and {beyond} more")
+    } else {
+        String::new()
+    };
     format!("{}{more}", names[..names.len().min(LISTED_MAX)].join(", "))
 }
 
@@ -102,17 +142,28 @@ fn searched(search: &Search) -> Vec<String> {
     match search {
         Search::Agents(numbers) => {
             let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
-            vec![format!("the load of the plan for each of {} agents, one number after the other", numbers.join(", "))]
+            vec![format!(
+                "the load of the plan for each of {} agents, one number after the other",
+                numbers.join(", ")
+            )]
         }
         Search::Capacity(capacity) => {
             let range = match capacity.range {
                 SearchRange::Rate { from, to } => format!("from {from} to {to}"),
-                SearchRange::Connections { from, to } => format!("from {from} to {to} virtual users"),
+                SearchRange::Connections { from, to } => {
+                    format!("from {from} to {to} virtual users")
+                }
             };
             vec![
-                format!("the highest load that keeps every threshold, {range}, to {} %", capacity.precision * 100.0),
+                format!(
+                    "the highest load that keeps every threshold, {range}, to {} %",
+                    capacity.precision * 100.0
+                ),
                 holds(capacity),
-                format!("after a hold that failed, up to {} until the target is as before", span(capacity.settle)),
+                format!(
+                    "after a hold that failed, up to {} until the target is as before",
+                    span(capacity.settle)
+                ),
             ]
         }
     }
@@ -120,32 +171,52 @@ fn searched(search: &Search) -> Vec<String> {
 
 fn holds(capacity: &Capacity) -> String {
     // Bounds refuse what no plan that was read has.
-    let Ok(bounds) = Bounds::of(capacity) else { return String::new() };
+    let Ok(bounds) = Bounds::of(capacity) else {
+        return String::new();
+    };
     let for_knee = match bounds.holds_for_knee() {
         0 => String::new(),
         holds => format!(", and {holds} for the knee"),
     };
     let (agreeing, max) = (bounds.holds_agreeing(), bounds.holds_max());
-    format!("at most {agreeing} holds of {} each; {max} where some contradict others{for_knee}", span(capacity.hold))
+    format!(
+        "at most {agreeing} holds of {} each; {max} where some contradict others{for_knee}",
+        span(capacity.hold)
+    )
 }
 
 /// Where none contradicts another.
 fn holds_agreeing(capacity: &Capacity) -> u32 {
-    Bounds::of(capacity).map_or(0, |bounds| bounds.holds_agreeing() + bounds.holds_for_knee())
+    Bounds::of(capacity).map_or(0, |bounds| {
+        bounds.holds_agreeing() + bounds.holds_for_knee()
+    })
 }
 
 /// About how long all of it takes.
 fn time(campaign: &Campaign) -> String {
-    let pauses = campaign.repeat().pause * u32::try_from(campaign.runs().len() - 1).unwrap_or(u32::MAX);
-    let each = campaign.runs().iter().map(|&run| length(&campaign.variant(run).plan, campaign.search()));
+    let pauses =
+        campaign.repeat().pause * u32::try_from(campaign.runs().len() - 1).unwrap_or(u32::MAX);
+    let each = campaign
+        .runs()
+        .iter()
+        .map(|&run| length(&campaign.variant(run).plan, campaign.search()));
     let known: Duration = each.clone().flatten().sum::<Duration>() + pauses;
     let seconds = span(Duration::from_secs(known.as_secs_f64().ceil() as u64));
-    match (campaign.search(), each.clone().all(|length| length.is_some())) {
+    match (
+        campaign.search(),
+        each.clone().all(|length| length.is_some()),
+    ) {
         (Some(Search::Capacity(_)), _) => {
-            format!("at most about {seconds} where holds do not contradict each other, and what the target needs to be as before")
+            format!(
+                "at most about {seconds} where holds do not contradict each other, and what the \
+                 target needs to be as before"
+            )
         }
         (_, true) => format!("about {seconds}"),
-        (_, false) => format!("at least {seconds}; runs that end after a number of requests take as long as they take"),
+        (_, false) => format!(
+            "at least {seconds}; runs that end after a number of requests take as long as they \
+             take"
+        ),
     }
 }
 
@@ -159,8 +230,12 @@ fn length(plan: &Plan, search: Option<&Search>) -> Option<Duration> {
     };
     match search {
         None => run,
-        Some(Search::Agents(numbers)) => Some(run? * u32::try_from(numbers.len()).unwrap_or(u32::MAX)),
-        Some(Search::Capacity(capacity)) => Some((around + capacity.hold) * holds_agreeing(capacity)),
+        Some(Search::Agents(numbers)) => {
+            Some(run? * u32::try_from(numbers.len()).unwrap_or(u32::MAX))
+        }
+        Some(Search::Capacity(capacity)) => {
+            Some((around + capacity.hold) * holds_agreeing(capacity))
+        }
     }
 }
 
@@ -182,7 +257,9 @@ mod tests {
     fn variants_are_told_by_what_differs() {
         let text = describe(
             &campaign(
-                "name = \"x\"\ntarget.builtin = true\nload = { connections = 2, duration = \"3s\" }\n[variants]\nhttp = { target.builtin.tls = false }\nfull = {}\n[repeat]\ntimes = 3\npause = \"2s\"",
+                "name = \"x\"\ntarget.builtin = true\nload = { connections = 2, duration = \"3s\" \
+                 }\n[variants]\nhttp = { target.builtin.tls = false }\nfull = {}\n[repeat]\ntimes \
+                 = 3\npause = \"2s\"",
             ),
             1,
         );
@@ -198,16 +275,32 @@ mod tests {
         ] {
             assert!(lines.contains(&line), "{line:?} is not in\n{text}");
         }
-        let of_full: Vec<&str> =
-            text.split("variant full").nth(1).unwrap().split("order").next().unwrap().lines().skip(2).collect();
-        assert!(of_full.iter().any(|line| line.starts_with("tls ")) && !of_full.iter().any(|line| line.starts_with("load ")));
+        let of_full: Vec<&str> = text
+            .split("variant full")
+            .nth(1)
+            .unwrap()
+            .split("order")
+            .next()
+            .unwrap()
+            .lines()
+            .skip(2)
+            .collect();
+        assert!(
+            of_full.iter().any(|line| line.starts_with("tls "))
+                && !of_full.iter().any(|line| line.starts_with("load "))
+        );
     }
 
     #[test]
     fn holds_of_a_search_are_told() {
-        let parsed =
-            campaign("target.builtin = true\nsearch = { rate = { from = \"100/s\", to = \"50000/s\" }, hold = \"20s\" }");
+        let parsed = campaign(
+            "target.builtin = true\nsearch = { rate = { from = \"100/s\", to = \"50000/s\" }, \
+             hold = \"20s\" }",
+        );
         let words = searched(parsed.search().unwrap());
-        assert_eq!(words[1], "at most 12 holds of 20s each; 27 where some contradict others");
+        assert_eq!(
+            words[1],
+            "at most 12 holds of 20s each; 27 where some contradict others"
+        );
     }
 }

@@ -10,23 +10,49 @@ type Column = (&'static str, fn(&Share) -> Option<String>);
 
 const COLUMNS: [Column; 6] = [
     ("rate", |share| share.rate.map(|rate| rate.to_string())),
-    ("at most", |share| share.peak_rate.filter(|&peak| Some(peak) != share.rate).map(|peak| peak.to_string())),
-    ("connections", |share| share.connections.map(|connections| connections.to_string())),
-    ("at most", |share| share.peak_connections.filter(|&peak| Some(peak) != share.connections).map(|peak| peak.to_string())),
-    ("connections", |share| share.max_connections.map(|connections| format!("up to {connections}"))),
-    ("requests", |share| share.requests.map(|requests| requests.to_string())),
+    ("at most", |share| {
+        share
+            .peak_rate
+            .filter(|&peak| Some(peak) != share.rate)
+            .map(|peak| peak.to_string())
+    }),
+    ("connections", |share| {
+        share.connections.map(|connections| connections.to_string())
+    }),
+    ("at most", |share| {
+        share
+            .peak_connections
+            .filter(|&peak| Some(peak) != share.connections)
+            .map(|peak| peak.to_string())
+    }),
+    ("connections", |share| {
+        share
+            .max_connections
+            .map(|connections| format!("up to {connections}"))
+    }),
+    ("requests", |share| {
+        share.requests.map(|requests| requests.to_string())
+    }),
 ];
 
 /// A line for each agent, and one for all; columns that say nothing are left out.
 pub(super) fn table(plan: &Plan, agents: u32) -> String {
-    let mut rows: Vec<(String, Share)> =
-        listed(agents).into_iter().map(|agent| ((agent + 1).to_string(), plan.share(agent, agents))).collect();
+    let mut rows: Vec<(String, Share)> = listed(agents)
+        .into_iter()
+        .map(|agent| ((agent + 1).to_string(), plan.share(agent, agents)))
+        .collect();
     rows.push(("all".to_owned(), plan.share(0, 1)));
-    let columns: Vec<&Column> = COLUMNS.iter().filter(|(_, cell)| rows.iter().any(|(_, share)| cell(share).is_some())).collect();
-    let headings = std::iter::once("agent".to_owned()).chain(columns.iter().map(|(heading, _)| (*heading).to_owned()));
+    let columns: Vec<&Column> = COLUMNS
+        .iter()
+        .filter(|(_, cell)| rows.iter().any(|(_, share)| cell(share).is_some()))
+        .collect();
+    let headings = std::iter::once("agent".to_owned())
+        .chain(columns.iter().map(|(heading, _)| (*heading).to_owned()));
     let mut lines = vec![headings.collect::<Vec<String>>()];
     for (name, share) in &rows {
-        let cells = columns.iter().map(|(_, cell)| cell(share).unwrap_or_else(|| "-".to_owned()));
+        let cells = columns
+            .iter()
+            .map(|(_, cell)| cell(share).unwrap_or_else(|| "-".to_owned()));
         lines.push(std::iter::once(name.clone()).chain(cells).collect());
     }
     aligned(&lines)
@@ -36,16 +62,28 @@ fn listed(agents: u32) -> Vec<u32> {
     if agents <= LISTED_MAX {
         return (0..agents).collect();
     }
-    (0..LISTED_MAX / 2).chain(agents - LISTED_MAX / 2..agents).collect()
+    (0..LISTED_MAX / 2)
+        .chain(agents - LISTED_MAX / 2..agents)
+        .collect()
 }
 
 fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.first().map_or(0, Vec::len);
-    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        lines
+            .iter()
+            .map(|line| line[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for line in lines {
-        let cells: Vec<String> = line.iter().zip(&widths).map(|(cell, &width)| format!("{cell:>width$}")).collect();
+        let cells: Vec<String> = line
+            .iter()
+            .zip(&widths)
+            .map(|(cell, &width)| format!("{cell:>width$}"))
+            .collect();
         text.push_str(&cells.join("  "));
         text.push('\n');
     }

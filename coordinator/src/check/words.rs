@@ -1,20 +1,24 @@
 //! A plan in words, section by section.
 
 use plan::{
-    Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, ClientCertificate, ClientCertificates, Close, Connection, Dns, End,
-    HttpVersion, KeyExchange, KeyLog, KeyShare, Limit, Load, Plan, Request, RequestsPerConnection, Resumption, ResumptionKind,
-    Shape, Stage, Target, Tls, Verify,
+    Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, ClientCertificate, ClientCertificates, Close,
+    Connection, Dns, End, HttpVersion, KeyExchange, KeyLog, KeyShare, Limit, Load, Plan, Request,
+    RequestsPerConnection, Resumption, ResumptionKind, Shape, Stage, Target, Tls, Verify,
 };
 use std::fmt::Display;
 use std::time::Duration;
 
-/// Suites, groups or certificates that are listed; of more only the number is said beside the first ones.
+/// Suites, groups or certificates that are listed; of more only the number is said beside the first
+/// ones.
 const LISTED_MAX: usize = 9;
 
 /// Sections in the plan's order, each with its lines.
 pub(super) fn paragraphs(plan: &Plan) -> Vec<(&'static str, Vec<String>)> {
-    let mut paragraphs =
-        vec![("target", target(plan.target())), ("requests", requests(plan)), ("connection", connection(plan.connection()))];
+    let mut paragraphs = vec![
+        ("target", target(plan.target())),
+        ("requests", requests(plan)),
+        ("connection", connection(plan.connection())),
+    ];
     paragraphs.extend(plan.tls().map(|it| ("tls", tls(it, roots(plan, it)))));
     paragraphs.push(("load", load(plan.load())));
     paragraphs.push(("thresholds", thresholds(plan)));
@@ -23,13 +27,21 @@ pub(super) fn paragraphs(plan: &Plan) -> Vec<(&'static str, Vec<String>)> {
 
 /// A duration as plans write it, in the largest unit that is exact.
 pub(super) fn span(duration: Duration) -> String {
-    const UNITS: [(&str, u128); 5] =
-        [("h", 3_600_000_000_000), ("m", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000)];
+    const UNITS: [(&str, u128); 5] = [
+        ("h", 3_600_000_000_000),
+        ("m", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1000),
+    ];
     let ns = duration.as_nanos();
     if ns == 0 {
         return "0s".to_owned();
     }
-    let (unit, unit_ns) = UNITS.into_iter().find(|&(_, unit_ns)| ns.is_multiple_of(unit_ns)).unwrap_or(("ns", 1));
+    let (unit, unit_ns) = UNITS
+        .into_iter()
+        .find(|&(_, unit_ns)| ns.is_multiple_of(unit_ns))
+        .unwrap_or(("ns", 1));
     format!("{}{unit}", ns / unit_ns)
 }
 
@@ -39,10 +51,15 @@ fn target(target: &Target) -> Vec<String> {
     }
     let mut lines = vec![target.url.to_string()];
     if !target.addresses.is_empty() {
-        lines.push(format!("connecting to {}, in turn", list(&target.addresses)));
+        lines.push(format!(
+            "connecting to {}, in turn",
+            list(&target.addresses)
+        ));
     } else if let plan::Host::Name(name) = &target.url.host {
         lines.push(match target.dns {
-            Dns::Once => format!("{name} is resolved once, by each agent; its addresses are used in turn"),
+            Dns::Once => {
+                format!("{name} is resolved once, by each agent; its addresses are used in turn")
+            }
             Dns::EveryConnection => format!("{name} is resolved for every connection"),
             Dns::Every(interval) => format!("{name} is resolved again every {}", span(interval)),
         });
@@ -56,23 +73,48 @@ fn builtin(builtin: &Builtin) -> String {
         (true, BuiltinKey::P256) => "HTTPS, P-256 key",
         (true, BuiltinKey::Rsa2048) => "HTTPS, RSA-2048 key",
     };
-    let delay = if builtin.delay.is_zero() { String::new() } else { format!(" after {}", span(builtin.delay)) };
-    format!("the built-in target ({scheme}, {} bytes{delay}), started with the run", builtin.body_bytes)
+    let delay = if builtin.delay.is_zero() {
+        String::new()
+    } else {
+        format!(" after {}", span(builtin.delay))
+    };
+    format!(
+        "the built-in target ({scheme}, {} bytes{delay}), started with the run",
+        builtin.body_bytes
+    )
 }
 
 fn pace(pace: BuiltinPace) -> Option<String> {
     match pace {
         BuiltinPace::AtOnce => None,
-        BuiltinPace::Stall { every, lasts, first } => Some(format!(
+        BuiltinPace::Stall {
+            every,
+            lasts,
+            first,
+        } => Some(format!(
             "answering nothing for {} in every {}, the first time {} after its first request",
             span(lasts),
             span(every),
             span(first)
         )),
-        BuiltinPace::Servers { count, service_time } => {
-            let (servers, capacity) = (f64::from(count.get()), f64::from(count.get()) / service_time.as_secs_f64());
-            let what = if servers == 1.0 { "1 server".to_owned() } else { format!("{servers} servers") };
-            Some(format!("{what} of {} for each request: {} requests/s and no more", span(service_time), significant(capacity)))
+        BuiltinPace::Servers {
+            count,
+            service_time,
+        } => {
+            let (servers, capacity) = (
+                f64::from(count.get()),
+                f64::from(count.get()) / service_time.as_secs_f64(),
+            );
+            let what = if servers == 1.0 {
+                "1 server".to_owned()
+            } else {
+                format!("{servers} servers")
+            };
+            Some(format!(
+                "{what} of {} for each request: {} requests/s and no more",
+                span(service_time),
+                significant(capacity)
+            ))
         }
     }
 }
@@ -82,7 +124,10 @@ fn significant(number: f64) -> String {
     if number >= 100.0 {
         format!("{number:.0}")
     } else {
-        format!("{number:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
+        format!("{number:.3}")
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned()
     }
 }
 
@@ -90,14 +135,28 @@ fn requests(plan: &Plan) -> Vec<String> {
     if plan.connection().requests == RequestsPerConnection::HandshakeOnly {
         return vec!["none: each operation is a connection with its handshake".to_owned()];
     }
-    let total: u64 = plan.requests().iter().map(|request| u64::from(request.weight)).sum();
-    plan.requests().iter().map(|each| request(each, plan.target(), total)).collect()
+    let total: u64 = plan
+        .requests()
+        .iter()
+        .map(|request| u64::from(request.weight))
+        .sum();
+    plan.requests()
+        .iter()
+        .map(|each| request(each, plan.target(), total))
+        .collect()
 }
 
 fn request(request: &Request, target: &Target, total_weight: u64) -> String {
-    let path = request.path.as_ref().map_or_else(|| target.url.path.clone(), ToString::to_string);
+    let path = request
+        .path
+        .as_ref()
+        .map_or_else(|| target.url.path.clone(), ToString::to_string);
     let line = format!("{} {path}", request.method);
-    let name = if line == request.name { String::new() } else { format!(" as {:?}", request.name) };
+    let name = if line == request.name {
+        String::new()
+    } else {
+        format!(" as {:?}", request.name)
+    };
     let body = match &request.body {
         Some(Body::Text(text)) => format!(", body of {} bytes", text.to_string().len()),
         Some(Body::File(file)) => format!(", body {} of {} bytes", file.name, file.content.len()),
@@ -108,18 +167,41 @@ fn request(request: &Request, target: &Target, total_weight: u64) -> String {
         1 => ", 1 header".to_owned(),
         many => format!(", {many} headers"),
     };
-    let bytes = request.expect.bytes.map_or_else(String::new, |bytes| format!(" and {bytes} bytes"));
-    let ranges: Vec<String> = request.expect.status.ranges.iter().map(|&range| statuses(range)).collect();
+    let bytes = request
+        .expect
+        .bytes
+        .map_or_else(String::new, |bytes| format!(" and {bytes} bytes"));
+    let ranges: Vec<String> = request
+        .expect
+        .status
+        .ranges
+        .iter()
+        .map(|&range| statuses(range))
+        .collect();
     let share = if total_weight == u64::from(request.weight) {
         String::new()
     } else {
-        format!("{:>3.3} %  ", format!("{:.1}", f64::from(request.weight) * 100.0 / total_weight as f64).trim_end_matches(".0"))
+        format!(
+            "{:>3.3} %  ",
+            format!(
+                "{:.1}",
+                f64::from(request.weight) * 100.0 / total_weight as f64
+            )
+            .trim_end_matches(".0")
+        )
     };
-    format!("{share}{line}{name}{body}{headers}; ok: status {}{bytes}", ranges.join(", "))
+    format!(
+        "{share}{line}{name}{body}{headers}; ok: status {}{bytes}",
+        ranges.join(", ")
+    )
 }
 
 fn statuses((low, high): (u16, u16)) -> String {
-    if low == high { low.to_string() } else { format!("{low}-{high}") }
+    if low == high {
+        low.to_string()
+    } else {
+        format!("{low}-{high}")
+    }
 }
 
 fn connection(connection: &Connection) -> Vec<String> {
@@ -135,7 +217,9 @@ fn connection(connection: &Connection) -> Vec<String> {
         Close::Rst => "reset by us",
     };
     let tail = match connection.requests {
-        RequestsPerConnection::HandshakeOnly if connection.confirm => " and confirmed by the server's end",
+        RequestsPerConnection::HandshakeOnly if connection.confirm => {
+            " and confirmed by the server's end"
+        }
         RequestsPerConnection::HandshakeOnly => ", not confirmed",
         _ => "",
     };
@@ -156,21 +240,32 @@ fn connection(connection: &Connection) -> Vec<String> {
         ),
     ];
     if !connection.source_addresses.is_empty() {
-        lines.push(format!("from {}, in turn", list(&connection.source_addresses)));
+        lines.push(format!(
+            "from {}, in turn",
+            list(&connection.source_addresses)
+        ));
     }
     lines
 }
 
 fn roots<'p>(plan: &'p Plan, tls: &'p Tls) -> &'p str {
-    let default = if plan.target().builtin.is_some() { "the target's own CA" } else { "the platform's roots" };
+    let default = if plan.target().builtin.is_some() {
+        "the target's own CA"
+    } else {
+        "the platform's roots"
+    };
     tls.ca.as_ref().map_or(default, |ca| ca.name.as_str())
 }
 
 fn tls(tls: &Tls, roots: &str) -> Vec<String> {
     let suites: Vec<&str> = tls.cipher_suites.iter().map(|suite| suite.name).collect();
     let groups: Vec<&str> = tls.groups.iter().map(|group| group.name).collect();
-    let mut lines =
-        vec![counted("version", &tls.versions), counted("suite", &suites), counted("group", &groups), care(tls, roots)];
+    let mut lines = vec![
+        counted("version", &tls.versions),
+        counted("suite", &suites),
+        counted("group", &groups),
+        care(tls, roots),
+    ];
     if let Some(name) = &tls.server_name {
         lines.push(format!("server name {name}"));
     }
@@ -187,7 +282,11 @@ fn key_log(log: KeyLog) -> Option<String> {
         KeyLog::Sampled { failed, slow, over } => {
             let failed = (failed > 0).then(|| format!("{failed} failed"));
             let slow = (slow > 0).then(|| format!("{slow} slower than {over:?}"));
-            let first = failed.into_iter().chain(slow).collect::<Vec<_>>().join(" and ");
+            let first = failed
+                .into_iter()
+                .chain(slow)
+                .collect::<Vec<_>>()
+                .join(" and ");
             Some(format!("key log of each agent's first {first} connections"))
         }
     }
@@ -199,7 +298,11 @@ fn identities(identities: &ClientCertificates) -> Option<String> {
         ClientCertificates::Files(pairs) => match pairs.as_slice() {
             [] => None,
             [one] => Some(format!("client certificate {}", one.cert.name)),
-            many => Some(format!("{} client certificates, handed out over virtual users: {}", many.len(), names(many))),
+            many => Some(format!(
+                "{} client certificates, handed out over virtual users: {}",
+                many.len(),
+                names(many)
+            )),
         },
         ClientCertificates::Mint(minting) => Some(format!(
             "{} client certificates {}, minted by {} and handed out over virtual users",
@@ -211,7 +314,11 @@ fn identities(identities: &ClientCertificates) -> Option<String> {
 fn names(pairs: &[ClientCertificate]) -> String {
     let (shown, more) = pairs.split_at(pairs.len().min(LISTED_MAX));
     let names: Vec<&str> = shown.iter().map(|pair| pair.cert.name.as_str()).collect();
-    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    let more = if more.is_empty() {
+        String::new()
+    } else {
+        format!(" and {} more", more.len())
+    };
     format!("{}{more}", names.join(", "))
 }
 
@@ -233,34 +340,69 @@ fn care(tls: &Tls, roots: &str) -> String {
     let resumed = match tls.resumption {
         Resumption::Never => "never resumed".to_owned(),
         Resumption::Share { share, kind } => {
-            let kind = if kind == ResumptionKind::SessionId { " by session id" } else { "" };
-            format!("{} of connections offer a session{kind}", analysis::human::share(share))
+            let kind = if kind == ResumptionKind::SessionId {
+                " by session id"
+            } else {
+                ""
+            };
+            format!(
+                "{} of connections offer a session{kind}",
+                analysis::human::share(share)
+            )
         }
     };
-    let alpn = if tls.alpn.is_empty() { "no ALPN".to_owned() } else { format!("ALPN {}", tls.alpn.join(", ")) };
-    let early = if tls.early_data { "; requests as early data" } else { "" };
+    let alpn = if tls.alpn.is_empty() {
+        "no ALPN".to_owned()
+    } else {
+        format!("ALPN {}", tls.alpn.join(", "))
+    };
+    let early = if tls.early_data {
+        "; requests as early data"
+    } else {
+        ""
+    };
     format!("{verify}; {keys}{shares}; {resumed}{early}; {alpn}")
 }
 
 fn load(load: &Load) -> Vec<String> {
     let mut lines = vec![match &load.shape {
-        Shape::Closed { connections, think_time } => {
-            let pause = think_time.map_or_else(String::new, |pause| match (span(pause.min), span(pause.max)) {
-                (min, max) if min == max => format!(", pausing {min} between operations"),
-                (min, max) => format!(", pausing {min} to {max} between operations"),
+        Shape::Closed {
+            connections,
+            think_time,
+        } => {
+            let pause = think_time.map_or_else(String::new, |pause| {
+                match (span(pause.min), span(pause.max)) {
+                    (min, max) if min == max => format!(", pausing {min} between operations"),
+                    (min, max) => format!(", pausing {min} to {max} between operations"),
+                }
             });
             format!("closed loop: {connections} virtual users{pause}")
         }
-        Shape::Open { rate, arrivals, max_connections } => {
-            let arrivals = if *arrivals == Arrivals::Even { "even" } else { "Poisson" };
+        Shape::Open {
+            rate,
+            arrivals,
+            max_connections,
+        } => {
+            let arrivals = if *arrivals == Arrivals::Even {
+                "even"
+            } else {
+                "Poisson"
+            };
             format!("open loop: {rate}, {arrivals} arrivals, at most {max_connections} connections")
         }
     }];
     lines.extend(stages(load));
     if !load.connect_ramp.is_zero() {
-        lines.push(format!("first connections spread over {}", span(load.connect_ramp)));
+        lines.push(format!(
+            "first connections spread over {}",
+            span(load.connect_ramp)
+        ));
     }
-    let warm_up = if load.warm_up.is_zero() { String::new() } else { format!("warm-up {}, then ", span(load.warm_up)) };
+    let warm_up = if load.warm_up.is_zero() {
+        String::new()
+    } else {
+        format!("warm-up {}, then ", span(load.warm_up))
+    };
     lines.push(match load.end {
         End::Duration(duration) if warm_up.is_empty() => format!("ends after {}", span(duration)),
         End::Duration(duration) => format!("{warm_up}{}", span(duration)),
@@ -270,7 +412,11 @@ fn load(load: &Load) -> Vec<String> {
 }
 
 fn stages(load: &Load) -> Option<String> {
-    let unit = if matches!(load.shape, Shape::Open { .. }) { "/s" } else { "" };
+    let unit = if matches!(load.shape, Shape::Open { .. }) {
+        "/s"
+    } else {
+        ""
+    };
     let mut before = match &load.shape {
         Shape::Closed { connections, .. } => f64::from(*connections),
         Shape::Open { rate, .. } => rate.as_per_second(),
@@ -305,10 +451,21 @@ fn thresholds(plan: &Plan) -> Vec<String> {
 fn counted(noun: &str, items: &[impl Display]) -> String {
     let plural = if items.len() == 1 { "" } else { "s" };
     let more = items.len().saturating_sub(LISTED_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{noun}{plural} {}{more}", list(&items[..items.len().min(LISTED_MAX)]))
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!(
+        "{noun}{plural} {}{more}",
+        list(&items[..items.len().min(LISTED_MAX)])
+    )
 }
 
 fn list(items: &[impl Display]) -> String {
-    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    items
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -20,7 +20,8 @@ pub(super) struct SavedSearch {
     pub(super) hold: Document,
 }
 
-/// What was found at a path: runs or searches, by variant, in the order of their first ones; never empty.
+/// What was found at a path: runs or searches, by variant, in the order of their first ones; never
+/// empty.
 #[derive(Debug)]
 pub(super) struct Saved {
     path: PathBuf,
@@ -75,8 +76,15 @@ pub(super) enum SavedError {
 impl Saved {
     /// Reads what stands at `path`.
     pub(super) fn read(path: &Path) -> Result<Saved, SavedError> {
-        let content = if path.join(CAMPAIGN).is_file() { campaign(path)? } else { Content::Runs(vec![single(path)?]) };
-        Ok(Saved { path: path.to_owned(), content })
+        let content = if path.join(CAMPAIGN).is_file() {
+            campaign(path)?
+        } else {
+            Content::Runs(vec![single(path)?])
+        };
+        Ok(Saved {
+            path: path.to_owned(),
+            content,
+        })
     }
 
     /// What belongs together: variants of one name, or all there is where each side has only one.
@@ -84,72 +92,145 @@ impl Saved {
         let (here, there) = (self.path.clone(), other.path.clone());
         let pairs = match (&self.content, &other.content) {
             (Content::Runs(first), Content::Runs(other)) => pairs(first, other).map(Pairs::Runs),
-            (Content::Searches(first), Content::Searches(other)) => pairs(first, other).map(Pairs::Searches),
-            (Content::Searches(_), _) => return Err(SavedError::TwoKinds { searches: here, runs: there }),
-            (_, Content::Searches(_)) => return Err(SavedError::TwoKinds { searches: there, runs: here }),
+            (Content::Searches(first), Content::Searches(other)) => {
+                pairs(first, other).map(Pairs::Searches)
+            }
+            (Content::Searches(_), _) => {
+                return Err(SavedError::TwoKinds {
+                    searches: here,
+                    runs: there,
+                });
+            }
+            (_, Content::Searches(_)) => {
+                return Err(SavedError::TwoKinds {
+                    searches: there,
+                    runs: here,
+                });
+            }
         };
-        pairs.ok_or(SavedError::NothingInCommon { first: here, other: there })
+        pairs.ok_or(SavedError::NothingInCommon {
+            first: here,
+            other: there,
+        })
     }
 }
 
-fn pairs<'s, T>(first: &'s [(String, Vec<T>)], other: &'s [(String, Vec<T>)]) -> Option<Vec<Pair<'s, T>>> {
+fn pairs<'s, T>(
+    first: &'s [(String, Vec<T>)],
+    other: &'s [(String, Vec<T>)],
+) -> Option<Vec<Pair<'s, T>>> {
     if let ([(_, first)], [(_, other)]) = (first, other) {
-        return Some(vec![Pair { variant: None, first, other }]);
+        return Some(vec![Pair {
+            variant: None,
+            first,
+            other,
+        }]);
     }
     let pair = |(name, first): &'s (String, Vec<T>)| {
         let (_, other) = other.iter().find(|(known, _)| known == name)?;
-        Some(Pair { variant: Some(name), first, other })
+        Some(Pair {
+            variant: Some(name),
+            first,
+            other,
+        })
     };
     Some(first.iter().filter_map(pair).collect::<Vec<_>>()).filter(|pairs| !pairs.is_empty())
 }
 
 fn single(path: &Path) -> Result<(String, Vec<SavedRun>), SavedError> {
-    let file = if path.is_dir() { path.join(RESULT) } else { path.to_owned() };
+    let file = if path.is_dir() {
+        path.join(RESULT)
+    } else {
+        path.to_owned()
+    };
     let document = document(&file)?;
-    Ok((String::new(), vec![SavedRun { folder: path.display().to_string(), document }]))
+    Ok((
+        String::new(),
+        vec![SavedRun {
+            folder: path.display().to_string(),
+            document,
+        }],
+    ))
 }
 
 fn document(file: &Path) -> Result<Document, SavedError> {
-    let unreadable = |error: report::ReadError| SavedError::Unreadable { path: file.to_owned(), why: error.to_string() };
+    let unreadable = |error: report::ReadError| SavedError::Unreadable {
+        path: file.to_owned(),
+        why: error.to_string(),
+    };
     report::read(&bytes(file)?).map_err(unreadable)
 }
 
 fn bytes(file: &Path) -> Result<Vec<u8>, SavedError> {
-    std::fs::read(file).map_err(|error| SavedError::Missing { path: file.to_owned(), why: in_words(&error) })
+    std::fs::read(file).map_err(|error| SavedError::Missing {
+        path: file.to_owned(),
+        why: in_words(&error),
+    })
 }
 
 /// What is complete of several, by variant.
 fn campaign(path: &Path) -> Result<Content, SavedError> {
     let file = path.join(CAMPAIGN);
-    let unreadable = |error: report::ReadError| SavedError::Unreadable { path: file.clone(), why: error.to_string() };
+    let unreadable = |error: report::ReadError| SavedError::Unreadable {
+        path: file.clone(),
+        why: error.to_string(),
+    };
     let campaign = report::read_campaign(&bytes(&file)?).map_err(unreadable)?;
     let content = match campaign {
         _ if !campaign.searches.is_empty() => Content::Searches(searches(path, campaign.searches)?),
-        _ if !campaign.scalings.is_empty() => return Err(SavedError::Agents { path: path.to_owned() }),
+        _ if !campaign.scalings.is_empty() => {
+            return Err(SavedError::Agents {
+                path: path.to_owned(),
+            });
+        }
         _ => Content::Runs(runs(path, campaign.runs)?),
     };
     let is_empty = match &content {
         Content::Runs(variants) => variants.is_empty(),
         Content::Searches(variants) => variants.is_empty(),
     };
-    if is_empty { Err(SavedError::Nothing { path: path.to_owned() }) } else { Ok(content) }
+    if is_empty {
+        Err(SavedError::Nothing {
+            path: path.to_owned(),
+        })
+    } else {
+        Ok(content)
+    }
 }
 
 fn runs(path: &Path, runs: Vec<RunSummary>) -> Result<Vec<(String, Vec<SavedRun>)>, SavedError> {
     let mut variants = Vec::new();
     for run in runs.into_iter().filter(|run| run.state == State::Complete) {
-        let saved = SavedRun { document: document(&path.join(&run.folder).join(RESULT))?, folder: run.folder };
+        let saved = SavedRun {
+            document: document(&path.join(&run.folder).join(RESULT))?,
+            folder: run.folder,
+        };
         add(&mut variants, run.variant, saved);
     }
     Ok(variants)
 }
 
-fn searches(path: &Path, searches: Vec<VariantSearch>) -> Result<Vec<(String, Vec<SavedSearch>)>, SavedError> {
+fn searches(
+    path: &Path,
+    searches: Vec<VariantSearch>,
+) -> Result<Vec<(String, Vec<SavedSearch>)>, SavedError> {
     let mut variants = Vec::new();
-    for searched in searches.into_iter().filter(|searched| searched.search.answer.is_some()) {
-        let Some(first) = searched.search.steps.first() else { continue };
+    for searched in searches
+        .into_iter()
+        .filter(|searched| searched.search.answer.is_some())
+    {
+        let Some(first) = searched.search.steps.first() else {
+            continue;
+        };
         let hold = document(&path.join(&first.result.run).join(RESULT))?;
-        add(&mut variants, searched.variant, SavedSearch { record: searched.search, hold });
+        add(
+            &mut variants,
+            searched.variant,
+            SavedSearch {
+                record: searched.search,
+                hold,
+            },
+        );
     }
     Ok(variants)
 }

@@ -33,9 +33,18 @@ pub(super) struct Connections {
 }
 
 /// Accepts until `quitting`.
-pub(super) fn accept(listener: TcpListener, tls: Arc<ServerConfig>, quitting: watch::Receiver<bool>) -> Connections {
+pub(super) fn accept(
+    listener: TcpListener,
+    tls: Arc<ServerConfig>,
+    quitting: watch::Receiver<bool>,
+) -> Connections {
     let (ready, io) = mpsc::channel(WAITING_MAX);
-    let task = tokio::spawn(accept_until(listener, TlsAcceptor::from(tls), ready, quitting));
+    let task = tokio::spawn(accept_until(
+        listener,
+        TlsAcceptor::from(tls),
+        ready,
+        quitting,
+    ));
     Connections { io, task }
 }
 
@@ -62,19 +71,35 @@ async fn accept_until(
     handshakes.shutdown().await;
 }
 
-async fn accept_one(listener: &TcpListener, room: &Arc<Semaphore>) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(room).acquire_owned().await.expect("the semaphore is never closed");
+async fn accept_one(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
+    let permit = Arc::clone(room)
+        .acquire_owned()
+        .await
+        .expect("the semaphore is never closed");
     let (tcp, _) = listener.accept().await?;
     Ok((tcp, permit))
 }
 
 /// A peer that does not finish is its own problem: it gets an alert, or the end of its connection.
-async fn encrypt(acceptor: TlsAcceptor, tcp: TcpStream, permit: OwnedSemaphorePermit, ready: mpsc::Sender<io::Result<AgentIo>>) {
+async fn encrypt(
+    acceptor: TlsAcceptor,
+    tcp: TcpStream,
+    permit: OwnedSemaphorePermit,
+    ready: mpsc::Sender<io::Result<AgentIo>>,
+) {
     // Grants are small and must not wait for more.
     let _ = tcp.set_nodelay(true);
     if let Ok(Ok(tls)) = tokio::time::timeout(HANDSHAKE_MAX, acceptor.accept(tcp)).await {
         // A server that has ended takes no more.
-        let _ = ready.send(Ok(AgentIo { tls, _permit: permit })).await;
+        let _ = ready
+            .send(Ok(AgentIo {
+                tls,
+                _permit: permit,
+            }))
+            .await;
     }
 }
 
@@ -91,13 +116,21 @@ impl Connected for AgentIo {
 }
 
 impl AsyncRead for AgentIo {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.tls).poll_read(context, buffer)
     }
 }
 
 impl AsyncWrite for AgentIo {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.tls).poll_write(context, bytes)
     }
 

@@ -2,8 +2,8 @@
 
 use control::COORDINATOR_NAME;
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
-    PKCS_ECDSA_P256_SHA256,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
 };
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier as _;
@@ -53,14 +53,18 @@ impl Authority {
     }
 
     pub(super) fn from_pem(certificate: &str, key: &str) -> Result<Authority, AuthorityError> {
-        let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).map_err(|_| AuthorityError::Certificate)?;
+        let certificate = CertificateDer::from_pem_slice(certificate.as_bytes())
+            .map_err(|_| AuthorityError::Certificate)?;
         let key = KeyPair::from_pem(key).map_err(AuthorityError::Key)?;
         Ok(Authority { certificate, key })
     }
 
     /// Certificate and key.
     pub(super) fn to_pem(&self) -> (String, String) {
-        (pem("CERTIFICATE", &self.certificate), self.key.serialize_pem())
+        (
+            pem("CERTIFICATE", &self.certificate),
+            self.key.serialize_pem(),
+        )
     }
 
     /// DER.
@@ -80,24 +84,36 @@ impl Authority {
         Ok(config)
     }
 
-    fn issue(&self) -> Result<(CertificateDer<'static>, PrivatePkcs8KeyDer<'static>), AuthorityError> {
+    fn issue(
+        &self,
+    ) -> Result<(CertificateDer<'static>, PrivatePkcs8KeyDer<'static>), AuthorityError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let mut params = CertificateParams::new(vec![COORDINATOR_NAME.to_owned()])?;
-        params.distinguished_name.push(DnType::CommonName, COORDINATOR_NAME);
+        params
+            .distinguished_name
+            .push(DnType::CommonName, COORDINATOR_NAME);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         let issuer_params = authority_params();
         let leaf = params.signed_by(&key, &Issuer::from_params(&issuer_params, &self.key))?;
-        Ok((leaf.der().clone(), PrivatePkcs8KeyDer::from(key.serialize_der())))
+        Ok((
+            leaf.der().clone(),
+            PrivatePkcs8KeyDer::from(key.serialize_der()),
+        ))
     }
 
     /// Agents will do the same: it finds a CA that is none, and a key that is another's.
     fn check(&self, leaf: &CertificateDer<'_>) -> Result<(), AuthorityError> {
         let mut roots = RootCertStore::empty();
-        roots.add(self.certificate.clone()).map_err(|_| AuthorityError::Certificate)?;
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::new(default_provider()))
-            .build()
+        roots
+            .add(self.certificate.clone())
             .map_err(|_| AuthorityError::Certificate)?;
+        let verifier = WebPkiServerVerifier::builder_with_provider(
+            Arc::new(roots),
+            Arc::new(default_provider()),
+        )
+        .build()
+        .map_err(|_| AuthorityError::Certificate)?;
         let name = ServerName::try_from(COORDINATOR_NAME).expect("a constant name");
         let checked = verifier.verify_server_cert(leaf, &[], &name, &[], UnixTime::now());
         checked.map(|_| ()).map_err(|_| AuthorityError::Pair)
@@ -107,7 +123,9 @@ impl Authority {
 /// What the CA is called never changes, so that an issuer can be made from its key alone.
 fn authority_params() -> CertificateParams {
     let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, "Cannonade fleet");
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "Cannonade fleet");
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
     params
@@ -117,6 +135,13 @@ fn authority_params() -> CertificateParams {
 fn pem(label: &str, der: &[u8]) -> String {
     use base64::Engine as _;
     let text = base64::engine::general_purpose::STANDARD.encode(der);
-    let lines: Vec<&str> = text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).expect("base64 is ASCII")).collect();
-    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
+    let lines: Vec<&str> = text
+        .as_bytes()
+        .chunks(64)
+        .map(|line| std::str::from_utf8(line).expect("base64 is ASCII"))
+        .collect();
+    format!(
+        "-----BEGIN {label}-----\n{}\n-----END {label}-----\n",
+        lines.join("\n")
+    )
 }

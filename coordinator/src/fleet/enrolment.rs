@@ -1,4 +1,5 @@
-//! Who may join: a CA and a secret, made once in the coordinator's state folder, or in memory for agents on this machine.
+//! Who may join: a CA and a secret, made once in the coordinator's state folder, or in memory for
+//! agents on this machine.
 
 use super::authority::{Authority, AuthorityError};
 use base64::Engine as _;
@@ -36,20 +37,28 @@ impl Enrolment {
         Material::new()?.enrol().map_err(EnrolmentError::Make)
     }
 
-    /// That of a state folder, which is made (mode 0700) if there is none; so is the enrolment in it (mode 0600).
-    /// Two coordinators that begin at once agree on one.
+    /// That of a state folder, which is made (mode 0700) if there is none; so is the enrolment in
+    /// it (mode 0600). Two coordinators that begin at once agree on one.
     ///
     /// # Errors
-    /// When the folder cannot be used, others may read the file, or its content is not what was written.
+    /// When the folder cannot be used, others may read the file, or its content is not what was
+    /// written.
     pub fn open(folder: &Path) -> Result<Enrolment, EnrolmentError> {
         let path = folder.join(FILE);
         match read(&path) {
-            Ok(Some(text)) => parse(&text, &path)?.enrol().map_err(|error| broken(&path, &error)),
+            Ok(Some(text)) => parse(&text, &path)?
+                .enrol()
+                .map_err(|error| broken(&path, &error)),
             Ok(None) => {
                 create(folder, &path)?;
                 // Another coordinator may have been faster; then it is its enrolment.
-                let text = read(&path)?.ok_or_else(|| EnrolmentError::Read { path: path.clone(), error: vanished() })?;
-                parse(&text, &path)?.enrol().map_err(|error| broken(&path, &error))
+                let text = read(&path)?.ok_or_else(|| EnrolmentError::Read {
+                    path: path.clone(),
+                    error: vanished(),
+                })?;
+                parse(&text, &path)?
+                    .enrol()
+                    .map_err(|error| broken(&path, &error))
             }
             Err(error) => Err(error),
         }
@@ -124,21 +133,35 @@ impl Material {
         let authority = Authority::new().map_err(EnrolmentError::Make)?;
         let secret = super::random::<32>().map_err(EnrolmentError::Make)?;
         let (ca_certificate, ca_key) = authority.to_pem();
-        Ok(Material { version: VERSION, ca_certificate, ca_key, secret: URL_SAFE_NO_PAD.encode(secret) })
+        Ok(Material {
+            version: VERSION,
+            ca_certificate,
+            ca_key,
+            secret: URL_SAFE_NO_PAD.encode(secret),
+        })
     }
 
     fn enrol(self) -> Result<Enrolment, AuthorityError> {
         let authority = Authority::from_pem(&self.ca_certificate, &self.ca_key)?;
-        let secret = URL_SAFE_NO_PAD.decode(self.secret).ok().and_then(|bytes| bytes.try_into().ok());
+        let secret = URL_SAFE_NO_PAD
+            .decode(self.secret)
+            .ok()
+            .and_then(|bytes| bytes.try_into().ok());
         let secret = Secret::new(secret.ok_or(AuthorityError::Secret)?);
         let token = Token::new(Digest::of(authority.certificate()).0, secret);
-        Ok(Enrolment { token, tls: Arc::new(authority.server_config()?) })
+        Ok(Enrolment {
+            token,
+            tls: Arc::new(authority.server_config()?),
+        })
     }
 }
 
 /// The file's text; nothing if there is no file.
 fn read(path: &Path) -> Result<Option<String>, EnrolmentError> {
-    let failed = |error| EnrolmentError::Read { path: path.to_owned(), error };
+    let failed = |error| EnrolmentError::Read {
+        path: path.to_owned(),
+        error,
+    };
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -146,29 +169,49 @@ fn read(path: &Path) -> Result<Option<String>, EnrolmentError> {
     };
     let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o7777;
     if mode & 0o077 != 0 {
-        return Err(EnrolmentError::Open { path: path.to_owned(), mode });
+        return Err(EnrolmentError::Open {
+            path: path.to_owned(),
+            mode,
+        });
     }
     let mut text = String::new();
-    file.take(FILE_MAX_BYTES).read_to_string(&mut text).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidData => broken(path, &"it is not text"),
-        _ => failed(error),
-    })?;
+    file.take(FILE_MAX_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => broken(path, &"it is not text"),
+            _ => failed(error),
+        })?;
     Ok(Some(text))
 }
 
 fn parse(text: &str, path: &Path) -> Result<Material, EnrolmentError> {
     let material: Material = serde_json::from_str(text).map_err(|error| broken(path, &error))?;
     if material.version != VERSION {
-        return Err(broken(path, &format!("it is of version {}, and this program reads version {VERSION}", material.version)));
+        return Err(broken(
+            path,
+            &format!(
+                "it is of version {}, and this program reads version {VERSION}",
+                material.version
+            ),
+        ));
     }
     Ok(material)
 }
 
-/// Writes a new enrolment under another name and links it into place, so that it appears whole and replaces none.
+/// Writes a new enrolment under another name and links it into place, so that it appears whole and
+/// replaces none.
 fn create(folder: &Path, path: &Path) -> Result<(), EnrolmentError> {
-    let failed = |error| EnrolmentError::Write { path: path.to_owned(), error };
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-    let text = serde_json::to_string_pretty(&Material::new()?).expect("texts and a number serialise");
+    let failed = |error| EnrolmentError::Write {
+        path: path.to_owned(),
+        error,
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(failed)?;
+    let text =
+        serde_json::to_string_pretty(&Material::new()?).expect("texts and a number serialise");
     let unique: [u8; 8] = super::random().map_err(EnrolmentError::Make)?;
     let draft = folder.join(format!(".{FILE}.{:016x}", u64::from_be_bytes(unique)));
     let linked = write_draft(&draft, &text).and_then(|()| fs::hard_link(&draft, path));
@@ -180,17 +223,28 @@ fn create(folder: &Path, path: &Path) -> Result<(), EnrolmentError> {
 }
 
 fn write_draft(draft: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(draft)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(draft)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
 }
 
 fn broken(path: &Path, why: &dyn std::fmt::Display) -> EnrolmentError {
-    EnrolmentError::Broken { path: path.to_owned(), why: why.to_string() }
+    EnrolmentError::Broken {
+        path: path.to_owned(),
+        why: why.to_string(),
+    }
 }
 
 fn vanished() -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, "it was removed right after it was made")
+    io::Error::new(
+        io::ErrorKind::NotFound,
+        "it was removed right after it was made",
+    )
 }
 
 #[cfg(test)]
@@ -208,7 +262,11 @@ mod tests {
         let first = Enrolment::open(&folder).unwrap();
         assert_eq!(Enrolment::open(&folder).unwrap().token(), first.token());
         assert_eq!((mode(&folder), mode(&folder.join(FILE))), (0o700, 0o600));
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no draft is left behind");
+        assert_eq!(
+            fs::read_dir(&folder).unwrap().count(),
+            1,
+            "no draft is left behind"
+        );
     }
 
     #[test]
@@ -217,14 +275,20 @@ mod tests {
         let open = || Enrolment::open(folder.path()).unwrap().token().clone();
         let tokens: Vec<Token> = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
         });
         assert!(tokens.iter().all(|token| *token == tokens[0]));
     }
 
     #[test]
     fn each_enrolment_in_memory_has_a_token_of_its_own() {
-        assert_ne!(Enrolment::in_memory().unwrap().token(), Enrolment::in_memory().unwrap().token());
+        assert_ne!(
+            Enrolment::in_memory().unwrap().token(),
+            Enrolment::in_memory().unwrap().token()
+        );
     }
 
     #[test]
@@ -239,7 +303,10 @@ mod tests {
         let cases = [
             (String::new(), "EOF"),
             (whole[..whole.len() / 2].to_owned(), "EOF"),
-            (whole.replace("\"version\": 1", "\"version\": 2"), "version 2"),
+            (
+                whole.replace("\"version\": 1", "\"version\": 2"),
+                "version 2",
+            ),
             (whole.replace("BEGIN", "BEGUN"), "certificate"),
             (whole.replace("\"secret\": \"", "\"secret\": \"A"), "secret"),
             (swapped.to_string(), "do not belong together"),
@@ -247,7 +314,10 @@ mod tests {
         for (text, why) in cases {
             fs::write(&path, &text).unwrap();
             let error = Enrolment::open(folder.path()).unwrap_err().to_string();
-            assert!(error.contains(why) && error.contains(FILE) && error.contains("remove it"), "{why}: {error}");
+            assert!(
+                error.contains(why) && error.contains(FILE) && error.contains("remove it"),
+                "{why}: {error}"
+            );
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
     }
@@ -259,13 +329,18 @@ mod tests {
         Enrolment::open(folder.path()).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         let error = Enrolment::open(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("0644") && error.contains("chmod 600"), "{error}");
+        assert!(
+            error.contains("0644") && error.contains("chmod 600"),
+            "{error}"
+        );
     }
 
     #[test]
     fn folder_that_cannot_be_written_is_told() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let error = Enrolment::open(&file.path().join("state")).unwrap_err().to_string();
+        let error = Enrolment::open(&file.path().join("state"))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("--state"), "{error}");
     }
 }

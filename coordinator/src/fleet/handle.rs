@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// Events that wait for the caller. What agents deliver is acknowledged only when the caller has room for it, so a slow
-/// caller holds the agents' uploads back, but not their leases.
+/// Events that wait for the caller. What agents deliver is acknowledged only when the caller has
+/// room for it, so a slow caller holds the agents' uploads back, but not their leases.
 pub(super) const EVENTS_MAX: usize = 64;
 
 /// Commands that wait for the owner of the fleet; it takes them at once.
@@ -15,7 +15,11 @@ pub(super) const COMMANDS_MAX: usize = 8;
 /// What the caller asks of the task that owns the fleet.
 pub(super) enum Command {
     /// Begin a run; the answer says whether it was taken.
-    Run { request: RunRequest, events: mpsc::Sender<RunEvent>, taken: oneshot::Sender<Result<(), RunRefused>> },
+    Run {
+        request: RunRequest,
+        events: mpsc::Sender<RunEvent>,
+        taken: oneshot::Sender<Result<(), RunRefused>>,
+    },
     /// End the current run early.
     Stop(Stop),
 }
@@ -44,8 +48,15 @@ impl FleetHandle {
         check(&request)?;
         let (events, receiver) = mpsc::channel(EVENTS_MAX);
         let (taken, answer) = oneshot::channel();
-        let command = Command::Run { request, events, taken };
-        self.commands.send(command).await.map_err(|_| RunRefused::FleetEnded)?;
+        let command = Command::Run {
+            request,
+            events,
+            taken,
+        };
+        self.commands
+            .send(command)
+            .await
+            .map_err(|_| RunRefused::FleetEnded)?;
         answer.await.map_err(|_| RunRefused::FleetEnded)??;
         Ok(RunEvents { receiver })
     }
@@ -56,7 +67,8 @@ impl FleetHandle {
         let _ = self.commands.send(Command::Stop(how)).await;
     }
 
-    /// Lets the agents go and ends every task; an agent that fires goes on for at most a lease. Takes two seconds at most.
+    /// Lets the agents go and ends every task; an agent that fires goes on for at most a lease.
+    /// Takes two seconds at most.
     pub async fn shut_down(self) {
         self.quit.send_replace(true);
         for task in self.tasks {
@@ -87,7 +99,8 @@ pub enum RunRefused {
     Busy,
     /// It travels in one message.
     #[error(
-        "the plan's canonical text is {bytes} bytes; at most {PLAN_MAX_BYTES} go over the wire: move bodies and rows into files"
+        "the plan's canonical text is {bytes} bytes; at most {PLAN_MAX_BYTES} go over the wire: \
+         move bodies and rows into files"
     )]
     PlanTooLarge {
         /// What it is.
@@ -103,7 +116,9 @@ pub enum RunRefused {
 
 fn check(request: &RunRequest) -> Result<(), RunRefused> {
     if request.plan.len() > PLAN_MAX_BYTES {
-        return Err(RunRefused::PlanTooLarge { bytes: request.plan.len() });
+        return Err(RunRefused::PlanTooLarge {
+            bytes: request.plan.len(),
+        });
     }
     if request.agents == 0 {
         return Err(RunRefused::NoAgents);

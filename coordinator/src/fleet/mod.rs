@@ -1,5 +1,5 @@
-//! The coordinator's end of the control plane: agents dial in, one task owns what is known of them, and the caller gets
-//! each run as a stream of events. Knows nothing of what the intervals say.
+//! The coordinator's end of the control plane: agents dial in, one task owns what is known of them,
+//! and the caller gets each run as a stream of events. Knows nothing of what the intervals say.
 
 mod acceptor;
 mod authority;
@@ -28,14 +28,16 @@ use tokio::sync::{mpsc, watch};
 /// # Errors
 /// When the address is taken, or is not one of this machine's.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, FleetError> {
-    TcpListener::bind(address).await.map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => FleetError::PortInUse { address },
-        _ => FleetError::Bind { address, error },
-    })
+    TcpListener::bind(address)
+        .await
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => FleetError::PortInUse { address },
+            _ => FleetError::Bind { address, error },
+        })
 }
 
-/// Lets agents that hold the enrolment's token join on this listener. Must be called within a tokio runtime; what it
-/// starts ends with [`FleetHandle::shut_down`].
+/// Lets agents that hold the enrolment's token join on this listener. Must be called within a tokio
+/// runtime; what it starts ends with [`FleetHandle::shut_down`].
 ///
 /// # Errors
 /// When the listener has no address, or the system no random numbers.
@@ -46,22 +48,37 @@ pub fn listen(listener: TcpListener, enrolment: &Enrolment) -> Result<FleetHandl
     let (commands, commands_out) = mpsc::channel(handle::COMMANDS_MAX);
     let (attachments, attached) = Attachments::new(enrolment.token().secret().clone());
     let connections = acceptor::accept(listener, enrolment.tls(), quitting.clone());
-    let server = tokio::spawn(service::serve(connections.io, attachments, quitting.clone()));
+    let server = tokio::spawn(service::serve(
+        connections.io,
+        attachments,
+        quitting.clone(),
+    ));
     let owner = tokio::spawn(Owner::new(id, attached, commands_out, quitting).run());
-    Ok(FleetHandle { address, commands, quit, tasks: vec![connections.task, server, owner] })
+    Ok(FleetHandle {
+        address,
+        commands,
+        quit,
+        tasks: vec![connections.task, server, owner],
+    })
 }
 
 /// Why no agent can join.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// Somebody listens there.
-    #[error("cannot listen on {address}: another program does, maybe another coordinator; choose another port by --listen")]
+    #[error(
+        "cannot listen on {address}: another program does, maybe another coordinator; choose \
+         another port by --listen"
+    )]
     PortInUse {
         /// Where.
         address: SocketAddr,
     },
     /// Not an address of this machine, or a port that needs privileges.
-    #[error("cannot listen on {address}: {error}; choose an address of this machine and a port above 1023 by --listen")]
+    #[error(
+        "cannot listen on {address}: {error}; choose an address of this machine and a port above \
+         1023 by --listen"
+    )]
     Bind {
         /// Where.
         address: SocketAddr,
@@ -87,6 +104,9 @@ async fn quit(quitting: &mut watch::Receiver<bool>) {
 /// Random bytes, fit for secrets.
 fn random<const N: usize>() -> Result<[u8; N], AuthorityError> {
     let mut bytes = [0; N];
-    default_provider().secure_random.fill(&mut bytes).map_err(|_| AuthorityError::NoRandomness)?;
+    default_provider()
+        .secure_random
+        .fill(&mut bytes)
+        .map_err(|_| AuthorityError::NoRandomness)?;
     Ok(bytes)
 }

@@ -8,8 +8,8 @@ use tokio::sync::mpsc;
 use tonic::Status;
 use tonic::codegen::tokio_stream::Stream;
 
-/// Messages that wait for one agent, without files. A healthy one has a grant a second, and an acknowledgement for each
-/// interval; one that is so far behind is cut off.
+/// Messages that wait for one agent, without files. A healthy one has a grant a second, and an
+/// acknowledgement for each interval; one that is so far behind is cut off.
 pub(super) const OUTGOING_MAX: usize = 256;
 
 /// Something for an agent.
@@ -30,12 +30,20 @@ pub(super) struct OutgoingStream {
 impl OutgoingStream {
     pub(super) fn new() -> (mpsc::Sender<Outgoing>, OutgoingStream) {
         let (sender, receiver) = mpsc::channel(OUTGOING_MAX);
-        (sender, OutgoingStream { receiver, files: None })
+        (
+            sender,
+            OutgoingStream {
+                receiver,
+                files: None,
+            },
+        )
     }
 
     fn next_file_part(&mut self) -> Option<FromCoordinator> {
         let part = self.files.as_mut()?.next()?;
-        Some(FromCoordinator { message: Some(from_coordinator::Message::File(part)) })
+        Some(FromCoordinator {
+            message: Some(from_coordinator::Message::File(part)),
+        })
     }
 }
 
@@ -45,7 +53,9 @@ impl Stream for OutgoingStream {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             match self.receiver.poll_recv(context) {
-                Poll::Ready(Some(Outgoing::Message(message))) => return Poll::Ready(Some(Ok(*message))),
+                Poll::Ready(Some(Outgoing::Message(message))) => {
+                    return Poll::Ready(Some(Ok(*message)));
+                }
                 Poll::Ready(Some(Outgoing::Files(files))) => self.files = Some(files),
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => {

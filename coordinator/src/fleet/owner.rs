@@ -4,7 +4,8 @@ use super::handle::{Command, RunRefused};
 use super::outgoing::Outgoing;
 use super::service::Attached;
 use control::{
-    ConnectionId, CoordinatorId, Fleet, FleetAction, FleetEvent, FleetTime, Receipt, RunEvent, RunRequest, Stop, TICK,
+    ConnectionId, CoordinatorId, Fleet, FleetAction, FleetEvent, FleetTime, Receipt, RunEvent,
+    RunRequest, Stop, TICK,
 };
 use proto::FromAgent;
 use rustix::time::{ClockId, clock_gettime};
@@ -14,7 +15,8 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tonic::{Status, Streaming};
 
-/// Messages from all agents that wait for the owner; when it is behind, HTTP/2 holds the agents back.
+/// Messages from all agents that wait for the owner; when it is behind, HTTP/2 holds the agents
+/// back.
 const INBOX_MAX: usize = 64;
 
 /// The fleet, the streams to its agents, and whoever asked for the current run.
@@ -30,8 +32,8 @@ pub(super) struct Owner {
     caller: Option<Caller>,
 }
 
-/// Whoever asked for the run, and what it has not taken yet. What agents upload is bounded by what they send without an
-/// acknowledgement, which comes when the caller has taken it.
+/// Whoever asked for the run, and what it has not taken yet. What agents upload is bounded by what
+/// they send without an acknowledgement, which comes when the caller has taken it.
 struct Caller {
     events: mpsc::Sender<RunEvent>,
     waiting: VecDeque<(RunEvent, Option<Receipt>)>,
@@ -97,17 +99,32 @@ impl Owner {
         match turn {
             Turn::Fleet(event) => self.on(event),
             Turn::Attached(attached) => self.attach(attached),
-            Turn::Command(Command::Run { request, events, taken }) => self.begin(request, events, taken),
+            Turn::Command(Command::Run {
+                request,
+                events,
+                taken,
+            }) => self.begin(request, events, taken),
             Turn::Command(Command::Stop(how)) => self.on(FleetEvent::Stop(how)),
             Turn::Taken(receipt) => {
-                receipt.into_iter().for_each(|receipt| self.on(FleetEvent::Delivered(receipt)));
+                receipt
+                    .into_iter()
+                    .for_each(|receipt| self.on(FleetEvent::Delivered(receipt)));
                 // Until the caller has the last event, the run is not over for it.
-                if self.fleet.is_idle() && self.caller.as_ref().is_some_and(|caller| caller.waiting.is_empty()) {
+                if self.fleet.is_idle()
+                    && self
+                        .caller
+                        .as_ref()
+                        .is_some_and(|caller| caller.waiting.is_empty())
+                {
                     self.caller = None;
                 }
             }
             Turn::CallerGone => {
-                let waiting = self.caller.take().map(|caller| caller.waiting).unwrap_or_default();
+                let waiting = self
+                    .caller
+                    .take()
+                    .map(|caller| caller.waiting)
+                    .unwrap_or_default();
                 let receipts = waiting.into_iter().filter_map(|(_, receipt)| receipt);
                 receipts.for_each(|receipt| self.on(FleetEvent::Delivered(receipt)));
                 self.on(FleetEvent::Stop(Stop::Now));
@@ -118,17 +135,29 @@ impl Owner {
 
     fn attach(&mut self, attached: Attached) {
         self.outgoing.insert(attached.at, attached.outgoing);
-        self.readers.spawn(read(attached.at, attached.incoming, self.inbox_sender.clone()));
+        self.readers.spawn(read(
+            attached.at,
+            attached.incoming,
+            self.inbox_sender.clone(),
+        ));
         self.on(FleetEvent::Opened(attached.at));
     }
 
-    fn begin(&mut self, request: RunRequest, events: mpsc::Sender<RunEvent>, taken: oneshot::Sender<Result<(), RunRefused>>) {
+    fn begin(
+        &mut self,
+        request: RunRequest,
+        events: mpsc::Sender<RunEvent>,
+        taken: oneshot::Sender<Result<(), RunRefused>>,
+    ) {
         let free = self.fleet.is_idle() && self.caller.is_none();
         let answer = if free { Ok(()) } else { Err(RunRefused::Busy) };
         // A caller that does not wait for the answer is seen when it takes no events.
         let _ = taken.send(answer);
         if free {
-            self.caller = Some(Caller { events, waiting: VecDeque::new() });
+            self.caller = Some(Caller {
+                events,
+                waiting: VecDeque::new(),
+            });
             self.on(FleetEvent::Run(request));
         }
     }
@@ -176,19 +205,30 @@ impl Owner {
 
 /// Waits until the caller has room for the next event, if there is one, and gives it.
 async fn hand_over(caller: &mut Option<Caller>) -> Turn {
-    let Some(caller) = caller else { return std::future::pending().await };
+    let Some(caller) = caller else {
+        return std::future::pending().await;
+    };
     if caller.waiting.is_empty() {
         caller.events.closed().await;
         return Turn::CallerGone;
     }
-    let Ok(permit) = caller.events.reserve().await else { return Turn::CallerGone };
-    let (event, receipt) = caller.waiting.pop_front().expect("checked above, and nobody else takes");
+    let Ok(permit) = caller.events.reserve().await else {
+        return Turn::CallerGone;
+    };
+    let (event, receipt) = caller
+        .waiting
+        .pop_front()
+        .expect("checked above, and nobody else takes");
     permit.send(event);
     Turn::Taken(receipt)
 }
 
 /// Reads one agent's stream to its end.
-async fn read(at: ConnectionId, mut incoming: Streaming<FromAgent>, inbox: mpsc::Sender<FleetEvent>) {
+async fn read(
+    at: ConnectionId,
+    mut incoming: Streaming<FromAgent>,
+    inbox: mpsc::Sender<FleetEvent>,
+) {
     let why = loop {
         match incoming.message().await {
             Ok(Some(message)) => {

@@ -1,4 +1,5 @@
-//! The gRPC service: proves who attaches, and hands the two ends of each stream to the owner of the fleet.
+//! The gRPC service: proves who attaches, and hands the two ends of each stream to the owner of the
+//! fleet.
 
 use super::acceptor::AgentIo;
 use super::outgoing::{Outgoing, OutgoingStream};
@@ -22,8 +23,9 @@ const ATTACHED_MAX: usize = 16;
 /// Streams of one connection; an agent has one, and for a moment two.
 const STREAMS_MAX: u32 = 4;
 
-/// What an agent may send ahead of what was read: a beat waits behind it, and must come through well within a lease where the
-/// link carries 50 kB/s. A round trip of 100 ms still lets more than a megabyte a second through.
+/// What an agent may send ahead of what was read: a beat waits behind it, and must come through
+/// well within a lease where the link carries 50 kB/s. A round trip of 100 ms still lets more than
+/// a megabyte a second through.
 const WINDOW_BYTES: u32 = 128 << 10;
 
 /// Connections that are still open when the fleet ends are cut then.
@@ -46,15 +48,27 @@ pub(super) struct Attachments {
 impl Attachments {
     pub(super) fn new(secret: Secret) -> (Attachments, mpsc::Receiver<Attached>) {
         let (attached, receiver) = mpsc::channel(ATTACHED_MAX);
-        (Attachments { secret, last: AtomicU64::new(0), attached }, receiver)
+        (
+            Attachments {
+                secret,
+                last: AtomicU64::new(0),
+                attached,
+            },
+            receiver,
+        )
     }
 
     fn check<T>(&self, request: &Request<T>) -> Result<(), Status> {
-        let authorization = request.metadata().get("authorization").and_then(|value| value.to_str().ok());
+        let authorization = request
+            .metadata()
+            .get("authorization")
+            .and_then(|value| value.to_str().ok());
         if authorization.is_some_and(|authorization| self.secret.is_proved_by(authorization)) {
             return Ok(());
         }
-        Err(Status::unauthenticated("the secret is not this coordinator's"))
+        Err(Status::unauthenticated(
+            "the secret is not this coordinator's",
+        ))
     }
 }
 
@@ -62,12 +76,22 @@ impl Attachments {
 impl Control for Attachments {
     type AttachStream = OutgoingStream;
 
-    async fn attach(&self, request: Request<Streaming<FromAgent>>) -> Result<Response<OutgoingStream>, Status> {
+    async fn attach(
+        &self,
+        request: Request<Streaming<FromAgent>>,
+    ) -> Result<Response<OutgoingStream>, Status> {
         self.check(&request)?;
         let at = ConnectionId(self.last.fetch_add(1, Ordering::Relaxed));
         let (outgoing, stream) = OutgoingStream::new();
-        let attached = Attached { at, incoming: request.into_inner(), outgoing };
-        self.attached.send(attached).await.map_err(|_| Status::unavailable("the coordinator is ending"))?;
+        let attached = Attached {
+            at,
+            incoming: request.into_inner(),
+            outgoing,
+        };
+        self.attached
+            .send(attached)
+            .await
+            .map_err(|_| Status::unavailable("the coordinator is ending"))?;
         Ok(Response::new(stream))
     }
 }
@@ -78,8 +102,9 @@ pub(super) async fn serve(
     attachments: Attachments,
     mut quitting: watch::Receiver<bool>,
 ) {
-    let service =
-        ControlServer::new(attachments).max_decoding_message_size(MESSAGE_MAX_BYTES).max_encoding_message_size(MESSAGE_MAX_BYTES);
+    let service = ControlServer::new(attachments)
+        .max_decoding_message_size(MESSAGE_MAX_BYTES)
+        .max_encoding_message_size(MESSAGE_MAX_BYTES);
     let mut asked = quitting.clone();
     let serving = Server::builder()
         .http2_keepalive_interval(Some(KEEPALIVE))

@@ -1,5 +1,5 @@
-//! Makes the holds of a search for capacity, and waits between them until the target is as before. What is held next, and
-//! what came of it, is decided by `analysis`.
+//! Makes the holds of a search for capacity, and waits between them until the target is as before.
+//! What is held next, and what came of it, is decided by `analysis`.
 
 use super::crew::{Crew, Order};
 use crate::exit::Exit;
@@ -41,12 +41,17 @@ pub(super) struct Searched {
 }
 
 impl CapacitySearch<'_> {
-    /// Hold after hold, until there is an answer or it cannot go on; `save` is called after each. Says how to exit beside what
-    /// the answer asks for.
-    pub(super) async fn run(&self, crew: &mut Crew<'_>, mut save: impl FnMut(&SearchRecord)) -> anyhow::Result<Searched> {
+    /// Hold after hold, until there is an answer or it cannot go on; `save` is called after each.
+    /// Says how to exit beside what the answer asks for.
+    pub(super) async fn run(
+        &self,
+        crew: &mut Crew<'_>,
+        mut save: impl FnMut(&SearchRecord),
+    ) -> anyhow::Result<Searched> {
         let mut search = Search::new(self.bounds()?);
         while let Next::Hold(hold) = search.next() {
-            // Holds that were made before an interruption count; the search asks for the same ones again.
+            // Holds that were made before an interruption count; the search asks for the same ones
+            // again.
             let made = match self.folder.completed(&hold_prefix(hold.step)) {
                 Some((path, document)) => Ok((name_of(&path), document)),
                 None => match self.ready(crew, &mut search).await? {
@@ -55,13 +60,23 @@ impl CapacitySearch<'_> {
                 },
             };
             match made {
-                Ok((folder, document)) => search.take(HoldResult::of(&document, hold.amount, folder)),
-                Err(exit) => return Ok(Searched { record: search.record().clone(), exit }),
+                Ok((folder, document)) => {
+                    search.take(HoldResult::of(&document, hold.amount, folder))
+                }
+                Err(exit) => {
+                    return Ok(Searched {
+                        record: search.record().clone(),
+                        exit,
+                    });
+                }
             }
             self.tell(search.record());
             save(search.record());
         }
-        Ok(Searched { record: search.record().clone(), exit: Exit::Passed })
+        Ok(Searched {
+            record: search.record().clone(),
+            exit: Exit::Passed,
+        })
     }
 
     fn bounds(&self) -> anyhow::Result<Bounds> {
@@ -69,16 +84,32 @@ impl CapacitySearch<'_> {
     }
 
     /// The hold's folder and result, or how to exit where the search cannot go on.
-    async fn hold(&self, crew: &mut Crew<'_>, hold: Hold) -> anyhow::Result<Result<(String, Document), Exit>> {
-        let plan = self.capacity.plan_at(self.plan, hold.amount).map_err(|problem| anyhow::anyhow!("{problem}"))?;
-        let folder = self.folder.run(&format!("{}{}", hold_prefix(hold.step), hold.amount), &plan.canonical_text())?;
+    async fn hold(
+        &self,
+        crew: &mut Crew<'_>,
+        hold: Hold,
+    ) -> anyhow::Result<Result<(String, Document), Exit>> {
+        let plan = self
+            .capacity
+            .plan_at(self.plan, hold.amount)
+            .map_err(|problem| anyhow::anyhow!("{problem}"))?;
+        let folder = self.folder.run(
+            &format!("{}{}", hold_prefix(hold.step), hold.amount),
+            &plan.canonical_text(),
+        )?;
         let name = name_of(folder.path());
-        let title = format!("{}hold {} at {}", self.title, hold.step, self.bounds()?.amount().display(hold.amount));
+        let title = format!(
+            "{}hold {} at {}",
+            self.title,
+            hold.step,
+            self.bounds()?.amount().display(hold.amount)
+        );
         let made = self.make(crew, plan, title, Some(folder)).await?;
         Ok(made.map(|document| (name, document)))
     }
 
-    /// Before the first hold: sees what the target is like at rest; before others waits until it is so again.
+    /// Before the first hold: sees what the target is like at rest; before others waits until it is
+    /// so again.
     async fn ready(&self, crew: &mut Crew<'_>, search: &mut Search) -> anyhow::Result<Exit> {
         if !search.record().steps.is_empty() || self.capacity.settle.is_zero() {
             return self.settle(crew, search.record()).await;
@@ -94,8 +125,9 @@ impl CapacitySearch<'_> {
         ))
     }
 
-    /// After a hold that failed: looks at the target until it answers as before, for as long as the plan allows. Nothing is
-    /// open then, since every run drains. [`Exit::Passed`] where the search can go on.
+    /// After a hold that failed: looks at the target until it answers as before, for as long as the
+    /// plan allows. Nothing is open then, since every run drains. [`Exit::Passed`] where the search
+    /// can go on.
     async fn settle(&self, crew: &mut Crew<'_>, record: &SearchRecord) -> anyhow::Result<Exit> {
         let deadline = Instant::now() + self.capacity.settle;
         let is_spent = |step: &analysis::HoldRecord| step.result.outcome != HoldOutcome::Passed;
@@ -114,19 +146,27 @@ impl CapacitySearch<'_> {
             }
         }
         if !self.capacity.settle.is_zero() {
-            self.say(format_args!("{}the target is not as before after {:?}; going on", self.title, self.capacity.settle));
+            self.say(format_args!(
+                "{}the target is not as before after {:?}; going on",
+                self.title, self.capacity.settle
+            ));
         }
         Ok(Exit::Passed)
     }
 
     fn plan_of_look(&self) -> anyhow::Result<Plan> {
-        self.capacity.plan_of_look(self.plan, self.look()).map_err(|problem| anyhow::anyhow!("{problem}"))
+        self.capacity
+            .plan_of_look(self.plan, self.look())
+            .map_err(|problem| anyhow::anyhow!("{problem}"))
     }
 
     /// Never longer than a hold where that is longer than the usual look.
     fn look(&self) -> Duration {
-        let SearchRange::Rate { from, .. } = self.capacity.range else { return LOOK };
-        let needed = Duration::try_from_secs_f64(LOOK_ARRIVALS / from.as_per_second()).unwrap_or(Duration::MAX);
+        let SearchRange::Rate { from, .. } = self.capacity.range else {
+            return LOOK;
+        };
+        let needed = Duration::try_from_secs_f64(LOOK_ARRIVALS / from.as_per_second())
+            .unwrap_or(Duration::MAX);
         needed.clamp(LOOK, self.capacity.hold.max(LOOK))
     }
 
@@ -138,24 +178,47 @@ impl CapacitySearch<'_> {
         folder: Option<RunFolder>,
     ) -> anyhow::Result<Result<Document, Exit>> {
         let (plan_text, agents, created) = (self.plan_text.to_owned(), self.agents, Utc::now());
-        let Some(ran) = crew.run(Order { plan, plan_text, agents, title, created, folder }).await? else {
+        let Some(ran) = crew
+            .run(Order {
+                plan,
+                plan_text,
+                agents,
+                title,
+                created,
+                folder,
+            })
+            .await?
+        else {
             return Ok(Err(Exit::Interrupted));
         };
         let failures = ran.report_failures();
         let can_go_on = failures == Exit::Passed && crew.is_whole();
-        Ok(if can_go_on { Ok(ran.finished.document) } else { Err(failures) })
+        Ok(if can_go_on {
+            Ok(ran.finished.document)
+        } else {
+            Err(failures)
+        })
     }
 
     fn tell(&self, record: &SearchRecord) {
-        let Some(step) = record.steps.last() else { return };
+        let Some(step) = record.steps.last() else {
+            return;
+        };
         let (word, reasons) = match &step.result.outcome {
             HoldOutcome::Passed => ("passed", String::new()),
             HoldOutcome::Failed { reasons } => ("failed", format!(": {}", reasons.join("; "))),
-            HoldOutcome::ClientBound { reasons, .. } => ("limited by the client", format!(": {}", reasons.join("; "))),
-            HoldOutcome::Invalid { reasons } => ("not to be trusted", format!(": {}", reasons.join("; "))),
+            HoldOutcome::ClientBound { reasons, .. } => {
+                ("limited by the client", format!(": {}", reasons.join("; ")))
+            }
+            HoldOutcome::Invalid { reasons } => {
+                ("not to be trusted", format!(": {}", reasons.join("; ")))
+            }
         };
         let amount = record.bounds.amount().display(step.amount);
-        self.say(format_args!("{}hold {}: {amount} {word}{reasons}", self.title, step.step));
+        self.say(format_args!(
+            "{}hold {}: {amount} {word}{reasons}",
+            self.title, step.step
+        ));
     }
 
     fn say(&self, line: impl std::fmt::Display) {
@@ -172,10 +235,20 @@ pub(super) fn hold_prefix(step: u32) -> String {
 
 /// Of a folder.
 pub(super) fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// Of response times; what timed out counts with the time that had passed.
 fn median_ns(document: &Document) -> Option<u64> {
-    Some(document.measured.times.get("response_time")?.percentile(50.0)?.value_ns)
+    Some(
+        document
+            .measured
+            .times
+            .get("response_time")?
+            .percentile(50.0)?
+            .value_ns,
+    )
 }

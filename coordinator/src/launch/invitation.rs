@@ -11,20 +11,33 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 /// Shows the command for each load machine, and writes the token's file where one is asked for.
-pub(super) fn give(listening: &Listening, address: SocketAddr, token: &Token, launch: &Launch) -> anyhow::Result<()> {
+pub(super) fn give(
+    listening: &Listening,
+    address: SocketAddr,
+    token: &Token,
+    launch: &Launch,
+) -> anyhow::Result<()> {
     let token = token.reveal();
     if let Some(file) = &listening.token_file {
-        write(file, &token).with_context(|| format!("cannot write the token into {}", file.display()))?;
+        write(file, &token)
+            .with_context(|| format!("cannot write the token into {}", file.display()))?;
     }
     if launch.quiet {
         return Ok(());
     }
-    let agents = if launch.agents == 1 { "1 agent".to_owned() } else { format!("{} agents", launch.agents) };
+    let agents = if launch.agents == 1 {
+        "1 agent".to_owned()
+    } else {
+        format!("{} agents", launch.agents)
+    };
     let by = match &listening.token_file {
         Some(file) => format!("--token-file {}", file.display()),
         None => format!("--token {token}"),
     };
-    terminal::say(format_args!("waiting for {agents} on {address}; on each load machine:\n  agent join {} {by}", host(address)));
+    terminal::say(format_args!(
+        "waiting for {agents} on {address}; on each load machine:\n  agent join {} {by}",
+        host(address)
+    ));
     if listening.token_file.is_some() {
         terminal::say("(with a copy of that file; it is a secret)");
     }
@@ -36,13 +49,20 @@ fn host(address: SocketAddr) -> String {
     if !address.ip().is_unspecified() {
         return address.to_string();
     }
-    let name = host::Sampler::new().facts().map_or_else(|_| "HOST".to_owned(), |facts| facts.hostname);
+    let name = host::Sampler::new()
+        .facts()
+        .map_or_else(|_| "HOST".to_owned(), |facts| facts.hostname);
     format!("{name}:{}", address.port())
 }
 
 /// Mode 0600 also where the file was there with another one.
 fn write(path: &Path, token: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
     file.set_permissions(Permissions::from_mode(0o600))?;
     writeln!(file, "{token}")
 }
@@ -57,7 +77,10 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o644)).unwrap();
         write(file.path(), "cnn1_x").unwrap();
-        assert_eq!(std::fs::metadata(file.path()).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            std::fs::metadata(file.path()).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "cnn1_x\n");
     }
 }

@@ -1,9 +1,10 @@
-//! What came of the runs of a campaign so far: collected as they end, compared by `analysis` and written by `report`.
+//! What came of the runs of a campaign so far: collected as they end, compared by `analysis` and
+//! written by `report`.
 
 use crate::utc::Utc;
 use analysis::{
-    CampaignDocument, CapacityRow, Comparison, Document, Pairing, RunSummary, Scaling, ScalingRow, SearchRecord, State,
-    VariantRuns, VariantScaling, VariantSearch, human,
+    CampaignDocument, CapacityRow, Comparison, Document, Pairing, RunSummary, Scaling, ScalingRow,
+    SearchRecord, State, VariantRuns, VariantScaling, VariantSearch, human,
 };
 use plan::{Campaign, Run};
 
@@ -22,8 +23,15 @@ pub(super) struct Outcome<'c> {
 
 impl Outcome<'_> {
     /// Before the first run; `before` is what an interruption left.
-    pub(super) fn new(campaign: &Campaign, plan_text: String, before: Option<CampaignDocument>) -> Outcome<'_> {
-        let (version, name) = (env!("CARGO_PKG_VERSION").to_owned(), campaign.name().to_owned());
+    pub(super) fn new(
+        campaign: &Campaign,
+        plan_text: String,
+        before: Option<CampaignDocument>,
+    ) -> Outcome<'_> {
+        let (version, name) = (
+            env!("CARGO_PKG_VERSION").to_owned(),
+            campaign.name().to_owned(),
+        );
         let has_begun = before.is_some();
         let started_at = before.map_or_else(|| Utc::now().to_string(), |before| before.started_at);
         let mut document = CampaignDocument::new(version, name, started_at);
@@ -32,7 +40,12 @@ impl Outcome<'_> {
         if campaign.search().is_none() {
             document.planned_runs = u32::try_from(campaign.runs().len()).unwrap_or(u32::MAX);
         }
-        Outcome { campaign, document, has_begun, compared: Vec::new() }
+        Outcome {
+            campaign,
+            document,
+            has_begun,
+            compared: Vec::new(),
+        }
     }
 
     /// Whether nothing was measured.
@@ -51,9 +64,13 @@ impl Outcome<'_> {
         self.began(&document);
         let variant = self.campaign.variant(run).name.clone();
         if document.run.state != State::Complete {
-            self.document.notes.push(format!("{folder}: was interrupted and is left out of the comparison"));
+            self.document.notes.push(format!(
+                "{folder}: was interrupted and is left out of the comparison"
+            ));
         }
-        self.document.runs.push(RunSummary::of(&document, variant, run.repeat, folder));
+        self.document
+            .runs
+            .push(RunSummary::of(&document, variant, run.repeat, folder));
         if document.run.state == State::Complete {
             self.compared.push((run, document));
         }
@@ -64,7 +81,11 @@ impl Outcome<'_> {
         let (variant, repeat) = (self.campaign.variant(run).name.clone(), run.repeat);
         let searches = &mut self.document.searches;
         searches.retain(|known| (&known.variant, known.repeat) != (&variant, repeat));
-        searches.push(VariantSearch { variant, repeat, search });
+        searches.push(VariantSearch {
+            variant,
+            repeat,
+            search,
+        });
     }
 
     /// The run of one number of agents.
@@ -72,10 +93,18 @@ impl Outcome<'_> {
         self.began(document);
         let (variant, repeat) = (self.campaign.variant(run).name.clone(), run.repeat);
         let scalings = &mut self.document.scalings;
-        let known = scalings.iter().position(|known| (&known.variant, known.repeat) == (&variant, repeat));
-        let mut rows = known.map(|known| scalings.remove(known).scaling.rows).unwrap_or_default();
+        let known = scalings
+            .iter()
+            .position(|known| (&known.variant, known.repeat) == (&variant, repeat));
+        let mut rows = known
+            .map(|known| scalings.remove(known).scaling.rows)
+            .unwrap_or_default();
         rows.push(ScalingRow::of(document, folder));
-        scalings.push(VariantScaling { variant, repeat, scaling: Scaling::of(rows) });
+        scalings.push(VariantScaling {
+            variant,
+            repeat,
+            scaling: Scaling::of(rows),
+        });
     }
 
     /// No run follows: compares what there is.
@@ -87,29 +116,54 @@ impl Outcome<'_> {
             return;
         }
         let of_run = |variant, repeat| {
-            let made = self.compared.iter().find(|(run, _)| (run.variant, run.repeat) == (variant, repeat));
+            let made = self
+                .compared
+                .iter()
+                .find(|(run, _)| (run.variant, run.repeat) == (variant, repeat));
             made.map(|(_, document)| document)
         };
-        let runs = |variant| (0..self.campaign.repeat().times).map(|repeat| of_run(variant, repeat)).collect();
+        let runs = |variant| {
+            (0..self.campaign.repeat().times)
+                .map(|repeat| of_run(variant, repeat))
+                .collect()
+        };
         let variants = variants.iter().enumerate();
-        let variants: Vec<VariantRuns<'_>> =
-            variants.map(|(index, variant)| VariantRuns { name: variant.name.clone(), runs: runs(index) }).collect();
+        let variants: Vec<VariantRuns<'_>> = variants
+            .map(|(index, variant)| VariantRuns {
+                name: variant.name.clone(),
+                runs: runs(index),
+            })
+            .collect();
         self.document.comparison = Some(Comparison::of(&variants, Pairing::Interleaved, SEED));
     }
 
     /// Searches that came to an answer, of two variants or more.
     fn compare_searches(&mut self) {
-        let found = self.document.searches.iter().filter(|searched| searched.search.answer.is_some());
-        let of_variant = |name: &str| found.clone().filter(|found| found.variant == name).map(|found| &found.search).collect();
+        let found = self
+            .document
+            .searches
+            .iter()
+            .filter(|searched| searched.search.answer.is_some());
+        let of_variant = |name: &str| {
+            found
+                .clone()
+                .filter(|found| found.variant == name)
+                .map(|found| &found.search)
+                .collect()
+        };
         let variants = self.campaign.variants().iter();
-        let variants: Vec<_> = variants.map(|variant| (variant.name.clone(), of_variant(&variant.name))).collect();
+        let variants: Vec<_> = variants
+            .map(|variant| (variant.name.clone(), of_variant(&variant.name)))
+            .collect();
         let rows = CapacityRow::of(&variants);
         self.document.capacities = if rows.len() > 1 { rows } else { Vec::new() };
     }
 
     fn began(&mut self, document: &Document) {
         if !std::mem::replace(&mut self.has_begun, true) {
-            self.document.started_at.clone_from(&document.run.started_at);
+            self.document
+                .started_at
+                .clone_from(&document.run.started_at);
         }
     }
 }
@@ -117,10 +171,20 @@ impl Outcome<'_> {
 /// A run in one line: verdict, throughput, response times, errors, and thresholds that failed.
 pub(super) fn line(document: &Document) -> String {
     let measured = &document.measured;
-    let at = |wanted| measured.times.get("response_time").and_then(|figure| figure.percentile(wanted));
+    let at = |wanted| {
+        measured
+            .times
+            .get("response_time")
+            .and_then(|figure| figure.percentile(wanted))
+    };
     let percentile = |wanted| at(wanted).map_or_else(|| "-".to_owned(), human::percentile);
-    let failed = document.thresholds.iter().filter(|judgement| !judgement.passed);
-    let failed: String = failed.map(|judgement| format!("; failed: {}", judgement.miss())).collect();
+    let failed = document
+        .thresholds
+        .iter()
+        .filter(|judgement| !judgement.passed);
+    let failed: String = failed
+        .map(|judgement| format!("; failed: {}", judgement.miss()))
+        .collect();
     format!(
         "{}: {}/s, response time p50 {}, p99 {}, errors {}{failed}",
         document.verdict.verdict.name(),

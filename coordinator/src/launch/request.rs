@@ -15,19 +15,25 @@ pub(crate) fn unfit(campaign: &Campaign, agents: u32) -> Option<String> {
     let mut plans = campaign.variants().iter().map(|variant| &variant.plan);
     plans.find_map(|plan| {
         let size = too_large(plan).or_else(|| too_many_cells(plan));
-        size.or_else(|| mint::problem(plan)).or_else(|| too_narrow(plan, campaign.search(), agents))
+        size.or_else(|| mint::problem(plan))
+            .or_else(|| too_narrow(plan, campaign.search(), agents))
     })
 }
 
 /// An agent without a connection would leave its part of the load undone.
 fn too_narrow(plan: &Plan, search: Option<&Search>, agents: u32) -> Option<String> {
-    let is_of_users = |capacity: &Capacity| matches!(capacity.range, SearchRange::Connections { .. });
+    let is_of_users =
+        |capacity: &Capacity| matches!(capacity.range, SearchRange::Connections { .. });
     match search {
         // Every agent carries the whole plan.
         Some(Search::Agents(_)) => None,
-        // Few users need not be one for each agent: every hold ends by time, so that nothing is left undone.
+        // Few users need not be one for each agent: every hold ends by time, so that nothing is
+        // left undone.
         Some(Search::Capacity(capacity)) if is_of_users(capacity) => None,
-        _ => plan.check_fleet(agents).err().map(|problem| problem.to_string()),
+        _ => plan
+            .check_fleet(agents)
+            .err()
+            .map(|problem| problem.to_string()),
     }
 }
 
@@ -37,8 +43,8 @@ fn too_many_cells(plan: &Plan) -> Option<String> {
     let (cells, most) = (Totals::cells_of(requests, addresses), Totals::CELLS_MAX);
     (cells > most).then(|| {
         format!(
-            "request: {requests} requests at {addresses} addresses are kept apart as {cells} cells, and a run has {most} at \
-             most; use fewer requests, or fewer addresses"
+            "request: {requests} requests at {addresses} addresses are kept apart as {cells} \
+             cells, and a run has {most} at most; use fewer requests, or fewer addresses"
         )
     })
 }
@@ -46,7 +52,10 @@ fn too_many_cells(plan: &Plan) -> Option<String> {
 fn too_large(plan: &Plan) -> Option<String> {
     let bytes = plan.canonical_text().len();
     (bytes > PLAN_MAX_BYTES).then(|| {
-        format!("the plan has {bytes} bytes with its defaults written out; {PLAN_MAX_BYTES} is the most: put bodies into files")
+        format!(
+            "the plan has {bytes} bytes with its defaults written out; {PLAN_MAX_BYTES} is the \
+             most: put bodies into files"
+        )
     })
 }
 
@@ -59,7 +68,9 @@ pub(super) fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
         End::Requests(_) => None,
     };
     let mut files = Parcels::default();
-    plan.files().into_iter().for_each(|file| files.add(file.sha256, &file.content, &Audience::All));
+    plan.files()
+        .into_iter()
+        .for_each(|file| files.add(file.sha256, &file.content, &Audience::All));
     add_client_certificates(&mut files, plan, agents);
     let minted = mint(&mut files, plan, agents)?;
     Ok(RunRequest {
@@ -75,8 +86,9 @@ pub(super) fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
     })
 }
 
-/// Each content once, whatever the plan calls it, for all who need it. What is for everybody is so whoever else has it: a plan
-/// whose body is a private key too is refused when it is read, so that only a certificate can be both.
+/// Each content once, whatever the plan calls it, for all who need it. What is for everybody is so
+/// whoever else has it: a plan whose body is a private key too is refused when it is read, so that
+/// only a certificate can be both.
 #[derive(Default)]
 struct Parcels(BTreeMap<Digest, RunFile>);
 
@@ -85,7 +97,11 @@ impl Parcels {
         let sha256 = Digest(sha256.0);
         let known = match self.0.entry(sha256) {
             Entry::Vacant(place) => {
-                place.insert(RunFile { sha256, content: Bytes::copy_from_slice(content), audience: audience.clone() });
+                place.insert(RunFile {
+                    sha256,
+                    content: Bytes::copy_from_slice(content),
+                    audience: audience.clone(),
+                });
                 return;
             }
             Entry::Occupied(known) => known.into_mut(),
@@ -100,7 +116,9 @@ impl Parcels {
 
 /// Client certificates and keys go to the agents whose virtual users have them, and to no other.
 fn add_client_certificates(files: &mut Parcels, plan: &Plan, agents: u32) {
-    let pairs = plan.tls().map_or(&[][..], |tls| tls.client_certificates.files());
+    let pairs = plan
+        .tls()
+        .map_or(&[][..], |tls| tls.client_certificates.files());
     if pairs.is_empty() {
         return;
     }
@@ -114,11 +132,16 @@ fn add_client_certificates(files: &mut Parcels, plan: &Plan, agents: u32) {
     }
 }
 
-/// Mints what the agents' virtual users need, and gives each agent a file with its own; their digests by agent.
+/// Mints what the agents' virtual users need, and gives each agent a file with its own; their
+/// digests by agent.
 fn mint(files: &mut Parcels, plan: &Plan, agents: u32) -> anyhow::Result<Vec<Digest>> {
-    let Some(minting) = plan.tls().and_then(|tls| tls.client_certificates.minting()) else { return Ok(Vec::new()) };
+    let Some(minting) = plan.tls().and_then(|tls| tls.client_certificates.minting()) else {
+        return Ok(Vec::new());
+    };
     let mint = Mint::open(minting)?;
-    let shares: Vec<BTreeSet<usize>> = (0..agents).map(|agent| identities(plan, agent, agents)).collect();
+    let shares: Vec<BTreeSet<usize>> = (0..agents)
+        .map(|agent| identities(plan, agent, agents))
+        .collect();
     let all = mint.identities(&shares.iter().flatten().copied().collect())?;
     let mut digests = Vec::new();
     for (agent, share) in (0..agents).zip(&shares) {
@@ -131,12 +154,17 @@ fn mint(files: &mut Parcels, plan: &Plan, agents: u32) -> anyhow::Result<Vec<Dig
 }
 
 fn identities(plan: &Plan, agent: u32, agents: u32) -> BTreeSet<usize> {
-    plan.identities(Owner { agent, agents, ..Owner::ALONE })
+    plan.identities(Owner {
+        agent,
+        agents,
+        ..Owner::ALONE
+    })
 }
 
 fn random_id() -> anyhow::Result<RunId> {
     let mut id = [0; 16];
-    let bytes = getrandom(&mut id, GetRandomFlags::empty()).context("the system gives no random numbers")?;
+    let bytes = getrandom(&mut id, GetRandomFlags::empty())
+        .context("the system gives no random numbers")?;
     anyhow::ensure!(bytes == id.len(), "the system gives no random numbers");
     Ok(RunId(id))
 }
@@ -152,7 +180,11 @@ mod tests {
 
     impl Files for Folder {
         fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
-            let kind = if name.ends_with("key") { "PRIVATE KEY" } else { "CERTIFICATE" };
+            let kind = if name.ends_with("key") {
+                "PRIVATE KEY"
+            } else {
+                "CERTIFICATE"
+            };
             let name = if name == "same.key" { "0.key" } else { name };
             Ok(format!("{name}\n-----BEGIN {kind}-----\n").into_bytes())
         }
@@ -161,7 +193,11 @@ mod tests {
     /// Which agents get the file that the folder calls so; `None`: all of them.
     fn audience(request: &control::RunRequest, name: &str) -> Option<Vec<u32>> {
         let digest = Digest::of(&Folder.read(name).unwrap());
-        let found: Vec<_> = request.files.iter().filter(|file| file.sha256 == digest).collect();
+        let found: Vec<_> = request
+            .files
+            .iter()
+            .filter(|file| file.sha256 == digest)
+            .collect();
         assert_eq!(found.len(), 1, "{name} is sent once");
         match &found[0].audience {
             Audience::All => None,
@@ -173,9 +209,16 @@ mod tests {
     fn key_goes_only_to_agents_whose_users_have_it() {
         let plan = |load: &str, identities: usize| {
             let pair = |nth| format!("{{ cert = \"{nth}.pem\", key = \"{nth}.key\" }}");
-            let pairs = (0..identities).map(pair).collect::<Vec<String>>().join(", ");
+            let pairs = (0..identities)
+                .map(pair)
+                .collect::<Vec<String>>()
+                .join(", ");
             let tls = format!("tls = {{ ca = \"ca.pem\", client_certificates = [{pairs}] }}");
-            Plan::parse(&format!("target.url = \"https://a.test\"\nload = {load}\n{tls}"), &mut Folder).unwrap()
+            Plan::parse(
+                &format!("target.url = \"https://a.test\"\nload = {load}\n{tls}"),
+                &mut Folder,
+            )
+            .unwrap()
         };
         let closed = "{ connections = 8, requests = 8 }";
         let open = "{ rate = \"8/s\", max_connections = 8, requests = 8 }";
@@ -191,15 +234,19 @@ mod tests {
                 let request = of(&plan(load, identities), agents).unwrap();
                 assert_eq!(audience(&request, "ca.pem"), None);
                 for (nth, agents) in expected.into_iter().enumerate() {
-                    assert_eq!(audience(&request, &format!("{nth}.key")), Some(agents.clone()), "{load} {identities} {nth}");
+                    assert_eq!(
+                        audience(&request, &format!("{nth}.key")),
+                        Some(agents.clone()),
+                        "{load} {identities} {nth}"
+                    );
                     assert_eq!(audience(&request, &format!("{nth}.pem")), Some(agents));
                 }
             }
             // Users 8 and above do not exist: nobody needs their keys.
             assert_eq!(of(&plan(load, 10), 2).unwrap().files.len(), 1 + 2 * 8);
         }
-        let shared =
-            "tls.client_certificates = [{ cert = \"0.pem\", key = \"0.key\" }, { cert = \"1.pem\", key = \"same.key\" }]";
+        let shared = "tls.client_certificates = [{ cert = \"0.pem\", key = \"0.key\" }, { cert = \
+                      \"1.pem\", key = \"same.key\" }]";
         let shared = format!("target.url = \"https://a.test\"\nload = {closed}\n{shared}");
         let request = of(&Plan::parse(&shared, &mut Folder).unwrap(), 2).unwrap();
         assert_eq!(audience(&request, "0.key"), Some(vec![0, 1]));

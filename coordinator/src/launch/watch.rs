@@ -1,4 +1,5 @@
-//! Watches a run: events of the fleet, signals, and processes that die, until there is nothing left to wait for.
+//! Watches a run: events of the fleet, signals, and processes that die, until there is nothing left
+//! to wait for.
 
 use super::ending::Ending;
 use crate::fleet::{FleetHandle, RunEvents};
@@ -14,7 +15,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 /// How often the figures that are shown are brought up to date.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
 
-/// Local agents have joined by then; they need less than a second, where the machine has one to spare.
+/// Local agents have joined by then; they need less than a second, where the machine has one to
+/// spare.
 const LOCAL_JOIN_MAX: Duration = Duration::from_secs(30);
 
 /// A run that was stopped at once has ended by then, or is left alone: its agents' leases end it.
@@ -100,7 +102,10 @@ impl<'a> Watch<'a> {
 
     /// Until the run is over, or is not waited for any longer.
     pub(super) async fn run(&mut self) -> Ending {
-        self.deadline = self.agents.is_some().then(|| Instant::now() + LOCAL_JOIN_MAX);
+        self.deadline = self
+            .agents
+            .is_some()
+            .then(|| Instant::now() + LOCAL_JOIN_MAX);
         let mut ticks = interval(SHOW_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
@@ -140,7 +145,8 @@ impl<'a> Watch<'a> {
         match turn {
             Turn::Event(room, event) => self.event(room, event),
             Turn::FleetEnded => {
-                self.ending.fail("the control plane ended before the run did".to_owned());
+                self.ending
+                    .fail("the control plane ended before the run did".to_owned());
                 Step::End
             }
             Turn::Signal => self.signal(),
@@ -166,32 +172,43 @@ impl<'a> Watch<'a> {
         let mut step = Step::GoOn;
         match &event {
             // The deadline to join is met; one to end stays.
-            RunEvent::Assembled { .. } => self.deadline = self.deadline.filter(|_| self.stopping == Stopping::AtOnce),
-            RunEvent::Interval { agent, interval, .. } => {
+            RunEvent::Assembled { .. } => {
+                self.deadline = self.deadline.filter(|_| self.stopping == Stopping::AtOnce)
+            }
+            RunEvent::Interval {
+                agent, interval, ..
+            } => {
                 let next = self.next_intervals.entry(*agent).or_default();
                 *next = interval.saturating_add(1).max(*next);
             }
             RunEvent::Began { .. } => self.ending.has_begun = true,
             RunEvent::Problem { agent, problem } => {
                 let name = self.scene.name(*agent);
-                self.ending.problems.push(format!("agent {name} cannot run the plan: {problem}"));
+                self.ending
+                    .problems
+                    .push(format!("agent {name} cannot run the plan: {problem}"));
             }
             RunEvent::Lost { agent, why, .. } if !self.ending.has_begun => {
                 let name = self.scene.name(*agent);
-                self.ending.problems.push(format!("agent {name} was lost before the start: {why}"));
+                self.ending
+                    .problems
+                    .push(format!("agent {name} was lost before the start: {why}"));
             }
             RunEvent::Done { outcome } => {
                 self.ending.outcome = Some(*outcome);
                 step = Step::End;
             }
-            RunEvent::Gone { .. } | RunEvent::Ended { .. } => step = self.unless_only_dead_are_awaited(),
+            RunEvent::Gone { .. } | RunEvent::Ended { .. } => {
+                step = self.unless_only_dead_are_awaited()
+            }
             _ => {}
         }
         room.take(event);
         step
     }
 
-    /// The first signal lets what has begun finish, the second does not, the third is not waited for.
+    /// The first signal lets what has begun finish, the second does not, the third is not waited
+    /// for.
     fn signal(&mut self) -> Step {
         self.ending.is_interrupted = true;
         match self.stopping {
@@ -204,7 +221,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Without one of its agents a local run never begins; once it goes on, the loss is the fleet's to tell.
+    /// Without one of its agents a local run never begins; once it goes on, the loss is the fleet's
+    /// to tell.
     fn agent_died(&mut self, died: &Died) -> Step {
         self.has_dead_agents = true;
         if self.scene.is_assembled() {
@@ -212,7 +230,9 @@ impl<'a> Watch<'a> {
             self.ending.notes.push(died.to_string());
             if let Who::Agent(name) = &died.who {
                 let index = self.scene.index(name);
-                self.dead.extend(index.map(|index| (index, format!("its process ended with {}", died.status))));
+                self.dead.extend(
+                    index.map(|index| (index, format!("its process ended with {}", died.status))),
+                );
             }
             return self.unless_only_dead_are_awaited();
         }
@@ -220,10 +240,11 @@ impl<'a> Watch<'a> {
         self.stop(Stopping::AtOnce)
     }
 
-    /// The fleet gives an agent half a minute to come back; one whose process has ended, and of which everything has been
-    /// read, will not.
+    /// The fleet gives an agent half a minute to come back; one whose process has ended, and of
+    /// which everything has been read, will not.
     fn unless_only_dead_are_awaited(&mut self) -> Step {
-        let is_awaited_in_vain = |index: &u32| self.scene.is_gone(*index) && self.dead.contains_key(index);
+        let is_awaited_in_vain =
+            |index: &u32| self.scene.is_gone(*index) && self.dead.contains_key(index);
         let awaited = self.scene.unfinished();
         if !self.ending.has_begun || awaited.is_empty() || !awaited.iter().all(is_awaited_in_vain) {
             return Step::GoOn;
@@ -231,9 +252,18 @@ impl<'a> Watch<'a> {
         self.ending.outcome = Some(Outcome::Ran);
         let lost = |(&agent, why): (&u32, &String)| {
             let next_interval = self.next_intervals.get(&agent).copied().unwrap_or(0);
-            RunEvent::Lost { agent, next_interval, why: why.clone() }
+            RunEvent::Lost {
+                agent,
+                next_interval,
+                why: why.clone(),
+            }
         };
-        let lost = self.dead.iter().filter(|(index, _)| awaited.contains(index)).map(lost).collect();
+        let lost = self
+            .dead
+            .iter()
+            .filter(|(index, _)| awaited.contains(index))
+            .map(lost)
+            .collect();
         Step::EndWith(lost)
     }
 
@@ -242,7 +272,9 @@ impl<'a> Watch<'a> {
             return Step::End;
         }
         let seconds = LOCAL_JOIN_MAX.as_secs();
-        self.ending.fail(format!("the local agents have not all joined within {seconds} s"));
+        self.ending.fail(format!(
+            "the local agents have not all joined within {seconds} s"
+        ));
         self.stop(Stopping::AtOnce)
     }
 

@@ -24,8 +24,15 @@ pub(crate) struct LocalAgents {
 
 impl LocalAgents {
     /// Starts `count` agents that join the coordinator at `address`.
-    pub(crate) fn start(count: u32, address: SocketAddr, token: &Token, options: &LocalOptions) -> anyhow::Result<LocalAgents> {
-        let machine = host::Sampler::new().facts().context("cannot read what this machine is")?;
+    pub(crate) fn start(
+        count: u32,
+        address: SocketAddr,
+        token: &Token,
+        options: &LocalOptions,
+    ) -> anyhow::Result<LocalAgents> {
+        let machine = host::Sampler::new()
+            .facts()
+            .context("cannot read what this machine is")?;
         let groups = cpus::deal(&machine.cpus_allowed, machine.usable_cpus(), count);
         let (died, deaths) = mpsc::channel(DEATHS_MAX);
         let (stay, staying) = watch::channel(());
@@ -34,14 +41,24 @@ impl LocalAgents {
             let name = format!("local-{number}");
             let arguments = arguments(&name, address, &cpus, options);
             let environment = [("CANNONADE_TOKEN", token.reveal())];
-            let child = Child::spawn(Who::Agent(name.clone()), &arguments, &environment, Stdio::null());
+            let child = Child::spawn(
+                Who::Agent(name.clone()),
+                &arguments,
+                &environment,
+                Stdio::null(),
+            );
             let child = child.with_context(|| format!("cannot start agent {name}"))?;
             keepers.spawn(keep(child, died.clone(), staying.clone()));
         }
-        Ok(LocalAgents { keepers, deaths, stay })
+        Ok(LocalAgents {
+            keepers,
+            deaths,
+            stay,
+        })
     }
 
-    /// Waits until one of them ends, which it is not to before [`LocalAgents::stop`]; may be dropped and called again.
+    /// Waits until one of them ends, which it is not to before [`LocalAgents::stop`]; may be
+    /// dropped and called again.
     pub(crate) async fn died(&mut self) -> Died {
         match self.deaths.recv().await {
             Some(died) => died,
@@ -51,22 +68,35 @@ impl LocalAgents {
 
     /// Ends all of them.
     pub(crate) async fn stop(self) {
-        let LocalAgents { mut keepers, stay, .. } = self;
+        let LocalAgents {
+            mut keepers, stay, ..
+        } = self;
         drop(stay);
         while keepers.join_next().await.is_some() {}
     }
 }
 
 fn arguments(name: &str, address: SocketAddr, cpus: &[u32], options: &LocalOptions) -> Vec<String> {
-    let mut arguments: Vec<String> = ["agent", "join", "--exit-with-stdin"].map(str::to_owned).to_vec();
+    let mut arguments: Vec<String> = ["agent", "join", "--exit-with-stdin"]
+        .map(str::to_owned)
+        .to_vec();
     arguments.push(format!("--name={name}"));
     if !cpus.is_empty() {
         let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
         arguments.push(format!("--cpus={}", cpus.join(",")));
     }
-    arguments.extend(options.workers.map(|workers| format!("--workers={workers}")));
+    arguments.extend(
+        options
+            .workers
+            .map(|workers| format!("--workers={workers}")),
+    );
     arguments.extend(options.allow.iter().map(|allow| format!("--allow={allow}")));
-    arguments.extend(options.key_log.iter().map(|folder| format!("--key-log={}", folder.display())));
+    arguments.extend(
+        options
+            .key_log
+            .iter()
+            .map(|folder| format!("--key-log={}", folder.display())),
+    );
     arguments.extend(options.no_spin.then(|| "--no-spin".to_owned()));
     arguments.push(address.to_string());
     arguments

@@ -34,11 +34,14 @@ impl BuiltinTarget {
         let arguments = target_process::arguments(builtin);
         let spawned = Child::spawn(Who::Target, &arguments, &[], Stdio::piped());
         let mut child = spawned.context("cannot start the built-in target")?;
-        let line = tokio::time::timeout(LISTEN_MAX, child.line()).await.context("the built-in target does not listen")??;
+        let line = tokio::time::timeout(LISTEN_MAX, child.line())
+            .await
+            .context("the built-in target does not listen")??;
         if line.is_empty() {
             anyhow::bail!("{}", child.died().await);
         }
-        let listening = serde_json::from_str(&line).with_context(|| format!("the built-in target said {line:?}"))?;
+        let listening = serde_json::from_str(&line)
+            .with_context(|| format!("the built-in target said {line:?}"))?;
         Ok((BuiltinTarget { child }, listening))
     }
 

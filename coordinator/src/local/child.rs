@@ -1,5 +1,5 @@
-//! One child process: it ends when its standard input does, is killed when its handle is dropped, and what it complains of
-//! is kept.
+//! One child process: it ends when its standard input does, is killed when its handle is dropped,
+//! and what it complains of is kept.
 
 use super::{Died, Who};
 use std::io;
@@ -41,8 +41,14 @@ impl Child {
         self.process.id()
     }
 
-    /// This program with other arguments. `environment` holds what must not stand in arguments, which all users can read.
-    pub(super) fn spawn(who: Who, arguments: &[String], environment: &[(&str, String)], stdout: Stdio) -> io::Result<Child> {
+    /// This program with other arguments. `environment` holds what must not stand in arguments,
+    /// which all users can read.
+    pub(super) fn spawn(
+        who: Who,
+        arguments: &[String],
+        environment: &[(&str, String)],
+        stdout: Stdio,
+    ) -> io::Result<Child> {
         let mut process = Command::new(program()?)
             .arg0("coordinator")
             .args(arguments)
@@ -55,16 +61,31 @@ impl Child {
             .kill_on_drop(true)
             .spawn()?;
         let complaint = Arc::new(Mutex::new(Vec::new()));
-        let reader = process.stderr.take().map(|stderr| tokio::spawn(keep_tail(stderr, Arc::clone(&complaint))));
+        let reader = process
+            .stderr
+            .take()
+            .map(|stderr| tokio::spawn(keep_tail(stderr, Arc::clone(&complaint))));
         let stdin = process.stdin.take();
-        Ok(Child { who, process, stdin, complaint, reader })
+        Ok(Child {
+            who,
+            process,
+            stdin,
+            complaint,
+            reader,
+        })
     }
 
     /// The first line of its standard output, which must be a pipe.
     pub(super) async fn line(&mut self) -> io::Result<String> {
-        let stdout = self.process.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let stdout = self
+            .process
+            .stdout
+            .take()
+            .ok_or(io::ErrorKind::BrokenPipe)?;
         let mut line = String::new();
-        BufReader::new(stdout.take(LINE_MAX_BYTES)).read_line(&mut line).await?;
+        BufReader::new(stdout.take(LINE_MAX_BYTES))
+            .read_line(&mut line)
+            .await?;
         Ok(line)
     }
 
@@ -79,7 +100,10 @@ impl Child {
     /// Lets it end, or kills it; it is reaped in any case.
     pub(super) async fn stop(mut self) {
         self.stdin = None;
-        if tokio::time::timeout(END_MAX, self.process.wait()).await.is_err() {
+        if tokio::time::timeout(END_MAX, self.process.wait())
+            .await
+            .is_err()
+        {
             // It may have ended in this moment, and then there is nothing to kill.
             let _ = self.process.kill().await;
         }
@@ -91,15 +115,25 @@ impl Child {
             let _ = tokio::time::timeout(LAST_WORDS_MAX, reader).await;
         }
         self.reader = None;
-        let complaint = String::from_utf8_lossy(&lock(&self.complaint)).trim_end().to_owned();
-        Died { who: self.who.clone(), status, complaint }
+        let complaint = String::from_utf8_lossy(&lock(&self.complaint))
+            .trim_end()
+            .to_owned();
+        Died {
+            who: self.who.clone(),
+            status,
+            complaint,
+        }
     }
 }
 
 /// The path of this program; by way of the process where the file was replaced since.
 fn program() -> io::Result<PathBuf> {
     let path = std::env::current_exe()?;
-    Ok(if path.exists() { path } else { PathBuf::from("/proc/self/exe") })
+    Ok(if path.exists() {
+        path
+    } else {
+        PathBuf::from("/proc/self/exe")
+    })
 }
 
 async fn keep_tail(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Vec<u8>>>) {

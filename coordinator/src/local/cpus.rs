@@ -1,7 +1,7 @@
 //! Which agent gets which CPUs.
 
-/// Deals the first `usable` of `allowed` to `agents`, in neighbouring groups that differ by one at most. Where there are
-/// more agents than CPUs, they share.
+/// Deals the first `usable` of `allowed` to `agents`, in neighbouring groups that differ by one at
+/// most. Where there are more agents than CPUs, they share.
 pub(super) fn deal(allowed: &[u32], usable: usize, agents: u32) -> Vec<Vec<u32>> {
     let cpus = &allowed[..usable.min(allowed.len())];
     let agents = agents as usize;
@@ -20,7 +20,11 @@ mod tests {
     #[test]
     fn cpus_are_dealt_without_overlap_where_there_are_enough() {
         assert_eq!(deal(&[0, 1, 2, 3, 8], 5, 2), [vec![0, 1], vec![2, 3, 8]]);
-        assert_eq!(deal(&[0, 1, 2, 3], 2, 2), [vec![0], vec![1]], "the quota is below the mask");
+        assert_eq!(
+            deal(&[0, 1, 2, 3], 2, 2),
+            [vec![0], vec![1]],
+            "the quota is below the mask"
+        );
         assert_eq!(deal(&[4, 5], 2, 1), [vec![4, 5]]);
     }
 

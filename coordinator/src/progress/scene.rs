@@ -60,14 +60,26 @@ pub(super) enum Status {
 impl Planned {
     /// What `plan` says, for so many agents, in a run called `name`.
     pub(crate) fn of(plan: &Plan, agents: u32, name: String) -> Planned {
-        Planned { name, warm_up: plan.load().warm_up, end: plan.load().end, agents }
+        Planned {
+            name,
+            warm_up: plan.load().warm_up,
+            end: plan.load().end,
+            agents,
+        }
     }
 }
 
 impl Scene {
     /// Before anything happens; agents called as `known` were there before.
     pub(crate) fn new(planned: Planned, known: Vec<String>) -> Scene {
-        Scene { planned, stage: Stage::Gathering, agents: Vec::new(), live: None, is_stopping: false, known }
+        Scene {
+            planned,
+            stage: Stage::Gathering,
+            agents: Vec::new(),
+            live: None,
+            is_stopping: false,
+            known,
+        }
     }
 
     /// Names of the agents.
@@ -94,41 +106,75 @@ impl Scene {
     pub(crate) fn take(&mut self, event: &RunEvent, now: Instant) -> Option<String> {
         match event {
             RunEvent::Joined { agent } => {
-                self.agents.push(Agent { name: agent.name.clone(), status: Status::Preparing });
+                self.agents.push(Agent {
+                    name: agent.name.clone(),
+                    status: Status::Preparing,
+                });
                 let is_news = !self.known.contains(&agent.name);
-                is_news.then(|| format!("agent {} joined ({} of {})", agent.name, self.agents.len(), self.planned.agents))
+                is_news.then(|| {
+                    format!(
+                        "agent {} joined ({} of {})",
+                        agent.name,
+                        self.agents.len(),
+                        self.planned.agents
+                    )
+                })
             }
             RunEvent::Left { agent } => {
-                let place = self.agents.iter().position(|known| known.name == agent.name);
+                let place = self
+                    .agents
+                    .iter()
+                    .position(|known| known.name == agent.name);
                 place.map(|place| self.agents.remove(place));
-                Some(format!("agent {} left ({} of {})", agent.name, self.agents.len(), self.planned.agents))
+                Some(format!(
+                    "agent {} left ({} of {})",
+                    agent.name,
+                    self.agents.len(),
+                    self.planned.agents
+                ))
             }
             RunEvent::Assembled { agents } => {
                 self.stage = Stage::Preparing;
-                let agent = |facts: &control::AgentFacts| Agent { name: facts.name.clone(), status: Status::Preparing };
+                let agent = |facts: &control::AgentFacts| Agent {
+                    name: facts.name.clone(),
+                    status: Status::Preparing,
+                };
                 self.agents = agents.iter().map(agent).collect();
                 None
             }
             RunEvent::Ready { agent, .. } => self.set(*agent, Status::Ready, None),
             RunEvent::Armed { start_in, .. } => {
-                self.stage = Stage::Fixed { start: now + *start_in };
+                self.stage = Stage::Fixed {
+                    start: now + *start_in,
+                };
                 None
             }
             RunEvent::Began { agent, .. } => self.set(*agent, Status::Firing, None),
-            RunEvent::Started { skew } if skew.agents > 1 && self.known.is_empty() => Some(format!(
-                "{} agents began within {} ± {}",
-                skew.agents,
-                analysis::human::time(skew.skew_ns as f64),
-                analysis::human::time(skew.bound_ns as f64)
-            )),
-            RunEvent::Gone { agent, why } => self.set(*agent, Status::Gone, Some(format!("is gone: {why}"))),
-            RunEvent::Back { agent } => self.set(*agent, Status::Firing, Some("is back".to_owned())),
-            RunEvent::Ended { agent, cause, .. } => self.set(*agent, Status::Done, ending(cause)),
-            RunEvent::Lost { agent, why, .. } => self.set(*agent, Status::Lost, Some(format!("is lost: {why}"))),
-            RunEvent::Note { agent, text, .. } => {
-                Some(agent.map_or_else(|| text.clone(), |agent| format!("agent {}: {text}", self.name(agent))))
+            RunEvent::Started { skew } if skew.agents > 1 && self.known.is_empty() => {
+                Some(format!(
+                    "{} agents began within {} ± {}",
+                    skew.agents,
+                    analysis::human::time(skew.skew_ns as f64),
+                    analysis::human::time(skew.bound_ns as f64)
+                ))
             }
-            RunEvent::Done { outcome: Outcome::Ran | Outcome::NotStarted | Outcome::StoppedBeforeStart(_) } => {
+            RunEvent::Gone { agent, why } => {
+                self.set(*agent, Status::Gone, Some(format!("is gone: {why}")))
+            }
+            RunEvent::Back { agent } => {
+                self.set(*agent, Status::Firing, Some("is back".to_owned()))
+            }
+            RunEvent::Ended { agent, cause, .. } => self.set(*agent, Status::Done, ending(cause)),
+            RunEvent::Lost { agent, why, .. } => {
+                self.set(*agent, Status::Lost, Some(format!("is lost: {why}")))
+            }
+            RunEvent::Note { agent, text, .. } => Some(agent.map_or_else(
+                || text.clone(),
+                |agent| format!("agent {}: {text}", self.name(agent)),
+            )),
+            RunEvent::Done {
+                outcome: Outcome::Ran | Outcome::NotStarted | Outcome::StoppedBeforeStart(_),
+            } => {
                 self.stage = Stage::Over;
                 None
             }
@@ -150,23 +196,32 @@ impl Scene {
 
     /// Agents whose part is not over, by index.
     pub(crate) fn unfinished(&self) -> Vec<u32> {
-        let agents = (0..).zip(&self.agents).filter(|(_, agent)| !matches!(agent.status, Status::Done | Status::Lost));
+        let agents = (0..)
+            .zip(&self.agents)
+            .filter(|(_, agent)| !matches!(agent.status, Status::Done | Status::Lost));
         agents.map(|(index, _)| index).collect()
     }
 
     /// Whether the agent's stream is gone.
     pub(crate) fn is_gone(&self, agent: u32) -> bool {
-        self.agents.get(agent as usize).is_some_and(|agent| agent.status == Status::Gone)
+        self.agents
+            .get(agent as usize)
+            .is_some_and(|agent| agent.status == Status::Gone)
     }
 
     /// An agent's index by its name, which local agents have each to themselves.
     pub(crate) fn index(&self, name: &str) -> Option<u32> {
-        self.agents.iter().position(|agent| agent.name == name).and_then(|index| u32::try_from(index).ok())
+        self.agents
+            .iter()
+            .position(|agent| agent.name == name)
+            .and_then(|index| u32::try_from(index).ok())
     }
 
     /// An agent's name by its index.
     pub(crate) fn name(&self, agent: u32) -> String {
-        self.agents.get(agent as usize).map_or_else(|| agent.to_string(), |known| known.name.clone())
+        self.agents
+            .get(agent as usize)
+            .map_or_else(|| agent.to_string(), |known| known.name.clone())
     }
 }
 

@@ -22,10 +22,19 @@ pub(super) fn lines(scene: &Scene, now: Instant, style: Style) -> Vec<String> {
         Stage::Preparing => vec![format!("{title}  preparing"), crew(&scene.agents)],
         Stage::Fixed { start } => {
             let (share_done, clock) = clock(scene, start, now);
-            let room = style.width.saturating_sub(title.chars().count() + clock.chars().count() + 4);
+            let room = style
+                .width
+                .saturating_sub(title.chars().count() + clock.chars().count() + 4);
             let bar = bar(share_done, room.min(BAR_MAX), style.unicode);
-            let figures = scene.live.as_ref().map_or_else(|| "no figures yet".to_owned(), figures);
-            vec![format!("{title}  {bar}  {clock}"), figures, crew(&scene.agents)]
+            let figures = scene
+                .live
+                .as_ref()
+                .map_or_else(|| "no figures yet".to_owned(), figures);
+            vec![
+                format!("{title}  {bar}  {clock}"),
+                figures,
+                crew(&scene.agents),
+            ]
         }
         Stage::Over => vec![format!("{title}  ended")],
     };
@@ -34,13 +43,20 @@ pub(super) fn lines(scene: &Scene, now: Instant, style: Style) -> Vec<String> {
 
 /// The line for a pipe; nothing while the agents are awaited, which are told of as they come.
 pub(super) fn plain(scene: &Scene, now: Instant) -> Option<String> {
-    let Stage::Fixed { start } = scene.stage else { return None };
+    let Stage::Fixed { start } = scene.stage else {
+        return None;
+    };
     let live = scene.live.as_ref()?;
-    Some(format!("{}  {}  {}", clock(scene, start, now).1, figures(live), crew(&scene.agents)))
+    Some(format!(
+        "{}  {}  {}",
+        clock(scene, start, now).1,
+        figures(live),
+        crew(&scene.agents)
+    ))
 }
 
-/// Replaces the `drawn` lines above the cursor. Wrapping is off meanwhile: a line that is too long after all would
-/// otherwise take two, and the next drawing would miss one.
+/// Replaces the `drawn` lines above the cursor. Wrapping is off meanwhile: a line that is too long
+/// after all would otherwise take two, and the next drawing would miss one.
 pub(super) fn redrawn(lines: &[String], drawn: usize) -> String {
     let mut text = String::new();
     if drawn > 0 {
@@ -58,9 +74,21 @@ pub(super) fn redrawn(lines: &[String], drawn: usize) -> String {
 }
 
 fn gathering(scene: &Scene) -> String {
-    let names: Vec<&str> = scene.agents.iter().map(|agent| agent.name.as_str()).collect();
-    let names = if names.is_empty() { String::new() } else { format!(": {}", listed(&names)) };
-    format!("{} of {} agents are here{names}", scene.agents.len(), scene.planned.agents)
+    let names: Vec<&str> = scene
+        .agents
+        .iter()
+        .map(|agent| agent.name.as_str())
+        .collect();
+    let names = if names.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", listed(&names))
+    };
+    format!(
+        "{} of {} agents are here{names}",
+        scene.agents.len(),
+        scene.planned.agents
+    )
 }
 
 /// Share of the run that is over, and its clock in words.
@@ -68,42 +96,63 @@ fn clock(scene: &Scene, start: Instant, now: Instant) -> (f64, String) {
     if scene.is_stopping {
         return (1.0, "stopping: what has begun may finish".to_owned());
     }
-    if let Some(until) = start.checked_duration_since(now).filter(|until| !until.is_zero()) {
+    if let Some(until) = start
+        .checked_duration_since(now)
+        .filter(|until| !until.is_zero())
+    {
         return (0.0, format!("starts in {:.1}s", until.as_secs_f64()));
     }
     let elapsed = now.saturating_duration_since(start);
     let warm_up = scene.planned.warm_up;
     if elapsed < warm_up {
         let part = elapsed.as_secs_f64() / warm_up.as_secs_f64();
-        return (part, format!("warming up {} of {}", seconds(elapsed), seconds(warm_up)));
+        return (
+            part,
+            format!("warming up {} of {}", seconds(elapsed), seconds(warm_up)),
+        );
     }
     measured(scene, elapsed.saturating_sub(warm_up))
 }
 
 fn measured(scene: &Scene, elapsed: Duration) -> (f64, String) {
     match scene.planned.end {
-        End::Duration(duration) if elapsed >= duration => (1.0, "draining: what has begun may finish".to_owned()),
+        End::Duration(duration) if elapsed >= duration => {
+            (1.0, "draining: what has begun may finish".to_owned())
+        }
         End::Duration(duration) => {
             let left = seconds(duration.saturating_sub(Duration::from_secs(rounded(elapsed))));
             let part = elapsed.as_secs_f64() / duration.as_secs_f64();
-            (part, format!("{} of {}, {left} left", seconds(elapsed), seconds(duration)))
+            (
+                part,
+                format!("{} of {}, {left} left", seconds(elapsed), seconds(duration)),
+            )
         }
         End::Requests(requests) => {
             let ended = scene.live.as_ref().map_or(0, |live| live.total_ended);
             let done = format!("{} of {}", count(ended), count(requests));
-            (ended as f64 / requests as f64, format!("{done} done in {}", seconds(elapsed)))
+            (
+                ended as f64 / requests as f64,
+                format!("{done} done in {}", seconds(elapsed)),
+            )
         }
     }
 }
 
 fn figures(live: &Live) -> String {
-    let p50 = live.p50_ns.map_or_else(|| "-".to_owned(), |ns| time(ns as f64));
+    let p50 = live
+        .p50_ns
+        .map_or_else(|| "-".to_owned(), |ns| time(ns as f64));
     let sign = if live.p99_at_least { "≥ " } else { "" };
-    let p99 = live.p99_ns.map_or_else(|| "-".to_owned(), |ns| format!("{sign}{}", time(ns as f64)));
+    let p99 = live
+        .p99_ns
+        .map_or_else(|| "-".to_owned(), |ns| format!("{sign}{}", time(ns as f64)));
     let share_of_errors = if live.total_errors == 0 {
         String::new()
     } else {
-        format!(" ({})", share(live.total_errors as f64 / live.total_ended.max(1) as f64))
+        format!(
+            " ({})",
+            share(live.total_errors as f64 / live.total_ended.max(1) as f64)
+        )
     };
     format!(
         "{}/s  response p50 {p50}, p99 {p99}  errors {}{share_of_errors}",
@@ -114,7 +163,11 @@ fn figures(live: &Live) -> String {
 
 /// Exact while it is short.
 fn count(count: u64) -> String {
-    if count < 10_000 { count.to_string() } else { number(count as f64) }
+    if count < 10_000 {
+        count.to_string()
+    } else {
+        number(count as f64)
+    }
 }
 
 /// The agents by what they do, in words; names only of those that are not as they should be.
@@ -128,8 +181,16 @@ fn crew(agents: &[Agent]) -> String {
         (Status::Lost, "lost"),
     ];
     let group = |(status, word): (Status, &str)| {
-        let names: Vec<&str> = agents.iter().filter(|agent| agent.status == status).map(|agent| agent.name.as_str()).collect();
-        let named = if status >= Status::Gone { format!(" ({})", listed(&names)) } else { String::new() };
+        let names: Vec<&str> = agents
+            .iter()
+            .filter(|agent| agent.status == status)
+            .map(|agent| agent.name.as_str())
+            .collect();
+        let named = if status >= Status::Gone {
+            format!(" ({})", listed(&names))
+        } else {
+            String::new()
+        };
         (!names.is_empty()).then(|| format!("{} {word}{named}", names.len()))
     };
     let groups: Vec<String> = WORDS.into_iter().filter_map(group).collect();
@@ -139,12 +200,18 @@ fn crew(agents: &[Agent]) -> String {
 fn listed(names: &[&str]) -> String {
     let more = names.len().saturating_sub(NAMES_MAX);
     let shown = names[..names.len().min(NAMES_MAX)].join(", ");
-    if more == 0 { shown } else { format!("{shown} and {more} more") }
+    if more == 0 {
+        shown
+    } else {
+        format!("{shown} and {more} more")
+    }
 }
 
 /// `[####----]`; nothing where there is no room for one.
 fn bar(part: f64, columns: usize, unicode: bool) -> String {
-    let Some(inner) = columns.checked_sub(2).filter(|&inner| inner >= 4) else { return String::new() };
+    let Some(inner) = columns.checked_sub(2).filter(|&inner| inner >= 4) else {
+        return String::new();
+    };
     let full = (part.clamp(0.0, 1.0) * inner as f64).round() as usize;
     let (done, open) = if unicode { ("█", "·") } else { ("#", "-") };
     format!("[{}{}]", done.repeat(full), open.repeat(inner - full))
@@ -152,7 +219,9 @@ fn bar(part: f64, columns: usize, unicode: bool) -> String {
 
 /// The nearest second.
 fn rounded(duration: Duration) -> u64 {
-    duration.saturating_add(Duration::from_millis(500)).as_secs()
+    duration
+        .saturating_add(Duration::from_millis(500))
+        .as_secs()
 }
 
 /// Whole seconds below two minutes, then minutes and seconds.
@@ -177,11 +246,27 @@ mod tests {
     use control::{AgentFacts, AgentId, EndCause, FleetTime, Outcome, RunEvent};
     use plan::Plan;
 
-    const WIDE: Style = Style { colour: false, width: 100, unicode: true };
+    const WIDE: Style = Style {
+        colour: false,
+        width: 100,
+        unicode: true,
+    };
 
     fn facts(name: &str) -> AgentFacts {
-        let (id, version, labels, host) = (AgentId([0; 16]), String::new(), Default::default(), proto::Bytes::new());
-        AgentFacts { id, name: name.to_owned(), version, labels, workers: 1, host }
+        let (id, version, labels, host) = (
+            AgentId([0; 16]),
+            String::new(),
+            Default::default(),
+            proto::Bytes::new(),
+        );
+        AgentFacts {
+            id,
+            name: name.to_owned(),
+            version,
+            labels,
+            workers: 1,
+            host,
+        }
     }
 
     fn scene(load: &str) -> Scene {
@@ -194,13 +279,41 @@ mod tests {
     fn firing(load: &str, now: Instant) -> Scene {
         let mut scene = scene(load);
         let agents = ["a", "b"].map(facts);
-        scene.take(&RunEvent::Assembled { agents: agents.to_vec() }, now);
-        scene.take(&RunEvent::Armed { start_at: FleetTime(0), start_in: Duration::ZERO }, now);
+        scene.take(
+            &RunEvent::Assembled {
+                agents: agents.to_vec(),
+            },
+            now,
+        );
+        scene.take(
+            &RunEvent::Armed {
+                start_at: FleetTime(0),
+                start_in: Duration::ZERO,
+            },
+            now,
+        );
         for agent in [0, 1] {
-            scene.take(&RunEvent::Began { agent, at: FleetTime(0), bound_ns: 0 }, now);
+            scene.take(
+                &RunEvent::Began {
+                    agent,
+                    at: FleetTime(0),
+                    bound_ns: 0,
+                },
+                now,
+            );
         }
-        let live = Live { ended_per_second: 1234, total_ended: 500, total_errors: 5, p50_ns: Some(1_200_000), ..Live::default() };
-        scene.set_live(Some(Live { p99_ns: Some(30_000_000_000), p99_at_least: true, ..live }));
+        let live = Live {
+            ended_per_second: 1234,
+            total_ended: 500,
+            total_errors: 5,
+            p50_ns: Some(1_200_000),
+            ..Live::default()
+        };
+        scene.set_live(Some(Live {
+            p99_ns: Some(30_000_000_000),
+            p99_at_least: true,
+            ..live
+        }));
         scene
     }
 
@@ -209,10 +322,28 @@ mod tests {
         let now = Instant::now();
         let mut scene = scene("connections = 1, duration = \"1s\"");
         assert_eq!(lines(&scene, now, WIDE), ["edge  0 of 2 agents are here"]);
-        assert_eq!(scene.take(&RunEvent::Joined { agent: facts("a\x1b[2J") }, now).unwrap(), "agent a\x1b[2J joined (1 of 2)");
-        assert_eq!(lines(&scene, now, WIDE), ["edge  1 of 2 agents are here: a?[2J"]);
+        assert_eq!(
+            scene
+                .take(
+                    &RunEvent::Joined {
+                        agent: facts("a\x1b[2J")
+                    },
+                    now
+                )
+                .unwrap(),
+            "agent a\x1b[2J joined (1 of 2)"
+        );
+        assert_eq!(
+            lines(&scene, now, WIDE),
+            ["edge  1 of 2 agents are here: a?[2J"]
+        );
         assert_eq!(plain(&scene, now), None);
-        scene.take(&RunEvent::Left { agent: facts("a\x1b[2J") }, now);
+        scene.take(
+            &RunEvent::Left {
+                agent: facts("a\x1b[2J"),
+            },
+            now,
+        );
         assert_eq!(lines(&scene, now, WIDE), ["edge  0 of 2 agents are here"]);
     }
 
@@ -220,14 +351,35 @@ mod tests {
     fn clock_follows_the_plan() {
         let now = Instant::now();
         for (load, passed_ms, clock) in [
-            ("connections = 1, duration = \"60s\", warm_up = \"10s\"", 4_000, "warming up 4s of 10s"),
-            ("connections = 1, duration = \"60s\", warm_up = \"10s\"", 25_200, "15s of 60s, 45s left"),
-            ("connections = 1, duration = \"60s\"", 60_100, "draining: what has begun may finish"),
-            ("connections = 1, duration = \"2h\"", 3_725_000, "1h02m05s of 2h00m00s, 57m55s left"),
-            ("connections = 1, requests = 2000", 3_000, "500 of 2000 done in 3s"),
+            (
+                "connections = 1, duration = \"60s\", warm_up = \"10s\"",
+                4_000,
+                "warming up 4s of 10s",
+            ),
+            (
+                "connections = 1, duration = \"60s\", warm_up = \"10s\"",
+                25_200,
+                "15s of 60s, 45s left",
+            ),
+            (
+                "connections = 1, duration = \"60s\"",
+                60_100,
+                "draining: what has begun may finish",
+            ),
+            (
+                "connections = 1, duration = \"2h\"",
+                3_725_000,
+                "1h02m05s of 2h00m00s, 57m55s left",
+            ),
+            (
+                "connections = 1, requests = 2000",
+                3_000,
+                "500 of 2000 done in 3s",
+            ),
         ] {
             let shown = plain(&firing(load, now), now + Duration::from_millis(passed_ms)).unwrap();
-            let rest = "  1234/s  response p50 1.20 ms, p99 ≥ 30.0 s  errors 5 (1.00 %)  agents: 2 firing";
+            let rest =
+                "  1234/s  response p50 1.20 ms, p99 ≥ 30.0 s  errors 5 (1.00 %)  agents: 2 firing";
             assert_eq!(shown, format!("{clock}{rest}"));
         }
     }
@@ -236,15 +388,38 @@ mod tests {
     fn agents_that_are_not_as_they_should_be_are_named() {
         let now = Instant::now();
         let mut scene = firing("connections = 1, duration = \"9s\"", now);
-        let news = scene.take(&RunEvent::Gone { agent: 1, why: "reset".into() }, now);
+        let news = scene.take(
+            &RunEvent::Gone {
+                agent: 1,
+                why: "reset".into(),
+            },
+            now,
+        );
         assert_eq!(news.as_deref(), Some("agent b is gone: reset"));
         assert_eq!(lines(&scene, now, WIDE)[2], "agents: 1 firing, 1 gone (b)");
-        scene.take(&RunEvent::Lost { agent: 1, next_interval: 3, why: "it did not come back".into() }, now);
-        let ended =
-            RunEvent::Ended { agent: 0, cause: EndCause::Plan, missing: vec![], figures: proto::Bytes::new(), clock: None };
+        scene.take(
+            &RunEvent::Lost {
+                agent: 1,
+                next_interval: 3,
+                why: "it did not come back".into(),
+            },
+            now,
+        );
+        let ended = RunEvent::Ended {
+            agent: 0,
+            cause: EndCause::Plan,
+            missing: vec![],
+            figures: proto::Bytes::new(),
+            clock: None,
+        };
         assert_eq!(scene.take(&ended, now), None);
         assert_eq!(lines(&scene, now, WIDE)[2], "agents: 1 done, 1 lost (b)");
-        scene.take(&RunEvent::Done { outcome: Outcome::Ran }, now);
+        scene.take(
+            &RunEvent::Done {
+                outcome: Outcome::Ran,
+            },
+            now,
+        );
         assert_eq!(lines(&scene, now, WIDE), ["edge  ended"]);
     }
 
@@ -252,9 +427,22 @@ mod tests {
     fn lines_fit_and_the_bar_gives_way() {
         let now = Instant::now();
         let scene = firing("connections = 1, duration = \"8s\"", now);
-        let bar =
-            |width, unicode| lines(&scene, now + Duration::from_secs(4), Style { colour: false, width, unicode })[0].clone();
-        assert_eq!(bar(47, true), "edge  [██████████··········]  4s of 8s, 4s left");
+        let bar = |width, unicode| {
+            lines(
+                &scene,
+                now + Duration::from_secs(4),
+                Style {
+                    colour: false,
+                    width,
+                    unicode,
+                },
+            )[0]
+            .clone()
+        };
+        assert_eq!(
+            bar(47, true),
+            "edge  [██████████··········]  4s of 8s, 4s left"
+        );
         assert_eq!(bar(35, false), "edge  [####----]  4s of 8s, 4s left");
         assert_eq!(bar(20, true), "edge    4s of 8s, 4s");
     }

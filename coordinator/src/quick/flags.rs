@@ -29,7 +29,8 @@ const FLAGS: [(&str, &str); 20] = [
 /// Advice that is about a plan file, and there is none.
 const ABOUT_A_FILE: &str = "; paths are relative to the plan file";
 
-/// A line for each problem, in the order of the plan; one for what a single flag set in several places.
+/// A line for each problem, in the order of the plan; one for what a single flag set in several
+/// places.
 pub(super) fn problems(problems: &Problems) -> Vec<String> {
     let mut lines: Vec<String> = problems.0.iter().map(line).collect();
     lines.dedup();
@@ -38,7 +39,10 @@ pub(super) fn problems(problems: &Problems) -> Vec<String> {
 
 fn line(problem: &Problem) -> String {
     let message = problem.message.replace(ABOUT_A_FILE, "");
-    match FLAGS.iter().find(|(path, _)| problem.path.strip_prefix(path).is_some_and(is_end)) {
+    match FLAGS
+        .iter()
+        .find(|(path, _)| problem.path.strip_prefix(path).is_some_and(is_end))
+    {
         Some((_, "-H")) => format!("-H {}: {message}", header(&problem.path)),
         Some((_, flag)) => format!("{flag}: {message}"),
         None => problem.path.clone() + ": " + &message,
@@ -50,5 +54,7 @@ fn is_end(rest: &str) -> bool {
 }
 
 fn header(path: &str) -> &str {
-    path.trim_start_matches("request.headers").trim_start_matches('.').trim_matches('"')
+    path.trim_start_matches("request.headers")
+        .trim_start_matches('.')
+        .trim_matches('"')
 }

@@ -22,7 +22,11 @@ pub(super) enum Secrets {
 
 /// The text, and what is wrong with flags that no plan's text can show.
 pub(super) fn write(args: &QuickArgs, secrets: Secrets) -> (String, Vec<String>) {
-    let mut text = Text { text: "name = \"quick\"\n".to_owned(), secrets, problems: Vec::new() };
+    let mut text = Text {
+        text: "name = \"quick\"\n".to_owned(),
+        secrets,
+        problems: Vec::new(),
+    };
     text.target(args);
     text.request(args);
     text.connection(args);
@@ -76,7 +80,10 @@ impl Text {
         }
         if let Some(timeout) = &args.timeout {
             let timeout = quoted(&with_unit(timeout, "s"));
-            self.field("timeouts", &format!("{{ connect = {timeout}, handshake = {timeout}, request = {timeout} }}"));
+            self.field(
+                "timeouts",
+                &format!("{{ connect = {timeout}, handshake = {timeout}, request = {timeout} }}"),
+            );
         }
         if args.http2 {
             self.field("http", &quoted("2"));
@@ -93,14 +100,19 @@ impl Text {
         }
         fields.extend(args.ca.iter().map(|ca| ("ca", quoted(ca))));
         if let (Some(cert), Some(key)) = (&args.cert, &args.key) {
-            fields.push(("client_certificates", format!("[{{ cert = {}, key = {} }}]", quoted(cert), quoted(key))));
+            fields.push((
+                "client_certificates",
+                format!("[{{ cert = {}, key = {} }}]", quoted(cert), quoted(key)),
+            ));
         }
         if !args.tls_version.is_empty() {
             fields.push(("versions", list(&args.tls_version)));
         }
         if !fields.is_empty() {
             self.table("tls");
-            fields.iter().for_each(|(key, value)| self.field(key, value));
+            fields
+                .iter()
+                .for_each(|(key, value)| self.field(key, value));
         }
     }
 
@@ -124,13 +136,19 @@ impl Text {
         }
     }
 
-    /// Never more virtual users than requests: ab and hey refuse that, and so does this where it was asked for.
+    /// Never more virtual users than requests: ab and hey refuse that, and so does this where it
+    /// was asked for.
     fn concurrency(&mut self, asked: Option<u32>, args: &QuickArgs) -> u32 {
-        let requests = if args.duration.is_some() { u64::MAX } else { args.requests.unwrap_or(REQUESTS) };
+        let requests = if args.duration.is_some() {
+            u64::MAX
+        } else {
+            args.requests.unwrap_or(REQUESTS)
+        };
         let useful = u32::try_from(requests).unwrap_or(u32::MAX);
         if let Some(asked) = asked.filter(|&asked| asked > useful) {
             self.problems.push(format!(
-                "-c: {asked} is more than -n {requests}: the rest would have nothing to do; write -c {requests}, or leave it out"
+                "-c: {asked} is more than -n {requests}: the rest would have nothing to do; write \
+                 -c {requests}, or leave it out"
             ));
         }
         asked.unwrap_or(CONCURRENCY).min(useful)
@@ -138,16 +156,34 @@ impl Text {
 
     /// Fields with flags of their own first.
     fn headers(&mut self, args: &QuickArgs) -> Vec<Header> {
-        let own = [("--host", "host", &args.host), ("-A", "accept", &args.accept), ("-T", "content-type", &args.content_type)];
-        let own = own.into_iter().filter_map(|(flag, name, value)| Some((flag, name, value.clone()?)));
-        let mut headers: Vec<Header> =
-            own.chain(self.basic(args)).map(|(flag, name, value)| Header { flag, name: name.to_owned(), value }).collect();
+        let own = [
+            ("--host", "host", &args.host),
+            ("-A", "accept", &args.accept),
+            ("-T", "content-type", &args.content_type),
+        ];
+        let own = own
+            .into_iter()
+            .filter_map(|(flag, name, value)| Some((flag, name, value.clone()?)));
+        let mut headers: Vec<Header> = own
+            .chain(self.basic(args))
+            .map(|(flag, name, value)| Header {
+                flag,
+                name: name.to_owned(),
+                value,
+            })
+            .collect();
         for text in &args.headers {
             match text.split_once(':') {
                 Some((name, value)) => {
-                    headers.push(Header { flag: "-H", name: name.trim().to_owned(), value: value.trim().to_owned() });
+                    headers.push(Header {
+                        flag: "-H",
+                        name: name.trim().to_owned(),
+                        value: value.trim().to_owned(),
+                    });
                 }
-                None => self.problems.push(format!("-H: {text:?} has no colon; write it as \"name: value\"")),
+                None => self.problems.push(format!(
+                    "-H: {text:?} has no colon; write it as \"name: value\""
+                )),
             }
         }
         headers
@@ -157,28 +193,42 @@ impl Text {
     fn basic(&mut self, args: &QuickArgs) -> Option<(&'static str, &'static str, String)> {
         let credentials = args.auth.as_ref()?;
         if !credentials.contains(':') {
-            self.problems.push("-a: has no colon; write it as USER:PASSWORD".to_owned());
+            self.problems
+                .push("-a: has no colon; write it as USER:PASSWORD".to_owned());
         }
-        Some(("-a", "authorization", format!("Basic {}", STANDARD.encode(credentials))))
+        Some((
+            "-a",
+            "authorization",
+            format!("Basic {}", STANDARD.encode(credentials)),
+        ))
     }
 
     /// Entries of the table of headers; fields of one name stand together, as a list.
     fn fields_of(&mut self, headers: &[Header]) -> Vec<String> {
         let mut fields: Vec<(&Header, Vec<&str>)> = Vec::new();
         for header in headers {
-            match fields.iter_mut().find(|(first, _)| first.name.eq_ignore_ascii_case(&header.name)) {
-                Some((first, _)) if first.flag != "-H" => {
-                    self.problems.push(format!("{}: given beside -H {}; keep one of them", first.flag, header.name))
-                }
+            match fields
+                .iter_mut()
+                .find(|(first, _)| first.name.eq_ignore_ascii_case(&header.name))
+            {
+                Some((first, _)) if first.flag != "-H" => self.problems.push(format!(
+                    "{}: given beside -H {}; keep one of them",
+                    first.flag, header.name
+                )),
                 Some((_, values)) => values.push(&header.value),
                 None => fields.push((header, vec![&header.value])),
             }
         }
-        fields.iter().map(|(header, values)| self.entry(&header.name, values)).collect()
+        fields
+            .iter()
+            .map(|(header, values)| self.entry(&header.name, values))
+            .collect()
     }
 
     fn entry(&self, name: &str, values: &[&str]) -> String {
-        let is_secret = SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret));
+        let is_secret = SECRET_HEADERS
+            .iter()
+            .any(|secret| name.eq_ignore_ascii_case(secret));
         let value = match values {
             _ if is_secret && self.secrets == Secrets::Masked => quoted(MASK),
             [value] => quoted(value),
@@ -198,12 +248,26 @@ impl Text {
 
 /// A bare number gets the unit that other tools mean by it.
 fn with_unit(text: &str, unit: &str) -> String {
-    let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    if is_bare { format!("{text}{unit}") } else { text.to_owned() }
+    let is_bare = !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if is_bare {
+        format!("{text}{unit}")
+    } else {
+        text.to_owned()
+    }
 }
 
 fn list(items: &[impl AsRef<str>]) -> String {
-    format!("[{}]", items.iter().map(|item| quoted(item.as_ref())).collect::<Vec<_>>().join(", "))
+    format!(
+        "[{}]",
+        items
+            .iter()
+            .map(|item| quoted(item.as_ref()))
+            .collect::<Vec<_>>()
+            .join(", ")
+    )
 }
 
 /// A basic string on one line (TOML 1.0).

@@ -1,44 +1,89 @@
-//! `events.jsonl`: one JSON object per line for what happened in a run, with the time it was heard of.
+//! `events.jsonl`: one JSON object per line for what happened in a run, with the time it was heard
+//! of.
 
 use crate::utc::Utc;
 use analysis::Document;
 use control::{AgentFacts, ClockReading, EndCause, Outcome, RunEvent};
 use serde_json::{Value, json};
 
-/// The line of an event; nothing for those that only carry figures. Agents are named by `names`, by index.
+/// The line of an event; nothing for those that only carry figures. Agents are named by `names`, by
+/// index.
 pub(super) fn of(at: Utc, event: &RunEvent, names: &[String]) -> Option<String> {
-    let name = |agent: u32| names.get(agent as usize).map_or_else(|| json!(agent), |name| json!(name));
+    let name = |agent: u32| {
+        names
+            .get(agent as usize)
+            .map_or_else(|| json!(agent), |name| json!(name))
+    };
     let (word, rest) = match event {
         RunEvent::Joined { agent } => ("joined", whole(agent)),
         RunEvent::Left { agent } => ("left", brief(agent)),
-        RunEvent::Assembled { agents } => ("assembled", json!({ "agents": agents.iter().map(brief).collect::<Vec<Value>>() })),
-        RunEvent::Ready { agent, addresses, workers, clock } => {
+        RunEvent::Assembled { agents } => (
+            "assembled",
+            json!({ "agents": agents.iter().map(brief).collect::<Vec<Value>>() }),
+        ),
+        RunEvent::Ready {
+            agent,
+            addresses,
+            workers,
+            clock,
+        } => {
             let clock = reading(*clock);
-            ("ready", json!({ "agent": name(*agent), "addresses": addresses, "workers": workers, "clock": clock }))
+            (
+                "ready",
+                json!({ "agent": name(*agent), "addresses": addresses, "workers": workers, "clock": clock }),
+            )
         }
-        RunEvent::Problem { agent, problem } => ("problem", json!({ "agent": name(*agent), "text": problem })),
-        RunEvent::Armed { start_at, start_in } => {
-            ("armed", json!({ "start_at_ns": start_at.0, "start_in_ms": start_in.as_millis() as u64 }))
+        RunEvent::Problem { agent, problem } => {
+            ("problem", json!({ "agent": name(*agent), "text": problem }))
         }
-        RunEvent::Began { agent, at, bound_ns } => {
-            ("began", json!({ "agent": name(*agent), "began_at_ns": at.0, "bound_ns": bound_ns }))
-        }
-        RunEvent::Started { skew } => {
-            ("started", json!({ "agents": skew.agents, "skew_ns": skew.skew_ns, "bound_ns": skew.bound_ns }))
-        }
+        RunEvent::Armed { start_at, start_in } => (
+            "armed",
+            json!({ "start_at_ns": start_at.0, "start_in_ms": start_in.as_millis() as u64 }),
+        ),
+        RunEvent::Began {
+            agent,
+            at,
+            bound_ns,
+        } => (
+            "began",
+            json!({ "agent": name(*agent), "began_at_ns": at.0, "bound_ns": bound_ns }),
+        ),
+        RunEvent::Started { skew } => (
+            "started",
+            json!({ "agents": skew.agents, "skew_ns": skew.skew_ns, "bound_ns": skew.bound_ns }),
+        ),
         RunEvent::Gone { agent, why } => ("gone", json!({ "agent": name(*agent), "text": why })),
         RunEvent::Back { agent } => ("back", json!({ "agent": name(*agent) })),
-        RunEvent::Ended { agent, cause, missing, clock, .. } => {
+        RunEvent::Ended {
+            agent,
+            cause,
+            missing,
+            clock,
+            ..
+        } => {
             let (cause, text) = ending(cause);
             let clock = clock.map(reading);
-            ("ended", json!({ "agent": name(*agent), "cause": cause, "text": text, "missing": missing, "clock": clock }))
+            (
+                "ended",
+                json!({ "agent": name(*agent), "cause": cause, "text": text, "missing": missing, "clock": clock }),
+            )
         }
-        RunEvent::Lost { agent, next_interval, why } => {
-            ("lost", json!({ "agent": name(*agent), "next_interval": next_interval, "text": why }))
-        }
-        RunEvent::Note { agent, event, text } => ("note", json!({ "agent": agent.map(name), "about": event, "text": text })),
+        RunEvent::Lost {
+            agent,
+            next_interval,
+            why,
+        } => (
+            "lost",
+            json!({ "agent": name(*agent), "next_interval": next_interval, "text": why }),
+        ),
+        RunEvent::Note { agent, event, text } => (
+            "note",
+            json!({ "agent": agent.map(name), "about": event, "text": text }),
+        ),
         RunEvent::Done { outcome } => ("done", json!({ "outcome": outcome_word(*outcome) })),
-        RunEvent::Waiting { .. } | RunEvent::Interval { .. } | RunEvent::Totals { .. } => return None,
+        RunEvent::Waiting { .. } | RunEvent::Interval { .. } | RunEvent::Totals { .. } => {
+            return None;
+        }
     };
     Some(line(at, word, &rest))
 }
@@ -50,7 +95,11 @@ pub(super) fn of_result(at: Utc, document: &Document) -> Vec<String> {
         lines.push(line(at, "threshold", &json!(judgement)));
     }
     let (state, record) = (document.run.state, &document.verdict);
-    lines.push(line(at, "verdict", &json!({ "state": state, "verdict": record.verdict, "evidence": record.evidence })));
+    lines.push(line(
+        at,
+        "verdict",
+        &json!({ "state": state, "verdict": record.verdict, "evidence": record.evidence }),
+    ));
     lines
 }
 
@@ -110,19 +159,54 @@ mod tests {
         };
         let at = Utc::now();
         for (event, word, agent) in [
-            (RunEvent::Joined { agent: agent.clone() }, "joined", json!("web \"1\"")),
-            (RunEvent::Assembled { agents: vec![agent] }, "assembled", Value::Null),
+            (
+                RunEvent::Joined {
+                    agent: agent.clone(),
+                },
+                "joined",
+                json!("web \"1\""),
+            ),
+            (
+                RunEvent::Assembled {
+                    agents: vec![agent],
+                },
+                "assembled",
+                Value::Null,
+            ),
             (RunEvent::Back { agent: 0 }, "back", json!("a")),
             (RunEvent::Back { agent: 9 }, "back", json!(9)),
-            (RunEvent::Armed { start_at: FleetTime(1), start_in: Duration::from_millis(300) }, "armed", Value::Null),
-            (RunEvent::Done { outcome: Outcome::StoppedBeforeStart(Stop::Now) }, "done", Value::Null),
+            (
+                RunEvent::Armed {
+                    start_at: FleetTime(1),
+                    start_in: Duration::from_millis(300),
+                },
+                "armed",
+                Value::Null,
+            ),
+            (
+                RunEvent::Done {
+                    outcome: Outcome::StoppedBeforeStart(Stop::Now),
+                },
+                "done",
+                Value::Null,
+            ),
         ] {
             let line = of(at, &event, &["a".to_owned()]).unwrap();
-            assert!(line.starts_with(&format!("{{\"at\":\"{at}\",\"event\":\"{word}\"")), "{line}");
+            assert!(
+                line.starts_with(&format!("{{\"at\":\"{at}\",\"event\":\"{word}\"")),
+                "{line}"
+            );
             let object: Value = serde_json::from_str(&line).unwrap();
-            assert_eq!(object.get("agent").unwrap_or(&Value::Null), &agent, "{line}");
+            assert_eq!(
+                object.get("agent").unwrap_or(&Value::Null),
+                &agent,
+                "{line}"
+            );
         }
         assert_eq!(of(at, &RunEvent::Waiting { have: 1, want: 2 }, &[]), None);
-        assert_eq!(line(at, "x", &json!({})), format!("{{\"at\":\"{at}\",\"event\":\"x\"}}"));
+        assert_eq!(
+            line(at, "x", &json!({})),
+            format!("{{\"at\":\"{at}\",\"event\":\"x\"}}")
+        );
     }
 }

@@ -17,15 +17,29 @@ impl Histograms {
         let writer = HlogWriter::new(&started_at.to_string(), started_at.millis());
         folder.append(Growing::Histograms, &writer.header());
         folder.append(Growing::HistogramsByAgent, &writer.header());
-        Histograms { merged: MergedHlog::new(writer, agents) }
+        Histograms {
+            merged: MergedHlog::new(writer, agents),
+        }
     }
 
     /// An agent delivered a second, which had not come before.
-    pub(super) fn take(&mut self, folder: &mut RunFolder, agent: u32, second: u32, snapshot: &Snapshot) {
+    pub(super) fn take(
+        &mut self,
+        folder: &mut RunFolder,
+        agent: u32,
+        second: u32,
+        snapshot: &Snapshot,
+    ) {
         if folder.has_histograms_by_agent() {
-            folder.append(Growing::HistogramsByAgent, &self.merged.writer().of_agent(agent, second, snapshot));
+            folder.append(
+                Growing::HistogramsByAgent,
+                &self.merged.writer().of_agent(agent, second, snapshot),
+            );
         }
-        folder.append(Growing::Histograms, &self.merged.take(agent, second, snapshot));
+        folder.append(
+            Growing::Histograms,
+            &self.merged.take(agent, second, snapshot),
+        );
     }
 
     /// An agent delivered a second that cannot be read.

@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
-/// Events that wait to be recorded: some seconds of a hundred agents. Where even that is not enough, agents keep what is
-/// not acknowledged.
+/// Events that wait to be recorded: some seconds of a hundred agents. Where even that is not
+/// enough, agents keep what is not acknowledged.
 const WAITING_MAX: usize = 512;
 
 /// How often the result in the folder is replaced.
@@ -59,13 +59,20 @@ impl Keeper {
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
         let (shown, live) = watch::channel(None);
         let body = move || keep(Record::new(about, folder), waiting, &shown);
-        let thread = std::thread::Builder::new().name("record".to_owned()).spawn(body)?;
+        let thread = std::thread::Builder::new()
+            .name("record".to_owned())
+            .spawn(body)?;
         Ok(Keeper { jobs, live, thread })
     }
 
     /// Waits until one more event can be taken.
     pub(crate) async fn room(&self) -> Room<'_> {
-        Room(self.jobs.reserve().await.expect("the thread takes jobs until it is asked to finish"))
+        Room(
+            self.jobs
+                .reserve()
+                .await
+                .expect("the thread takes jobs until it is asked to finish"),
+        )
     }
 
     /// Figures of the latest second.
@@ -74,15 +81,24 @@ impl Keeper {
     }
 
     /// Ends the record: waits for all of it to be written.
-    pub(crate) async fn finish(self, state: State, notes: Vec<String>, server_cpu: Option<Duration>) -> Finished {
+    pub(crate) async fn finish(
+        self,
+        state: State,
+        notes: Vec<String>,
+        server_cpu: Option<Duration>,
+    ) -> Finished {
         let Keeper { jobs, thread, .. } = self;
         let notes = notes.into_iter().map(Job::Note);
-        let last = notes.chain(server_cpu.map(Job::ServerCpu)).chain([Job::Finish(Utc::now(), state)]);
+        let last = notes
+            .chain(server_cpu.map(Job::ServerCpu))
+            .chain([Job::Finish(Utc::now(), state)]);
         for job in last {
             // A thread that panicked takes no more; joining it tells.
             let _ = jobs.send(job).await;
         }
-        let joined = tokio::task::spawn_blocking(|| thread.join()).await.expect("joining a thread does not panic");
+        let joined = tokio::task::spawn_blocking(|| thread.join())
+            .await
+            .expect("joining a thread does not panic");
         match joined {
             Ok(finished) => finished.expect("the thread was asked to finish"),
             Err(panic) => std::panic::resume_unwind(panic),
@@ -98,7 +114,11 @@ impl Room<'_> {
 }
 
 /// Nothing, where whoever wanted the record is gone; what there is was saved.
-fn keep(mut record: Record, mut jobs: mpsc::Receiver<Job>, live: &watch::Sender<Option<Live>>) -> Option<Finished> {
+fn keep(
+    mut record: Record,
+    mut jobs: mpsc::Receiver<Job>,
+    live: &watch::Sender<Option<Live>>,
+) -> Option<Finished> {
     let mut next_save = Instant::now() + SAVE_EVERY;
     let mut shown_at = Instant::now();
     while let Some(job) = jobs.blocking_recv() {

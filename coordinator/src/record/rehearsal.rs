@@ -1,4 +1,5 @@
-//! A record without a fleet, for benches: what agents deliver is given to it by hand. Nothing of a run goes through here.
+//! A record without a fleet, for benches: what agents deliver is given to it by hand. Nothing of a
+//! run goes through here.
 
 use super::{About, Record};
 use crate::run_folder::{FolderError, RunFolder};
@@ -26,18 +27,55 @@ impl RecordRehearsal {
         let created = Utc::now();
         let folder = RunFolder::create(base, created, plan.name(), "")?;
         let path = folder.path().to_owned();
-        let about = About { run: RunId([0; 16]), plan, plan_text: String::new(), created };
+        let about = About {
+            run: RunId([0; 16]),
+            plan,
+            plan_text: String::new(),
+            created,
+        };
         let mut record = Record::new(about, Some(folder));
-        record.take(created, &RunEvent::Assembled { agents: (0..agents).map(facts).collect() });
-        let clock = ClockReading { offset_ns: 0, bound_ns: 0 };
+        record.take(
+            created,
+            &RunEvent::Assembled {
+                agents: (0..agents).map(facts).collect(),
+            },
+        );
+        let clock = ClockReading {
+            offset_ns: 0,
+            bound_ns: 0,
+        };
         for agent in 0..agents {
-            record.take(created, &RunEvent::Ready { agent, addresses: Vec::new(), workers: 1, clock });
+            record.take(
+                created,
+                &RunEvent::Ready {
+                    agent,
+                    addresses: Vec::new(),
+                    workers: 1,
+                    clock,
+                },
+            );
         }
-        record.take(created, &RunEvent::Armed { start_at: FleetTime(0), start_in: Duration::ZERO });
+        record.take(
+            created,
+            &RunEvent::Armed {
+                start_at: FleetTime(0),
+                start_in: Duration::ZERO,
+            },
+        );
         for agent in 0..agents {
-            record.take(created, &RunEvent::Began { agent, at: FleetTime(0), bound_ns: 0 });
+            record.take(
+                created,
+                &RunEvent::Began {
+                    agent,
+                    at: FleetTime(0),
+                    bound_ns: 0,
+                },
+            );
         }
-        Ok(RecordRehearsal { record, folder: path })
+        Ok(RecordRehearsal {
+            record,
+            folder: path,
+        })
     }
 
     /// The run's folder.
@@ -48,7 +86,14 @@ impl RecordRehearsal {
 
     /// An agent delivers an interval.
     pub fn interval(&mut self, agent: u32, interval: u32, encoded: Vec<u8>) {
-        self.record.take(Utc::now(), &RunEvent::Interval { agent, interval, encoded: Bytes::from(encoded) });
+        self.record.take(
+            Utc::now(),
+            &RunEvent::Interval {
+                agent,
+                interval,
+                encoded: Bytes::from(encoded),
+            },
+        );
     }
 
     /// The result in the folder is replaced, as it is every few seconds.
@@ -59,9 +104,25 @@ impl RecordRehearsal {
     /// An agent's run ends as the plan wants it.
     pub fn end(&mut self, agent: u32, intervals: u32, totals: Vec<u8>) {
         let encoded = Bytes::from(totals);
-        self.record.take(Utc::now(), &RunEvent::Totals { agent, intervals, encoded });
-        let (missing, figures) = (Vec::new(), Bytes::from(host::RunFigures::default().encode()));
-        let ended = RunEvent::Ended { agent, cause: EndCause::Plan, missing, figures, clock: None };
+        self.record.take(
+            Utc::now(),
+            &RunEvent::Totals {
+                agent,
+                intervals,
+                encoded,
+            },
+        );
+        let (missing, figures) = (
+            Vec::new(),
+            Bytes::from(host::RunFigures::default().encode()),
+        );
+        let ended = RunEvent::Ended {
+            agent,
+            cause: EndCause::Plan,
+            missing,
+            figures,
+            clock: None,
+        };
         self.record.take(Utc::now(), &ended);
     }
 
@@ -74,5 +135,12 @@ impl RecordRehearsal {
 
 fn facts(agent: u32) -> AgentFacts {
     let (name, version, labels) = (format!("agent-{agent}"), String::new(), BTreeMap::new());
-    AgentFacts { id: AgentId([0; 16]), name, version, labels, workers: 1, host: Bytes::new() }
+    AgentFacts {
+        id: AgentId([0; 16]),
+        name,
+        version,
+        labels,
+        workers: 1,
+        host: Bytes::new(),
+    }
 }

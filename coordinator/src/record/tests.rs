@@ -6,30 +6,66 @@ use proto::Bytes;
 use std::time::Duration;
 
 const PLAN: &str = "target.builtin = true\nload = { connections = 2, duration = \"2s\" }";
-const READING: ClockReading = ClockReading { offset_ns: 5, bound_ns: 7 };
+const READING: ClockReading = ClockReading {
+    offset_ns: 5,
+    bound_ns: 7,
+};
 
 fn about() -> About {
     let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
-    About { run: RunId([1; 16]), plan, plan_text: PLAN.to_owned(), created: Utc::now() }
+    About {
+        run: RunId([1; 16]),
+        plan,
+        plan_text: PLAN.to_owned(),
+        created: Utc::now(),
+    }
 }
 
 fn agent(name: &str) -> AgentFacts {
-    let (id, version, host) = (AgentId([0; 16]), "0.1.0".to_owned(), Bytes::from_static(b"another version"));
-    AgentFacts { id, name: name.to_owned(), version, labels: [("k".into(), "v".into())].into(), workers: 1, host }
+    let (id, version, host) = (
+        AgentId([0; 16]),
+        "0.1.0".to_owned(),
+        Bytes::from_static(b"another version"),
+    );
+    AgentFacts {
+        id,
+        name: name.to_owned(),
+        version,
+        labels: [("k".into(), "v".into())].into(),
+        workers: 1,
+        host,
+    }
 }
 
 /// A run of two agents up to its start.
 fn started(folder: Option<RunFolder>) -> Record {
     let mut record = Record::new(about(), folder);
-    record.take(Utc::now(), &RunEvent::Assembled { agents: vec![agent("a"), agent("b")] });
+    record.take(
+        Utc::now(),
+        &RunEvent::Assembled {
+            agents: vec![agent("a"), agent("b")],
+        },
+    );
     for agent in [0, 1] {
-        let ready = RunEvent::Ready { agent, addresses: vec![], workers: 3, clock: READING };
+        let ready = RunEvent::Ready {
+            agent,
+            addresses: vec![],
+            workers: 3,
+            clock: READING,
+        };
         record.take(Utc::now(), &ready);
     }
-    let armed = RunEvent::Armed { start_at: FleetTime(1_000), start_in: Duration::ZERO };
+    let armed = RunEvent::Armed {
+        start_at: FleetTime(1_000),
+        start_in: Duration::ZERO,
+    };
     record.take(Utc::now(), &armed);
     for agent in [0, 1] {
-        let began = RunEvent::Began { agent, at: FleetTime(990 + u64::from(agent) * 20), bound_ns: 1 };
+        let began = RunEvent::Began {
+            agent,
+            at: FleetTime(990 + u64::from(agent) * 20),
+            bound_ns: 1,
+        };
         record.take(Utc::now(), &began);
     }
     record
@@ -37,21 +73,45 @@ fn started(folder: Option<RunFolder>) -> Record {
 
 fn interval(record: &mut Record, agent: u32, interval: u32, encoded: &[u8]) {
     let encoded = Bytes::copy_from_slice(encoded);
-    record.take(Utc::now(), &RunEvent::Interval { agent, interval, encoded });
+    record.take(
+        Utc::now(),
+        &RunEvent::Interval {
+            agent,
+            interval,
+            encoded,
+        },
+    );
 }
 
 fn ended(record: &mut Record, agent: u32, totals: &[u8]) {
     let encoded = Bytes::copy_from_slice(totals);
-    record.take(Utc::now(), &RunEvent::Totals { agent, intervals: 1, encoded });
+    record.take(
+        Utc::now(),
+        &RunEvent::Totals {
+            agent,
+            intervals: 1,
+            encoded,
+        },
+    );
     let figures = Bytes::from(host::RunFigures::default().encode());
-    let ended = RunEvent::Ended { agent, cause: Cause::Plan, missing: vec![], figures, clock: None };
+    let ended = RunEvent::Ended {
+        agent,
+        cause: Cause::Plan,
+        missing: vec![],
+        figures,
+        clock: None,
+    };
     record.take(Utc::now(), &ended);
 }
 
 /// One operation that was ok.
 fn snapshot() -> Snapshot {
     let mut snapshot = Snapshot::default();
-    let key = measure::CellKey { period: measure::Period::Measured, request: 0, address: None };
+    let key = measure::CellKey {
+        period: measure::Period::Measured,
+        request: 0,
+        address: None,
+    };
     snapshot.cells.entry(key).or_default().counters.ok = 1;
     snapshot
 }
@@ -73,8 +133,17 @@ fn each_interval_counts_once_and_totals_are_compared() {
     }
     let document = record.finish(Utc::now(), State::Complete).document;
     assert_eq!(document.measured.operations.ok, 2);
-    assert!(document.agents.iter().all(|agent| agent.totals_match == Some(true) && agent.workers == 3));
-    let began: Vec<_> = document.agents.iter().map(|agent| agent.began_at_ns).collect();
+    assert!(
+        document
+            .agents
+            .iter()
+            .all(|agent| agent.totals_match == Some(true) && agent.workers == 3)
+    );
+    let began: Vec<_> = document
+        .agents
+        .iter()
+        .map(|agent| agent.began_at_ns)
+        .collect();
     assert_eq!(began, [Some(-10), Some(10)]);
     assert_eq!(document.agents[0].clock_bound_ns, Some(7));
 }
@@ -89,8 +158,17 @@ fn interval_that_cannot_be_read_invalidates_its_agent_with_one_sentence() {
     ended(&mut record, 1, &totals(&snapshot()));
     let document = record.finish(Utc::now(), State::Complete).document;
     assert_eq!(document.verdict.verdict, analysis::Verdict::Invalid);
-    let told = document.notes.iter().filter(|note| note.contains("agent b: second 0 of its run cannot be read")).count();
-    assert_eq!((told, document.agents[1].totals_match), (1, Some(false)), "{:?}", document.notes);
+    let told = document
+        .notes
+        .iter()
+        .filter(|note| note.contains("agent b: second 0 of its run cannot be read"))
+        .count();
+    assert_eq!(
+        (told, document.agents[1].totals_match),
+        (1, Some(false)),
+        "{:?}",
+        document.notes
+    );
     assert_eq!(document.agents[0].totals_match, Some(true));
 }
 
@@ -103,7 +181,10 @@ fn agent_without_readable_totals_is_not_trusted() {
     ended(&mut record, 0, &totals(&snapshot()));
     ended(&mut record, 1, b"");
     let document = record.finish(Utc::now(), State::Complete).document;
-    assert_eq!((document.verdict.verdict, document.agents[1].totals_match), (analysis::Verdict::Invalid, None));
+    assert_eq!(
+        (document.verdict.verdict, document.agents[1].totals_match),
+        (analysis::Verdict::Invalid, None)
+    );
 }
 
 #[test]
@@ -113,13 +194,36 @@ fn folder_holds_an_incomplete_result_from_the_beginning() {
     let path = folder.path().join(crate::run_folder::RESULT);
     let read = || report::read(&std::fs::read(&path).unwrap()).unwrap();
     let mut record = Record::new(about(), Some(folder));
-    assert_eq!((read().run.state, read().agents.len()), (State::Incomplete, 0));
-    record.take(Utc::now(), &RunEvent::Assembled { agents: vec![agent("a")] });
-    record.take(Utc::now(), &RunEvent::Problem { agent: 0, problem: "cannot".into() });
-    record.take(Utc::now(), &RunEvent::Done { outcome: Outcome::NotStarted });
+    assert_eq!(
+        (read().run.state, read().agents.len()),
+        (State::Incomplete, 0)
+    );
+    record.take(
+        Utc::now(),
+        &RunEvent::Assembled {
+            agents: vec![agent("a")],
+        },
+    );
+    record.take(
+        Utc::now(),
+        &RunEvent::Problem {
+            agent: 0,
+            problem: "cannot".into(),
+        },
+    );
+    record.take(
+        Utc::now(),
+        &RunEvent::Done {
+            outcome: Outcome::NotStarted,
+        },
+    );
     let finished = record.finish(Utc::now(), State::Incomplete);
     assert_eq!(finished.unsaved, Vec::<String>::new());
-    assert!(read().notes.contains(&"agent a: cannot".to_owned()), "{:?}", read().notes);
+    assert!(
+        read().notes.contains(&"agent a: cannot".to_owned()),
+        "{:?}",
+        read().notes
+    );
     assert_eq!(read(), finished.document);
 }
 
@@ -130,20 +234,37 @@ fn remarks_are_cut_in_the_result_and_whole_in_the_events() {
     let events = folder.path().join("events.jsonl");
     let mut record = started(Some(folder));
     for number in 0..100 {
-        let note = RunEvent::Note { agent: Some(0), event: "policy".into(), text: format!("remark {number}") };
+        let note = RunEvent::Note {
+            agent: Some(0),
+            event: "policy".into(),
+            text: format!("remark {number}"),
+        };
         record.take(Utc::now(), &note);
     }
     let document = record.finish(Utc::now(), State::Complete).document;
-    let remarks = document.notes.iter().filter(|note| note.contains("remark")).count();
+    let remarks = document
+        .notes
+        .iter()
+        .filter(|note| note.contains("remark"))
+        .count();
     assert_eq!(remarks, REMARKS_MAX + 1, "{:?}", document.notes);
-    assert_eq!(std::fs::read_to_string(events).unwrap().matches("\"note\"").count(), 100);
+    assert_eq!(
+        std::fs::read_to_string(events)
+            .unwrap()
+            .matches("\"note\"")
+            .count(),
+        100
+    );
 }
 
 /// One response in second `second`, as an agent sends it.
 fn response(second: u32) -> Vec<u8> {
     let mut snapshot = snapshot();
     let cell = snapshot.cells.values_mut().next().unwrap();
-    cell.response_times.entry((measure::Outcome::Ok, second)).or_default().record(1000);
+    cell.response_times
+        .entry((measure::Outcome::Ok, second))
+        .or_default()
+        .record(1000);
     snapshot.encode()
 }
 
@@ -156,17 +277,37 @@ fn log_holds_one_line_a_second_of_all_agents_however_the_coordinator_ends() {
     let mut record = started(Some(folder));
     for second in 0..10 {
         interval(&mut record, 0, second, &response(second));
-        let encoded = if second == 4 { Vec::new() } else { response(second) };
+        let encoded = if second == 4 {
+            Vec::new()
+        } else {
+            response(second)
+        };
         interval(&mut record, 1, second, &encoded);
     }
-    let lines = |log: &str| std::fs::read_to_string(path.join(log)).unwrap().matches("Tag=").count();
-    assert_eq!(lines("histograms.hlog"), 9, "all but the last second, as a kill would leave it");
+    let lines = |log: &str| {
+        std::fs::read_to_string(path.join(log))
+            .unwrap()
+            .matches("Tag=")
+            .count()
+    };
+    assert_eq!(
+        lines("histograms.hlog"),
+        9,
+        "all but the last second, as a kill would leave it"
+    );
     ended(&mut record, 0, b"");
     assert_eq!(lines("histograms.hlog"), 9);
-    let lost = RunEvent::Lost { agent: 1, next_interval: 10, why: "gone".to_owned() };
+    let lost = RunEvent::Lost {
+        agent: 1,
+        next_interval: 10,
+        why: "gone".to_owned(),
+    };
     record.take(Utc::now(), &lost);
     assert_eq!(lines("histograms.hlog"), 10, "nobody is waited for");
     assert_eq!(lines("histograms-by-agent.hlog"), 19);
-    assert_eq!(record.finish(Utc::now(), State::Complete).unsaved, Vec::<String>::new());
+    assert_eq!(
+        record.finish(Utc::now(), State::Complete).unsaved,
+        Vec::<String>::new()
+    );
     assert_eq!(lines("histograms.hlog"), 10);
 }

@@ -14,12 +14,19 @@ pub(super) struct Appended {
 
 impl Appended {
     pub(super) fn create(path: &Path) -> io::Result<Appended> {
-        Ok(Appended { file: File::create(path)?, failure: None })
+        Ok(Appended {
+            file: File::create(path)?,
+            failure: None,
+        })
     }
 
     pub(super) fn append(&mut self, text: &str) {
         if self.failure.is_none() && !text.is_empty() {
-            self.failure = self.file.write_all(text.as_bytes()).err().map(|error| in_words(&error));
+            self.failure = self
+                .file
+                .write_all(text.as_bytes())
+                .err()
+                .map(|error| in_words(&error));
         }
     }
 

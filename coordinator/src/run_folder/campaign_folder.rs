@@ -1,4 +1,5 @@
-//! The folder of several runs: the file as given, what came of all of them, and a folder for each run.
+//! The folder of several runs: the file as given, what came of all of them, and a folder for each
+//! run.
 
 use super::{FolderError, PLAN, RESULT, RunFolder, new_folder, replace, write_whole};
 use crate::plan_file::in_words;
@@ -45,11 +46,22 @@ impl CampaignFolder {
     ///
     /// # Errors
     /// The folder or the plan in it cannot be written.
-    pub fn create(base: &Path, created: Utc, name: &str, plan_text: &str) -> Result<CampaignFolder, FolderError> {
+    pub fn create(
+        base: &Path,
+        created: Utc,
+        name: &str,
+        plan_text: &str,
+    ) -> Result<CampaignFolder, FolderError> {
         let path = new_folder(base, &format!("{}-{name}", created.stamp()))?;
         let plan = path.join(PLAN);
-        write_whole(&plan, plan_text.as_bytes()).map_err(|error| FolderError { path: plan, why: in_words(&error) })?;
-        Ok(CampaignFolder { path, failure: None })
+        write_whole(&plan, plan_text.as_bytes()).map_err(|error| FolderError {
+            path: plan,
+            why: in_words(&error),
+        })?;
+        Ok(CampaignFolder {
+            path,
+            failure: None,
+        })
     }
 
     /// The folder of runs of the same plan that were interrupted.
@@ -59,9 +71,15 @@ impl CampaignFolder {
     pub fn resume(path: &Path, plan_text: &str) -> Result<CampaignFolder, ResumeError> {
         let plan = path.join(PLAN);
         match fs::read(&plan) {
-            Err(error) => Err(ResumeError::NoCampaign { path: plan, why: in_words(&error) }),
+            Err(error) => Err(ResumeError::NoCampaign {
+                path: plan,
+                why: in_words(&error),
+            }),
             Ok(text) if text != plan_text.as_bytes() => Err(ResumeError::OtherPlan { path: plan }),
-            Ok(_) => Ok(CampaignFolder { path: path.to_owned(), failure: None }),
+            Ok(_) => Ok(CampaignFolder {
+                path: path.to_owned(),
+                failure: None,
+            }),
         }
     }
 
@@ -71,7 +89,8 @@ impl CampaignFolder {
         &self.path
     }
 
-    /// Makes the folder of a run in it; where one of this name was left by an interruption, a numbered one.
+    /// Makes the folder of a run in it; where one of this name was left by an interruption, a
+    /// numbered one.
     ///
     /// # Errors
     /// As [`RunFolder::within`].
@@ -84,21 +103,33 @@ impl CampaignFolder {
     /// # Errors
     /// It cannot be written.
     pub fn part(&self, name: &str) -> Result<CampaignFolder, FolderError> {
-        Ok(CampaignFolder { path: new_folder(&self.path, name)?, failure: None })
+        Ok(CampaignFolder {
+            path: new_folder(&self.path, name)?,
+            failure: None,
+        })
     }
 
     /// The folder for several runs in it whose name begins with `prefix`, if there is one.
     #[must_use]
     pub fn part_named(&self, prefix: &str) -> Option<CampaignFolder> {
         let path = self.parts(prefix).into_iter().next()?;
-        Some(CampaignFolder { path, failure: None })
+        Some(CampaignFolder {
+            path,
+            failure: None,
+        })
     }
 
     /// Folders whose names begin with `prefix`, in order.
     #[must_use]
     pub fn parts(&self, prefix: &str) -> Vec<PathBuf> {
-        let entries = fs::read_dir(&self.path).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
-        let is_part = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
+        let entries = fs::read_dir(&self.path)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()));
+        let is_part = |path: &PathBuf| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(prefix))
+        };
         let mut parts: Vec<PathBuf> = entries.filter(is_part).collect();
         parts.sort_unstable();
         parts
@@ -122,13 +153,19 @@ impl CampaignFolder {
 
     /// Replaces [`CAMPAIGN`] in one step. A failure is remembered until it succeeds again.
     pub fn replace(&mut self, text: &str) {
-        self.failure = replace(&self.path.join(CAMPAIGN), text).err().map(|error| in_words(&error));
+        self.failure = replace(&self.path.join(CAMPAIGN), text)
+            .err()
+            .map(|error| in_words(&error));
     }
 
     /// What could not be saved, and why.
     #[must_use]
     pub fn unsaved(&self) -> Option<String> {
-        Some(format!("{}: {}", self.path.join(CAMPAIGN).display(), self.failure.as_deref()?))
+        Some(format!(
+            "{}: {}",
+            self.path.join(CAMPAIGN).display(),
+            self.failure.as_deref()?
+        ))
     }
 }
 
@@ -144,12 +181,25 @@ mod tests {
     fn each_run_has_a_folder_of_its_own() {
         let base = tempfile::tempdir().unwrap();
         let mut folder = folder(base.path());
-        for (name, made) in [("01-a-1", "01-a-1"), ("02-b-1", "02-b-1"), ("01-a-1", "01-a-1-2")] {
-            assert_eq!(folder.run(name, "").unwrap().path(), folder.path().join(made));
+        for (name, made) in [
+            ("01-a-1", "01-a-1"),
+            ("02-b-1", "02-b-1"),
+            ("01-a-1", "01-a-1-2"),
+        ] {
+            assert_eq!(
+                folder.run(name, "").unwrap().path(),
+                folder.path().join(made)
+            );
         }
-        assert_eq!(folder.parts("01-"), ["01-a-1", "01-a-1-2"].map(|name| folder.path().join(name)));
+        assert_eq!(
+            folder.parts("01-"),
+            ["01-a-1", "01-a-1-2"].map(|name| folder.path().join(name))
+        );
         folder.replace("{}");
-        assert_eq!(fs::read_to_string(folder.path().join(CAMPAIGN)).unwrap(), "{}");
+        assert_eq!(
+            fs::read_to_string(folder.path().join(CAMPAIGN)).unwrap(),
+            "{}"
+        );
         assert_eq!(folder.unsaved(), None);
         assert!(folder.completed("01-").is_none(), "nothing was measured");
     }
@@ -159,9 +209,16 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let path = folder(base.path()).path().to_owned();
         assert!(CampaignFolder::resume(&path, "a = 1").is_ok());
-        let changed = CampaignFolder::resume(&path, "a = 2").unwrap_err().to_string();
-        assert!(changed.contains("plan.toml: differs") && changed.contains("--resume"), "{changed}");
-        let none = CampaignFolder::resume(base.path(), "a = 1").unwrap_err().to_string();
+        let changed = CampaignFolder::resume(&path, "a = 2")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            changed.contains("plan.toml: differs") && changed.contains("--resume"),
+            "{changed}"
+        );
+        let none = CampaignFolder::resume(base.path(), "a = 1")
+            .unwrap_err()
+            .to_string();
         assert!(none.contains("no such file"), "{none}");
     }
 }

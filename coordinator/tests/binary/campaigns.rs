@@ -1,4 +1,5 @@
-//! Several runs of one file: variants, repeats and searches, what they leave, and going on after an interruption.
+//! Several runs of one file: variants, repeats and searches, what they leave, and going on after an
+//! interruption.
 
 use crate::command::{Folder, PLAN, assert_code, told, wait_until};
 use analysis::{Document, State};
@@ -37,13 +38,16 @@ fn parts(folder: &Folder, inner: &str) -> Vec<String> {
     let path = folder.run_folder().join(inner);
     let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
     let folders = entries.filter(|entry| entry.path().is_dir());
-    let mut names: Vec<String> = folders.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = folders
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
     names.sort_unstable();
     names
 }
 
 fn document(folder: &Folder, part: &str) -> Document {
-    report::read(&std::fs::read(folder.run_folder().join(part).join("result.json")).unwrap()).unwrap()
+    report::read(&std::fs::read(folder.run_folder().join(part).join("result.json")).unwrap())
+        .unwrap()
 }
 
 fn stdout(output: &Output) -> String {
@@ -63,28 +67,63 @@ fn variants_run_in_turns_and_are_compared_at_the_end() {
     assert_eq!(parts(&folder, ""), names);
     for name in names {
         let document = document(&folder, name);
-        assert_eq!((document.run.state, document.measured.operations.ended), (State::Complete, 60), "{name}");
-        assert_eq!((document.agents.len(), document.plan.text.as_str()), (1, VARIANTS), "{name}");
+        assert_eq!(
+            (document.run.state, document.measured.operations.ended),
+            (State::Complete, 60),
+            "{name}"
+        );
+        assert_eq!(
+            (document.agents.len(), document.plan.text.as_str()),
+            (1, VARIANTS),
+            "{name}"
+        );
     }
     let (table, progress) = (stdout(&output), stderr(&output));
-    assert!(["plain", "slow", "response_time.p50"].iter().all(|part| table.contains(part)), "{}", told(&output));
-    assert!(progress.contains("run 3 of 4: plain, repeat 2 of 2"), "{progress}");
-    assert_eq!(progress.matches("joined").count(), 1, "the agent stays: {progress}");
+    assert!(
+        ["plain", "slow", "response_time.p50"]
+            .iter()
+            .all(|part| table.contains(part)),
+        "{}",
+        told(&output)
+    );
+    assert!(
+        progress.contains("run 3 of 4: plain, repeat 2 of 2"),
+        "{progress}"
+    );
+    assert_eq!(
+        progress.matches("joined").count(),
+        1,
+        "the agent stays: {progress}"
+    );
     let read = |file: &str| std::fs::read_to_string(folder.run_folder().join(file)).unwrap();
     assert_eq!(read("plan.toml"), VARIANTS);
-    assert!(read("02-slow-1/plan.toml").contains("5ms"), "a run's own folder says what it ran");
+    assert!(
+        read("02-slow-1/plan.toml").contains("5ms"),
+        "a run's own folder says what it ran"
+    );
     assert!(read("campaign.json").contains("\"slow\""));
     folder.assert_nothing_is_left();
 }
 
 #[test]
 fn threshold_of_one_run_decides_over_all() {
-    let strict = VARIANTS.replace("slow = {", "slow = { thresholds.\"response_time.p50\" = \"<= 1us\",");
+    let strict = VARIANTS.replace(
+        "slow = {",
+        "slow = { thresholds.\"response_time.p50\" = \"<= 1us\",",
+    );
     let folder = Folder::with_plan(&strict.replace("times = 2", "times = 1"));
     let output = start(&folder);
     assert_code(&output, 1);
-    assert!(stderr(&output).contains("failed: response_time.p50 <= 1"), "{}", told(&output));
-    assert_eq!(parts(&folder, "").len(), 2, "the other run is made all the same");
+    assert!(
+        stderr(&output).contains("failed: response_time.p50 <= 1"),
+        "{}",
+        told(&output)
+    );
+    assert_eq!(
+        parts(&folder, "").len(),
+        2,
+        "the other run is made all the same"
+    );
 }
 
 #[test]
@@ -92,32 +131,83 @@ fn first_signal_ends_the_current_run_and_begins_no_other_and_the_rest_can_be_res
     let folder = Folder::with_plan(&VARIANTS.replace("requests = 60", "requests = 400"));
     let running = folder.begin(&["start", "--local", "plan.toml"]);
     let second = || folder.run_folder().join("02-slow-1/events.jsonl");
-    let has_begun = || std::fs::read_to_string(second()).is_ok_and(|events| events.contains("\"event\":\"started\""));
-    wait_until("the second run", || folder.path().join("runs").exists() && has_begun());
+    let has_begun = || {
+        std::fs::read_to_string(second())
+            .is_ok_and(|events| events.contains("\"event\":\"started\""))
+    };
+    wait_until("the second run", || {
+        folder.path().join("runs").exists() && has_begun()
+    });
     running.signal("INT");
     let output = running.end();
     assert_code(&output, 130);
-    assert_eq!(parts(&folder, ""), ["01-plain-1", "02-slow-1"], "{}", told(&output));
+    assert_eq!(
+        parts(&folder, ""),
+        ["01-plain-1", "02-slow-1"],
+        "{}",
+        told(&output)
+    );
     assert_eq!(document(&folder, "02-slow-1").run.state, State::Interrupted);
-    assert!(stdout(&output).contains("plain"), "what is there is shown: {}", told(&output));
+    assert!(
+        stdout(&output).contains("plain"),
+        "what is there is shown: {}",
+        told(&output)
+    );
     folder.assert_nothing_is_left();
 
     let first = document(&folder, "01-plain-1").run.id;
     let runs = folder.run_folder();
-    let more = folder.run(&["start", "--local", "--agents", "2", "--resume", runs.to_str().unwrap(), "plan.toml"]);
+    let more = folder.run(&[
+        "start",
+        "--local",
+        "--agents",
+        "2",
+        "--resume",
+        runs.to_str().unwrap(),
+        "plan.toml",
+    ]);
     assert_code(&more, 2);
-    assert!(stderr(&more).contains("was made with --agents 1"), "{}", told(&more));
-    let resume = ["start", "--local", "--resume", runs.to_str().unwrap(), "plan.toml"];
+    assert!(
+        stderr(&more).contains("was made with --agents 1"),
+        "{}",
+        told(&more)
+    );
+    let resume = [
+        "start",
+        "--local",
+        "--resume",
+        runs.to_str().unwrap(),
+        "plan.toml",
+    ];
     let output = folder.run(&resume);
     assert_code(&output, 0);
-    assert_eq!(parts(&folder, ""), ["01-plain-1", "02-slow-1", "02-slow-1-2", "03-plain-2", "04-slow-2"], "{}", told(&output));
-    assert_eq!(document(&folder, "01-plain-1").run.id, first, "it was complete and is not repeated");
+    assert_eq!(
+        parts(&folder, ""),
+        [
+            "01-plain-1",
+            "02-slow-1",
+            "02-slow-1-2",
+            "03-plain-2",
+            "04-slow-2"
+        ],
+        "{}",
+        told(&output)
+    );
+    assert_eq!(
+        document(&folder, "01-plain-1").run.id,
+        first,
+        "it was complete and is not repeated"
+    );
     assert_eq!(document(&folder, "02-slow-1-2").run.state, State::Complete);
 
     std::fs::write(folder.path().join("plan.toml"), VARIANTS).unwrap();
     let output = folder.run(&resume);
     assert_code(&output, 2);
-    assert!(stderr(&output).contains("differs from the plan that is given"), "{}", told(&output));
+    assert!(
+        stderr(&output).contains("differs from the plan that is given"),
+        "{}",
+        told(&output)
+    );
 }
 
 #[test]
@@ -127,26 +217,59 @@ fn search_makes_holds_and_says_its_answer() {
     assert_code(&output, 0);
     assert_eq!(parts(&folder, ""), ["01-base-1"]);
     let holds = parts(&folder, "01-base-1");
-    assert!(holds.starts_with(&["01-1".to_owned(), "02-4".to_owned()]), "{holds:?}");
-    assert!(stderr(&output).contains("hold 1: 1 user passed"), "{}", told(&output));
+    assert!(
+        holds.starts_with(&["01-1".to_owned(), "02-4".to_owned()]),
+        "{holds:?}"
+    );
+    assert!(
+        stderr(&output).contains("hold 1: 1 user passed"),
+        "{}",
+        told(&output)
+    );
     assert!(stdout(&output).contains(" users"), "{}", told(&output));
     let saved = std::fs::read_to_string(folder.run_folder().join("campaign.json")).unwrap();
     assert!(saved.contains("\"answer\""), "{saved}");
 
     let runs = folder.run_folder();
-    let again = folder.run(&["start", "--local", "--resume", runs.to_str().unwrap(), "plan.toml"]);
+    let again = folder.run(&[
+        "start",
+        "--local",
+        "--resume",
+        runs.to_str().unwrap(),
+        "plan.toml",
+    ]);
     assert_code(&again, 0);
-    assert_eq!(parts(&folder, "01-base-1"), holds, "every hold was made: {}", told(&again));
+    assert_eq!(
+        parts(&folder, "01-base-1"),
+        holds,
+        "every hold was made: {}",
+        told(&again)
+    );
     assert_eq!(stdout(&again), stdout(&output));
 
     let runs = runs.to_str().unwrap();
     let same = folder.run(&["compare", runs, runs]);
     assert_code(&same, 0);
     let found = stdout(&same);
-    assert!(found.contains("Capacity, against A") && found.contains("no difference beyond the steps"), "{}", told(&same));
+    assert!(
+        found.contains("Capacity, against A") && found.contains("no difference beyond the steps"),
+        "{}",
+        told(&same)
+    );
     for (arguments, cure) in [
-        (["compare", "--threshold=rate=5%", runs, runs], "write capacity, such as capacity=5%"),
-        (["compare", "--force", runs, &format!("{runs}/01-base-1/01-1")], "name two of a kind"),
+        (
+            ["compare", "--threshold=rate=5%", runs, runs],
+            "write capacity, such as capacity=5%",
+        ),
+        (
+            [
+                "compare",
+                "--force",
+                runs,
+                &format!("{runs}/01-base-1/01-1"),
+            ],
+            "name two of a kind",
+        ),
     ] {
         let refused = folder.run(&arguments);
         assert_code(&refused, 2);
@@ -159,7 +282,11 @@ fn search_whose_first_hold_fails_is_exit_code_1() {
     let folder = Folder::with_plan(&SEARCH.replace("\"<= 150/s\"", "\"<= 1/s\""));
     let output = folder.run(&["start", "--local", "plan.toml"]);
     assert_code(&output, 1);
-    assert!(stdout(&output).contains("below 1 user"), "{}", told(&output));
+    assert!(
+        stdout(&output).contains("below 1 user"),
+        "{}",
+        told(&output)
+    );
 }
 
 #[test]
@@ -170,32 +297,59 @@ fn load_is_carried_by_one_agent_then_by_two() {
     assert_eq!(parts(&folder, "01-base-1"), ["01-agents", "02-agents"]);
     for (part, agents) in [("01-agents", 1), ("02-agents", 2)] {
         let document = document(&folder, &format!("01-base-1/{part}"));
-        assert_eq!((document.agents.len(), document.measured.operations.ended), (agents, 40 * agents as u64));
+        assert_eq!(
+            (document.agents.len(), document.measured.operations.ended),
+            (agents, 40 * agents as u64)
+        );
     }
     let runs = folder.run_folder();
     let compared = folder.run(&["compare", runs.to_str().unwrap(), runs.to_str().unwrap()]);
     assert_code(&compared, 2);
-    assert!(stderr(&compared).contains("different numbers of agents"), "{}", told(&compared));
+    assert!(
+        stderr(&compared).contains("different numbers of agents"),
+        "{}",
+        told(&compared)
+    );
     let output = Folder::with_plan(AGENTS).run(&["start", "--local", "plan.toml"]);
     assert_code(&output, 2);
-    assert!(stderr(&output).contains("search.agents: asks for 2 agents"), "{}", told(&output));
+    assert!(
+        stderr(&output).contains("search.agents: asks for 2 agents"),
+        "{}",
+        told(&output)
+    );
 }
 
 #[test]
 fn search_is_not_resumed_with_another_content_of_a_file_that_it_names() {
     for plan in [SEARCH, AGENTS] {
-        let folder = Folder::with_plan(&format!("{plan}request = {{ method = \"POST\", body_file = \"body\" }}\n"));
+        let folder = Folder::with_plan(&format!(
+            "{plan}request = {{ method = \"POST\", body_file = \"body\" }}\n"
+        ));
         let body = folder.path().join("body");
         std::fs::write(&body, "before").unwrap();
-        assert_code(&folder.run(&["start", "--local", "--agents", "2", "plan.toml"]), 0);
+        assert_code(
+            &folder.run(&["start", "--local", "--agents", "2", "plan.toml"]),
+            0,
+        );
         let runs = folder.run_folder();
-        let resume = ["start", "--local", "--agents", "2", "--resume", runs.to_str().unwrap(), "plan.toml"];
+        let resume = [
+            "start",
+            "--local",
+            "--agents",
+            "2",
+            "--resume",
+            runs.to_str().unwrap(),
+            "plan.toml",
+        ];
         assert_code(&folder.run(&resume), 0);
         std::fs::write(&body, "after").unwrap();
         let refused = folder.run(&resume);
         assert_code(&refused, 2);
         let said = stderr(&refused);
-        assert!(said.contains("was made by another plan (request[0].body_file.sha256: "), "{said}");
+        assert!(
+            said.contains("was made by another plan (request[0].body_file.sha256: "),
+            "{said}"
+        );
     }
 }
 
@@ -204,11 +358,19 @@ fn single_run_has_nothing_to_resume() {
     let folder = Folder::with_plan(PLAN);
     let output = folder.run(&["start", "--local", "--resume", "runs/none", "plan.toml"]);
     assert_code(&output, 2);
-    assert!(stderr(&output).contains("leave out --resume"), "{}", told(&output));
+    assert!(
+        stderr(&output).contains("leave out --resume"),
+        "{}",
+        told(&output)
+    );
     std::fs::write(folder.path().join("plan.toml"), VARIANTS).unwrap();
     let output = folder.run(&["start", "--local", "--resume", "runs/none", "plan.toml"]);
     assert_code(&output, 2);
-    assert!(stderr(&output).contains("runs/none/plan.toml: no such file"), "{}", told(&output));
+    assert!(
+        stderr(&output).contains("runs/none/plan.toml: no such file"),
+        "{}",
+        told(&output)
+    );
 }
 
 #[test]
@@ -217,42 +379,87 @@ fn check_shows_every_run() {
     let output = folder.run(&["check", "--agents", "2", "plan.toml"]);
     assert_code(&output, 0);
     let text = stdout(&output);
-    for part in ["plan pair: 4 runs of 2 variants", "variant slow, digest ", "order       plain, slow", "a pause of 50ms"] {
+    for part in [
+        "plan pair: 4 runs of 2 variants",
+        "variant slow, digest ",
+        "order       plain, slow",
+        "a pause of 50ms",
+    ] {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
     let folder = Folder::with_plan(SEARCH);
     let text = stdout(&folder.run(&["check", "plan.toml"]));
-    assert!(text.contains("from 1 to 8 virtual users") && text.contains("holds of 300ms"), "{text}");
+    assert!(
+        text.contains("from 1 to 8 virtual users") && text.contains("holds of 300ms"),
+        "{text}"
+    );
 }
 
 #[test]
 fn saved_runs_are_compared_unless_they_measured_different_things() {
-    let folder =
-        Folder::with_plan(&VARIANTS.replace("plain = { target.builtin.tls = false }", "base = {}, same = { load.seed = 2 }"));
+    let folder = Folder::with_plan(&VARIANTS.replace(
+        "plain = { target.builtin.tls = false }",
+        "base = {}, same = { load.seed = 2 }",
+    ));
     assert_code(&start(&folder), 0);
     let all = folder.run_folder();
     let part = |name: &str| all.join(name).to_str().unwrap().to_owned();
-    let alike = folder.run(&["compare", "--threshold", "rate=99%", &part("01-base-1"), &part("02-same-1")]);
+    let alike = folder.run(&[
+        "compare",
+        "--threshold",
+        "rate=99%",
+        &part("01-base-1"),
+        &part("02-same-1"),
+    ]);
     assert_code(&alike, 0);
-    assert!(stdout(&alike).contains("02-same-1 against 01-base-1"), "{}", told(&alike));
+    assert!(
+        stdout(&alike).contains("02-same-1 against 01-base-1"),
+        "{}",
+        told(&alike)
+    );
     let different = ["compare", &part("01-base-1"), &part("03-slow-1")];
     let refused = folder.run(&different);
     assert_code(&refused, 2);
     let said = stderr(&refused);
-    assert!(said.contains("target.builtin.delay: \"0s\" and \"5ms\"") && said.contains("--force"), "{said}");
+    assert!(
+        said.contains("target.builtin.delay: \"0s\" and \"5ms\"") && said.contains("--force"),
+        "{said}"
+    );
     // What can be told of single short runs is little: 3 where they seem worse.
-    let forced =
-        folder.run(&["compare", "--force", "--threshold", "response_time.p50=1%", &part("01-base-1"), &part("03-slow-1")]);
+    let forced = folder.run(&[
+        "compare",
+        "--force",
+        "--threshold",
+        "response_time.p50=1%",
+        &part("01-base-1"),
+        &part("03-slow-1"),
+    ]);
     assert_code(&forced, 3);
     let whole = all.to_str().unwrap();
     let campaigns = folder.run(&["compare", whole, whole]);
     assert_code(&campaigns, 0);
-    assert!(stdout(&campaigns).contains("variant slow"), "{}", told(&campaigns));
+    assert!(
+        stdout(&campaigns).contains("variant slow"),
+        "{}",
+        told(&campaigns)
+    );
     let capacity = folder.run(&["compare", "--threshold", "capacity=5%", whole, whole]);
     assert_code(&capacity, 2);
-    assert!(stderr(&capacity).contains("only searches have a capacity"), "{}", told(&capacity));
-    let file = folder.run(&["compare", &format!("{}/result.json", part("01-base-1")), whole]);
+    assert!(
+        stderr(&capacity).contains("only searches have a capacity"),
+        "{}",
+        told(&capacity)
+    );
+    let file = folder.run(&[
+        "compare",
+        &format!("{}/result.json", part("01-base-1")),
+        whole,
+    ]);
     assert_code(&file, 2);
-    assert!(stderr(&file).contains("no variant in common"), "{}", told(&file));
+    assert!(
+        stderr(&file).contains("no variant in common"),
+        "{}",
+        told(&file)
+    );
     assert_code(&folder.run(&["report", "--format", "markdown", whole]), 0);
 }

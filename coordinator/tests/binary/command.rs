@@ -12,7 +12,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Marks every process that a test starts, through all generations.
 const MARK: &str = "CANNONADE_TEST_FOLDER";
 
-/// 200 operations in about a second. A closed loop with pauses: on a busy machine it takes longer, and is no less valid.
+/// 200 operations in about a second. A closed loop with pauses: on a busy machine it takes longer,
+/// and is no less valid.
 pub const PLAN: &str = r#"
 name = "short"
 target.builtin = { body_bytes = 100 }
@@ -39,7 +40,9 @@ pub struct Running {
 impl Folder {
     /// With `plan` as `plan.toml`.
     pub fn with_plan(plan: &str) -> Folder {
-        let folder = Folder { folder: tempfile::tempdir().unwrap() };
+        let folder = Folder {
+            folder: tempfile::tempdir().unwrap(),
+        };
         std::fs::write(folder.path().join("plan.toml"), plan).unwrap();
         folder
     }
@@ -50,8 +53,16 @@ impl Folder {
 
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_coordinator"));
-        command.args(arguments).current_dir(self.path()).env(MARK, self.path()).env("XDG_STATE_HOME", self.path());
-        command.env_remove("CANNONADE_TOKEN").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env(MARK, self.path())
+            .env("XDG_STATE_HOME", self.path());
+        command
+            .env_remove("CANNONADE_TOKEN")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -65,8 +76,10 @@ impl Folder {
 
     /// The folder of the only run.
     pub fn run_folder(&self) -> PathBuf {
-        let folders: Vec<PathBuf> =
-            std::fs::read_dir(self.path().join("runs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let folders: Vec<PathBuf> = std::fs::read_dir(self.path().join("runs"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         assert_eq!(folders.len(), 1, "{folders:?}");
         folders[0].clone()
     }
@@ -85,7 +98,9 @@ impl Folder {
 
     /// Waits until the run has got as far as the event `word`.
     pub fn wait_for(&self, word: &str) {
-        wait_until(&format!("event {word}"), || self.events().contains(&format!("\"event\":\"{word}\"")));
+        wait_until(&format!("event {word}"), || {
+            self.events().contains(&format!("\"event\":\"{word}\""))
+        });
     }
 
     /// Processes that were started from here and whose arguments contain `part`.
@@ -93,11 +108,17 @@ impl Folder {
         let mark = format!("{MARK}={}", self.path().display());
         let is_ours = |pid: &i32| {
             let read = |file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-            let has = |bytes: &[u8], text: &str| bytes.split(|&byte| byte == 0).any(|word| word == text.as_bytes());
+            let has = |bytes: &[u8], text: &str| {
+                bytes
+                    .split(|&byte| byte == 0)
+                    .any(|word| word == text.as_bytes())
+            };
             let arguments = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
             has(&read("environ"), &mark) && arguments.contains(part)
         };
-        let pids = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let pids = std::fs::read_dir("/proc")
+            .unwrap()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
         pids.filter(is_ours).collect()
     }
 
@@ -108,7 +129,9 @@ impl Folder {
 
 impl Running {
     pub fn of(command: &mut Command) -> Running {
-        Running { child: Some(command.spawn().unwrap()) }
+        Running {
+            child: Some(command.spawn().unwrap()),
+        }
     }
 
     pub fn id(&self) -> i32 {
@@ -153,7 +176,10 @@ impl Drop for Running {
 }
 
 pub fn send(signal: &str, pid: i32) {
-    let sent = Command::new("kill").args(["-s", signal, &pid.to_string()]).status().unwrap();
+    let sent = Command::new("kill")
+        .args(["-s", signal, &pid.to_string()])
+        .status()
+        .unwrap();
     assert!(sent.success(), "{signal} to {pid}");
 }
 
@@ -167,7 +193,12 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// Everything it said, for a message.
 pub fn told(output: &Output) -> String {
-    format!("{}\n{}\n{}", output.status, String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}\n{}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 #[track_caller]

@@ -11,9 +11,15 @@ fn target() -> (Folder, Running, String) {
     let mut command = folder.command(&["target", "--body-bytes", "1000"]);
     let mut running = Running::of(command.stdin(Stdio::piped()));
     let mut line = String::new();
-    BufReader::new(running.child().stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(running.child().stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
     let listening: serde_json::Value = serde_json::from_str(&line).unwrap();
-    std::fs::write(folder.path().join("ca.pem"), listening["ca_pem"].as_str().unwrap()).unwrap();
+    std::fs::write(
+        folder.path().join("ca.pem"),
+        listening["ca_pem"].as_str().unwrap(),
+    )
+    .unwrap();
     let url = format!("https://{}/a", listening["address"].as_str().unwrap());
     (folder, running, url)
 }
@@ -31,16 +37,36 @@ fn exactly_the_requests_asked_for_are_sent() {
         (&["-n", "5"], 5, 5),
         (&["-n", "40", "-q", "400", "--agents", "2"], 40, 2),
     ] {
-        let arguments = [&["quick", "--json", "--ca", "ca.pem"], arguments, &[url.as_str()]].concat();
+        let arguments = [
+            &["quick", "--json", "--ca", "ca.pem"],
+            arguments,
+            &[url.as_str()],
+        ]
+        .concat();
         let output = folder.run(&arguments);
         // A busy machine misses the schedule of an open loop, and the run is then invalid.
         let code = output.status.code();
-        assert!(code == Some(0) || arguments.contains(&"-q") && code == Some(3), "{}", told(&output));
+        assert!(
+            code == Some(0) || arguments.contains(&"-q") && code == Some(3),
+            "{}",
+            told(&output)
+        );
         let measured = document(&output).measured;
-        assert_eq!((measured.operations.ended, measured.operations.ok), (requests, requests), "{arguments:?}");
-        assert!(measured.connections.opened >= connections, "{arguments:?}: {:?}", measured.connections);
+        assert_eq!(
+            (measured.operations.ended, measured.operations.ok),
+            (requests, requests),
+            "{arguments:?}"
+        );
+        assert!(
+            measured.connections.opened >= connections,
+            "{arguments:?}: {:?}",
+            measured.connections
+        );
     }
-    assert!(!folder.path().join("runs").exists(), "nothing is saved unless asked for");
+    assert!(
+        !folder.path().join("runs").exists(),
+        "nothing is saved unless asked for"
+    );
 }
 
 #[test]
@@ -56,11 +82,29 @@ fn certificate_is_checked_unless_told_otherwise() {
 #[test]
 fn run_folder_is_left_where_asked_for_and_holds_no_password() {
     let (folder, _target, url) = target();
-    let output = folder.run(&["quick", "-n", "4", "-k", "-a", "me:geheim", "--output", "runs", &url]);
+    let output = folder.run(&[
+        "quick",
+        "-n",
+        "4",
+        "-k",
+        "-a",
+        "me:geheim",
+        "--output",
+        "runs",
+        &url,
+    ]);
     assert_code(&output, 0);
     assert!(told(&output).contains("Status codes"), "{}", told(&output));
-    for file in ["plan.toml", "result.json", "events.jsonl", "histograms.hlog"] {
+    for file in [
+        "plan.toml",
+        "result.json",
+        "events.jsonl",
+        "histograms.hlog",
+    ] {
         let text = std::fs::read_to_string(folder.run_folder().join(file)).unwrap();
-        assert!(!text.contains("geheim") && !text.contains("bWU6Z2VoZWlt"), "{file}: {text}");
+        assert!(
+            !text.contains("geheim") && !text.contains("bWU6Z2VoZWlt"),
+            "{file}: {text}"
+        );
     }
 }

@@ -3,14 +3,18 @@
 use crate::command::{Folder, PLAN, assert_code, told};
 use std::net::TcpListener;
 
-const REMOTE: &str = "target.url = \"http://127.0.0.1:9/\"\nload = { connections = 1, duration = \"1s\" }";
+const REMOTE: &str =
+    "target.url = \"http://127.0.0.1:9/\"\nload = { connections = 1, duration = \"1s\" }";
 
-const NARROW: &str = "target.url = \"http://127.0.0.1:9/\"\nload = { rate = \"9/s\", max_connections = 3, duration = \"1s\" }";
+const NARROW: &str = "target.url = \"http://127.0.0.1:9/\"\nload = { rate = \"9/s\", \
+                      max_connections = 3, duration = \"1s\" }";
 
 /// More requests and addresses than anybody could keep apart.
 fn many_cells() -> String {
     let addresses: Vec<String> = (1..=5).map(|last| format!("127.0.0.{last}")).collect();
-    let requests: String = (0..1000).map(|nth| format!("[[request]]\npath = \"/{nth}\"\n")).collect();
+    let requests: String = (0..1000)
+        .map(|nth| format!("[[request]]\npath = \"/{nth}\"\n"))
+        .collect();
     format!("target.addresses = {addresses:?}\n{REMOTE}\n{requests}")
 }
 
@@ -19,30 +23,130 @@ fn each_refusal_names_its_cure() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     for (plan, arguments, code, parts) in [
-        ("load = 3", &["start", "--local", "plan.toml"][..], 2, &["plan.toml:1:8: load: found", "target"][..]),
-        (PLAN, &["start", "plan.toml"], 2, &["plan.toml: target.builtin", "--local"]),
-        (PLAN, &["start", "--local", "none.toml"], 2, &["none.toml: no such file"]),
-        (PLAN, &["check", "none.toml"], 2, &["none.toml: no such file"]),
-        (PLAN, &["start", "--local", "--listen", "127.0.0.1:1", "plan.toml"], 2, &["--local", "--listen"]),
-        (PLAN, &["start", "--agents", "0", "plan.toml"], 2, &["--agents"]),
-        (PLAN, &["report", "runs/none"], 2, &["runs/none: no such file"]),
-        (PLAN, &["report", "plan.toml"], 4, &["plan.toml", "not a result"]),
-        (PLAN, &["start", "--local", "--output", "plan.toml/x", "plan.toml"], 4, &["not a directory", "--output"]),
-        (REMOTE, &["start", "--listen", &taken, "plan.toml"], 4, &[&taken, "--listen"]),
-        (REMOTE, &["start", "--listen", "127.0.0.1:0", "--state", "plan.toml/x", "plan.toml"], 4, &["--state"]),
-        (REMOTE, &["start", "--agents", "2", "plan.toml"], 2, &["load.connections: 1 cannot be shared by 2 agents"]),
-        (REMOTE, &["check", "--agents", "2", "plan.toml"], 2, &["load.connections: 1", "write at least 2"]),
-        (NARROW, &["start", "--local", "--agents", "4", "plan.toml"], 2, &["load.max_connections: 3", "use fewer agents"]),
-        (REMOTE, &["start", "--local", "--allow", "a/b", "plan.toml"], 2, &["--allow a/b"]),
-        (&many_cells(), &["check", "plan.toml"], 2, &["1000 requests at 5 addresses", "fewer requests"]),
-        (&many_cells(), &["start", "--local", "plan.toml"], 2, &["12000 cells"]),
-        (REMOTE, &["quick", "--allow", "a/b", "http://127.0.0.1:9/"], 2, &["--allow a/b"]),
+        (
+            "load = 3",
+            &["start", "--local", "plan.toml"][..],
+            2,
+            &["plan.toml:1:8: load: found", "target"][..],
+        ),
+        (
+            PLAN,
+            &["start", "plan.toml"],
+            2,
+            &["plan.toml: target.builtin", "--local"],
+        ),
+        (
+            PLAN,
+            &["start", "--local", "none.toml"],
+            2,
+            &["none.toml: no such file"],
+        ),
+        (
+            PLAN,
+            &["check", "none.toml"],
+            2,
+            &["none.toml: no such file"],
+        ),
+        (
+            PLAN,
+            &["start", "--local", "--listen", "127.0.0.1:1", "plan.toml"],
+            2,
+            &["--local", "--listen"],
+        ),
+        (
+            PLAN,
+            &["start", "--agents", "0", "plan.toml"],
+            2,
+            &["--agents"],
+        ),
+        (
+            PLAN,
+            &["report", "runs/none"],
+            2,
+            &["runs/none: no such file"],
+        ),
+        (
+            PLAN,
+            &["report", "plan.toml"],
+            4,
+            &["plan.toml", "not a result"],
+        ),
+        (
+            PLAN,
+            &["start", "--local", "--output", "plan.toml/x", "plan.toml"],
+            4,
+            &["not a directory", "--output"],
+        ),
+        (
+            REMOTE,
+            &["start", "--listen", &taken, "plan.toml"],
+            4,
+            &[&taken, "--listen"],
+        ),
+        (
+            REMOTE,
+            &[
+                "start",
+                "--listen",
+                "127.0.0.1:0",
+                "--state",
+                "plan.toml/x",
+                "plan.toml",
+            ],
+            4,
+            &["--state"],
+        ),
+        (
+            REMOTE,
+            &["start", "--agents", "2", "plan.toml"],
+            2,
+            &["load.connections: 1 cannot be shared by 2 agents"],
+        ),
+        (
+            REMOTE,
+            &["check", "--agents", "2", "plan.toml"],
+            2,
+            &["load.connections: 1", "write at least 2"],
+        ),
+        (
+            NARROW,
+            &["start", "--local", "--agents", "4", "plan.toml"],
+            2,
+            &["load.max_connections: 3", "use fewer agents"],
+        ),
+        (
+            REMOTE,
+            &["start", "--local", "--allow", "a/b", "plan.toml"],
+            2,
+            &["--allow a/b"],
+        ),
+        (
+            &many_cells(),
+            &["check", "plan.toml"],
+            2,
+            &["1000 requests at 5 addresses", "fewer requests"],
+        ),
+        (
+            &many_cells(),
+            &["start", "--local", "plan.toml"],
+            2,
+            &["12000 cells"],
+        ),
+        (
+            REMOTE,
+            &["quick", "--allow", "a/b", "http://127.0.0.1:9/"],
+            2,
+            &["--allow a/b"],
+        ),
     ] {
         let folder = Folder::with_plan(plan);
         let output = folder.run(arguments);
         assert_code(&output, code);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(parts.iter().all(|part| said.contains(part)), "{arguments:?}: {said}");
+        assert!(
+            parts.iter().all(|part| said.contains(part)),
+            "{arguments:?}: {said}"
+        );
         assert!(output.stdout.is_empty(), "{arguments:?}: {}", told(&output));
         folder.assert_nothing_is_left();
     }
@@ -50,14 +154,22 @@ fn each_refusal_names_its_cure() {
 
 #[test]
 fn target_outside_the_agents_policy_is_refused_by_name() {
-    let plan = REMOTE.replace("127.0.0.1", "192.0.2.1").replace("connections = 1", "connections = 2");
+    let plan = REMOTE
+        .replace("127.0.0.1", "192.0.2.1")
+        .replace("connections = 1", "connections = 2");
     let folder = Folder::with_plan(&plan);
     let output = folder.run(&["start", "--local", "--agents", "2", "plan.toml"]);
     assert_code(&output, 4);
     let said = told(&output);
     assert!(
-        said.contains("agent local-1 cannot run the plan") && said.contains("--allow") && said.contains("192.0.2.1"),
+        said.contains("agent local-1 cannot run the plan")
+            && said.contains("--allow")
+            && said.contains("192.0.2.1"),
         "{said}"
     );
-    assert!(folder.events().contains("\"event\":\"problem\""), "{}", folder.events());
+    assert!(
+        folder.events().contains("\"event\":\"problem\""),
+        "{}",
+        folder.events()
+    );
 }

@@ -9,14 +9,25 @@ fn local_run_leaves_a_whole_result_and_no_process() {
     let output = folder.run(&["start", "--local", "--agents", "2", "plan.toml"]);
     assert_code(&output, 0);
     let document = folder.document();
-    assert_eq!((document.run.state, document.run.name.as_str()), (State::Complete, "short"));
+    assert_eq!(
+        (document.run.state, document.run.name.as_str()),
+        (State::Complete, "short")
+    );
     assert_eq!(document.measured.operations.ended, 200, "{}", told(&output));
     assert_eq!(document.measured.operations.ok, 200);
     assert_eq!(document.agents.len(), 2);
-    assert!(document.agents.iter().all(|agent| agent.totals_match == Some(true) && agent.ended == Some(EndCause::Plan)));
+    assert!(
+        document
+            .agents
+            .iter()
+            .all(|agent| agent.totals_match == Some(true) && agent.ended == Some(EndCause::Plan))
+    );
     assert_eq!(document.plan.text, PLAN);
     assert!(document.plan.builtin_target);
-    assert!(document.server.is_some(), "the target's process was looked at");
+    assert!(
+        document.server.is_some(),
+        "the target's process was looked at"
+    );
     folder.assert_nothing_is_left();
 }
 
@@ -24,7 +35,10 @@ fn local_run_leaves_a_whole_result_and_no_process() {
 #[test]
 fn built_in_target_keeps_the_pace_that_the_plan_gives_it() {
     let plan = |pace: &str| {
-        format!("target.builtin = {{ tls = false, {pace} }}\nload = {{ connections = 4, requests = 40 }}\nname = \"paced\"\n")
+        format!(
+            "target.builtin = {{ tls = false, {pace} }}\nload = {{ connections = 4, requests = 40 \
+             }}\nname = \"paced\"\n"
+        )
     };
     let times = |pace: &str| {
         let folder = Folder::with_plan(&plan(pace));
@@ -32,28 +46,56 @@ fn built_in_target_keeps_the_pace_that_the_plan_gives_it() {
         assert_code(&output, 0);
         let (document, ms) = (folder.document(), 1_000_000.0);
         let time = &document.measured.times["service_time"];
-        (time.min_ns as f64 / ms, time.max_ns as f64 / ms, document.run.duration_ns as f64 / ms)
+        (
+            time.min_ns as f64 / ms,
+            time.max_ns as f64 / ms,
+            document.run.duration_ns as f64 / ms,
+        )
     };
     // Two servers of 20 ms are busy for 360 ms until the last four of 40 requests are there.
     let (min, _, took) = times("servers = { count = 2, service_time = \"20ms\" }");
-    assert!(min >= 20.0 && took >= 360.0, "at least {min} ms, {took} ms until the last one began");
-    let (_, max, _) = times("stall = { every = \"1h\", for = \"300ms\", first = \"0s\" }, delay = \"5ms\"");
+    assert!(
+        min >= 20.0 && took >= 360.0,
+        "at least {min} ms, {took} ms until the last one began"
+    );
+    let (_, max, _) =
+        times("stall = { every = \"1h\", for = \"300ms\", first = \"0s\" }, delay = \"5ms\"");
     // The stall began with the first request to arrive, which is a little after it was begun.
     assert!(max >= 300.0, "{max} ms");
     let (_, max, _) = times("stall = { every = \"1h\", for = \"59m\" }");
-    assert!(max < 3_000_000.0, "the first stall comes an hour after the first request: {max} ms");
+    assert!(
+        max < 3_000_000.0,
+        "the first stall comes an hour after the first request: {max} ms"
+    );
 }
 
 #[test]
 fn run_folder_holds_plan_histograms_and_events() {
     let folder = Folder::with_plan(PLAN);
-    assert_code(&folder.run(&["start", "--local", "--quiet", "plan.toml"]), 0);
+    assert_code(
+        &folder.run(&["start", "--local", "--quiet", "plan.toml"]),
+        0,
+    );
     let read = |file| std::fs::read_to_string(folder.run_folder().join(file)).unwrap();
     assert_eq!(read("plan.toml"), PLAN);
     let log = read("histograms.hlog");
-    assert!(log.starts_with("#[Histogram log format version 1.3]") && log.contains("Tag=response_time.ok,0.000,"), "{log}");
+    assert!(
+        log.starts_with("#[Histogram log format version 1.3]")
+            && log.contains("Tag=response_time.ok,0.000,"),
+        "{log}"
+    );
     let events: Vec<String> = read("events.jsonl").lines().map(word).collect();
-    let expected = ["joined", "assembled", "ready", "armed", "began", "started", "ended", "done", "verdict"];
+    let expected = [
+        "joined",
+        "assembled",
+        "ready",
+        "armed",
+        "began",
+        "started",
+        "ended",
+        "done",
+        "verdict",
+    ];
     assert_eq!(events, expected);
 }
 
@@ -67,18 +109,28 @@ fn saved_run_renders_in_every_format() {
     let folder = Folder::with_plan(PLAN);
     assert_code(&folder.run(&["start", "--local", "plan.toml"]), 0);
     let run = folder.run_folder();
-    for (format, part) in
-        [("console", "Verdict: "), ("json", "\"schema\""), ("markdown", "# short"), ("csv", "second,"), ("junit", "<testsuite")]
-    {
+    for (format, part) in [
+        ("console", "Verdict: "),
+        ("json", "\"schema\""),
+        ("markdown", "# short"),
+        ("csv", "second,"),
+        ("junit", "<testsuite"),
+    ] {
         let output = folder.run(&["report", "--format", format, run.to_str().unwrap()]);
         assert_code(&output, 0);
-        assert!(String::from_utf8_lossy(&output.stdout).contains(part), "{format}: {}", told(&output));
+        assert!(
+            String::from_utf8_lossy(&output.stdout).contains(part),
+            "{format}: {}",
+            told(&output)
+        );
     }
 }
 
 #[test]
 fn failed_threshold_is_exit_code_1() {
-    let folder = Folder::with_plan(&format!("{PLAN}thresholds = {{ \"response_time.p50\" = \"<= 1us\" }}"));
+    let folder = Folder::with_plan(&format!(
+        "{PLAN}thresholds = {{ \"response_time.p50\" = \"<= 1us\" }}"
+    ));
     assert_code(&folder.run(&["start", "--local", "plan.toml"]), 1);
     assert!(folder.events().contains("\"event\":\"threshold\""));
 }
@@ -93,10 +145,19 @@ fn lost_agent_is_exit_code_3() {
     send("KILL", agents[0]);
     let output = running.end();
     assert_code(&output, 3);
-    assert!(told(&output).contains("agent local-1 ended with signal: 9"), "{}", told(&output));
+    assert!(
+        told(&output).contains("agent local-1 ended with signal: 9"),
+        "{}",
+        told(&output)
+    );
     let document = folder.document();
     assert_eq!(document.verdict.verdict, Verdict::Invalid);
-    assert!(document.agents.iter().any(|agent| agent.name == "local-1" && agent.ended == Some(EndCause::Lost)));
+    assert!(
+        document
+            .agents
+            .iter()
+            .any(|agent| agent.name == "local-1" && agent.ended == Some(EndCause::Lost))
+    );
     folder.assert_nothing_is_left();
 }
 
@@ -109,7 +170,11 @@ fn result_that_cannot_be_saved_is_exit_code_4_and_is_printed() {
     let output = running.end();
     assert_code(&output, 4);
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(printed.contains("not saved: ") && printed.contains("200 ended"), "{}", told(&output));
+    assert!(
+        printed.contains("not saved: ") && printed.contains("200 ended"),
+        "{}",
+        told(&output)
+    );
 }
 
 #[test]
@@ -120,6 +185,10 @@ fn built_in_target_that_dies_is_exit_code_4() {
     send("KILL", folder.processes(" target ")[0]);
     let output = running.end();
     assert_code(&output, 4);
-    assert!(told(&output).contains("the built-in target ended with signal: 9"), "{}", told(&output));
+    assert!(
+        told(&output).contains("the built-in target ended with signal: 9"),
+        "{}",
+        told(&output)
+    );
     folder.assert_nothing_is_left();
 }

@@ -15,8 +15,21 @@ fn pty() -> (OwnedFd, File) {
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let slave = File::options().read(true).write(true).open(Path::new(&name)).unwrap();
-    tcsetwinsize(&slave, Winsize { ws_row: 10, ws_col: COLUMNS, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let slave = File::options()
+        .read(true)
+        .write(true)
+        .open(Path::new(&name))
+        .unwrap();
+    tcsetwinsize(
+        &slave,
+        Winsize {
+            ws_row: 10,
+            ws_col: COLUMNS,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        },
+    )
+    .unwrap();
     (master, slave)
 }
 
@@ -25,7 +38,10 @@ fn live_view_is_redrawn_in_place_and_fits() {
     let folder = Folder::with_plan(PLAN);
     let (master, slave) = pty();
     let mut command = folder.command(&["start", "--local", "--agents", "2", "plan.toml"]);
-    command.stderr(slave).env("TERM", "xterm").env("LC_ALL", "C.UTF-8");
+    command
+        .stderr(slave)
+        .env("TERM", "xterm")
+        .env("LC_ALL", "C.UTF-8");
     let running = Running::of(&mut command);
     drop(command);
     let reader = std::thread::spawn(move || {
@@ -36,11 +52,20 @@ fn live_view_is_redrawn_in_place_and_fits() {
     });
     assert_code(&running.end(), 0);
     let shown = reader.join().unwrap();
-    assert!(shown.contains("agents: 2 firing") && shown.contains("\x1b[3A\r\x1b[J"), "{shown:?}");
-    let frames = shown.split("\x1b[?7l").skip(1).map(|rest| rest.split("\x1b[?7h").next().unwrap());
+    assert!(
+        shown.contains("agents: 2 firing") && shown.contains("\x1b[3A\r\x1b[J"),
+        "{shown:?}"
+    );
+    let frames = shown
+        .split("\x1b[?7l")
+        .skip(1)
+        .map(|rest| rest.split("\x1b[?7h").next().unwrap());
     for line in frames.flat_map(str::lines) {
         assert!(line.chars().count() <= usize::from(COLUMNS), "{line:?}");
     }
     let after = shown.rsplit("\x1b[J").next().unwrap();
-    assert!(after.starts_with("saved in runs/"), "the view is gone at the end: {after:?}");
+    assert!(
+        after.starts_with("saved in runs/"),
+        "the view is gone at the end: {after:?}"
+    );
 }

@@ -24,7 +24,12 @@ pub struct Script {
 
 impl Default for Script {
     fn default() -> Script {
-        Script { interval_bytes: vec![1], every: Duration::from_millis(20), problem: None, digest: None }
+        Script {
+            interval_bytes: vec![1],
+            every: Duration::from_millis(20),
+            problem: None,
+            digest: None,
+        }
     }
 }
 
@@ -38,9 +43,18 @@ pub struct Machine {
 
 impl Machine {
     pub fn start(coordinator: SocketAddr, token: &Token, script: Script) -> Machine {
-        let identity = Identity { name: "machine".into(), labels: [].into(), workers: 1, host: Bytes::new() };
+        let identity = Identity {
+            name: "machine".into(),
+            labels: [].into(),
+            workers: 1,
+            host: Bytes::new(),
+        };
         let coordinator = coordinator.to_string().parse().expect("an address");
-        let config = LinkConfig { coordinator, token: token.clone(), identity };
+        let config = LinkConfig {
+            coordinator,
+            token: token.clone(),
+            identity,
+        };
         let (link_end, runner_end) = pair();
         let (say, news) = mpsc::unbounded_channel();
         let (tell, assignments) = mpsc::unbounded_channel();
@@ -48,20 +62,35 @@ impl Machine {
         let say = move |news| drop(say.send(news));
         let link = tokio::spawn(run(config, link_end, say, asked));
         let runner = tokio::spawn(follow(script, runner_end, tell));
-        Machine { link, runner, quit, news, assignments }
+        Machine {
+            link,
+            runner,
+            quit,
+            news,
+            assignments,
+        }
     }
 
     pub async fn news(&mut self) -> News {
-        timeout(Duration::from_secs(30), self.news.recv()).await.expect("news in time").expect("a link")
+        timeout(Duration::from_secs(30), self.news.recv())
+            .await
+            .expect("news in time")
+            .expect("a link")
     }
 
     pub async fn assignment(&mut self) -> Assignment {
-        timeout(Duration::from_secs(30), self.assignments.recv()).await.expect("in time").expect("a runner")
+        timeout(Duration::from_secs(30), self.assignments.recv())
+            .await
+            .expect("in time")
+            .expect("a runner")
     }
 
     /// How the link ends by itself.
     pub async fn ended(self) -> Result<(), LinkError> {
-        let ended = timeout(Duration::from_secs(30), self.link).await.expect("an end in time").expect("no panic");
+        let ended = timeout(Duration::from_secs(30), self.link)
+            .await
+            .expect("an end in time")
+            .expect("no panic");
         self.runner.await.expect("the runner ends with its link");
         ended
     }
@@ -105,22 +134,42 @@ async fn wait(due: Option<Instant>) {
     }
 }
 
-fn obey(script: &Script, order: Order, firing: &mut Option<Firing>, tell: &mpsc::UnboundedSender<Assignment>) -> Vec<Report> {
+fn obey(
+    script: &Script,
+    order: Order,
+    firing: &mut Option<Firing>,
+    tell: &mpsc::UnboundedSender<Assignment>,
+) -> Vec<Report> {
     match order {
         Order::Prepare(assignment) => {
             let run = assignment.run;
-            let plan_digest = script.digest.unwrap_or_else(|| Digest::of(assignment.plan.as_bytes()));
+            let plan_digest = script
+                .digest
+                .unwrap_or_else(|| Digest::of(assignment.plan.as_bytes()));
             let _ = tell.send(assignment);
             match &script.problem {
-                Some(problem) => vec![Report::NotPrepared { run, problem: problem.clone() }],
-                None => vec![Report::Prepared { run, plan_digest, addresses: vec!["127.0.0.1:1".into()], workers: 1 }],
+                Some(problem) => vec![Report::NotPrepared {
+                    run,
+                    problem: problem.clone(),
+                }],
+                None => vec![Report::Prepared {
+                    run,
+                    plan_digest,
+                    addresses: vec!["127.0.0.1:1".into()],
+                    workers: 1,
+                }],
             }
         }
         Order::Start { run, at, .. } => {
             let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
             let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-            let wait = Duration::from_nanos(at.0.checked_sub(now_ns).expect("the start lies ahead"));
-            *firing = Some(Firing { run, next_at: Instant::now() + wait, interval: 0 });
+            let wait =
+                Duration::from_nanos(at.0.checked_sub(now_ns).expect("the start lies ahead"));
+            *firing = Some(Firing {
+                run,
+                next_at: Instant::now() + wait,
+                interval: 0,
+            });
             vec![Report::Began { run, at }]
         }
         Order::ExtendLease { .. } => vec![],
@@ -141,7 +190,11 @@ fn step(script: &Script, firing: &mut Option<Firing>) -> Vec<Report> {
     now.interval += 1;
     now.next_at += script.every;
     match script.interval_bytes.get(interval as usize) {
-        Some(&size) => vec![Report::Interval { run, interval, encoded: vec![interval as u8; size].into() }],
+        Some(&size) => vec![Report::Interval {
+            run,
+            interval,
+            encoded: vec![interval as u8; size].into(),
+        }],
         None => {
             *firing = None;
             vec![ended(run, EndCause::Plan)]
@@ -150,5 +203,10 @@ fn step(script: &Script, firing: &mut Option<Firing>) -> Vec<Report> {
 }
 
 fn ended(run: RunId, cause: EndCause) -> Report {
-    Report::Ended { run, cause, totals: Bytes::from_static(b"totals"), figures: Bytes::new() }
+    Report::Ended {
+        run,
+        cause,
+        totals: Bytes::from_static(b"totals"),
+        figures: Bytes::new(),
+    }
 }

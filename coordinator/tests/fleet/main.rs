@@ -4,7 +4,9 @@ mod machine;
 mod proxy;
 
 use agent::link::News;
-use control::{Audience, Digest, EndCause, Outcome, RunEvent, RunFile, RunId, RunRequest, Secret, Stop, Token};
+use control::{
+    Audience, Digest, EndCause, Outcome, RunEvent, RunFile, RunId, RunRequest, Secret, Stop, Token,
+};
 use coordinator::fleet::{Enrolment, FleetError, FleetHandle, RunEvents, RunRefused, bind, listen};
 use machine::{Machine, Script};
 use proxy::Proxy;
@@ -15,7 +17,8 @@ use tokio::time::timeout;
 /// Longer than anything here takes, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+const LOOPBACK: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
 async fn fleet() -> (FleetHandle, Token) {
     let enrolment = Enrolment::in_memory().expect("randomness");
@@ -43,7 +46,9 @@ fn request(agents: u32) -> RunRequest {
 async fn until(events: &mut RunEvents, last: impl Fn(&RunEvent) -> bool) -> Vec<RunEvent> {
     let mut seen = Vec::new();
     loop {
-        let event = timeout(PATIENCE, events.next()).await.unwrap_or_else(|_| panic!("nothing more after {seen:#?}"));
+        let event = timeout(PATIENCE, events.next())
+            .await
+            .unwrap_or_else(|_| panic!("nothing more after {seen:#?}"));
         let event = event.unwrap_or_else(|| panic!("the end after {seen:#?}"));
         seen.push(event);
         if seen.last().is_some_and(&last) {
@@ -58,14 +63,24 @@ async fn until_done(events: &mut RunEvents) -> Vec<RunEvent> {
 
 fn intervals_of(events: &[RunEvent], wanted: u32) -> Vec<(u32, usize)> {
     let interval = |event: &RunEvent| match event {
-        RunEvent::Interval { agent, interval, encoded } if *agent == wanted => Some((*interval, encoded.len())),
+        RunEvent::Interval {
+            agent,
+            interval,
+            encoded,
+        } if *agent == wanted => Some((*interval, encoded.len())),
         _ => None,
     };
     events.iter().filter_map(interval).collect()
 }
 
 fn assert_ran_to_the_end(events: &[RunEvent], agents: u32) {
-    assert_eq!(events.last(), Some(&RunEvent::Done { outcome: Outcome::Ran }), "{events:#?}");
+    assert_eq!(
+        events.last(),
+        Some(&RunEvent::Done {
+            outcome: Outcome::Ran
+        }),
+        "{events:#?}"
+    );
     for wanted in 0..agents {
         let ended = events.iter().any(|event| {
             matches!(event, RunEvent::Ended { agent, cause: EndCause::Plan, missing, .. }
@@ -78,14 +93,22 @@ fn assert_ran_to_the_end(events: &[RunEvent], agents: u32) {
 #[tokio::test]
 async fn two_agents_run_one_plan_after_another_and_every_interval_comes_once() {
     let (fleet, token) = fleet().await;
-    let script = Script { interval_bytes: vec![0, 10, 1_300_000], ..Script::default() };
-    let machines: Vec<Machine> = (0..2).map(|_| Machine::start(fleet.address(), &token, script.clone())).collect();
+    let script = Script {
+        interval_bytes: vec![0, 10, 1_300_000],
+        ..Script::default()
+    };
+    let machines: Vec<Machine> = (0..2)
+        .map(|_| Machine::start(fleet.address(), &token, script.clone()))
+        .collect();
     for _ in 0..2 {
         let mut events = fleet.run(request(2)).await.expect("an idle fleet");
         let events = until_done(&mut events).await;
         assert_ran_to_the_end(&events, 2);
         for agent in 0..2 {
-            assert_eq!(intervals_of(&events, agent), [(0, 0), (1, 10), (2, 1_300_000)]);
+            assert_eq!(
+                intervals_of(&events, agent),
+                [(0, 0), (1, 10), (2, 1_300_000)]
+            );
         }
         let skew = events.iter().find_map(|event| match event {
             RunEvent::Started { skew } => Some(*skew),
@@ -103,22 +126,43 @@ async fn two_agents_run_one_plan_after_another_and_every_interval_comes_once() {
 #[tokio::test]
 async fn files_reach_the_agents_they_are_for() {
     let (fleet, token) = fleet().await;
-    let mut machines: Vec<Machine> = (0..2).map(|_| Machine::start(fleet.address(), &token, Script::default())).collect();
-    let file = |content: Vec<u8>, audience| RunFile { sha256: Digest::of(&content), content: content.into(), audience };
+    let mut machines: Vec<Machine> = (0..2)
+        .map(|_| Machine::start(fleet.address(), &token, Script::default()))
+        .collect();
+    let file = |content: Vec<u8>, audience| RunFile {
+        sha256: Digest::of(&content),
+        content: content.into(),
+        audience,
+    };
     let files = vec![
         file(vec![7; 3_000_000], Audience::All),
         file(vec![], Audience::All),
         file(b"private".to_vec(), Audience::Only(vec![1])),
     ];
-    let mut events = fleet.run(RunRequest { files, ..request(2) }).await.expect("an idle fleet");
+    let mut events = fleet
+        .run(RunRequest {
+            files,
+            ..request(2)
+        })
+        .await
+        .expect("an idle fleet");
     assert_ran_to_the_end(&until_done(&mut events).await, 2);
     let mut held = Vec::new();
     for machine in &mut machines {
         held.push(machine.assignment().await);
     }
     held.sort_by_key(|assignment| assignment.agent_index);
-    let sizes = |index: usize| held[index].files.iter().map(|file| file.content.len()).collect::<Vec<_>>();
-    assert_eq!((sizes(0), sizes(1)), (vec![3_000_000, 0], vec![3_000_000, 0, 7]));
+    let sizes = |index: usize| {
+        held[index]
+            .files
+            .iter()
+            .map(|file| file.content.len())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (sizes(0), sizes(1)),
+        (vec![3_000_000, 0], vec![3_000_000, 0, 7])
+    );
     fleet.shut_down().await;
 }
 
@@ -126,14 +170,25 @@ async fn files_reach_the_agents_they_are_for() {
 async fn cut_connection_loses_no_interval_and_repeats_none() {
     let (fleet, token) = fleet().await;
     let proxy = Proxy::start(fleet.address()).await;
-    let script = Script { interval_bytes: vec![100_000; 12], every: Duration::from_millis(100), ..Script::default() };
+    let script = Script {
+        interval_bytes: vec![100_000; 12],
+        every: Duration::from_millis(100),
+        ..Script::default()
+    };
     let _machine = Machine::start(proxy.address, &token, script);
     let mut events = fleet.run(request(1)).await.expect("an idle fleet");
-    let mut seen = until(&mut events, |event| matches!(event, RunEvent::Interval { interval: 2, .. })).await;
+    let mut seen = until(&mut events, |event| {
+        matches!(event, RunEvent::Interval { interval: 2, .. })
+    })
+    .await;
     proxy.cut();
     seen.extend(until_done(&mut events).await);
     assert_ran_to_the_end(&seen, 1);
-    assert!(seen.iter().any(|event| matches!(event, RunEvent::Back { agent: 0 })), "{seen:#?}");
+    assert!(
+        seen.iter()
+            .any(|event| matches!(event, RunEvent::Back { agent: 0 })),
+        "{seen:#?}"
+    );
     let expected: Vec<(u32, usize)> = (0..12).map(|interval| (interval, 100_000)).collect();
     assert_eq!(intervals_of(&seen, 0), expected);
     fleet.shut_down().await;
@@ -144,20 +199,38 @@ async fn beats_come_through_while_a_slow_link_is_full() {
     let (fleet, token) = fleet().await;
     let proxy = Proxy::narrow(fleet.address(), 100_000).await;
     // 13 s, and a stream on which nothing is heard ends after 10 s.
-    let script = Script { interval_bytes: vec![10, 1_300_000], ..Script::default() };
+    let script = Script {
+        interval_bytes: vec![10, 1_300_000],
+        ..Script::default()
+    };
     let _machine = Machine::start(proxy.address, &token, script);
-    let mut events = fleet.run(RunRequest { firing: None, ..request(1) }).await.expect("an idle fleet");
+    let mut events = fleet
+        .run(RunRequest {
+            firing: None,
+            ..request(1)
+        })
+        .await
+        .expect("an idle fleet");
     let events = until_done(&mut events).await;
     assert_ran_to_the_end(&events, 1);
     assert_eq!(intervals_of(&events, 0), [(0, 10), (1, 1_300_000)]);
-    assert!(!events.iter().any(|event| matches!(event, RunEvent::Gone { .. })), "{events:#?}");
+    assert!(
+        !events
+            .iter()
+            .any(|event| matches!(event, RunEvent::Gone { .. })),
+        "{events:#?}"
+    );
     fleet.shut_down().await;
 }
 
 #[tokio::test]
-async fn second_too_large_to_travel_ends_the_agents_part_with_the_reason_and_it_serves_the_next_run() {
+async fn second_too_large_to_travel_ends_the_agents_part_with_the_reason_and_it_serves_the_next_run()
+ {
     let (fleet, token) = fleet().await;
-    let script = Script { interval_bytes: vec![10, control::INTERVAL_MAX_BYTES + 1], ..Script::default() };
+    let script = Script {
+        interval_bytes: vec![10, control::INTERVAL_MAX_BYTES + 1],
+        ..Script::default()
+    };
     let mut machine = Machine::start(fleet.address(), &token, script);
     for _ in 0..2 {
         let mut events = fleet.run(request(1)).await.expect("an idle fleet");
@@ -167,7 +240,12 @@ async fn second_too_large_to_travel_ends_the_agents_part_with_the_reason_and_it_
                 if why.contains("second 1 of the run takes 65 MiB") && missing == &[1])
         };
         assert!(events.iter().any(ended), "{events:#?}");
-        assert!(!events.iter().any(|event| matches!(event, RunEvent::Gone { .. })), "{events:#?}");
+        assert!(
+            !events
+                .iter()
+                .any(|event| matches!(event, RunEvent::Gone { .. })),
+            "{events:#?}"
+        );
     }
     assert!(matches!(machine.news().await, News::Joined { .. }));
     fleet.shut_down().await;
@@ -177,20 +255,37 @@ async fn second_too_large_to_travel_ends_the_agents_part_with_the_reason_and_it_
 async fn problem_of_one_agent_is_told_and_nothing_starts() {
     let (fleet, token) = fleet().await;
     let _good = Machine::start(fleet.address(), &token, Script::default());
-    let bad = Script { problem: Some("target 8.8.8.8 is not allowed here".into()), ..Script::default() };
+    let bad = Script {
+        problem: Some("target 8.8.8.8 is not allowed here".into()),
+        ..Script::default()
+    };
     let _bad = Machine::start(fleet.address(), &token, bad);
     let mut events = fleet.run(request(2)).await.expect("an idle fleet");
     let events = until_done(&mut events).await;
-    assert_eq!(events.last(), Some(&RunEvent::Done { outcome: Outcome::NotStarted }));
+    assert_eq!(
+        events.last(),
+        Some(&RunEvent::Done {
+            outcome: Outcome::NotStarted
+        })
+    );
     let told = |event: &RunEvent| matches!(event, RunEvent::Problem { problem, .. } if problem.contains("8.8.8.8"));
-    assert!(events.iter().any(told) && !events.iter().any(|event| matches!(event, RunEvent::Armed { .. })), "{events:#?}");
+    assert!(
+        events.iter().any(told)
+            && !events
+                .iter()
+                .any(|event| matches!(event, RunEvent::Armed { .. })),
+        "{events:#?}"
+    );
     fleet.shut_down().await;
 }
 
 #[tokio::test]
 async fn other_digest_of_the_plan_is_told_with_both() {
     let (fleet, token) = fleet().await;
-    let other = Script { digest: Some(Digest([0xab; 32])), ..Script::default() };
+    let other = Script {
+        digest: Some(Digest([0xab; 32])),
+        ..Script::default()
+    };
     let _machine = Machine::start(fleet.address(), &token, other);
     let mut events = fleet.run(request(1)).await.expect("an idle fleet");
     let events = until_done(&mut events).await;
@@ -204,13 +299,28 @@ async fn other_digest_of_the_plan_is_told_with_both() {
 async fn stop_drains_or_cuts_and_data_so_far_comes() {
     for how in [Stop::Drain, Stop::Now] {
         let (fleet, token) = fleet().await;
-        let script = Script { interval_bytes: vec![10; 1_000], every: Duration::from_millis(50), ..Script::default() };
+        let script = Script {
+            interval_bytes: vec![10; 1_000],
+            every: Duration::from_millis(50),
+            ..Script::default()
+        };
         let _machine = Machine::start(fleet.address(), &token, script);
         let mut events = fleet.run(request(1)).await.expect("an idle fleet");
-        until(&mut events, |event| matches!(event, RunEvent::Interval { interval: 1, .. })).await;
+        until(&mut events, |event| {
+            matches!(event, RunEvent::Interval { interval: 1, .. })
+        })
+        .await;
         fleet.stop(how).await;
         let events = until_done(&mut events).await;
-        let stopped = |event: &RunEvent| matches!(event, RunEvent::Ended { cause: EndCause::Stopped, .. });
+        let stopped = |event: &RunEvent| {
+            matches!(
+                event,
+                RunEvent::Ended {
+                    cause: EndCause::Stopped,
+                    ..
+                }
+            )
+        };
         assert!(events.iter().any(stopped), "{how:?}: {events:#?}");
         fleet.shut_down().await;
     }
@@ -221,9 +331,18 @@ async fn wrong_tokens_are_refused_with_a_cure() {
     let (fleet, token) = fleet().await;
     let other = Token::new(token.ca_sha256(), Secret::new([1; 32]));
     let another = Token::new([2; 32], token.secret().clone());
-    for (token, part) in [(other, "does not accept the token"), (another, "not the coordinator that the token is for")] {
-        let error = Machine::start(fleet.address(), &token, Script::default()).ended().await.expect_err("refused");
-        assert!(error.to_string().contains(part) && error.to_string().contains("`start` prints"), "{error}");
+    for (token, part) in [
+        (other, "does not accept the token"),
+        (another, "not the coordinator that the token is for"),
+    ] {
+        let error = Machine::start(fleet.address(), &token, Script::default())
+            .ended()
+            .await
+            .expect_err("refused");
+        assert!(
+            error.to_string().contains(part) && error.to_string().contains("`start` prints"),
+            "{error}"
+        );
     }
     fleet.shut_down().await;
 }
@@ -243,7 +362,10 @@ async fn agent_that_comes_first_says_so_once_and_joins_later() {
     );
     let fleet = listen(socket.listen(16).expect("a listener"), &enrolment).expect("a fleet");
     let joined = machine.news().await;
-    assert!(matches!(joined, News::Joined { .. }), "said once, whatever the number of attempts: {joined:?}");
+    assert!(
+        matches!(joined, News::Joined { .. }),
+        "said once, whatever the number of attempts: {joined:?}"
+    );
     fleet.shut_down().await;
 }
 
@@ -253,27 +375,41 @@ async fn peers_that_speak_nonsense_or_nothing_hold_nobody_up() {
     let (fleet, token) = fleet().await;
     let mut peers = Vec::new();
     for text in ["", "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01"] {
-        let mut peer = tokio::net::TcpStream::connect(fleet.address()).await.expect("accepted");
+        let mut peer = tokio::net::TcpStream::connect(fleet.address())
+            .await
+            .expect("accepted");
         peer.write_all(text.as_bytes()).await.expect("sent");
         peers.push(peer);
     }
     let _machine = Machine::start(fleet.address(), &token, Script::default());
     let mut events = fleet.run(request(1)).await.expect("an idle fleet");
     assert_ran_to_the_end(&until_done(&mut events).await, 1);
-    timeout(Duration::from_secs(5), fleet.shut_down()).await.expect("shut down in time");
+    timeout(Duration::from_secs(5), fleet.shut_down())
+        .await
+        .expect("shut down in time");
 }
 
 #[tokio::test]
 async fn agent_beyond_the_wanted_ones_is_told_that_it_waits() {
     let (fleet, token) = fleet().await;
     let mut events = fleet.run(request(1)).await.expect("an idle fleet");
-    let slow = Script { interval_bytes: vec![1; 60], every: Duration::from_millis(50), ..Script::default() };
+    let slow = Script {
+        interval_bytes: vec![1; 60],
+        every: Duration::from_millis(50),
+        ..Script::default()
+    };
     let _first = Machine::start(fleet.address(), &token, slow);
-    until(&mut events, |event| matches!(event, RunEvent::Assembled { .. })).await;
+    until(&mut events, |event| {
+        matches!(event, RunEvent::Assembled { .. })
+    })
+    .await;
     let mut second = Machine::start(fleet.address(), &token, Script::default());
     assert!(matches!(second.news().await, News::Joined { .. }));
     let notice = second.news().await;
-    assert!(matches!(&notice, News::Notice(text) if text.contains("waits for the next run")), "{notice:?}");
+    assert!(
+        matches!(&notice, News::Notice(text) if text.contains("waits for the next run")),
+        "{notice:?}"
+    );
     fleet.stop(Stop::Now).await;
     until_done(&mut events).await;
     fleet.shut_down().await;
@@ -283,20 +419,41 @@ async fn agent_beyond_the_wanted_ones_is_told_that_it_waits() {
 async fn one_run_at_a_time_and_none_without_agents() {
     let (fleet, _) = fleet().await;
     let mut first = fleet.run(request(1)).await.expect("an idle fleet");
-    assert_eq!(fleet.run(request(1)).await.expect_err("busy"), RunRefused::Busy);
-    assert_eq!(fleet.run(request(0)).await.expect_err("no agents"), RunRefused::NoAgents);
-    let large = RunRequest { plan: "x".repeat(1 << 20), ..request(1) };
-    assert_eq!(fleet.run(large).await.expect_err("large"), RunRefused::PlanTooLarge { bytes: 1 << 20 });
+    assert_eq!(
+        fleet.run(request(1)).await.expect_err("busy"),
+        RunRefused::Busy
+    );
+    assert_eq!(
+        fleet.run(request(0)).await.expect_err("no agents"),
+        RunRefused::NoAgents
+    );
+    let large = RunRequest {
+        plan: "x".repeat(1 << 20),
+        ..request(1)
+    };
+    assert_eq!(
+        fleet.run(large).await.expect_err("large"),
+        RunRefused::PlanTooLarge { bytes: 1 << 20 }
+    );
     fleet.stop(Stop::Drain).await;
     let events = until_done(&mut first).await;
-    assert_eq!(events.last(), Some(&RunEvent::Done { outcome: Outcome::StoppedBeforeStart(Stop::Drain) }));
+    assert_eq!(
+        events.last(),
+        Some(&RunEvent::Done {
+            outcome: Outcome::StoppedBeforeStart(Stop::Drain)
+        })
+    );
     fleet.shut_down().await;
 }
 
 #[tokio::test]
 async fn caller_that_drops_its_events_stops_the_run() {
     let (fleet, token) = fleet().await;
-    let script = Script { interval_bytes: vec![1; 10_000], every: Duration::from_millis(10), ..Script::default() };
+    let script = Script {
+        interval_bytes: vec![1; 10_000],
+        every: Duration::from_millis(10),
+        ..Script::default()
+    };
     let mut machine = Machine::start(fleet.address(), &token, script);
     let mut events = fleet.run(request(1)).await.expect("an idle fleet");
     until(&mut events, |event| matches!(event, RunEvent::Began { .. })).await;
@@ -308,8 +465,20 @@ async fn caller_that_drops_its_events_stops_the_run() {
     };
     assert_eq!(ended, EndCause::Stopped);
     let released = machine.news().await;
-    assert!(matches!(released, News::Released { dropped_intervals: 0, .. }), "{released:?}");
-    fleet.run(request(1)).await.expect("a fleet that is idle again");
+    assert!(
+        matches!(
+            released,
+            News::Released {
+                dropped_intervals: 0,
+                ..
+            }
+        ),
+        "{released:?}"
+    );
+    fleet
+        .run(request(1))
+        .await
+        .expect("a fleet that is idle again");
     fleet.shut_down().await;
 }
 
@@ -318,16 +487,27 @@ async fn port_in_use_is_told_with_the_address() {
     let taken = bind(LOOPBACK).await.expect("a free port");
     let address = taken.local_addr().expect("an address");
     let error = bind(address).await.expect_err("taken");
-    assert!(matches!(error, FleetError::PortInUse { .. }) && error.to_string().contains(&address.to_string()), "{error}");
+    assert!(
+        matches!(error, FleetError::PortInUse { .. })
+            && error.to_string().contains(&address.to_string()),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn agent_told_to_quit_in_a_run_stops_and_delivers() {
     let (fleet, token) = fleet().await;
-    let script = Script { interval_bytes: vec![1; 10_000], every: Duration::from_millis(20), ..Script::default() };
+    let script = Script {
+        interval_bytes: vec![1; 10_000],
+        every: Duration::from_millis(20),
+        ..Script::default()
+    };
     let machine = Machine::start(fleet.address(), &token, script);
     let mut events = fleet.run(request(1)).await.expect("an idle fleet");
-    until(&mut events, |event| matches!(event, RunEvent::Interval { interval: 3, .. })).await;
+    until(&mut events, |event| {
+        matches!(event, RunEvent::Interval { interval: 3, .. })
+    })
+    .await;
     let (left, events) = tokio::join!(machine.quit(), until_done(&mut events));
     left.expect("it was asked to");
     let ended = |event: &RunEvent| {

@@ -36,9 +36,16 @@ impl Proxy {
     }
 }
 
-async fn relay(near: TcpStream, to: SocketAddr, bytes_per_second: u32, mut cut: watch::Receiver<u32>) {
+async fn relay(
+    near: TcpStream,
+    to: SocketAddr,
+    bytes_per_second: u32,
+    mut cut: watch::Receiver<u32>,
+) {
     cut.mark_unchanged();
-    let Ok(far) = TcpStream::connect(to).await else { return };
+    let Ok(far) = TcpStream::connect(to).await else {
+        return;
+    };
     let ((near_out, mut near_in), (mut far_out, far_in)) = (near.into_split(), far.into_split());
     tokio::select! {
         _ = carry(near_out, far_in, bytes_per_second) => {}
@@ -48,7 +55,11 @@ async fn relay(near: TcpStream, to: SocketAddr, bytes_per_second: u32, mut cut: 
 }
 
 /// Until either side ends.
-async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, bytes_per_second: u32) -> std::io::Result<()> {
+async fn carry(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    bytes_per_second: u32,
+) -> std::io::Result<()> {
     let mut bytes = [0; 8 << 10];
     loop {
         let read = from.read(&mut bytes).await?;

@@ -33,9 +33,11 @@ pub struct AgentResult {
     pub intervals: u64,
     /// Intervals it made and that never arrived, as first and last number.
     pub missing_intervals: Vec<(u32, u32)>,
-    /// Whether the sum of its intervals equals the totals it reported; absent where it reported none.
+    /// Whether the sum of its intervals equals the totals it reported; absent where it reported
+    /// none.
     pub totals_match: Option<bool>,
-    /// Whether a server that it fired at was on its own machine: at a loopback address, or at one of its own interfaces.
+    /// Whether a server that it fired at was on its own machine: at a loopback address, or at one
+    /// of its own interfaces.
     #[serde(default)]
     pub target_is_local: bool,
     /// How busy it was in the measured part.
@@ -93,7 +95,8 @@ pub enum EndCause {
     Lost,
 }
 
-/// How busy an agent was in a part of its run, from one sample a second. Shares of threads and process are of one CPU.
+/// How busy an agent was in a part of its run, from one sample a second. Shares of threads and
+/// process are of one CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuFigures {
     /// Samples behind the means.
@@ -121,7 +124,8 @@ pub struct CpuFigures {
 }
 
 impl CpuFigures {
-    /// The same with 0 for what is no number: it comes from another machine, and JSON has no way to write it.
+    /// The same with 0 for what is no number: it comes from another machine, and JSON has no way to
+    /// write it.
     pub(crate) fn finite(self) -> CpuFigures {
         let finite = |share: f64| if share.is_finite() { share } else { 0.0 };
         CpuFigures {

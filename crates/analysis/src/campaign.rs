@@ -1,13 +1,14 @@
-//! The campaign document: everything `campaign.json` holds of many runs that belong together, or of saved ones that are
-//! compared.
+//! The campaign document: everything `campaign.json` holds of many runs that belong together, or of
+//! saved ones that are compared.
 
 use crate::{
-    Answer, CapacityRow, Comparison, Document, Judgement, LimitOutcome, LimitResult, PlanDifference, Scaling, SearchRecord,
-    State, Verdict,
+    Answer, CapacityRow, Comparison, Document, Judgement, LimitOutcome, LimitResult,
+    PlanDifference, Scaling, SearchRecord, State, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
-/// A result of many runs. What a reader of schema 1 knows stays where it is; a change that breaks one raises `schema`.
+/// A result of many runs. What a reader of schema 1 knows stays where it is; a change that breaks
+/// one raises `schema`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CampaignDocument {
     /// Version of this layout: [`CampaignDocument::SCHEMA`].
@@ -124,15 +125,20 @@ impl CampaignDocument {
         }
     }
 
-    /// The exit code it asks for: 3 where something cannot be trusted or told (an invalid run; a client-bound one with
-    /// thresholds or `strict`; a search that the client ended; a limit that cannot be judged), else 1 where a threshold, a
-    /// limit or a search's first hold failed, else 0.
+    /// The exit code it asks for: 3 where something cannot be trusted or told (an invalid run; a
+    /// client-bound one with thresholds or `strict`; a search that the client ended; a limit that
+    /// cannot be judged), else 1 where a threshold, a limit or a search's first hold failed, else
+    /// 0.
     #[must_use]
     pub fn exit_code(&self, strict: bool) -> u8 {
         let codes = self.runs.iter().map(|run| run.exit_code(strict));
         let codes = codes.chain(self.searches.iter().map(|search| of_search(&search.search)));
         let codes = codes.chain(self.limits.iter().map(|limit| of_limit(limit.outcome)));
-        let codes = codes.chain(self.scalings.iter().map(|scaling| of_scaling(&scaling.scaling, strict)));
+        let codes = codes.chain(
+            self.scalings
+                .iter()
+                .map(|scaling| of_scaling(&scaling.scaling, strict)),
+        );
         // 3 comes before 1, and 1 before 0.
         codes.max().unwrap_or(0)
     }
@@ -143,7 +149,12 @@ impl RunSummary {
     #[must_use]
     pub fn of(document: &Document, variant: String, repeat: u32, folder: String) -> RunSummary {
         let measured = &document.measured;
-        let at = |wanted| measured.times.get("response_time").and_then(|figure| figure.percentile(wanted));
+        let at = |wanted| {
+            measured
+                .times
+                .get("response_time")
+                .and_then(|figure| figure.percentile(wanted))
+        };
         RunSummary {
             variant,
             repeat,
@@ -185,6 +196,11 @@ fn of_limit(outcome: LimitOutcome) -> u8 {
 
 /// Its runs are meant to meet a limit; only what cannot be trusted spoils them.
 fn of_scaling(scaling: &Scaling, strict: bool) -> u8 {
-    let spoils = |verdict| verdict == Verdict::Invalid || (strict && verdict == Verdict::ClientBound);
-    if scaling.rows.iter().any(|row| spoils(row.verdict)) { crate::exit::INVALID } else { 0 }
+    let spoils =
+        |verdict| verdict == Verdict::Invalid || (strict && verdict == Verdict::ClientBound);
+    if scaling.rows.iter().any(|row| spoils(row.verdict)) {
+        crate::exit::INVALID
+    } else {
+        0
+    }
 }

@@ -1,4 +1,5 @@
-//! What searches found, side by side: between which amounts the limit of each variant lies, and what that says of their ratio.
+//! What searches found, side by side: between which amounts the limit of each variant lies, and
+//! what that says of their ratio.
 
 use crate::search::Standing;
 use crate::{Amount, Finding, Knee, LimitOutcome, LimitResult, RegressionLimit, SearchRecord};
@@ -9,8 +10,9 @@ const FACTOR_FROM: f64 = 2.0;
 
 /// What the searches of a variant found.
 ///
-/// A search ends between two amounts that were held, and that is all it knows: its limit has no distribution, and how much another
-/// search would differ shows only where there is another. Of several searches the outer ends count.
+/// A search ends between two amounts that were held, and that is all it knows: its limit has no
+/// distribution, and how much another search would differ shows only where there is another. Of
+/// several searches the outer ends count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CapacityRow {
     /// Name of the variant.
@@ -19,7 +21,8 @@ pub struct CapacityRow {
     pub searches: u32,
     /// What was varied.
     pub amount: Amount,
-    /// Highest amount that passed, with none below it that failed; absent where not even the first passed.
+    /// Highest amount that passed, with none below it that failed; absent where not even the first
+    /// passed.
     pub passed: Option<f64>,
     /// Lowest amount that failed, with none above it that passed; absent where nothing did.
     pub failed: Option<f64>,
@@ -46,13 +49,19 @@ pub struct CapacityChange {
 pub(crate) const CAPACITY: &str = "capacity";
 
 impl CapacityRow {
-    /// Of each variant with its searches; those without any, or of another kind of load than the first, are left out.
+    /// Of each variant with its searches; those without any, or of another kind of load than the
+    /// first, are left out.
     #[must_use]
     pub fn of(variants: &[(String, Vec<&SearchRecord>)]) -> Vec<CapacityRow> {
         let mut rows: Vec<CapacityRow> = Vec::new();
         for (name, searches) in variants {
-            let Some(row) = CapacityRow::of_variant(name, searches) else { continue };
-            let change = rows.first().filter(|first| first.amount == row.amount).map(|first| CapacityChange::of(first, &row));
+            let Some(row) = CapacityRow::of_variant(name, searches) else {
+                continue;
+            };
+            let change = rows
+                .first()
+                .filter(|first| first.amount == row.amount)
+                .map(|first| CapacityChange::of(first, &row));
             if rows.is_empty() || change.is_some() {
                 rows.push(CapacityRow { change, ..row });
             }
@@ -62,7 +71,8 @@ impl CapacityRow {
 
     fn of_variant(name: &str, searches: &[&SearchRecord]) -> Option<CapacityRow> {
         let amount = searches.first()?.bounds.amount();
-        let ends: Vec<(Option<f64>, Option<f64>)> = searches.iter().map(|search| ends(search)).collect();
+        let ends: Vec<(Option<f64>, Option<f64>)> =
+            searches.iter().map(|search| ends(search)).collect();
         // An end that one search does not know is not known.
         let passed: Option<Vec<f64>> = ends.iter().map(|ends| ends.0).collect();
         let failed: Option<Vec<f64>> = ends.iter().map(|ends| ends.1).collect();
@@ -78,45 +88,82 @@ impl CapacityRow {
     }
 }
 
-/// The highest amount that passes with none below it that fails, and the lowest that fails with none above it that passes. An amount
-/// does what most of its holds do, but is no end where one of them contradicts the others.
+/// The highest amount that passes with none below it that fails, and the lowest that fails with
+/// none above it that passes. An amount does what most of its holds do, but is no end where one of
+/// them contradicts the others.
 fn ends(search: &SearchRecord) -> (Option<f64>, Option<f64>) {
     let held = Standing::all(&search.steps);
-    let low = held.iter().take_while(|held| held.passes()).filter(|held| held.failed == 0).last();
-    let high = held.iter().rev().take_while(|held| held.fails()).filter(|held| held.passed == 0).last();
+    let low = held
+        .iter()
+        .take_while(|held| held.passes())
+        .filter(|held| held.failed == 0)
+        .last();
+    let high = held
+        .iter()
+        .rev()
+        .take_while(|held| held.fails())
+        .filter(|held| held.passed == 0)
+        .last();
     (low.map(|held| held.amount), high.map(|held| held.amount))
 }
 
 impl CapacityChange {
     fn of(first: &CapacityRow, other: &CapacityRow) -> CapacityChange {
-        let low = other.passed.zip(first.failed).map_or(0.0, |(passed, failed)| passed / failed);
-        let high = other.failed.zip(first.passed).map(|(failed, passed)| failed / passed);
+        let low = other
+            .passed
+            .zip(first.failed)
+            .map_or(0.0, |(passed, failed)| passed / failed);
+        let high = other
+            .failed
+            .zip(first.passed)
+            .map(|(failed, passed)| failed / passed);
         let finding = match high {
             _ if low > 1.0 => Finding::HigherIsBetter,
             Some(high) if high < 1.0 => Finding::LowerIsWorse,
             Some(_) if low > 0.0 => Finding::NoDifference,
             _ => Finding::Unknown,
         };
-        CapacityChange { low, high, finding, text: words(low, high, finding) }
+        CapacityChange {
+            low,
+            high,
+            finding,
+            text: words(low, high, finding),
+        }
     }
 
     /// The middle of the two ends, or the end that is known.
     fn estimate(&self) -> f64 {
-        self.high.map_or(self.low, |high| if self.low > 0.0 { (self.low * high).sqrt() } else { high })
+        self.high.map_or(self.low, |high| {
+            if self.low > 0.0 {
+                (self.low * high).sqrt()
+            } else {
+                high
+            }
+        })
     }
 }
 
 fn words(low: f64, high: Option<f64>, finding: Finding) -> String {
     let per_cent = |ratio: f64| (ratio - 1.0).abs() * 100.0;
     match (finding, high) {
-        (Finding::HigherIsBetter, Some(high)) if high >= FACTOR_FROM => format!("{low:.2} to {high:.2} times"),
-        (Finding::HigherIsBetter, Some(high)) => format!("higher by {:.1} to {:.1} %", per_cent(low), per_cent(high)),
+        (Finding::HigherIsBetter, Some(high)) if high >= FACTOR_FROM => {
+            format!("{low:.2} to {high:.2} times")
+        }
+        (Finding::HigherIsBetter, Some(high)) => {
+            format!("higher by {:.1} to {:.1} %", per_cent(low), per_cent(high))
+        }
         (Finding::HigherIsBetter, None) if low >= FACTOR_FROM => format!("at least {low:.2} times"),
         (Finding::HigherIsBetter, None) => format!("higher by at least {:.1} %", per_cent(low)),
-        (Finding::LowerIsWorse, Some(high)) if low > 0.0 => format!("lower by {:.1} to {:.1} %", per_cent(high), per_cent(low)),
+        (Finding::LowerIsWorse, Some(high)) if low > 0.0 => {
+            format!("lower by {:.1} to {:.1} %", per_cent(high), per_cent(low))
+        }
         (Finding::LowerIsWorse, Some(high)) => format!("lower by at least {:.1} %", per_cent(high)),
         (Finding::NoDifference, Some(high)) => {
-            format!("no difference beyond the steps of the searches (-{:.1} to +{:.1} %)", per_cent(low), per_cent(high))
+            format!(
+                "no difference beyond the steps of the searches (-{:.1} to +{:.1} %)",
+                per_cent(low),
+                per_cent(high)
+            )
         }
         (_, Some(high)) => format!("cannot be told: at most {high:.2} times"),
         (_, None) if low > 0.0 => format!("cannot be told: at least {low:.2} times"),
@@ -128,7 +175,10 @@ impl RegressionLimit {
     /// What is asked of searches where nobody says: a limit that is lower by no more than 5 %.
     #[must_use]
     pub fn usual_of_searches() -> Vec<RegressionLimit> {
-        vec![RegressionLimit { figure: CAPACITY.to_owned(), worse_by: 0.05 }]
+        vec![RegressionLimit {
+            figure: CAPACITY.to_owned(),
+            worse_by: 0.05,
+        }]
     }
 
     /// Whether it is about what searches find.
@@ -140,21 +190,30 @@ impl RegressionLimit {
     /// Judges every row but the first, for every limit.
     #[must_use]
     pub fn judge_searches(limits: &[RegressionLimit], rows: &[CapacityRow]) -> Vec<LimitResult> {
-        let changes = || rows.iter().filter_map(|row| Some((row, row.change.as_ref()?)));
-        let judge = |limit: &RegressionLimit, row: &CapacityRow, change: &CapacityChange| LimitResult {
-            limit: limit.clone(),
-            variant: row.variant.clone(),
-            outcome: limit.outcome_of_search(change),
-            text: change.text.clone(),
+        let changes = || {
+            rows.iter()
+                .filter_map(|row| Some((row, row.change.as_ref()?)))
         };
-        limits.iter().flat_map(|limit| changes().map(move |(row, change)| judge(limit, row, change))).collect()
+        let judge =
+            |limit: &RegressionLimit, row: &CapacityRow, change: &CapacityChange| LimitResult {
+                limit: limit.clone(),
+                variant: row.variant.clone(),
+                outcome: limit.outcome_of_search(change),
+                text: change.text.clone(),
+            };
+        limits
+            .iter()
+            .flat_map(|limit| changes().map(move |(row, change)| judge(limit, row, change)))
+            .collect()
     }
 
     fn outcome_of_search(&self, change: &CapacityChange) -> LimitOutcome {
         match change.finding {
             Finding::Unknown if change.low >= 1.0 - self.worse_by => LimitOutcome::Kept,
             Finding::Unknown => LimitOutcome::Unknown,
-            finding if finding.is_worse() && change.estimate() < 1.0 - self.worse_by => LimitOutcome::Regressed,
+            finding if finding.is_worse() && change.estimate() < 1.0 - self.worse_by => {
+                LimitOutcome::Regressed
+            }
             _ => LimitOutcome::Kept,
         }
     }

@@ -10,13 +10,16 @@ pub(crate) const LOOP_LAG: &str = "loop_lag";
 /// What the agents' load loops say of themselves, in the measured part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientFigures {
-    /// From a ready socket to its handling, at most: what response times hold of the client's own. Absent where nothing was ready.
+    /// From a ready socket to its handling, at most: what response times hold of the client's own.
+    /// Absent where nothing was ready.
     pub loop_lag: Option<TimeFigure>,
 }
 
 impl ClientFigures {
     pub(crate) fn of(client: &Client) -> ClientFigures {
-        ClientFigures { loop_lag: loop_lag(client) }
+        ClientFigures {
+            loop_lag: loop_lag(client),
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use crate::series::SeriesBuilder;
 use crate::span::Span;
 use crate::tally::Tally;
 use crate::{
-    AgentFacts, CpuFigures, Document, EndCause, Figures, Group, Picture, PlanRecord, Run, ServerFigures, SessionOffers, Skew,
-    State,
+    AgentFacts, CpuFigures, Document, EndCause, Figures, Group, Picture, PlanRecord, Run,
+    ServerFigures, SessionOffers, Skew, State,
 };
 use measure::{CellKey, Client, Counters, Distribution, Metric, Outcome, Period, Snapshot, Totals};
 use plan::{End, Load, Plan, Profile, Shape, Threshold};
@@ -83,7 +83,8 @@ pub enum Added {
     UnknownAgent,
 }
 
-/// Gathers what agents deliver. Memory is bounded: totals by agent, request and address, and a packed series.
+/// Gathers what agents deliver. Memory is bounded: totals by agent, request and address, and a
+/// packed series.
 #[derive(Debug, Clone)]
 pub struct Collector {
     setup: Setup,
@@ -117,7 +118,11 @@ impl Collector {
     pub fn new(setup: Setup, plan: &Plan) -> Collector {
         let run = RunPlan {
             name: plan.name().to_owned(),
-            requests: plan.requests().iter().map(|request| request.name.clone()).collect(),
+            requests: plan
+                .requests()
+                .iter()
+                .map(|request| request.name.clone())
+                .collect(),
             warm_up_ns: nanoseconds(plan.load().warm_up),
             end: plan.load().end,
             span_ns: plan.load().measured_span_ns(),
@@ -139,10 +144,12 @@ impl Collector {
         }
     }
 
-    /// Takes in what `agent` recorded in second `interval` of the run clock. Each interval counts once, however often and in
-    /// whichever order it comes.
+    /// Takes in what `agent` recorded in second `interval` of the run clock. Each interval counts
+    /// once, however often and in whichever order it comes.
     pub fn add(&mut self, agent: u32, interval: u32, snapshot: &Snapshot) -> Added {
-        let Some(fired) = self.agents.get_mut(agent as usize) else { return Added::UnknownAgent };
+        let Some(fired) = self.agents.get_mut(agent as usize) else {
+            return Added::UnknownAgent;
+        };
         if !fired.add(interval, snapshot) {
             return Added::Duplicate;
         }
@@ -177,15 +184,22 @@ impl Collector {
         self.notes.push(sentence);
     }
 
-    /// CPU time that the server's process used for this run, connections of the warm-up and the drain included.
+    /// CPU time that the server's process used for this run, connections of the warm-up and the
+    /// drain included.
     pub fn server_cpu(&mut self, used: Duration) {
         self.server_cpu_ns = Some(nanoseconds(used));
     }
 
-    /// Figures of the most recent second that all agents still firing have delivered; `None` before the first.
+    /// Figures of the most recent second that all agents still firing have delivered; `None` before
+    /// the first.
     #[must_use]
     pub fn live(&self) -> Option<Live> {
-        let firing = self.agents.iter().enumerate().filter(|(_, fired)| !fired.is_over()).map(|(index, _)| index as u32);
+        let firing = self
+            .agents
+            .iter()
+            .enumerate()
+            .filter(|(_, fired)| !fired.is_over())
+            .map(|(index, _)| index as u32);
         let mut live = self.recent.live(&firing.collect::<Vec<_>>())?;
         for fired in &self.agents {
             let (ended, errors) = fired.ended_and_errors();
@@ -196,10 +210,14 @@ impl Collector {
         Some(live)
     }
 
-    /// Times of one outcome and metric over all agents, requests and addresses: the sum of everything that was delivered.
+    /// Times of one outcome and metric over all agents, requests and addresses: the sum of
+    /// everything that was delivered.
     #[must_use]
     pub fn merged(&self, period: Period, outcome: Outcome, metric: Metric) -> Distribution {
-        self.whole(period).times.remove(&(outcome, metric)).unwrap_or_default()
+        self.whole(period)
+            .times
+            .remove(&(outcome, metric))
+            .unwrap_or_default()
     }
 
     /// The document of what is known now; `state` says whether that is all there will be.
@@ -221,10 +239,16 @@ impl Collector {
                 .map(|(index, (f, s))| f.result(index as u32, s))
                 .collect(),
             skew: self.skew(),
-            warm_up: (self.run.warm_up_ns > 0)
-                .then(|| Figures::of(&self.whole(Period::WarmUp), Span::warm_up(self.run.warm_up_ns), Picture::Left)),
+            warm_up: (self.run.warm_up_ns > 0).then(|| {
+                Figures::of(
+                    &self.whole(Period::WarmUp),
+                    Span::warm_up(self.run.warm_up_ns),
+                    Picture::Left,
+                )
+            }),
             measured: Figures::of(&whole, span, Picture::Drawn),
-            backlog: (self.run.is_open && self.is_whole()).then(|| Backlog::of(&whole, self.run.ramp)),
+            backlog: (self.run.is_open && self.is_whole())
+                .then(|| Backlog::of(&whole, self.run.ramp)),
             client: ClientFigures::of(&client),
             by_request: self.by_request(span),
             by_address: self.by(span, |key| Some(key.address_name())),
@@ -238,7 +262,9 @@ impl Collector {
             notes: self.notes.clone(),
         };
         let (warm_up, measured) = (document.warm_up.as_ref(), &document.measured);
-        document.server = self.server_cpu_ns.map(|cpu_ns| ServerFigures::of(cpu_ns, warm_up, measured));
+        document.server = self
+            .server_cpu_ns
+            .map(|cpu_ns| ServerFigures::of(cpu_ns, warm_up, measured));
         document.date_staples();
         document.session_offers = self.session_offers(&document);
         document.notes.extend(crate::notes::of(&document));
@@ -265,19 +291,32 @@ impl Collector {
 
     /// Whether every agent went through the whole plan.
     fn is_whole(&self) -> bool {
-        self.agents.iter().all(|fired| fired.end_cause() == Some(EndCause::Plan))
+        self.agents
+            .iter()
+            .all(|fired| fired.end_cause() == Some(EndCause::Plan))
     }
 
-    /// The measured part: up to the plan's end; or until nothing began any more, where that came sooner (a run that was stopped) or
-    /// where a number of operations ends it.
+    /// The measured part: up to the plan's end; or until nothing began any more, where that came
+    /// sooner (a run that was stopped) or where a number of operations ends it.
     fn span(&self, whole: &Tally) -> Span {
         let after_warm_up = |instant: u64| instant.saturating_sub(self.run.warm_up_ns);
-        let so_far = after_warm_up(self.agents.iter().map(Fired::fired_until_ns).max().unwrap_or(0));
+        let so_far = after_warm_up(
+            self.agents
+                .iter()
+                .map(Fired::fired_until_ns)
+                .max()
+                .unwrap_or(0),
+        );
         match self.run.span_ns {
             Some(span_ns) if self.is_whole() => Span::measured(span_ns),
             Some(span_ns) => Span::measured(so_far.min(span_ns)),
             None if self.is_whole() => {
-                let last = self.agents.iter().filter_map(Fired::last_done_at_ns).max().unwrap_or(0);
+                let last = self
+                    .agents
+                    .iter()
+                    .filter_map(Fired::last_done_at_ns)
+                    .max()
+                    .unwrap_or(0);
                 Span::of_count(so_far, after_warm_up(last), whole)
             }
             None => Span::measured(so_far),
@@ -286,74 +325,117 @@ impl Collector {
 
     fn client(&self) -> Client {
         let mut client = Client::default();
-        self.agents.iter().for_each(|fired| client.merge(fired.client()));
+        self.agents
+            .iter()
+            .for_each(|fired| client.merge(fired.client()));
         client
     }
 
     fn whole(&self, period: Period) -> Tally {
         let mut whole = Tally::default();
-        self.agents.iter().for_each(|fired| whole.merge(&fired.tally(period)));
+        self.agents
+            .iter()
+            .for_each(|fired| whole.merge(&fired.tally(period)));
         whole
     }
 
     fn skew(&self) -> Option<Skew> {
         let began: Vec<(i64, u64)> = self.agents.iter().filter_map(|fired| fired.began).collect();
-        let (first, last) = (began.iter().map(|&(at, _)| at).min()?, began.iter().map(|&(at, _)| at).max()?);
+        let (first, last) = (
+            began.iter().map(|&(at, _)| at).min()?,
+            began.iter().map(|&(at, _)| at).max()?,
+        );
         let mut bounds: Vec<u64> = began.iter().map(|&(_, bound)| bound).collect();
         bounds.sort_unstable_by(|a, b| b.cmp(a));
-        let bound_ns = bounds.iter().take(2).fold(0, |sum: u64, &bound| sum.saturating_add(bound));
-        (began.len() > 1).then(|| Skew { skew_ns: last.abs_diff(first), bound_ns })
+        let bound_ns = bounds
+            .iter()
+            .take(2)
+            .fold(0, |sum: u64, &bound| sum.saturating_add(bound));
+        (began.len() > 1).then(|| Skew {
+            skew_ns: last.abs_diff(first),
+            bound_ns,
+        })
     }
 
     fn by(&self, span: Span, name: impl Fn(&CellKey) -> Option<String>) -> Vec<Group> {
         let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
         for (key, tally) in self.agents.iter().flat_map(Fired::cells) {
             if let Some(name) = name(key) {
-                tallies.entry(name).or_default().take(key.period == Period::Measured, tally);
+                tallies
+                    .entry(name)
+                    .or_default()
+                    .take(key.period == Period::Measured, tally);
             }
         }
-        let groups = tallies.into_iter().filter(|(_, tally)| tally.counters != Counters::default());
-        groups.map(|(name, tally)| group(name, &tally, span)).collect()
+        let groups = tallies
+            .into_iter()
+            .filter(|(_, tally)| tally.counters != Counters::default());
+        groups
+            .map(|(name, tally)| group(name, &tally, span))
+            .collect()
     }
 
     /// Of the part of the run in which the document's handshakes are.
     fn session_offers(&self, document: &Document) -> Vec<SessionOffers> {
-        let Some((_, period)) = document.handshakes() else { return Vec::new() };
-        SessionOffers::of(self.agents.iter().flat_map(Fired::cells).filter(|(key, _)| key.period == period))
+        let Some((_, period)) = document.handshakes() else {
+            return Vec::new();
+        };
+        SessionOffers::of(
+            self.agents
+                .iter()
+                .flat_map(Fired::cells)
+                .filter(|(key, _)| key.period == period),
+        )
     }
 
     fn by_request(&self, span: Span) -> Vec<Group> {
         let mut groups = Vec::new();
         for (index, name) in self.run.requests.iter().enumerate() {
-            groups.extend(self.by(span, |key| (usize::from(key.request) == index).then(|| name.clone())));
+            groups.extend(self.by(span, |key| {
+                (usize::from(key.request) == index).then(|| name.clone())
+            }));
         }
         groups
     }
 
     fn by_agent(&self, span: Span) -> Vec<Group> {
         let agents = self.agents.iter().zip(&self.setup.agents);
-        agents.map(|(fired, setup)| group(setup.name.clone(), &fired.tally(Period::Measured), span)).collect()
+        agents
+            .map(|(fired, setup)| group(setup.name.clone(), &fired.tally(Period::Measured), span))
+            .collect()
     }
 
     fn by_label(&self, span: Span) -> Vec<Group> {
         let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
         for (fired, setup) in self.agents.iter().zip(&self.setup.agents) {
             for (key, value) in &setup.labels {
-                tallies.entry(format!("{key}={value}")).or_default().merge(&fired.tally(Period::Measured));
+                tallies
+                    .entry(format!("{key}={value}"))
+                    .or_default()
+                    .merge(&fired.tally(Period::Measured));
             }
         }
-        tallies.into_iter().map(|(name, tally)| group(name, &tally, span)).collect()
+        tallies
+            .into_iter()
+            .map(|(name, tally)| group(name, &tally, span))
+            .collect()
     }
 }
 
 fn ramp(load: &Load) -> f64 {
-    let (profile, span_ns) = (Profile::measured(load), load.measured_span_ns().unwrap_or(0));
+    let (profile, span_ns) = (
+        Profile::measured(load),
+        load.measured_span_ns().unwrap_or(0),
+    );
     // A step at the very end comes too late for anything.
     (profile.amount_at(span_ns.saturating_sub(1)) - profile.amount_at(span_ns / 2)).max(0.0)
 }
 
 fn group(name: String, tally: &Tally, span: Span) -> Group {
-    Group { name, figures: Figures::of(tally, span, Picture::Left) }
+    Group {
+        name,
+        figures: Figures::of(tally, span, Picture::Left),
+    }
 }
 
 /// Plans hold no duration that is longer than a `u64` of nanoseconds (584 years).

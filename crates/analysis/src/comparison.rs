@@ -1,4 +1,5 @@
-//! Runs side by side: each variant's figures, their change against the first variant, and how sure that is.
+//! Runs side by side: each variant's figures, their change against the first variant, and how sure
+//! that is.
 
 mod bootstrap;
 mod change;
@@ -59,7 +60,8 @@ pub struct Comparison {
     pub method: Method,
     /// Changes that a difference was looked for in.
     pub looked_at: u32,
-    /// Confidence, 0 to 1, of the intervals of differences that are named; that of all others is 0.95.
+    /// Confidence, 0 to 1, of the intervals of differences that are named; that of all others is
+    /// 0.95.
     pub confidence: f64,
     /// Figures that some variant has.
     pub rows: Vec<ComparedFigure>,
@@ -94,28 +96,59 @@ pub struct ComparedCell {
 }
 
 impl Comparison {
-    /// Compares every variant with the first. Runs that are invalid are left out, and that is noted. `seed` is that of the
-    /// bootstrap.
+    /// Compares every variant with the first. Runs that are invalid are left out, and that is
+    /// noted. `seed` is that of the bootstrap.
     #[must_use]
     pub fn of(variants: &[VariantRuns<'_>], pairing: Pairing, seed: u64) -> Comparison {
         let mut notes = Vec::new();
-        let kept: Vec<VariantRuns<'_>> = variants.iter().map(|variant| trusted(variant, &mut notes)).collect();
+        let kept: Vec<VariantRuns<'_>> = variants
+            .iter()
+            .map(|variant| trusted(variant, &mut notes))
+            .collect();
         let compared: Vec<Vec<Result<Found, NotFound>>> = FIGURES
             .iter()
-            .map(|figure| kept.iter().skip(1).map(|other| compare(figure, &kept[0], other, pairing, seed)).collect())
+            .map(|figure| {
+                kept.iter()
+                    .skip(1)
+                    .map(|other| compare(figure, &kept[0], other, pairing, seed))
+                    .collect()
+            })
             .collect();
-        let found = || compared.iter().flatten().filter_map(|found| found.as_ref().ok());
+        let found = || {
+            compared
+                .iter()
+                .flatten()
+                .filter_map(|found| found.as_ref().ok())
+        };
         let probabilities: Vec<f64> = found().filter_map(Found::probability).collect();
         let alpha = correction::error_of_each(&probabilities);
-        let rows = FIGURES.iter().zip(&compared).map(|(figure, others)| row(figure, &kept, others, alpha));
-        let rows = rows.filter(|row| row.cells.iter().any(|cell| cell.value.is_some())).collect();
-        let method = found().map(|found| found.method).max_by_key(|method| *method as u8).unwrap_or(match pairing {
-            Pairing::Interleaved => Method::Paired,
-            Pairing::Apart => Method::Separate,
-        });
-        let variants = variants.iter().map(|variant| variant.name.clone()).collect();
+        let rows = FIGURES
+            .iter()
+            .zip(&compared)
+            .map(|(figure, others)| row(figure, &kept, others, alpha));
+        let rows = rows
+            .filter(|row| row.cells.iter().any(|cell| cell.value.is_some()))
+            .collect();
+        let method = found()
+            .map(|found| found.method)
+            .max_by_key(|method| *method as u8)
+            .unwrap_or(match pairing {
+                Pairing::Interleaved => Method::Paired,
+                Pairing::Apart => Method::Separate,
+            });
+        let variants = variants
+            .iter()
+            .map(|variant| variant.name.clone())
+            .collect();
         let looked_at = u32::try_from(probabilities.len()).unwrap_or(u32::MAX);
-        Comparison { variants, method, looked_at, confidence: 1.0 - alpha, rows, notes }
+        Comparison {
+            variants,
+            method,
+            looked_at,
+            confidence: 1.0 - alpha,
+            rows,
+            notes,
+        }
     }
 
     /// A figure by its name.
@@ -135,7 +168,9 @@ struct Found {
 
 impl Found {
     fn probability(&self) -> Option<f64> {
-        self.evidence.error.map(|error| error.probability_of(self.evidence.difference))
+        self.evidence
+            .error
+            .map(|error| error.probability_of(self.evidence.difference))
     }
 }
 
@@ -150,19 +185,41 @@ enum NotFound {
 
 /// Without runs that cannot be trusted; what the client limited stays, with a word of warning.
 fn trusted<'a>(variant: &VariantRuns<'a>, notes: &mut Vec<String>) -> VariantRuns<'a> {
-    let has = |verdict: Verdict| variant.runs.iter().flatten().filter(|run| run.verdict.verdict == verdict).count();
-    let (invalid, client_bound, of) = (has(Verdict::Invalid), has(Verdict::ClientBound), variant.runs.iter().flatten().count());
+    let has = |verdict: Verdict| {
+        variant
+            .runs
+            .iter()
+            .flatten()
+            .filter(|run| run.verdict.verdict == verdict)
+            .count()
+    };
+    let (invalid, client_bound, of) = (
+        has(Verdict::Invalid),
+        has(Verdict::ClientBound),
+        variant.runs.iter().flatten().count(),
+    );
     if invalid > 0 {
-        notes.push(format!("{}: {invalid} of {of} runs cannot be trusted and are left out", variant.name));
-    }
-    if client_bound > 0 {
         notes.push(format!(
-            "{}: the client limited {client_bound} of {of} runs; what is compared there is the client",
+            "{}: {invalid} of {of} runs cannot be trusted and are left out",
             variant.name
         ));
     }
-    let runs = variant.runs.iter().map(|run| run.filter(|run| run.verdict.verdict != Verdict::Invalid)).collect();
-    VariantRuns { name: variant.name.clone(), runs }
+    if client_bound > 0 {
+        notes.push(format!(
+            "{}: the client limited {client_bound} of {of} runs; what is compared there is the \
+             client",
+            variant.name
+        ));
+    }
+    let runs = variant
+        .runs
+        .iter()
+        .map(|run| run.filter(|run| run.verdict.verdict != Verdict::Invalid))
+        .collect();
+    VariantRuns {
+        name: variant.name.clone(),
+        runs,
+    }
 }
 
 fn compare(
@@ -173,30 +230,58 @@ fn compare(
     seed: u64,
 ) -> Result<Found, NotFound> {
     let (of_first, of_other) = (values(figure, first), values(figure, other));
-    let pairs: Vec<(Value, Value)> = of_first.iter().zip(&of_other).filter_map(|(a, b)| (*a).zip(*b)).collect();
-    let (of_first, of_other): (Vec<Value>, Vec<Value>) =
-        (of_first.into_iter().flatten().collect(), of_other.into_iter().flatten().collect());
+    let pairs: Vec<(Value, Value)> = of_first
+        .iter()
+        .zip(&of_other)
+        .filter_map(|(a, b)| (*a).zip(*b))
+        .collect();
+    let (of_first, of_other): (Vec<Value>, Vec<Value>) = (
+        of_first.into_iter().flatten().collect(),
+        of_other.into_iter().flatten().collect(),
+    );
     comparable(figure, &of_first)?;
     comparable(figure, &of_other)?;
-    if figure.unit == Unit::Share && of_first.iter().chain(&of_other).all(|value| value.value == 0.0) {
+    if figure.unit == Unit::Share
+        && of_first
+            .iter()
+            .chain(&of_other)
+            .all(|value| value.value == 0.0)
+    {
         return Err(NotFound::Nothing);
     }
     let method = method(first, other, pairing);
     let (evidence, repeats) = match method {
-        Method::Paired if pairs.is_empty() => return Err(NotFound::of("not measured in one round")),
+        Method::Paired if pairs.is_empty() => {
+            return Err(NotFound::of("not measured in one round"));
+        }
         Method::Paired => (evidence::paired(figure, &pairs), pairs.len()),
-        Method::Separate => (evidence::separate(figure, &of_first, &of_other), of_first.len().min(of_other.len())),
+        Method::Separate => (
+            evidence::separate(figure, &of_first, &of_other),
+            of_first.len().min(of_other.len()),
+        ),
         Method::WithinRun => match (first.only(), other.only()) {
-            (Some(a), Some(b)) => (evidence::within_runs(figure, [a, b], [of_first[0], of_other[0]], seed), 1),
+            (Some(a), Some(b)) => (
+                evidence::within_runs(figure, [a, b], [of_first[0], of_other[0]], seed),
+                1,
+            ),
             _ => return Err(NotFound::of("not measured in both")),
         },
     };
-    Ok(Found { evidence, method, repeats: u32::try_from(repeats).unwrap_or(u32::MAX) })
+    Ok(Found {
+        evidence,
+        method,
+        repeats: u32::try_from(repeats).unwrap_or(u32::MAX),
+    })
 }
 
 /// What the runs of two variants allow.
 fn method(first: &VariantRuns<'_>, other: &VariantRuns<'_>, pairing: Pairing) -> Method {
-    let rounds = first.runs.iter().zip(&other.runs).filter(|(a, b)| a.is_some() && b.is_some()).count();
+    let rounds = first
+        .runs
+        .iter()
+        .zip(&other.runs)
+        .filter(|(a, b)| a.is_some() && b.is_some())
+        .count();
     match pairing {
         Pairing::Interleaved if rounds > 1 => Method::Paired,
         _ if first.only().is_some() && other.only().is_some() => Method::WithinRun,
@@ -213,7 +298,11 @@ impl<'a> VariantRuns<'a> {
 }
 
 fn values(figure: &Figure, variant: &VariantRuns<'_>) -> Vec<Option<Value>> {
-    variant.runs.iter().map(|run| run.and_then(|run| (figure.of)(run))).collect()
+    variant
+        .runs
+        .iter()
+        .map(|run| run.and_then(|run| (figure.of)(run)))
+        .collect()
 }
 
 fn comparable(figure: &Figure, values: &[Value]) -> Result<(), NotFound> {
@@ -223,7 +312,10 @@ fn comparable(figure: &Figure, values: &[Value]) -> Result<(), NotFound> {
     if values.iter().any(|value| value.at_least) {
         return Err(NotFound::of("not comparable: it falls among time-outs"));
     }
-    if values.iter().any(|value| evidence::scaled(figure, value.value).is_none()) {
+    if values
+        .iter()
+        .any(|value| evidence::scaled(figure, value.value).is_none())
+    {
         return Err(NotFound::of("not comparable: it is 0"));
     }
     Ok(())
@@ -235,13 +327,32 @@ impl NotFound {
     }
 }
 
-fn row(figure: &Figure, variants: &[VariantRuns<'_>], others: &[Result<Found, NotFound>], alpha: f64) -> ComparedFigure {
+fn row(
+    figure: &Figure,
+    variants: &[VariantRuns<'_>],
+    others: &[Result<Found, NotFound>],
+    alpha: f64,
+) -> ComparedFigure {
     let changes = std::iter::once(None).chain(others.iter().map(Some));
-    let cells = variants.iter().zip(changes).map(|(variant, found)| cell(figure, variant, found, alpha)).collect();
-    ComparedFigure { name: figure.name.to_owned(), unit: figure.unit, better: figure.better, cells }
+    let cells = variants
+        .iter()
+        .zip(changes)
+        .map(|(variant, found)| cell(figure, variant, found, alpha))
+        .collect();
+    ComparedFigure {
+        name: figure.name.to_owned(),
+        unit: figure.unit,
+        better: figure.better,
+        cells,
+    }
 }
 
-fn cell(figure: &Figure, variant: &VariantRuns<'_>, found: Option<&Result<Found, NotFound>>, alpha: f64) -> ComparedCell {
+fn cell(
+    figure: &Figure,
+    variant: &VariantRuns<'_>,
+    found: Option<&Result<Found, NotFound>>,
+    alpha: f64,
+) -> ComparedCell {
     let values: Vec<Value> = values(figure, variant).into_iter().flatten().collect();
     let change = found.map(|found| match found {
         Ok(found) => Change::of(figure, found.evidence, found.repeats, found.method, alpha),
@@ -261,5 +372,9 @@ fn mean(figure: &Figure, values: &[Value]) -> Option<f64> {
     let number = values.len() as f64;
     let plain = values.iter().map(|value| value.value).sum::<f64>() / number;
     let geometric = (values.iter().map(|value| value.value.ln()).sum::<f64>() / number).exp();
-    (!values.is_empty()).then_some(if figure.unit == Unit::Share { plain } else { geometric })
+    (!values.is_empty()).then_some(if figure.unit == Unit::Share {
+        plain
+    } else {
+        geometric
+    })
 }

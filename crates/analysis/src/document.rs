@@ -1,14 +1,17 @@
-//! The result document: everything `result.json` holds. Field names are stable, snake_case, with units last.
+//! The result document: everything `result.json` holds. Field names are stable, snake_case, with
+//! units last.
 
 use crate::natural_order::natural_order;
 use crate::{
-    AgentResult, Backlog, ClientFigures, Figures, Judgement, PlanRecord, Series, ServerFigures, SessionOffers, VerdictRecord,
+    AgentResult, Backlog, ClientFigures, Figures, Judgement, PlanRecord, Series, ServerFigures,
+    SessionOffers, VerdictRecord,
 };
 use measure::Period;
 use measure::calendar;
 use serde::{Deserialize, Serialize};
 
-/// A run's result. What a reader of schema 1 knows stays where it is; a change that breaks one raises `schema`.
+/// A run's result. What a reader of schema 1 knows stays where it is; a change that breaks one
+/// raises `schema`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// Version of this layout: [`Document::SCHEMA`].
@@ -27,7 +30,8 @@ pub struct Document {
     pub warm_up: Option<Figures>,
     /// What the result is about.
     pub measured: Figures,
-    /// Whether the load was carried while it was offered; open loop, once the run went through its plan.
+    /// Whether the load was carried while it was offered; open loop, once the run went through its
+    /// plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Backlog>,
     /// What the load loops say of themselves.
@@ -37,8 +41,8 @@ pub struct Document {
     pub by_request: Vec<Group>,
     /// By address; operations that never got as far as one are under `none`.
     pub by_address: Vec<Group>,
-    /// Sessions by who issued them and whom they were offered to, of the part of the run that [`Document::handshakes`] gives;
-    /// absent with a single address.
+    /// Sessions by who issued them and whom they were offered to, of the part of the run that
+    /// [`Document::handshakes`] gives; absent with a single address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub session_offers: Vec<SessionOffers>,
     /// By agent, in their order.
@@ -62,30 +66,48 @@ impl Document {
     /// Layout this version writes and reads.
     pub const SCHEMA: u32 = 1;
 
-    /// Agents with their figures, by name and with numbers in names in their own order (`load-2` before `load-10`), then by
-    /// index: indexes are dealt as agents join, so their order says nothing to a reader.
+    /// Agents with their figures, by name and with numbers in names in their own order (`load-2`
+    /// before `load-10`), then by index: indexes are dealt as agents join, so their order says
+    /// nothing to a reader.
     #[must_use]
     pub fn agents_by_name(&self) -> Vec<(&AgentResult, &Group)> {
         let mut agents: Vec<_> = self.agents.iter().zip(&self.by_agent).collect();
-        agents.sort_by(|(a, _), (b, _)| natural_order(&a.name, &b.name).then(a.index.cmp(&b.index)));
+        agents
+            .sort_by(|(a, _), (b, _)| natural_order(&a.name, &b.name).then(a.index.cmp(&b.index)));
         agents
     }
 
     /// Fills in how old stapled OCSP responses were when the run began.
     pub(crate) fn date_staples(&mut self) {
-        let Some(started_at) = calendar::seconds(&self.run.started_at) else { return };
-        let groups = [&mut self.by_request, &mut self.by_address, &mut self.by_agent, &mut self.by_label];
+        let Some(started_at) = calendar::seconds(&self.run.started_at) else {
+            return;
+        };
+        let groups = [
+            &mut self.by_request,
+            &mut self.by_address,
+            &mut self.by_agent,
+            &mut self.by_label,
+        ];
         let groups = groups.into_iter().flatten().map(|group| &mut group.figures);
-        let all = std::iter::once(&mut self.measured).chain(&mut self.warm_up).chain(groups);
-        all.flat_map(|figures| &mut figures.ocsp_staples).for_each(|staple| staple.date(started_at));
+        let all = std::iter::once(&mut self.measured)
+            .chain(&mut self.warm_up)
+            .chain(groups);
+        all.flat_map(|figures| &mut figures.ocsp_staples)
+            .for_each(|staple| staple.date(started_at));
     }
 
-    /// The figures that tell how the run's connections were made, and the part of the run they are of: with keep-alive all
-    /// of them may have been opened in the warm-up. `None` where no handshake was completed.
+    /// The figures that tell how the run's connections were made, and the part of the run they are
+    /// of: with keep-alive all of them may have been opened in the warm-up. `None` where no
+    /// handshake was completed.
     #[must_use]
     pub fn handshakes(&self) -> Option<(&Figures, Period)> {
-        let parts = [(Some(&self.measured), Period::Measured), (self.warm_up.as_ref(), Period::WarmUp)];
-        parts.into_iter().find_map(|(figures, period)| Some((figures.filter(|f| f.resumption.handshakes > 0)?, period)))
+        let parts = [
+            (Some(&self.measured), Period::Measured),
+            (self.warm_up.as_ref(), Period::WarmUp),
+        ];
+        parts.into_iter().find_map(|(figures, period)| {
+            Some((figures.filter(|f| f.resumption.handshakes > 0)?, period))
+        })
     }
 }
 
@@ -102,7 +124,8 @@ pub struct Run {
     pub state: State,
     /// Length of the warm-up.
     pub warm_up_ns: u64,
-    /// Length of the measured part that the plan asks for; absent where it asks for a number of requests.
+    /// Length of the measured part that the plan asks for; absent where it asks for a number of
+    /// requests.
     pub planned_duration_ns: Option<u64>,
     /// Measured operations that the plan asks for; absent where it asks for a duration.
     pub planned_operations: Option<u64>,

@@ -7,9 +7,9 @@ pub(crate) const THRESHOLD_FAILED: u8 = 1;
 /// The run is invalid as a measurement.
 pub(crate) const INVALID: u8 = 3;
 
-/// 3 where the run cannot be trusted: `invalid`, and `client-bound` where the plan has thresholds or `strict` is set; else
-/// 1 where a threshold failed; else 0. The codes 2 (command line or plan), 4 (anything else) and 130 (interrupted) belong
-/// to the program; 2 and 4 come before these.
+/// 3 where the run cannot be trusted: `invalid`, and `client-bound` where the plan has thresholds
+/// or `strict` is set; else 1 where a threshold failed; else 0. The codes 2 (command line or plan),
+/// 4 (anything else) and 130 (interrupted) belong to the program; 2 and 4 come before these.
 #[must_use]
 pub fn exit_code(document: &Document, strict: bool) -> u8 {
     code(document.verdict.verdict, &document.thresholds, strict)

@@ -40,13 +40,24 @@ impl ErrorFigure {
 
 /// Arrivals that could not be sent.
 pub(crate) fn not_sent(counters: &Counters) -> u64 {
-    sum(counters.failures.iter().filter(|(failure, _)| failure.kind == Kind::NotSent).map(|(_, count)| count))
+    sum(counters
+        .failures
+        .iter()
+        .filter(|(failure, _)| failure.kind == Kind::NotSent)
+        .map(|(_, count)| count))
 }
 
 /// Failures whose name is `prefix`, or begins with it and a dot.
 pub(crate) fn count_under(counters: &Counters, prefix: &str) -> u64 {
-    let is_under = |name: String| name.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    sum(counters.failures.iter().filter(|(failure, _)| is_under(failure.to_string())).map(|(_, count)| count))
+    let is_under = |name: String| {
+        name.strip_prefix(prefix)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    sum(counters
+        .failures
+        .iter()
+        .filter(|(failure, _)| is_under(failure.to_string()))
+        .map(|(_, count)| count))
 }
 
 /// Plain words for people.
@@ -70,20 +81,36 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::BodyLength) => "body has not the length the plan expects",
         (_, Kind::ShortBody) => "connection ended inside the body",
         (_, Kind::BadFraming) => "response is not valid HTTP",
-        (_, Kind::HeadTooLarge) => "response's head is beyond the client's limits (256 KiB, 4096 fields)",
+        (_, Kind::HeadTooLarge) => {
+            "response's head is beyond the client's limits (256 KiB, 4096 fields)"
+        }
         (_, Kind::NoSuchName) => "name does not exist or has no address",
-        (_, Kind::NoResolver) => "resolver had no answer, so that nobody knows whether the name exists",
+        (_, Kind::NoResolver) => {
+            "resolver had no answer, so that nobody knows whether the name exists"
+        }
         (_, Kind::PortsExhausted) => "this machine ran out of local ports",
         (_, Kind::FilesExhausted) => "this machine ran out of file descriptors",
         (_, Kind::NotAllowed) => "address is not allowed by the agent's policy",
-        (_, Kind::NotSent) => "not sent: no connection became free before the end, or the queue was full",
+        (_, Kind::NotSent) => {
+            "not sent: no connection became free before the end, or the queue was full"
+        }
         (_, Kind::Cut) => "cut at the end of the run",
-        (_, Kind::AlertReceived(code)) => return format!("server ended TLS with alert {}", alert_name(code)),
-        (_, Kind::AlertSent(code)) => return format!("client ended TLS with alert {}", alert_name(code)),
-        (_, Kind::Status(status)) => return format!("status {status} is not what the plan expects"),
+        (_, Kind::AlertReceived(code)) => {
+            return format!("server ended TLS with alert {}", alert_name(code));
+        }
+        (_, Kind::AlertSent(code)) => {
+            return format!("client ended TLS with alert {}", alert_name(code));
+        }
+        (_, Kind::Status(status)) => {
+            return format!("status {status} is not what the plan expects");
+        }
         (_, Kind::NoHttp2) => "server does not speak HTTP/2: it did not choose h2 in the handshake",
-        (_, Kind::StreamReset(code)) => return format!("server reset the HTTP/2 stream: {}", error_name(code)),
-        (_, Kind::GoAway(code)) => return format!("server closed the HTTP/2 connection: {}", error_name(code)),
+        (_, Kind::StreamReset(code)) => {
+            return format!("server reset the HTTP/2 stream: {}", error_name(code));
+        }
+        (_, Kind::GoAway(code)) => {
+            return format!("server closed the HTTP/2 connection: {}", error_name(code));
+        }
         (_, Kind::Os(number)) => return format!("error {number} of the operating system"),
     };
     fixed.to_owned()
@@ -100,47 +127,72 @@ fn in_words(fault: CertificateFault) -> &'static str {
         CertificateFault::WrongPurpose => "server's certificate is for another purpose",
         CertificateFault::Malformed => "server's certificate cannot be parsed",
         CertificateFault::SelfSigned => "server's certificate is signed by itself",
-        CertificateFault::NoSubjectAltName => "server's certificate has no subjectAltName, and its common name does not count",
-        CertificateFault::WeakSignature => "a certificate of the server is signed with SHA-1 or MD5, which can be forged",
+        CertificateFault::NoSubjectAltName => {
+            "server's certificate has no subjectAltName, and its common name does not count"
+        }
+        CertificateFault::WeakSignature => {
+            "a certificate of the server is signed with SHA-1 or MD5, which can be forged"
+        }
         CertificateFault::WeakKey => "an RSA key of the server or its CA has less than 2048 bits",
         CertificateFault::CaAsServer => "server's certificate is marked as a CA's",
         CertificateFault::Other => "server's certificate is not acceptable",
     }
 }
 
-/// What to change where nothing else happens; `None` where that is for the server's owner to find out.
+/// What to change where nothing else happens; `None` where that is for the server's owner to find
+/// out.
 pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
-    use CertificateFault::{CaAsServer, Expired, NoSubjectAltName, SelfSigned, UnknownIssuer, WeakKey, WeakSignature, WrongName};
+    use CertificateFault::{
+        CaAsServer, Expired, NoSubjectAltName, SelfSigned, UnknownIssuer, WeakKey, WeakSignature,
+        WrongName,
+    };
     Some(match failure.kind {
         Kind::Refused => "is the server running, and is the port of target.url the right one?",
-        Kind::NoSuchName => "check the host of target.url, or say where it is with target.addresses",
+        Kind::NoSuchName => {
+            "check the host of target.url, or say where it is with target.addresses"
+        }
         Kind::NoResolver => {
-            "the agents' resolver is overloaded or not reachable: run one on their machines, resolve less often with target.dns, or give target.addresses"
+            "the agents' resolver is overloaded or not reachable: run one on their machines, \
+             resolve less often with target.dns, or give target.addresses"
         }
         Kind::Unreachable => "check the address, and the route from the agents to it",
         Kind::Certificate(UnknownIssuer) => {
-            "name the file of its issuer in tls.ca (`quick`: --ca), or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+            "name the file of its issuer in tls.ca (`quick`: --ca), or check nothing with \
+             tls.verify = \"none\" (`quick`: --insecure)"
         }
         Kind::Certificate(WrongName) => "write the name it is for in tls.server_name",
-        Kind::Certificate(Expired) => "renew it, or check nothing with tls.verify = \"none\" (`quick`: --insecure)",
+        Kind::Certificate(Expired) => {
+            "renew it, or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+        }
         Kind::Certificate(SelfSigned) => {
-            "have a CA issue it, or name it in tls.ca where it is not marked as a CA's (CA:FALSE), or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+            "have a CA issue it, or name it in tls.ca where it is not marked as a CA's (CA:FALSE), \
+             or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
         }
         Kind::Certificate(NoSubjectAltName) => {
-            "issue it with a subjectAltName, or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+            "issue it with a subjectAltName, or check nothing with tls.verify = \"none\" (`quick`: \
+             --insecure)"
         }
         Kind::Certificate(WeakSignature) => {
-            "issue it anew with SHA-256, or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+            "issue it anew with SHA-256, or check nothing with tls.verify = \"none\" (`quick`: \
+             --insecure)"
         }
         Kind::Certificate(WeakKey) => {
-            "make a key of 2048 bits or more, or one on P-256, or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+            "make a key of 2048 bits or more, or one on P-256, or check nothing with tls.verify = \
+             \"none\" (`quick`: --insecure)"
         }
         Kind::Certificate(CaAsServer) => {
-            "issue it without CA:TRUE, or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+            "issue it without CA:TRUE, or check nothing with tls.verify = \"none\" (`quick`: \
+             --insecure)"
         }
-        Kind::AlertReceived(CERTIFICATE_REQUIRED) => "the server wants a client certificate: tls.client_certificates",
-        Kind::BadTls => "does this port speak TLS? for one that does not, write http:// in target.url",
-        Kind::PortsExhausted => "keep connections open (connection.requests), or name more connection.source_addresses",
+        Kind::AlertReceived(CERTIFICATE_REQUIRED) => {
+            "the server wants a client certificate: tls.client_certificates"
+        }
+        Kind::BadTls => {
+            "does this port speak TLS? for one that does not, write http:// in target.url"
+        }
+        Kind::PortsExhausted => {
+            "keep connections open (connection.requests), or name more connection.source_addresses"
+        }
         Kind::FilesExhausted => "raise the agents' limit of open files (ulimit -n)",
         Kind::NotAllowed => "allow it on the agents: --allow with the address, or its network",
         Kind::NoHttp2 => "switch HTTP/2 on in the server, or write connection.http = \"1.1\"",
@@ -161,27 +213,63 @@ mod tests {
     fn alerts_are_told_apart_by_direction() {
         let received = words(failure(Stage::Tls, Kind::AlertReceived(40)));
         assert_eq!(received, "server ended TLS with alert handshake_failure");
-        assert_eq!(words(failure(Stage::Tls, Kind::AlertSent(48))), "client ended TLS with alert unknown_ca");
+        assert_eq!(
+            words(failure(Stage::Tls, Kind::AlertSent(48))),
+            "client ended TLS with alert unknown_ca"
+        );
     }
 
     #[test]
     fn prefix_counts_whole_words_only() {
-        let mut counters = Counters { failed: 6, ..Counters::default() };
-        counters.failures.insert(failure(Stage::Http, Kind::Status(503)), 1);
-        counters.failures.insert(failure(Stage::Http, Kind::Status(50)), 2);
-        counters.failures.insert(failure(Stage::Tls, Kind::BadTls), 3);
-        for (prefix, count) in [("http", 3), ("http.status", 3), ("http.status.50", 2), ("http.stat", 0), ("tls", 3), ("dns", 0)]
-        {
+        let mut counters = Counters {
+            failed: 6,
+            ..Counters::default()
+        };
+        counters
+            .failures
+            .insert(failure(Stage::Http, Kind::Status(503)), 1);
+        counters
+            .failures
+            .insert(failure(Stage::Http, Kind::Status(50)), 2);
+        counters
+            .failures
+            .insert(failure(Stage::Tls, Kind::BadTls), 3);
+        for (prefix, count) in [
+            ("http", 3),
+            ("http.status", 3),
+            ("http.status.50", 2),
+            ("http.stat", 0),
+            ("tls", 3),
+            ("dns", 0),
+        ] {
             assert_eq!(count_under(&counters, prefix), count, "{prefix}");
         }
     }
 
     #[test]
     fn errors_stand_most_frequent_first_with_their_share() {
-        let mut counters = Counters { ok: 92, timed_out: 1, failed: 7, ..Counters::default() };
-        counters.failures.insert(failure(Stage::Connect, Kind::Refused), 7);
-        counters.failures.insert(failure(Stage::Http, Kind::TimeOut), 1);
-        let errors: Vec<_> = ErrorFigure::of(&counters).into_iter().map(|error| (error.name, error.share)).collect();
-        assert_eq!(errors, [("connect.refused".to_owned(), 0.07), ("http.time_out".to_owned(), 0.01)]);
+        let mut counters = Counters {
+            ok: 92,
+            timed_out: 1,
+            failed: 7,
+            ..Counters::default()
+        };
+        counters
+            .failures
+            .insert(failure(Stage::Connect, Kind::Refused), 7);
+        counters
+            .failures
+            .insert(failure(Stage::Http, Kind::TimeOut), 1);
+        let errors: Vec<_> = ErrorFigure::of(&counters)
+            .into_iter()
+            .map(|error| (error.name, error.share))
+            .collect();
+        assert_eq!(
+            errors,
+            [
+                ("connect.refused".to_owned(), 0.07),
+                ("http.time_out".to_owned(), 0.01)
+            ]
+        );
     }
 }

@@ -3,7 +3,9 @@
 use crate::ratio_figure::handshakes_in_connects;
 use crate::span::Span;
 use crate::tally::Tally;
-use crate::{ChainFigure, ErrorFigure, NegotiatedFigure, Picture, RatioFigure, StapleFigure, TimeFigure};
+use crate::{
+    ChainFigure, ErrorFigure, NegotiatedFigure, Picture, RatioFigure, StapleFigure, TimeFigure,
+};
 use measure::{Counters, HandshakeKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,7 +19,8 @@ pub struct Figures {
     pub rates: Rates,
     /// Bytes.
     pub bytes: Bytes,
-    /// Headline times by metric name: ok, timed out and never sent together. `handshake` is all four kinds merged.
+    /// Headline times by metric name: ok, timed out and never sent together. `handshake` is all
+    /// four kinds merged.
     pub times: BTreeMap<String, TimeFigure>,
     /// The same of each outcome alone (`ok`, `timed_out`, `failed`, `not_sent`); empty in groups.
     pub times_by_outcome: BTreeMap<String, BTreeMap<String, TimeFigure>>,
@@ -42,8 +45,8 @@ pub struct Figures {
     /// Stapled OCSP responses, most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ocsp_staples: Vec<StapleFigure>,
-    /// Handshake time over TCP connect time, connection by connection: `full` and `resumed`, without those that took a
-    /// HelloRetryRequest.
+    /// Handshake time over TCP connect time, connection by connection: `full` and `resumed`,
+    /// without those that took a HelloRetryRequest.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub handshake_in_connects: BTreeMap<String, RatioFigure>,
 }
@@ -74,13 +77,15 @@ pub struct Operations {
 /// Per second of the measured part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    /// Operations due per second, sent or not: the load that was asked for. In a closed loop those begun.
+    /// Operations due per second, sent or not: the load that was asked for. In a closed loop those
+    /// begun.
     #[serde(default)]
     pub due_per_second: f64,
     /// Operations begun per second.
     pub started_per_second: f64,
-    /// Operations that ended between the two instants of the measured part, whenever they began, per second. What ended in the
-    /// drain is left out, so that a queue which empties after the end is not taken for capacity.
+    /// Operations that ended between the two instants of the measured part, whenever they began,
+    /// per second. What ended in the drain is left out, so that a queue which empties after the end
+    /// is not taken for capacity.
     pub operations_per_second: f64,
     /// The same, ok ones only.
     pub ok_per_second: f64,
@@ -143,7 +148,8 @@ pub struct Http2 {
     pub limited_connections: u64,
     /// The fewest that one of those allowed.
     pub fewest_streams: u64,
-    /// Connections that took no more requests while some were under way; the next one was opened meanwhile.
+    /// Connections that took no more requests while some were under way; the next one was opened
+    /// meanwhile.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub draining_connections: u64,
 }
@@ -180,7 +186,8 @@ pub struct EarlyData {
     pub accepted: u64,
     /// The server did not, and they were sent again after the handshake.
     pub rejected: u64,
-    /// The server took them, answered 425 (Too Early), and they were sent again after the handshake; part of `accepted`.
+    /// The server took them, answered 425 (Too Early), and they were sent again after the
+    /// handshake; part of `accepted`.
     #[serde(default)]
     pub too_early: u64,
 }
@@ -193,8 +200,15 @@ impl Figures {
             operations: Operations::of(counters),
             rates: Rates::of(tally, span),
             bytes: Bytes::of(counters),
-            times: tally.headlines().map(|(name, headline)| (name, TimeFigure::of(&headline, picture))).collect(),
-            times_by_outcome: if picture == Picture::Drawn { by_outcome(tally) } else { BTreeMap::new() },
+            times: tally
+                .headlines()
+                .map(|(name, headline)| (name, TimeFigure::of(&headline, picture)))
+                .collect(),
+            times_by_outcome: if picture == Picture::Drawn {
+                by_outcome(tally)
+            } else {
+                BTreeMap::new()
+            },
             errors: ErrorFigure::of(counters),
             statuses: counters.statuses.clone(),
             connections: Connections::of(&counters.connections),
@@ -204,16 +218,25 @@ impl Figures {
             negotiated: NegotiatedFigure::of(counters),
             chains: ChainFigure::of(counters),
             ocsp_staples: StapleFigure::of(counters),
-            handshake_in_connects: handshakes_in_connects(|metric| Some(tally.headline(&[metric])?.distribution)),
+            handshake_in_connects: handshakes_in_connects(|metric| {
+                Some(tally.headline(&[metric])?.distribution)
+            }),
         }
     }
 }
 
 fn by_outcome(tally: &Tally) -> BTreeMap<String, BTreeMap<String, TimeFigure>> {
     let mut outcomes: BTreeMap<String, BTreeMap<String, TimeFigure>> = BTreeMap::new();
-    for ((outcome, metric), distribution) in tally.times.iter().filter(|((_, metric), _)| metric.is_time()) {
+    for ((outcome, metric), distribution) in tally
+        .times
+        .iter()
+        .filter(|((_, metric), _)| metric.is_time())
+    {
         let figure = TimeFigure::of(&crate::Headline::exact(distribution), Picture::Left);
-        outcomes.entry(outcome.name().to_owned()).or_default().insert(metric.name().to_owned(), figure);
+        outcomes
+            .entry(outcome.name().to_owned())
+            .or_default()
+            .insert(metric.name().to_owned(), figure);
     }
     outcomes
 }
@@ -252,12 +275,16 @@ impl Rates {
 
 /// Operations begun, without arrivals that were never sent.
 pub(crate) fn begun_and_sent(counters: &Counters) -> u64 {
-    counters.begun().saturating_sub(crate::fault::not_sent(counters))
+    counters
+        .begun()
+        .saturating_sub(crate::fault::not_sent(counters))
 }
 
 /// Ended operations without arrivals that were never sent.
 pub(crate) fn sent_and_ended(counters: &Counters) -> u64 {
-    counters.ended().saturating_sub(crate::fault::not_sent(counters))
+    counters
+        .ended()
+        .saturating_sub(crate::fault::not_sent(counters))
 }
 
 /// Ended operations that are not ok.
@@ -322,8 +349,17 @@ impl Http2 {
 
 impl EarlyData {
     fn of(counted: &measure::EarlyData) -> EarlyData {
-        let measure::EarlyData { accepted, rejected, too_early } = *counted;
-        EarlyData { offered: accepted.saturating_add(rejected), accepted, rejected, too_early }
+        let measure::EarlyData {
+            accepted,
+            rejected,
+            too_early,
+        } = *counted;
+        EarlyData {
+            offered: accepted.saturating_add(rejected),
+            accepted,
+            rejected,
+            too_early,
+        }
     }
 
     /// Whether there was none.
@@ -337,7 +373,11 @@ impl Resumption {
         use HandshakeKind::{Full, FullRetried, Resumed, ResumedRetried};
         let counted = &counters.resumption;
         let sum = |kinds: &[HandshakeKind]| -> u64 {
-            sum(counters.negotiated.iter().filter(|(agreed, _)| kinds.contains(&agreed.kind)).map(|(_, count)| count))
+            sum(counters
+                .negotiated
+                .iter()
+                .filter(|(agreed, _)| kinds.contains(&agreed.kind))
+                .map(|(_, count)| count))
         };
         Resumption {
             handshakes: sum(&[Full, FullRetried, Resumed, ResumedRetried]),

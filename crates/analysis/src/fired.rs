@@ -32,19 +32,30 @@ impl Fired {
 
     /// Remembers that an interval came, in memory that grows with gaps only.
     fn mark(&mut self, interval: u32) -> bool {
-        let before = self.seen.range(..=interval).next_back().map(|(&first, &last)| (first, last));
+        let before = self
+            .seen
+            .range(..=interval)
+            .next_back()
+            .map(|(&first, &last)| (first, last));
         if before.is_some_and(|(_, last)| last >= interval) {
             return false;
         }
-        let first = before.filter(|&(_, last)| last + 1 == interval).map_or(interval, |(first, _)| first);
-        let next = interval.checked_add(1).and_then(|next| self.seen.remove(&next));
+        let first = before
+            .filter(|&(_, last)| last + 1 == interval)
+            .map_or(interval, |(first, _)| first);
+        let next = interval
+            .checked_add(1)
+            .and_then(|next| self.seen.remove(&next));
         self.seen.insert(first, next.unwrap_or(interval));
         true
     }
 
     pub(crate) fn ended(&mut self, mut end: AgentEnd) {
         end.cpu = end.cpu.map(CpuFigures::finite);
-        end.cpu_drain = end.cpu_drain.filter(|cpu| cpu.samples > 0).map(CpuFigures::finite);
+        end.cpu_drain = end
+            .cpu_drain
+            .filter(|cpu| cpu.samples > 0)
+            .map(CpuFigures::finite);
         self.end = Some(end);
     }
 
@@ -58,15 +69,24 @@ impl Fired {
 
     /// When its last measured operation ended, on the run clock (the warm-up begins at 0).
     pub(crate) fn last_done_at_ns(&self) -> Option<u64> {
-        let measured = self.cells.iter().filter(|(key, _)| key.period == Period::Measured);
-        measured.map(|(_, tally)| tally.counters.last_done_at_ns).max().filter(|&last| last > 0)
+        let measured = self
+            .cells
+            .iter()
+            .filter(|(key, _)| key.period == Period::Measured);
+        measured
+            .map(|(_, tally)| tally.counters.last_done_at_ns)
+            .max()
+            .filter(|&last| last > 0)
     }
 
-    /// How long load was offered by what is known, run clock: until something else than the plan's own clock ended it, else as far as
-    /// intervals came.
+    /// How long load was offered by what is known, run clock: until something else than the plan's
+    /// own clock ended it, else as far as intervals came.
     pub(crate) fn fired_until_ns(&self) -> u64 {
         match self.client.fired_until_ns {
-            0 => self.seen.last_key_value().map_or(0, |(_, &last)| (u64::from(last) + 1) * 1_000_000_000),
+            0 => self
+                .seen
+                .last_key_value()
+                .map_or(0, |(_, &last)| (u64::from(last) + 1) * 1_000_000_000),
             until => until,
         }
     }
@@ -82,25 +102,41 @@ impl Fired {
 
     /// Measured operations so far, and those of them that are not ok.
     pub(crate) fn ended_and_errors(&self) -> (u64, u64) {
-        let measured = self.cells.iter().filter(|(key, _)| key.period == Period::Measured);
-        measured.map(|(_, tally)| &tally.counters).fold((0_u64, 0_u64), |(ended, errors), counters| {
-            (ended.saturating_add(counters.ended()), errors.saturating_add(crate::figures::errors(counters)))
-        })
+        let measured = self
+            .cells
+            .iter()
+            .filter(|(key, _)| key.period == Period::Measured);
+        measured.map(|(_, tally)| &tally.counters).fold(
+            (0_u64, 0_u64),
+            |(ended, errors), counters| {
+                (
+                    ended.saturating_add(counters.ended()),
+                    errors.saturating_add(crate::figures::errors(counters)),
+                )
+            },
+        )
     }
 
     /// Sum over all keys of a period.
     pub(crate) fn tally(&self, period: Period) -> Tally {
         let mut sum = Tally::default();
-        self.cells.iter().for_each(|(key, tally)| sum.take(key.period == period, tally));
+        self.cells
+            .iter()
+            .for_each(|(key, tally)| sum.take(key.period == period, tally));
         sum
     }
 
-    /// Whether what was counted here is what the agent says it counted; nothing where it said nothing.
+    /// Whether what was counted here is what the agent says it counted; nothing where it said
+    /// nothing.
     fn totals_match(&self) -> Option<bool> {
         let reported = self.end.as_ref()?.totals.as_ref()?;
         let mut counted = Totals::default();
         for (key, tally) in &self.cells {
-            counted.add_cell(*key, &tally.counters, tally.times.iter().map(|(&of, times)| (of, times)));
+            counted.add_cell(
+                *key,
+                &tally.counters,
+                tally.times.iter().map(|(&of, times)| (of, times)),
+            );
         }
         counted.add_client(&self.client);
         Some(counted == *reported)
@@ -109,7 +145,11 @@ impl Fired {
     /// Numbers between 0 and the last one made that never came.
     fn missing(&self) -> Vec<(u32, u32)> {
         let made = self.end.as_ref().and_then(|end| end.intervals);
-        let made = made.unwrap_or_else(|| self.seen.last_key_value().map_or(0, |(_, last)| last.saturating_add(1)));
+        let made = made.unwrap_or_else(|| {
+            self.seen
+                .last_key_value()
+                .map_or(0, |(_, last)| last.saturating_add(1))
+        });
         let (mut missing, mut next) = (Vec::new(), 0);
         for (&first, &last) in &self.seen {
             if first > next {
@@ -127,7 +167,11 @@ impl Fired {
     pub(crate) fn result(&self, index: u32, setup: &AgentSetup) -> AgentResult {
         let end = self.end.clone().unwrap_or_default();
         let tally = self.tally(Period::Measured);
-        let time = |metric| tally.headline(&[metric]).map(|headline| TimeFigure::of(&headline, Picture::Left));
+        let time = |metric| {
+            tally
+                .headline(&[metric])
+                .map(|headline| TimeFigure::of(&headline, Picture::Left))
+        };
         let mut fired_at = self.cells.keys().filter_map(|key| key.address);
         AgentResult {
             index,
@@ -141,7 +185,11 @@ impl Fired {
             began_bound_ns: self.began.map(|(_, bound)| bound),
             ended: end.cause,
             ended_text: end.text,
-            intervals: self.seen.iter().map(|(&first, &last)| u64::from(last - first) + 1).sum(),
+            intervals: self
+                .seen
+                .iter()
+                .map(|(&first, &last)| u64::from(last - first) + 1)
+                .sum(),
             missing_intervals: self.missing(),
             totals_match: self.totals_match(),
             target_is_local: fired_at.any(|address| setup.is_own(address.ip())),
@@ -161,11 +209,20 @@ mod tests {
     #[test]
     fn interval_counts_once_in_any_order_and_gaps_stay_visible() {
         let mut fired = Fired::default();
-        let fresh: Vec<bool> = [0, 1, 5, 1, 3, 5, 4, 0, 7].into_iter().map(|interval| fired.mark(interval)).collect();
-        assert_eq!(fresh, [true, true, true, false, true, false, true, false, true]);
+        let fresh: Vec<bool> = [0, 1, 5, 1, 3, 5, 4, 0, 7]
+            .into_iter()
+            .map(|interval| fired.mark(interval))
+            .collect();
+        assert_eq!(
+            fresh,
+            [true, true, true, false, true, false, true, false, true]
+        );
         assert_eq!(fired.seen, BTreeMap::from([(0, 1), (3, 5), (7, 7)]));
         assert_eq!(fired.missing(), [(2, 2), (6, 6)]);
-        fired.ended(AgentEnd { intervals: Some(10), ..AgentEnd::default() });
+        fired.ended(AgentEnd {
+            intervals: Some(10),
+            ..AgentEnd::default()
+        });
         assert_eq!(fired.missing(), [(2, 2), (6, 6), (8, 9)]);
         assert!(fired.mark(u32::MAX) && !fired.mark(u32::MAX));
     }

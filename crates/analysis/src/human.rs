@@ -14,7 +14,15 @@ pub fn time(ns: f64) -> String {
 /// How long ago something was, which may be long: `12.3 s`, `45.0 min`, `3.20 h`, `6.50 days`.
 #[must_use]
 pub fn age(seconds: f64) -> String {
-    scaled(seconds, &[(1.0, " s"), (60.0, " min"), (3600.0, " h"), (86_400.0, " days")])
+    scaled(
+        seconds,
+        &[
+            (1.0, " s"),
+            (60.0, " min"),
+            (3600.0, " h"),
+            (86_400.0, " days"),
+        ],
+    )
 }
 
 /// A percentile; one that is a lower bound stands behind `≥`.
@@ -29,11 +37,19 @@ pub fn time_or_more(ns: f64, at_least: bool) -> String {
     format!("{}{}", if at_least { "≥ " } else { "" }, time(ns))
 }
 
-/// What another function here returned, without zeros that say nothing: `60 s`, `0.1 %`. For numbers that are exact.
+/// What another function here returned, without zeros that say nothing: `60 s`, `0.1 %`. For
+/// numbers that are exact.
 #[must_use]
 pub fn exact(text: &str) -> String {
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len()));
-    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    let (number, unit) = text.split_at(
+        text.find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(text.len()),
+    );
+    let number = if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        number
+    };
     format!("{number}{unit}")
 }
 
@@ -49,10 +65,14 @@ pub fn bytes(bytes: f64) -> String {
     if bytes < 1000.0 - 0.5 {
         return format!("{bytes:.0} B");
     }
-    scaled(bytes, &[(1e3, " kB"), (1e6, " MB"), (1e9, " GB"), (1e12, " TB")])
+    scaled(
+        bytes,
+        &[(1e3, " kB"), (1e6, " MB"), (1e9, " GB"), (1e12, " TB")],
+    )
 }
 
-/// A share as per cent: `0 %`, `0.0123 %`, `12.3 %`, `100 %`. Only what is exactly 0 or 1 prints as 0 % or 100 %.
+/// A share as per cent: `0 %`, `0.0123 %`, `12.3 %`, `100 %`. Only what is exactly 0 or 1 prints as
+/// 0 % or 100 %.
 #[must_use]
 pub fn share(share: f64) -> String {
     let percent = share * 100.0;
@@ -68,7 +88,12 @@ pub fn share(share: f64) -> String {
 /// The largest unit that leaves 1 or more after rounding.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let fits = |&&(unit, _): &&(f64, &str)| value.abs() / unit >= 0.9995;
-    let &(unit, name) = units.iter().rev().find(fits).or(units.first()).expect("every list of units has one");
+    let &(unit, name) = units
+        .iter()
+        .rev()
+        .find(fits)
+        .or(units.first())
+        .expect("every list of units has one");
     format!("{}{name}", three_digits(value / unit))
 }
 
@@ -102,12 +127,22 @@ mod tests {
         ] {
             assert_eq!(time(ns), expected);
         }
-        for (value, expected) in [(0.0, "0"), (0.25, "0.250"), (12.34, "12.3"), (999.6, "1.00k"), (12_345_678.0, "12.3M")] {
+        for (value, expected) in [
+            (0.0, "0"),
+            (0.25, "0.250"),
+            (12.34, "12.3"),
+            (999.6, "1.00k"),
+            (12_345_678.0, "12.3M"),
+        ] {
             assert_eq!(number(value), expected);
         }
-        for (seconds, expected) in
-            [(0.0, "0 s"), (59.0, "59.0 s"), (90.0, "1.50 min"), (5400.0, "1.50 h"), (216_000.0, "2.50 days")]
-        {
+        for (seconds, expected) in [
+            (0.0, "0 s"),
+            (59.0, "59.0 s"),
+            (90.0, "1.50 min"),
+            (5400.0, "1.50 h"),
+            (216_000.0, "2.50 days"),
+        ] {
             assert_eq!(age(seconds), expected);
         }
         for (value, expected) in [(356.0, "356 B"), (1234.0, "1.23 kB"), (5e12, "5.00 TB")] {
@@ -117,9 +152,13 @@ mod tests {
 
     #[test]
     fn exact_numbers_have_no_empty_zeros() {
-        for (text, expected) in
-            [("60.0 s", "60 s"), ("0.100 %", "0.1 %"), ("100 %", "100 %"), ("1.00k/s", "1k/s"), ("2.50 ms", "2.5 ms")]
-        {
+        for (text, expected) in [
+            ("60.0 s", "60 s"),
+            ("0.100 %", "0.1 %"),
+            ("100 %", "100 %"),
+            ("1.00k/s", "1k/s"),
+            ("2.50 ms", "2.5 ms"),
+        ] {
             assert_eq!(exact(text), expected);
         }
     }

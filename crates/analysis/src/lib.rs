@@ -1,5 +1,6 @@
-//! What a result means. It owns the result document, computes it from merged snapshots, judges thresholds and gives the
-//! verdict with its evidence, searches for capacity and compares runs. Pure: no clock and no I/O; how a document looks to people is the business of `report`.
+//! What a result means. It owns the result document, computes it from merged snapshots, judges
+//! thresholds and gives the verdict with its evidence, searches for capacity and compares runs.
+//! Pure: no clock and no I/O; how a document looks to people is the business of `report`.
 
 mod agent;
 mod backlog;
@@ -41,8 +42,8 @@ pub use capacity::{CapacityChange, CapacityRow};
 pub use client::ClientFigures;
 pub use collector::{Added, AgentEnd, AgentSetup, Collector, Setup};
 pub use comparison::{
-    Better, Change, ComparedCell, ComparedFigure, Comparison, Finding, Interval, LimitError, LimitOutcome, LimitResult, Method,
-    Pairing, RegressionLimit, VariantRuns,
+    Better, Change, ComparedCell, ComparedFigure, Comparison, Finding, Interval, LimitError,
+    LimitOutcome, LimitResult, Method, Pairing, RegressionLimit, VariantRuns,
 };
 pub use document::{Document, Group, Run, Skew, State};
 pub use exit::exit_code;
@@ -56,8 +57,8 @@ pub use plan_record::{LoadRecord, PlanRecord, TlsRecord};
 pub use ratio_figure::RatioFigure;
 pub use scaling::{Scaling, ScalingRow};
 pub use search::{
-    Amount, Answer, Bounds, BoundsError, Hold, HoldFigures, HoldOutcome, HoldRecord, HoldResult, Knee, Next, Purpose, Search,
-    SearchRecord,
+    Amount, Answer, Bounds, BoundsError, Hold, HoldFigures, HoldOutcome, HoldRecord, HoldResult,
+    Knee, Next, Purpose, Search, SearchRecord,
 };
 pub use series::{Row, Series};
 pub use server::ServerFigures;

@@ -5,7 +5,8 @@ use crate::figures::{errors, sent_and_ended};
 use measure::{Metric, Snapshot};
 use std::collections::BTreeMap;
 
-/// Seconds that are kept until all agents have delivered them; a second that is older is shown without the laggards.
+/// Seconds that are kept until all agents have delivered them; a second that is older is shown
+/// without the laggards.
 const KEPT: usize = 8;
 
 /// Figures of one second.
@@ -50,7 +51,10 @@ struct Second {
 
 impl Recent {
     pub(crate) fn add(&mut self, agent: u32, number: u32, snapshot: &Snapshot) {
-        let newest = self.seconds.last_key_value().map_or(number, |(&newest, _)| newest);
+        let newest = self
+            .seconds
+            .last_key_value()
+            .map_or(number, |(&newest, _)| newest);
         if newest.saturating_sub(number) >= KEPT as u32 {
             return;
         }
@@ -60,10 +64,19 @@ impl Recent {
         }
     }
 
-    /// The newest second that all of `firing` have delivered, or the oldest kept one where they lag too far behind.
+    /// The newest second that all of `firing` have delivered, or the oldest kept one where they lag
+    /// too far behind.
     pub(crate) fn live(&self, firing: &[u32]) -> Option<Live> {
-        let complete = self.seconds.iter().rev().find(|(_, second)| firing.iter().all(|agent| second.agents.contains(agent)));
-        let oldest = || self.seconds.first_key_value().filter(|_| self.seconds.len() == KEPT);
+        let complete = self
+            .seconds
+            .iter()
+            .rev()
+            .find(|(_, second)| firing.iter().all(|agent| second.agents.contains(agent)));
+        let oldest = || {
+            self.seconds
+                .first_key_value()
+                .filter(|_| self.seconds.len() == KEPT)
+        };
         let (&number, second) = complete.or_else(oldest)?;
         Some(second.figures(number))
     }
@@ -74,17 +87,25 @@ impl Second {
         self.agents.push(agent);
         for cell in snapshot.cells.values() {
             let live = &mut self.live;
-            live.ended_per_second = live.ended_per_second.saturating_add(sent_and_ended(&cell.counters));
+            live.ended_per_second = live
+                .ended_per_second
+                .saturating_add(sent_and_ended(&cell.counters));
             live.errors = live.errors.saturating_add(errors(&cell.counters));
-            live.payload_bytes = live.payload_bytes.saturating_add(cell.counters.payload_bytes);
+            live.payload_bytes = live
+                .payload_bytes
+                .saturating_add(cell.counters.payload_bytes);
             for (&(outcome, _), distribution) in &cell.response_times {
-                self.response_times.take(outcome, Metric::ResponseTime, distribution);
+                self.response_times
+                    .take(outcome, Metric::ResponseTime, distribution);
             }
         }
     }
 
     fn figures(&self, second: u32) -> Live {
-        let (p50, p99) = (self.response_times.percentile(50.0), self.response_times.percentile(99.0));
+        let (p50, p99) = (
+            self.response_times.percentile(50.0),
+            self.response_times.percentile(99.0),
+        );
         Live {
             second,
             p50_ns: p50.map(|figure| figure.value_ns),
@@ -104,12 +125,20 @@ mod tests {
     fn newest_second_that_all_firing_agents_delivered_is_shown() {
         let mut recent = Recent::default();
         let empty = Snapshot::default();
-        [(0, 0), (1, 0), (0, 1)].into_iter().for_each(|(agent, second)| recent.add(agent, second, &empty));
-        let shown = |recent: &Recent, firing: &[u32]| recent.live(firing).map(|live| (live.second, live.agents));
+        [(0, 0), (1, 0), (0, 1)]
+            .into_iter()
+            .for_each(|(agent, second)| recent.add(agent, second, &empty));
+        let shown = |recent: &Recent, firing: &[u32]| {
+            recent.live(firing).map(|live| (live.second, live.agents))
+        };
         assert_eq!(shown(&recent, &[0, 1]), Some((0, 2)));
         assert_eq!(shown(&recent, &[0]), Some((1, 1)), "agent 1 has ended");
         (2..20).for_each(|second| recent.add(0, second, &empty));
-        assert_eq!(shown(&recent, &[0, 1]), Some((12, 1)), "agent 1 lags too far behind");
+        assert_eq!(
+            shown(&recent, &[0, 1]),
+            Some((12, 1)),
+            "agent 1 lags too far behind"
+        );
         assert_eq!(Recent::default().live(&[0]), None);
     }
 }

@@ -4,7 +4,10 @@ use std::cmp::Ordering;
 
 /// Compares piece by piece; digits are compared as the number they are, however long.
 pub(crate) fn natural_order(a: &str, b: &str) -> Ordering {
-    pieces(a).map(key).cmp(pieces(b).map(key)).then_with(|| a.cmp(b))
+    pieces(a)
+        .map(key)
+        .cmp(pieces(b).map(key))
+        .then_with(|| a.cmp(b))
 }
 
 /// Runs of digits, and runs of anything else.
@@ -12,7 +15,9 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let is_digit = rest.chars().next()?.is_ascii_digit();
-        let end = rest.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| c.is_ascii_digit() != is_digit)
+            .unwrap_or(rest.len());
         let (piece, after) = rest.split_at(end);
         rest = after;
         Some(piece)
@@ -34,8 +39,18 @@ mod tests {
 
     #[test]
     fn numbers_in_names_count_as_numbers() {
-        let expected =
-            ["", "7", "99999999999999999999x", "load", "load-01", "load-1", "load-2", "load-10", "load-10b", "local-1"];
+        let expected = [
+            "",
+            "7",
+            "99999999999999999999x",
+            "load",
+            "load-01",
+            "load-1",
+            "load-2",
+            "load-10",
+            "load-10b",
+            "local-1",
+        ];
         let mut names = expected;
         names.reverse();
         names.sort_by(|a, b| natural_order(a, b));

@@ -50,11 +50,15 @@ impl NegotiatedFigure {
     pub(crate) fn of(counters: &Counters) -> Vec<NegotiatedFigure> {
         let all: u64 = sum(counters.negotiated.values());
         let mut figures: Vec<NegotiatedFigure> = Vec::new();
-        // Staples that differ only in their times are not told apart here, and come one after the other.
+        // Staples that differ only in their times are not told apart here, and come one after the
+        // other.
         for (agreed, &count) in &counters.negotiated {
             let figure = Self::one(agreed, count, all);
             match figures.last_mut().filter(|last| last.is_like(&figure)) {
-                Some(last) => (last.count, last.share) = (last.count.saturating_add(count), last.share + figure.share),
+                Some(last) => {
+                    (last.count, last.share) =
+                        (last.count.saturating_add(count), last.share + figure.share)
+                }
                 None => figures.push(figure),
             }
         }
@@ -83,7 +87,12 @@ impl NegotiatedFigure {
     }
 
     fn is_like(&self, other: &NegotiatedFigure) -> bool {
-        *other == NegotiatedFigure { count: other.count, share: other.share, ..self.clone() }
+        *other
+            == NegotiatedFigure {
+                count: other.count,
+                share: other.share,
+                ..self.clone()
+            }
     }
 }
 
@@ -92,7 +101,11 @@ impl ChainFigure {
     pub(crate) fn of(counters: &Counters) -> Vec<ChainFigure> {
         let all: u64 = sum(counters.chains.values());
         let figure = |(chain, &count): (&Chain, &u64)| ChainFigure {
-            sha256: chain.sha256.iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: chain
+                .sha256
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect(),
             key: chain.key.clone(),
             certificates: chain.certificates,
             chain_bytes: chain.bytes,
@@ -121,13 +134,33 @@ mod tests {
             ocsp_staple: None,
         };
         let mut counters = Counters::default();
-        counters.negotiated.insert(Negotiated { suite: 0xfafa, kind: HandshakeKind::FullRetried, ..agreed.clone() }, 1);
+        counters.negotiated.insert(
+            Negotiated {
+                suite: 0xfafa,
+                kind: HandshakeKind::FullRetried,
+                ..agreed.clone()
+            },
+            1,
+        );
         counters.negotiated.insert(agreed, 3);
         let figures = NegotiatedFigure::of(&counters);
         let first = &figures[0];
-        assert_eq!([&first.version, &first.suite, &first.group], ["TLS 1.3", "TLS_AES_256_GCM_SHA384", "X25519MLKEM768"]);
-        assert_eq!((first.signature_scheme.as_str(), first.handshake.as_str(), first.share), ("", "resumed", 0.75));
-        assert_eq!((figures[1].suite.as_str(), figures[1].handshake.as_str()), ("0xfafa", "full_retried"));
+        assert_eq!(
+            [&first.version, &first.suite, &first.group],
+            ["TLS 1.3", "TLS_AES_256_GCM_SHA384", "X25519MLKEM768"]
+        );
+        assert_eq!(
+            (
+                first.signature_scheme.as_str(),
+                first.handshake.as_str(),
+                first.share
+            ),
+            ("", "resumed", 0.75)
+        );
+        assert_eq!(
+            (figures[1].suite.as_str(), figures[1].handshake.as_str()),
+            ("0xfafa", "full_retried")
+        );
     }
 
     #[test]
@@ -139,13 +172,25 @@ mod tests {
             signature_scheme: 0x0403,
             alpn: String::new(),
             kind: HandshakeKind::Full,
-            ocsp_staple: this_update.map(|this_update| measure::Staple { this_update, ..measure::Staple::default() }),
+            ocsp_staple: this_update.map(|this_update| measure::Staple {
+                this_update,
+                ..measure::Staple::default()
+            }),
         };
         let counters = Counters {
-            negotiated: [(agreed(None), 1), (agreed(Some(5)), 2), (agreed(Some(6)), 1)].into_iter().collect(),
+            negotiated: [
+                (agreed(None), 1),
+                (agreed(Some(5)), 2),
+                (agreed(Some(6)), 1),
+            ]
+            .into_iter()
+            .collect(),
             ..Counters::default()
         };
-        let figures: Vec<_> = NegotiatedFigure::of(&counters).iter().map(|it| (it.ocsp_staple, it.count, it.share)).collect();
+        let figures: Vec<_> = NegotiatedFigure::of(&counters)
+            .iter()
+            .map(|it| (it.ocsp_staple, it.count, it.share))
+            .collect();
         assert_eq!(figures, [(true, 3, 0.75), (false, 1, 0.25)]);
     }
 }

@@ -26,24 +26,43 @@ pub(crate) fn of(document: &Document) -> Vec<String> {
 
 fn interrupted(document: &Document) -> Option<String> {
     (document.run.state == State::Interrupted).then(|| {
-        format!("the run was interrupted; the figures are of its first {}", human::time(document.run.duration_ns as f64))
+        format!(
+            "the run was interrupted; the figures are of its first {}",
+            human::time(document.run.duration_ns as f64)
+        )
     })
 }
 
 fn cheap_client(document: &Document) -> Option<String> {
     let modes = document.plan.cheap_modes();
-    (!modes.is_empty()).then(|| format!("cheap client ({}): a careful client would see longer handshakes", modes.join(", ")))
+    (!modes.is_empty()).then(|| {
+        format!(
+            "cheap client ({}): a careful client would see longer handshakes",
+            modes.join(", ")
+        )
+    })
 }
 
 fn shared_machines(document: &Document) -> Option<String> {
     let mut agents: BTreeMap<&str, usize> = BTreeMap::new();
-    document.agents.iter().for_each(|agent| *agents.entry(&agent.facts.hostname).or_default() += 1);
-    let (host, number) = agents.into_iter().filter(|(host, _)| !host.is_empty()).max_by_key(|&(_, number)| number)?;
+    document
+        .agents
+        .iter()
+        .for_each(|agent| *agents.entry(&agent.facts.hostname).or_default() += 1);
+    let (host, number) = agents
+        .into_iter()
+        .filter(|(host, _)| !host.is_empty())
+        .max_by_key(|&(_, number)| number)?;
     (number > 1).then(|| format!("{number} agents shared the machine {host}"))
 }
 
 fn overflow(document: &Document) -> Option<String> {
-    let beyond: u64 = document.measured.times.values().map(|figure| figure.overflow).max()?;
+    let beyond: u64 = document
+        .measured
+        .times
+        .values()
+        .map(|figure| figure.overflow)
+        .max()?;
     (beyond > 0).then(|| format!("{beyond} values were above one hour, the histograms' end"))
 }
 
@@ -51,12 +70,21 @@ fn back_offs(document: &Document) -> Option<String> {
     let connections = &document.measured.connections;
     let mean_ns = connections.back_off_ns as f64 / connections.back_offs.max(1) as f64;
     let number = connections.back_offs;
-    (number > 0).then(|| format!("users waited {number} times after a connection failed, {} on average", human::time(mean_ns)))
+    (number > 0).then(|| {
+        format!(
+            "users waited {number} times after a connection failed, {} on average",
+            human::time(mean_ns)
+        )
+    })
 }
 
 fn reused_closed(document: &Document) -> Option<String> {
     let number = document.measured.connections.reused_closed;
-    (number > 0).then(|| format!("{number} requests were sent again because the server had closed their idle connection"))
+    (number > 0).then(|| {
+        format!(
+            "{number} requests were sent again because the server had closed their idle connection"
+        )
+    })
 }
 
 fn left_open(document: &Document) -> Option<String> {
@@ -64,7 +92,8 @@ fn left_open(document: &Document) -> Option<String> {
     let waits = human::time(connections.end_wait_ns as f64);
     (connections.left_open > 0).then(|| {
         format!(
-            "the server left {} connections open that close = \"server\" wants it to close: users waited {waits} in all, in no response time; use close = \"fin\"",
+            "the server left {} connections open that close = \"server\" wants it to close: users \
+             waited {waits} in all, in no response time; use close = \"fin\"",
             connections.left_open
         )
     })
@@ -73,7 +102,10 @@ fn left_open(document: &Document) -> Option<String> {
 fn draining(document: &Document) -> Option<String> {
     let number = document.measured.http2.draining_connections;
     (number > 0).then(|| {
-        format!("{number} connections took no more requests while some were under way; these ended there, others went to the next connection")
+        format!(
+            "{number} connections took no more requests while some were under way; these ended \
+             there, others went to the next connection"
+        )
     })
 }
 
@@ -81,7 +113,8 @@ fn limited_streams(document: &Document) -> Option<String> {
     let http2 = &document.measured.http2;
     (http2.limited_connections > 0).then(|| {
         format!(
-            "{} connections carried fewer streams at once than connection.streams: the server allows {} (SETTINGS_MAX_CONCURRENT_STREAMS); use more connections instead",
+            "{} connections carried fewer streams at once than connection.streams: the server \
+             allows {} (SETTINGS_MAX_CONCURRENT_STREAMS); use more connections instead",
             http2.limited_connections, http2.fewest_streams
         )
     })
@@ -91,7 +124,8 @@ fn sent_again(document: &Document) -> Option<String> {
     let http2 = &document.measured.http2;
     (http2.sent_again > 0).then(|| {
         format!(
-            "{} requests were sent again because the server had not processed them ({} GOAWAY, {} REFUSED_STREAM)",
+            "{} requests were sent again because the server had not processed them ({} GOAWAY, {} \
+             REFUSED_STREAM)",
             http2.sent_again, http2.go_aways, http2.refused_streams
         )
     })
@@ -99,36 +133,55 @@ fn sent_again(document: &Document) -> Option<String> {
 
 fn unconfirmed(document: &Document) -> Option<String> {
     let number = document.measured.operations.unconfirmed;
-    (number > 0).then(|| format!("{number} handshakes count as ok without the server's confirmation"))
+    (number > 0)
+        .then(|| format!("{number} handshakes count as ok without the server's confirmation"))
 }
 
 fn expired_staple(document: &Document) -> Option<String> {
     let (figures, _) = document.handshakes()?;
     let expired = figures.ocsp_staples.iter().find(|staple| staple.expired)?;
     let next_update = expired.next_update.as_deref().unwrap_or_default();
-    Some(format!("the server stapled an OCSP response that was to be renewed by {next_update}, before the run began"))
+    Some(format!(
+        "the server stapled an OCSP response that was to be renewed by {next_update}, before the \
+         run began"
+    ))
 }
 
 fn retried(document: &Document) -> Option<String> {
     let number = document.measured.resumption.retried;
-    let is_remembered = document.plan.tls.as_ref().is_some_and(|tls| tls.key_share == "remembered");
+    let is_remembered = document
+        .plan
+        .tls
+        .as_ref()
+        .is_some_and(|tls| tls.key_share == "remembered");
     let why = if is_remembered {
-        "each address was sent a key share for the group that it took last (tls.key_share = \"remembered\"); to save these too, put the group the server prefers first in tls.groups"
+        "each address was sent a key share for the group that it took last (tls.key_share = \
+         \"remembered\"); to save these too, put the group the server prefers first in tls.groups"
     } else {
-        "each hello had a key share for the first of tls.groups; to save the round trip, put the group the server prefers first, or write tls.key_share = \"remembered\""
+        "each hello had a key share for the first of tls.groups; to save the round trip, put the \
+         group the server prefers first, or write tls.key_share = \"remembered\""
     };
     (number > 0).then(|| format!("{number} handshakes took a HelloRetryRequest: {why}"))
 }
 
 /// Servers behind one name that do not know each other's sessions.
 fn foreign_sessions(document: &Document) -> Option<String> {
-    let (own, foreign): (Vec<_>, Vec<_>) = document.session_offers.iter().partition(|offers| offers.is_own());
-    let accepted = |of: &[&SessionOffers]| of.iter().fold(0, |sum: u64, offers| sum.saturating_add(offers.accepted));
-    let offered = foreign.iter().fold(0, |sum: u64, offers| sum.saturating_add(offers.offered));
+    let (own, foreign): (Vec<_>, Vec<_>) = document
+        .session_offers
+        .iter()
+        .partition(|offers| offers.is_own());
+    let accepted = |of: &[&SessionOffers]| {
+        of.iter()
+            .fold(0, |sum: u64, offers| sum.saturating_add(offers.accepted))
+    };
+    let offered = foreign
+        .iter()
+        .fold(0, |sum: u64, offers| sum.saturating_add(offers.offered));
     let refused = offered.saturating_sub(accepted(&foreign));
     (refused > 0 && accepted(&own) > 0).then(|| {
         format!(
-            "{refused} of {offered} sessions that were offered to another address than had issued them were refused: servers behind one name can share their ticket keys"
+            "{refused} of {offered} sessions that were offered to another address than had issued \
+             them were refused: servers behind one name can share their ticket keys"
         )
     })
 }
@@ -138,7 +191,8 @@ fn early_data(document: &Document) -> Option<String> {
     let offered = figures.early_data.offered;
     (offered > 0).then(|| {
         format!(
-            "{offered} requests were sent as early data, which anybody on the way can send again (RFC 8446 §8): a server must bear that, or answer 425"
+            "{offered} requests were sent as early data, which anybody on the way can send again \
+             (RFC 8446 §8): a server must bear that, or answer 425"
         )
     })
 }

@@ -6,8 +6,8 @@ use crate::span::Span;
 use crate::tally::Tally;
 use crate::{Picture, Unit};
 
-/// Names this crate has a number for, beside `errors.<failure or prefix>.count` and `.share`, such as
-/// `errors.connect.refused.count` or `errors.tls.share`.
+/// Names this crate has a number for, beside `errors.<failure or prefix>.count` and `.share`, such
+/// as `errors.connect.refused.count` or `errors.tls.share`.
 pub const NUMBERS: &[&str] = &[
     "rate",
     "operations.count",
@@ -38,7 +38,10 @@ pub(crate) fn number(name: &str, tally: &Tally, span: Span) -> (Unit, Result<f64
     let part = |part, whole, reason| (Unit::Share, share(part, whole).ok_or(reason));
     match name {
         "rate" => (Unit::PerSecond, measured(span, figures.rates.ok_per_second)),
-        "payload.rate" => (Unit::BytesPerSecond, measured(span, figures.rates.payload_bytes_per_second)),
+        "payload.rate" => (
+            Unit::BytesPerSecond,
+            measured(span, figures.rates.payload_bytes_per_second),
+        ),
         "operations.count" => count(operations.ended),
         "timed_out.count" => count(operations.timed_out),
         "timed_out.share" => part(operations.timed_out, operations.ended, NO_OPERATION),
@@ -47,22 +50,35 @@ pub(crate) fn number(name: &str, tally: &Tally, span: Span) -> (Unit, Result<f64
         "not_sent.count" => count(operations.not_sent),
         "not_sent.share" => part(operations.not_sent, operations.ended, NO_OPERATION),
         "connections.count" => count(figures.connections.opened),
-        "connections.reused.share" => part(figures.connections.reused, operations.started, NO_OPERATION),
+        "connections.reused.share" => {
+            part(figures.connections.reused, operations.started, NO_OPERATION)
+        }
         "tls.handshakes.count" => count(tls.handshakes),
         "tls.resumed.share" => part(tls.resumed, tls.handshakes, NO_HANDSHAKE),
         "tls.offered.share" => part(tls.offered, tls.handshakes, NO_HANDSHAKE),
         "tls.accepted.share" => part(tls.accepted, tls.offered, "no session was offered"),
         "tls.retried.share" => part(tls.retried, tls.handshakes, NO_HANDSHAKE),
-        _ => match name.strip_prefix("errors.").and_then(|rest| rest.rsplit_once('.')) {
+        _ => match name
+            .strip_prefix("errors.")
+            .and_then(|rest| rest.rsplit_once('.'))
+        {
             Some((failure, "count")) => count(count_under(&tally.counters, failure)),
-            Some((failure, "share")) => part(count_under(&tally.counters, failure), operations.ended, NO_OPERATION),
+            Some((failure, "share")) => part(
+                count_under(&tally.counters, failure),
+                operations.ended,
+                NO_OPERATION,
+            ),
             _ => (Unit::Count, Err(UNKNOWN)),
         },
     }
 }
 
 fn measured(span: Span, rate: f64) -> Result<f64, &'static str> {
-    if span.length_ns == 0 { Err("nothing was measured") } else { Ok(rate) }
+    if span.length_ns == 0 {
+        Err("nothing was measured")
+    } else {
+        Ok(rate)
+    }
 }
 
 #[cfg(test)]
@@ -73,10 +89,33 @@ mod tests {
     fn tally() -> Tally {
         let mut tally = Tally::default();
         let counters = &mut tally.counters;
-        (counters.started, counters.ok, counters.timed_out, counters.failed) = (1000, 980, 5, 15);
-        counters.failures.insert(Failure { stage: Stage::Http, kind: Kind::TimeOut }, 5);
-        counters.failures.insert(Failure { stage: Stage::Load, kind: Kind::NotSent }, 10);
-        counters.failures.insert(Failure { stage: Stage::Tls, kind: Kind::BadTls }, 5);
+        (
+            counters.started,
+            counters.ok,
+            counters.timed_out,
+            counters.failed,
+        ) = (1000, 980, 5, 15);
+        counters.failures.insert(
+            Failure {
+                stage: Stage::Http,
+                kind: Kind::TimeOut,
+            },
+            5,
+        );
+        counters.failures.insert(
+            Failure {
+                stage: Stage::Load,
+                kind: Kind::NotSent,
+            },
+            10,
+        );
+        counters.failures.insert(
+            Failure {
+                stage: Stage::Tls,
+                kind: Kind::BadTls,
+            },
+            5,
+        );
         counters.payload_bytes = 50_000;
         counters.connections.opened = 100;
         counters.connections.reused = 890;
@@ -90,10 +129,17 @@ mod tests {
             ocsp_staple: None,
         };
         counters.negotiated.insert(agreed(HandshakeKind::Full), 20);
-        counters.negotiated.insert(agreed(HandshakeKind::Resumed), 75);
-        counters.negotiated.insert(agreed(HandshakeKind::ResumedRetried), 5);
+        counters
+            .negotiated
+            .insert(agreed(HandshakeKind::Resumed), 75);
+        counters
+            .negotiated
+            .insert(agreed(HandshakeKind::ResumedRetried), 5);
         (counters.resumption.offered, counters.resumption.accepted) = (90, 81);
-        (tally.counters.within.ok, tally.counters.within.payload_bytes) = (880, 39_000);
+        (
+            tally.counters.within.ok,
+            tally.counters.within.payload_bytes,
+        ) = (880, 39_000);
         (tally.carried.ok, tally.carried.payload_bytes) = (10, 1000);
         tally
     }
@@ -121,24 +167,46 @@ mod tests {
             ("errors.tls.share", 0.005),
             ("errors.dns.count", 0.0),
         ] {
-            assert_eq!(number(name, &tally(), Span::measured(2_000_000_000)).1, Ok(expected), "{name}: of 2 s");
+            assert_eq!(
+                number(name, &tally(), Span::measured(2_000_000_000)).1,
+                Ok(expected),
+                "{name}: of 2 s"
+            );
         }
     }
 
     #[test]
     fn every_listed_name_is_understood_and_no_other() {
         for name in NUMBERS {
-            assert!(number(name, &tally(), Span::measured(1)).1.is_ok(), "{name}");
+            assert!(
+                number(name, &tally(), Span::measured(1)).1.is_ok(),
+                "{name}"
+            );
         }
         for name in ["", "latency", "errors", "errors.tls", "tls.resumed"] {
-            assert!(number(name, &tally(), Span::measured(1)).1.is_err(), "{name}");
+            assert!(
+                number(name, &tally(), Span::measured(1)).1.is_err(),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn share_of_nothing_is_no_number() {
-        for name in ["errors.share", "not_sent.share", "tls.resumed.share", "tls.accepted.share", "rate", "errors.tls.share"] {
-            assert!(number(name, &Tally::default(), Span::measured(0)).1.is_err(), "{name}");
+        for name in [
+            "errors.share",
+            "not_sent.share",
+            "tls.resumed.share",
+            "tls.accepted.share",
+            "rate",
+            "errors.tls.share",
+        ] {
+            assert!(
+                number(name, &Tally::default(), Span::measured(0))
+                    .1
+                    .is_err(),
+                "{name}"
+            );
         }
     }
 }

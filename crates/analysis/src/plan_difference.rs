@@ -5,10 +5,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
-/// Sections that decide what is measured; the rest (name, thresholds, search, …) decides how it is judged.
+/// Sections that decide what is measured; the rest (name, thresholds, search, …) decides how it is
+/// judged.
 const MATTERS: [&str; 5] = ["target", "request", "connection", "tls", "load"];
 
-/// Fields in them that do not: the draw of random numbers, and where a built-in target happens to listen.
+/// Fields in them that do not: the draw of random numbers, and where a built-in target happens to
+/// listen.
 const IGNORED: [&str; 2] = ["load.seed", "target.builtin.at"];
 
 /// What searches vary.
@@ -29,36 +31,59 @@ pub struct PlanDifference {
 }
 
 impl PlanDifference {
-    /// Every field that differs and matters, by path. Plans are compared with their defaults written out where both records
-    /// have that, else as they were written.
+    /// Every field that differs and matters, by path. Plans are compared with their defaults
+    /// written out where both records have that, else as they were written.
     #[must_use]
     pub fn between(first: &PlanRecord, other: &PlanRecord) -> Vec<PlanDifference> {
         PlanDifference::within(&MATTERS, &IGNORED, first, other)
     }
 
-    /// As [`PlanDifference::between`] for holds of two searches: what was held is the searches' own, and what had to hold
-    /// decides what they find.
+    /// As [`PlanDifference::between`] for holds of two searches: what was held is the searches'
+    /// own, and what had to hold decides what they find.
     #[must_use]
     pub fn between_searches(first: &PlanRecord, other: &PlanRecord) -> Vec<PlanDifference> {
-        let (matters, ignored) = ([&MATTERS[..], &["thresholds"]].concat(), [&IGNORED[..], &AMOUNTS].concat());
+        let (matters, ignored) = (
+            [&MATTERS[..], &["thresholds"]].concat(),
+            [&IGNORED[..], &AMOUNTS].concat(),
+        );
         PlanDifference::within(&matters, &ignored, first, other)
     }
 
-    fn within(matters: &[&str], ignored: &[&str], first: &PlanRecord, other: &PlanRecord) -> Vec<PlanDifference> {
+    fn within(
+        matters: &[&str],
+        ignored: &[&str],
+        first: &PlanRecord,
+        other: &PlanRecord,
+    ) -> Vec<PlanDifference> {
         if first.digest == other.digest {
             return Vec::new();
         }
         let has_canonical = !first.canonical_text.is_empty() && !other.canonical_text.is_empty();
-        let text = |record: &'_ PlanRecord| if has_canonical { record.canonical_text.clone() } else { record.text.clone() };
-        let (fields_first, fields_other) = (fields(&text(first), matters), fields(&text(other), matters));
+        let text = |record: &'_ PlanRecord| {
+            if has_canonical {
+                record.canonical_text.clone()
+            } else {
+                record.text.clone()
+            }
+        };
+        let (fields_first, fields_other) =
+            (fields(&text(first), matters), fields(&text(other), matters));
         let both_builtin = first.builtin_target && other.builtin_target;
-        let paths: std::collections::BTreeSet<&String> = fields_first.keys().chain(fields_other.keys()).collect();
-        let is_ignored = |path: &str| ignored.contains(&path) || (both_builtin && path.starts_with(BUILTIN_CA));
-        let differs =
-            paths.iter().filter(|path| !is_ignored(path)).filter(|path| fields_first.get(**path) != fields_other.get(**path));
+        let paths: std::collections::BTreeSet<&String> =
+            fields_first.keys().chain(fields_other.keys()).collect();
+        let is_ignored =
+            |path: &str| ignored.contains(&path) || (both_builtin && path.starts_with(BUILTIN_CA));
+        let differs = paths
+            .iter()
+            .filter(|path| !is_ignored(path))
+            .filter(|path| fields_first.get(**path) != fields_other.get(**path));
         let of = |fields: &BTreeMap<String, String>, path: &str| fields.get(path).cloned();
         differs
-            .map(|path| PlanDifference { path: (*path).clone(), first: of(&fields_first, path), other: of(&fields_other, path) })
+            .map(|path| PlanDifference {
+                path: (*path).clone(),
+                first: of(&fields_first, path),
+                other: of(&fields_other, path),
+            })
             .collect()
     }
 
@@ -66,7 +91,12 @@ impl PlanDifference {
     #[must_use]
     pub fn display(&self) -> String {
         let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
-        format!("{}: {} and {}", self.path, shown(&self.first), shown(&self.other))
+        format!(
+            "{}: {} and {}",
+            self.path,
+            shown(&self.first),
+            shown(&self.other)
+        )
     }
 }
 
@@ -74,7 +104,10 @@ impl PlanDifference {
 fn fields(text: &str, matters: &[&str]) -> BTreeMap<String, String> {
     let mut fields = BTreeMap::new();
     if let Ok(document) = text.parse::<DocumentMut>() {
-        let sections = document.as_table().iter().filter(|(name, _)| matters.contains(name));
+        let sections = document
+            .as_table()
+            .iter()
+            .filter(|(name, _)| matters.contains(name));
         sections.for_each(|(name, item)| item_fields(&mut fields, name, item));
     }
     fields
@@ -89,13 +122,17 @@ fn item_fields(fields: &mut BTreeMap<String, String>, path: &str, item: &Item) {
         }
         Item::Table(table) => table_fields(fields, path, table),
         Item::ArrayOfTables(tables) => {
-            tables.iter().enumerate().for_each(|(index, table)| table_fields(fields, &format!("{path}[{index}]"), table));
+            tables.iter().enumerate().for_each(|(index, table)| {
+                table_fields(fields, &format!("{path}[{index}]"), table)
+            });
         }
     }
 }
 
 fn table_fields(fields: &mut BTreeMap<String, String>, path: &str, table: &dyn TableLike) {
-    table.iter().for_each(|(name, item)| item_fields(fields, &format!("{path}.{name}"), item));
+    table
+        .iter()
+        .for_each(|(name, item)| item_fields(fields, &format!("{path}.{name}"), item));
 }
 
 #[cfg(test)]
@@ -110,7 +147,11 @@ mod tests {
             digest: digest.to_owned(),
             url: String::new(),
             builtin_target: text.contains("builtin"),
-            load: LoadRecord::Closed { connections: 1, think_time: false, stages: 0 },
+            load: LoadRecord::Closed {
+                connections: 1,
+                think_time: false,
+                stages: 0,
+            },
             requests_per_connection: None,
             streams: None,
             tls: None,
@@ -118,13 +159,20 @@ mod tests {
     }
 
     fn between(first: &str, other: &str) -> Vec<String> {
-        PlanDifference::between(&record(first, "a"), &record(other, "b")).iter().map(PlanDifference::display).collect()
+        PlanDifference::between(&record(first, "a"), &record(other, "b"))
+            .iter()
+            .map(PlanDifference::display)
+            .collect()
     }
 
     #[test]
     fn differences_are_listed_by_path() {
-        let first = "name = \"x\"\n[target]\nurl = \"https://a/\"\n[tls]\nversions = [\"1.2\"]\n[[request]]\nmethod = \"GET\"\n[load]\nrate = \"1/s\"\nseed = 1\n[thresholds]\nrate = \">= 1\"\n";
-        let other = "name = \"y\"\n[target]\nurl = \"https://b/\"\n[tls]\nversions = [ \"1.3\" ] # why\n[[request]]\nmethod = \"GET\"\n[[request]]\nweight = 2\n[load]\nrate = \"1/s\"\nseed = 2\n";
+        let first = "name = \"x\"\n[target]\nurl = \"https://a/\"\n[tls]\nversions = \
+                     [\"1.2\"]\n[[request]]\nmethod = \"GET\"\n[load]\nrate = \"1/s\"\nseed = \
+                     1\n[thresholds]\nrate = \">= 1\"\n";
+        let other = "name = \"y\"\n[target]\nurl = \"https://b/\"\n[tls]\nversions = [ \"1.3\" ] \
+                     # why\n[[request]]\nmethod = \"GET\"\n[[request]]\nweight = 2\n[load]\nrate \
+                     = \"1/s\"\nseed = 2\n";
         assert_eq!(
             between(first, other),
             [
@@ -138,39 +186,61 @@ mod tests {
 
     #[test]
     fn quoted_bare_and_inline_paths_are_one() {
-        assert_eq!(between("tls.verify = \"none\"", "[tls]\nverify = \"none\""), [""; 0]);
-        assert_eq!(between("tls = { verify = \"none\" }", "tls.verify = \"full\""), ["tls.verify: \"none\" and \"full\""]);
+        assert_eq!(
+            between("tls.verify = \"none\"", "[tls]\nverify = \"none\""),
+            [""; 0]
+        );
+        assert_eq!(
+            between("tls = { verify = \"none\" }", "tls.verify = \"full\""),
+            ["tls.verify: \"none\" and \"full\""]
+        );
     }
 
     #[test]
     fn built_in_target_may_listen_elsewhere_with_another_ca() {
         let at = |port: u32, ca: &str| {
             format!(
-                "[target]\nbuiltin = {{ tls = true, at = \"https://127.0.0.1:{port}/\" }}\n[tls]\nca = {{ sha256 = \"{ca}\" }}\n"
+                "[target]\nbuiltin = {{ tls = true, at = \"https://127.0.0.1:{port}/\" \
+                 }}\n[tls]\nca = {{ sha256 = \"{ca}\" }}\n"
             )
         };
         assert_eq!(between(&at(1000, "aa"), &at(2000, "bb")), [""; 0]);
-        assert_eq!(between("[tls]\nca = \"a.pem\"", "[tls]\nca = \"b.pem\"").len(), 1);
+        assert_eq!(
+            between("[tls]\nca = \"a.pem\"", "[tls]\nca = \"b.pem\"").len(),
+            1
+        );
     }
 
     #[test]
     fn searches_differ_by_what_had_to_hold_and_not_by_what_was_held() {
         let hold = |rate: u32, limit: u32| {
             record(
-                &format!("[load]\nrate = \"{rate}/s\"\nwarm_up = \"1s\"\n[thresholds]\n\"errors.count\" = \"<= {limit}\"\n"),
+                &format!(
+                    "[load]\nrate = \"{rate}/s\"\nwarm_up = \
+                     \"1s\"\n[thresholds]\n\"errors.count\" = \"<= {limit}\"\n"
+                ),
                 &format!("{rate} {limit}"),
             )
         };
         let between = |first, other| -> Vec<String> {
-            PlanDifference::between_searches(&first, &other).iter().map(PlanDifference::display).collect()
+            PlanDifference::between_searches(&first, &other)
+                .iter()
+                .map(PlanDifference::display)
+                .collect()
         };
         assert_eq!(between(hold(100, 0), hold(200, 0)), [""; 0]);
-        assert_eq!(between(hold(100, 0), hold(100, 9)), ["thresholds.errors.count: \"<= 0\" and \"<= 9\""]);
+        assert_eq!(
+            between(hold(100, 0), hold(100, 9)),
+            ["thresholds.errors.count: \"<= 0\" and \"<= 9\""]
+        );
     }
 
     #[test]
     fn equal_digests_need_no_text_and_no_toml_is_no_panic() {
-        assert_eq!(PlanDifference::between(&record("[tls]\na = 1", "a"), &record("[tls]\na = 2", "a")), []);
+        assert_eq!(
+            PlanDifference::between(&record("[tls]\na = 1", "a"), &record("[tls]\na = 2", "a")),
+            []
+        );
         assert_eq!(between("[[[", "]"), [""; 0]);
     }
 }

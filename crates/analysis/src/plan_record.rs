@@ -1,6 +1,10 @@
-//! The plan in the result: its text as given, its digest, and what a reader of figures must know of it.
+//! The plan in the result: its text as given, its digest, and what a reader of figures must know of
+//! it.
 
-use plan::{Arrivals, HttpVersion, KeyExchange, KeyShare, Plan, RequestsPerConnection, Resumption, Scheme, Shape, Verify};
+use plan::{
+    Arrivals, HttpVersion, KeyExchange, KeyShare, Plan, RequestsPerConnection, Resumption, Scheme,
+    Shape, Verify,
+};
 use serde::{Deserialize, Serialize};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, TableLike, Value};
 
@@ -15,8 +19,8 @@ const MASK: &str = "(not saved)";
 pub struct PlanRecord {
     /// As the user gave it.
     pub text: String,
-    /// With every default written out and files by hash, but without the values of headers that hold secrets; empty in
-    /// results of versions that did not keep it.
+    /// With every default written out and files by hash, but without the values of headers that
+    /// hold secrets; empty in results of versions that did not keep it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub canonical_text: String,
     /// SHA-256 of the canonical text, hexadecimal.
@@ -69,7 +73,8 @@ pub struct TlsRecord {
     pub verify: String,
     /// `fresh` or `cheap`.
     pub key_exchange: String,
-    /// `first` or `remembered`: the group that key shares were sent for; empty in results of versions that did not keep it.
+    /// `first` or `remembered`: the group that key shares were sent for; empty in results of
+    /// versions that did not keep it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key_share: String,
     /// Share of new connections that were to offer a session; 0: never.
@@ -106,13 +111,18 @@ impl PlanRecord {
     /// How the client saved work that a careful one does; empty for a careful client.
     #[must_use]
     pub fn cheap_modes(&self) -> Vec<&'static str> {
-        let Some(tls) = &self.tls else { return Vec::new() };
+        let Some(tls) = &self.tls else {
+            return Vec::new();
+        };
         let verify = match tls.verify.as_str() {
             "once" => Some("verify = \"once\""),
             "none" => Some("verify = \"none\""),
             _ => None,
         };
-        verify.into_iter().chain((tls.key_exchange == "cheap").then_some("key_exchange = \"cheap\"")).collect()
+        verify
+            .into_iter()
+            .chain((tls.key_exchange == "cheap").then_some("key_exchange = \"cheap\""))
+            .collect()
     }
 }
 
@@ -120,10 +130,19 @@ impl LoadRecord {
     fn of(plan: &Plan) -> LoadRecord {
         let stages = u32::try_from(plan.load().stages.len()).unwrap_or(u32::MAX);
         match &plan.load().shape {
-            Shape::Closed { connections, think_time } => {
-                LoadRecord::Closed { connections: *connections, think_time: think_time.is_some(), stages }
-            }
-            Shape::Open { rate, arrivals, max_connections } => LoadRecord::Open {
+            Shape::Closed {
+                connections,
+                think_time,
+            } => LoadRecord::Closed {
+                connections: *connections,
+                think_time: think_time.is_some(),
+                stages,
+            },
+            Shape::Open {
+                rate,
+                arrivals,
+                max_connections,
+            } => LoadRecord::Open {
                 arrivals_per_second: rate.as_per_second(),
                 arrivals: match arrivals {
                     Arrivals::Even => "even".to_owned(),
@@ -164,7 +183,9 @@ impl TlsRecord {
 /// The canonical text with the values of secret headers masked.
 fn without_secrets(text: &str) -> String {
     let mut document: DocumentMut = text.parse().expect("a canonical text is TOML");
-    let requests = document.get_mut("request").and_then(Item::as_array_of_tables_mut);
+    let requests = document
+        .get_mut("request")
+        .and_then(Item::as_array_of_tables_mut);
     let headers = requests
         .into_iter()
         .flat_map(ArrayOfTables::iter_mut)
@@ -174,9 +195,15 @@ fn without_secrets(text: &str) -> String {
 }
 
 fn mask(headers: &mut dyn TableLike) {
-    let is_secret = |name: &str| SECRET_HEADERS.iter().any(|secret| name.eq_ignore_ascii_case(secret));
+    let is_secret = |name: &str| {
+        SECRET_HEADERS
+            .iter()
+            .any(|secret| name.eq_ignore_ascii_case(secret))
+    };
     for (_, item) in headers.iter_mut().filter(|(name, _)| is_secret(name.get())) {
-        let Some(value) = item.as_value_mut() else { continue };
+        let Some(value) = item.as_value_mut() else {
+            continue;
+        };
         let decor = value.decor().clone();
         *value = Value::from(MASK);
         *value.decor_mut() = decor;
@@ -194,7 +221,11 @@ fn url(plan: &Plan) -> String {
         plan::Host::Ip(std::net::IpAddr::V6(ip)) => format!("[{ip}]"),
         plan::Host::Ip(ip) => ip.to_string(),
     };
-    let port = if url.port == default_port { String::new() } else { format!(":{}", url.port) };
+    let port = if url.port == default_port {
+        String::new()
+    } else {
+        format!(":{}", url.port)
+    };
     format!("{scheme}://{host}{port}{}", url.path)
 }
 
@@ -237,7 +268,10 @@ mod tests {
             "{}",
             record.canonical_text
         );
-        let (lines, whole) = (record.canonical_text.lines().count(), plan.canonical_text().lines().count());
+        let (lines, whole) = (
+            record.canonical_text.lines().count(),
+            plan.canonical_text().lines().count(),
+        );
         assert_eq!(lines, whole, "nothing else changes");
     }
 }

@@ -28,7 +28,11 @@ pub struct RatioFigure {
 
 impl RatioFigure {
     fn of(distribution: &Distribution) -> RatioFigure {
-        let at = |percentile| distribution.percentile(percentile).map_or(0.0, |found| found.value_ns as f64 / UNIT);
+        let at = |percentile| {
+            distribution
+                .percentile(percentile)
+                .map_or(0.0, |found| found.value_ns as f64 / UNIT)
+        };
         RatioFigure {
             count: distribution.count,
             mean: distribution.mean().unwrap_or(0.0) / UNIT,
@@ -41,11 +45,20 @@ impl RatioFigure {
     }
 }
 
-/// Handshakes in units of their connection's TCP connect: `full` and `resumed`, of operations that ended ok or timed out.
-pub(crate) fn handshakes_in_connects(merged: impl Fn(Metric) -> Option<Distribution>) -> BTreeMap<String, RatioFigure> {
-    let kinds = [("full", HandshakeKind::Full), ("resumed", HandshakeKind::Resumed)];
+/// Handshakes in units of their connection's TCP connect: `full` and `resumed`, of operations that
+/// ended ok or timed out.
+pub(crate) fn handshakes_in_connects(
+    merged: impl Fn(Metric) -> Option<Distribution>,
+) -> BTreeMap<String, RatioFigure> {
+    let kinds = [
+        ("full", HandshakeKind::Full),
+        ("resumed", HandshakeKind::Resumed),
+    ];
     let figure = |kind: HandshakeKind| Some(RatioFigure::of(&merged(kind.in_connects()?)?));
-    kinds.into_iter().filter_map(|(name, kind)| Some((name.to_owned(), figure(kind)?))).collect()
+    kinds
+        .into_iter()
+        .filter_map(|(name, kind)| Some((name.to_owned(), figure(kind)?)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -55,8 +68,19 @@ mod tests {
     #[test]
     fn thousandths_become_a_ratio() {
         let mut distribution = Distribution::default();
-        [1500, 2000, 2500].into_iter().for_each(|value| distribution.record(value));
+        [1500, 2000, 2500]
+            .into_iter()
+            .for_each(|value| distribution.record(value));
         let figure = RatioFigure::of(&distribution);
-        assert_eq!((figure.count, figure.mean, figure.min, figure.p50, figure.max), (3, 2.0, 1.5, 2.0, 2.5));
+        assert_eq!(
+            (
+                figure.count,
+                figure.mean,
+                figure.min,
+                figure.p50,
+                figure.max
+            ),
+            (3, 2.0, 1.5, 2.0, 2.5)
+        );
     }
 }

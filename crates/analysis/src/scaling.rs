@@ -3,7 +3,8 @@
 use crate::{CpuFigures, Document, Verdict, human};
 use serde::{Deserialize, Serialize};
 
-/// Throughput that rises by less than this share of what the added agents would bring alone, has stopped rising.
+/// Throughput that rises by less than this share of what the added agents would bring alone, has
+/// stopped rising.
 const RISES_SHARE: f64 = 0.1;
 
 /// Runs with 1, 2, … agents.
@@ -11,7 +12,8 @@ const RISES_SHARE: f64 = 0.1;
 pub struct Scaling {
     /// By number of agents, ascending.
     pub rows: Vec<ScalingRow>,
-    /// The least number of agents after which more bring nothing; absent where throughput still rose at the end.
+    /// The least number of agents after which more bring nothing; absent where throughput still
+    /// rose at the end.
     pub stops_at: Option<u32>,
     /// In words.
     pub statement: String,
@@ -48,8 +50,15 @@ impl ScalingRow {
     #[must_use]
     pub fn of(document: &Document, run: String) -> ScalingRow {
         let measured = &document.measured;
-        let p99 = measured.times.get("response_time").and_then(|figure| figure.percentile(99.0));
-        let cpus: Vec<CpuFigures> = document.agents.iter().filter_map(|agent| agent.cpu.filter(|cpu| cpu.samples > 0)).collect();
+        let p99 = measured
+            .times
+            .get("response_time")
+            .and_then(|figure| figure.percentile(99.0));
+        let cpus: Vec<CpuFigures> = document
+            .agents
+            .iter()
+            .filter_map(|agent| agent.cpu.filter(|cpu| cpu.samples > 0))
+            .collect();
         ScalingRow {
             agents: u32::try_from(document.agents.len()).unwrap_or(u32::MAX),
             ok_per_second: measured.rates.ok_per_second,
@@ -57,7 +66,10 @@ impl ScalingRow {
             response_time_p99_ns: p99.map(|figure| figure.value_ns),
             response_time_p99_at_least: p99.is_some_and(|figure| figure.at_least),
             error_share: measured.operations.error_share,
-            busiest_worker_share: cpus.iter().map(|cpu| cpu.busiest_worker_share_mean).reduce(f64::max),
+            busiest_worker_share: cpus
+                .iter()
+                .map(|cpu| cpu.busiest_worker_share_mean)
+                .reduce(f64::max),
             server_cpus: document.server.and_then(|server| server.cpus),
             verdict: document.verdict.verdict,
             run,
@@ -72,38 +84,55 @@ impl Scaling {
         rows.sort_by_key(|row| row.agents);
         let stops_at = stop(&rows).map(|row| row.agents);
         let statement = statement(&rows, stops_at);
-        Scaling { rows, stops_at, statement }
+        Scaling {
+            rows,
+            stops_at,
+            statement,
+        }
     }
 }
 
-/// The first run that none of the larger ones beat by more than a tenth of what their agents would bring.
+/// The first run that none of the larger ones beat by more than a tenth of what their agents would
+/// bring.
 fn stop(rows: &[ScalingRow]) -> Option<&ScalingRow> {
     let is_beaten = |row: &ScalingRow, larger: &ScalingRow| {
         let each = row.ok_per_second / f64::from(row.agents.max(1));
-        larger.ok_per_second - row.ok_per_second > RISES_SHARE * each * f64::from(larger.agents - row.agents)
+        larger.ok_per_second - row.ok_per_second
+            > RISES_SHARE * each * f64::from(larger.agents - row.agents)
     };
     let counts = || rows.iter().filter(|row| row.verdict != Verdict::Invalid);
     let mut stops = counts().filter(|row| {
-        let mut larger = counts().filter(|larger| larger.agents > row.agents).peekable();
+        let mut larger = counts()
+            .filter(|larger| larger.agents > row.agents)
+            .peekable();
         larger.peek().is_some() && !larger.any(|larger| is_beaten(row, larger))
     });
     stops.next()
 }
 
 fn statement(rows: &[ScalingRow], stops_at: Option<u32>) -> String {
-    let (Some(most), Some(first)) = (rows.last(), rows.first()) else { return "no run was made".to_owned() };
+    let (Some(most), Some(first)) = (rows.last(), rows.first()) else {
+        return "no run was made".to_owned();
+    };
     let rate = |row: &ScalingRow| format!("{}/s", human::number(row.ok_per_second));
-    let invalid: Vec<String> =
-        rows.iter().filter(|row| row.verdict == Verdict::Invalid).map(|row| row.agents.to_string()).collect();
+    let invalid: Vec<String> = rows
+        .iter()
+        .filter(|row| row.verdict == Verdict::Invalid)
+        .map(|row| row.agents.to_string())
+        .collect();
     let left_out = if invalid.is_empty() {
         String::new()
     } else {
-        format!("; the run with {} cannot be trusted and is left out", invalid.join(" and "))
+        format!(
+            "; the run with {} cannot be trusted and is left out",
+            invalid.join(" and ")
+        )
     };
     let Some(stop) = rows.iter().find(|row| Some(row.agents) == stops_at) else {
         let times = human::number(most.ok_per_second / first.ok_per_second.max(f64::MIN_POSITIVE));
         return format!(
-            "throughput still rises with {}: {} against {} with {} ({times} times); what limits it is not reached{left_out}",
+            "throughput still rises with {}: {} against {} with {} ({times} times); what limits \
+             it is not reached{left_out}",
             agents(most.agents),
             rate(most),
             rate(first),
@@ -112,9 +141,15 @@ fn statement(rows: &[ScalingRow], stops_at: Option<u32>) -> String {
     };
     let idle = match stop.busiest_worker_share {
         Some(busy) if stop.verdict != Verdict::ClientBound => {
-            format!("; the busiest worker was {} busy, so the limit is beyond the clients", human::share(busy))
+            format!(
+                "; the busiest worker was {} busy, so the limit is beyond the clients",
+                human::share(busy)
+            )
         }
-        Some(busy) => format!("; the busiest worker was {} busy, so the clients may be the limit", human::share(busy)),
+        Some(busy) => format!(
+            "; the busiest worker was {} busy, so the clients may be the limit",
+            human::share(busy)
+        ),
         None => String::new(),
     };
     format!(
@@ -153,7 +188,10 @@ mod tests {
     #[test]
     fn throughput_stops_where_more_agents_bring_nearly_nothing() {
         for (throughputs, stops_at) in [
-            (vec![(1, 476.0), (2, 951.0), (3, 955.0), (4, 959.0)], Some(2)),
+            (
+                vec![(1, 476.0), (2, 951.0), (3, 955.0), (4, 959.0)],
+                Some(2),
+            ),
             (vec![(1, 476.0), (2, 952.0), (3, 1420.0), (4, 1780.0)], None),
             (vec![(4, 800.0), (1, 800.0), (2, 810.0)], Some(1)),
             (vec![(1, 100.0), (2, 100.0), (4, 400.0)], None),
@@ -162,7 +200,11 @@ mod tests {
             (vec![], None),
         ] {
             let scaling = Scaling::of(rows(&throughputs));
-            assert_eq!(scaling.stops_at, stops_at, "{throughputs:?}: {}", scaling.statement);
+            assert_eq!(
+                scaling.stops_at, stops_at,
+                "{throughputs:?}: {}",
+                scaling.statement
+            );
         }
     }
 
@@ -172,10 +214,15 @@ mod tests {
         let text = Scaling::of(measured.clone()).statement;
         assert_eq!(
             text,
-            "throughput stops rising at 2 agents, with 951/s: 3 agents brought 955/s; the busiest worker was 50.0 % busy, so the limit is beyond the clients"
+            "throughput stops rising at 2 agents, with 951/s: 3 agents brought 955/s; the busiest \
+             worker was 50.0 % busy, so the limit is beyond the clients"
         );
         measured[2].verdict = Verdict::Invalid;
         let text = Scaling::of(measured).statement;
-        assert!(text.contains("still rises") && text.ends_with("the run with 3 cannot be trusted and is left out"), "{text}");
+        assert!(
+            text.contains("still rises")
+                && text.ends_with("the run with 3 cannot be trusted and is left out"),
+            "{text}"
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! The search for the highest load that keeps every threshold, as a state machine: a hold's result in, the next hold out.
-//! It fires nothing and knows no time; who asks it makes the holds and the pauses between them.
+//! The search for the highest load that keeps every threshold, as a state machine: a hold's result
+//! in, the next hold out. It fires nothing and knows no time; who asks it makes the holds and the
+//! pauses between them.
 
 mod bounds;
 mod hold;
@@ -19,12 +20,14 @@ const KNEE_HOLDS_MAX: usize = 6;
 
 /// A search.
 ///
-/// It climbs by a factor of 4 until an amount fails, and takes geometric middles until the lowest amount that failed is near
-/// enough to the highest that passed. Then it holds both once more. Where two holds of an amount contradict each other, a third
-/// one decides, and the search goes on from what that says: an amount that failed by accident moves it up again, one that passed
-/// by luck down. A hold that the client limited, or two in a row that cannot be trusted, end the search, since nothing that
-/// follows could be told from a limit of the server. A closed loop has a second question, where throughput stops following load;
-/// it gets holds of its own once the first is answered.
+/// It climbs by a factor of 4 until an amount fails, and takes geometric middles until the lowest
+/// amount that failed is near enough to the highest that passed. Then it holds both once more.
+/// Where two holds of an amount contradict each other, a third one decides, and the search goes on
+/// from what that says: an amount that failed by accident moves it up again, one that passed by
+/// luck down. A hold that the client limited, or two in a row that cannot be trusted, end the
+/// search, since nothing that follows could be told from a limit of the server. A closed loop has a
+/// second question, where throughput stops following load; it gets holds of its own once the first
+/// is answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
     record: SearchRecord,
@@ -44,19 +47,37 @@ impl Search {
     /// Before its first hold.
     #[must_use]
     pub fn new(bounds: Bounds) -> Search {
-        let record =
-            SearchRecord { bounds, steps: Vec::new(), answer: None, knee: None, statement: String::new(), rested_p50_ns: None };
-        Search { record, next: Some((bounds.first(), Purpose::Climb)) }
+        let record = SearchRecord {
+            bounds,
+            steps: Vec::new(),
+            answer: None,
+            knee: None,
+            statement: String::new(),
+            rested_p50_ns: None,
+        };
+        Search {
+            record,
+            next: Some((bounds.first(), Purpose::Climb)),
+        }
     }
 
     /// What to do now; the same until [`Search::take`] is called.
     #[must_use]
     pub fn next(&self) -> Next {
-        let step = u32::try_from(self.record.steps.len()).unwrap_or(u32::MAX).saturating_add(1);
-        self.next.map_or(Next::End, |(amount, purpose)| Next::Hold(Hold { step, amount, purpose }))
+        let step = u32::try_from(self.record.steps.len())
+            .unwrap_or(u32::MAX)
+            .saturating_add(1);
+        self.next.map_or(Next::End, |(amount, purpose)| {
+            Next::Hold(Hold {
+                step,
+                amount,
+                purpose,
+            })
+        })
     }
 
-    /// Tells the median response time at the first amount before any hold: what the target is like at rest.
+    /// Tells the median response time at the first amount before any hold: what the target is like
+    /// at rest.
     pub fn look_at_rest(&mut self, response_time_p50_ns: Option<u64>) {
         self.record.rested_p50_ns = response_time_p50_ns;
     }
@@ -67,26 +88,56 @@ impl Search {
         &self.record
     }
 
-    /// Takes the result of the hold that [`Search::next`] asked for; of a search at its end nothing is taken.
+    /// Takes the result of the hold that [`Search::next`] asked for; of a search at its end nothing
+    /// is taken.
     pub fn take(&mut self, result: HoldResult) {
-        let Some((amount, purpose)) = self.next else { return };
+        let Some((amount, purpose)) = self.next else {
+            return;
+        };
         let outcome = result.outcome.clone();
         let again = self.is_second_of(amount);
         let agents = result.figures.agents;
         let step = self.record.steps.len() as u32 + 1;
-        self.record.steps.push(HoldRecord { step, amount, purpose, result });
-        let passed = || Standing::all(&self.record.steps).iter().rev().find(|held| held.passes()).map(|held| held.amount);
+        self.record.steps.push(HoldRecord {
+            step,
+            amount,
+            purpose,
+            result,
+        });
+        let passed = || {
+            Standing::all(&self.record.steps)
+                .iter()
+                .rev()
+                .find(|held| held.passes())
+                .map(|held| held.amount)
+        };
         match outcome {
             _ if purpose == Purpose::Knee => self.narrow_knee(),
             HoldOutcome::Passed | HoldOutcome::Failed { .. } => self.go_on(),
-            // Of the first amount nothing is known yet: whether the one below it passes is worth a hold.
-            HoldOutcome::ClientBound { .. } if passed().is_none() && amount > self.record.bounds.from() => {
+            // Of the first amount nothing is known yet: whether the one below it passes is worth a
+            // hold.
+            HoldOutcome::ClientBound { .. }
+                if passed().is_none() && amount > self.record.bounds.from() =>
+            {
                 self.next = Some((self.record.bounds.from(), Purpose::Climb));
             }
-            HoldOutcome::ClientBound { reasons, more_agents } => {
-                self.end(Answer::ClientBound { passed: passed(), at: amount, agents, more_agents, reasons });
+            HoldOutcome::ClientBound {
+                reasons,
+                more_agents,
+            } => {
+                self.end(Answer::ClientBound {
+                    passed: passed(),
+                    at: amount,
+                    agents,
+                    more_agents,
+                    reasons,
+                });
             }
-            HoldOutcome::Invalid { reasons } if again => self.end(Answer::Invalid { passed: passed(), at: amount, reasons }),
+            HoldOutcome::Invalid { reasons } if again => self.end(Answer::Invalid {
+                passed: passed(),
+                at: amount,
+                reasons,
+            }),
             HoldOutcome::Invalid { .. } => {}
         }
     }
@@ -94,7 +145,9 @@ impl Search {
     /// The hold before was of the same amount and could not be trusted.
     fn is_second_of(&self, amount: f64) -> bool {
         let last = self.record.steps.last();
-        last.is_some_and(|step| step.amount == amount && matches!(step.result.outcome, HoldOutcome::Invalid { .. }))
+        last.is_some_and(|step| {
+            step.amount == amount && matches!(step.result.outcome, HoldOutcome::Invalid { .. })
+        })
     }
 
     /// What follows from all holds so far.
@@ -108,13 +161,20 @@ impl Search {
         }
         let high = held.iter().find(|held| !held.passes()).copied();
         let is_below = |held: &&Standing| high.is_none_or(|high| held.amount < high.amount);
-        let low = held.iter().rev().filter(is_below).find(|held| held.passes()).copied();
+        let low = held
+            .iter()
+            .rev()
+            .filter(is_below)
+            .find(|held| held.passes())
+            .copied();
         match (low, high) {
             (Some(low), Some(high)) => self.narrow(low, high, has_holds_left),
             (Some(low), None) if low.amount >= self.record.bounds.to() || !has_holds_left => {
                 self.settle(Answer::AtLeast { amount: low.amount });
             }
-            (Some(low), None) => self.next = Some((self.record.bounds.above(low.amount), Purpose::Climb)),
+            (Some(low), None) => {
+                self.next = Some((self.record.bounds.above(low.amount), Purpose::Climb))
+            }
             (None, Some(high)) => self.descend(high),
             (None, None) => {}
         }
@@ -127,7 +187,10 @@ impl Search {
             self.next = Some((from, Purpose::Climb));
         } else if high.is_confirmed() {
             let reasons = self.record.reasons(from);
-            self.end(Answer::BelowFrom { amount: from, reasons });
+            self.end(Answer::BelowFrom {
+                amount: from,
+                reasons,
+            });
         } else {
             self.next = Some((from, Purpose::Confirm));
         }
@@ -136,9 +199,13 @@ impl Search {
     /// Between the highest that passes and the lowest that fails, then both once more.
     fn narrow(&mut self, low: Standing, high: Standing, has_holds_left: bool) {
         let bounds = self.record.bounds;
-        // What had passed once is near the limit: the limit is looked for just below it, not halfway down.
-        let near = Some(bounds.just_below(high.amount)).filter(|&near| high.passed > 0 && near > low.amount);
-        let between = bounds.between(low.amount, high.amount).map(|middle| near.unwrap_or(middle));
+        // What had passed once is near the limit: the limit is looked for just below it, not
+        // halfway down.
+        let near = Some(bounds.just_below(high.amount))
+            .filter(|&near| high.passed > 0 && near > low.amount);
+        let between = bounds
+            .between(low.amount, high.amount)
+            .map(|middle| near.unwrap_or(middle));
         self.next = match between {
             _ if !has_holds_left => None,
             Some(amount) => Some((amount, Purpose::Bisect)),
@@ -149,7 +216,13 @@ impl Search {
         if self.next.is_none() {
             let lowered_from = Some(high.amount).filter(|_| high.passed > 0);
             let (confirmed, failed_twice) = (low.is_confirmed(), high.is_confirmed());
-            self.settle(Answer::Found { amount: low.amount, fails_at: high.amount, confirmed, failed_twice, lowered_from });
+            self.settle(Answer::Found {
+                amount: low.amount,
+                fails_at: high.amount,
+                confirmed,
+                failed_twice,
+                lowered_from,
+            });
         }
     }
 
@@ -161,13 +234,27 @@ impl Search {
 
     /// Between the least users at the plateau and the most below it.
     fn narrow_knee(&mut self) {
-        let knee = Some(self.record.throughputs()).filter(|_| self.record.bounds.amount() == Amount::Users);
+        let knee = Some(self.record.throughputs())
+            .filter(|_| self.record.bounds.amount() == Amount::Users);
         self.record.knee = knee.and_then(|holds| Knee::of(&holds));
-        let made = self.record.steps.iter().filter(|step| step.purpose == Purpose::Knee).count();
-        let bracket = self.record.knee.as_ref().and_then(|knee| Some((knee.below?, knee.users)));
-        let middle = bracket.filter(|_| made < KNEE_HOLDS_MAX).and_then(|(low, high)| self.record.bounds.between(low, high));
+        let made = self
+            .record
+            .steps
+            .iter()
+            .filter(|step| step.purpose == Purpose::Knee)
+            .count();
+        let bracket = self
+            .record
+            .knee
+            .as_ref()
+            .and_then(|knee| Some((knee.below?, knee.users)));
+        let middle = bracket
+            .filter(|_| made < KNEE_HOLDS_MAX)
+            .and_then(|(low, high)| self.record.bounds.between(low, high));
         match (middle, self.record.answer.clone()) {
-            (Some(middle), _) if !self.has_held_for_knee(middle) => self.next = Some((middle, Purpose::Knee)),
+            (Some(middle), _) if !self.has_held_for_knee(middle) => {
+                self.next = Some((middle, Purpose::Knee))
+            }
             (_, Some(answer)) => self.end(answer),
             _ => {}
         }
@@ -175,13 +262,20 @@ impl Search {
 
     /// A hold that does not count (the client limited it, say) is not made a second time.
     fn has_held_for_knee(&self, amount: f64) -> bool {
-        self.record.steps.iter().any(|step| step.purpose == Purpose::Knee && step.amount == amount)
+        self.record
+            .steps
+            .iter()
+            .any(|step| step.purpose == Purpose::Knee && step.amount == amount)
     }
 
     fn end(&mut self, answer: Answer) {
         self.next = None;
         let answer_in_words = answer.statement(&self.record);
-        let knee_in_words = self.record.knee.as_ref().map(|knee| format!("; {}", knee.statement()));
+        let knee_in_words = self
+            .record
+            .knee
+            .as_ref()
+            .map(|knee| format!("; {}", knee.statement()));
         self.record.statement = answer_in_words + &knee_in_words.unwrap_or_default();
         self.record.answer = Some(answer);
     }

@@ -1,5 +1,6 @@
-//! The run over time, on both axes: response times by the second they were intended in, work by the second it happened in.
-//! Memory is bounded: old distributions are packed, and after an hour a row holds two seconds, then four, and so on.
+//! The run over time, on both axes: response times by the second they were intended in, work by the
+//! second it happened in. Memory is bounded: old distributions are packed, and after an hour a row
+//! holds two seconds, then four, and so on.
 
 use crate::Headline;
 use crate::figures::{begun_and_sent, errors, sent_and_ended};
@@ -8,10 +9,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Rows before two become one. An hour of seconds; at about 2 KiB a packed row the series stays under 8 MiB.
+/// Rows before two become one. An hour of seconds; at about 2 KiB a packed row the series stays
+/// under 8 MiB.
 const ROWS_MAX: usize = 3600;
 
-/// Rows, counted back from the newest, whose response times stay unpacked: nearly everything arrives within them.
+/// Rows, counted back from the newest, whose response times stay unpacked: nearly everything
+/// arrives within them.
 const ROWS_OPEN: u32 = 40;
 
 /// The run over time.
@@ -28,8 +31,8 @@ pub struct Series {
 pub struct Row {
     /// First second, of the run clock (the warm-up begins at 0).
     pub second: u32,
-    /// Seconds that it holds: the series' `row_seconds`, in the last row what there is of them. Results of earlier versions
-    /// do not say, and it is 0.
+    /// Seconds that it holds: the series' `row_seconds`, in the last row what there is of them.
+    /// Results of earlier versions do not say, and it is 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seconds: u32,
     /// It begins in the warm-up.
@@ -64,7 +67,8 @@ pub struct Row {
     pub response_time_p99_ns: u64,
     /// The largest.
     pub response_time_max_ns: u64,
-    /// Some of them were cut short (time-outs, never sent), and the 99th percentile is a lower bound.
+    /// Some of them were cut short (time-outs, never sent), and the 99th percentile is a lower
+    /// bound.
     pub response_time_p99_at_least: bool,
 }
 
@@ -124,7 +128,12 @@ impl Default for ResponseTimes {
 
 impl SeriesBuilder {
     pub(crate) fn new() -> SeriesBuilder {
-        SeriesBuilder { row_seconds: 1, rows: BTreeMap::new(), packed_below: 0, end: 0 }
+        SeriesBuilder {
+            row_seconds: 1,
+            rows: BTreeMap::new(),
+            packed_below: 0,
+            end: 0,
+        }
     }
 
     /// Takes in what an agent recorded in `second`.
@@ -155,14 +164,17 @@ impl SeriesBuilder {
         }
     }
 
-    /// Packs the rows that have become old, each once: what a second costs does not depend on how many came before it.
+    /// Packs the rows that have become old, each once: what a second costs does not depend on how
+    /// many came before it.
     fn tidy(&mut self) {
         while self.rows.len() > ROWS_MAX {
             self.halve();
         }
         let newest = self.rows.last_key_value().map_or(0, |(&row, _)| row);
         let open_from = newest.saturating_sub(ROWS_OPEN).max(self.packed_below);
-        self.rows.range_mut(self.packed_below..open_from).for_each(|(_, row)| row.response_times.pack());
+        self.rows
+            .range_mut(self.packed_below..open_from)
+            .for_each(|(_, row)| row.response_times.pack());
         self.packed_below = open_from;
     }
 
@@ -185,9 +197,17 @@ impl SeriesBuilder {
         let row = |(&number, row): (&u32, &OpenRow)| {
             let second = number * self.row_seconds;
             let seconds = self.end.saturating_sub(second).clamp(1, self.row_seconds);
-            row.figures(Row { second, seconds, warm_up: u64::from(second) * 1_000_000_000 < warm_up_ns, ..row.counts.clone() })
+            row.figures(Row {
+                second,
+                seconds,
+                warm_up: u64::from(second) * 1_000_000_000 < warm_up_ns,
+                ..row.counts.clone()
+            })
         };
-        Series { row_seconds: self.row_seconds, rows: self.rows.iter().map(row).collect() }
+        Series {
+            row_seconds: self.row_seconds,
+            rows: self.rows.iter().map(row).collect(),
+        }
     }
 }
 
@@ -243,7 +263,9 @@ impl Row {
             (&mut self.wire_sent_bytes, other.wire_sent_bytes),
             (&mut self.connections_opened, other.connections_opened),
         ];
-        counts.into_iter().for_each(|(sum, count)| *sum = sum.saturating_add(count));
+        counts
+            .into_iter()
+            .for_each(|(sum, count)| *sum = sum.saturating_add(count));
     }
 }
 
@@ -264,19 +286,33 @@ impl ResponseTimes {
         if let ResponseTimes::Open(headline) = self {
             let figures = ResponseFigures::of(headline);
             let mut headline = std::mem::take(headline);
-            let mut encoded = std::mem::take(&mut headline.distribution.histogram).encode_v2_deflate();
+            let mut encoded =
+                std::mem::take(&mut headline.distribution.histogram).encode_v2_deflate();
             encoded.shrink_to_fit();
-            *self = ResponseTimes::Packed { headline, encoded, figures };
+            *self = ResponseTimes::Packed {
+                headline,
+                encoded,
+                figures,
+            };
         }
     }
 
     fn unpacked(&self) -> Headline {
         match self {
             ResponseTimes::Open(headline) => headline.clone(),
-            ResponseTimes::Packed { headline, encoded, .. } => {
-                let histogram = Histogram::decode_v2_deflate(encoded).expect("packed by ourselves a moment ago");
-                let distribution = Distribution { histogram, ..headline.distribution.clone() };
-                Headline { distribution, ..headline.clone() }
+            ResponseTimes::Packed {
+                headline, encoded, ..
+            } => {
+                let histogram = Histogram::decode_v2_deflate(encoded)
+                    .expect("packed by ourselves a moment ago");
+                let distribution = Distribution {
+                    histogram,
+                    ..headline.distribution.clone()
+                };
+                Headline {
+                    distribution,
+                    ..headline.clone()
+                }
             }
         }
     }
@@ -308,25 +344,45 @@ mod tests {
     use super::*;
     use measure::{CellKey, Client, Outcome, Period};
 
-    const KEY: CellKey = CellKey { period: Period::Measured, request: 0, address: None };
+    const KEY: CellKey = CellKey {
+        period: Period::Measured,
+        request: 0,
+        address: None,
+    };
 
     /// One operation that ended ok in the interval, intended in `second`, with this response time.
     fn one(second: u32, ns: u64) -> Snapshot {
         let mut cell = Cell::default();
         cell.counters.started = 1;
         cell.counters.ok = 1;
-        cell.response_times.entry((Outcome::Ok, second)).or_default().record(ns);
-        Snapshot { cells: [(KEY, cell)].into(), client: Client { open_ns: 500_000_000, ..Client::default() } }
+        cell.response_times
+            .entry((Outcome::Ok, second))
+            .or_default()
+            .record(ns);
+        Snapshot {
+            cells: [(KEY, cell)].into(),
+            client: Client {
+                open_ns: 500_000_000,
+                ..Client::default()
+            },
+        }
     }
 
     #[test]
-    fn response_time_belongs_to_the_second_it_was_intended_in_and_work_to_the_second_it_happened_in() {
+    fn response_time_belongs_to_the_second_it_was_intended_in_and_work_to_the_second_it_happened_in()
+     {
         let mut builder = SeriesBuilder::new();
         builder.add(0, 3, &one(1, 2_000_000_000));
         let rows = builder.series(2_000_000_000).rows;
-        let seen: Vec<_> = rows.iter().map(|row| (row.second, row.warm_up, row.ended, row.response_time_max_ns)).collect();
+        let seen: Vec<_> = rows
+            .iter()
+            .map(|row| (row.second, row.warm_up, row.ended, row.response_time_max_ns))
+            .collect();
         assert_eq!(seen, [(1, true, 0, 2_000_000_000), (3, false, 1, 0)]);
-        assert_eq!(rows[1].in_service, 0.5, "one operation for half of one second");
+        assert_eq!(
+            rows[1].in_service, 0.5,
+            "one operation for half of one second"
+        );
     }
 
     #[test]
@@ -335,21 +391,48 @@ mod tests {
         (0..100).for_each(|second| builder.add(0, second, &one(second, 1000)));
         builder.add(1, 100, &one(5, 3000));
         let row = &builder.series(0).rows[5];
-        assert_eq!((row.response_time_count, row.response_time_p50_ns, row.response_time_max_ns), (2, 1000, 3000));
-        assert!(matches!(builder.rows[&5].response_times, ResponseTimes::Packed { .. }));
-        assert!(matches!(builder.rows[&99].response_times, ResponseTimes::Open(_)));
+        assert_eq!(
+            (
+                row.response_time_count,
+                row.response_time_p50_ns,
+                row.response_time_max_ns
+            ),
+            (2, 1000, 3000)
+        );
+        assert!(matches!(
+            builder.rows[&5].response_times,
+            ResponseTimes::Packed { .. }
+        ));
+        assert!(matches!(
+            builder.rows[&99].response_times,
+            ResponseTimes::Open(_)
+        ));
         assert_eq!(builder.series(0).rows[100].agents, 1);
     }
 
     #[test]
     fn late_values_of_a_second_without_a_row_are_packed_too() {
         let mut builder = SeriesBuilder::new();
-        (0..100).filter(|&second| second != 5).for_each(|second| builder.add(0, second, &one(second, 1000)));
+        (0..100)
+            .filter(|&second| second != 5)
+            .for_each(|second| builder.add(0, second, &one(second, 1000)));
         builder.add(1, 100, &one(5, 3000));
         builder.add(1, 6, &one(6, 3000));
-        assert!(builder.rows.range(..60).all(|(_, row)| matches!(row.response_times, ResponseTimes::Packed { .. })));
+        assert!(
+            builder
+                .rows
+                .range(..60)
+                .all(|(_, row)| matches!(row.response_times, ResponseTimes::Packed { .. }))
+        );
         let rows = builder.series(0).rows;
-        assert_eq!((rows[5].second, rows[5].response_time_max_ns, rows[6].response_time_count), (5, 3000, 2));
+        assert_eq!(
+            (
+                rows[5].second,
+                rows[5].response_time_max_ns,
+                rows[6].response_time_count
+            ),
+            (5, 3000, 2)
+        );
     }
 
     #[test]
@@ -357,22 +440,54 @@ mod tests {
         let hour = ROWS_MAX as u32;
         let mut builder = SeriesBuilder::new();
         let mut seconds = 0;
-        for (until, row_seconds, number) in
-            [(hour, 1, ROWS_MAX), (hour + 1, 2, ROWS_MAX / 2 + 1), (2 * hour, 2, ROWS_MAX), (2 * hour + 1, 4, ROWS_MAX / 2 + 1)]
-        {
-            (seconds..until).for_each(|second| builder.add(0, second, &one(second, u64::from(second))));
+        for (until, row_seconds, number) in [
+            (hour, 1, ROWS_MAX),
+            (hour + 1, 2, ROWS_MAX / 2 + 1),
+            (2 * hour, 2, ROWS_MAX),
+            (2 * hour + 1, 4, ROWS_MAX / 2 + 1),
+        ] {
+            (seconds..until)
+                .for_each(|second| builder.add(0, second, &one(second, u64::from(second))));
             seconds = until;
             let series = builder.series(0);
-            assert_eq!((series.row_seconds, series.rows.len()), (row_seconds, number), "{until} s");
-            assert_eq!(series.rows.iter().map(|row| row.seconds).sum::<u32>(), until);
-            assert_eq!(series.rows.iter().map(|row| row.ended).sum::<u64>(), u64::from(until));
-            assert_eq!(series.rows.iter().map(|row| row.response_time_count).sum::<u64>(), u64::from(until));
-            assert!(series.rows.iter().all(|row| row.in_service == 0.5), "one operation for half of each second");
+            assert_eq!(
+                (series.row_seconds, series.rows.len()),
+                (row_seconds, number),
+                "{until} s"
+            );
+            assert_eq!(
+                series.rows.iter().map(|row| row.seconds).sum::<u32>(),
+                until
+            );
+            assert_eq!(
+                series.rows.iter().map(|row| row.ended).sum::<u64>(),
+                u64::from(until)
+            );
+            assert_eq!(
+                series
+                    .rows
+                    .iter()
+                    .map(|row| row.response_time_count)
+                    .sum::<u64>(),
+                u64::from(until)
+            );
+            assert!(
+                series.rows.iter().all(|row| row.in_service == 0.5),
+                "one operation for half of each second"
+            );
             let last = &series.rows[7];
             let end = 8 * u64::from(row_seconds) - 1;
-            assert_eq!((last.second, last.response_time_max_ns), (7 * row_seconds, end), "{until} s");
+            assert_eq!(
+                (last.second, last.response_time_max_ns),
+                (7 * row_seconds, end),
+                "{until} s"
+            );
         }
-        let open = builder.rows.values().filter(|row| matches!(row.response_times, ResponseTimes::Open(_))).count();
+        let open = builder
+            .rows
+            .values()
+            .filter(|row| matches!(row.response_times, ResponseTimes::Open(_)))
+            .count();
         assert!(open <= ROWS_OPEN as usize + 1, "{open} rows are not packed");
     }
 }

@@ -1,9 +1,11 @@
-//! What the server itself used, where that is known: so far only of the built-in target, whose process the coordinator starts.
+//! What the server itself used, where that is known: so far only of the built-in target, whose
+//! process the coordinator starts.
 
 use crate::Figures;
 use serde::{Deserialize, Serialize};
 
-/// CPU time of the server's process, from before the first connection of the run until after its last.
+/// CPU time of the server's process, from before the first connection of the run until after its
+/// last.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ServerFigures {
     /// User and system time, in nanoseconds; known to 10 ms.
@@ -16,9 +18,16 @@ pub struct ServerFigures {
 
 impl ServerFigures {
     pub(crate) fn of(cpu_ns: u64, warm_up: Option<&Figures>, measured: &Figures) -> ServerFigures {
-        let ended = warm_up.map_or(0, |figures| figures.operations.ended).saturating_add(measured.operations.ended);
+        let ended = warm_up
+            .map_or(0, |figures| figures.operations.ended)
+            .saturating_add(measured.operations.ended);
         let cpu_per_operation_ns = (ended > 0).then(|| cpu_ns as f64 / ended as f64);
-        let cpus = cpu_per_operation_ns.map(|each| each * measured.rates.operations_per_second / 1e9);
-        ServerFigures { cpu_ns, cpu_per_operation_ns, cpus }
+        let cpus =
+            cpu_per_operation_ns.map(|each| each * measured.rates.operations_per_second / 1e9);
+        ServerFigures {
+            cpu_ns,
+            cpu_per_operation_ns,
+            cpus,
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Which address takes the sessions that another one has issued: a matrix over a target's addresses.
+//! Which address takes the sessions that another one has issued: a matrix over a target's
+//! addresses.
 
 use crate::tally::Tally;
 use measure::CellKey;
@@ -22,8 +23,11 @@ pub struct SessionOffers {
 }
 
 impl SessionOffers {
-    /// Every pair that occurred, by issuer; none where only one address is concerned, about which nothing new is said.
-    pub(crate) fn of<'a>(cells: impl Iterator<Item = (&'a CellKey, &'a Tally)>) -> Vec<SessionOffers> {
+    /// Every pair that occurred, by issuer; none where only one address is concerned, about which
+    /// nothing new is said.
+    pub(crate) fn of<'a>(
+        cells: impl Iterator<Item = (&'a CellKey, &'a Tally)>,
+    ) -> Vec<SessionOffers> {
         let mut pairs: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
         for (key, tally) in cells {
             if key.address.is_none() {
@@ -31,7 +35,9 @@ impl SessionOffers {
             }
             let to = key.address_name();
             for (offer, &count) in &tally.counters.session_offers {
-                let by = offer.issuer.map_or_else(|| OTHERS.to_owned(), |address| address.to_string());
+                let by = offer
+                    .issuer
+                    .map_or_else(|| OTHERS.to_owned(), |address| address.to_string());
                 let (offered, accepted) = pairs.entry((by, to.clone())).or_default();
                 *offered = offered.saturating_add(count);
                 *accepted = accepted.saturating_add(if offer.accepted { count } else { 0 });
@@ -40,7 +46,12 @@ impl SessionOffers {
         if pairs.keys().all(|(by, to)| by == to) && pairs.len() < 2 {
             return Vec::new();
         }
-        let offers = |((issued_by, offered_to), (offered, accepted))| SessionOffers { issued_by, offered_to, offered, accepted };
+        let offers = |((issued_by, offered_to), (offered, accepted))| SessionOffers {
+            issued_by,
+            offered_to,
+            offered,
+            accepted,
+        };
         pairs.into_iter().map(offers).collect()
     }
 

@@ -4,8 +4,9 @@ use crate::figures::sent_and_ended;
 use crate::tally::Tally;
 use measure::Within;
 
-/// The most of all operations that may still be under way when the last one of a number begins. Beyond it the load never held for
-/// long enough, and the rates are those until the last one ended, as ab has them.
+/// The most of all operations that may still be under way when the last one of a number begins.
+/// Beyond it the load never held for long enough, and the rates are those until the last one ended,
+/// as ab has them.
 const UNDER_WAY_SHARE_MAX: f64 = 0.1;
 
 /// A part of a run that rates are about.
@@ -32,21 +33,34 @@ pub(crate) enum Basis {
 impl Span {
     /// The measured part, which offered load for `offered_ns`.
     pub(crate) fn measured(offered_ns: u64) -> Span {
-        Span { offered_ns, length_ns: offered_ns, basis: Basis::Within }
+        Span {
+            offered_ns,
+            length_ns: offered_ns,
+            basis: Basis::Within,
+        }
     }
 
-    /// The same of a number of operations in a closed loop, the last of which ended after `until_last_ns`.
+    /// The same of a number of operations in a closed loop, the last of which ended after
+    /// `until_last_ns`.
     pub(crate) fn of_count(offered_ns: u64, until_last_ns: u64, whole: &Tally) -> Span {
         let all = sent_and_ended(&whole.counters);
         let under_way = all.saturating_sub(whole.counters.within.ended);
         if under_way as f64 > UNDER_WAY_SHARE_MAX * all as f64 {
-            return Span { offered_ns, length_ns: until_last_ns.max(offered_ns), basis: Basis::UntilLast };
+            return Span {
+                offered_ns,
+                length_ns: until_last_ns.max(offered_ns),
+                basis: Basis::UntilLast,
+            };
         }
         Span::measured(offered_ns)
     }
 
     pub(crate) fn warm_up(length_ns: u64) -> Span {
-        Span { offered_ns: length_ns, length_ns, basis: Basis::Before }
+        Span {
+            offered_ns: length_ns,
+            length_ns,
+            basis: Basis::Before,
+        }
     }
 
     /// What its rates count.
@@ -78,7 +92,11 @@ impl Span {
 }
 
 fn per_second(number: u64, ns: u64) -> f64 {
-    if ns == 0 { 0.0 } else { number as f64 * 1e9 / ns as f64 }
+    if ns == 0 {
+        0.0
+    } else {
+        number as f64 * 1e9 / ns as f64
+    }
 }
 
 fn sum(mut one: Within, other: Within) -> Within {
@@ -92,7 +110,9 @@ fn difference(all: Within, part: Within) -> Within {
         ok: all.ok.saturating_sub(part.ok),
         payload_bytes: all.payload_bytes.saturating_sub(part.payload_bytes),
         wire_bytes_sent: all.wire_bytes_sent.saturating_sub(part.wire_bytes_sent),
-        wire_bytes_received: all.wire_bytes_received.saturating_sub(part.wire_bytes_received),
+        wire_bytes_received: all
+            .wire_bytes_received
+            .saturating_sub(part.wire_bytes_received),
         ..Within::default()
     }
 }
@@ -104,7 +124,11 @@ mod tests {
     /// Of so many ended operations so many ended within, and so many of the warm-up did.
     fn tally(ended: u64, within: u64, carried: u64) -> Tally {
         let mut tally = Tally::default();
-        (tally.counters.ok, tally.counters.within.ended, tally.counters.within.ok) = (ended, within, within);
+        (
+            tally.counters.ok,
+            tally.counters.within.ended,
+            tally.counters.within.ok,
+        ) = (ended, within, within);
         (tally.carried.ended, tally.carried.ok) = (carried, carried);
         tally
     }
@@ -113,7 +137,8 @@ mod tests {
 
     #[test]
     fn rate_is_what_ended_between_two_instants_whenever_it_began() {
-        // 20 users, answers after 1 s, 10 s: 20 of the warm-up end in it, and 20 of its own after it.
+        // 20 users, answers after 1 s, 10 s: 20 of the warm-up end in it, and 20 of its own after
+        // it.
         let span = Span::measured(10 * SECOND);
         assert_eq!(span.per_second(span.work(&tally(200, 180, 20)).ok), 20.0);
         // 1.1 s of 200/s, then a drain.
@@ -121,7 +146,11 @@ mod tests {
         assert_eq!(span.per_second(span.work(&tally(440, 220, 0)).ok), 200.0);
         assert_eq!(Span::measured(0).per_second(5), 0.0);
         let span = Span::warm_up(2 * SECOND);
-        assert_eq!(span.per_second(span.work(&tally(60, 20, 0)).ok), 20.0, "20 of the warm-up ended after it");
+        assert_eq!(
+            span.per_second(span.work(&tally(60, 20, 0)).ok),
+            20.0,
+            "20 of the warm-up ended after it"
+        );
     }
 
     #[test]
@@ -129,11 +158,17 @@ mod tests {
         // 1000 at 50/s, the last of which hangs: nothing of the wait is in the rate.
         let whole = tally(1000, 980, 0);
         let span = Span::of_count(20 * SECOND, 39 * SECOND, &whole);
-        assert_eq!((span.length_ns, span.per_second(span.work(&whole).ok)), (20 * SECOND, 49.0));
+        assert_eq!(
+            (span.length_ns, span.per_second(span.work(&whole).ok)),
+            (20 * SECOND, 49.0)
+        );
         // 200 by 50 users whose answers take 1 s: the last begin after 3 s and end after 4.
         let whole = tally(200, 150, 0);
         let span = Span::of_count(3 * SECOND, 4 * SECOND, &whole);
-        assert_eq!((span.length_ns, span.per_second(span.work(&whole).ok)), (4 * SECOND, 50.0));
+        assert_eq!(
+            (span.length_ns, span.per_second(span.work(&whole).ok)),
+            (4 * SECOND, 50.0)
+        );
         assert_eq!(span.offered_ns, 3 * SECOND);
     }
 }

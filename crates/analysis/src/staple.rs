@@ -6,10 +6,12 @@ use measure::{Counters, Staple};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Full handshakes in which the server stapled the same OCSP response, by the times it states (RFC 6960 §4.2.1).
+/// Full handshakes in which the server stapled the same OCSP response, by the times it states (RFC
+/// 6960 §4.2.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StapleFigure {
-    /// When what it says was known to be right, UTC, RFC 3339; absent where the response could not be read.
+    /// When what it says was known to be right, UTC, RFC 3339; absent where the response could not
+    /// be read.
     pub this_update: Option<String>,
     /// When there is to be a newer one; absent where it does not say.
     pub next_update: Option<String>,
@@ -31,11 +33,16 @@ impl StapleFigure {
         let with_chain = crate::figures::sum(counters.chains.values());
         let mut counts: BTreeMap<Staple, u64> = BTreeMap::new();
         for (agreed, &count) in &counters.negotiated {
-            let Some(staple) = agreed.ocsp_staple else { continue };
+            let Some(staple) = agreed.ocsp_staple else {
+                continue;
+            };
             let sum = counts.entry(staple).or_default();
             *sum = sum.saturating_add(count);
         }
-        let mut figures: Vec<_> = counts.iter().map(|(staple, &count)| StapleFigure::one(*staple, count, with_chain)).collect();
+        let mut figures: Vec<_> = counts
+            .iter()
+            .map(|(staple, &count)| StapleFigure::one(*staple, count, with_chain))
+            .collect();
         figures.sort_by_key(|figure| std::cmp::Reverse(figure.count));
         figures
     }
@@ -56,8 +63,10 @@ impl StapleFigure {
     /// Fills in what depends on the run's start, seconds since 1970.
     pub(crate) fn date(&mut self, started_at: i64) {
         let seconds = |instant: &Option<String>| calendar::seconds(instant.as_deref()?);
-        self.age_at_start_s = seconds(&self.this_update).map(|this_update| started_at.saturating_sub(this_update));
-        self.expired = seconds(&self.next_update).is_some_and(|next_update| next_update < started_at);
+        self.age_at_start_s =
+            seconds(&self.this_update).map(|this_update| started_at.saturating_sub(this_update));
+        self.expired =
+            seconds(&self.next_update).is_some_and(|next_update| next_update < started_at);
     }
 }
 
@@ -73,24 +82,69 @@ mod tests {
         for (suite, &(ocsp_staple, count)) in (0..).zip(staples) {
             let alpn = String::new();
             let kind = HandshakeKind::Full;
-            let agreed = Negotiated { version: 0x0304, suite, group: 0, signature_scheme: 0, alpn, kind, ocsp_staple };
+            let agreed = Negotiated {
+                version: 0x0304,
+                suite,
+                group: 0,
+                signature_scheme: 0,
+                alpn,
+                kind,
+                ocsp_staple,
+            };
             counters.negotiated.insert(agreed, count);
         }
-        let chain = Chain { sha256: [0; 32], key: String::new(), certificates: 1, bytes: 1 };
-        counters.chains.insert(chain, staples.iter().map(|(_, count)| count).sum());
+        let chain = Chain {
+            sha256: [0; 32],
+            key: String::new(),
+            certificates: 1,
+            bytes: 1,
+        };
+        counters
+            .chains
+            .insert(chain, staples.iter().map(|(_, count)| count).sum());
         counters
     }
 
     #[test]
     fn staples_are_told_apart_by_their_times_and_aged_from_the_start() {
-        let fresh = Staple { this_update: NOON - 3600, next_update: NOON + 3600, produced_at: NOON - 3600 };
-        let stale = Staple { this_update: NOON - 90_000, next_update: NOON - 60, produced_at: NOON - 89_999 };
-        let counters = counters(&[(Some(stale), 1), (Some(fresh), 2), (None, 3), (Some(fresh), 3), (Some(Staple::default()), 1)]);
+        let fresh = Staple {
+            this_update: NOON - 3600,
+            next_update: NOON + 3600,
+            produced_at: NOON - 3600,
+        };
+        let stale = Staple {
+            this_update: NOON - 90_000,
+            next_update: NOON - 60,
+            produced_at: NOON - 89_999,
+        };
+        let counters = counters(&[
+            (Some(stale), 1),
+            (Some(fresh), 2),
+            (None, 3),
+            (Some(fresh), 3),
+            (Some(Staple::default()), 1),
+        ]);
         let mut figures = StapleFigure::of(&counters);
         figures.iter_mut().for_each(|figure| figure.date(NOON));
-        let seen: Vec<_> = figures.iter().map(|figure| (figure.count, figure.age_at_start_s, figure.expired)).collect();
-        assert_eq!(seen, [(5, Some(3600), false), (1, None, false), (1, Some(90_000), true)]);
-        assert_eq!(figures[0].this_update.as_deref(), Some("2026-11-20T11:00:00Z"));
-        assert_eq!((figures[0].share, figures[1].this_update.as_deref()), (0.5, None));
+        let seen: Vec<_> = figures
+            .iter()
+            .map(|figure| (figure.count, figure.age_at_start_s, figure.expired))
+            .collect();
+        assert_eq!(
+            seen,
+            [
+                (5, Some(3600), false),
+                (1, None, false),
+                (1, Some(90_000), true)
+            ]
+        );
+        assert_eq!(
+            figures[0].this_update.as_deref(),
+            Some("2026-11-20T11:00:00Z")
+        );
+        assert_eq!(
+            (figures[0].share, figures[1].this_update.as_deref()),
+            (0.5, None)
+        );
     }
 }

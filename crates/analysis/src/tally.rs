@@ -8,14 +8,19 @@ use std::collections::BTreeMap;
 pub(crate) const HANDSHAKE: &str = "handshake";
 
 /// The four kinds.
-pub(crate) const HANDSHAKES: [Metric; 4] =
-    [Metric::HandshakeFull, Metric::HandshakeFullRetried, Metric::HandshakeResumed, Metric::HandshakeResumedRetried];
+pub(crate) const HANDSHAKES: [Metric; 4] = [
+    Metric::HandshakeFull,
+    Metric::HandshakeFullRetried,
+    Metric::HandshakeResumed,
+    Metric::HandshakeResumedRetried,
+];
 
 /// A sum of cells.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Tally {
     pub(crate) counters: Counters,
-    /// What other parts' operations did within this one: those of the warm-up that ended in the measured part.
+    /// What other parts' operations did within this one: those of the warm-up that ended in the
+    /// measured part.
     pub(crate) carried: Within,
     /// Response times of all seconds together.
     pub(crate) times: BTreeMap<(Outcome, Metric), Distribution>,
@@ -29,7 +34,10 @@ impl Tally {
             self.times.entry(key).or_default().merge(distribution);
         }
         for (&(outcome, _), distribution) in &cell.response_times {
-            self.times.entry((outcome, Metric::ResponseTime)).or_default().merge(distribution);
+            self.times
+                .entry((outcome, Metric::ResponseTime))
+                .or_default()
+                .merge(distribution);
         }
     }
 
@@ -42,7 +50,8 @@ impl Tally {
         }
     }
 
-    /// Takes in another tally of this part of the run; of one of another part, what it did within this one.
+    /// Takes in another tally of this part of the run; of one of another part, what it did within
+    /// this one.
     pub(crate) fn take(&mut self, is_own: bool, other: &Tally) {
         if is_own {
             self.merge(other);
@@ -51,10 +60,14 @@ impl Tally {
         }
     }
 
-    /// Values of all headline outcomes of these metrics together; `None` where nothing was recorded.
+    /// Values of all headline outcomes of these metrics together; `None` where nothing was
+    /// recorded.
     pub(crate) fn headline(&self, metrics: &[Metric]) -> Option<Headline> {
         let mut headline = Headline::default();
-        for (&metric, outcome) in metrics.iter().flat_map(|metric| Outcome::ALL.map(|outcome| (metric, outcome))) {
+        for (&metric, outcome) in metrics
+            .iter()
+            .flat_map(|metric| Outcome::ALL.map(|outcome| (metric, outcome)))
+        {
             if let Some(distribution) = self.times.get(&(outcome, metric)) {
                 headline.take(outcome, metric, distribution);
             }
@@ -65,7 +78,11 @@ impl Tally {
     /// Every time that has a value, by name, and the handshakes together.
     pub(crate) fn headlines(&self) -> impl Iterator<Item = (String, Headline)> + '_ {
         let times = Metric::ALL.into_iter().filter(|metric| metric.is_time());
-        let each = times.filter_map(|metric| Some((metric.name().to_owned(), self.headline(&[metric])?)));
-        each.chain(self.headline(&HANDSHAKES).map(|headline| (HANDSHAKE.to_owned(), headline)))
+        let each =
+            times.filter_map(|metric| Some((metric.name().to_owned(), self.headline(&[metric])?)));
+        each.chain(
+            self.headline(&HANDSHAKES)
+                .map(|headline| (HANDSHAKE.to_owned(), headline)),
+        )
     }
 }

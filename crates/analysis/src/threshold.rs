@@ -20,7 +20,8 @@ pub struct Judgement {
     pub limit: f64,
     /// What was measured, in `unit`; absent where nothing was.
     pub actual: Option<f64>,
-    /// `actual` is a lower bound: values that were cut short (time-outs, arrivals never sent) could move it.
+    /// `actual` is a lower bound: values that were cut short (time-outs, arrivals never sent) could
+    /// move it.
     pub at_least: bool,
     /// Unit of `limit` and `actual`.
     pub unit: Unit,
@@ -56,8 +57,16 @@ struct Measured {
 }
 
 /// Judges every threshold.
-pub(crate) fn judge(thresholds: &[Threshold], whole: &Tally, client: &Client, span: Span) -> Vec<Judgement> {
-    thresholds.iter().map(|threshold| judge_one(threshold, whole, client, span)).collect()
+pub(crate) fn judge(
+    thresholds: &[Threshold],
+    whole: &Tally,
+    client: &Client,
+    span: Span,
+) -> Vec<Judgement> {
+    thresholds
+        .iter()
+        .map(|threshold| judge_one(threshold, whole, client, span))
+        .collect()
 }
 
 fn judge_one(threshold: &Threshold, whole: &Tally, client: &Client, span: Span) -> Judgement {
@@ -82,16 +91,27 @@ fn judge_one(threshold: &Threshold, whole: &Tally, client: &Client, span: Span) 
 impl Measured {
     fn of(metric: &Metric, whole: &Tally, client: &Client, span: Span) -> Measured {
         match metric {
-            Metric::Time { histogram, statistic } => Measured::time(histogram, *statistic, whole, client),
+            Metric::Time {
+                histogram,
+                statistic,
+            } => Measured::time(histogram, *statistic, whole, client),
             Metric::Number(name) => {
                 let (unit, actual) = number(name, whole, span);
-                Measured { unit, most: actual.ok(), actual: actual.map_err(str::to_owned) }
+                Measured {
+                    unit,
+                    most: actual.ok(),
+                    actual: actual.map_err(str::to_owned),
+                }
             }
         }
     }
 
     fn time(histogram: &str, statistic: Statistic, whole: &Tally, client: &Client) -> Measured {
-        let metrics = |name| measure::Metric::ALL.into_iter().filter(move |metric| metric.name() == name);
+        let metrics = |name| {
+            measure::Metric::ALL
+                .into_iter()
+                .filter(move |metric| metric.name() == name)
+        };
         let headline = match histogram {
             HANDSHAKE => whole.headline(&HANDSHAKES),
             LOOP_LAG => (!client.loop_lag.is_empty()).then(|| Headline::exact(&client.loop_lag)),
@@ -101,12 +121,18 @@ impl Measured {
             Some((least, most)) => (Ok(least), most),
             None => (Err(format!("no {histogram} was measured")), None),
         };
-        Measured { unit: Unit::Ns, actual, most }
+        Measured {
+            unit: Unit::Ns,
+            actual,
+            most,
+        }
     }
 
     /// Whether the true value may be more.
     fn is_lower_bound(&self) -> bool {
-        self.actual.as_ref().is_ok_and(|&actual| self.most.is_none_or(|most| most > actual))
+        self.actual
+            .as_ref()
+            .is_ok_and(|&actual| self.most.is_none_or(|most| most > actual))
     }
 
     /// Whether it holds, or why it cannot be said to.
@@ -122,28 +148,44 @@ impl Measured {
         };
         if may_hold && !holds {
             let least = human::time(actual);
-            return Err(format!("it is {least} or more: time-outs, or arrivals that were never sent, were cut short"));
+            return Err(format!(
+                "it is {least} or more: time-outs, or arrivals that were never sent, were cut \
+                 short"
+            ));
         }
         Ok(holds)
     }
 }
 
-/// What a statistic is at least and at most, wherever the values that were cut short would have ended.
+/// What a statistic is at least and at most, wherever the values that were cut short would have
+/// ended.
 fn bounds(headline: &Headline, statistic: Statistic) -> Option<(f64, Option<f64>)> {
     let distribution = &headline.distribution;
     let if_all_known = |value: f64| headline.censored.is_empty().then_some(value);
     match statistic {
         Statistic::Min => {
-            let first_is_known = headline.censored.is_empty() || distribution.min < headline.censored.min;
-            let most = if first_is_known { Some(distribution.min) } else { headline.at_most(0.0) };
+            let first_is_known =
+                headline.censored.is_empty() || distribution.min < headline.censored.min;
+            let most = if first_is_known {
+                Some(distribution.min)
+            } else {
+                headline.at_most(0.0)
+            };
             Some((distribution.min as f64, most.map(|most| most as f64)))
         }
-        Statistic::Max => Some((distribution.max as f64, if_all_known(distribution.max as f64))),
+        Statistic::Max => Some((
+            distribution.max as f64,
+            if_all_known(distribution.max as f64),
+        )),
         Statistic::Mean => distribution.mean().map(|mean| (mean, if_all_known(mean))),
         Statistic::StdDev => distribution.std_dev().map(|sd| (sd, if_all_known(sd))),
         Statistic::Percentile(percentile) => {
             let figure = headline.percentile(percentile)?;
-            let most = if figure.at_least { headline.at_most(percentile) } else { Some(figure.value_ns) };
+            let most = if figure.at_least {
+                headline.at_most(percentile)
+            } else {
+                Some(figure.value_ns)
+            };
             Some((figure.value_ns as f64, most.map(|most| most as f64)))
         }
     }
@@ -180,21 +222,56 @@ mod tests {
             distribution
         };
         let ok: Vec<u64> = (1..=98).map(|ms| ms * MS).collect();
-        tally.times.insert((Outcome::Ok, Measure::ResponseTime), distribution(&ok));
-        tally.times.insert((Outcome::TimedOut, Measure::ResponseTime), distribution(&[200 * MS; 2]));
-        tally.times.insert((Outcome::Failed, Measure::ResponseTime), distribution(&[1; 1000]));
-        tally.times.insert((Outcome::Ok, Measure::HandshakeFull), distribution(&[3 * MS]));
-        tally.times.insert((Outcome::Ok, Measure::HandshakeResumed), distribution(&[MS]));
-        (tally.counters.ok, tally.counters.timed_out, tally.counters.failed) = (98, 2, 1000);
+        tally
+            .times
+            .insert((Outcome::Ok, Measure::ResponseTime), distribution(&ok));
+        tally.times.insert(
+            (Outcome::TimedOut, Measure::ResponseTime),
+            distribution(&[200 * MS; 2]),
+        );
+        tally.times.insert(
+            (Outcome::Failed, Measure::ResponseTime),
+            distribution(&[1; 1000]),
+        );
+        tally.times.insert(
+            (Outcome::Ok, Measure::HandshakeFull),
+            distribution(&[3 * MS]),
+        );
+        tally.times.insert(
+            (Outcome::Ok, Measure::HandshakeResumed),
+            distribution(&[MS]),
+        );
+        (
+            tally.counters.ok,
+            tally.counters.timed_out,
+            tally.counters.failed,
+        ) = (98, 2, 1000);
         tally
     }
 
     fn judged(metric: Metric, comparison: Comparison, limit: Limit) -> Judgement {
-        judge(&[Threshold { metric, comparison, limit }], &whole(), &Client::default(), Span::measured(1_000_000_000)).remove(0)
+        judge(
+            &[Threshold {
+                metric,
+                comparison,
+                limit,
+            }],
+            &whole(),
+            &Client::default(),
+            Span::measured(1_000_000_000),
+        )
+        .remove(0)
     }
 
     fn time(histogram: &str, statistic: Statistic, comparison: Comparison, ms: u64) -> Judgement {
-        judged(Metric::Time { histogram: histogram.into(), statistic }, comparison, Limit::Time(Duration::from_millis(ms)))
+        judged(
+            Metric::Time {
+                histogram: histogram.into(),
+                statistic,
+            },
+            comparison,
+            Limit::Time(Duration::from_millis(ms)),
+        )
     }
 
     #[test]
@@ -222,50 +299,109 @@ mod tests {
 
     #[test]
     fn percentile_among_time_outs_keeps_no_upper_limit() {
-        let judgement = time("response_time", Statistic::Percentile(99.0), Comparison::AtMost, 1000);
+        let judgement = time(
+            "response_time",
+            Statistic::Percentile(99.0),
+            Comparison::AtMost,
+            1000,
+        );
         assert!(!judgement.passed && judgement.at_least);
         assert_eq!(judgement.actual, Some(200e6));
         assert_eq!(
             judgement.reason.as_deref(),
-            Some("it is 200 ms or more: time-outs, or arrivals that were never sent, were cut short")
+            Some(
+                "it is 200 ms or more: time-outs, or arrivals that were never sent, were cut short"
+            )
         );
     }
 
     #[test]
     fn percentile_keeps_a_limit_that_enough_values_are_known_to_lie_within() {
-        // 60 of 100 are known to lie within 60 ms; 40 arrivals were never sent, having waited 10 ms.
+        // 60 of 100 are known to lie within 60 ms; 40 arrivals were never sent, having waited 10
+        // ms.
         let mut tally = Tally::default();
         let mut record = |outcome, values: Vec<u64>| {
-            let distribution = tally.times.entry((outcome, Measure::ResponseTime)).or_default();
-            values.into_iter().for_each(|ms| distribution.record(ms * MS));
+            let distribution = tally
+                .times
+                .entry((outcome, Measure::ResponseTime))
+                .or_default();
+            values
+                .into_iter()
+                .for_each(|ms| distribution.record(ms * MS));
         };
         record(Outcome::Ok, (1..=60).collect());
         record(Outcome::NotSent, vec![10; 40]);
-        for (percentile, limit_ms, passed) in [(50.0, 51, true), (50.0, 49, false), (60.0, 61, true), (61.0, 10_000, false)] {
-            let metric = Metric::Time { histogram: "response_time".into(), statistic: Statistic::Percentile(percentile) };
+        for (percentile, limit_ms, passed) in [
+            (50.0, 51, true),
+            (50.0, 49, false),
+            (60.0, 61, true),
+            (61.0, 10_000, false),
+        ] {
+            let metric = Metric::Time {
+                histogram: "response_time".into(),
+                statistic: Statistic::Percentile(percentile),
+            };
             let limit = Limit::Time(Duration::from_millis(limit_ms));
-            let threshold = Threshold { metric, comparison: Comparison::AtMost, limit };
-            let judgement = judge(&[threshold], &tally, &Client::default(), Span::measured(1)).remove(0);
-            assert_eq!(judgement.passed, passed, "p{percentile} <= {limit_ms} ms: {judgement:?}");
+            let threshold = Threshold {
+                metric,
+                comparison: Comparison::AtMost,
+                limit,
+            };
+            let judgement =
+                judge(&[threshold], &tally, &Client::default(), Span::measured(1)).remove(0);
+            assert_eq!(
+                judgement.passed, passed,
+                "p{percentile} <= {limit_ms} ms: {judgement:?}"
+            );
             assert!(judgement.at_least, "{judgement:?}");
         }
     }
 
     #[test]
     fn threshold_on_what_was_never_measured_fails_with_that_reason() {
-        let judgement = time("handshake_resumed_retried", Statistic::Max, Comparison::AtMost, 1000);
+        let judgement = time(
+            "handshake_resumed_retried",
+            Statistic::Max,
+            Comparison::AtMost,
+            1000,
+        );
         assert!(!judgement.passed);
-        assert_eq!(judgement.reason.as_deref(), Some("no handshake_resumed_retried was measured"));
-        let judgement = judged(Metric::Number("tls.resumed.share".into()), Comparison::AtLeast, Limit::Number(0.0));
-        assert_eq!((judgement.passed, judgement.reason.as_deref()), (false, Some("no handshake was completed")));
+        assert_eq!(
+            judgement.reason.as_deref(),
+            Some("no handshake_resumed_retried was measured")
+        );
+        let judgement = judged(
+            Metric::Number("tls.resumed.share".into()),
+            Comparison::AtLeast,
+            Limit::Number(0.0),
+        );
+        assert_eq!(
+            (judgement.passed, judgement.reason.as_deref()),
+            (false, Some("no handshake was completed"))
+        );
     }
 
     #[test]
     fn judgement_names_figure_and_comparison_as_the_plan_does() {
-        let judgement = time("response_time", Statistic::Percentile(99.9), Comparison::AtMost, 250);
-        assert_eq!((judgement.metric.as_str(), judgement.comparison.as_str()), ("response_time.p99.9", "<="));
+        let judgement = time(
+            "response_time",
+            Statistic::Percentile(99.9),
+            Comparison::AtMost,
+            250,
+        );
+        assert_eq!(
+            (judgement.metric.as_str(), judgement.comparison.as_str()),
+            ("response_time.p99.9", "<=")
+        );
         assert_eq!(judgement.unit.display(judgement.limit), "250 ms");
-        let judgement = judged(Metric::Number("errors.share".into()), Comparison::AtMost, Limit::Number(0.001));
-        assert_eq!((judgement.actual, judgement.unit), (Some(1002.0 / 1100.0), Unit::Share));
+        let judgement = judged(
+            Metric::Number("errors.share".into()),
+            Comparison::AtMost,
+            Limit::Number(0.001),
+        );
+        assert_eq!(
+            (judgement.actual, judgement.unit),
+            (Some(1002.0 / 1100.0), Unit::Share)
+        );
     }
 }

@@ -14,8 +14,9 @@ const TAIL: u64 = 4;
 
 /// A distribution with what is known of values that were cut short: censored data.
 ///
-/// What a timed-out operation took, and what an arrival waited that was never sent, is a lower bound. Its true value can lie anywhere
-/// above, so a percentile is known only where moving all of them to infinity does not move it.
+/// What a timed-out operation took, and what an arrival waited that was never sent, is a lower
+/// bound. Its true value can lie anywhere above, so a percentile is known only where moving all of
+/// them to infinity does not move it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Headline {
     /// All values, lower bounds among them.
@@ -35,7 +36,8 @@ pub struct PercentileFigure {
     pub percentile: f64,
     /// Its value.
     pub value_ns: u64,
-    /// Values that were cut short could move it (or it lies beyond an hour): the true value is no less, and may be more.
+    /// Values that were cut short could move it (or it lies beyond an hour): the true value is no
+    /// less, and may be more.
     pub at_least: bool,
 }
 
@@ -77,11 +79,15 @@ pub struct TimeFigure {
     pub max_ns: u64,
     /// Percentiles, at most 0.1 % above the true ones.
     pub percentiles: Vec<PercentileFigure>,
-    /// Columns whose bounds grow by one factor from the smallest value on; the last ends at the largest. Empty in groups.
+    /// Columns whose bounds grow by one factor from the smallest value on; the last ends at the
+    /// largest. Empty in groups.
     pub picture: Vec<Column>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks for a reference"
+)]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -89,7 +95,10 @@ fn is_zero(number: &u64) -> bool {
 impl Headline {
     /// A distribution whose values are all known.
     pub(crate) fn exact(distribution: &Distribution) -> Headline {
-        Headline { distribution: distribution.clone(), ..Headline::default() }
+        Headline {
+            distribution: distribution.clone(),
+            ..Headline::default()
+        }
     }
 
     /// Takes in values of one metric and outcome; those of fast failures are in no headline.
@@ -122,11 +131,19 @@ impl Headline {
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> Option<PercentileFigure> {
         let found = self.distribution.percentile(percentile)?;
-        let is_known = self.censored.is_empty() || self.at_most(percentile).is_some_and(|most| most <= found.value_ns);
-        Some(PercentileFigure { percentile, value_ns: found.value_ns, at_least: found.at_least || !is_known })
+        let is_known = self.censored.is_empty()
+            || self
+                .at_most(percentile)
+                .is_some_and(|most| most <= found.value_ns);
+        Some(PercentileFigure {
+            percentile,
+            value_ns: found.value_ns,
+            at_least: found.at_least || !is_known,
+        })
     }
 
-    /// What the percentile is at most, wherever the values that were cut short would have ended; `None` where nothing bounds it.
+    /// What the percentile is at most, wherever the values that were cut short would have ended;
+    /// `None` where nothing bounds it.
     pub(crate) fn at_most(&self, percentile: f64) -> Option<u64> {
         let rank = measure::rank(percentile, self.distribution.count);
         let known = self.distribution.count - self.censored.count;
@@ -138,12 +155,16 @@ impl Headline {
     }
 }
 
-/// Whether values are lower bounds: only the times that were cut short. A timed-out operation's connect was measured whole.
+/// Whether values are lower bounds: only the times that were cut short. A timed-out operation's
+/// connect was measured whole.
 fn is_cut_short(outcome: Outcome, metric: Metric) -> bool {
     match outcome {
         Outcome::Ok | Outcome::Failed => false,
         Outcome::TimedOut => {
-            matches!(metric, Metric::ResponseTime | Metric::ServiceTime | Metric::Processing | Metric::Receive)
+            matches!(
+                metric,
+                Metric::ResponseTime | Metric::ServiceTime | Metric::Processing | Metric::Receive
+            )
         }
         Outcome::NotSent => metric != Metric::ScheduleDelay,
     }
@@ -154,7 +175,9 @@ fn known_at_rank(all: &Histogram, censored: &Histogram, rank: u64) -> Option<u64
     let mut censored = censored.iter().peekable();
     let mut known = 0;
     for bucket in all.iter() {
-        let cut_short = censored.next_if(|next| next.lowest_ns == bucket.lowest_ns).map_or(0, |next| next.count);
+        let cut_short = censored
+            .next_if(|next| next.lowest_ns == bucket.lowest_ns)
+            .map_or(0, |next| next.count);
         known += bucket.count.saturating_sub(cut_short);
         if known >= rank {
             return Some(bucket.highest_ns);
@@ -175,31 +198,65 @@ impl TimeFigure {
             sd_ns: distribution.std_dev().unwrap_or(0.0),
             min_ns: distribution.min,
             max_ns: distribution.max,
-            percentiles: PERCENTILES.iter().filter_map(|&percentile| headline.percentile(percentile)).collect(),
-            picture: if picture == Picture::Drawn { draw(distribution) } else { Vec::new() },
+            percentiles: PERCENTILES
+                .iter()
+                .filter_map(|&percentile| headline.percentile(percentile))
+                .collect(),
+            picture: if picture == Picture::Drawn {
+                draw(distribution)
+            } else {
+                Vec::new()
+            },
         }
     }
 
     /// One of the percentiles the figure has.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> Option<PercentileFigure> {
-        self.percentiles.iter().copied().find(|figure| figure.percentile == percentile)
+        self.percentiles
+            .iter()
+            .copied()
+            .find(|figure| figure.percentile == percentile)
     }
 }
 
-/// Columns with logarithmic bounds, so that a long tail and a narrow peak both stay visible. What lies far beyond the 99th
-/// percentile (time-outs, mostly) would squeeze everything else together and shares the last column.
+/// Columns with logarithmic bounds, so that a long tail and a narrow peak both stay visible. What
+/// lies far beyond the 99th percentile (time-outs, mostly) would squeeze everything else together
+/// and shares the last column.
 fn draw(distribution: &Distribution) -> Vec<Column> {
-    let Some(p99) = distribution.percentile(99.0) else { return Vec::new() };
-    let (low, high) = (distribution.min.max(1), distribution.max.min(p99.value_ns.saturating_mul(TAIL)).max(1));
-    let grown = if high < distribution.max { COLUMNS - 1 } else { COLUMNS };
+    let Some(p99) = distribution.percentile(99.0) else {
+        return Vec::new();
+    };
+    let (low, high) = (
+        distribution.min.max(1),
+        distribution
+            .max
+            .min(p99.value_ns.saturating_mul(TAIL))
+            .max(1),
+    );
+    let grown = if high < distribution.max {
+        COLUMNS - 1
+    } else {
+        COLUMNS
+    };
     let growth = (high as f64 / low as f64).max(1.0);
-    let bound = |column: usize| (low as f64 * growth.powf(column as f64 / grown as f64)).ceil() as u64;
-    let mut columns: Vec<Column> = (1..COLUMNS).map(|column| Column { to_ns: bound(column), count: 0 }).collect();
-    columns.push(Column { to_ns: distribution.max, count: distribution.overflow });
+    let bound =
+        |column: usize| (low as f64 * growth.powf(column as f64 / grown as f64)).ceil() as u64;
+    let mut columns: Vec<Column> = (1..COLUMNS)
+        .map(|column| Column {
+            to_ns: bound(column),
+            count: 0,
+        })
+        .collect();
+    columns.push(Column {
+        to_ns: distribution.max,
+        count: distribution.overflow,
+    });
     for bucket in distribution.histogram.iter() {
         let at = bucket.highest_ns.min(distribution.max);
-        let column = columns.partition_point(|column| column.to_ns < at).min(COLUMNS - 1);
+        let column = columns
+            .partition_point(|column| column.to_ns < at)
+            .min(COLUMNS - 1);
         columns[column].count = columns[column].count.saturating_add(bucket.count);
     }
     columns
@@ -224,9 +281,20 @@ mod tests {
     #[test]
     fn figures_are_those_worked_out_by_hand() {
         let figure = TimeFigure::of(&headline(&[2, 4, 4, 4, 5, 5, 7, 9], &[]), Picture::Left);
-        assert_eq!((figure.count, figure.min_ns, figure.max_ns, figure.timed_out), (8, 2, 9, 0));
-        assert_eq!((figure.mean_ns, figure.sd_ns), (5.0, 2.0), "the textbook's example");
-        assert_eq!(figure.percentile(50.0).unwrap().value_ns, 4, "the fourth of eight");
+        assert_eq!(
+            (figure.count, figure.min_ns, figure.max_ns, figure.timed_out),
+            (8, 2, 9, 0)
+        );
+        assert_eq!(
+            (figure.mean_ns, figure.sd_ns),
+            (5.0, 2.0),
+            "the textbook's example"
+        );
+        assert_eq!(
+            figure.percentile(50.0).unwrap().value_ns,
+            4,
+            "the fourth of eight"
+        );
         assert_eq!(figure.percentile(75.0).unwrap().value_ns, 5, "the sixth");
         assert_eq!(figure.percentile(99.0).unwrap().value_ns, 9);
         assert!(figure.picture.is_empty());
@@ -236,8 +304,20 @@ mod tests {
     fn percentile_at_or_above_a_timed_out_value_is_a_lower_bound() {
         let ninety: Vec<u64> = (1..=90).collect();
         let headline = headline(&ninety, &[1000; 10]);
-        for (percentile, value_ns, at_least) in [(50.0, 50, false), (90.0, 90, false), (90.5, 1000, true), (99.0, 1000, true)] {
-            assert_eq!(headline.percentile(percentile).unwrap(), PercentileFigure { percentile, value_ns, at_least });
+        for (percentile, value_ns, at_least) in [
+            (50.0, 50, false),
+            (90.0, 90, false),
+            (90.5, 1000, true),
+            (99.0, 1000, true),
+        ] {
+            assert_eq!(
+                headline.percentile(percentile).unwrap(),
+                PercentileFigure {
+                    percentile,
+                    value_ns,
+                    at_least
+                }
+            );
         }
     }
 
@@ -245,20 +325,40 @@ mod tests {
     fn ok_value_above_a_time_out_is_a_lower_bound_too() {
         let headline = headline(&[10, 2000], &[1000]);
         assert!(!headline.percentile(33.0).unwrap().at_least);
-        assert_eq!(headline.percentile(100.0).unwrap(), PercentileFigure { percentile: 100.0, value_ns: 2000, at_least: true });
+        assert_eq!(
+            headline.percentile(100.0).unwrap(),
+            PercentileFigure {
+                percentile: 100.0,
+                value_ns: 2000,
+                at_least: true
+            }
+        );
     }
 
-    /// 1600/s for 5 s on a server of 800/s: half of the arrivals are answered, the other half waited up to 2.5 s for it.
+    /// 1600/s for 5 s on a server of 800/s: half of the arrivals are answered, the other half
+    /// waited up to 2.5 s for it.
     #[test]
     fn percentile_that_waiting_arrivals_could_move_is_a_lower_bound() {
         let mut headline = headline(&[10, 20, 30, 40], &[]);
         headline.take(Outcome::NotSent, Metric::ResponseTime, &of(&[0, 5, 25, 60]));
         // 0 5 10 20 | 25 30 40 60. Were the four infinite: 10 20 30 40 | ∞.
-        for (percentile, least, most) in
-            [(12.5, 0, Some(10)), (25.0, 5, Some(20)), (50.0, 20, Some(40)), (62.5, 25, None), (75.0, 30, None)]
-        {
+        for (percentile, least, most) in [
+            (12.5, 0, Some(10)),
+            (25.0, 5, Some(20)),
+            (50.0, 20, Some(40)),
+            (62.5, 25, None),
+            (75.0, 30, None),
+        ] {
             let figure = headline.percentile(percentile).unwrap();
-            assert_eq!((figure.value_ns, figure.at_least, headline.at_most(percentile)), (least, true, most), "p{percentile}");
+            assert_eq!(
+                (
+                    figure.value_ns,
+                    figure.at_least,
+                    headline.at_most(percentile)
+                ),
+                (least, true, most),
+                "p{percentile}"
+            );
         }
         assert_eq!((headline.timed_out, headline.not_sent), (0, 4));
     }
@@ -270,8 +370,17 @@ mod tests {
         headline.take(Outcome::NotSent, Metric::ScheduleDelay, &of(&[2]));
         headline.take(Outcome::Failed, Metric::ResponseTime, &of(&[0; 9]));
         // 1 2 2 3 | 3000: of the arrival that was never sent, when it was noticed is known.
-        for (percentile, value_ns, at_least) in [(60.0, 2, false), (80.0, 3, false), (81.0, 3000, true)] {
-            assert_eq!(headline.percentile(percentile).unwrap(), PercentileFigure { percentile, value_ns, at_least });
+        for (percentile, value_ns, at_least) in
+            [(60.0, 2, false), (80.0, 3, false), (81.0, 3000, true)]
+        {
+            assert_eq!(
+                headline.percentile(percentile).unwrap(),
+                PercentileFigure {
+                    percentile,
+                    value_ns,
+                    at_least
+                }
+            );
         }
     }
 
@@ -282,20 +391,40 @@ mod tests {
     #[test]
     fn far_away_values_leave_room_for_the_others() {
         let columns = draw(&of(&many_and(30_000_000_000)));
-        assert_eq!(columns[59], Column { to_ns: 30_000_000_000, count: 1 });
-        assert!(columns.iter().filter(|column| column.count > 0).count() > 15, "{columns:?}");
+        assert_eq!(
+            columns[59],
+            Column {
+                to_ns: 30_000_000_000,
+                count: 1
+            }
+        );
+        assert!(
+            columns.iter().filter(|column| column.count > 0).count() > 15,
+            "{columns:?}"
+        );
     }
 
     #[test]
     fn picture_holds_every_value_and_ends_at_the_largest() {
         let hour = 3_600_000_000_000;
-        for values in
-            [vec![5], vec![1000; 7], (1..=10_000).collect(), vec![0, 1, hour], vec![1, hour + 1, 2 * hour], many_and(hour)]
-        {
+        for values in [
+            vec![5],
+            vec![1000; 7],
+            (1..=10_000).collect(),
+            vec![0, 1, hour],
+            vec![1, hour + 1, 2 * hour],
+            many_and(hour),
+        ] {
             let columns = draw(&of(&values));
             assert_eq!(columns.len(), COLUMNS);
-            assert_eq!(columns.iter().map(|column| column.count).sum::<u64>(), values.len() as u64);
-            assert!(columns.is_sorted_by_key(|column| column.to_ns), "{columns:?}");
+            assert_eq!(
+                columns.iter().map(|column| column.count).sum::<u64>(),
+                values.len() as u64
+            );
+            assert!(
+                columns.is_sorted_by_key(|column| column.to_ns),
+                "{columns:?}"
+            );
             assert_eq!(columns.last().unwrap().to_ns, *values.iter().max().unwrap());
         }
         assert_eq!(draw(&of(&[])), []);

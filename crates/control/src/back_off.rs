@@ -14,12 +14,17 @@ pub(crate) struct BackOff {
 
 impl BackOff {
     pub(crate) fn new(seed: u64) -> BackOff {
-        BackOff { failures: 0, random: seed }
+        BackOff {
+            failures: 0,
+            random: seed,
+        }
     }
 
     /// How long to wait after one more failure.
     pub(crate) fn next(&mut self) -> Duration {
-        let whole = FIRST.saturating_mul(1 << self.failures.min(16)).min(LONGEST);
+        let whole = FIRST
+            .saturating_mul(1 << self.failures.min(16))
+            .min(LONGEST);
         self.failures = self.failures.saturating_add(1);
         let half_ns = crate::clock::nanoseconds(whole) / 2;
         Duration::from_nanos(half_ns + self.draw() % (half_ns + 1))
@@ -49,7 +54,11 @@ mod tests {
         let mut back_off = BackOff::new(7);
         for whole_ms in [250, 500, 1_000, 2_000, 4_000, 5_000, 5_000] {
             let wait = back_off.next();
-            assert!(wait >= Duration::from_millis(whole_ms / 2) && wait <= Duration::from_millis(whole_ms), "{wait:?}");
+            assert!(
+                wait >= Duration::from_millis(whole_ms / 2)
+                    && wait <= Duration::from_millis(whole_ms),
+                "{wait:?}"
+            );
         }
         back_off.reset();
         assert!(back_off.next() <= FIRST);

@@ -47,7 +47,8 @@ impl Beats {
         }
     }
 
-    /// A stream to `coordinator` begins: beats of the one before are void, and another coordinator has another clock.
+    /// A stream to `coordinator` begins: beats of the one before are void, and another coordinator
+    /// has another clock.
     pub(crate) fn attach(&mut self, coordinator: CoordinatorId, now: Mono) {
         if self.coordinator.replace(coordinator) != Some(coordinator) {
             self.clock.clear();
@@ -58,7 +59,10 @@ impl Beats {
 
     /// Measures the clock by round trips one after the other.
     pub(crate) fn burst(&mut self, now: Mono) {
-        self.burst = Some(Burst { left: BURST, until: now.after(BURST_MAX) });
+        self.burst = Some(Burst {
+            left: BURST,
+            until: now.after(BURST_MAX),
+        });
         self.next_at = now;
     }
 
@@ -68,7 +72,9 @@ impl Beats {
 
     /// Whether a burst is still going on.
     pub(crate) fn in_burst(&self, now: Mono) -> bool {
-        self.burst.as_ref().is_some_and(|burst| burst.left > 0 && now < burst.until)
+        self.burst
+            .as_ref()
+            .is_some_and(|burst| burst.left > 0 && now < burst.until)
     }
 
     /// When the next beat is due.
@@ -89,14 +95,21 @@ impl Beats {
             self.in_flight.pop_front();
         }
         self.in_flight.push_back((self.sequence, now));
-        Beat { sequence: self.sequence, clock: self.reading(now.mono).map(to_wire) }
+        Beat {
+            sequence: self.sequence,
+            clock: self.reading(now.mono).map(to_wire),
+        }
     }
 
     /// When the granted beat was sent; nothing if it was not sent on this stream.
     pub(crate) fn granted(&mut self, grant: &Grant, now: Now) -> Option<Now> {
-        let place = self.in_flight.iter().position(|(sequence, _)| *sequence == grant.sequence)?;
+        let place = self
+            .in_flight
+            .iter()
+            .position(|(sequence, _)| *sequence == grant.sequence)?;
         let (_, sent) = self.in_flight.drain(..=place).next_back()?;
-        self.clock.sample(sent.mono, FleetTime(grant.coordinator_at_ns), now.mono);
+        self.clock
+            .sample(sent.mono, FleetTime(grant.coordinator_at_ns), now.mono);
         if let Some(burst) = &mut self.burst {
             burst.left = burst.left.saturating_sub(1);
         }
@@ -113,7 +126,10 @@ impl Beats {
 }
 
 pub(crate) fn to_wire(reading: ClockReading) -> Clock {
-    Clock { offset_ns: reading.offset_ns, bound_ns: reading.bound_ns }
+    Clock {
+        offset_ns: reading.offset_ns,
+        bound_ns: reading.bound_ns,
+    }
 }
 
 #[cfg(test)]
@@ -124,11 +140,18 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn at(ms: u64) -> Now {
-        Now { mono: Mono(ms * MS), boot: Boot(ms * MS) }
+        Now {
+            mono: Mono(ms * MS),
+            boot: Boot(ms * MS),
+        }
     }
 
     fn grant(sequence: u64) -> Grant {
-        Grant { sequence, coordinator_at_ns: 5_000 * MS, ..Grant::default() }
+        Grant {
+            sequence,
+            coordinator_at_ns: 5_000 * MS,
+            ..Grant::default()
+        }
     }
 
     fn attached(coordinator: u8) -> Beats {

@@ -57,7 +57,10 @@ mod tests {
 
     #[test]
     fn instants_saturate_instead_of_wrapping() {
-        assert_eq!(Mono(u64::MAX - 1).after(Duration::from_secs(1)), Mono(u64::MAX));
+        assert_eq!(
+            Mono(u64::MAX - 1).after(Duration::from_secs(1)),
+            Mono(u64::MAX)
+        );
         assert_eq!(Boot(1).since(Boot(2)), Duration::ZERO);
         assert_eq!(FleetTime(5).since(FleetTime(2)), Duration::from_nanos(3));
     }

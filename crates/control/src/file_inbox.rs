@@ -28,7 +28,13 @@ struct Current {
 impl fmt::Debug for Current {
     /// Without the content, which may be a key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Current({}, {} of {} bytes)", self.sha256, self.content.len(), self.size_bytes)
+        write!(
+            f,
+            "Current({}, {} of {} bytes)",
+            self.sha256,
+            self.content.len(),
+            self.size_bytes
+        )
     }
 }
 
@@ -36,13 +42,19 @@ impl fmt::Debug for Current {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FileProblem {
     #[error(
-        "the plan's files are {bytes} bytes in {files} files; an agent takes at most {FILES_MAX_BYTES} in {FILES_MAX}: \
-         name smaller or fewer files"
+        "the plan's files are {bytes} bytes in {files} files; an agent takes at most \
+         {FILES_MAX_BYTES} in {FILES_MAX}: name smaller or fewer files"
     )]
     TooMuch { files: u32, bytes: u64 },
-    #[error("a part of a file came that does not follow what came before; both sides must run the same version")]
+    #[error(
+        "a part of a file came that does not follow what came before; both sides must run the \
+         same version"
+    )]
     OutOfPlace,
-    #[error("file {sha256} arrived with other content than its hash says; check it again on the coordinator")]
+    #[error(
+        "file {sha256} arrived with other content than its hash says; check it again on the \
+         coordinator"
+    )]
     WrongContent { sha256: Digest },
 }
 
@@ -51,7 +63,12 @@ impl FileInbox {
         if files > FILES_MAX || bytes > FILES_MAX_BYTES {
             return Err(FileProblem::TooMuch { files, bytes });
         }
-        Ok(FileInbox { wanted: files, left_bytes: bytes, whole: Vec::new(), current: None })
+        Ok(FileInbox {
+            wanted: files,
+            left_bytes: bytes,
+            whole: Vec::new(),
+            current: None,
+        })
     }
 
     /// Takes the next part.
@@ -59,7 +76,11 @@ impl FileInbox {
         let sha256 = Digest::from_wire(&part.sha256).ok_or(FileProblem::OutOfPlace)?;
         let mut file = match self.current.take() {
             Some(file) if file.sha256 == sha256 && file.size_bytes == part.size_bytes => file,
-            None if !self.is_complete() => Current { sha256, size_bytes: part.size_bytes, content: Vec::new() },
+            None if !self.is_complete() => Current {
+                sha256,
+                size_bytes: part.size_bytes,
+                content: Vec::new(),
+            },
             _ => return Err(FileProblem::OutOfPlace),
         };
         self.append(&mut file, part)?;
@@ -84,7 +105,11 @@ impl FileInbox {
         let bytes = part.content.len() as u64;
         let fits = bytes <= self.left_bytes && bytes <= file.size_bytes - file.content.len() as u64;
         let goes_on = bytes > 0 || file.size_bytes == 0;
-        if part.offset_bytes != file.content.len() as u64 || part.content.len() > PART_MAX_BYTES || !fits || !goes_on {
+        if part.offset_bytes != file.content.len() as u64
+            || part.content.len() > PART_MAX_BYTES
+            || !fits
+            || !goes_on
+        {
             return Err(FileProblem::OutOfPlace);
         }
         self.left_bytes -= bytes;
@@ -95,9 +120,14 @@ impl FileInbox {
 
 fn checked(file: Current) -> Result<PlanFile, FileProblem> {
     if Digest::of(&file.content) != file.sha256 {
-        return Err(FileProblem::WrongContent { sha256: file.sha256 });
+        return Err(FileProblem::WrongContent {
+            sha256: file.sha256,
+        });
     }
-    Ok(PlanFile { sha256: file.sha256, content: file.content.into() })
+    Ok(PlanFile {
+        sha256: file.sha256,
+        content: file.content.into(),
+    })
 }
 
 #[cfg(test)]
@@ -109,12 +139,28 @@ mod tests {
     const RUN: RunId = RunId([1; 16]);
 
     fn contents() -> Vec<Bytes> {
-        let sizes = [0, 1, PART_MAX_BYTES - 1, PART_MAX_BYTES, PART_MAX_BYTES + 1, 3 * PART_MAX_BYTES];
-        sizes.into_iter().map(|size| Bytes::from(vec![size as u8; size])).collect()
+        let sizes = [
+            0,
+            1,
+            PART_MAX_BYTES - 1,
+            PART_MAX_BYTES,
+            PART_MAX_BYTES + 1,
+            3 * PART_MAX_BYTES,
+        ];
+        sizes
+            .into_iter()
+            .map(|size| Bytes::from(vec![size as u8; size]))
+            .collect()
     }
 
     fn parts(contents: &[Bytes]) -> FileParts {
-        FileParts::new(RUN, contents.iter().map(|content| (Digest::of(content), content.clone())).collect())
+        FileParts::new(
+            RUN,
+            contents
+                .iter()
+                .map(|content| (Digest::of(content), content.clone()))
+                .collect(),
+        )
     }
 
     #[test]
@@ -127,32 +173,69 @@ mod tests {
             inbox.take(&part).unwrap();
         }
         assert!(inbox.is_complete());
-        let came: Vec<Bytes> = inbox.into_files().into_iter().map(|file| file.content).collect();
+        let came: Vec<Bytes> = inbox
+            .into_files()
+            .into_iter()
+            .map(|file| file.content)
+            .collect();
         assert_eq!(came, contents);
     }
 
     #[test]
     fn content_of_a_file_is_not_in_the_debug_text_of_the_inbox() {
         let mut inbox = FileInbox::new(2, 30).unwrap();
-        inbox.take(&parts(&[Bytes::from_static(b"PRIVATE KEY")]).next().unwrap()).unwrap();
+        inbox
+            .take(&parts(&[Bytes::from_static(b"PRIVATE KEY")]).next().unwrap())
+            .unwrap();
         let half = Bytes::from_static(b"ANOTHER KEY");
         let part = parts(std::slice::from_ref(&half)).next().unwrap();
-        inbox.take(&FilePart { size_bytes: 12, ..part }).unwrap();
+        inbox
+            .take(&FilePart {
+                size_bytes: 12,
+                ..part
+            })
+            .unwrap();
         let text = format!("{inbox:?}");
-        assert!(text.contains(&format!("Current({}, 11 of 12 bytes)", Digest::of(&half))), "{text}");
-        assert!(text.contains("11 bytes)") && !text.contains("KEY") && !text.contains("75, 69, 89"), "{text}");
+        assert!(
+            text.contains(&format!("Current({}, 11 of 12 bytes)", Digest::of(&half))),
+            "{text}"
+        );
+        assert!(
+            text.contains("11 bytes)") && !text.contains("KEY") && !text.contains("75, 69, 89"),
+            "{text}"
+        );
     }
 
     #[test]
     fn parts_that_do_not_follow_are_refused() {
         let content = [Bytes::from(vec![1; PART_MAX_BYTES + 1])];
-        let [first, second]: [FilePart; 2] = parts(&content).collect::<Vec<_>>().try_into().unwrap();
-        let lying = FilePart { size_bytes: 1, ..first.clone() };
-        let endless = FilePart { content: Bytes::new(), ..first.clone() };
-        let nameless = FilePart { sha256: Bytes::new(), ..first.clone() };
-        for sequence in [vec![&second], vec![&first, &first], vec![&lying], vec![&endless], vec![&nameless]] {
+        let [first, second]: [FilePart; 2] =
+            parts(&content).collect::<Vec<_>>().try_into().unwrap();
+        let lying = FilePart {
+            size_bytes: 1,
+            ..first.clone()
+        };
+        let endless = FilePart {
+            content: Bytes::new(),
+            ..first.clone()
+        };
+        let nameless = FilePart {
+            sha256: Bytes::new(),
+            ..first.clone()
+        };
+        for sequence in [
+            vec![&second],
+            vec![&first, &first],
+            vec![&lying],
+            vec![&endless],
+            vec![&nameless],
+        ] {
             let mut inbox = FileInbox::new(1, content[0].len() as u64).unwrap();
-            let last = sequence.into_iter().map(|part| inbox.take(part)).last().unwrap();
+            let last = sequence
+                .into_iter()
+                .map(|part| inbox.take(part))
+                .last()
+                .unwrap();
             assert_eq!(last, Err(FileProblem::OutOfPlace));
         }
     }
@@ -168,7 +251,9 @@ mod tests {
     fn content_that_does_not_match_its_hash_is_refused() {
         let mut inbox = FileInbox::new(1, 4).unwrap();
         let sha256 = Digest::of(b"else");
-        let part = FileParts::new(RUN, vec![(sha256, Bytes::from_static(b"four"))]).next().unwrap();
+        let part = FileParts::new(RUN, vec![(sha256, Bytes::from_static(b"four"))])
+            .next()
+            .unwrap();
         assert_eq!(inbox.take(&part), Err(FileProblem::WrongContent { sha256 }));
     }
 

@@ -1,4 +1,5 @@
-//! Cuts the files of a plan into messages, one at a time, so that a large file never stands in memory twice.
+//! Cuts the files of a plan into messages, one at a time, so that a large file never stands in
+//! memory twice.
 
 use crate::{Digest, RunId};
 use proto::{Bytes, FilePart, PART_MAX_BYTES};
@@ -18,15 +19,28 @@ impl FileParts {
     #[must_use]
     pub fn new(run: RunId, mut files: Vec<(Digest, Bytes)>) -> FileParts {
         files.reverse();
-        FileParts { run, files, sent_bytes: 0 }
+        FileParts {
+            run,
+            files,
+            sent_bytes: 0,
+        }
     }
 }
 
 impl fmt::Debug for FileParts {
     /// Without the contents, which may be keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let files: Vec<_> = self.files.iter().rev().map(|(sha256, content)| (sha256, content.len())).collect();
-        write!(f, "FileParts({}, {} bytes sent of the first of {files:?})", self.run, self.sent_bytes)
+        let files: Vec<_> = self
+            .files
+            .iter()
+            .rev()
+            .map(|(sha256, content)| (sha256, content.len()))
+            .collect();
+        write!(
+            f,
+            "FileParts({}, {} bytes sent of the first of {files:?})",
+            self.run, self.sent_bytes
+        )
     }
 }
 
@@ -59,10 +73,21 @@ mod tests {
 
     #[test]
     fn contents_of_files_are_not_in_their_debug_text() {
-        let contents = [Bytes::from_static(b"PRIVATE KEY"), Bytes::from_static(b"CERTIFICATE OF IT")];
+        let contents = [
+            Bytes::from_static(b"PRIVATE KEY"),
+            Bytes::from_static(b"CERTIFICATE OF IT"),
+        ];
         let [first, second] = [0, 1].map(|nth: usize| Digest::of(&contents[nth]));
-        let parts = FileParts::new(RunId([1; 16]), contents.map(|content| (Digest::of(&content), content)).into());
-        let wanted = format!("FileParts({}, 0 bytes sent of the first of [({first:?}, 11), ({second:?}, 17)])", RunId([1; 16]));
+        let parts = FileParts::new(
+            RunId([1; 16]),
+            contents
+                .map(|content| (Digest::of(&content), content))
+                .into(),
+        );
+        let wanted = format!(
+            "FileParts({}, 0 bytes sent of the first of [({first:?}, 11), ({second:?}, 17)])",
+            RunId([1; 16])
+        );
         assert_eq!(format!("{parts:?}"), wanted);
     }
 }

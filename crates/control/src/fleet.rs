@@ -1,11 +1,15 @@
-//! The coordinator's end of the control plane as a state machine: who is attached, and which run they serve.
+//! The coordinator's end of the control plane as a state machine: who is attached, and which run
+//! they serve.
 
 use crate::clock::nanoseconds;
 use crate::fleet_action::Actions;
 use crate::gathering::Gathering;
 use crate::run::{Run, violation_text};
 use crate::wire::{clock, cut};
-use crate::{AgentFacts, AgentId, ConnectionId, CoordinatorId, FleetAction, FleetEvent, FleetTime, LEASE, Outcome, RunEvent};
+use crate::{
+    AgentFacts, AgentId, ConnectionId, CoordinatorId, FleetAction, FleetEvent, FleetTime, LEASE,
+    Outcome, RunEvent,
+};
 use crate::{RunId, RunRequest, Stop};
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
@@ -19,8 +23,8 @@ pub const TICK: Duration = Duration::from_millis(250);
 /// A stream says hello by then, or is closed.
 const HELLO_MAX: Duration = Duration::from_secs(5);
 
-/// An agent that says nothing for so long is not there, whatever its connection looks like. While it uploads, its beats may
-/// wait behind what it uploads, which shows that it is there too.
+/// An agent that says nothing for so long is not there, whatever its connection looks like. While
+/// it uploads, its beats may wait behind what it uploads, which shows that it is there too.
 const SILENCE_MAX: Duration = LEASE.saturating_add(Duration::from_secs(1));
 
 /// Host facts that are passed on.
@@ -61,7 +65,13 @@ impl Fleet {
     /// A fleet without agents; `version` is that of the coordinator's program.
     #[must_use]
     pub fn new(id: CoordinatorId, version: String) -> Fleet {
-        Fleet { id, version, connections: BTreeMap::new(), joined: 0, serving: Serving::Nothing }
+        Fleet {
+            id,
+            version,
+            connections: BTreeMap::new(),
+            joined: 0,
+            serving: Serving::Nothing,
+        }
     }
 
     /// Whether a run may begin.
@@ -75,7 +85,13 @@ impl Fleet {
         let mut out = Actions::default();
         match event {
             FleetEvent::Opened(at) => {
-                self.connections.insert(at, Connection { heard_at: now, member: None });
+                self.connections.insert(
+                    at,
+                    Connection {
+                        heard_at: now,
+                        member: None,
+                    },
+                );
             }
             FleetEvent::Received(at, message) => self.received(now, at, message, &mut out),
             FleetEvent::Closed(at, why) => self.closed(now, at, &why, &mut out),
@@ -95,8 +111,16 @@ impl Fleet {
         out.into_vec()
     }
 
-    fn received(&mut self, now: FleetTime, at: ConnectionId, message: FromAgent, out: &mut Actions) {
-        let Some(connection) = self.connections.get_mut(&at) else { return };
+    fn received(
+        &mut self,
+        now: FleetTime,
+        at: ConnectionId,
+        message: FromAgent,
+        out: &mut Actions,
+    ) {
+        let Some(connection) = self.connections.get_mut(&at) else {
+            return;
+        };
         let agent = connection.member.as_ref().map(|member| member.facts.id);
         match (agent, message.message) {
             (None, Some(Up::Hello(hello))) => self.greet(now, at, hello, out),
@@ -104,13 +128,26 @@ impl Fleet {
                 connection.heard_at = now;
                 self.directed(now, at, agent, message, out);
             }
-            (None, _) => self.refuse(now, at, "the first message must be a hello; run the same version on both", false, out),
+            (None, _) => self.refuse(
+                now,
+                at,
+                "the first message must be a hello; run the same version on both",
+                false,
+                out,
+            ),
             // A message that this version does not know.
             (Some(_), None) => {}
         }
     }
 
-    fn directed(&mut self, now: FleetTime, at: ConnectionId, agent: AgentId, message: Up, out: &mut Actions) {
+    fn directed(
+        &mut self,
+        now: FleetTime,
+        at: ConnectionId,
+        agent: AgentId,
+        message: Up,
+        out: &mut Actions,
+    ) {
         let run_id = match &message {
             Up::Beat(beat) => return self.grant(now, at, agent, beat, out),
             Up::Hello(_) => return self.greeted_again(now, at, agent, out),
@@ -126,7 +163,13 @@ impl Fleet {
         }
     }
 
-    fn greeted_again(&mut self, now: FleetTime, at: ConnectionId, agent: AgentId, out: &mut Actions) {
+    fn greeted_again(
+        &mut self,
+        now: FleetTime,
+        at: ConnectionId,
+        agent: AgentId,
+        out: &mut Actions,
+    ) {
         const WHAT: &str = "a second hello";
         if let Serving::Run(run) = &mut self.serving {
             run.violated(now, agent, WHAT, out);
@@ -141,16 +184,40 @@ impl Fleet {
         }
         let held = RunId::from_wire(&hello.held_run);
         let Some(facts) = facts_of(hello) else {
-            return self.refuse(now, at, "the hello makes no sense; run the same version on both", true, out);
+            return self.refuse(
+                now,
+                at,
+                "the hello makes no sense; run the same version on both",
+                true,
+                out,
+            );
         };
         let agent = facts.id;
         self.replace(now, agent, out);
         self.joined += 1;
-        let member = Member { facts, joined: self.joined };
-        self.connections.insert(at, Connection { heard_at: now, member: Some(member) });
+        let member = Member {
+            facts,
+            joined: self.joined,
+        };
+        self.connections.insert(
+            at,
+            Connection {
+                heard_at: now,
+                member: Some(member),
+            },
+        );
         let (coordinator_version, coordinator_id) = (self.version.clone(), self.id.to_wire());
-        let resume = held.and_then(|held| self.run_named(held)).and_then(|run| run.resume(agent));
-        out.send(at, Down::Welcome(Welcome { coordinator_version, coordinator_id, resume }));
+        let resume = held
+            .and_then(|held| self.run_named(held))
+            .and_then(|run| run.resume(agent));
+        out.send(
+            at,
+            Down::Welcome(Welcome {
+                coordinator_version,
+                coordinator_id,
+                resume,
+            }),
+        );
         self.assign(now, at, agent, held, out);
     }
 
@@ -163,7 +230,14 @@ impl Fleet {
     }
 
     /// Puts a member where it belongs: into its run, or to those who wait.
-    fn assign(&mut self, now: FleetTime, at: ConnectionId, agent: AgentId, held: Option<RunId>, out: &mut Actions) {
+    fn assign(
+        &mut self,
+        now: FleetTime,
+        at: ConnectionId,
+        agent: AgentId,
+        held: Option<RunId>,
+        out: &mut Actions,
+    ) {
         let current = match &mut self.serving {
             Serving::Run(run) if run.has(agent) => {
                 let holds_run = held == Some(run.id());
@@ -171,17 +245,34 @@ impl Fleet {
                 Some(run.id())
             }
             Serving::Run(_) => {
-                out.send(at, Down::Notice(Notice { text: "the fleet is full; this agent waits for the next run".into() }));
+                out.send(
+                    at,
+                    Down::Notice(Notice {
+                        text: "the fleet is full; this agent waits for the next run".into(),
+                    }),
+                );
                 None
             }
             _ => None,
         };
         if let Some(stale) = held.filter(|held| current != Some(*held)) {
-            out.send(at, Down::Release(Release { run_id: stale.to_wire() }));
+            out.send(
+                at,
+                Down::Release(Release {
+                    run_id: stale.to_wire(),
+                }),
+            );
         }
     }
 
-    fn grant(&mut self, now: FleetTime, at: ConnectionId, agent: AgentId, beat: &Beat, out: &mut Actions) {
+    fn grant(
+        &mut self,
+        now: FleetTime,
+        at: ConnectionId,
+        agent: AgentId,
+        beat: &Beat,
+        out: &mut Actions,
+    ) {
         let run = match &mut self.serving {
             Serving::Run(run) => {
                 run.measured(agent, clock(beat.clock));
@@ -200,14 +291,30 @@ impl Fleet {
         );
     }
 
-    fn refuse(&mut self, now: FleetTime, at: ConnectionId, reason: &str, r#final: bool, out: &mut Actions) {
-        out.send(at, Down::Refused(Refused { reason: reason.to_owned(), r#final }));
+    fn refuse(
+        &mut self,
+        now: FleetTime,
+        at: ConnectionId,
+        reason: &str,
+        r#final: bool,
+        out: &mut Actions,
+    ) {
+        out.send(
+            at,
+            Down::Refused(Refused {
+                reason: reason.to_owned(),
+                r#final,
+            }),
+        );
         out.close(at);
         self.closed(now, at, reason, out);
     }
 
     fn closed(&mut self, now: FleetTime, at: ConnectionId, why: &str, out: &mut Actions) {
-        let member = self.connections.remove(&at).and_then(|connection| connection.member);
+        let member = self
+            .connections
+            .remove(&at)
+            .and_then(|connection| connection.member);
         if let (Some(member), Serving::Run(run)) = (member, &mut self.serving) {
             run.detached(now, member.facts.id, why, out);
         }
@@ -227,16 +334,27 @@ impl Fleet {
             return;
         }
         let free = self.free();
-        let Serving::Gathering(gathering) = &mut self.serving else { return };
+        let Serving::Gathering(gathering) = &mut self.serving else {
+            return;
+        };
         if !gathering.update(&free, false, out) {
             return;
         }
-        let Serving::Gathering(gathering) = std::mem::replace(&mut self.serving, Serving::Nothing) else { return };
+        let Serving::Gathering(gathering) = std::mem::replace(&mut self.serving, Serving::Nothing)
+        else {
+            return;
+        };
         let (request, agents) = gathering.into_parts();
         let attached = |facts: AgentFacts| self.connection_of(facts.id).map(|at| (facts, at));
         let agents: Vec<_> = agents.into_iter().filter_map(attached).collect();
-        let text = format!("{} of {} agents were asked for; this agent waits for the next run", agents.len(), free.len());
-        let spare = free.iter().filter(|facts| !agents.iter().any(|(chosen, _)| chosen.id == facts.id));
+        let text = format!(
+            "{} of {} agents were asked for; this agent waits for the next run",
+            agents.len(),
+            free.len()
+        );
+        let spare = free
+            .iter()
+            .filter(|facts| !agents.iter().any(|(chosen, _)| chosen.id == facts.id));
         for at in spare.filter_map(|facts| self.connection_of(facts.id)) {
             out.send(at, Down::Notice(Notice { text: text.clone() }));
         }
@@ -248,18 +366,38 @@ impl Fleet {
             Serving::Nothing => {}
             Serving::Gathering(_) => {
                 self.serving = Serving::Nothing;
-                out.tell(RunEvent::Done { outcome: Outcome::StoppedBeforeStart(how) });
+                out.tell(RunEvent::Done {
+                    outcome: Outcome::StoppedBeforeStart(how),
+                });
             }
             Serving::Run(run) => run.stop(now, how, out),
         }
     }
 
     fn tick(&mut self, now: FleetTime, out: &mut Actions) {
-        let limit = |connection: &Connection| if connection.member.is_some() { SILENCE_MAX } else { HELLO_MAX };
-        let silent = |(_, connection): &(&ConnectionId, &Connection)| now.since(connection.heard_at) >= limit(connection);
-        let silent: Vec<ConnectionId> = self.connections.iter().filter(silent).map(|(at, _)| *at).collect();
+        let limit = |connection: &Connection| {
+            if connection.member.is_some() {
+                SILENCE_MAX
+            } else {
+                HELLO_MAX
+            }
+        };
+        let silent = |(_, connection): &(&ConnectionId, &Connection)| {
+            now.since(connection.heard_at) >= limit(connection)
+        };
+        let silent: Vec<ConnectionId> = self
+            .connections
+            .iter()
+            .filter(silent)
+            .map(|(at, _)| *at)
+            .collect();
         for at in silent {
-            self.closed(now, at, "nothing was heard of it for longer than a lease", out);
+            self.closed(
+                now,
+                at,
+                "nothing was heard of it for longer than a lease",
+                out,
+            );
             out.close(at);
         }
         if let Serving::Run(run) = &mut self.serving {
@@ -275,22 +413,37 @@ impl Fleet {
     }
 
     fn connection_of(&self, agent: AgentId) -> Option<ConnectionId> {
-        let is_it = |connection: &Connection| connection.member.as_ref().is_some_and(|member| member.facts.id == agent);
-        self.connections.iter().find(|(_, connection)| is_it(connection)).map(|(at, _)| *at)
+        let is_it = |connection: &Connection| {
+            connection
+                .member
+                .as_ref()
+                .is_some_and(|member| member.facts.id == agent)
+        };
+        self.connections
+            .iter()
+            .find(|(_, connection)| is_it(connection))
+            .map(|(at, _)| *at)
     }
 
     /// Members, in the order in which they joined.
     fn free(&self) -> Vec<AgentFacts> {
-        let mut members: Vec<&Member> = self.connections.values().filter_map(|connection| connection.member.as_ref()).collect();
+        let mut members: Vec<&Member> = self
+            .connections
+            .values()
+            .filter_map(|connection| connection.member.as_ref())
+            .collect();
         members.sort_by_key(|member| member.joined);
-        members.into_iter().map(|member| member.facts.clone()).collect()
+        members
+            .into_iter()
+            .map(|member| member.facts.clone())
+            .collect()
     }
 }
 
 fn other_protocol(hello: &Hello, own_version: &str) -> String {
     format!(
-        "agent {} speaks protocol {} (version {}), this coordinator {PROTOCOL} (version {own_version}); install the same \
-         version on both",
+        "agent {} speaks protocol {} (version {}), this coordinator {PROTOCOL} (version \
+         {own_version}); install the same version on both",
         cut(hello.name.clone()),
         hello.protocol,
         cut(hello.version.clone())

@@ -36,7 +36,8 @@ pub enum FleetAction {
     SendFiles(ConnectionId, FileParts),
     /// End the stream once what was sent is out; no event is wanted about it.
     Close(ConnectionId),
-    /// Hand it to the caller, in order; with a receipt: answer [`FleetEvent::Delivered`] when the caller has taken it.
+    /// Hand it to the caller, in order; with a receipt: answer [`FleetEvent::Delivered`] when the
+    /// caller has taken it.
     Deliver(RunEvent, Option<Receipt>),
 }
 
@@ -51,7 +52,11 @@ pub struct Receipt {
 
 impl Receipt {
     pub(crate) fn ack(self) -> Message {
-        Message::Ack(Ack { run_id: self.run.to_wire(), interval: self.interval, totals: self.totals })
+        Message::Ack(Ack {
+            run_id: self.run.to_wire(),
+            interval: self.interval,
+            totals: self.totals,
+        })
     }
 }
 
@@ -61,7 +66,8 @@ pub(crate) struct Actions(Vec<FleetAction>);
 
 impl Actions {
     pub(crate) fn send(&mut self, to: ConnectionId, message: Message) {
-        self.0.push(FleetAction::Send(to, from_coordinator(message)));
+        self.0
+            .push(FleetAction::Send(to, from_coordinator(message)));
     }
 
     pub(crate) fn send_files(&mut self, to: ConnectionId, files: FileParts) {

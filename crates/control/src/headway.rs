@@ -3,8 +3,9 @@
 use crate::FleetTime;
 use std::time::Duration;
 
-/// So many streams in a row that brought nothing new, over so long, and the next one is not waited for. A link that is cut
-/// every few seconds still brings an interval on most streams; one that cannot carry a single part brings none on any.
+/// So many streams in a row that brought nothing new, over so long, and the next one is not waited
+/// for. A link that is cut every few seconds still brings an interval on most streams; one that
+/// cannot carry a single part brings none on any.
 const STREAMS_MAX: u32 = 5;
 const FRUITLESS_MAX: Duration = Duration::from_secs(60);
 
@@ -30,7 +31,10 @@ impl Headway {
 
     /// Whether there was none for too long.
     pub(crate) fn is_missing(&self, now: FleetTime) -> bool {
-        self.fruitless >= STREAMS_MAX && self.since.is_some_and(|since| now.since(since) >= FRUITLESS_MAX)
+        self.fruitless >= STREAMS_MAX
+            && self
+                .since
+                .is_some_and(|since| now.since(since) >= FRUITLESS_MAX)
     }
 }
 
@@ -44,10 +48,20 @@ mod tests {
 
     #[test]
     fn headway_is_missing_after_many_streams_and_a_long_time_only() {
-        for (streams, every, missing) in [(5, 15, true), (5, 14, false), (4, 60, false), (60, 1, false), (62, 1, true)] {
+        for (streams, every, missing) in [
+            (5, 15, true),
+            (5, 14, false),
+            (4, 60, false),
+            (60, 1, false),
+            (62, 1, true),
+        ] {
             let mut headway = Headway::default();
             (0..streams).for_each(|stream| headway.stream_ended(at(stream * every)));
-            assert_eq!(headway.is_missing(at((streams - 1) * every)), missing, "{streams} streams, one in {every} s");
+            assert_eq!(
+                headway.is_missing(at((streams - 1) * every)),
+                missing,
+                "{streams} streams, one in {every} s"
+            );
         }
     }
 

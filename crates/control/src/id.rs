@@ -1,4 +1,5 @@
-//! Names of agents, runs and plans on the wire: fixed numbers of bytes, printed as hexadecimal digits.
+//! Names of agents, runs and plans on the wire: fixed numbers of bytes, printed as hexadecimal
+//! digits.
 
 use proto::Bytes;
 use std::fmt;

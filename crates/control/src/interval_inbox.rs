@@ -46,7 +46,10 @@ pub(crate) enum Taken {
 
 /// A part that no agent of this version sends.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("part {part} of {parts} of interval {interval} does not follow what came before, or is too large")]
+#[error(
+    "part {part} of {parts} of interval {interval} does not follow what came before, or is too \
+     large"
+)]
 pub(crate) struct OutOfPlace {
     interval: u32,
     part: u32,
@@ -56,11 +59,25 @@ pub(crate) struct OutOfPlace {
 impl IntervalInbox {
     /// Takes the next part of the stream.
     pub(crate) fn take(&mut self, part: IntervalPart) -> Result<Taken, OutOfPlace> {
-        let out_of_place = OutOfPlace { interval: part.interval, part: part.part, parts: part.parts };
+        let out_of_place = OutOfPlace {
+            interval: part.interval,
+            part: part.part,
+            parts: part.parts,
+        };
         let (interval, totals) = (part.interval, part.totals);
-        let Some(content) = self.assemble(part).ok_or(out_of_place.clone())? else { return Ok(Taken::InPart) };
-        let new = if totals { self.totals.replace(interval).is_none() } else { self.note(interval).ok_or(out_of_place)? };
-        Ok(if new { Taken::New(content) } else { Taken::Again })
+        let Some(content) = self.assemble(part).ok_or(out_of_place.clone())? else {
+            return Ok(Taken::InPart);
+        };
+        let new = if totals {
+            self.totals.replace(interval).is_none()
+        } else {
+            self.note(interval).ok_or(out_of_place)?
+        };
+        Ok(if new {
+            Taken::New(content)
+        } else {
+            Taken::Again
+        })
     }
 
     /// The stream is gone: the next one goes on with what came in part, or begins it again.
@@ -70,7 +87,9 @@ impl IntervalInbox {
 
     /// Interval (or totals) of which parts came over streams that are gone, and how many.
     pub(crate) fn in_part(&self) -> Option<(u32, bool, u32)> {
-        self.cut.as_ref().map(|cut| (cut.interval, cut.totals, cut.next_part))
+        self.cut
+            .as_ref()
+            .map(|cut| (cut.interval, cut.totals, cut.next_part))
     }
 
     /// The first interval that never came.
@@ -82,7 +101,10 @@ impl IntervalInbox {
     pub(crate) fn missing(&self) -> Vec<u32> {
         let beyond = self.ahead.last().map_or(0, |last| last + 1);
         let end = self.totals.unwrap_or(0).min(INTERVALS_MAX).max(beyond);
-        (self.next..end).filter(|interval| !self.ahead.contains(interval)).take(MISSING_MAX).collect()
+        (self.next..end)
+            .filter(|interval| !self.ahead.contains(interval))
+            .take(MISSING_MAX)
+            .collect()
     }
 
     /// The content, once whole; nothing at all for a part that is out of place.
@@ -130,7 +152,13 @@ impl IntervalInbox {
 
 impl Assembly {
     fn new(first: &IntervalPart) -> Assembly {
-        Assembly { interval: first.interval, totals: first.totals, parts: first.parts, next_part: 0, content: Vec::new() }
+        Assembly {
+            interval: first.interval,
+            totals: first.totals,
+            parts: first.parts,
+            next_part: 0,
+            content: Vec::new(),
+        }
     }
 
     fn is_of(&self, part: &IntervalPart) -> bool {
@@ -139,7 +167,9 @@ impl Assembly {
 
     fn add(&mut self, part: &IntervalPart) -> Option<()> {
         let expected = (self.interval, self.totals, self.parts, self.next_part);
-        if (part.interval, part.totals, part.parts, part.part) != expected || part.part >= part.parts {
+        if (part.interval, part.totals, part.parts, part.part) != expected
+            || part.part >= part.parts
+        {
             return None;
         }
         self.next_part += 1;
@@ -154,7 +184,14 @@ mod tests {
 
     fn part(interval: u32, part: u32, parts: u32, content: &'static [u8]) -> IntervalPart {
         let content = Bytes::from_static(content);
-        IntervalPart { run_id: Bytes::new(), interval, part, parts, content, totals: false }
+        IntervalPart {
+            run_id: Bytes::new(),
+            interval,
+            part,
+            parts,
+            content,
+            totals: false,
+        }
     }
 
     fn whole(interval: u32) -> IntervalPart {
@@ -164,8 +201,21 @@ mod tests {
     #[test]
     fn interval_counts_once_however_often_it_comes() {
         let mut inbox = IntervalInbox::default();
-        for (interval, new) in [(0, true), (0, false), (2, true), (2, false), (1, true), (0, false), (1, false), (2, false)] {
-            assert_eq!(inbox.take(whole(interval)).unwrap() != Taken::Again, new, "{interval}");
+        for (interval, new) in [
+            (0, true),
+            (0, false),
+            (2, true),
+            (2, false),
+            (1, true),
+            (0, false),
+            (1, false),
+            (2, false),
+        ] {
+            assert_eq!(
+                inbox.take(whole(interval)).unwrap() != Taken::Again,
+                new,
+                "{interval}"
+            );
         }
         assert_eq!(inbox.next(), 3);
     }
@@ -175,7 +225,10 @@ mod tests {
         let mut inbox = IntervalInbox::default();
         assert_eq!(inbox.take(part(0, 0, 3, b"ab")), Ok(Taken::InPart));
         assert_eq!(inbox.take(part(0, 1, 3, b"")), Ok(Taken::InPart));
-        assert_eq!(inbox.take(part(0, 2, 3, b"c")), Ok(Taken::New(Bytes::from_static(b"abc"))));
+        assert_eq!(
+            inbox.take(part(0, 2, 3, b"c")),
+            Ok(Taken::New(Bytes::from_static(b"abc")))
+        );
     }
 
     #[test]
@@ -184,7 +237,10 @@ mod tests {
         inbox.take(part(0, 0, 2, b"ab")).unwrap();
         inbox.cut();
         inbox.take(part(0, 0, 2, b"ab")).unwrap();
-        assert_eq!(inbox.take(part(0, 1, 2, b"c")), Ok(Taken::New(Bytes::from_static(b"abc"))));
+        assert_eq!(
+            inbox.take(part(0, 1, 2, b"c")),
+            Ok(Taken::New(Bytes::from_static(b"abc")))
+        );
         assert_eq!(inbox.in_part(), None);
     }
 
@@ -195,9 +251,15 @@ mod tests {
         inbox.cut();
         inbox.cut();
         assert_eq!(inbox.in_part(), Some((1, false, 1)));
-        assert_eq!(inbox.take(whole(0)), Ok(Taken::New(Bytes::from_static(b"x"))));
+        assert_eq!(
+            inbox.take(whole(0)),
+            Ok(Taken::New(Bytes::from_static(b"x")))
+        );
         assert_eq!(inbox.take(part(1, 1, 3, b"b")), Ok(Taken::InPart));
-        assert_eq!(inbox.take(part(1, 2, 3, b"c")), Ok(Taken::New(Bytes::from_static(b"abc"))));
+        assert_eq!(
+            inbox.take(part(1, 2, 3, b"c")),
+            Ok(Taken::New(Bytes::from_static(b"abc")))
+        );
         assert_eq!((inbox.in_part(), inbox.next()), (None, 2));
     }
 
@@ -208,7 +270,11 @@ mod tests {
             inbox.take(part(1, 0, 3, b"a")).unwrap();
             inbox.cut();
             let taken = inbox.take(part(1, first, parts, b"b"));
-            assert_eq!(taken.is_ok(), first == 0, "part {first} of {parts}: {taken:?}");
+            assert_eq!(
+                taken.is_ok(),
+                first == 0,
+                "part {first} of {parts}: {taken:?}"
+            );
         }
     }
 
@@ -224,7 +290,15 @@ mod tests {
         ];
         for sequence in cases {
             let mut inbox = IntervalInbox::default();
-            assert!(sequence.iter().map(|part| inbox.take(part.clone())).last().unwrap().is_err(), "{sequence:?}");
+            assert!(
+                sequence
+                    .iter()
+                    .map(|part| inbox.take(part.clone()))
+                    .last()
+                    .unwrap()
+                    .is_err(),
+                "{sequence:?}"
+            );
         }
     }
 
@@ -235,15 +309,31 @@ mod tests {
             inbox.take(whole(interval)).unwrap();
         }
         assert_eq!(inbox.missing(), [2, 3]);
-        inbox.take(IntervalPart { totals: true, ..whole(6) }).unwrap();
+        inbox
+            .take(IntervalPart {
+                totals: true,
+                ..whole(6)
+            })
+            .unwrap();
         assert_eq!(inbox.missing(), [2, 3, 5]);
-        assert_eq!(inbox.take(IntervalPart { totals: true, ..whole(6) }), Ok(Taken::Again));
+        assert_eq!(
+            inbox.take(IntervalPart {
+                totals: true,
+                ..whole(6)
+            }),
+            Ok(Taken::Again)
+        );
     }
 
     #[test]
     fn foreign_totals_of_any_number_make_a_bounded_list() {
         let mut inbox = IntervalInbox::default();
-        inbox.take(IntervalPart { totals: true, ..whole(u32::MAX) }).unwrap();
+        inbox
+            .take(IntervalPart {
+                totals: true,
+                ..whole(u32::MAX)
+            })
+            .unwrap();
         assert_eq!(inbox.missing().len(), MISSING_MAX);
         assert!(inbox.take(whole(u32::MAX)).is_err());
     }

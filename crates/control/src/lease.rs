@@ -5,9 +5,9 @@ use std::time::Duration;
 
 /// Permission to fire, from the coordinator, for one run.
 ///
-/// It runs from the instant the agent *sent* the beat, on the agent's boot-time clock: whatever delays beat or grant only
-/// shortens it, and a machine that slept wakes up without one. Once it has run out it is over for good, even if a grant is
-/// on its way that would have been in time.
+/// It runs from the instant the agent *sent* the beat, on the agent's boot-time clock: whatever
+/// delays beat or grant only shortens it, and a machine that slept wakes up without one. Once it
+/// has run out it is over for good, even if a grant is on its way that would have been in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lease {
     until: Boot,
@@ -18,10 +18,14 @@ impl Lease {
     /// The first grant for a beat sent at `sent`; nothing if that is over already.
     pub(crate) fn begin(sent: Boot, length: Duration, now: Boot) -> Option<Lease> {
         let until = end(sent, length);
-        (now < until).then_some(Lease { until, expired: false })
+        (now < until).then_some(Lease {
+            until,
+            expired: false,
+        })
     }
 
-    /// A grant for a beat sent at `sent`. The new end, if that is later and the lease has not run out.
+    /// A grant for a beat sent at `sent`. The new end, if that is later and the lease has not run
+    /// out.
     pub(crate) fn extend(&mut self, sent: Boot, length: Duration, now: Boot) -> Option<Boot> {
         let until = end(sent, length);
         if self.expires(now) || until <= self.until {
@@ -82,6 +86,9 @@ mod tests {
 
     #[test]
     fn coordinator_cannot_grant_more_than_a_lease() {
-        assert_eq!(Lease::begin(at(10), Duration::MAX, at(10)).unwrap().until(), at(15));
+        assert_eq!(
+            Lease::begin(at(10), Duration::MAX, at(10)).unwrap().until(),
+            at(15)
+        );
     }
 }

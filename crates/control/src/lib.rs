@@ -1,5 +1,5 @@
-//! How many machines agree to fire at once: state machines without I/O. Time is an argument, events go in, actions come
-//! out; names only the wire's messages and none of its transport.
+//! How many machines agree to fire at once: state machines without I/O. Time is an argument, events
+//! go in, actions come out; names only the wire's messages and none of its transport.
 
 mod back_off;
 mod beats;
@@ -36,7 +36,9 @@ pub use fleet_action::{ConnectionId, FleetAction, FleetEvent, Receipt};
 pub use id::{AgentId, CoordinatorId, Digest, RunId};
 pub use order::{Assignment, EndCause, Order, PlanFile, Report, Stop};
 pub use outbox::{HELD_MAX_BYTES, INTERVAL_MAX_BYTES, INTERVAL_PART_BYTES};
-pub use run_event::{AgentFacts, Audience, ClockReading, Outcome, RunEvent, RunFile, RunRequest, Skew};
+pub use run_event::{
+    AgentFacts, Audience, ClockReading, Outcome, RunEvent, RunFile, RunRequest, Skew,
+};
 pub use session::Session;
 pub use session_event::{Disconnection, Finality, News, SessionAction, SessionEvent};
 pub use token::{Secret, Token, TokenError};
@@ -55,5 +57,6 @@ pub const MISSING_MAX: usize = 100;
 /// Notes of one agent in one run that are passed on.
 pub const NOTES_MAX: u32 = 1_000;
 
-/// Name in the coordinator's certificate. Agents check it and the CA behind it, and never the host name they dial.
+/// Name in the coordinator's certificate. Agents check it and the CA behind it, and never the host
+/// name they dial.
 pub const COORDINATOR_NAME: &str = "coordinator.cannonade";

@@ -5,7 +5,9 @@ use crate::beats::to_wire;
 use crate::file_inbox::{FileInbox, FileProblem};
 use crate::lease::Lease;
 use crate::outbox::Outbox;
-use crate::{Assignment, ClockReading, Digest, EndCause, INTERVAL_MAX_BYTES, Mono, Order, RunId, Stop};
+use crate::{
+    Assignment, ClockReading, Digest, EndCause, INTERVAL_MAX_BYTES, Mono, Order, RunId, Stop,
+};
 use proto::{Began, Bytes, Ended, FilePart, IntervalPart, Prepare, Prepared};
 use std::time::Duration;
 
@@ -47,17 +49,19 @@ impl LocalRun {
     pub(crate) fn new(prepare: Prepare) -> Option<Result<LocalRun, FileProblem>> {
         let run = RunId::from_wire(&prepare.run_id)?;
         let plan_digest = Digest::from_wire(&prepare.plan_digest)?;
-        Some(FileInbox::new(prepare.files, prepare.files_bytes).map(|inbox| LocalRun {
-            run,
-            prepare,
-            plan_digest,
-            phase: Phase::Receiving(inbox),
-            outbox: Outbox::new(run),
-            next_interval: 0,
-            began: None,
-            cut: None,
-            ended: None,
-        }))
+        Some(
+            FileInbox::new(prepare.files, prepare.files_bytes).map(|inbox| LocalRun {
+                run,
+                prepare,
+                plan_digest,
+                phase: Phase::Receiving(inbox),
+                outbox: Outbox::new(run),
+                next_interval: 0,
+                began: None,
+                cut: None,
+                ended: None,
+            }),
+        )
     }
 
     pub(crate) fn id(&self) -> RunId {
@@ -68,7 +72,8 @@ impl LocalRun {
         &self.prepare.run_name
     }
 
-    /// Whether it outlives its stream: before the start it does not, since the coordinator begins it anew.
+    /// Whether it outlives its stream: before the start it does not, since the coordinator begins
+    /// it anew.
     pub(crate) fn is_begun(&self) -> bool {
         matches!(self.phase, Phase::Firing(_) | Phase::Uploading)
     }
@@ -98,7 +103,9 @@ impl LocalRun {
         if !matches!(&self.phase, Phase::Receiving(inbox) if inbox.is_complete()) {
             return None;
         }
-        let Phase::Receiving(inbox) = std::mem::replace(&mut self.phase, Phase::Preparing) else { return None };
+        let Phase::Receiving(inbox) = std::mem::replace(&mut self.phase, Phase::Preparing) else {
+            return None;
+        };
         Some(Order::Prepare(Assignment {
             run: self.run,
             run_name: self.prepare.run_name.clone(),
@@ -112,7 +119,12 @@ impl LocalRun {
     }
 
     /// The runner is ready. Whether it was asked.
-    pub(crate) fn prepared(&mut self, plan_digest: Digest, addresses: Vec<String>, workers: u32) -> bool {
+    pub(crate) fn prepared(
+        &mut self,
+        plan_digest: Digest,
+        addresses: Vec<String>,
+        workers: u32,
+    ) -> bool {
         let asked = matches!(self.phase, Phase::Preparing);
         if asked {
             self.phase = Phase::Measuring(Prepared {
@@ -128,8 +140,13 @@ impl LocalRun {
 
     /// The answer to the plan, once the clock is measured.
     pub(crate) fn measured(&mut self, clock: Option<ClockReading>) -> Option<Prepared> {
-        let Phase::Measuring(prepared) = &mut self.phase else { return None };
-        let answer = Prepared { clock: clock.map(to_wire), ..std::mem::take(prepared) };
+        let Phase::Measuring(prepared) = &mut self.phase else {
+            return None;
+        };
+        let answer = Prepared {
+            clock: clock.map(to_wire),
+            ..std::mem::take(prepared)
+        };
         self.phase = Phase::Ready;
         Some(answer)
     }
@@ -149,11 +166,18 @@ impl LocalRun {
                     return None;
                 }
                 self.phase = Phase::Firing(lease);
-                Some(Order::Start { run: self.run, at, lease_until: lease.until() })
+                Some(Order::Start {
+                    run: self.run,
+                    at,
+                    lease_until: lease.until(),
+                })
             }
             Phase::Firing(lease) => {
                 let until = lease.extend(sent.boot, length, now.boot)?;
-                Some(Order::ExtendLease { run: self.run, until })
+                Some(Order::ExtendLease {
+                    run: self.run,
+                    until,
+                })
             }
             _ => None,
         }
@@ -163,7 +187,8 @@ impl LocalRun {
     pub(crate) fn missed_start(&mut self, now: Mono) -> bool {
         let missed = matches!(self.phase, Phase::Armed { at } if now >= at);
         if missed {
-            let text = "the start instant came before a lease did; the link to the coordinator is too slow or was cut";
+            let text = "the start instant came before a lease did; the link to the coordinator is \
+                        too slow or was cut";
             self.end_unfired(EndCause::Failed(text.into()));
         }
         missed
@@ -171,7 +196,9 @@ impl LocalRun {
 
     /// Whether the lease has run out just now; the runner must stop, and the run never fires again.
     pub(crate) fn lease_expires(&mut self, now: Now) -> bool {
-        let Phase::Firing(lease) = &mut self.phase else { return false };
+        let Phase::Firing(lease) = &mut self.phase else {
+            return false;
+        };
         let just_expired = self.cut.is_none() && lease.expires(now.boot);
         if just_expired {
             self.cut = Some(EndCause::LeaseExpired);
@@ -183,7 +210,9 @@ impl LocalRun {
     pub(crate) fn wake_at(&self, now: Now) -> Option<Mono> {
         match &self.phase {
             Phase::Armed { at } => Some(*at),
-            Phase::Firing(lease) if self.cut.is_none() => Some(now.mono.after(lease.until().since(now.boot))),
+            Phase::Firing(lease) if self.cut.is_none() => {
+                Some(now.mono.after(lease.until().since(now.boot)))
+            }
             _ => None,
         }
     }
@@ -204,7 +233,11 @@ impl LocalRun {
     pub(crate) fn began(&mut self, at: Mono, clock: Option<ClockReading>) {
         let Some(clock) = clock else { return };
         let began_at = clock.to_fleet(at);
-        self.began = Some(Began { run_id: self.run.to_wire(), began_at_ns: began_at.0, bound_ns: clock.bound_ns });
+        self.began = Some(Began {
+            run_id: self.run.to_wire(),
+            began_at_ns: began_at.0,
+            bound_ns: clock.bound_ns,
+        });
     }
 
     pub(crate) fn began_message(&self) -> Option<Began> {
@@ -233,13 +266,18 @@ impl LocalRun {
 
     /// Why it ended, once it has.
     pub(crate) fn ended_cause(&self) -> Option<EndCause> {
-        self.ended.as_ref().map(|ended| crate::wire::end_cause(ended.cause, &ended.text))
+        self.ended
+            .as_ref()
+            .map(|ended| crate::wire::end_cause(ended.cause, &ended.text))
     }
 
     /// The last message, once everything before it is acknowledged.
     pub(crate) fn ended_message(&self, clock: Option<ClockReading>) -> Option<Ended> {
         let ended = self.ended.clone().filter(|_| self.outbox.is_empty())?;
-        Some(Ended { clock: clock.map(to_wire), ..ended })
+        Some(Ended {
+            clock: clock.map(to_wire),
+            ..ended
+        })
     }
 
     pub(crate) fn next_part(&mut self) -> Option<IntervalPart> {
@@ -253,7 +291,13 @@ impl LocalRun {
     fn finish(&mut self, cause: EndCause, figures: Bytes) {
         let (cause, text) = crate::wire::end_cause_to_wire(cause);
         let run_id = self.run.to_wire();
-        self.ended = Some(Ended { run_id, cause: cause.into(), text, figures, clock: None });
+        self.ended = Some(Ended {
+            run_id,
+            cause: cause.into(),
+            text,
+            figures,
+            clock: None,
+        });
         self.phase = Phase::Uploading;
     }
 }
@@ -263,7 +307,8 @@ fn too_large(what: &str, encoded: &Bytes) -> Option<EndCause> {
     const MIB: usize = 1 << 20;
     (encoded.len() > INTERVAL_MAX_BYTES).then(|| {
         EndCause::Failed(format!(
-            "{what} takes {} MiB encoded, and at most {} travel; use fewer requests or addresses in one plan",
+            "{what} takes {} MiB encoded, and at most {} travel; use fewer requests or addresses \
+             in one plan",
             encoded.len().div_ceil(MIB),
             INTERVAL_MAX_BYTES / MIB
         ))

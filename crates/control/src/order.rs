@@ -7,10 +7,11 @@ use std::fmt;
 /// What the link asks of whoever fires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// Parse the plan, resolve, build what can be built; answer [`Report::Prepared`] or [`Report::NotPrepared`].
-    /// Whatever was prepared before is forgotten.
+    /// Parse the plan, resolve, build what can be built; answer [`Report::Prepared`] or
+    /// [`Report::NotPrepared`]. Whatever was prepared before is forgotten.
     Prepare(Assignment),
-    /// Begin at `at`. Firing is allowed while the lease holds, and it can be extended only while it holds.
+    /// Begin at `at`. Firing is allowed while the lease holds, and it can be extended only while it
+    /// holds.
     Start {
         /// Run to start, prepared before.
         run: RunId,
@@ -33,7 +34,8 @@ pub enum Order {
         /// Whether what has begun may finish.
         how: Stop,
     },
-    /// Drop everything about the run, ending it at once if it is still going on; no report is wanted any more.
+    /// Drop everything about the run, ending it at once if it is still going on; no report is
+    /// wanted any more.
     Forget {
         /// Run to forget.
         run: RunId,
@@ -55,9 +57,11 @@ pub struct Assignment {
     pub agent_index: u32,
     /// Agents in the run.
     pub agents: u32,
-    /// Files that the plan names, as far as this agent needs them; their content matches their hash.
+    /// Files that the plan names, as far as this agent needs them; their content matches their
+    /// hash.
     pub files: Vec<PlanFile>,
-    /// Which of them, named nowhere in the plan, holds the client identities that were minted for this agent.
+    /// Which of them, named nowhere in the plan, holds the client identities that were minted for
+    /// this agent.
     pub minted: Option<Digest>,
 }
 
@@ -86,7 +90,8 @@ pub enum Stop {
     Now,
 }
 
-/// What whoever fires tells the link, in the order in which it happened. Reports of a forgotten run are dropped.
+/// What whoever fires tells the link, in the order in which it happened. Reports of a forgotten run
+/// are dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
     /// Ready to start.
@@ -134,7 +139,8 @@ pub enum Report {
         /// The agent's own figures; the link does not look inside.
         figures: Bytes,
     },
-    /// Something for the record; any number per run is cut to [`crate::NOTES_MAX`] by the coordinator.
+    /// Something for the record; any number per run is cut to [`crate::NOTES_MAX`] by the
+    /// coordinator.
     Note {
         /// The run, if it is about one.
         run: Option<RunId>,
@@ -165,8 +171,14 @@ mod tests {
     #[test]
     fn content_of_a_file_is_not_in_the_debug_text_of_an_order() {
         let content = Bytes::from_static(b"PRIVATE KEY");
-        let file = PlanFile { sha256: Digest::of(&content), content };
-        assert_eq!(format!("{file:?}"), format!("PlanFile({}, 11 bytes)", file.sha256));
+        let file = PlanFile {
+            sha256: Digest::of(&content),
+            content,
+        };
+        assert_eq!(
+            format!("{file:?}"),
+            format!("PlanFile({}, 11 bytes)", file.sha256)
+        );
         let order = Order::Prepare(Assignment {
             run: RunId([1; 16]),
             run_name: "edge".to_owned(),

@@ -4,18 +4,20 @@ use crate::RunId;
 use proto::{Bytes, IntervalPart, Resume};
 use std::collections::VecDeque;
 
-/// Encoded intervals that a link holds before it takes no more reports. At 64 KiB a second that is an hour; an agent
-/// whose coordinator is away stops firing after a lease, so only a coordinator that is far too slow comes near it.
+/// Encoded intervals that a link holds before it takes no more reports. At 64 KiB a second that is
+/// an hour; an agent whose coordinator is away stops firing after a lease, so only a coordinator
+/// that is far too slow comes near it.
 pub const HELD_MAX_BYTES: usize = 256 << 20;
 
 /// Largest encoded interval that travels.
 pub const INTERVAL_MAX_BYTES: usize = 64 << 20;
 
-/// Content of one part of an interval, well below what a message may hold: a beat waits behind a part, and a stream that is
-/// cut loses the part that was under way.
+/// Content of one part of an interval, well below what a message may hold: a beat waits behind a
+/// part, and a stream that is cut loses the part that was under way.
 pub const INTERVAL_PART_BYTES: usize = 64 << 10;
 
-/// Sent but not acknowledged, above which nothing new is begun: bounds what waits at the coordinator for a slow caller.
+/// Sent but not acknowledged, above which nothing new is begun: bounds what waits at the
+/// coordinator for a slow caller.
 const WINDOW_BYTES: usize = 4 << 20;
 const WINDOW_INTERVALS: usize = 32;
 
@@ -41,17 +43,32 @@ struct Held {
 
 impl Outbox {
     pub(crate) fn new(run: RunId) -> Outbox {
-        Outbox { run, held: VecDeque::new(), held_bytes: 0, sent: 0, next_part: 0, in_part: None }
+        Outbox {
+            run,
+            held: VecDeque::new(),
+            held_bytes: 0,
+            sent: 0,
+            next_part: 0,
+            in_part: None,
+        }
     }
 
     /// Keeps an interval until it is acknowledged.
     pub(crate) fn keep(&mut self, interval: u32, encoded: Bytes) {
-        self.push(Held { interval, totals: false, encoded });
+        self.push(Held {
+            interval,
+            totals: false,
+            encoded,
+        });
     }
 
     /// Keeps the totals of `intervals` intervals until they are acknowledged.
     pub(crate) fn keep_totals(&mut self, intervals: u32, encoded: Bytes) {
-        self.push(Held { interval: intervals, totals: true, encoded });
+        self.push(Held {
+            interval: intervals,
+            totals: true,
+            encoded,
+        });
     }
 
     /// The next part to send, if the window has room.
@@ -61,7 +78,10 @@ impl Outbox {
         }
         let held = self.held.get(self.sent)?;
         let parts = held.parts();
-        if let Some((.., came)) = self.in_part.take_if(|&mut (interval, totals, _)| held.is(interval, totals)) {
+        if let Some((.., came)) = self
+            .in_part
+            .take_if(|&mut (interval, totals, _)| held.is(interval, totals))
+        {
             // The last part goes again at least: it is what brings the acknowledgement.
             self.next_part = came.min(parts - 1);
         }
@@ -85,17 +105,22 @@ impl Outbox {
     /// The coordinator has it. Acknowledgements of what is not held are late ones, and do nothing.
     pub(crate) fn acknowledge(&mut self, interval: u32, totals: bool) {
         let sent = self.held.iter().take(self.sent);
-        let Some(place) = sent.into_iter().position(|held| held.is(interval, totals)) else { return };
+        let Some(place) = sent.into_iter().position(|held| held.is(interval, totals)) else {
+            return;
+        };
         let held = self.held.remove(place).expect("position is within");
         self.held_bytes -= held.encoded.len();
         self.sent -= 1;
     }
 
-    /// The stream is another one: what is held goes again, from the first that is not stored, and goes on where a part came.
+    /// The stream is another one: what is held goes again, from the first that is not stored, and
+    /// goes on where a part came.
     pub(crate) fn rewind(&mut self, resume: &Resume) {
         (self.sent, self.next_part) = (0, 0);
-        self.in_part = (resume.parts > 0).then_some((resume.interval, resume.totals, resume.parts as usize));
-        self.held.retain(|held| held.totals || held.interval >= resume.stored_below);
+        self.in_part =
+            (resume.parts > 0).then_some((resume.interval, resume.totals, resume.parts as usize));
+        self.held
+            .retain(|held| held.totals || held.interval >= resume.stored_below);
         self.held_bytes = self.held.iter().map(|held| held.encoded.len()).sum();
     }
 
@@ -117,7 +142,12 @@ impl Outbox {
     }
 
     fn has_room(&self) -> bool {
-        let in_flight: usize = self.held.iter().take(self.sent).map(|held| held.encoded.len()).sum();
+        let in_flight: usize = self
+            .held
+            .iter()
+            .take(self.sent)
+            .map(|held| held.encoded.len())
+            .sum();
         self.sent < WINDOW_INTERVALS && in_flight < WINDOW_BYTES
     }
 }
@@ -145,13 +175,20 @@ mod tests {
     }
 
     fn drain(outbox: &mut Outbox) -> Vec<(u32, u32, u32, usize)> {
-        std::iter::from_fn(|| outbox.next_part()).map(|part| (part.interval, part.part, part.parts, part.content.len())).collect()
+        std::iter::from_fn(|| outbox.next_part())
+            .map(|part| (part.interval, part.part, part.parts, part.content.len()))
+            .collect()
     }
 
     #[test]
     fn intervals_are_cut_into_parts_and_an_empty_one_is_one_part() {
         let mut outbox = outbox(&[0, INTERVAL_PART_BYTES, INTERVAL_PART_BYTES + 1]);
-        let expected = [(0, 0, 1, 0), (1, 0, 1, INTERVAL_PART_BYTES), (2, 0, 2, INTERVAL_PART_BYTES), (2, 1, 2, 1)];
+        let expected = [
+            (0, 0, 1, 0),
+            (1, 0, 1, INTERVAL_PART_BYTES),
+            (2, 0, 2, INTERVAL_PART_BYTES),
+            (2, 1, 2, 1),
+        ];
         assert_eq!(drain(&mut outbox), expected);
     }
 
@@ -181,7 +218,14 @@ mod tests {
         outbox.acknowledge(1, false);
         outbox.acknowledge(2, false);
         outbox.rewind(&Resume::default());
-        assert_eq!(drain(&mut outbox), [(0, 0, 1, 1), (2, 0, 2, INTERVAL_PART_BYTES), (2, 1, 2, INTERVAL_PART_BYTES)]);
+        assert_eq!(
+            drain(&mut outbox),
+            [
+                (0, 0, 1, 1),
+                (2, 0, 2, INTERVAL_PART_BYTES),
+                (2, 1, 2, INTERVAL_PART_BYTES)
+            ]
+        );
     }
 
     #[test]
@@ -189,20 +233,45 @@ mod tests {
         let mut outbox = outbox(&[1, 2, 3]);
         outbox.keep_totals(3, vec![0; INTERVAL_PART_BYTES * 4].into());
         drain(&mut outbox);
-        outbox.rewind(&Resume { stored_below: 2, interval: 3, totals: true, parts: 2, ..Resume::default() });
-        let expected = [(2, 0, 1, 3), (3, 2, 4, INTERVAL_PART_BYTES), (3, 3, 4, INTERVAL_PART_BYTES)];
+        outbox.rewind(&Resume {
+            stored_below: 2,
+            interval: 3,
+            totals: true,
+            parts: 2,
+            ..Resume::default()
+        });
+        let expected = [
+            (2, 0, 1, 3),
+            (3, 2, 4, INTERVAL_PART_BYTES),
+            (3, 3, 4, INTERVAL_PART_BYTES),
+        ];
         assert_eq!(drain(&mut outbox), expected);
         assert_eq!(outbox.held_bytes, 3 + INTERVAL_PART_BYTES * 4);
-        outbox.rewind(&Resume { stored_below: 3, ..Resume::default() });
-        assert_eq!(drain(&mut outbox).len(), 4, "a coordinator that has no part of it gets it from the first");
+        outbox.rewind(&Resume {
+            stored_below: 3,
+            ..Resume::default()
+        });
+        assert_eq!(
+            drain(&mut outbox).len(),
+            4,
+            "a coordinator that has no part of it gets it from the first"
+        );
     }
 
     #[test]
     fn foreign_resume_makes_nothing_worse_than_sending_again() {
         let mut outbox = outbox(&[INTERVAL_PART_BYTES * 2]);
-        outbox.rewind(&Resume { interval: 0, parts: 99, ..Resume::default() });
+        outbox.rewind(&Resume {
+            interval: 0,
+            parts: 99,
+            ..Resume::default()
+        });
         assert_eq!(drain(&mut outbox), [(0, 1, 2, INTERVAL_PART_BYTES)]);
-        outbox.rewind(&Resume { interval: 7, parts: 1, ..Resume::default() });
+        outbox.rewind(&Resume {
+            interval: 7,
+            parts: 1,
+            ..Resume::default()
+        });
         assert_eq!(drain(&mut outbox).len(), 2);
     }
 

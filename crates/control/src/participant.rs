@@ -123,10 +123,21 @@ impl Participant {
 
     /// Where its upload goes on after a cut.
     pub(crate) fn resume(&self, run: RunId) -> Resume {
-        let pending = self.pending.iter().filter(|(_, totals)| !totals).map(|(interval, _)| *interval).min();
+        let pending = self
+            .pending
+            .iter()
+            .filter(|(_, totals)| !totals)
+            .map(|(interval, _)| *interval)
+            .min();
         let (interval, totals, parts) = self.inbox.in_part().unwrap_or_default();
         let stored_below = pending.unwrap_or(u32::MAX).min(self.inbox.next());
-        Resume { run_id: run.to_wire(), stored_below, interval, totals, parts }
+        Resume {
+            run_id: run.to_wire(),
+            stored_below,
+            interval,
+            totals,
+            parts,
+        }
     }
 
     /// When it last said something about its run.

@@ -5,12 +5,14 @@ use crate::margin::start_margin;
 use crate::participant::{Participant, Stage, Upload};
 use crate::wire::{clock, cut, end_cause};
 use crate::{
-    AgentFacts, AgentId, Audience, ClockReading, ConnectionId, Digest, FileParts, FleetTime, Outcome, RunEvent, RunId,
-    RunRequest, Skew, Stop,
+    AgentFacts, AgentId, Audience, ClockReading, ConnectionId, Digest, FileParts, FleetTime,
+    Outcome, RunEvent, RunId, RunRequest, Skew, Stop,
 };
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{Began, Bytes, Ended, IntervalPart, Note, Notice, Prepare, Prepared, Release, Resume, Start};
+use proto::{
+    Began, Bytes, Ended, IntervalPart, Note, Notice, Prepare, Prepared, Release, Resume, Start,
+};
 use std::time::Duration;
 
 /// An agent answers to a plan by then: files must travel and names be resolved.
@@ -45,18 +47,40 @@ enum Phase {
     /// Agents get the plan and answer; whether one cannot run it.
     Preparing { until: FleetTime, failed: bool },
     /// The start instant is named; whether the skew was told.
-    Going { start_at: FleetTime, skew_told: bool },
+    Going {
+        start_at: FleetTime,
+        skew_told: bool,
+    },
     /// All is said.
     Done,
 }
 
 impl Run {
     /// Hands out the plan.
-    pub(crate) fn begin(request: RunRequest, agents: Vec<(AgentFacts, ConnectionId)>, now: FleetTime, out: &mut Actions) -> Run {
-        out.tell(RunEvent::Assembled { agents: agents.iter().map(|(facts, _)| facts.clone()).collect() });
-        let participants = agents.into_iter().map(|(facts, at)| Participant::new(facts, at, now)).collect();
-        let phase = Phase::Preparing { until: now.after(PREPARE_MAX), failed: false };
-        let run = Run { request, participants, phase, stop: None, deserted_since: None };
+    pub(crate) fn begin(
+        request: RunRequest,
+        agents: Vec<(AgentFacts, ConnectionId)>,
+        now: FleetTime,
+        out: &mut Actions,
+    ) -> Run {
+        out.tell(RunEvent::Assembled {
+            agents: agents.iter().map(|(facts, _)| facts.clone()).collect(),
+        });
+        let participants = agents
+            .into_iter()
+            .map(|(facts, at)| Participant::new(facts, at, now))
+            .collect();
+        let phase = Phase::Preparing {
+            until: now.after(PREPARE_MAX),
+            failed: false,
+        };
+        let run = Run {
+            request,
+            participants,
+            phase,
+            stop: None,
+            deserted_since: None,
+        };
         (0..run.participants.len()).for_each(|index| run.prepare(index, out));
         run
     }
@@ -75,7 +99,9 @@ impl Run {
 
     /// Whether this agent may fire, so that its beat is answered with a lease.
     pub(crate) fn grants_lease(&self, agent: AgentId) -> bool {
-        let going = self.index(agent).is_some_and(|index| self.participants[index].stage() == Stage::Going);
+        let going = self
+            .index(agent)
+            .is_some_and(|index| self.participants[index].stage() == Stage::Going);
         going && !matches!(self.stop, Some((Stop::Now, _)))
     }
 
@@ -87,8 +113,16 @@ impl Run {
     }
 
     /// An agent said something about this run.
-    pub(crate) fn received(&mut self, now: FleetTime, agent: AgentId, message: Up, out: &mut Actions) {
-        let Some(index) = self.index(agent) else { return };
+    pub(crate) fn received(
+        &mut self,
+        now: FleetTime,
+        agent: AgentId,
+        message: Up,
+        out: &mut Actions,
+    ) {
+        let Some(index) = self.index(agent) else {
+            return;
+        };
         self.participants[index].hear(now);
         match message {
             Up::Prepared(prepared) => self.prepared(now, index, prepared, out),
@@ -117,13 +151,17 @@ impl Run {
         holds_run: bool,
         out: &mut Actions,
     ) {
-        let Some(index) = self.index(agent) else { return };
+        let Some(index) = self.index(agent) else {
+            return;
+        };
         self.participants[index].attach(connection);
         if self.participants[index].is_over() {
             // Its data was acknowledged, or is not wanted any more.
             return self.release(index, out);
         }
-        out.tell(RunEvent::Back { agent: index as u32 });
+        out.tell(RunEvent::Back {
+            agent: index as u32,
+        });
         match (self.phase, holds_run) {
             (Phase::Preparing { .. }, _) => {
                 self.participants[index].set_stage(Stage::Preparing);
@@ -132,7 +170,8 @@ impl Run {
             (_, true) if self.participants[index].is_getting_nowhere(now) => {
                 self.lose(
                     index,
-                    "stream after stream brought nothing new; is the link to it too slow, or cut by something?",
+                    "stream after stream brought nothing new; is the link to it too slow, or cut \
+                     by something?",
                     out,
                 );
             }
@@ -143,27 +182,52 @@ impl Run {
         self.conclude(out);
     }
 
-    /// An agent broke the protocol: its part in this run ends here, since another stream would bring the same again.
-    pub(crate) fn violated(&mut self, now: FleetTime, agent: AgentId, what: &str, out: &mut Actions) {
-        let Some(index) = self.index(agent).filter(|&index| !self.participants[index].is_over()) else { return };
+    /// An agent broke the protocol: its part in this run ends here, since another stream would
+    /// bring the same again.
+    pub(crate) fn violated(
+        &mut self,
+        now: FleetTime,
+        agent: AgentId,
+        what: &str,
+        out: &mut Actions,
+    ) {
+        let Some(index) = self
+            .index(agent)
+            .filter(|&index| !self.participants[index].is_over())
+        else {
+            return;
+        };
         self.give_up(index, what, out);
         self.watch_desertion(now);
         self.conclude(out);
     }
 
     /// An agent's stream is gone.
-    pub(crate) fn detached(&mut self, now: FleetTime, agent: AgentId, why: &str, out: &mut Actions) {
-        let Some(index) = self.index(agent) else { return };
+    pub(crate) fn detached(
+        &mut self,
+        now: FleetTime,
+        agent: AgentId,
+        why: &str,
+        out: &mut Actions,
+    ) {
+        let Some(index) = self.index(agent) else {
+            return;
+        };
         self.participants[index].detach(now);
         if !self.participants[index].is_over() {
-            out.tell(RunEvent::Gone { agent: index as u32, why: why.to_owned() });
+            out.tell(RunEvent::Gone {
+                agent: index as u32,
+                why: why.to_owned(),
+            });
         }
         self.watch_desertion(now);
     }
 
     /// The caller has taken what this receipt is for.
     pub(crate) fn delivered(&mut self, receipt: Receipt, out: &mut Actions) {
-        let Some(index) = self.index(receipt.agent) else { return };
+        let Some(index) = self.index(receipt.agent) else {
+            return;
+        };
         self.participants[index].delivered(receipt.interval, receipt.totals);
         self.send(index, receipt.ack(), out);
     }
@@ -176,7 +240,9 @@ impl Run {
         self.stop = Some((how, now));
         match self.phase {
             Phase::Preparing { .. } => self.finish(Outcome::StoppedBeforeStart(how), out),
-            Phase::Going { .. } => (0..self.participants.len()).for_each(|index| self.resend_stop(index, out)),
+            Phase::Going { .. } => {
+                (0..self.participants.len()).for_each(|index| self.resend_stop(index, out))
+            }
             Phase::Done => {}
         }
     }
@@ -197,9 +263,16 @@ impl Run {
             if participant.is_over() {
                 continue;
             }
-            if participant.gone_since().is_some_and(|since| now.since(since) >= AWAY_PREPARING_MAX) {
+            if participant
+                .gone_since()
+                .is_some_and(|since| now.since(since) >= AWAY_PREPARING_MAX)
+            {
                 self.fail();
-                self.lose(index, "it went away before the start and did not come back", out);
+                self.lose(
+                    index,
+                    "it went away before the start and did not come back",
+                    out,
+                );
             } else if now >= until && participant.stage() == Stage::Preparing {
                 self.fail();
                 let problem = format!("no answer to the plan within {} s", PREPARE_MAX.as_secs());
@@ -211,21 +284,41 @@ impl Run {
     fn tick_going(&mut self, now: FleetTime, start_at: FleetTime, out: &mut Actions) {
         let drain = self.request.drain;
         match self.stop {
-            None if self.request.firing.is_some_and(|firing| now.since(start_at) >= firing + drain + OVERDUE) => {
-                self.tell_note("overdue", "the plan's time and its drain are over, and agents go on; they are stopped", out);
+            None if self
+                .request
+                .firing
+                .is_some_and(|firing| now.since(start_at) >= firing + drain + OVERDUE) =>
+            {
+                self.tell_note(
+                    "overdue",
+                    "the plan's time and its drain are over, and agents go on; they are stopped",
+                    out,
+                );
                 self.stop(now, Stop::Now, out);
             }
-            Some((Stop::Drain, since)) if now.since(since) >= drain + OVERDUE => self.stop(now, Stop::Now, out),
+            Some((Stop::Drain, since)) if now.since(since) >= drain + OVERDUE => {
+                self.stop(now, Stop::Now, out)
+            }
             _ => {}
         }
-        let deserted = self.deserted_since.is_some_and(|since| now.since(since) >= AWAY_MAX);
+        let deserted = self
+            .deserted_since
+            .is_some_and(|since| now.since(since) >= AWAY_MAX);
         for index in 0..self.participants.len() {
             let agent = &self.participants[index];
             let away = deserted && agent.gone_since().is_some();
-            let stopped_at = self.stop.filter(|(how, _)| *how == Stop::Now).map(|(_, since)| since);
-            let deaf = stopped_at.is_some_and(|since| now.since(since.max(agent.heard_at())) >= STOP_MAX);
+            let stopped_at = self
+                .stop
+                .filter(|(how, _)| *how == Stop::Now)
+                .map(|(_, since)| since);
+            let deaf =
+                stopped_at.is_some_and(|since| now.since(since.max(agent.heard_at())) >= STOP_MAX);
             if !agent.is_over() && (away || deaf) {
-                let why = if away { "its stream is gone and it did not come back" } else { "it was told to stop and does not" };
+                let why = if away {
+                    "its stream is gone and it did not come back"
+                } else {
+                    "it was told to stop and does not"
+                };
                 self.lose(index, why, out);
             }
         }
@@ -233,7 +326,10 @@ impl Run {
 
     /// Notes from when on nobody is going, and forgets it when somebody is.
     fn watch_desertion(&mut self, now: FleetTime) {
-        let is_deserted = self.participants.iter().all(|agent| agent.is_over() || agent.gone_since().is_some());
+        let is_deserted = self
+            .participants
+            .iter()
+            .all(|agent| agent.is_over() || agent.gone_since().is_some());
         self.deserted_since = is_deserted.then(|| self.deserted_since.unwrap_or(now));
     }
 
@@ -244,7 +340,9 @@ impl Run {
             Audience::Only(agents) => agents.contains(&(index as u32)),
         };
         let files = request.files.iter().filter(|file| is_for(&file.audience));
-        let files: Vec<_> = files.map(|file| (file.sha256, file.content.clone())).collect();
+        let files: Vec<_> = files
+            .map(|file| (file.sha256, file.content.clone()))
+            .collect();
         let prepare = Prepare {
             run_id: request.run.to_wire(),
             run_name: request.name.clone(),
@@ -254,7 +352,10 @@ impl Run {
             agents: request.agents,
             files: files.len() as u32,
             files_bytes: files.iter().map(|(_, content)| content.len() as u64).sum(),
-            minted: request.minted.get(index).map_or_else(Bytes::new, |digest| digest.to_wire()),
+            minted: request
+                .minted
+                .get(index)
+                .map_or_else(Bytes::new, |digest| digest.to_wire()),
         };
         self.send(index, Down::Prepare(prepare), out);
         if let Some(connection) = self.participants[index].connection() {
@@ -271,8 +372,15 @@ impl Run {
         match (self.problem_of(index, &prepared), reading) {
             (None, Some(clock)) => {
                 self.participants[index].set_stage(Stage::Ready);
-                let Prepared { addresses, workers, .. } = prepared;
-                out.tell(RunEvent::Ready { agent: index as u32, addresses, workers, clock });
+                let Prepared {
+                    addresses, workers, ..
+                } = prepared;
+                out.tell(RunEvent::Ready {
+                    agent: index as u32,
+                    addresses,
+                    workers,
+                    clock,
+                });
             }
             (problem, _) => {
                 let problem = problem.unwrap_or_else(|| "its clock could not be measured".into());
@@ -280,7 +388,11 @@ impl Run {
                 self.problem(index, problem, out);
             }
         }
-        if self.participants.iter().all(|agent| agent.stage() == Stage::Ready && agent.connection().is_some()) {
+        if self
+            .participants
+            .iter()
+            .all(|agent| agent.stage() == Stage::Ready && agent.connection().is_some())
+        {
             self.arm(now, out);
         }
     }
@@ -290,41 +402,74 @@ impl Run {
         if !prepared.problem.is_empty() {
             return Some(cut(prepared.problem.clone()));
         }
-        let (here, there) = (self.request.plan_digest, Digest::from_wire(&prepared.plan_digest));
+        let (here, there) = (
+            self.request.plan_digest,
+            Digest::from_wire(&prepared.plan_digest),
+        );
         if there == Some(here) {
             return None;
         }
         let there = there.map_or_else(|| "no digest".into(), Digest::short);
         let version = &self.participants[index].facts().version;
         Some(format!(
-            "it reads the plan as {there}, and here it is {}; run the coordinator's version there (its own is {version})",
+            "it reads the plan as {there}, and here it is {}; run the coordinator's version there \
+             (its own is {version})",
             here.short()
         ))
     }
 
     /// Everyone is ready: names the start instant.
     fn arm(&mut self, now: FleetTime, out: &mut Actions) {
-        let margin = start_margin(self.participants.iter().filter_map(|agent| agent.clock()).map(|clock| clock.bound_ns));
+        let margin = start_margin(
+            self.participants
+                .iter()
+                .filter_map(|agent| agent.clock())
+                .map(|clock| clock.bound_ns),
+        );
         let start_at = now.after(margin);
-        self.phase = Phase::Going { start_at, skew_told: false };
+        self.phase = Phase::Going {
+            start_at,
+            skew_told: false,
+        };
         for index in 0..self.participants.len() {
             self.participants[index].set_stage(Stage::Going);
-            self.send(index, Down::Start(Start { run_id: self.id().to_wire(), start_at_ns: start_at.0 }), out);
+            self.send(
+                index,
+                Down::Start(Start {
+                    run_id: self.id().to_wire(),
+                    start_at_ns: start_at.0,
+                }),
+                out,
+            );
         }
-        out.tell(RunEvent::Armed { start_at, start_in: margin });
+        out.tell(RunEvent::Armed {
+            start_at,
+            start_in: margin,
+        });
     }
 
     fn began(&mut self, index: usize, began: &Began, out: &mut Actions) {
         let (at, bound_ns) = (FleetTime(began.began_at_ns), began.bound_ns);
-        if self.participants[index].stage() == Stage::Going && self.participants[index].begin(at, bound_ns) {
-            out.tell(RunEvent::Began { agent: index as u32, at, bound_ns });
+        if self.participants[index].stage() == Stage::Going
+            && self.participants[index].begin(at, bound_ns)
+        {
+            out.tell(RunEvent::Began {
+                agent: index as u32,
+                at,
+                bound_ns,
+            });
         }
     }
 
     fn upload(&mut self, index: usize, part: IntervalPart, out: &mut Actions) {
         let agent = &mut self.participants[index];
         let (interval, totals) = (part.interval, part.totals);
-        let receipt = Receipt { run: self.request.run, agent: agent.id(), interval, totals };
+        let receipt = Receipt {
+            run: self.request.run,
+            agent: agent.id(),
+            interval,
+            totals,
+        };
         if agent.stage() != Stage::Going {
             return;
         }
@@ -333,10 +478,24 @@ impl Run {
             Ok(Upload::Wait) => {}
             Ok(Upload::Acknowledge) => self.send(index, receipt.ack(), out),
             Ok(Upload::Deliver(encoded)) if totals => {
-                out.deliver(RunEvent::Totals { agent: index as u32, intervals: interval, encoded }, receipt);
+                out.deliver(
+                    RunEvent::Totals {
+                        agent: index as u32,
+                        intervals: interval,
+                        encoded,
+                    },
+                    receipt,
+                );
             }
             Ok(Upload::Deliver(encoded)) => {
-                out.deliver(RunEvent::Interval { agent: index as u32, interval, encoded }, receipt);
+                out.deliver(
+                    RunEvent::Interval {
+                        agent: index as u32,
+                        interval,
+                        encoded,
+                    },
+                    receipt,
+                );
             }
         }
     }
@@ -358,13 +517,20 @@ impl Run {
 
     fn note(&mut self, index: usize, note: Note, out: &mut Actions) {
         if self.participants[index].may_note() {
-            out.tell(RunEvent::Note { agent: Some(index as u32), event: cut(note.event), text: cut(note.text) });
+            out.tell(RunEvent::Note {
+                agent: Some(index as u32),
+                event: cut(note.event),
+                text: cut(note.text),
+            });
         }
     }
 
     fn problem(&mut self, index: usize, problem: String, out: &mut Actions) {
         self.participants[index].set_stage(Stage::Over);
-        out.tell(RunEvent::Problem { agent: index as u32, problem });
+        out.tell(RunEvent::Problem {
+            agent: index as u32,
+            problem,
+        });
     }
 
     fn give_up(&mut self, index: usize, violation: &str, out: &mut Actions) {
@@ -376,8 +542,15 @@ impl Run {
     fn lose(&mut self, index: usize, why: &str, out: &mut Actions) {
         let agent = &mut self.participants[index];
         agent.set_stage(Stage::Over);
-        out.tell(RunEvent::Lost { agent: index as u32, next_interval: agent.inbox().next(), why: why.to_owned() });
-        let text = format!("{}: the coordinator has given this agent up: {why}", self.request.name);
+        out.tell(RunEvent::Lost {
+            agent: index as u32,
+            next_interval: agent.inbox().next(),
+            why: why.to_owned(),
+        });
+        let text = format!(
+            "{}: the coordinator has given this agent up: {why}",
+            self.request.name
+        );
         self.send(index, Down::Notice(Notice { text }), out);
         self.release(index, out);
     }
@@ -394,15 +567,34 @@ impl Run {
         let over = self.participants.iter().all(Participant::is_over);
         match self.phase {
             Phase::Preparing { failed: true, .. }
-                if self.participants.iter().all(|agent| agent.stage() != Stage::Preparing || agent.connection().is_none()) =>
+                if self.participants.iter().all(|agent| {
+                    agent.stage() != Stage::Preparing || agent.connection().is_none()
+                }) =>
             {
                 self.finish(Outcome::NotStarted, out);
             }
-            Phase::Going { start_at, skew_told } => {
-                if !skew_told && self.participants.iter().all(|agent| agent.is_over() || agent.began().is_some()) {
-                    self.phase = Phase::Going { start_at, skew_told: true };
-                    let began: Vec<_> = self.participants.iter().filter_map(Participant::began).collect();
-                    Skew::of(&began).into_iter().for_each(|skew| out.tell(RunEvent::Started { skew }));
+            Phase::Going {
+                start_at,
+                skew_told,
+            } => {
+                if !skew_told
+                    && self
+                        .participants
+                        .iter()
+                        .all(|agent| agent.is_over() || agent.began().is_some())
+                {
+                    self.phase = Phase::Going {
+                        start_at,
+                        skew_told: true,
+                    };
+                    let began: Vec<_> = self
+                        .participants
+                        .iter()
+                        .filter_map(Participant::began)
+                        .collect();
+                    Skew::of(&began)
+                        .into_iter()
+                        .for_each(|skew| out.tell(RunEvent::Started { skew }));
                 }
                 if over {
                     self.finish(Outcome::Ran, out);
@@ -420,13 +612,22 @@ impl Run {
 
     fn resend_stop(&self, index: usize, out: &mut Actions) {
         if let Some((how, _)) = self.stop.filter(|_| !self.participants[index].is_over()) {
-            let stop = proto::Stop { run_id: self.id().to_wire(), now: how == Stop::Now };
+            let stop = proto::Stop {
+                run_id: self.id().to_wire(),
+                now: how == Stop::Now,
+            };
             self.send(index, Down::Stop(stop), out);
         }
     }
 
     fn release(&self, index: usize, out: &mut Actions) {
-        self.send(index, Down::Release(Release { run_id: self.id().to_wire() }), out);
+        self.send(
+            index,
+            Down::Release(Release {
+                run_id: self.id().to_wire(),
+            }),
+            out,
+        );
     }
 
     fn send(&self, index: usize, message: Down, out: &mut Actions) {
@@ -436,11 +637,17 @@ impl Run {
     }
 
     fn tell_note(&self, event: &str, text: &str, out: &mut Actions) {
-        out.tell(RunEvent::Note { agent: None, event: event.to_owned(), text: text.to_owned() });
+        out.tell(RunEvent::Note {
+            agent: None,
+            event: event.to_owned(),
+            text: text.to_owned(),
+        });
     }
 
     fn index(&self, agent: AgentId) -> Option<usize> {
-        self.participants.iter().position(|participant| participant.id() == agent)
+        self.participants
+            .iter()
+            .position(|participant| participant.id() == agent)
     }
 }
 

@@ -19,7 +19,8 @@ pub struct RunRequest {
     pub plan_digest: Digest,
     /// Files that the plan names.
     pub files: Vec<RunFile>,
-    /// Of the files, those with the client identities that were minted for an agent, by the agent's index; empty where none are.
+    /// Of the files, those with the client identities that were minted for an agent, by the agent's
+    /// index; empty where none are.
     pub minted: Vec<Digest>,
     /// How many agents to wait for; at least 1.
     pub agents: u32,
@@ -43,7 +44,13 @@ pub struct RunFile {
 impl fmt::Debug for RunFile {
     /// Without the content, which may be a key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RunFile({}, {} bytes, {:?})", self.sha256, self.content.len(), self.audience)
+        write!(
+            f,
+            "RunFile({}, {} bytes, {:?})",
+            self.sha256,
+            self.content.len(),
+            self.audience
+        )
     }
 }
 
@@ -96,7 +103,8 @@ pub struct Skew {
 /// What happens in a run, in order. Agents are named by their index in the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEvent {
-    /// An agent is at hand for this run, which is still gathering; indices are given by [`RunEvent::Assembled`].
+    /// An agent is at hand for this run, which is still gathering; indices are given by
+    /// [`RunEvent::Assembled`].
     Joined {
         /// The agent.
         agent: AgentFacts,
@@ -152,7 +160,8 @@ pub enum RunEvent {
         /// Error bound of it, in nanoseconds.
         bound_ns: u64,
     },
-    /// Every agent has begun or will not: how well they began together. Nothing if fewer than one began.
+    /// Every agent has begun or will not: how well they began together. Nothing if fewer than one
+    /// began.
     Started {
         /// Over all that began.
         skew: Skew,
@@ -193,7 +202,8 @@ pub enum RunEvent {
         agent: u32,
         /// Why.
         cause: EndCause,
-        /// Intervals that are known to exist and never came; at most [`crate::MISSING_MAX`] of them.
+        /// Intervals that are known to exist and never came; at most [`crate::MISSING_MAX`] of
+        /// them.
         missing: Vec<u32>,
         /// The agent's own figures.
         figures: Bytes,
@@ -243,7 +253,14 @@ mod tests {
     #[test]
     fn content_of_a_file_is_not_in_its_debug_text() {
         let content = Bytes::from_static(b"PRIVATE KEY");
-        let file = RunFile { sha256: Digest::of(&content), content, audience: Audience::Only(vec![2]) };
-        assert_eq!(format!("{file:?}"), format!("RunFile({}, 11 bytes, Only([2]))", file.sha256));
+        let file = RunFile {
+            sha256: Digest::of(&content),
+            content,
+            audience: Audience::Only(vec![2]),
+        };
+        assert_eq!(
+            format!("{file:?}"),
+            format!("RunFile({}, 11 bytes, Only([2]))", file.sha256)
+        );
     }
 }

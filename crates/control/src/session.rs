@@ -4,11 +4,15 @@ use crate::back_off::BackOff;
 use crate::beats::Beats;
 use crate::local_run::LocalRun;
 use crate::wire::{cut, from_agent};
-use crate::{AgentFacts, CoordinatorId, EndCause, FleetTime, LEASE, Mono, Now, Order, Report, RunId, Stop};
+use crate::{
+    AgentFacts, CoordinatorId, EndCause, FleetTime, LEASE, Mono, Now, Order, Report, RunId, Stop,
+};
 use crate::{Disconnection, Finality, News, SessionAction, SessionEvent};
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{FromCoordinator, Grant, Hello, IntervalPart, Note, PROTOCOL, Prepare, Prepared, Start, Welcome};
+use proto::{
+    FromCoordinator, Grant, Hello, IntervalPart, Note, PROTOCOL, Prepare, Prepared, Start, Welcome,
+};
 use std::time::Duration;
 
 /// The coordinator answers a hello by then, or the stream is given up.
@@ -88,7 +92,10 @@ impl Session {
         };
         let run = self.run.as_ref().and_then(|run| run.wake_at(now));
         let burst = self.beats.burst_ends_at().filter(|ends| *ends > now.mono);
-        [run, burst, self.quit_at].into_iter().flatten().fold(link, Mono::min)
+        [run, burst, self.quit_at]
+            .into_iter()
+            .flatten()
+            .fold(link, Mono::min)
     }
 
     /// The next part of an interval to send, when there is room for one on the stream.
@@ -97,7 +104,8 @@ impl Session {
         run.next_part()
     }
 
-    /// Whether reports are taken; if not, more than [`crate::HELD_MAX_BYTES`] wait to be acknowledged.
+    /// Whether reports are taken; if not, more than [`crate::HELD_MAX_BYTES`] wait to be
+    /// acknowledged.
     #[must_use]
     pub fn takes_reports(&self) -> bool {
         self.run.as_ref().is_none_or(|run| !run.is_full())
@@ -115,7 +123,9 @@ impl Session {
             host: self.facts.host.clone(),
             held_run: held.map(|run| run.id().to_wire()).unwrap_or_default(),
         };
-        self.link = Link::Greeting { until: now.after(GREETING_MAX) };
+        self.link = Link::Greeting {
+            until: now.after(GREETING_MAX),
+        };
         self.send(Up::Hello(hello));
     }
 
@@ -127,7 +137,9 @@ impl Session {
             self.said_away = Some(why.clone());
             self.out.push(SessionAction::Say(News::Away { why }));
         }
-        self.link = Link::Waiting { until: now.after(self.back_off.next()) };
+        self.link = Link::Waiting {
+            until: now.after(self.back_off.next()),
+        };
         if self.run.as_ref().is_some_and(|run| !run.is_begun()) {
             self.forget();
         }
@@ -136,7 +148,13 @@ impl Session {
     /// Gives the stream up from this side.
     fn lose(&mut self, now: Mono, why: &str, finality: Finality) {
         self.out.push(SessionAction::Disconnect);
-        self.disconnected(now, Disconnection { why: why.to_owned(), finality });
+        self.disconnected(
+            now,
+            Disconnection {
+                why: why.to_owned(),
+                finality,
+            },
+        );
     }
 
     fn received(&mut self, now: Now, message: FromCoordinator) {
@@ -144,10 +162,16 @@ impl Session {
         match message.message {
             Some(Down::Welcome(welcome)) => self.welcomed(now.mono, &welcome),
             Some(Down::Refused(refused)) => {
-                let finality = if refused.r#final { Finality::Final } else { Finality::Retry };
+                let finality = if refused.r#final {
+                    Finality::Final
+                } else {
+                    Finality::Retry
+                };
                 self.lose(now.mono, &refused.reason, finality);
             }
-            Some(Down::Notice(notice)) => self.out.push(SessionAction::Say(News::Notice(notice.text))),
+            Some(Down::Notice(notice)) => {
+                self.out.push(SessionAction::Say(News::Notice(notice.text)))
+            }
             Some(message) if self.link == Link::Joined => self.directed(now, message),
             // Before a welcome nothing else counts; a message this version does not know is none.
             Some(_) | None => {}
@@ -159,7 +183,9 @@ impl Session {
             Down::Grant(grant) => self.granted(now, &grant),
             Down::Prepare(prepare) => self.prepare(now.mono, prepare),
             Down::File(part) => {
-                let taken = self.run_named(&part.run_id).map_or(Ok(()), |run| run.file(&part));
+                let taken = self
+                    .run_named(&part.run_id)
+                    .map_or(Ok(()), |run| run.file(&part));
                 self.check_files(taken.map_err(|problem| problem.to_string()));
             }
             Down::Start(start) => self.start(now.mono, &start),
@@ -176,16 +202,27 @@ impl Session {
     }
 
     fn welcomed(&mut self, now: Mono, welcome: &Welcome) {
-        let (Link::Greeting { .. }, Some(coordinator)) = (self.link, CoordinatorId::from_wire(&welcome.coordinator_id)) else {
-            return self.lose(now, "the coordinator's welcome makes no sense; run the same version on both", Finality::Retry);
+        let (Link::Greeting { .. }, Some(coordinator)) =
+            (self.link, CoordinatorId::from_wire(&welcome.coordinator_id))
+        else {
+            return self.lose(
+                now,
+                "the coordinator's welcome makes no sense; run the same version on both",
+                Finality::Retry,
+            );
         };
         (self.link, self.was_member, self.said_away) = (Link::Joined, true, None);
         self.back_off.reset();
         self.beats.attach(coordinator, now);
         let coordinator_version = welcome.coordinator_version.clone();
-        self.out.push(SessionAction::Say(News::Joined { coordinator_version }));
+        self.out.push(SessionAction::Say(News::Joined {
+            coordinator_version,
+        }));
         if let Some(run) = &mut self.run {
-            let resume = welcome.resume.clone().filter(|resume| resume.run_id == run.id().to_wire());
+            let resume = welcome
+                .resume
+                .clone()
+                .filter(|resume| resume.run_id == run.id().to_wire());
             run.outbox().rewind(&resume.unwrap_or_default());
             self.send_began();
             self.send_end(now);
@@ -193,20 +230,29 @@ impl Session {
     }
 
     fn granted(&mut self, now: Now, grant: &Grant) {
-        let Some(sent) = self.beats.granted(grant, now) else { return };
+        let Some(sent) = self.beats.granted(grant, now) else {
+            return;
+        };
         let length = Duration::from_nanos(grant.lease_ns);
-        let Some(run) = self.run_named(&grant.run_id) else { return };
+        let Some(run) = self.run_named(&grant.run_id) else {
+            return;
+        };
         let order = run.grant(sent, length, now);
         if matches!(order, Some(Order::Start { .. })) {
             let run_name = run.name().to_owned();
-            self.out.push(SessionAction::Say(News::Starting { run_name }));
+            self.out
+                .push(SessionAction::Say(News::Starting { run_name }));
         }
         self.out.extend(order.map(SessionAction::Order));
     }
 
     fn prepare(&mut self, now: Mono, prepare: Prepare) {
         if self.run.as_ref().is_some_and(LocalRun::is_begun) {
-            return self.lose(now, "the coordinator sent a plan while a run is going on here", Finality::Retry);
+            return self.lose(
+                now,
+                "the coordinator sent a plan while a run is going on here",
+                Finality::Retry,
+            );
         }
         self.forget();
         let run_name = prepare.run_name.clone();
@@ -218,7 +264,9 @@ impl Session {
                 Finality::Retry,
             );
         };
-        self.out.push(SessionAction::Say(News::Preparing { run_name: run_name.clone() }));
+        self.out.push(SessionAction::Say(News::Preparing {
+            run_name: run_name.clone(),
+        }));
         match made {
             Ok(run) => self.run = Some(run),
             Err(problem) => self.cannot_run(run_id, run_name, problem.to_string()),
@@ -226,7 +274,8 @@ impl Session {
         self.check_files(Ok(()));
     }
 
-    /// Goes on to the runner when the last file is here; a problem with one is the answer to the plan.
+    /// Goes on to the runner when the last file is here; a problem with one is the answer to the
+    /// plan.
     fn check_files(&mut self, taken: Result<(), String>) {
         let Some(run) = &mut self.run else { return };
         match taken {
@@ -247,12 +296,19 @@ impl Session {
 
     fn cannot_run(&mut self, run_id: proto::Bytes, run_name: String, problem: String) {
         let problem = cut(problem);
-        self.send(Up::Prepared(Prepared { run_id, problem: problem.clone(), ..Prepared::default() }));
-        self.out.push(SessionAction::Say(News::CannotRun { run_name, problem }));
+        self.send(Up::Prepared(Prepared {
+            run_id,
+            problem: problem.clone(),
+            ..Prepared::default()
+        }));
+        self.out
+            .push(SessionAction::Say(News::CannotRun { run_name, problem }));
     }
 
     fn start(&mut self, now: Mono, start: &Start) {
-        let Some(clock) = self.beats.reading(now) else { return };
+        let Some(clock) = self.beats.reading(now) else {
+            return;
+        };
         let at = clock.to_agent(FleetTime(start.start_at_ns));
         if let Some(run) = self.run_named(&start.run_id) {
             run.arm(at);
@@ -263,18 +319,28 @@ impl Session {
 
     fn stopped(&mut self, now: Mono, stop: &proto::Stop) {
         let how = if stop.now { Stop::Now } else { Stop::Drain };
-        let Some(run) = self.run_named(&stop.run_id).filter(|run| run.ended_cause().is_none()) else { return };
+        let Some(run) = self
+            .run_named(&stop.run_id)
+            .filter(|run| run.ended_cause().is_none())
+        else {
+            return;
+        };
         let order = run.stop(how, None);
         self.out.extend(order.map(SessionAction::Order));
         self.note_end(now);
     }
 
     fn released(&mut self, run_id: &[u8]) {
-        let Some(run) = self.run_named(run_id) else { return };
+        let Some(run) = self.run_named(run_id) else {
+            return;
+        };
         let dropped_intervals = run.outbox().intervals();
         let run_name = run.name().to_owned();
         if run.is_begun() {
-            self.out.push(SessionAction::Say(News::Released { run_name, dropped_intervals }));
+            self.out.push(SessionAction::Say(News::Released {
+                run_name,
+                dropped_intervals,
+            }));
         }
         self.forget();
     }
@@ -283,9 +349,18 @@ impl Session {
         match report {
             Report::Note { run, event, text } => self.note(run, &event, text),
             Report::NotPrepared { run, problem } if self.has(run) => self.fail_preparing(problem),
-            Report::Prepared { run, plan_digest, mut addresses, workers } if self.has(run) => {
+            Report::Prepared {
+                run,
+                plan_digest,
+                mut addresses,
+                workers,
+            } if self.has(run) => {
                 addresses.truncate(ADDRESSES_MAX);
-                if self.run.as_mut().is_some_and(|run| run.prepared(plan_digest, addresses, workers)) {
+                if self
+                    .run
+                    .as_mut()
+                    .is_some_and(|run| run.prepared(plan_digest, addresses, workers))
+                {
                     self.beats.burst(now.mono);
                 }
             }
@@ -294,12 +369,26 @@ impl Session {
                 self.run.iter_mut().for_each(|run| run.began(at, clock));
                 self.send_began();
             }
-            Report::Interval { run, interval, encoded } if self.has(run) => {
-                let order = self.run.as_mut().and_then(|run| run.interval(interval, encoded));
+            Report::Interval {
+                run,
+                interval,
+                encoded,
+            } if self.has(run) => {
+                let order = self
+                    .run
+                    .as_mut()
+                    .and_then(|run| run.interval(interval, encoded));
                 self.out.extend(order.map(SessionAction::Order));
             }
-            Report::Ended { run, cause, totals, figures } if self.has(run) => {
-                self.run.iter_mut().for_each(|run| run.ended(cause.clone(), totals.clone(), figures.clone()));
+            Report::Ended {
+                run,
+                cause,
+                totals,
+                figures,
+            } if self.has(run) => {
+                self.run
+                    .iter_mut()
+                    .for_each(|run| run.ended(cause.clone(), totals.clone(), figures.clone()));
                 self.note_end(now.mono);
             }
             // Of a run that is forgotten here.
@@ -308,9 +397,15 @@ impl Session {
     }
 
     fn note_end(&mut self, now: Mono) {
-        let ended = self.run.as_ref().and_then(|run| Some((run.name().to_owned(), run.ended_cause()?)));
-        let Some((run_name, cause)) = ended else { return };
-        self.out.push(SessionAction::Say(News::Ended { run_name, cause }));
+        let ended = self
+            .run
+            .as_ref()
+            .and_then(|run| Some((run.name().to_owned(), run.ended_cause()?)));
+        let Some((run_name, cause)) = ended else {
+            return;
+        };
+        self.out
+            .push(SessionAction::Say(News::Ended { run_name, cause }));
         self.send_end(now);
     }
 
@@ -323,7 +418,10 @@ impl Session {
         }
         self.quit_at = Some(now.after(FAREWELL_MAX));
         let cause = EndCause::Failed("the agent was told to quit".into());
-        let order = self.run.as_mut().and_then(|run| run.stop(Stop::Now, Some(cause)));
+        let order = self
+            .run
+            .as_mut()
+            .and_then(|run| run.stop(Stop::Now, Some(cause)));
         self.out.extend(order.map(SessionAction::Order));
     }
 
@@ -346,10 +444,18 @@ impl Session {
                 self.out.push(SessionAction::Connect);
             }
             Link::Greeting { until } if now.mono >= until => {
-                self.lose(now.mono, "the coordinator does not answer; is it one, and of this version?", Finality::Retry);
+                self.lose(
+                    now.mono,
+                    "the coordinator does not answer; is it one, and of this version?",
+                    Finality::Retry,
+                );
             }
             Link::Joined if now.mono >= self.heard_at.after(SILENCE_MAX) => {
-                self.lose(now.mono, "the coordinator was not heard for 10 s", Finality::Retry);
+                self.lose(
+                    now.mono,
+                    "the coordinator was not heard for 10 s",
+                    Finality::Retry,
+                );
             }
             Link::Joined if now.mono >= self.beats.next_at() => {
                 let beat = self.beats.beat(now);
@@ -363,8 +469,12 @@ impl Session {
         let Some(run) = &mut self.run else { return };
         if run.lease_expires(now) {
             let (run_name, run) = (run.name().to_owned(), run.id());
-            self.out.push(SessionAction::Order(Order::Stop { run, how: Stop::Now }));
-            self.out.push(SessionAction::Say(News::LeaseExpired { run_name }));
+            self.out.push(SessionAction::Order(Order::Stop {
+                run,
+                how: Stop::Now,
+            }));
+            self.out
+                .push(SessionAction::Say(News::LeaseExpired { run_name }));
         } else if run.missed_start(now.mono) {
             let run = run.id();
             self.out.push(SessionAction::Order(Order::Forget { run }));
@@ -372,31 +482,50 @@ impl Session {
         } else if self.link == Link::Joined && !self.beats.in_burst(now.mono) {
             let clock = self.beats.reading(now.mono);
             let answer = run.measured(clock);
-            answer.into_iter().for_each(|answer| self.send(Up::Prepared(answer)));
+            answer
+                .into_iter()
+                .for_each(|answer| self.send(Up::Prepared(answer)));
         }
     }
 
     fn note(&mut self, run: Option<RunId>, event: &str, text: String) {
         if self.link == Link::Joined {
             let run_id = run.map(RunId::to_wire).unwrap_or_default();
-            self.send(Up::Note(Note { run_id, event: cut(event.to_owned()), text: cut(text) }));
+            self.send(Up::Note(Note {
+                run_id,
+                event: cut(event.to_owned()),
+                text: cut(text),
+            }));
         }
     }
 
     fn send_began(&mut self) {
-        let began = self.run.as_ref().filter(|_| self.link == Link::Joined).and_then(LocalRun::began_message);
-        began.into_iter().for_each(|began| self.send(Up::Began(began)));
+        let began = self
+            .run
+            .as_ref()
+            .filter(|_| self.link == Link::Joined)
+            .and_then(LocalRun::began_message);
+        began
+            .into_iter()
+            .for_each(|began| self.send(Up::Began(began)));
     }
 
     fn send_end(&mut self, now: Mono) {
         let clock = self.beats.reading(now);
-        let ended = self.run.as_ref().filter(|_| self.link == Link::Joined).and_then(|run| run.ended_message(clock));
-        ended.into_iter().for_each(|ended| self.send(Up::Ended(ended)));
+        let ended = self
+            .run
+            .as_ref()
+            .filter(|_| self.link == Link::Joined)
+            .and_then(|run| run.ended_message(clock));
+        ended
+            .into_iter()
+            .for_each(|ended| self.send(Up::Ended(ended)));
     }
 
     fn forget(&mut self) {
         if let Some(run) = self.run.take() {
-            self.out.push(SessionAction::Order(Order::Forget { run: run.id() }));
+            self.out
+                .push(SessionAction::Order(Order::Forget { run: run.id() }));
         }
     }
 

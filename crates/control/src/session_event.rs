@@ -16,7 +16,8 @@ pub enum SessionEvent {
     Reported(Report),
     /// Time went by; due at [`crate::Session::wake_at`].
     Tick,
-    /// The agent shall end: at once without a run, else after stopping it and uploading. A second time: at once.
+    /// The agent shall end: at once without a run, else after stopping it and uploading. A second
+    /// time: at once.
     ShutDown,
 }
 
@@ -34,7 +35,8 @@ pub struct Disconnection {
 pub enum Finality {
     /// It may.
     Retry,
-    /// It would not, unless this agent was a member before: then another coordinator may stand there for a while.
+    /// It would not, unless this agent was a member before: then another coordinator may stand
+    /// there for a while.
     Final,
 }
 

@@ -1,4 +1,5 @@
-//! The token that lets an agent and a coordinator know each other: the hash of the coordinator's CA, and a secret.
+//! The token that lets an agent and a coordinator know each other: the hash of the coordinator's
+//! CA, and a secret.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,8 +16,9 @@ const CHARACTERS: usize = (BYTES * 8).div_ceil(6);
 
 /// What `start` prints and `join` is given.
 ///
-/// The text is `cnn1_` and base64url of (SHA-256 of the CA's DER, 32 secret bytes, checksum). The checksum (first four
-/// bytes of the SHA-256 of the rest) tells a mistyped token from a wrong one before anything is dialled.
+/// The text is `cnn1_` and base64url of (SHA-256 of the CA's DER, 32 secret bytes, checksum). The
+/// checksum (first four bytes of the SHA-256 of the rest) tells a mistyped token from a wrong one
+/// before anything is dialled.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
     ca: [u8; 32],
@@ -27,7 +29,10 @@ impl Token {
     /// A token for the coordinator whose CA has this SHA-256.
     #[must_use]
     pub fn new(ca_sha256: [u8; 32], secret: Secret) -> Token {
-        Token { ca: ca_sha256, secret }
+        Token {
+            ca: ca_sha256,
+            secret,
+        }
     }
 
     /// SHA-256 of the DER of the CA that the coordinator's certificate must come from.
@@ -62,14 +67,19 @@ impl FromStr for Token {
         if characters != CHARACTERS {
             return Err(TokenError::Length { characters });
         }
-        let bytes = URL_SAFE_NO_PAD.decode(body).map_err(|_| TokenError::Mistyped)?;
+        let bytes = URL_SAFE_NO_PAD
+            .decode(body)
+            .map_err(|_| TokenError::Mistyped)?;
         let bytes: [u8; BYTES] = bytes.try_into().map_err(|_| TokenError::Mistyped)?;
         let (content, sum) = bytes.split_at(BYTES - CHECKSUM_BYTES);
         if sum != checksum(content) {
             return Err(TokenError::Mistyped);
         }
         let half = |from: usize| std::array::from_fn(|i| content[from + i]);
-        Ok(Token { ca: half(0), secret: Secret(half(32)) })
+        Ok(Token {
+            ca: half(0),
+            secret: Secret(half(32)),
+        })
     }
 }
 
@@ -102,10 +112,14 @@ impl Secret {
         format!("Bearer {}", URL_SAFE_NO_PAD.encode(self.0))
     }
 
-    /// Whether `authorization` is that of this secret, in a time that does not tell where it differs.
+    /// Whether `authorization` is that of this secret, in a time that does not tell where it
+    /// differs.
     #[must_use]
     pub fn is_proved_by(&self, authorization: &str) -> bool {
-        self.bearer().as_bytes().ct_eq(authorization.as_bytes()).into()
+        self.bearer()
+            .as_bytes()
+            .ct_eq(authorization.as_bytes())
+            .into()
     }
 }
 
@@ -127,19 +141,25 @@ impl fmt::Debug for Secret {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
     /// Something else altogether.
-    #[error("this is not a token: one begins with {PREFIX}; copy the whole line that `coordinator start` printed")]
+    #[error(
+        "this is not a token: one begins with {PREFIX}; copy the whole line that `coordinator \
+         start` printed"
+    )]
     Foreign,
     /// Cut short, or two lines in one.
     #[error(
-        "the token is cut short or too long: {characters} characters follow {PREFIX} instead of {CHARACTERS}; copy the \
-         whole line that `coordinator start` printed"
+        "the token is cut short or too long: {characters} characters follow {PREFIX} instead of \
+         {CHARACTERS}; copy the whole line that `coordinator start` printed"
     )]
     Length {
         /// What there is.
         characters: usize,
     },
     /// Some character is another one.
-    #[error("the token is mistyped: its checksum does not match; copy the whole line that `coordinator start` printed")]
+    #[error(
+        "the token is mistyped: its checksum does not match; copy the whole line that \
+         `coordinator start` printed"
+    )]
     Mistyped,
 }
 
@@ -177,7 +197,11 @@ mod tests {
             let mut wrong = text.clone().into_bytes();
             wrong[place] = if wrong[place] == b'A' { b'B' } else { b'A' };
             let wrong = String::from_utf8(wrong).expect("ascii");
-            assert_eq!(wrong.parse::<Token>(), Err(TokenError::Mistyped), "at {place}: {wrong}");
+            assert_eq!(
+                wrong.parse::<Token>(),
+                Err(TokenError::Mistyped),
+                "at {place}: {wrong}"
+            );
         }
     }
 
@@ -188,7 +212,10 @@ mod tests {
             (String::new(), TokenError::Foreign),
             ("7711".into(), TokenError::Foreign),
             (text.replace("cnn1", "cnn2"), TokenError::Foreign),
-            (text[..text.len() - 4].into(), TokenError::Length { characters: 87 }),
+            (
+                text[..text.len() - 4].into(),
+                TokenError::Length { characters: 87 },
+            ),
             (format!("{text}AAAA"), TokenError::Length { characters: 95 }),
             (text.replace("BwcH", "Bw!H"), TokenError::Mistyped),
         ];
@@ -207,7 +234,12 @@ mod tests {
     fn secret_is_proved_by_its_own_bearer_alone() {
         let secret = Secret::new([9; 32]);
         assert!(secret.is_proved_by(&secret.bearer()));
-        for wrong in ["", "Bearer", &Secret::new([8; 32]).bearer(), &secret.bearer()[1..]] {
+        for wrong in [
+            "",
+            "Bearer",
+            &Secret::new([8; 32]).bearer(),
+            &secret.bearer()[1..],
+        ] {
             assert!(!secret.is_proved_by(wrong), "{wrong}");
         }
     }

@@ -4,15 +4,22 @@ use crate::{ClockReading, EndCause};
 use proto::{Clock, FromAgent, FromCoordinator, from_agent, from_coordinator};
 
 pub(crate) fn from_agent(message: from_agent::Message) -> FromAgent {
-    FromAgent { message: Some(message) }
+    FromAgent {
+        message: Some(message),
+    }
 }
 
 pub(crate) fn from_coordinator(message: from_coordinator::Message) -> FromCoordinator {
-    FromCoordinator { message: Some(message) }
+    FromCoordinator {
+        message: Some(message),
+    }
 }
 
 pub(crate) fn clock(clock: Option<Clock>) -> Option<ClockReading> {
-    clock.map(|clock| ClockReading { offset_ns: clock.offset_ns, bound_ns: clock.bound_ns })
+    clock.map(|clock| ClockReading {
+        offset_ns: clock.offset_ns,
+        bound_ns: clock.bound_ns,
+    })
 }
 
 pub(crate) fn end_cause_to_wire(cause: EndCause) -> (proto::EndCause, String) {
@@ -30,7 +37,9 @@ pub(crate) fn end_cause(cause: i32, text: &str) -> EndCause {
         Ok(proto::EndCause::Stopped) => EndCause::Stopped,
         Ok(proto::EndCause::LeaseExpired) => EndCause::LeaseExpired,
         Ok(proto::EndCause::Failed) => EndCause::Failed(text.to_owned()),
-        Ok(proto::EndCause::Unknown) | Err(_) => EndCause::Failed(format!("for a reason unknown here ({cause}): {text}")),
+        Ok(proto::EndCause::Unknown) | Err(_) => {
+            EndCause::Failed(format!("for a reason unknown here ({cause}): {text}"))
+        }
     }
 }
 
@@ -40,7 +49,10 @@ const TEXT_MAX_BYTES: usize = 16 << 10;
 /// The beginning of a text that is too long to send.
 pub(crate) fn cut(mut text: String) -> String {
     if text.len() > TEXT_MAX_BYTES {
-        let end = (0..=TEXT_MAX_BYTES).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+        let end = (0..=TEXT_MAX_BYTES)
+            .rev()
+            .find(|&end| text.is_char_boundary(end))
+            .unwrap_or(0);
         text.truncate(end);
         text.push('…');
     }
@@ -53,7 +65,12 @@ mod tests {
 
     #[test]
     fn causes_come_back_as_they_went() {
-        for cause in [EndCause::Plan, EndCause::Stopped, EndCause::LeaseExpired, EndCause::Failed("why".into())] {
+        for cause in [
+            EndCause::Plan,
+            EndCause::Stopped,
+            EndCause::LeaseExpired,
+            EndCause::Failed("why".into()),
+        ] {
             let (number, text) = end_cause_to_wire(cause.clone());
             assert_eq!(end_cause(number.into(), &text), cause);
         }

@@ -1,10 +1,11 @@
-//! Request bodies, and how far one has been sent: large ones go out window by window and are never copied whole.
+//! Request bodies, and how far one has been sent: large ones go out window by window and are never
+//! copied whole.
 
 use crate::request::{Fill, Values};
 use std::sync::Arc;
 
-/// Bytes that are encrypted and given to a socket at once; what follows waits until it has taken them. A connection that its
-/// peer reads slowly holds no more than this.
+/// Bytes that are encrypted and given to a socket at once; what follows waits until it has taken
+/// them. A connection that its peer reads slowly holds no more than this.
 pub(crate) const WINDOW: usize = 64 * 1024;
 
 /// A body as it is sent: nothing of it is kept per operation.
@@ -46,7 +47,13 @@ impl Upload {
     /// Nothing of it has been put yet.
     pub(crate) fn new(body: Arc<Body>, values: Values) -> Upload {
         let left = body.length(values);
-        Upload { body, values, piece: 0, offset: 0, left }
+        Upload {
+            body,
+            values,
+            piece: 0,
+            offset: 0,
+            left,
+        }
     }
 
     /// Bytes that have not been put yet.
@@ -84,7 +91,14 @@ mod tests {
             Fill::Bytes(b" and bytes ".to_vec()),
             Fill::User,
         ];
-        let (body, values) = (Arc::new(Body::new(pieces)), Values { user: 12345, seq: 0, random: 0xabcd });
+        let (body, values) = (
+            Arc::new(Body::new(pieces)),
+            Values {
+                user: 12345,
+                seq: 0,
+                random: 0xabcd,
+            },
+        );
         let mut whole = Vec::new();
         body.fill(values, &mut whole);
         assert_eq!(whole, b"shared0000000000000abcd and bytes 12345");
@@ -93,7 +107,10 @@ mod tests {
             while upload.left() > 0 {
                 let before = put.len();
                 upload.put(window, &mut put);
-                assert!(put.len() - before == window || upload.left() == 0, "by {window}");
+                assert!(
+                    put.len() - before == window || upload.left() == 0,
+                    "by {window}"
+                );
             }
             assert_eq!(put, whole, "by {window}");
         }

@@ -6,8 +6,13 @@ use crate::source::Timeline;
 use plan::{Plan, Share};
 use std::time::Duration;
 
-/// Refuses a plan of which this agent's share is above one of its ceilings, or has no bound where there is one.
-pub(crate) fn check(plan: &Plan, placement: &Placement, policy: &Policy) -> Result<(), PrepareError> {
+/// Refuses a plan of which this agent's share is above one of its ceilings, or has no bound where
+/// there is one.
+pub(crate) fn check(
+    plan: &Plan,
+    placement: &Placement,
+    policy: &Policy,
+) -> Result<(), PrepareError> {
     let share = plan.share(placement.agent, placement.agents);
     check_rate(&share, placement, policy)?;
     check_connections(&share, policy)?;
@@ -16,31 +21,78 @@ pub(crate) fn check(plan: &Plan, placement: &Placement, policy: &Policy) -> Resu
 
 fn check_rate(share: &Share, placement: &Placement, policy: &Policy) -> Result<(), PrepareError> {
     match (policy.max_rate, share.peak_rate) {
-        (Some(ceiling), None) => Err(PrepareError::NoRate { ceiling, agents: placement.agents }),
-        (Some(ceiling), Some(asked)) if asked > ceiling => {
-            above("load.rate", asked.to_string(), ceiling.to_string(), "--max-rate")
-        }
+        (Some(ceiling), None) => Err(PrepareError::NoRate {
+            ceiling,
+            agents: placement.agents,
+        }),
+        (Some(ceiling), Some(asked)) if asked > ceiling => above(
+            "load.rate",
+            asked.to_string(),
+            ceiling.to_string(),
+            "--max-rate",
+        ),
         _ => Ok(()),
     }
 }
 
 fn check_connections(share: &Share, policy: &Policy) -> Result<(), PrepareError> {
-    let connections = share.peak_connections.or(share.max_connections).unwrap_or(0);
-    let Some(ceiling) = policy.max_connections.filter(|&ceiling| connections > ceiling) else { return Ok(()) };
-    let field = if share.rate.is_some() { "load.max_connections" } else { "load.connections" };
-    above(field, connections.to_string(), ceiling.to_string(), "--max-connections")
+    let connections = share
+        .peak_connections
+        .or(share.max_connections)
+        .unwrap_or(0);
+    let Some(ceiling) = policy
+        .max_connections
+        .filter(|&ceiling| connections > ceiling)
+    else {
+        return Ok(());
+    };
+    let field = if share.rate.is_some() {
+        "load.max_connections"
+    } else {
+        "load.connections"
+    };
+    above(
+        field,
+        connections.to_string(),
+        ceiling.to_string(),
+        "--max-connections",
+    )
 }
 
 fn check_duration(plan: &Plan, policy: &Policy) -> Result<(), PrepareError> {
     let longest = Timeline::new(plan).end_at;
-    let Some(ceiling) = policy.max_duration.filter(|ceiling| u128::from(longest) > ceiling.as_nanos()) else { return Ok(()) };
+    let Some(ceiling) = policy
+        .max_duration
+        .filter(|ceiling| u128::from(longest) > ceiling.as_nanos())
+    else {
+        return Ok(());
+    };
     let no_end = longest == u64::MAX;
-    let asked = if no_end { "no fixed duration".into() } else { format!("{:?}", Duration::from_nanos(longest)) };
-    above("load.duration", asked, format!("{ceiling:?}"), "--max-duration")
+    let asked = if no_end {
+        "no fixed duration".into()
+    } else {
+        format!("{:?}", Duration::from_nanos(longest))
+    };
+    above(
+        "load.duration",
+        asked,
+        format!("{ceiling:?}"),
+        "--max-duration",
+    )
 }
 
-fn above(field: &'static str, asked: String, ceiling: String, flag: &'static str) -> Result<(), PrepareError> {
-    Err(PrepareError::AboveCeiling { field, asked, ceiling, flag })
+fn above(
+    field: &'static str,
+    asked: String,
+    ceiling: String,
+    flag: &'static str,
+) -> Result<(), PrepareError> {
+    Err(PrepareError::AboveCeiling {
+        field,
+        asked,
+        ceiling,
+        flag,
+    })
 }
 
 #[cfg(test)]
@@ -68,9 +120,19 @@ mod tests {
 
     /// What agent 0 of `agents` under `policy` says of such a load; nothing where it takes it.
     fn refusal(load: &str, agents: u32, policy: &Policy) -> Option<String> {
-        let plan = Plan::parse(&format!("target.url = \"http://127.0.0.1:1/\"\nload = {{ {load} }}"), &mut NoFiles).unwrap();
-        let placement = Placement { agent: 0, agents, cpus: vec![None] };
-        check(&plan, &placement, policy).err().map(|error| error.to_string())
+        let plan = Plan::parse(
+            &format!("target.url = \"http://127.0.0.1:1/\"\nload = {{ {load} }}"),
+            &mut NoFiles,
+        )
+        .unwrap();
+        let placement = Placement {
+            agent: 0,
+            agents,
+            cpus: vec![None],
+        };
+        check(&plan, &placement, policy)
+            .err()
+            .map(|error| error.to_string())
     }
 
     #[test]
@@ -81,36 +143,71 @@ mod tests {
             ("rate = \"101/s\", duration = \"1s\"", 1, true),
             ("rate = \"300/s\", duration = \"1s\"", 3, false),
             ("rate = \"301/s\", duration = \"1s\"", 3, true),
-            ("rate = \"1/s\", stage = [{ over = \"1s\", to = \"150/s\" }, { over = \"1s\", to = \"1/s\" }]", 1, true),
+            (
+                "rate = \"1/s\", stage = [{ over = \"1s\", to = \"150/s\" }, { over = \"1s\", to \
+                 = \"1/s\" }]",
+                1,
+                true,
+            ),
         ] {
             assert_eq!(refusal(load, agents, &policy).is_some(), refused, "{load}");
         }
         let message = refusal("rate = \"301/s\", duration = \"1s\"", 3, &policy).unwrap();
-        assert!(message.contains("share of 100.33333333333333/s is above its own ceiling of 100/s"), "{message}");
+        assert!(
+            message.contains("share of 100.33333333333333/s is above its own ceiling of 100/s"),
+            "{message}"
+        );
     }
 
     #[test]
     fn closed_loop_is_refused_where_the_rate_is_bounded_and_told_what_to_write() {
         let policy = policy(|policy| policy.max_rate = "100/s".parse().ok());
-        let message = refusal("connections = 2, duration = \"1s\"", 3, &policy).expect("nothing bounds its rate");
-        assert!(message.contains("--max-rate 100/s") && message.contains("load.rate = \"300/s\""), "{message}");
-        assert_eq!(refusal("connections = 2, duration = \"1s\"", 1, &Policy::default()), None);
+        let message = refusal("connections = 2, duration = \"1s\"", 3, &policy)
+            .expect("nothing bounds its rate");
+        assert!(
+            message.contains("--max-rate 100/s") && message.contains("load.rate = \"300/s\""),
+            "{message}"
+        );
+        assert_eq!(
+            refusal("connections = 2, duration = \"1s\"", 1, &Policy::default()),
+            None
+        );
     }
 
     #[test]
     fn connections_and_duration_are_bounded_in_both_loops() {
-        let policy = policy(|policy| (policy.max_connections, policy.max_duration) = (Some(5), Some(Duration::from_secs(2))));
+        let policy = policy(|policy| {
+            (policy.max_connections, policy.max_duration) = (Some(5), Some(Duration::from_secs(2)))
+        });
         for (load, part) in [
-            ("connections = 6, duration = \"1s\"", Some("load.connections")),
+            (
+                "connections = 6, duration = \"1s\"",
+                Some("load.connections"),
+            ),
             ("connections = 5, duration = \"1s\"", None),
-            ("connections = 1, stage = [{ over = \"1s\", to = 6 }]", Some("load.connections")),
-            ("rate = \"9/s\", max_connections = 6, duration = \"1s\"", Some("load.max_connections")),
-            ("rate = \"9/s\", max_connections = 5, duration = \"3s\"", Some("load.duration")),
-            ("rate = \"9/s\", max_connections = 5, requests = 1", Some("no fixed duration")),
+            (
+                "connections = 1, stage = [{ over = \"1s\", to = 6 }]",
+                Some("load.connections"),
+            ),
+            (
+                "rate = \"9/s\", max_connections = 6, duration = \"1s\"",
+                Some("load.max_connections"),
+            ),
+            (
+                "rate = \"9/s\", max_connections = 5, duration = \"3s\"",
+                Some("load.duration"),
+            ),
+            (
+                "rate = \"9/s\", max_connections = 5, requests = 1",
+                Some("no fixed duration"),
+            ),
         ] {
             let message = refusal(load, 1, &policy);
             assert_eq!(message.is_some(), part.is_some(), "{load}: {message:?}");
-            assert!(message.is_none_or(|message| message.contains(part.unwrap())), "{load}");
+            assert!(
+                message.is_none_or(|message| message.contains(part.unwrap())),
+                "{load}"
+            );
         }
     }
 }

@@ -36,7 +36,11 @@ impl RunClock {
     #[inline]
     #[must_use]
     pub fn now(self) -> u64 {
-        let now = if cfg!(feature = "blind") { to_ns(clock_gettime(ClockId::MonotonicCoarse)) } else { monotonic_ns() };
+        let now = if cfg!(feature = "blind") {
+            to_ns(clock_gettime(ClockId::MonotonicCoarse))
+        } else {
+            monotonic_ns()
+        };
         now.saturating_sub(self.start_at)
     }
 

@@ -36,12 +36,14 @@ pub enum Event {
     Ended {
         /// Sum of all intervals.
         totals: Totals,
-        /// What each worker spent; nothing of one that died of a defect, whose last seconds are then missing too.
+        /// What each worker spent; nothing of one that died of a defect, whose last seconds are
+        /// then missing too.
         workers: Vec<Option<WorkerFigures>>,
     },
 }
 
-/// Merges the workers' intervals second by second; a second is complete when every worker has gone beyond it.
+/// Merges the workers' intervals second by second; a second is complete when every worker has gone
+/// beyond it.
 pub(crate) struct Collector {
     handed: Receiver<Handover>,
     spares: Vec<SpareSender>,
@@ -93,7 +95,11 @@ impl Collector {
                     self.drain(worker, &mut on_event);
                 }
                 Handover::Draining { worker } => self.drain(worker, &mut on_event),
-                Handover::Interval { worker, number, interval } => self.take(worker, number, interval),
+                Handover::Interval {
+                    worker,
+                    number,
+                    interval,
+                } => self.take(worker, number, interval),
                 Handover::Ended { worker, figures } => {
                     self.complete_below[worker] = u32::MAX;
                     self.figures[worker] = Some(figures);
@@ -102,12 +108,18 @@ impl Collector {
             let complete = self.complete_below.iter().copied().min().unwrap_or(0);
             self.emit_below(complete, &mut on_event);
         }
-        let last = self.pending.last_key_value().map_or(self.next, |(number, _)| number + 1);
+        let last = self
+            .pending
+            .last_key_value()
+            .map_or(self.next, |(number, _)| number + 1);
         self.emit_below(last, &mut on_event);
         if let Some(keys) = &self.keys {
             on_event(Event::KeysWritten(key_log::outcome(keys)));
         }
-        on_event(Event::Ended { totals: self.totals, workers: self.figures });
+        on_event(Event::Ended {
+            totals: self.totals,
+            workers: self.figures,
+        });
     }
 
     /// The worker has begun, or never will: a run that none has begun did not begin.
@@ -133,11 +145,17 @@ impl Collector {
     }
 
     fn emit_below(&mut self, complete: u32, on_event: &mut impl FnMut(Event)) {
-        let last = self.pending.last_key_value().map_or(0, |(number, _)| number + 1);
+        let last = self
+            .pending
+            .last_key_value()
+            .map_or(0, |(number, _)| number + 1);
         while self.next < complete.min(last) {
             let snapshot = self.pending.remove(&self.next).unwrap_or_default();
             self.totals.add(&snapshot);
-            on_event(Event::Interval { number: self.next, snapshot });
+            on_event(Event::Interval {
+                number: self.next,
+                snapshot,
+            });
             self.next += 1;
         }
     }
@@ -160,11 +178,15 @@ mod tests {
             let (events, seen) = channel();
             let spares = (0..2).map(|_| channel().0).collect();
             let collector = Collector::new(2, handed, spares, None);
-            let collecting = std::thread::spawn(move || collector.run(|event| events.send(event).unwrap()));
+            let collecting =
+                std::thread::spawn(move || collector.run(|event| events.send(event).unwrap()));
             handover.send(Handover::Began { worker: 0, at: 7 }).unwrap();
             let dying = handover.clone();
             let died = std::thread::spawn(move || {
-                let _last_word = LastWord { worker: 1, handover: dying.clone() };
+                let _last_word = LastWord {
+                    worker: 1,
+                    handover: dying.clone(),
+                };
                 if begins_before {
                     dying.send(Handover::Began { worker: 1, at: 5 }).unwrap();
                 }
@@ -172,12 +194,28 @@ mod tests {
             });
             assert!(died.join().is_err());
             let mut recorder = Recorder::new(1);
-            recorder.started(CellId { period: Period::Measured, request: 0, address: 0 });
+            recorder.started(CellId {
+                period: Period::Measured,
+                request: 0,
+                address: 0,
+            });
             let interval = recorder.cut(1_000_000_000, None);
-            handover.send(Handover::Interval { worker: 0, number: 0, interval }).unwrap();
+            handover
+                .send(Handover::Interval {
+                    worker: 0,
+                    number: 0,
+                    interval,
+                })
+                .unwrap();
             let next = || seen.recv_timeout(Duration::from_secs(5)).unwrap();
-            assert!(matches!(next(), Event::Began { at: 7 }), "begins before: {begins_before}");
-            assert!(matches!(next(), Event::Interval { number: 0, .. }), "while worker 0 goes on");
+            assert!(
+                matches!(next(), Event::Began { at: 7 }),
+                "begins before: {begins_before}"
+            );
+            assert!(
+                matches!(next(), Event::Interval { number: 0, .. }),
+                "while worker 0 goes on"
+            );
             drop(handover);
             assert!(matches!(next(), Event::Ended { workers, .. } if workers == [None, None]));
             collecting.join().unwrap();
@@ -189,7 +227,11 @@ mod tests {
         let begun_at = second * SECOND;
         let done_at = begun_at + 1_000_000 + second % 100 * 1000;
         Operation {
-            key: CellId { period: Period::Measured, request: 0, address: 0 },
+            key: CellId {
+                period: Period::Measured,
+                request: 0,
+                address: 0,
+            },
             intended_at: begun_at,
             noticed_at: Some(begun_at),
             begun_at,
@@ -226,7 +268,13 @@ mod tests {
             recorder.started(operation.key);
             recorder.ended(&operation);
             let interval = recorder.cut((number + 1) * SECOND, spared.try_recv().ok());
-            handover.send(Handover::Interval { worker: 0, number: number as u32, interval }).unwrap();
+            handover
+                .send(Handover::Interval {
+                    worker: 0,
+                    number: number as u32,
+                    interval,
+                })
+                .unwrap();
         }
         drop(handover);
         collecting.join().unwrap();
@@ -236,6 +284,9 @@ mod tests {
     #[test]
     fn totals_of_a_long_run_are_as_large_as_those_of_a_short_one() {
         let (short, long) = (bytes_of_totals(100), bytes_of_totals(10_000));
-        assert!(long < 2 * short, "{short} bytes after 100 s, {long} after 10,000 s");
+        assert!(
+            long < 2 * short,
+            "{short} bytes after 100 s, {long} after 10,000 s"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! One connection: socket, TLS, and what of HTTP is under way. Moves bytes; what they mean for the load is the worker's.
+//! One connection: socket, TLS, and what of HTTP is under way. Moves bytes; what they mean for the
+//! load is the worker's.
 
 use crate::body::{self, Upload};
 use crate::clock::RunClock;
@@ -85,9 +86,14 @@ pub(crate) enum Http {
 pub(crate) enum Received {
     /// Nothing now.
     Nothing,
-    /// Bytes, read `at`; `answered` where some belong to a response, `more` where there may be more at once, `closed`
-    /// where the peer has said that nothing follows.
-    Bytes { at: u64, answered: bool, more: bool, closed: bool },
+    /// Bytes, read `at`; `answered` where some belong to a response, `more` where there may be more
+    /// at once, `closed` where the peer has said that nothing follows.
+    Bytes {
+        at: u64,
+        answered: bool,
+        more: bool,
+        closed: bool,
+    },
     /// End of the stream.
     End,
 }
@@ -104,7 +110,13 @@ pub(crate) enum Fault {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: Socket, http: Http, requests_each: u32, id: CellId, connect_at: u64) -> Connection {
+    pub(crate) fn new(
+        socket: Socket,
+        http: Http,
+        requests_each: u32,
+        id: CellId,
+        connect_at: u64,
+    ) -> Connection {
         Connection {
             socket,
             tls: None,
@@ -134,8 +146,8 @@ impl Connection {
         }
     }
 
-    /// Whether an end of the stream is one that the peer has meant: within TLS anybody can cut a connection, and only a
-    /// close_notify is the peer's word (RFC 9112 §9.8).
+    /// Whether an end of the stream is one that the peer has meant: within TLS anybody can cut a
+    /// connection, and only a close_notify is the peer's word (RFC 9112 §9.8).
     pub(crate) fn is_end_meant(&self) -> bool {
         self.tls.is_none() || self.notified
     }
@@ -165,7 +177,8 @@ impl Connection {
             Http::One(_) => true,
             Http::Two(session) => {
                 let stands = self.stage == Stage::Open && !self.peer_ended && self.broken.is_none();
-                // Where no stream is allowed, an operation begins and waits for one, so that its time-out runs.
+                // Where no stream is allowed, an operation begins and waits for one, so that its
+                // time-out runs.
                 stands && !self.is_full() && (session.accepts() || session.is_stuck())
             }
         }
@@ -185,7 +198,8 @@ impl Connection {
         }
     }
 
-    /// Whether nothing of the lane's request waits to be encrypted: behind a window of ours, or HTTP/2's flow control.
+    /// Whether nothing of the lane's request waits to be encrypted: behind a window of ours, or
+    /// HTTP/2's flow control.
     pub(crate) fn is_sent(&self, lane: u32) -> bool {
         match &self.http {
             Http::One(_) => self.upload.is_none(),
@@ -195,7 +209,9 @@ impl Connection {
 
     /// Puts the HTTP/2 frames that wait into `outgoing`.
     pub(crate) fn wrap_frames(&mut self, outgoing: &mut Vec<u8>) -> Result<(), Fault> {
-        let Http::Two(session) = &mut self.http else { return Ok(()) };
+        let Http::Two(session) = &mut self.http else {
+            return Ok(());
+        };
         if session.out.is_empty() {
             return Ok(());
         }
@@ -210,7 +226,9 @@ impl Connection {
 
     /// Puts the next window of the request's body into `plain`; whether there was one.
     pub(crate) fn next_window(&mut self, plain: &mut Vec<u8>) -> bool {
-        let Some(upload) = &mut self.upload else { return false };
+        let Some(upload) = &mut self.upload else {
+            return false;
+        };
         plain.clear();
         upload.put(body::WINDOW, plain);
         if upload.left() == 0 {
@@ -222,7 +240,8 @@ impl Connection {
     /// Sends `outgoing` behind what still waits, and empties it. Whether everything went out.
     pub(crate) fn send(&mut self, outgoing: &mut Vec<u8>) -> Result<bool, Kind> {
         let sent = if self.unsent.is_empty() {
-            self.write(outgoing).inspect(|&sent| self.unsent.extend_from_slice(&outgoing[sent..]))
+            self.write(outgoing)
+                .inspect(|&sent| self.unsent.extend_from_slice(&outgoing[sent..]))
         } else {
             self.unsent.extend_from_slice(outgoing);
             self.send_unsent()
@@ -271,7 +290,9 @@ impl Connection {
     /// Puts a request's bytes into `outgoing`, encrypted where the connection is.
     pub(crate) fn wrap(&mut self, plain: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Fault> {
         match &mut self.tls {
-            Some(tls) => tls.encrypt(plain, &mut self.leftover, outgoing).map_err(|Broken(kind)| Fault::Tls(kind)),
+            Some(tls) => tls
+                .encrypt(plain, &mut self.leftover, outgoing)
+                .map_err(|Broken(kind)| Fault::Tls(kind)),
             None => {
                 outgoing.extend_from_slice(plain);
                 Ok(())
@@ -301,13 +322,30 @@ impl Connection {
         let (answered, closed) = self.digest(&mut buffer[..kept + bytes], outgoing, expecting)?;
         self.peer_ended |= closed;
         self.notified |= closed;
-        Ok(Received::Bytes { at, answered, more, closed })
+        Ok(Received::Bytes {
+            at,
+            answered,
+            more,
+            closed,
+        })
     }
 
     /// Whether part of it belonged to a response, and whether the peer has said close_notify.
-    fn digest(&mut self, input: &mut [u8], outgoing: &mut Vec<u8>, expecting: bool) -> Result<(bool, bool), Fault> {
+    fn digest(
+        &mut self,
+        input: &mut [u8],
+        outgoing: &mut Vec<u8>,
+        expecting: bool,
+    ) -> Result<(bool, bool), Fault> {
         let ahead = (self.stage == Stage::Handshaking).then_some(&mut self.ahead);
-        let mut intake = Intake { http: &mut self.http, ahead, expecting, answered: false, unsolicited: false, broken: None };
+        let mut intake = Intake {
+            http: &mut self.http,
+            ahead,
+            expecting,
+            answered: false,
+            unsolicited: false,
+            broken: None,
+        };
         let mut closed = false;
         match &mut self.tls {
             None => intake.take(input),
@@ -326,15 +364,23 @@ impl Connection {
         }
     }
 
-    /// Takes what was there before the request as its answer, now that it has been sent: so it would be taken had it come a
-    /// moment later. Whether there was any.
+    /// Takes what was there before the request as its answer, now that it has been sent: so it
+    /// would be taken had it come a moment later. Whether there was any.
     pub(crate) fn take_ahead(&mut self) -> Result<bool, Fault> {
         let bytes = std::mem::take(&mut self.ahead);
-        let mut intake =
-            Intake { http: &mut self.http, ahead: None, expecting: true, answered: false, unsolicited: false, broken: None };
+        let mut intake = Intake {
+            http: &mut self.http,
+            ahead: None,
+            expecting: true,
+            answered: false,
+            unsolicited: false,
+            broken: None,
+        };
         intake.take(&bytes);
         self.unsolicited |= intake.unsolicited;
-        intake.broken.map_or(Ok(intake.answered), |why| Err(Fault::Http(why)))
+        intake
+            .broken
+            .map_or(Ok(intake.answered), |why| Err(Fault::Http(why)))
     }
 
     /// Says that nothing follows: GOAWAY in HTTP/2, close_notify where the connection is encrypted.
@@ -379,7 +425,11 @@ impl Intake<'_> {
             ahead.extend_from_slice(bytes);
             return;
         }
-        let taken = if self.expecting && !response.is_whole() { response.feed(bytes) } else { Ok(0) };
+        let taken = if self.expecting && !response.is_whole() {
+            response.feed(bytes)
+        } else {
+            Ok(0)
+        };
         match taken {
             Ok(taken) => {
                 self.answered |= taken > 0;

@@ -9,13 +9,18 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// What a refresh of the shared list is asked for: no slot waits for it.
-const REFRESH: Question = Question { slot: u32::MAX, begun_at: 0, issuer: 0 };
+const REFRESH: Question = Question {
+    slot: u32::MAX,
+    begun_at: 0,
+    issuer: 0,
+};
 
 /// A worker's choice of addresses: in turn, each checked against the agent's policy.
 ///
-/// The sessions of each address have a turn of their own. With one turn for all, a connection that follows another one of the
-/// same user would go to the next address, and no address were ever offered its own sessions. Each address gets as many
-/// connections either way, since each turn gives each as many.
+/// The sessions of each address have a turn of their own. With one turn for all, a connection that
+/// follows another one of the same user would go to the next address, and no address were ever
+/// offered its own sessions. Each address gets as many connections either way, since each turn
+/// gives each as many.
 pub(crate) struct Endpoints {
     host: String,
     port: u16,
@@ -23,7 +28,8 @@ pub(crate) struct Endpoints {
     known: Vec<SocketAddr>,
     /// The worker's number in the cluster: workers, and turns, begin at different addresses.
     rank: usize,
-    /// By index of who issued the session to be offered; the first is for connections that offer none.
+    /// By index of who issued the session to be offered; the first is for connections that offer
+    /// none.
     turns: Vec<usize>,
     sources: Vec<IpAddr>,
     source_turn: usize,
@@ -53,10 +59,20 @@ impl Endpoints {
     ) -> std::io::Result<Endpoints> {
         let target = plan.target();
         let host = policy_name(target);
-        let resolves_again = target.addresses.is_empty() && matches!(target.url.host, Host::Name(_)) && target.dns != Dns::Once;
-        let resolver = if resolves_again { Some(Resolver::new(&host, waker)?) } else { None };
+        let resolves_again = target.addresses.is_empty()
+            && matches!(target.url.host, Host::Name(_))
+            && target.dns != Dns::Once;
+        let resolver = if resolves_again {
+            Some(Resolver::new(&host, waker)?)
+        } else {
+            None
+        };
         let sources = plan.connection().source_addresses.clone();
-        let dns = if resolves_again { target.dns } else { Dns::Once };
+        let dns = if resolves_again {
+            target.dns
+        } else {
+            Dns::Once
+        };
         let port = target.url.port;
         Ok(Endpoints {
             host,
@@ -102,7 +118,10 @@ impl Endpoints {
                 Err(_) if question == REFRESH => continue, // the old list serves on
                 Err(kind) => return Some((question, Err(kind))),
             };
-            self.known = found.into_iter().map(|ip| SocketAddr::new(ip, self.port)).collect();
+            self.known = found
+                .into_iter()
+                .map(|ip| SocketAddr::new(ip, self.port))
+                .collect();
             if question != REFRESH {
                 return Some((question, self.choose(question.issuer)));
             }
@@ -111,7 +130,12 @@ impl Endpoints {
 
     /// The local address to connect to `peer` from; only one of the same family serves.
     pub(crate) fn source(&mut self, peer: SocketAddr) -> Option<IpAddr> {
-        let family: Vec<IpAddr> = self.sources.iter().copied().filter(|source| source.is_ipv4() == peer.is_ipv4()).collect();
+        let family: Vec<IpAddr> = self
+            .sources
+            .iter()
+            .copied()
+            .filter(|source| source.is_ipv4() == peer.is_ipv4())
+            .collect();
         if family.is_empty() {
             return None;
         }
@@ -125,21 +149,36 @@ impl Endpoints {
             self.turns.push(rank.wrapping_add(index));
         }
         let turn = &mut self.turns[issuer];
-        let address = *self.known.get(*turn % self.known.len().max(1)).ok_or(Kind::NoSuchName)?;
+        let address = *self
+            .known
+            .get(*turn % self.known.len().max(1))
+            .ok_or(Kind::NoSuchName)?;
         *turn = turn.wrapping_add(1);
-        if self.policy.allows(&self.host, address.ip(), address.port()) { Ok(address) } else { Err(Kind::NotAllowed) }
+        if self.policy.allows(&self.host, address.ip(), address.port()) {
+            Ok(address)
+        } else {
+            Err(Kind::NotAllowed)
+        }
     }
 
     fn refresh(&mut self, now: u64, period_ns: u64) {
         if !self.refreshing && now.saturating_sub(self.resolved_at) >= period_ns {
-            self.refreshing = self.resolver.as_ref().is_some_and(|resolver| resolver.ask(REFRESH));
+            self.refreshing = self
+                .resolver
+                .as_ref()
+                .is_some_and(|resolver| resolver.ask(REFRESH));
         }
     }
 }
 
-/// The name that the policy may know an address by: none where the plan gives addresses, for which its name says nothing.
+/// The name that the policy may know an address by: none where the plan gives addresses, for which
+/// its name says nothing.
 pub(crate) fn policy_name(target: &Target) -> String {
-    if target.addresses.is_empty() { host_text(&target.url.host) } else { String::new() }
+    if target.addresses.is_empty() {
+        host_text(&target.url.host)
+    } else {
+        String::new()
+    }
 }
 
 /// The host as people and the resolver know it.
@@ -150,7 +189,8 @@ pub(crate) fn host_text(host: &Host) -> String {
     }
 }
 
-/// Interns every address that is known before the run, so that the first connection allocates nothing.
+/// Interns every address that is known before the run, so that the first connection allocates
+/// nothing.
 pub(crate) fn intern(known: &[SocketAddr], recorder: &mut Recorder) {
     for address in known {
         recorder.address(*address);

@@ -45,7 +45,12 @@ pub struct Placement {
 impl Placement {
     /// The agent's worker `number` among all workers.
     fn owner(&self, number: usize) -> Owner {
-        Owner { agent: self.agent, agents: self.agents, worker: number as u32, workers: self.cpus.len() as u32 }
+        Owner {
+            agent: self.agent,
+            agents: self.agents,
+            worker: number as u32,
+            workers: self.cpus.len() as u32,
+        }
     }
 }
 
@@ -56,7 +61,10 @@ pub enum PrepareError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The target's name has no address.
-    #[error("target.url: the name {host} does not resolve ({reason}); check it, or give target.addresses")]
+    #[error(
+        "target.url: the name {host} does not resolve ({reason}); check it, or give \
+         target.addresses"
+    )]
     Resolve {
         /// Name.
         host: String,
@@ -65,7 +73,8 @@ pub enum PrepareError {
     },
     /// This agent may not fire there.
     #[error(
-        "target: {address} (for {host}) is not among the addresses this agent may fire at; start it with --allow {address} if you are entitled to load that machine"
+        "target: {address} (for {host}) is not among the addresses this agent may fire at; start \
+         it with --allow {address} if you are entitled to load that machine"
     )]
     NotAllowed {
         /// Host of the plan.
@@ -75,7 +84,8 @@ pub enum PrepareError {
     },
     /// The plan asks for more than the agent's ceilings.
     #[error(
-        "{field}: this agent's share of {asked} is above its own ceiling of {ceiling}; use more agents, ask for less, or raise {flag} on the agent"
+        "{field}: this agent's share of {asked} is above its own ceiling of {ceiling}; use more \
+         agents, ask for less, or raise {flag} on the agent"
     )]
     AboveCeiling {
         /// Field of the plan.
@@ -99,7 +109,8 @@ pub enum PrepareError {
     },
     /// More connections than the process may have open files.
     #[error(
-        "load.connections: this agent's share is {asked}, and it may open {limit} files; raise the hard limit (ulimit -Hn, LimitNOFILE=), or use more agents"
+        "load.connections: this agent's share is {asked}, and it may open {limit} files; raise \
+         the hard limit (ulimit -Hn, LimitNOFILE=), or use more agents"
     )]
     OpenFiles {
         /// Connections of the share.
@@ -109,7 +120,8 @@ pub enum PrepareError {
     },
     /// More cells than a run may have.
     #[error(
-        "request: {requests} requests at {addresses} addresses are kept apart as {cells} cells, and a run has {most} at most; use fewer requests, or fewer addresses"
+        "request: {requests} requests at {addresses} addresses are kept apart as {cells} cells, \
+         and a run has {most} at most; use fewer requests, or fewer addresses"
     )]
     TooManyCells {
         /// Requests of the plan.
@@ -123,11 +135,14 @@ pub enum PrepareError {
     },
     /// The plan wants secrets written, and this agent does not.
     #[error(
-        "tls.key_log: this agent writes no secrets of connections; start it, or `coordinator start --local`, with --key-log DIR, or write key_log = \"off\""
+        "tls.key_log: this agent writes no secrets of connections; start it, or `coordinator \
+         start --local`, with --key-log DIR, or write key_log = \"off\""
     )]
     KeysNotAllowed,
     /// The file for secrets cannot be made.
-    #[error("tls.key_log: cannot make the file {path} ({reason}); name another folder by --key-log")]
+    #[error(
+        "tls.key_log: cannot make the file {path} ({reason}); name another folder by --key-log"
+    )]
     KeyFile {
         /// The file.
         path: PathBuf,
@@ -176,16 +191,26 @@ pub struct Running {
 ///
 /// # Errors
 /// Each says what to change.
-pub fn prepare(plan: Arc<Plan>, placement: Placement, policy: Policy) -> Result<Prepared, PrepareError> {
+pub fn prepare(
+    plan: Arc<Plan>,
+    placement: Placement,
+    policy: Policy,
+) -> Result<Prepared, PrepareError> {
     ceilings::check(&plan, &placement, &policy)?;
     check_open_files(&plan, &placement)?;
     let materials = Materials::new(&plan, placement.agent, placement.agents)?;
     let addresses = addresses(&plan)?;
     check_cells(plan.requests().len(), addresses.len())?;
     let name = policy_name(plan.target());
-    if let Some(refused) = addresses.iter().find(|address| !policy.allows(&name, address.ip(), address.port())) {
+    if let Some(refused) = addresses
+        .iter()
+        .find(|address| !policy.allows(&name, address.ip(), address.port()))
+    {
         let host = host_text(&plan.target().url.host);
-        return Err(PrepareError::NotAllowed { host, address: refused.ip() });
+        return Err(PrepareError::NotAllowed {
+            host,
+            address: refused.ip(),
+        });
     }
     let log = plan.tls().map_or(KeyLog::Off, |tls| tls.key_log);
     let (keys, sink) = key_log::open(log, policy.key_log.as_deref())?.unzip();
@@ -194,27 +219,56 @@ pub fn prepare(plan: Arc<Plan>, placement: Placement, policy: Policy) -> Result<
     for number in 0..placement.cpus.len() {
         let poller = Poller::new().map_err(std::io::Error::from)?;
         let places = plan.identities(placement.owner(number));
-        let tls = materials.as_ref().map(|materials| WorkerTls::new(materials, &places, sink.clone())).transpose()?;
+        let tls = materials
+            .as_ref()
+            .map(|materials| WorkerTls::new(materials, &places, sink.clone()))
+            .transpose()?;
         let rank = placement.agent as usize * placement.cpus.len() + number;
-        let endpoints = Endpoints::new(&plan, addresses.clone(), Arc::clone(&policy), rank, &poller.waker())?;
+        let endpoints = Endpoints::new(
+            &plan,
+            addresses.clone(),
+            Arc::clone(&policy),
+            rank,
+            &poller.waker(),
+        )?;
         let spin = Spin::new(policy.spin, spun.clone(), number);
-        workers.push(Setup { poller, tls, endpoints, spin });
+        workers.push(Setup {
+            poller,
+            tls,
+            endpoints,
+            spin,
+        });
     }
-    Ok(Prepared { plan, placement, addresses, workers, spun, keys })
+    Ok(Prepared {
+        plan,
+        placement,
+        addresses,
+        workers,
+        spun,
+        keys,
+    })
 }
 
 fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, PrepareError> {
     let target = plan.target();
     if !target.addresses.is_empty() {
         let given = target.addresses.iter();
-        return Ok(given.map(|address| SocketAddr::new(address.ip, address.port.unwrap_or(target.url.port))).collect());
+        return Ok(given
+            .map(|address| SocketAddr::new(address.ip, address.port.unwrap_or(target.url.port)))
+            .collect());
     }
     match &target.url.host {
         Host::Ip(ip) => Ok(vec![SocketAddr::new(*ip, target.url.port)]),
         Host::Name(name) => {
-            let failed = |error: std::io::Error| PrepareError::Resolve { host: name.clone(), reason: error.to_string() };
+            let failed = |error: std::io::Error| PrepareError::Resolve {
+                host: name.clone(),
+                reason: error.to_string(),
+            };
             let found = resolve(name).map_err(failed)?;
-            Ok(found.into_iter().map(|ip| SocketAddr::new(ip, target.url.port)).collect())
+            Ok(found
+                .into_iter()
+                .map(|ip| SocketAddr::new(ip, target.url.port))
+                .collect())
         }
     }
 }
@@ -222,17 +276,38 @@ fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, PrepareError> {
 /// What every second and the totals have to hold follows from these two alone.
 fn check_cells(requests: usize, addresses: usize) -> Result<(), PrepareError> {
     let (cells, most) = (Totals::cells_of(requests, addresses), Totals::CELLS_MAX);
-    if cells > most { Err(PrepareError::TooManyCells { requests, addresses, cells, most }) } else { Ok(()) }
+    if cells > most {
+        Err(PrepareError::TooManyCells {
+            requests,
+            addresses,
+            cells,
+            most,
+        })
+    } else {
+        Ok(())
+    }
 }
 
-/// Raises the soft limit of open files to the hard one, and compares it with the virtual users of the share.
+/// Raises the soft limit of open files to the hard one, and compares it with the virtual users of
+/// the share.
 fn check_open_files(plan: &Plan, placement: &Placement) -> Result<(), PrepareError> {
     let limits = getrlimit(Resource::Nofile);
     // Raising to the hard limit needs no privilege (getrlimit(2)).
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, maximum: limits.maximum });
-    let asked = plan.share(placement.agent, placement.agents).peak_connections.unwrap_or(0);
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limits.maximum,
+            maximum: limits.maximum,
+        },
+    );
+    let asked = plan
+        .share(placement.agent, placement.agents)
+        .peak_connections
+        .unwrap_or(0);
     match limits.maximum {
-        Some(limit) if u64::from(asked) + FILES_BESIDE > limit => Err(PrepareError::OpenFiles { asked, limit }),
+        Some(limit) if u64::from(asked) + FILES_BESIDE > limit => {
+            Err(PrepareError::OpenFiles { asked, limit })
+        }
         _ => Ok(()),
     }
 }
@@ -250,7 +325,8 @@ impl Prepared {
         self.workers.len() as u32
     }
 
-    /// The measured part, nanoseconds of the run clock; it may end sooner, with [`Event::Draining`].
+    /// The measured part, nanoseconds of the run clock; it may end sooner, with
+    /// [`Event::Draining`].
     #[must_use]
     pub fn window(&self) -> measure::Window {
         Timeline::new(&self.plan).window()
@@ -262,8 +338,9 @@ impl Prepared {
         self.spun.clone()
     }
 
-    /// Starts the workers; they fire from `start_at` (monotonic clock, nanoseconds) on while `lease` holds. `on_event` is
-    /// called on a thread of its own: it may block, which delays nothing but what it hears.
+    /// Starts the workers; they fire from `start_at` (monotonic clock, nanoseconds) on while
+    /// `lease` holds. `on_event` is called on a thread of its own: it may block, which delays
+    /// nothing but what it hears.
     ///
     /// # Errors
     /// Where a thread cannot be started.
@@ -275,9 +352,15 @@ impl Prepared {
     ) -> Result<Running, PrepareError> {
         let (handover, handed) = sync_channel(HANDOVERS * self.workers.len());
         let (clock, mut spare_senders) = (RunClock::starting_at(start_at), Vec::new());
-        // Made first: where a later thread cannot be started, dropping it stops those that run already.
-        let mut running =
-            Running { order: StopOrder::default(), lease, wakers: Vec::new(), threads: Vec::new(), collector: None };
+        // Made first: where a later thread cannot be started, dropping it stops those that run
+        // already.
+        let mut running = Running {
+            order: StopOrder::default(),
+            lease,
+            wakers: Vec::new(),
+            threads: Vec::new(),
+            collector: None,
+        };
         for (number, setup) in self.workers.into_iter().enumerate() {
             let (spare, spares) = channel();
             spare_senders.push(spare);
@@ -300,7 +383,11 @@ impl Prepared {
         let workers = running.threads.len();
         let keys = self.keys.map(KeyFile::write).transpose()?;
         let collect = move || Collector::new(workers, handed, spare_senders, keys).run(on_event);
-        running.collector = Some(std::thread::Builder::new().name("collector".into()).spawn(collect)?);
+        running.collector = Some(
+            std::thread::Builder::new()
+                .name("collector".into())
+                .spawn(collect)?,
+        );
         Ok(running)
     }
 }
@@ -320,10 +407,14 @@ struct Launch {
 
 impl Launch {
     fn work(self, setup: Setup) {
-        let _last_word = LastWord { worker: self.number, handover: self.handover.clone() };
+        let _last_word = LastWord {
+            worker: self.number,
+            handover: self.handover.clone(),
+        };
         let cpu = self.placement.cpus.get(self.number).copied().flatten();
         pin(cpu);
-        // The kernel may delay a timer by 50 µs for the sake of batching (prctl(2), PR_SET_TIMERSLACK); a schedule must not.
+        // The kernel may delay a timer by 50 µs for the sake of batching (prctl(2),
+        // PR_SET_TIMERSLACK); a schedule must not.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         if let Some(tls) = &setup.tls {
             tls.seed_thread();
@@ -332,7 +423,8 @@ impl Launch {
         let timeline = Timeline::new(&self.plan);
         let stream = u64::from(owner.agent) << 32 | self.number as u64;
         let mut recorder =
-            Recorder::new(u16::try_from(self.plan.requests().len()).unwrap_or(u16::MAX)).measuring(timeline.window());
+            Recorder::new(u16::try_from(self.plan.requests().len()).unwrap_or(u16::MAX))
+                .measuring(timeline.window());
         intern(&self.addresses, &mut recorder);
         Worker::new(Parts {
             number: self.number,
@@ -406,8 +498,12 @@ pub fn thread_name(number: usize) -> String {
 /// CPUs this process may use, by its affinity mask, which cgroups and `taskset` narrow.
 #[must_use]
 pub fn allowed_cpus() -> Vec<u32> {
-    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return vec![0] };
-    (0..rustix::thread::CpuSet::MAX_CPU as u32).filter(|&cpu| set.is_set(cpu as usize)).collect()
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
+        return vec![0];
+    };
+    (0..rustix::thread::CpuSet::MAX_CPU as u32)
+        .filter(|&cpu| set.is_set(cpu as usize))
+        .collect()
 }
 
 /// Spares go back to a worker through this.

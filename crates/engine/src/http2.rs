@@ -1,7 +1,9 @@
-//! The client's side of one HTTP/2 connection (RFC 9113), without I/O: plaintext in, frames and happenings out.
+//! The client's side of one HTTP/2 connection (RFC 9113), without I/O: plaintext in, frames and
+//! happenings out.
 //!
-//! A connection has a fixed number of *lanes*; each carries one stream at a time. Bodies are counted and thrown away in
-//! place. What is to be sent gathers in `out`, so that the requests that answers of one read set off leave together.
+//! A connection has a fixed number of *lanes*; each carries one stream at a time. Bodies are
+//! counted and thrown away in place. What is to be sent gathers in `out`, so that the requests that
+//! answers of one read set off leave together.
 
 mod frame;
 mod hpack;
@@ -119,8 +121,8 @@ impl Session {
         }
     }
 
-    /// Whether another stream may be opened. Before the peer's settings are known only the first one is, whose request goes
-    /// out with the preface.
+    /// Whether another stream may be opened. Before the peer's settings are known only the first
+    /// one is, whose request goes out with the preface.
     pub(crate) fn accepts(&self) -> bool {
         let settled = self.peer.is_known && self.active.len() < self.peer.max_streams as usize;
         !self.draining && (settled || self.next_id == 1) && !self.is_spent()
@@ -168,14 +170,16 @@ impl Session {
         self.streams[lane as usize].answer
     }
 
-    /// Opens a stream on a free lane; its frames go to `out`, of its body as much as the windows let through.
+    /// Opens a stream on a free lane; its frames go to `out`, of its body as much as the windows
+    /// let through.
     pub(crate) fn open(&mut self, lane: u32, block: &[u8], body: Option<Upload>, head_only: bool) {
         let id = self.next_id;
         self.next_id += 2;
         self.active.push_back((id, lane));
         let stream = &mut self.streams[lane as usize];
         stream.id = id;
-        (stream.answer, stream.content_length, stream.head_only) = (Answer::default(), None, head_only);
+        (stream.answer, stream.content_length, stream.head_only) =
+            (Answer::default(), None, head_only);
         (stream.window, stream.received) = (self.peer.window, 0);
         stream.upload = body.filter(|body| body.left() > 0);
         let ends_stream = stream.upload.is_none();
@@ -221,11 +225,19 @@ impl Session {
         let mut reader = std::mem::take(&mut self.reader);
         let fed = reader.feed(bytes, self);
         self.reader = reader;
-        let calm = if self.answers > MAX_WAITING { Err(code::ENHANCE_YOUR_CALM) } else { Ok(()) };
+        let calm = if self.answers > MAX_WAITING {
+            Err(code::ENHANCE_YOUR_CALM)
+        } else {
+            Ok(())
+        };
         fed.and(calm).map_err(|code| {
             self.draining = true;
             frame::put_go_away(&mut self.out, code);
-            Violation(if self.is_block_too_large { Unreadable::TooLarge } else { Unreadable::BadFraming })
+            Violation(if self.is_block_too_large {
+                Unreadable::TooLarge
+            } else {
+                Unreadable::BadFraming
+            })
         })
     }
 
@@ -240,14 +252,21 @@ impl Session {
             frame::put_number(&mut self.out, kind::WINDOW_UPDATE, 0, self.received as u32);
             self.received = 0;
         }
-        let Some(lane) = self.lane_of(head.stream) else { return Ok(()) };
+        let Some(lane) = self.lane_of(head.stream) else {
+            return Ok(());
+        };
         let stream = &mut self.streams[lane as usize];
         if stream.answer.status.is_none() {
             return Err(code::PROTOCOL_ERROR);
         }
         stream.received += head.length as u64;
         if stream.received >= RENEWAL && !head.has(flag::END_STREAM) {
-            frame::put_number(&mut self.out, kind::WINDOW_UPDATE, head.stream, stream.received as u32);
+            frame::put_number(
+                &mut self.out,
+                kind::WINDOW_UPDATE,
+                head.stream,
+                stream.received as u32,
+            );
             stream.received = 0;
         }
         Ok(())
@@ -324,7 +343,9 @@ impl Session {
     /// A header block is whole: the head of a response, an interim one, or trailers.
     fn take_block(&mut self, id: u32, ends_stream: bool, block: &[u8]) -> Result<(), u32> {
         let fields = hpack::read(block, &mut self.table).map_err(|_| code::COMPRESSION_ERROR)?;
-        let Some(lane) = self.lane_of(id) else { return Ok(()) };
+        let Some(lane) = self.lane_of(id) else {
+            return Ok(());
+        };
         let stream = &mut self.streams[lane as usize];
         match (stream.answer.status, fields.status) {
             (None, Some(100..=199)) if !ends_stream => return Ok(()),
@@ -349,7 +370,10 @@ impl Session {
         self.must_have_been_opened(head.stream)?;
         let code = number(payload)?;
         if let Some(lane) = self.end(head.stream) {
-            self.happened.push(Happened::Reset { lane, code: counted_code(code) });
+            self.happened.push(Happened::Reset {
+                lane,
+                code: counted_code(code),
+            });
         }
         Ok(())
     }
@@ -359,7 +383,11 @@ impl Session {
             return Err(code::PROTOCOL_ERROR);
         }
         if head.has(flag::ACK) {
-            return if payload.is_empty() { Ok(()) } else { Err(code::FRAME_SIZE_ERROR) };
+            return if payload.is_empty() {
+                Ok(())
+            } else {
+                Err(code::FRAME_SIZE_ERROR)
+            };
         }
         let (settings, rest) = payload.as_chunks::<6>();
         if !rest.is_empty() {
@@ -367,14 +395,22 @@ impl Session {
         }
         let before = self.peer.max_streams;
         for &[n0, n1, v0, v1, v2, v3] in settings {
-            let change = self.peer.set(u16::from_be_bytes([n0, n1]), u32::from_be_bytes([v0, v1, v2, v3]))?;
+            let change = self.peer.set(
+                u16::from_be_bytes([n0, n1]),
+                u32::from_be_bytes([v0, v1, v2, v3]),
+            )?;
             // Windows of streams under way move with it, below 0 too (RFC 9113 §6.9.2).
-            self.active.iter().for_each(|&(_, lane)| self.streams[lane as usize].window += change);
+            self.active
+                .iter()
+                .for_each(|&(_, lane)| self.streams[lane as usize].window += change);
         }
         self.answer_with(kind::SETTINGS, flag::ACK, 0, &[]);
         let is_first = !std::mem::replace(&mut self.peer.is_known, true);
         if is_first || self.peer.max_streams > before {
-            self.happened.push(Happened::Settled { max_streams: self.peer.max_streams, is_first });
+            self.happened.push(Happened::Settled {
+                max_streams: self.peer.max_streams,
+                is_first,
+            });
         }
         self.send_bodies();
         Ok(())
@@ -392,13 +428,16 @@ impl Session {
 
     fn take_go_away(&mut self, payload: &[u8]) -> Result<(), u32> {
         let (last, code) = match *payload {
-            [l0, l1, l2, l3, c0, c1, c2, c3, ..] => {
-                (u32::from_be_bytes([l0 & 0x7f, l1, l2, l3]), u32::from_be_bytes([c0, c1, c2, c3]))
-            }
+            [l0, l1, l2, l3, c0, c1, c2, c3, ..] => (
+                u32::from_be_bytes([l0 & 0x7f, l1, l2, l3]),
+                u32::from_be_bytes([c0, c1, c2, c3]),
+            ),
             _ => return Err(code::FRAME_SIZE_ERROR),
         };
         self.draining = true;
-        self.happened.push(Happened::GoAway { code: counted_code(code) });
+        self.happened.push(Happened::GoAway {
+            code: counted_code(code),
+        });
         while let Some(&(id, lane)) = self.active.back().filter(|(id, _)| *id > last) {
             self.end(id);
             self.happened.push(Happened::Unprocessed { lane });
@@ -429,7 +468,11 @@ impl Session {
 
     /// Frames of a stream that we never opened break the protocol (RFC 9113 §5.1).
     fn must_have_been_opened(&self, id: u32) -> Result<(), u32> {
-        if id % 2 == 1 && id < self.next_id { Ok(()) } else { Err(code::PROTOCOL_ERROR) }
+        if id % 2 == 1 && id < self.next_id {
+            Ok(())
+        } else {
+            Err(code::PROTOCOL_ERROR)
+        }
     }
 
     fn lane_of(&self, id: u32) -> Option<u32> {
@@ -451,12 +494,16 @@ impl Session {
         let stream = &self.streams[lane as usize];
         let Answer { status, body_bytes } = stream.answer;
         let has_body = !stream.head_only && !matches!(status, Some(204 | 304));
-        let length_holds = !has_body || stream.content_length.is_none_or(|length| length == body_bytes);
+        let length_holds = !has_body
+            || stream
+                .content_length
+                .is_none_or(|length| length == body_bytes);
         if status.is_none() || !length_holds {
             return self.give_up(id, lane);
         }
         if stream.upload.is_some() {
-            // Answered before it had the whole request: the rest of that is of no use (RFC 9113 §8.1).
+            // Answered before it had the whole request: the rest of that is of no use (RFC 9113
+            // §8.1).
             frame::put_number(&mut self.out, kind::RST_STREAM, id, code::CANCEL);
         }
         self.end(id);
@@ -479,13 +526,23 @@ impl Session {
             && self.out.len() < body::WINDOW
         {
             let window = usize::try_from(stream.window.min(self.window)).unwrap_or(0);
-            let length = upload.left().min(window).min(self.peer.max_frame).min(body::WINDOW);
+            let length = upload
+                .left()
+                .min(window)
+                .min(self.peer.max_frame)
+                .min(body::WINDOW);
             if length == 0 {
                 return;
             }
             let is_last = length == upload.left();
             let flags = if is_last { flag::END_STREAM } else { 0 };
-            Head { length, kind: kind::DATA, flags, stream: stream.id }.put(&mut self.out);
+            Head {
+                length,
+                kind: kind::DATA,
+                flags,
+                stream: stream.id,
+            }
+            .put(&mut self.out);
             upload.put(length, &mut self.out);
             stream.window -= length as i64;
             self.window -= length as i64;
@@ -497,7 +554,10 @@ impl Session {
 }
 
 fn number(payload: &[u8]) -> Result<u32, u32> {
-    payload.try_into().map(u32::from_be_bytes).map_err(|_| code::FRAME_SIZE_ERROR)
+    payload
+        .try_into()
+        .map(u32::from_be_bytes)
+        .map_err(|_| code::FRAME_SIZE_ERROR)
 }
 
 #[cfg(test)]

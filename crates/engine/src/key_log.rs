@@ -1,5 +1,5 @@
-//! The file with connections' secrets: written by a thread of its own, so that no worker ever waits for a disk.
-//! What goes into it is decided by the workers, see `tls::Keys`.
+//! The file with connections' secrets: written by a thread of its own, so that no worker ever waits
+//! for a disk. What goes into it is decided by the workers, see `tls::Keys`.
 
 use crate::engine::PrepareError;
 use plan::KeyLog;
@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// Connections whose secrets may wait for the disk, about 1 KiB each; beyond, they are dropped and counted.
+/// Connections whose secrets may wait for the disk, about 1 KiB each; beyond, they are dropped and
+/// counted.
 const WAITING: usize = 4096;
 
 /// The disk has taken everything by then, or is not waited for.
@@ -38,7 +39,8 @@ pub(crate) struct KeySink {
     quota: Arc<Quota>,
 }
 
-/// How many connections are still wanted, over all workers; looked at only where one is a candidate.
+/// How many connections are still wanted, over all workers; looked at only where one is a
+/// candidate.
 #[derive(Debug)]
 struct Quota {
     log: KeyLog,
@@ -69,40 +71,75 @@ pub(crate) struct KeyFile {
 }
 
 /// Makes the file of a plan that asks for one. It must be new, and only its owner may read it.
-pub(crate) fn open(log: KeyLog, path: Option<&Path>) -> Result<Option<(KeyFile, KeySink)>, PrepareError> {
+pub(crate) fn open(
+    log: KeyLog,
+    path: Option<&Path>,
+) -> Result<Option<(KeyFile, KeySink)>, PrepareError> {
     let (failed, slow) = match log {
         KeyLog::Off => return Ok(None),
         KeyLog::All => (0, 0),
         KeyLog::Sampled { failed, slow, .. } => (failed, slow),
     };
     let path = path.ok_or(PrepareError::KeysNotAllowed)?;
-    let refused = |error: std::io::Error| PrepareError::KeyFile { path: path.to_owned(), reason: error.to_string() };
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(refused)?;
+    let refused = |error: std::io::Error| PrepareError::KeyFile {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    };
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(refused)?;
     let (handover, handed) = sync_channel(WAITING);
-    let quota = Arc::new(Quota { log, failed: failed.into(), slow: slow.into(), dropped: AtomicU64::new(0) });
-    let sink = KeySink { handover, quota: Arc::clone(&quota) };
-    Ok(Some((KeyFile { file: Some(file), path: path.to_owned(), handed, quota }, sink)))
+    let quota = Arc::new(Quota {
+        log,
+        failed: failed.into(),
+        slow: slow.into(),
+        dropped: AtomicU64::new(0),
+    });
+    let sink = KeySink {
+        handover,
+        quota: Arc::clone(&quota),
+    };
+    Ok(Some((
+        KeyFile {
+            file: Some(file),
+            path: path.to_owned(),
+            handed,
+            quota,
+        },
+        sink,
+    )))
 }
 
 impl KeySink {
     /// Whether any connection is still wanted, so that secrets are worth keeping.
     pub(crate) fn is_open(&self) -> bool {
-        let Quota { log, failed, slow, .. } = &*self.quota;
+        let Quota {
+            log, failed, slow, ..
+        } = &*self.quota;
         *log == KeyLog::All || failed.load(Relaxed) > 0 || slow.load(Relaxed) > 0
     }
 
     /// Whether the connection of an operation that ended so is wanted; it then counts as taken.
     pub(crate) fn wants(&self, ending: Ending) -> bool {
-        let take = |left: &AtomicU32| left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
+        let take = |left: &AtomicU32| {
+            left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1))
+                .is_ok()
+        };
         match (self.quota.log, ending) {
             (KeyLog::All, _) => true,
             (KeyLog::Sampled { .. }, Ending::Failed) => take(&self.quota.failed),
-            (KeyLog::Sampled { over, .. }, Ending::Ok(service_time)) => service_time > over && take(&self.quota.slow),
+            (KeyLog::Sampled { over, .. }, Ending::Ok(service_time)) => {
+                service_time > over && take(&self.quota.slow)
+            }
             (KeyLog::Off, _) | (_, Ending::WarmUp) => false,
         }
     }
 
-    /// Hands over one connection's lines; where the disk does not keep up they are dropped and counted.
+    /// Hands over one connection's lines; where the disk does not keep up they are dropped and
+    /// counted.
     pub(crate) fn give(&self, lines: String) {
         if self.handover.try_send(lines).is_err() {
             self.quota.dropped.fetch_add(1, Relaxed);
@@ -115,20 +152,34 @@ impl KeyFile {
     pub(crate) fn write(mut self) -> std::io::Result<Receiver<KeysWritten>> {
         let (tell, told) = sync_channel(1);
         let write = move || {
-            let written = self.file.take().map(|file| self.write_to(BufWriter::new(file)));
+            let written = self
+                .file
+                .take()
+                .map(|file| self.write_to(BufWriter::new(file)));
             // Nobody listens where the collector has given up waiting.
             let _ = tell.send(written.unwrap_or_default());
         };
-        std::thread::Builder::new().name("key-log".into()).spawn(write)?;
+        std::thread::Builder::new()
+            .name("key-log".into())
+            .spawn(write)?;
         Ok(told)
     }
 
     fn write_to(&self, mut file: impl Write) -> KeysWritten {
-        let mut written = KeysWritten { path: self.path.clone(), ..KeysWritten::default() };
+        let mut written = KeysWritten {
+            path: self.path.clone(),
+            ..KeysWritten::default()
+        };
         while let Ok(first) = self.handed.recv() {
-            // What is there is written together and then flushed, so that the file can be read while the run goes on.
-            let batch: Vec<String> = std::iter::once(first).chain(self.handed.try_iter()).collect();
-            let result = batch.iter().try_for_each(|lines| file.write_all(lines.as_bytes())).and_then(|()| file.flush());
+            // What is there is written together and then flushed, so that the file can be read
+            // while the run goes on.
+            let batch: Vec<String> = std::iter::once(first)
+                .chain(self.handed.try_iter())
+                .collect();
+            let result = batch
+                .iter()
+                .try_for_each(|lines| file.write_all(lines.as_bytes()))
+                .and_then(|()| file.flush());
             match result {
                 Ok(()) => written.connections += batch.len() as u64,
                 Err(error) => {
@@ -153,13 +204,16 @@ impl Drop for KeyFile {
 
 /// What came of the file, once all workers have ended.
 pub(crate) fn outcome(told: &Receiver<KeysWritten>) -> KeysWritten {
-    told.recv_timeout(LAST_WRITE_MAX).unwrap_or_else(|error| KeysWritten {
-        failure: Some(match error {
-            RecvTimeoutError::Timeout => format!("the disk took longer than {LAST_WRITE_MAX:?}"),
-            RecvTimeoutError::Disconnected => "the thread that writes has died".to_owned(),
-        }),
-        ..KeysWritten::default()
-    })
+    told.recv_timeout(LAST_WRITE_MAX)
+        .unwrap_or_else(|error| KeysWritten {
+            failure: Some(match error {
+                RecvTimeoutError::Timeout => {
+                    format!("the disk took longer than {LAST_WRITE_MAX:?}")
+                }
+                RecvTimeoutError::Disconnected => "the thread that writes has died".to_owned(),
+            }),
+            ..KeysWritten::default()
+        })
 }
 
 #[cfg(test)]
@@ -179,10 +233,25 @@ mod tests {
     #[test]
     fn sample_takes_the_first_of_each_kind_and_then_closes() {
         let folder = folder("sample");
-        let log = KeyLog::Sampled { failed: 1, slow: 2, over: Duration::from_secs(1) };
+        let log = KeyLog::Sampled {
+            failed: 1,
+            slow: 2,
+            over: Duration::from_secs(1),
+        };
         let (file, sink) = open(log, Some(&folder.join("a.keys"))).unwrap().unwrap();
-        let endings = [FAST, SLOW, Ending::Failed, Ending::WarmUp, Ending::Failed, SLOW, SLOW];
-        assert_eq!(endings.map(|ending| sink.clone().wants(ending)), [false, true, true, false, false, true, false]);
+        let endings = [
+            FAST,
+            SLOW,
+            Ending::Failed,
+            Ending::WarmUp,
+            Ending::Failed,
+            SLOW,
+            SLOW,
+        ];
+        assert_eq!(
+            endings.map(|ending| sink.clone().wants(ending)),
+            [false, true, true, false, false, true, false]
+        );
         assert!(!sink.is_open());
         drop(file);
         assert!(!folder.join("a.keys").exists(), "nothing was begun");
@@ -196,23 +265,44 @@ mod tests {
         let (file, sink) = open(KeyLog::All, Some(&path)).unwrap().unwrap();
         assert!(sink.is_open() && sink.wants(Ending::WarmUp) && sink.wants(FAST));
         let told = file.write().unwrap();
-        ["A 1 2\n", "B 3 4\nC 3 5\n"].into_iter().for_each(|lines| sink.give(lines.to_owned()));
+        ["A 1 2\n", "B 3 4\nC 3 5\n"]
+            .into_iter()
+            .for_each(|lines| sink.give(lines.to_owned()));
         drop(sink);
-        assert_eq!(outcome(&told), KeysWritten { path: path.clone(), connections: 2, dropped: 0, failure: None });
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "A 1 2\nB 3 4\nC 3 5\n");
+        assert_eq!(
+            outcome(&told),
+            KeysWritten {
+                path: path.clone(),
+                connections: 2,
+                dropped: 0,
+                failure: None
+            }
+        );
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            "A 1 2\nB 3 4\nC 3 5\n"
+        );
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert!(
-            matches!(open(KeyLog::All, Some(&path)), Err(PrepareError::KeyFile { .. })),
+            matches!(
+                open(KeyLog::All, Some(&path)),
+                Err(PrepareError::KeyFile { .. })
+            ),
             "a file that is there is left alone"
         );
-        assert!(matches!(open(KeyLog::All, None), Err(PrepareError::KeysNotAllowed)));
+        assert!(matches!(
+            open(KeyLog::All, None),
+            Err(PrepareError::KeysNotAllowed)
+        ));
         std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn what_the_disk_does_not_take_is_dropped_and_counted() {
         let folder = folder("full");
-        let (file, sink) = open(KeyLog::All, Some(&folder.join("a.keys"))).unwrap().unwrap();
+        let (file, sink) = open(KeyLog::All, Some(&folder.join("a.keys")))
+            .unwrap()
+            .unwrap();
         (0..WAITING + 3).for_each(|_| sink.give("A 1 2\n".to_owned()));
         drop(sink);
         let written = outcome(&file.write().unwrap());

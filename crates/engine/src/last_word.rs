@@ -13,7 +13,9 @@ impl Drop for LastWord {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // The collector lives until every worker has ended.
-            let _ = self.handover.send(Handover::Died { worker: self.worker });
+            let _ = self.handover.send(Handover::Died {
+                worker: self.worker,
+            });
         }
     }
 }

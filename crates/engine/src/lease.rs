@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// Permission to fire until an instant of the boot-time clock.
 ///
-/// Every send looks at it, so a process that was stopped or a machine that slept sends nothing after the lease has run
-/// out, whatever its timers think. It can be extended while it holds; one that has run out stays so.
+/// Every send looks at it, so a process that was stopped or a machine that slept sends nothing
+/// after the lease has run out, whatever its timers think. It can be extended while it holds; one
+/// that has run out stays so.
 #[derive(Debug, Clone)]
 pub struct Lease {
     until: Arc<AtomicU64>,
@@ -17,7 +18,9 @@ impl Lease {
     /// A lease that holds until `boot_time` nanoseconds of the boot-time clock.
     #[must_use]
     pub fn until(boot_time: u64) -> Lease {
-        Lease { until: Arc::new(AtomicU64::new(boot_time)) }
+        Lease {
+            until: Arc::new(AtomicU64::new(boot_time)),
+        }
     }
 
     /// A lease without end, for benches and tests that have no coordinator.

@@ -1,5 +1,5 @@
-//! Does a plan: workers, pacing, open and closed loop, TLS, HTTP. Knows nothing of fleets or wires: a plan with a start
-//! instant goes in, intervals come out.
+//! Does a plan: workers, pacing, open and closed loop, TLS, HTTP. Knows nothing of fleets or wires:
+//! a plan with a start instant goes in, intervals come out.
 
 mod body;
 mod ceilings;

@@ -7,20 +7,21 @@ use std::str::FromStr;
 
 /// An agent's own policy: the resolved address is checked at every connection.
 ///
-/// The default allows loopback and private addresses only; each `--allow` opens more. A host name in the list allows
-/// whatever address that name resolves to.
+/// The default allows loopback and private addresses only; each `--allow` opens more. A host name
+/// in the list allows whatever address that name resolves to.
 #[derive(Debug, Clone)]
 pub struct Policy {
     networks: Vec<Network>,
     hosts: Vec<(String, Option<u16>)>,
-    /// Most arrivals per second of this agent's own share; closed loops, which have no rate, are then refused.
+    /// Most arrivals per second of this agent's own share; closed loops, which have no rate, are
+    /// then refused.
     pub max_rate: Option<Rate>,
     /// Most connections of this agent.
     pub max_connections: Option<u32>,
     /// Longest run.
     pub max_duration: Option<std::time::Duration>,
-    /// New file for the secrets of connections, where a plan asks for them (`tls.key_log`); where there is none, such a plan
-    /// is refused.
+    /// New file for the secrets of connections, where a plan asks for them (`tls.key_log`); where
+    /// there is none, such a plan is refused.
     pub key_log: Option<std::path::PathBuf>,
     /// Workers may wait on their CPUs for the next arrival where it is near, rather than sleep.
     pub spin: bool,
@@ -37,7 +38,8 @@ struct Network {
 /// An `--allow` that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "--allow {text}: {reason}; write a host (edge.example), an address (192.0.2.7), a network (192.0.2.0/24) or any of them with :port"
+    "--allow {text}: {reason}; write a host (edge.example), an address (192.0.2.7), a network \
+     (192.0.2.0/24) or any of them with :port"
 )]
 pub struct AllowError {
     text: String,
@@ -47,9 +49,18 @@ pub struct AllowError {
 impl Default for Policy {
     fn default() -> Policy {
         // RFC 1918 and RFC 4193. Not link-local: clouds serve their metadata there.
-        let private = ["127.0.0.0/8", "::1/128", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"];
-        let networks =
-            private.iter().map(|text| Network::parse(text, None).expect("the built-in networks are well-formed")).collect();
+        let private = [
+            "127.0.0.0/8",
+            "::1/128",
+            "10.0.0.0/8",
+            "172.16.0.0/12",
+            "192.168.0.0/16",
+            "fc00::/7",
+        ];
+        let networks = private
+            .iter()
+            .map(|text| Network::parse(text, None).expect("the built-in networks are well-formed"))
+            .collect();
         Policy {
             networks,
             hosts: Vec::new(),
@@ -68,8 +79,12 @@ impl Policy {
     /// # Errors
     /// Where it is none of these.
     pub fn allow(&mut self, text: &str) -> Result<(), AllowError> {
-        let error = |reason| AllowError { text: text.to_owned(), reason };
-        let (rest, port) = split_port(text).ok_or_else(|| error("the port is not a number from 1 to 65535"))?;
+        let error = |reason| AllowError {
+            text: text.to_owned(),
+            reason,
+        };
+        let (rest, port) =
+            split_port(text).ok_or_else(|| error("the port is not a number from 1 to 65535"))?;
         if rest.is_empty() {
             return Err(error("it is empty"));
         }
@@ -77,7 +92,10 @@ impl Policy {
             self.networks.push(network);
         } else if rest.contains('/') {
             return Err(error("this is not an address with a prefix length"));
-        } else if rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte)) {
+        } else if rest
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+        {
             self.hosts.push((rest.to_ascii_lowercase(), port));
         } else {
             return Err(error("this is neither a host name nor an address"));
@@ -89,12 +107,17 @@ impl Policy {
     #[must_use]
     pub fn allows(&self, host: &str, address: IpAddr, port: u16) -> bool {
         let address = address.to_canonical();
-        self.networks.iter().any(|network| network.holds(address, port))
-            || self.hosts.iter().any(|(name, only)| name.eq_ignore_ascii_case(host) && only.is_none_or(|only| only == port))
+        self.networks
+            .iter()
+            .any(|network| network.holds(address, port))
+            || self.hosts.iter().any(|(name, only)| {
+                name.eq_ignore_ascii_case(host) && only.is_none_or(|only| only == port)
+            })
     }
 }
 
-/// Splits a trailing `:port`; IPv6 addresses need brackets to carry one. `None`: the port is no port.
+/// Splits a trailing `:port`; IPv6 addresses need brackets to carry one. `None`: the port is no
+/// port.
 fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     if let Some(rest) = text.strip_prefix('[') {
         let (inside, after) = rest.split_once(']')?;
@@ -104,24 +127,34 @@ fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
         };
     }
     match text.split_once(':') {
-        Some((rest, port)) if !port.contains(':') => Some((rest, Some(port.parse().ok().filter(|&port| port > 0)?))),
+        Some((rest, port)) if !port.contains(':') => {
+            Some((rest, Some(port.parse().ok().filter(|&port| port > 0)?)))
+        }
         _ => Some((text, None)),
     }
 }
 
 impl Network {
     fn parse(text: &str, port: Option<u16>) -> Option<Network> {
-        let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+        let (address, prefix) = text
+            .split_once('/')
+            .map_or((text, None), |(address, prefix)| (address, Some(prefix)));
         let base = IpAddr::from_str(address).ok()?;
         let widest = if base.is_ipv4() { 32 } else { 128 };
-        let prefix = prefix.map_or(Some(widest), |prefix| prefix.parse().ok()).filter(|&prefix| prefix <= widest)?;
+        let prefix = prefix
+            .map_or(Some(widest), |prefix| prefix.parse().ok())
+            .filter(|&prefix| prefix <= widest)?;
         Some(Network { base, prefix, port })
     }
 
     fn holds(&self, address: IpAddr, port: u16) -> bool {
         let same = match (self.base, address) {
-            (IpAddr::V4(base), IpAddr::V4(address)) => leading_bits_match(v4_bits(base), v4_bits(address), self.prefix),
-            (IpAddr::V6(base), IpAddr::V6(address)) => leading_bits_match(v6_bits(base), v6_bits(address), self.prefix),
+            (IpAddr::V4(base), IpAddr::V4(address)) => {
+                leading_bits_match(v4_bits(base), v4_bits(address), self.prefix)
+            }
+            (IpAddr::V6(base), IpAddr::V6(address)) => {
+                leading_bits_match(v6_bits(base), v6_bits(address), self.prefix)
+            }
             _ => false,
         };
         same && self.port.is_none_or(|only| only == port)
@@ -157,12 +190,28 @@ mod tests {
     #[test]
     fn default_allows_loopback_and_private_only() {
         let policy = Policy::default();
-        for inside in ["127.0.0.1", "127.8.9.1", "::1", "10.1.2.3", "172.31.0.1", "192.168.7.7", "fd00::1", "::ffff:10.0.0.1"] {
+        for inside in [
+            "127.0.0.1",
+            "127.8.9.1",
+            "::1",
+            "10.1.2.3",
+            "172.31.0.1",
+            "192.168.7.7",
+            "fd00::1",
+            "::ffff:10.0.0.1",
+        ] {
             assert!(allows(&policy, inside, 443), "{inside}");
         }
-        for outside in
-            ["192.0.2.1", "172.32.0.1", "8.8.8.8", "169.254.169.254", "fe80::1", "2001:db8::1", "::ffff:8.8.8.8", "0.0.0.0"]
-        {
+        for outside in [
+            "192.0.2.1",
+            "172.32.0.1",
+            "8.8.8.8",
+            "169.254.169.254",
+            "fe80::1",
+            "2001:db8::1",
+            "::ffff:8.8.8.8",
+            "0.0.0.0",
+        ] {
             assert!(!allows(&policy, outside, 443), "{outside}");
         }
     }
@@ -171,8 +220,12 @@ mod tests {
     fn allow_opens_what_it_says_and_no_more() {
         let mut policy = Policy::default();
         policy.allow("192.0.2.0/25").expect("a network");
-        policy.allow("198.51.100.7:8443").expect("an address with a port");
-        policy.allow("[2001:db8::]/32").expect_err("a prefix belongs inside the brackets");
+        policy
+            .allow("198.51.100.7:8443")
+            .expect("an address with a port");
+        policy
+            .allow("[2001:db8::]/32")
+            .expect_err("a prefix belongs inside the brackets");
         policy.allow("2001:db8::/32").expect("an IPv6 network");
         assert!(allows(&policy, "192.0.2.127", 1) && !allows(&policy, "192.0.2.128", 1));
         assert!(allows(&policy, "198.51.100.7", 8443) && !allows(&policy, "198.51.100.7", 443));
@@ -184,7 +237,11 @@ mod tests {
         let mut policy = Policy::default();
         policy.allow("EDGE.example:443").expect("a host");
         assert!(allows(&policy, "203.0.113.9", 443) && !allows(&policy, "203.0.113.9", 80));
-        assert!(!policy.allows("other.example", "203.0.113.9".parse().expect("an address"), 443));
+        assert!(!policy.allows(
+            "other.example",
+            "203.0.113.9".parse().expect("an address"),
+            443
+        ));
     }
 
     #[test]

@@ -31,8 +31,8 @@ pub(crate) struct Ready {
 pub(crate) struct Poller {
     epoll: OwnedFd,
     waker: Waker,
-    /// The same instance where epoll_pwait2(2) is missing, as under valgrind and in some sandboxes: time-outs are then whole
-    /// milliseconds, and a schedule is kept less well.
+    /// The same instance where epoll_pwait2(2) is missing, as under valgrind and in some sandboxes:
+    /// time-outs are then whole milliseconds, and a schedule is kept less well.
     coarse: Option<Epoll>,
 }
 
@@ -44,7 +44,10 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) fn new() -> Events {
-        Events { buffer: Box::new([const { MaybeUninit::uninit() }; BATCH]), ready: Vec::with_capacity(BATCH) }
+        Events {
+            buffer: Box::new([const { MaybeUninit::uninit() }; BATCH]),
+            ready: Vec::with_capacity(BATCH),
+        }
     }
 
     /// The `index`th event of the last wait.
@@ -68,9 +71,18 @@ impl Poller {
     pub(crate) fn new() -> Result<Poller, Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        epoll::add(&epoll, &*waker, epoll::EventData::new_u64(WAKER), epoll::EventFlags::IN)?;
+        epoll::add(
+            &epoll,
+            &*waker,
+            epoll::EventData::new_u64(WAKER),
+            epoll::EventFlags::IN,
+        )?;
         let coarse = coarse(&epoll)?;
-        Ok(Poller { epoll, waker: Waker(waker), coarse })
+        Ok(Poller {
+            epoll,
+            waker: Waker(waker),
+            coarse,
+        })
     }
 
     pub(crate) fn waker(&self) -> Waker {
@@ -80,22 +92,37 @@ impl Poller {
     /// Watches a socket until it is closed; each change is told once.
     pub(crate) fn add(&self, socket: impl AsFd, token: u64) -> Result<(), Errno> {
         use epoll::EventFlags as On;
-        epoll::add(&self.epoll, socket, epoll::EventData::new_u64(token), On::IN | On::OUT | On::RDHUP | On::ET)
+        epoll::add(
+            &self.epoll,
+            socket,
+            epoll::EventData::new_u64(token),
+            On::IN | On::OUT | On::RDHUP | On::ET,
+        )
     }
 
-    /// What happens to a watched socket is told under another token from now on, beginning with what it is now.
+    /// What happens to a watched socket is told under another token from now on, beginning with
+    /// what it is now.
     pub(crate) fn modify(&self, socket: impl AsFd, token: u64) -> Result<(), Errno> {
         use epoll::EventFlags as On;
-        epoll::modify(&self.epoll, socket, epoll::EventData::new_u64(token), On::IN | On::OUT | On::RDHUP | On::ET)
+        epoll::modify(
+            &self.epoll,
+            socket,
+            epoll::EventData::new_u64(token),
+            On::IN | On::OUT | On::RDHUP | On::ET,
+        )
     }
 
-    /// Waits for events, at most `timeout_ns` (0: only looks). A wake-up from outside ends the wait without an event.
+    /// Waits for events, at most `timeout_ns` (0: only looks). A wake-up from outside ends the wait
+    /// without an event.
     pub(crate) fn wait(&self, room: &mut Events, timeout_ns: u64) -> Result<usize, Errno> {
         room.ready.clear();
         if let Some(coarse) = &self.coarse {
             return self.wait_coarsely(coarse, room, timeout_ns);
         }
-        let timeout = Timespec { tv_sec: (timeout_ns / 1_000_000_000) as i64, tv_nsec: (timeout_ns % 1_000_000_000) as i64 };
+        let timeout = Timespec {
+            tv_sec: (timeout_ns / 1_000_000_000) as i64,
+            tv_nsec: (timeout_ns % 1_000_000_000) as i64,
+        };
         let (events, _) = match epoll::wait(&self.epoll, &mut room.buffer[..], Some(&timeout)) {
             Err(Errno::INTR) => return Ok(0),
             result => result?,
@@ -114,11 +141,22 @@ impl Poller {
         }
         let failed = flags.contains(On::ERR);
         let (readable, writable) = (flags.contains(On::IN), flags.contains(On::OUT));
-        ready.push(Ready { token, readable, writable, failed, ended: failed || flags.intersects(On::RDHUP | On::HUP) });
+        ready.push(Ready {
+            token,
+            readable,
+            writable,
+            failed,
+            ended: failed || flags.intersects(On::RDHUP | On::HUP),
+        });
     }
 
     #[cold]
-    fn wait_coarsely(&self, coarse: &Epoll, room: &mut Events, timeout_ns: u64) -> Result<usize, Errno> {
+    fn wait_coarsely(
+        &self,
+        coarse: &Epoll,
+        room: &mut Events,
+        timeout_ns: u64,
+    ) -> Result<usize, Errno> {
         let mut events = [EpollEvent::empty(); COARSE_BATCH];
         let milliseconds = u16::try_from(timeout_ns.div_ceil(1_000_000)).unwrap_or(u16::MAX);
         let number = match coarse.wait(&mut events, milliseconds) {
@@ -136,7 +174,10 @@ impl Poller {
 /// Another hold of the instance where the system cannot wait for nanoseconds.
 fn coarse(epoll: &OwnedFd) -> Result<Option<Epoll>, Errno> {
     let mut room = [MaybeUninit::<epoll::Event>::uninit(); 1];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     match epoll::wait(epoll, &mut room[..], Some(&now)) {
         Err(Errno::NOSYS) => Ok(Some(Epoll(rustix::io::fcntl_dupfd_cloexec(epoll, 0)?))),
         _ => Ok(None),

@@ -9,7 +9,9 @@ pub(crate) struct Random {
 impl Random {
     /// A stream of its own for every `(seed, stream)`.
     pub(crate) fn new(seed: u64, stream: u64) -> Random {
-        let mut random = Random { state: seed ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03) };
+        let mut random = Random {
+            state: seed ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03),
+        };
         random.bits();
         random
     }
@@ -39,7 +41,12 @@ mod tests {
 
     #[test]
     fn same_seed_gives_the_same_numbers_and_streams_differ() {
-        let draw = |stream| (0..4).map(|_| 0).scan(Random::new(7, stream), |r, _: i32| Some(r.bits())).collect::<Vec<_>>();
+        let draw = |stream| {
+            (0..4)
+                .map(|_| 0)
+                .scan(Random::new(7, stream), |r, _: i32| Some(r.bits()))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
     }
@@ -48,6 +55,9 @@ mod tests {
     fn between_stays_within_and_reaches_both_ends() {
         let mut random = Random::new(1, 1);
         let drawn: Vec<u64> = (0..200).map(|_| random.between(3, 5)).collect();
-        assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&3), Some(&5)));
+        assert_eq!(
+            (drawn.iter().min(), drawn.iter().max()),
+            (Some(&3), Some(&5))
+        );
     }
 }

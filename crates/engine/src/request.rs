@@ -21,7 +21,8 @@ pub(crate) struct Prebuilt {
     pub(crate) is_head: bool,
     /// May be sent again on a new connection (RFC 9110 §9.2.2).
     pub(crate) is_idempotent: bool,
-    /// Asks for nothing to be changed, so that it may go out as early data (RFC 9110 §9.2.1, RFC 8470 §4).
+    /// Asks for nothing to be changed, so that it may go out as early data (RFC 9110 §9.2.1, RFC
+    /// 8470 §4).
     pub(crate) is_safe: bool,
     pub(crate) expect: plan::Expect,
 }
@@ -57,9 +58,20 @@ pub(crate) struct Values {
 
 impl Requests {
     pub(crate) fn new(plan: &Plan) -> Requests {
-        let requests = plan.requests().iter().map(|request| Prebuilt::new(plan, request)).collect();
-        let weights: Vec<u32> = plan.requests().iter().map(|request| request.weight).collect();
-        Requests { requests, mix: Mix::new(&weights, plan.load().seed) }
+        let requests = plan
+            .requests()
+            .iter()
+            .map(|request| Prebuilt::new(plan, request))
+            .collect();
+        let weights: Vec<u32> = plan
+            .requests()
+            .iter()
+            .map(|request| request.weight)
+            .collect();
+        Requests {
+            requests,
+            mix: Mix::new(&weights, plan.load().seed),
+        }
     }
 
     /// Which request operation `seq` of the cluster sends.
@@ -76,20 +88,26 @@ impl Requests {
 
 impl Prebuilt {
     fn new(plan: &Plan, request: &plan::Request) -> Prebuilt {
-        let is_idempotent = matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE");
+        let is_idempotent = matches!(
+            request.method.as_str(),
+            "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE"
+        );
         let body = body_of(request).map(Arc::new);
         Prebuilt {
             keeping: Bytes::new(plan, request, body.clone(), false),
             closing: Bytes::new(plan, request, body, true),
             is_head: request.method == "HEAD",
             is_idempotent,
-            is_safe: matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE"),
+            is_safe: matches!(
+                request.method.as_str(),
+                "GET" | "HEAD" | "OPTIONS" | "TRACE"
+            ),
             expect: request.expect.clone(),
         }
     }
 
-    /// Puts the request's bytes into `out`, of its body at most a window: what is left of that is returned. `last` on its
-    /// connection, where the server is to close.
+    /// Puts the request's bytes into `out`, of its body at most a window: what is left of that is
+    /// returned. `last` on its connection, where the server is to close.
     #[inline]
     pub(crate) fn write(&self, last: bool, values: Values, out: &mut Vec<u8>) -> Option<Upload> {
         let bytes = if last { &self.closing } else { &self.keeping };
@@ -113,8 +131,15 @@ impl Bytes {
             None => literal(&mut pieces, plan.target().url.path.as_bytes()),
         }
         literal(&mut pieces, b" HTTP/1.1\r\n");
-        if !request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
-            literal(&mut pieces, format!("Host: {}\r\n", authority(plan)).as_bytes());
+        if !request
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("host"))
+        {
+            literal(
+                &mut pieces,
+                format!("Host: {}\r\n", authority(plan)).as_bytes(),
+            );
         }
         for (name, value) in &request.headers {
             literal(&mut pieces, name.as_bytes());
@@ -136,10 +161,21 @@ impl Bytes {
     }
 
     fn fixed_where_possible(self) -> Bytes {
-        let Bytes::Pieces { pieces, body } = &self else { return self };
-        let is_fixed = pieces.iter().all(Fill::is_fixed) && body.as_ref().is_none_or(|body| body.is_fixed());
-        let none = Values { user: 0, seq: 0, random: 0 };
-        if !is_fixed || body.as_ref().is_some_and(|body| body.length(none) > body::WINDOW) {
+        let Bytes::Pieces { pieces, body } = &self else {
+            return self;
+        };
+        let is_fixed =
+            pieces.iter().all(Fill::is_fixed) && body.as_ref().is_none_or(|body| body.is_fixed());
+        let none = Values {
+            user: 0,
+            seq: 0,
+            random: 0,
+        };
+        if !is_fixed
+            || body
+                .as_ref()
+                .is_some_and(|body| body.length(none) > body::WINDOW)
+        {
             return self;
         }
         let mut bytes = Vec::new();
@@ -160,7 +196,12 @@ pub(crate) fn body_of(request: &plan::Request) -> Option<Body> {
     Some(Body::new(pieces))
 }
 
-fn fill_request(pieces: &[Fill], body: Option<&Arc<Body>>, values: Values, out: &mut Vec<u8>) -> Option<Upload> {
+fn fill_request(
+    pieces: &[Fill],
+    body: Option<&Arc<Body>>,
+    values: Values,
+    out: &mut Vec<u8>,
+) -> Option<Upload> {
     use std::io::Write as _;
     pieces.iter().for_each(|piece| piece.fill(values, out));
     let body = body?;
@@ -201,8 +242,9 @@ impl Fill {
 
     /// Puts at most `most` bytes from its byte `from` on into `out`.
     pub(crate) fn fill_part(&self, values: Values, from: usize, most: usize, out: &mut Vec<u8>) {
-        let part =
-            |bytes: &[u8], out: &mut Vec<u8>| out.extend_from_slice(&bytes[from..bytes.len().min(from.saturating_add(most))]);
+        let part = |bytes: &[u8], out: &mut Vec<u8>| {
+            out.extend_from_slice(&bytes[from..bytes.len().min(from.saturating_add(most))])
+        };
         match self {
             Fill::Bytes(bytes) => part(bytes, out),
             Fill::Shared(bytes) => part(bytes, out),
@@ -268,6 +310,9 @@ mod tests {
 
     #[test]
     fn digits_counts_decimal_places() {
-        assert_eq!([0, 9, 10, 99, 100, u64::MAX].map(digits), [1, 1, 2, 2, 3, 20]);
+        assert_eq!(
+            [0, 9, 10, 99, 100, u64::MAX].map(digits),
+            [1, 1, 2, 2, 3, 20]
+        );
     }
 }

@@ -23,16 +23,24 @@ pub(crate) fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
             addresses.push(address.ip());
         }
     }
-    if addresses.is_empty() { Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address")) } else { Ok(addresses) }
+    if addresses.is_empty() {
+        Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "the name has no address",
+        ))
+    } else {
+        Ok(addresses)
+    }
 }
 
-/// What a lookup is for: a slot, and the instant at which its operation began. An answer that comes when the slot has another
-/// operation is not that one's.
+/// What a lookup is for: a slot, and the instant at which its operation began. An answer that comes
+/// when the slot has another operation is not that one's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) slot: u32,
     pub(crate) begun_at: u64,
-    /// Who issued the session that the connection is to offer: its index in the recorder, 0 where it offers none.
+    /// Who issued the session that the connection is to offer: its index in the recorder, 0 where
+    /// it offers none.
     pub(crate) issuer: u16,
 }
 
@@ -53,8 +61,15 @@ impl Resolver {
         let (answer, answers) = sync_channel(WAITING + THREADS);
         let asked = Arc::new(Mutex::new(asked));
         for _ in 0..THREADS {
-            let (host, waker, asked, answer) = (host.to_owned(), waker.clone(), Arc::clone(&asked), answer.clone());
-            std::thread::Builder::new().name("resolver".into()).spawn(move || serve(&host, &waker, &asked, &answer))?;
+            let (host, waker, asked, answer) = (
+                host.to_owned(),
+                waker.clone(),
+                Arc::clone(&asked),
+                answer.clone(),
+            );
+            std::thread::Builder::new()
+                .name("resolver".into())
+                .spawn(move || serve(&host, &waker, &asked, &answer))?;
         }
         Ok(Resolver { questions, answers })
     }
@@ -70,19 +85,31 @@ impl Resolver {
     }
 }
 
-fn serve(host: &str, waker: &Waker, asked: &Mutex<Receiver<Question>>, answer: &SyncSender<Answer>) {
+fn serve(
+    host: &str,
+    waker: &Waker,
+    asked: &Mutex<Receiver<Question>>,
+    answer: &SyncSender<Answer>,
+) {
     loop {
-        let question = asked.lock().expect("no thread panics while it waits for a question").recv();
+        let question = asked
+            .lock()
+            .expect("no thread panics while it waits for a question")
+            .recv();
         let Ok(question) = question else { return };
-        if answer.send((question, resolve(host).map_err(|error| kind(&error)))).is_err() {
+        if answer
+            .send((question, resolve(host).map_err(|error| kind(&error))))
+            .is_err()
+        {
             return;
         }
         waker.wake();
     }
 }
 
-/// What `getaddrinfo` says of a name that does not exist or has no address: `EAI_NONAME`, `EAI_NODATA` and `EAI_ADDRFAMILY`
-/// by glibc, `EAI_NONAME` by musl. The standard library keeps these words only, not the number.
+/// What `getaddrinfo` says of a name that does not exist or has no address: `EAI_NONAME`,
+/// `EAI_NODATA` and `EAI_ADDRFAMILY` by glibc, `EAI_NONAME` by musl. The standard library keeps
+/// these words only, not the number.
 const NO_SUCH_NAME: [&str; 4] = [
     "Name or service not known",
     "No address associated with hostname",
@@ -90,11 +117,17 @@ const NO_SUCH_NAME: [&str; 4] = [
     "Name does not resolve",
 ];
 
-/// Only what is known not to exist is said not to exist; anything else may be another answer a moment later.
+/// Only what is known not to exist is said not to exist; anything else may be another answer a
+/// moment later.
 fn kind(error: &io::Error) -> Kind {
     let text = error.to_string();
-    let is_missing = error.kind() == io::ErrorKind::NotFound || NO_SUCH_NAME.iter().any(|words| text.ends_with(words));
-    if is_missing { Kind::NoSuchName } else { Kind::NoResolver }
+    let is_missing = error.kind() == io::ErrorKind::NotFound
+        || NO_SUCH_NAME.iter().any(|words| text.ends_with(words));
+    if is_missing {
+        Kind::NoSuchName
+    } else {
+        Kind::NoResolver
+    }
 }
 
 #[cfg(test)]
@@ -109,12 +142,18 @@ mod tests {
     fn answer_names_the_operation_that_asked() {
         let poller = Poller::new().expect("an epoll instance");
         let resolver = Resolver::new("localhost", &poller.waker()).expect("threads");
-        let questions = [3, 3, 9].map(|slot| Question { slot, begun_at: u64::from(slot) * 7, issuer: 0 });
+        let questions = [3, 3, 9].map(|slot| Question {
+            slot,
+            begun_at: u64::from(slot) * 7,
+            issuer: 0,
+        });
         assert!(questions.iter().all(|&question| resolver.ask(question)));
         let (mut asked, until) = (Vec::new(), Instant::now() + Duration::from_secs(30));
         while asked.len() < questions.len() && Instant::now() < until {
             match resolver.answer() {
-                Ok((question, found)) => asked.push((question.slot, question.begun_at, found.is_ok())),
+                Ok((question, found)) => {
+                    asked.push((question.slot, question.begun_at, found.is_ok()))
+                }
                 Err(_) => std::thread::yield_now(),
             }
         }
@@ -124,13 +163,32 @@ mod tests {
 
     #[test]
     fn name_is_missing_only_where_the_resolver_says_so() {
-        let lookup = |words: &str| kind(&io::Error::other(format!("failed to lookup address information: {words}")));
+        let lookup = |words: &str| {
+            kind(&io::Error::other(format!(
+                "failed to lookup address information: {words}"
+            )))
+        };
         assert_eq!(lookup("Name or service not known"), Kind::NoSuchName);
-        assert_eq!(lookup("No address associated with hostname"), Kind::NoSuchName);
-        assert_eq!(lookup("Temporary failure in name resolution"), Kind::NoResolver);
-        assert_eq!(lookup("Non-recoverable failure in name resolution"), Kind::NoResolver);
+        assert_eq!(
+            lookup("No address associated with hostname"),
+            Kind::NoSuchName
+        );
+        assert_eq!(
+            lookup("Temporary failure in name resolution"),
+            Kind::NoResolver
+        );
+        assert_eq!(
+            lookup("Non-recoverable failure in name resolution"),
+            Kind::NoResolver
+        );
         assert_eq!(kind(&io::Error::from_raw_os_error(24)), Kind::NoResolver);
-        assert_eq!(kind(&io::Error::new(io::ErrorKind::NotFound, "the name has no address")), Kind::NoSuchName);
+        assert_eq!(
+            kind(&io::Error::new(
+                io::ErrorKind::NotFound,
+                "the name has no address"
+            )),
+            Kind::NoSuchName
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! HTTP/1.1 response framing (RFC 9112 §6, §7), in place: bodies are counted and thrown away, nothing is copied.
+//! HTTP/1.1 response framing (RFC 9112 §6, §7), in place: bodies are counted and thrown away,
+//! nothing is copied.
 
 mod chunk;
 mod framing;
@@ -21,7 +22,8 @@ const MAX_KNOWN: usize = 2048;
 #[derive(Debug, Default)]
 pub(crate) struct Response {
     state: State,
-    /// Bytes of a head that came in pieces, and how many of them were there when it was last parsed.
+    /// Bytes of a head that came in pieces, and how many of them were there when it was last
+    /// parsed.
     head: Vec<u8>,
     parsed: usize,
     /// The request was HEAD: there is no body, whatever the fields say.
@@ -33,7 +35,8 @@ pub(crate) struct Response {
     pub(crate) keep_alive: bool,
 }
 
-/// A head that was read before, and what came of it: a server says the same to every request, but for the date once a second.
+/// A head that was read before, and what came of it: a server says the same to every request, but
+/// for the date once a second.
 #[derive(Debug, Default)]
 struct Known {
     /// Empty before the second response of a connection: the first one may be its last.
@@ -68,7 +71,8 @@ enum State {
 pub(crate) enum Unreadable {
     /// Head or framing breaks RFC 9112, or RFC 9113.
     BadFraming,
-    /// It may be valid, but is beyond a limit of ours: of a head, its fields, or a line between chunks.
+    /// It may be valid, but is beyond a limit of ours: of a head, its fields, or a line between
+    /// chunks.
     TooLarge,
 }
 
@@ -117,7 +121,10 @@ impl Response {
     }
 
     pub(crate) fn answer(&self) -> Answer {
-        Answer { status: self.status, body_bytes: self.body_bytes }
+        Answer {
+            status: self.status,
+            body_bytes: self.body_bytes,
+        }
     }
 
     pub(crate) fn is_whole(&self) -> bool {
@@ -144,7 +151,8 @@ impl Response {
         }
         let before = self.head.len();
         self.head.extend_from_slice(bytes);
-        // It is parsed again at its end, and where it has doubled since, so that nonsense is not waited for.
+        // It is parsed again at its end, and where it has doubled since, so that nonsense is not
+        // waited for.
         let may_be_whole = has_empty_line(&self.head[before.saturating_sub(3)..]);
         if !may_be_whole && self.head.len() < 2 * self.parsed {
             return Ok(bytes.len());
@@ -165,7 +173,10 @@ impl Response {
     /// Whether the head is the known one, byte by byte; what came of that comes of this.
     fn recognise(&mut self, bytes: &[u8]) -> bool {
         let known = &self.known;
-        if known.head.is_empty() || known.head_only != self.head_only || !bytes.starts_with(&known.head) {
+        if known.head.is_empty()
+            || known.head_only != self.head_only
+            || !bytes.starts_with(&known.head)
+        {
             return false;
         }
         (self.status, self.keep_alive, self.state) = (known.status, known.keep_alive, known.state);
@@ -173,7 +184,10 @@ impl Response {
     }
 
     fn remember(&mut self, head: &[u8]) {
-        if self.status.is_none() || !std::mem::replace(&mut self.known.has_come, true) || head.len() > MAX_KNOWN {
+        if self.status.is_none()
+            || !std::mem::replace(&mut self.known.has_come, true)
+            || head.len() > MAX_KNOWN
+        {
             return;
         }
         let known = &mut self.known;
@@ -206,9 +220,16 @@ impl Response {
     #[cold]
     fn parse_newer_head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Unreadable> {
         const NAME: &[u8] = b"HTTP/1.";
-        let begin = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).ok_or(BadFraming)?;
+        let begin = bytes
+            .iter()
+            .position(|byte| !matches!(byte, b'\r' | b'\n'))
+            .ok_or(BadFraming)?;
         let digit = begin + NAME.len();
-        if !bytes[begin..].starts_with(NAME) || !bytes.get(digit).is_some_and(|byte| matches!(byte, b'2'..=b'9')) {
+        if !bytes[begin..].starts_with(NAME)
+            || !bytes
+                .get(digit)
+                .is_some_and(|byte| matches!(byte, b'2'..=b'9'))
+        {
             return Err(BadFraming);
         }
         let mut known = bytes.to_vec();
@@ -226,15 +247,21 @@ impl Response {
         let mut config = httparse::ParserConfig::default();
         // A user agent reads a folded field as one with spaces (RFC 9112 §5.2).
         config.allow_obsolete_multiline_headers_in_responses(true);
-        Ok(match config.parse_response_with_uninit_headers(&mut head, bytes, fields)? {
-            httparse::Status::Complete(length) if length <= MAX_HEAD => self.take_head(&head).map(|()| Some(length)),
-            httparse::Status::Partial if bytes.len() < MAX_HEAD => Ok(None),
-            _ => Err(TooLarge),
-        })
+        Ok(
+            match config.parse_response_with_uninit_headers(&mut head, bytes, fields)? {
+                httparse::Status::Complete(length) if length <= MAX_HEAD => {
+                    self.take_head(&head).map(|()| Some(length))
+                }
+                httparse::Status::Partial if bytes.len() < MAX_HEAD => Ok(None),
+                _ => Err(TooLarge),
+            },
+        )
     }
 
     fn take_head(&mut self, head: &httparse::Response<'_, '_>) -> Result<(), Unreadable> {
-        let (Some(status), Some(version)) = (head.code, head.version) else { return Err(BadFraming) };
+        let (Some(status), Some(version)) = (head.code, head.version) else {
+            return Err(BadFraming);
+        };
         match status {
             101 => return Err(BadFraming), // nobody asked for an upgrade
             100..=199 => return Ok(()),    // interim; the answer follows (RFC 9110 §15.2)
@@ -254,7 +281,11 @@ impl Response {
     fn feed_length(&mut self, bytes: &[u8], left: u64) -> usize {
         let taken = left.min(bytes.len() as u64);
         self.body_bytes += taken;
-        self.state = if left == taken { State::Whole } else { State::Length(left - taken) };
+        self.state = if left == taken {
+            State::Whole
+        } else {
+            State::Length(left - taken)
+        };
         taken as usize
     }
 
@@ -267,7 +298,11 @@ impl Response {
         if let Chunk::Data(left) = chunk {
             let taken = left.min(bytes.len() as u64);
             self.body_bytes += taken;
-            self.state = State::Chunked(if left == taken { Chunk::DataEnd(0) } else { Chunk::Data(left - taken) });
+            self.state = State::Chunked(if left == taken {
+                Chunk::DataEnd(0)
+            } else {
+                Chunk::Data(left - taken)
+            });
             return Ok(taken as usize);
         }
         self.state = match chunk.after(bytes[0])? {

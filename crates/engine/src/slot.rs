@@ -1,5 +1,6 @@
-//! Places of a worker: a *seat* is a virtual user of a closed loop or a connection of an open one, and has as many *slots*,
-//! for one operation each, as its connection carries at once: one in HTTP/1.1, `streams` in HTTP/2.
+//! Places of a worker: a *seat* is a virtual user of a closed loop or a connection of an open one,
+//! and has as many *slots*, for one operation each, as its connection carries at once: one in
+//! HTTP/1.1, `streams` in HTTP/2.
 
 use crate::connection::{Connection, Http};
 use crate::http2::Session;
@@ -36,7 +37,8 @@ pub(crate) enum Role {
     /// A user, or a connection of an open loop: operations begin on it.
     #[default]
     Serving,
-    /// A connection that takes no more operations, until those under way have ended; it was this seat's.
+    /// A connection that takes no more operations, until those under way have ended; it was this
+    /// seat's.
     Draining { home: u32 },
     /// Nothing, until another connection drains.
     Vacant,
@@ -79,17 +81,28 @@ pub(crate) struct Slots {
 impl Slots {
     /// Seats with so many slots each.
     pub(crate) fn new(width: u32) -> Slots {
-        Slots { seats: Vec::new(), slots: Vec::new(), width, draining: 0, vacant: VecDeque::new() }
+        Slots {
+            seats: Vec::new(),
+            slots: Vec::new(),
+            width,
+            draining: 0,
+            vacant: VecDeque::new(),
+        }
     }
 
     /// Adds a seat for this user; its number.
     pub(crate) fn add(&mut self, user: u64) -> u32 {
-        self.seats.push(Seat { user, ..Seat::default() });
-        self.slots.resize_with(self.slots.len() + self.width as usize, Slot::default);
+        self.seats.push(Seat {
+            user,
+            ..Seat::default()
+        });
+        self.slots
+            .resize_with(self.slots.len() + self.width as usize, Slot::default);
         self.seats.len() as u32 - 1
     }
 
-    /// Moves the seat's connection, and the operations that it still carries, to a seat of its own: that one's number.
+    /// Moves the seat's connection, and the operations that it still carries, to a seat of its own:
+    /// that one's number.
     pub(crate) fn set_aside(&mut self, home: u32) -> u32 {
         let user = self.seats[home as usize].user;
         let number = self.vacant.pop_front().unwrap_or_else(|| {
@@ -105,7 +118,10 @@ impl Slots {
 
     /// The draining seat has nothing to do any more.
     pub(crate) fn vacate(&mut self, seat: u32) {
-        if matches!(std::mem::replace(&mut self.seats[seat as usize].role, Role::Vacant), Role::Draining { .. }) {
+        if matches!(
+            std::mem::replace(&mut self.seats[seat as usize].role, Role::Vacant),
+            Role::Draining { .. }
+        ) {
             self.vacant.push_back(seat);
         }
     }
@@ -134,13 +150,21 @@ impl Slots {
 
     #[inline]
     pub(crate) fn seat_of(&self, slot: u32) -> u32 {
-        if self.width == 1 { slot } else { slot / self.width }
+        if self.width == 1 {
+            slot
+        } else {
+            slot / self.width
+        }
     }
 
     /// Number of the slot among those of its seat.
     #[inline]
     pub(crate) fn lane_of(&self, slot: u32) -> u32 {
-        if self.width == 1 { 0 } else { slot % self.width }
+        if self.width == 1 {
+            0
+        } else {
+            slot % self.width
+        }
     }
 
     /// The slots of a seat.
@@ -181,7 +205,10 @@ impl Slots {
     #[inline]
     pub(crate) fn both(&mut self, slot: u32) -> Option<(&mut Connection, &mut Flight)> {
         let seat = self.seat_of(slot);
-        Some((self.seats[seat as usize].connection.as_deref_mut()?, self.slots[slot as usize].flight.as_mut()?))
+        Some((
+            self.seats[seat as usize].connection.as_deref_mut()?,
+            self.slots[slot as usize].flight.as_mut()?,
+        ))
     }
 
     #[inline]
@@ -204,7 +231,9 @@ impl Slots {
     /// Whether the seat's connection is the one that `generation` counts.
     #[inline]
     pub(crate) fn stands(&self, seat: u32, generation: u32) -> bool {
-        self.seats.get(seat as usize).is_some_and(|seat| seat.generation == generation && seat.connection.is_some())
+        self.seats
+            .get(seat as usize)
+            .is_some_and(|seat| seat.generation == generation && seat.connection.is_some())
     }
 
     /// Whether the slot has to wait for its seat's connection before its next operation.
@@ -212,13 +241,20 @@ impl Slots {
     pub(crate) fn must_wait(&self, slot: u32) -> bool {
         let seat = &self.seats[self.seat_of(slot) as usize];
         let is_to_wait = seat.opener.is_some() || seat.waiter.is_some_and(|waiter| waiter != slot);
-        is_to_wait || seat.connection.as_ref().is_some_and(|connection| !connection.takes())
+        is_to_wait
+            || seat
+                .connection
+                .as_ref()
+                .is_some_and(|connection| !connection.takes())
     }
 
     /// Whether the slot could send an operation at once.
     pub(crate) fn is_idle(&self, slot: u32) -> bool {
         let seat = &self.seats[self.seat_of(slot) as usize];
-        let takes = seat.connection.as_ref().is_some_and(|connection| connection.takes());
+        let takes = seat
+            .connection
+            .as_ref()
+            .is_some_and(|connection| connection.takes());
         takes && seat.opener.is_none() && !self.is_flying(slot)
     }
 
@@ -264,7 +300,13 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    pub(crate) fn new(id: CellId, seq: u64, random: u64, intended_at: u64, begun_at: u64) -> Flight {
+    pub(crate) fn new(
+        id: CellId,
+        seq: u64,
+        random: u64,
+        intended_at: u64,
+        begun_at: u64,
+    ) -> Flight {
         Flight {
             id,
             seq,
@@ -289,15 +331,16 @@ impl Flight {
         }
     }
 
-    /// Its request is as if it had not been sent, and goes out on this connection now that the handshake is done.
+    /// Its request is as if it had not been sent, and goes out on this connection now that the
+    /// handshake is done.
     pub(crate) fn take_back(&mut self) {
         self.early = Early::MustNot;
         (self.sent_at, self.written_at, self.first_byte_at) = (None, None, None);
         self.payload_counted = 0;
     }
 
-    /// It is to be sent once more, on this connection or another one: when it was due and begun stays, its phases are those of
-    /// the new attempt.
+    /// It is to be sent once more, on this connection or another one: when it was due and begun
+    /// stays, its phases are those of the new attempt.
     pub(crate) fn send_again(&mut self, now: u64) {
         self.resent = true;
         self.tried_at = now;

@@ -24,11 +24,17 @@ pub(crate) enum Io {
 impl Socket {
     /// Begins to connect to `address`, from `source` where one is given.
     pub(crate) fn connect(address: SocketAddr, source: Option<IpAddr>) -> Result<Socket, Kind> {
-        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let family = if address.is_ipv4() {
+            AddressFamily::INET
+        } else {
+            AddressFamily::INET6
+        };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP)).map_err(kind)?;
+        let socket = net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))
+            .map_err(kind)?;
         if let Some(source) = source {
-            // The port is chosen at connect, so that one port serves many destinations (ip(7), since Linux 4.2).
+            // The port is chosen at connect, so that one port serves many destinations (ip(7),
+            // since Linux 4.2).
             let _ = setsockopt(&socket, sockopt::IpBindAddressNoPort, &true);
             net::bind(&socket, &SocketAddr::new(source, 0)).map_err(kind)?;
         }
@@ -38,8 +44,9 @@ impl Socket {
         }
     }
 
-    /// Sends every write at once. By default a small one waits until an earlier one is acknowledged (Nagle's algorithm, RFC 9293
-    /// §3.7.4): a request of HTTP/2, or the end of a large body, would wait for a round trip.
+    /// Sends every write at once. By default a small one waits until an earlier one is acknowledged
+    /// (Nagle's algorithm, RFC 9293 §3.7.4): a request of HTTP/2, or the end of a large body, would
+    /// wait for a round trip.
     pub(crate) fn send_at_once(&self) {
         let _ = net::sockopt::set_tcp_nodelay(&self.0, true);
     }
@@ -83,7 +90,9 @@ fn kind(error: Errno) -> Kind {
     match error {
         Errno::CONNREFUSED => Kind::Refused,
         Errno::CONNRESET | Errno::PIPE | Errno::CONNABORTED => Kind::Reset,
-        Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::NETDOWN | Errno::HOSTDOWN => Kind::Unreachable,
+        Errno::HOSTUNREACH | Errno::NETUNREACH | Errno::NETDOWN | Errno::HOSTDOWN => {
+            Kind::Unreachable
+        }
         Errno::TIMEDOUT => Kind::TimeOut,
         Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => Kind::PortsExhausted,
         Errno::MFILE | Errno::NFILE => Kind::FilesExhausted,

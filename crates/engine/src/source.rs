@@ -1,4 +1,5 @@
-//! When operations begin and when they end to begin: the one place that knows open from closed loop.
+//! When operations begin and when they end to begin: the one place that knows open from closed
+//! loop.
 
 use measure::{Period, Window};
 use plan::{End, Instants, Owner, Plan, Profile, Schedule, Seats, Shape, ThinkTime};
@@ -53,7 +54,8 @@ pub(crate) struct Timeline {
     pub(crate) measured_from: u64,
     /// Nothing begins any more; `u64::MAX` where only a count ends the run.
     pub(crate) end_at: u64,
-    /// The measured part ends: with the last of so many arrivals too; `u64::MAX` where only a count ends it.
+    /// The measured part ends: with the last of so many arrivals too; `u64::MAX` where only a count
+    /// ends it.
     measured_until: u64,
 }
 
@@ -66,7 +68,11 @@ impl Timeline {
         };
         let span = plan.load().measured_span_ns();
         let measured_until = span.map_or(u64::MAX, |span| measured_from.saturating_add(span));
-        Timeline { measured_from, end_at, measured_until }
+        Timeline {
+            measured_from,
+            end_at,
+            measured_until,
+        }
     }
 
     /// The measured part, as far as the plan's clock says when it ends.
@@ -80,14 +86,20 @@ impl Timeline {
     }
 
     pub(crate) fn period(self, intended_at: u64) -> Period {
-        if intended_at < self.measured_from { Period::WarmUp } else { Period::Measured }
+        if intended_at < self.measured_from {
+            Period::WarmUp
+        } else {
+            Period::Measured
+        }
     }
 }
 
 impl Source {
     pub(crate) fn new(plan: &Plan, owner: Owner, timeline: Timeline) -> Source {
         match &plan.load().shape {
-            Shape::Closed { think_time, .. } => Source::Closed(Users::new(plan, owner, timeline, *think_time)),
+            Shape::Closed { think_time, .. } => {
+                Source::Closed(Users::new(plan, owner, timeline, *think_time))
+            }
             Shape::Open { .. } => Source::Open(Box::new(Arrivals::new(plan, owner, timeline))),
         }
     }
@@ -101,13 +113,28 @@ impl Users {
         let initial = warm_up.amount_at(0);
         let begin = |user: u32| ramp_delay(user, initial, load.connect_ramp);
         let spans = |user: u32| active(user, &warm_up, &measured, timeline, begin(user));
-        let users: Vec<(u64, Vec<Range<u64>>)> = seats.iter().map(|user| (u64::from(user), spans(user))).collect();
-        let last_end = users.iter().flat_map(|(_, spans)| spans).map(|span| span.end).max().unwrap_or(0);
+        let users: Vec<(u64, Vec<Range<u64>>)> = seats
+            .iter()
+            .map(|user| (u64::from(user), spans(user)))
+            .collect();
+        let last_end = users
+            .iter()
+            .flat_map(|(_, spans)| spans)
+            .map(|span| span.end)
+            .max()
+            .unwrap_or(0);
         let budget = match load.end {
             End::Duration(_) => None,
             End::Requests(total) => Some(seats.operations(total)),
         };
-        Users { users, last_end, think_time, budget, begun: 0, seats }
+        Users {
+            users,
+            last_end,
+            think_time,
+            budget,
+            begun: 0,
+            seats,
+        }
     }
 
     /// Number of the next operation in the cluster, where one may begin at `now`.
@@ -129,22 +156,41 @@ impl Users {
 
     /// The span of `slot` that holds `now`, or else the next one.
     pub(crate) fn span(&self, slot: u32, now: u64) -> Option<Range<u64>> {
-        self.users.get(slot as usize)?.1.iter().find(|span| span.end > now).cloned()
+        self.users
+            .get(slot as usize)?
+            .1
+            .iter()
+            .find(|span| span.end > now)
+            .cloned()
     }
 }
 
 /// Initial users do not all connect at once where the plan spreads them.
 fn ramp_delay(user: u32, initial: f64, ramp: Duration) -> u64 {
     let user = f64::from(user);
-    if user < initial { (nanoseconds(ramp) as f64 * user / initial) as u64 } else { 0 }
+    if user < initial {
+        (nanoseconds(ramp) as f64 * user / initial) as u64
+    } else {
+        0
+    }
 }
 
 /// Spans of the run clock in which `user` is active.
-fn active(user: u32, warm_up: &Profile, measured: &Profile, timeline: Timeline, delay: u64) -> Vec<Range<u64>> {
+fn active(
+    user: u32,
+    warm_up: &Profile,
+    measured: &Profile,
+    timeline: Timeline,
+    delay: u64,
+) -> Vec<Range<u64>> {
     let from = timeline.measured_from;
     let clip = |span: Range<u64>| span.start.min(from)..span.end.min(from);
     let shift = |span: Range<u64>| span.start.saturating_add(from)..span.end.saturating_add(from);
-    let all = warm_up.active_spans(user).into_iter().map(clip).chain(measured.active_spans(user).into_iter().map(shift));
+    let all = warm_up
+        .active_spans(user)
+        .into_iter()
+        .map(clip)
+        .chain(measured.active_spans(user).into_iter().map(shift));
     let mut spans: Vec<Range<u64>> = Vec::new();
     for span in all.filter(|span| !span.is_empty()) {
         match spans.last_mut() {
@@ -198,13 +244,21 @@ impl Arrivals {
     fn advance(&mut self) {
         if let Some(warm_up) = &mut self.warm_up {
             if let Some((seq, intended_at)) = warm_up.next() {
-                self.next = Some(Arrival { seq, intended_at, period: Period::WarmUp });
+                self.next = Some(Arrival {
+                    seq,
+                    intended_at,
+                    period: Period::WarmUp,
+                });
                 return;
             }
             self.warm_up = None;
         }
         let from = self.measured_from;
-        let due = |(seq, at)| Arrival { seq, intended_at: from + at, period: Period::Measured };
+        let due = |(seq, at)| Arrival {
+            seq,
+            intended_at: from + at,
+            period: Period::Measured,
+        };
         self.next = self.measured.as_mut().and_then(Iterator::next).map(due);
     }
 }

@@ -1,8 +1,8 @@
-//! Waiting on the CPU: shortly before an arrival a worker looks for events instead of sleeping, since waking up takes a
-//! halted CPU some 20 to 100 µs, and an arrival must not be that late.
+//! Waiting on the CPU: shortly before an arrival a worker looks for events instead of sleeping,
+//! since waking up takes a halted CPU some 20 to 100 µs, and an arrival must not be that late.
 //!
-//! Nobody else is to suffer from it: each look gives the CPU to whoever wants it, and where somebody did the worker sleeps
-//! for a while. The time is told, so that it does not count as work.
+//! Nobody else is to suffer from it: each look gives the CPU to whoever wants it, and where
+//! somebody did the worker sleeps for a while. The time is told, so that it does not count as work.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// So long before an arrival a worker is awake: what waking up takes on a virtual machine, mostly.
 const REACH_NS: u64 = 60_000;
-/// Between two looks; more than this, and something else had the CPU: a thread, or another virtual machine.
+/// Between two looks; more than this, and something else had the CPU: a thread, or another virtual
+/// machine.
 const GAP_NS: u64 = 20_000;
 /// For so long a worker sleeps to its arrivals once another thread wanted its CPU.
 const RESPITE_NS: u64 = 10_000_000;
@@ -32,7 +33,8 @@ pub(crate) struct Spin {
 #[derive(Debug, Clone)]
 pub struct SpunTime(Arc<[OwnLine]>);
 
-/// A worker's time, on cache lines that no other worker writes: processors fetch them in pairs of 64 bytes.
+/// A worker's time, on cache lines that no other worker writes: processors fetch them in pairs of
+/// 64 bytes.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct OwnLine(AtomicU64);
@@ -52,7 +54,14 @@ impl SpunTime {
 
 impl Spin {
     pub(crate) fn new(is_allowed: bool, spun: SpunTime, worker: usize) -> Spin {
-        Spin { is_allowed, spun, worker, rests_until: 0, preemptions: None, last_look: 0 }
+        Spin {
+            is_allowed,
+            spun,
+            worker,
+            rests_until: 0,
+            preemptions: None,
+            last_look: 0,
+        }
     }
 
     /// From when on to look instead of sleeping, where `arrival` is the next one.
@@ -79,7 +88,8 @@ impl Spin {
         true
     }
 
-    /// After any look: what passed since the last one. A gap was not spent by this thread, and is not counted.
+    /// After any look: what passed since the last one. A gap was not spent by this thread, and is
+    /// not counted.
     pub(crate) fn looked(&mut self, now: u64) -> u64 {
         let gap = now.saturating_sub(self.last_look);
         self.last_look = now;
@@ -100,7 +110,8 @@ impl Spin {
     }
 }
 
-/// Times the kernel has taken the CPU from this thread, which giving it away by sched_yield(2) counts as too.
+/// Times the kernel has taken the CPU from this thread, which giving it away by sched_yield(2)
+/// counts as too.
 fn preemptions() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.involuntary_context_switches())
 }
@@ -115,7 +126,10 @@ mod tests {
 
     #[test]
     fn looking_begins_shortly_before_an_arrival() {
-        assert_eq!(spin(true).begins_at(Some(1_000_000)), Some(1_000_000 - REACH_NS));
+        assert_eq!(
+            spin(true).begins_at(Some(1_000_000)),
+            Some(1_000_000 - REACH_NS)
+        );
         assert_eq!(spin(true).begins_at(Some(10)), Some(0));
         assert_eq!(spin(true).begins_at(None), None, "nothing arrives");
         assert_eq!(spin(false).begins_at(Some(1_000_000)), None, "not allowed");
@@ -128,7 +142,10 @@ mod tests {
         for now in [1_700, 2_500, 2_500 + GAP_NS + 1, 2_500 + GAP_NS + 501] {
             spin.looked(now);
         }
-        assert_eq!(spin.spun.by_worker().collect::<Vec<_>>(), [0, 700 + 800 + 500]);
+        assert_eq!(
+            spin.spun.by_worker().collect::<Vec<_>>(),
+            [0, 700 + 800 + 500]
+        );
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::collections::BinaryHeap;
 
 /// One pending instant per slot, in nanoseconds of the run clock.
 ///
-/// A slot's instant moves with every operation, far more often than it comes due. So the heap keeps an entry that may be
-/// too early: when it comes up the slot's real instant decides, and the entry goes back with that. A slot costs a heap
-/// operation once per time-out, not once per request.
+/// A slot's instant moves with every operation, far more often than it comes due. So the heap keeps
+/// an entry that may be too early: when it comes up the slot's real instant decides, and the entry
+/// goes back with that. A slot costs a heap operation once per time-out, not once per request.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(u64, u32)>>,
@@ -27,7 +27,13 @@ impl Timers {
     pub(crate) fn set(&mut self, slot: u32, at: u64) {
         let index = slot as usize;
         if index >= self.slots.len() {
-            self.slots.resize(index + 1, Due { at: NEVER, entry: NEVER });
+            self.slots.resize(
+                index + 1,
+                Due {
+                    at: NEVER,
+                    entry: NEVER,
+                },
+            );
         }
         let due = &mut self.slots[index];
         due.at = at;
@@ -48,7 +54,11 @@ impl Timers {
     pub(crate) fn hand_on(&mut self, slot: u32, other: u32) {
         let at = self.slots.get(slot as usize).map_or(NEVER, |due| due.at);
         self.clear(slot);
-        if at == NEVER { self.clear(other) } else { self.set(other, at) }
+        if at == NEVER {
+            self.clear(other)
+        } else {
+            self.set(other, at)
+        }
     }
 
     /// No slot is due before this; may be earlier than the first that is.

@@ -1,4 +1,5 @@
-//! TLS of one worker: configuration, sessions, identities, verification, and the byte stream of one connection.
+//! TLS of one worker: configuration, sessions, identities, verification, and the byte stream of one
+//! connection.
 
 mod certificate;
 mod cheap;

@@ -1,7 +1,10 @@
-//! One worker: an OS thread with an event loop of its own. Nothing here is shared with another worker but what is read.
+//! One worker: an OS thread with an event loop of its own. Nothing here is shared with another
+//! worker but what is read.
 //!
-//! The loop waits for sockets until the next instant that matters, then does what is due. When something is due is the
-//! [`Source`]'s business, how an operation goes is in `operation`, `opening`, `streams` and `io`, and until when is the
+//! The loop waits for sockets until the next instant that matters, then does what is due. When
+//! something is due is the
+//! [`Source`]'s business, how an operation goes is in `operation`, `opening`, `streams` and `io`,
+//! and until when is the
 //! [`Timeline`]'s.
 
 mod draining;
@@ -36,7 +39,8 @@ use uploads::Unsent;
 const QUEUE: usize = 65_536;
 /// Longest sleep, so that a stopped or forgotten worker sees its orders and its lease.
 const LONGEST_WAIT_NS: u64 = 250_000_000;
-/// Arrivals and users that begin before the sockets are looked at again, so that a burst of them starves nobody.
+/// Arrivals and users that begin before the sockets are looked at again, so that a burst of them
+/// starves nobody.
 const BEGUN_AT_ONCE: usize = 64;
 /// A look at the sockets that takes longer has slept: they became ready while it did.
 const SLEPT_NS: u64 = 10_000;
@@ -48,11 +52,18 @@ pub(crate) enum Handover {
     /// Nothing begins any more.
     Draining { worker: usize },
     /// An interval that will not change any more; all of the worker's earlier ones came before it.
-    Interval { worker: usize, number: u32, interval: Interval },
+    Interval {
+        worker: usize,
+        number: u32,
+        interval: Interval,
+    },
     /// The worker has died of a defect, with what it had not handed over; nothing follows.
     Died { worker: usize },
     /// The worker has ended; nothing follows.
-    Ended { worker: usize, figures: WorkerFigures },
+    Ended {
+        worker: usize,
+        figures: WorkerFigures,
+    },
 }
 
 /// What a worker spent, from the start instant on.
@@ -84,7 +95,8 @@ pub struct WorkerFigures {
 }
 
 impl Spent {
-    /// Share of the time in which the thread worked on a CPU, rather than waited there or elsewhere.
+    /// Share of the time in which the thread worked on a CPU, rather than waited there or
+    /// elsewhere.
     #[must_use]
     pub fn working_share(&self) -> f64 {
         self.working_ns() as f64 / self.wall_ns.max(1) as f64
@@ -198,7 +210,8 @@ impl Worker {
         Worker {
             events: Events::new(),
             requests: Requests::new(&plan),
-            frames: (plan.connection().http != HttpVersion::Http11).then(|| http2::Requests::new(&plan)),
+            frames: (plan.connection().http != HttpVersion::Http11)
+                .then(|| http2::Requests::new(&plan)),
             timeline: Timeline::new(&plan),
             phase: Phase::Firing,
             cut: None,
@@ -234,7 +247,10 @@ impl Worker {
     pub(crate) fn run(mut self) {
         self.cpu_before_ns = thread_cpu_ns();
         self.sleep_until_start();
-        self.backlog.push_back(Handover::Began { worker: self.parts.number, at: monotonic_ns() });
+        self.backlog.push_back(Handover::Began {
+            worker: self.parts.number,
+            at: monotonic_ns(),
+        });
         self.deliver();
         self.seat_users();
         while !self.is_done() {
@@ -264,13 +280,16 @@ impl Worker {
         self.on_time(now);
     }
 
-    /// Serves who waits for a connection, and takes the arrivals that are due already: a burst of answers must not hold them up.
+    /// Serves who waits for a connection, and takes the arrivals that are due already: a burst of
+    /// answers must not hold them up.
     fn keep_schedule(&mut self) {
         if !self.queue.is_empty() {
             self.serve_queue();
             self.send_frames();
         }
-        let Some(due) = self.next_arrival() else { return };
+        let Some(due) = self.next_arrival() else {
+            return;
+        };
         let now = self.parts.clock.now();
         if due <= now {
             self.take_arrivals(now);
@@ -311,8 +330,13 @@ impl Worker {
 
     /// Looks for events, asleep for at most `timeout` nanoseconds from `before` on.
     fn look(&mut self, before: u64, timeout: u64) -> (usize, u64) {
-        // A failing epoll_wait (EBADF, EINVAL) would be a defect here; the loop goes on by its timers.
-        let events = self.parts.poller.wait(&mut self.events, timeout).unwrap_or(0);
+        // A failing epoll_wait (EBADF, EINVAL) would be a defect here; the loop goes on by its
+        // timers.
+        let events = self
+            .parts
+            .poller
+            .wait(&mut self.events, timeout)
+            .unwrap_or(0);
         let now = self.parts.clock.now();
         let has_slept = timeout > 0 && now.saturating_sub(before) > SLEPT_NS;
         self.ready_since = if has_slept { now } else { self.looked_at };
@@ -346,12 +370,15 @@ impl Worker {
 
     fn on_time(&mut self, now: u64) {
         self.roll(now);
-        // Each with its own instant: of many at once, the last must not seem to have begun with the first.
+        // Each with its own instant: of many at once, the last must not seem to have begun with the
+        // first.
         while let Some(slot) = self.deadlines.pop(now) {
             self.time_out(slot, self.parts.clock.now());
         }
         for _ in 0..BEGUN_AT_ONCE {
-            let Some(slot) = self.pauses.pop(now) else { break };
+            let Some(slot) = self.pauses.pop(now) else {
+                break;
+            };
             self.begin_as_user(slot, self.parts.clock.now());
         }
         self.serve_queue();
@@ -368,7 +395,9 @@ impl Worker {
             self.cut_all(Cut::LeaseExpired, now);
         }
         match self.parts.order.given() {
-            Some(Stop::Now) if self.in_flight > 0 || self.phase == Phase::Firing => self.cut_all(Cut::Stopped, now),
+            Some(Stop::Now) if self.in_flight > 0 || self.phase == Phase::Firing => {
+                self.cut_all(Cut::Stopped, now)
+            }
             Some(_) if self.phase == Phase::Firing => {
                 self.cut = self.cut.max(Some(Cut::Stopped));
                 self.drain();
@@ -382,7 +411,11 @@ impl Worker {
         self.cut = self.cut.max(Some(cut));
         self.drain();
         for seat in 0..self.slots.seats() {
-            if let Some(slot) = self.slots.of_seat(seat).find(|&slot| self.slots.is_flying(slot)) {
+            if let Some(slot) = self
+                .slots
+                .of_seat(seat)
+                .find(|&slot| self.slots.is_flying(slot))
+            {
                 let stage = self.stage_of(slot);
                 self.fail(slot, stage, Kind::Cut, now);
             }
@@ -409,10 +442,20 @@ impl Worker {
         if let Source::Open(arrivals) = &mut self.parts.source {
             let late: Vec<Arrival> = std::iter::from_fn(|| arrivals.take(now)).collect();
             arrivals.end();
-            late.into_iter().for_each(|arrival| self.not_sent(Waiting { arrival, noticed_at: now }, now));
+            late.into_iter().for_each(|arrival| {
+                self.not_sent(
+                    Waiting {
+                        arrival,
+                        noticed_at: now,
+                    },
+                    now,
+                )
+            });
         }
         self.firing = Some(self.spent(now));
-        self.backlog.push_back(Handover::Draining { worker: self.parts.number });
+        self.backlog.push_back(Handover::Draining {
+            worker: self.parts.number,
+        });
         self.deliver();
     }
 
@@ -434,7 +477,10 @@ impl Worker {
             if left == 0 {
                 return;
             }
-            let _ = self.parts.poller.wait(&mut self.events, left.min(LONGEST_WAIT_NS));
+            let _ = self
+                .parts
+                .poller
+                .wait(&mut self.events, left.min(LONGEST_WAIT_NS));
         }
         // Stopped before the start: the run clock stands at 0, and yet nothing is due.
         if let Source::Open(arrivals) = &mut self.parts.source {
@@ -444,13 +490,20 @@ impl Worker {
 
     /// Closed loop: every user gets its slot, and begins when its span does.
     fn seat_users(&mut self) {
-        let Source::Closed(users) = &self.parts.source else { return };
-        let seats: Vec<(u64, Option<u64>)> =
-            users.users.iter().map(|(user, spans)| (*user, spans.first().map(|span| span.start))).collect();
+        let Source::Closed(users) = &self.parts.source else {
+            return;
+        };
+        let seats: Vec<(u64, Option<u64>)> = users
+            .users
+            .iter()
+            .map(|(user, spans)| (*user, spans.first().map(|span| span.start)))
+            .collect();
         for (user, begin) in seats {
             let seat = self.slots.add(user);
             let Some(begin) = begin else { continue };
-            self.slots.of_seat(seat).for_each(|slot| self.pauses.set(slot, begin));
+            self.slots
+                .of_seat(seat)
+                .for_each(|slot| self.pauses.set(slot, begin));
         }
     }
 
@@ -463,11 +516,27 @@ impl Worker {
     /// An arrival that is never sent.
     fn not_sent(&mut self, waiting: Waiting, now: u64) {
         self.roll(now);
-        let Waiting { arrival, noticed_at } = waiting;
-        let key = CellId { period: arrival.period, request: self.requests.at(arrival.seq), address: 0 };
-        let failure = Failure { stage: measure::Stage::Load, kind: Kind::NotSent };
+        let Waiting {
+            arrival,
+            noticed_at,
+        } = waiting;
+        let key = CellId {
+            period: arrival.period,
+            request: self.requests.at(arrival.seq),
+            address: 0,
+        };
+        let failure = Failure {
+            stage: measure::Stage::Load,
+            kind: Kind::NotSent,
+        };
         let intended_at = arrival.intended_at;
-        self.parts.recorder.not_sent(&NotSent { key, intended_at, noticed_at, given_up_at: now, failure });
+        self.parts.recorder.not_sent(&NotSent {
+            key,
+            intended_at,
+            noticed_at,
+            given_up_at: now,
+            failure,
+        });
     }
 
     /// Cuts the interval that `now` lies beyond, before anything of a later second is recorded.
@@ -483,7 +552,11 @@ impl Worker {
         let spare = self.parts.spares.try_recv().ok();
         let (worker, number) = (self.parts.number, self.parts.recorder.interval());
         let interval = self.parts.recorder.cut(now, spare);
-        self.backlog.push_back(Handover::Interval { worker, number, interval });
+        self.backlog.push_back(Handover::Interval {
+            worker,
+            number,
+            interval,
+        });
         self.deliver();
     }
 
@@ -526,9 +599,13 @@ impl Worker {
             cpu: self.parts.cpu,
             cut: self.cut,
         };
-        self.backlog.push_back(Handover::Ended { worker: self.parts.number, figures });
+        self.backlog.push_back(Handover::Ended {
+            worker: self.parts.number,
+            figures,
+        });
         for last in self.backlog {
-            // The collector lives until every worker has ended; blocking here delays nothing any more.
+            // The collector lives until every worker has ended; blocking here delays nothing any
+            // more.
             let _ = self.parts.handover.send(last);
         }
     }
@@ -544,7 +621,8 @@ fn go_to(recorder: &mut Recorder, flight: &mut Flight, address: u16) {
     count_start(recorder, flight);
 }
 
-/// Counts the operation as started, once, under the address it goes to; one that never had one, under none.
+/// Counts the operation as started, once, under the address it goes to; one that never had one,
+/// under none.
 fn count_start(recorder: &mut Recorder, flight: &mut Flight) {
     if !std::mem::replace(&mut flight.counted, true) {
         recorder.started(flight.id);

@@ -6,19 +6,32 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// More are not told: load machines with many source addresses have some hundreds.
 const ADDRESSES_MAX: usize = 2_000;
 
-/// Own addresses, loopback left out. What the kernel does not tell (IPv6 may be switched off) is not among them.
+/// Own addresses, loopback left out. What the kernel does not tell (IPv6 may be switched off) is
+/// not among them.
 pub(crate) fn own(source: &Source) -> Vec<IpAddr> {
     let read = |path| source.read(path).ok();
-    let v4 = read("proc/self/net/fib_trie").map(|trie| v4(&trie)).unwrap_or_default().into_iter().map(IpAddr::V4);
-    let v6 = read("proc/self/net/if_inet6").map(|list| v6(&list)).unwrap_or_default().into_iter().map(IpAddr::V6);
-    let mut own: Vec<IpAddr> = v4.chain(v6).filter(|address| !address.is_loopback()).collect();
+    let v4 = read("proc/self/net/fib_trie")
+        .map(|trie| v4(&trie))
+        .unwrap_or_default()
+        .into_iter()
+        .map(IpAddr::V4);
+    let v6 = read("proc/self/net/if_inet6")
+        .map(|list| v6(&list))
+        .unwrap_or_default()
+        .into_iter()
+        .map(IpAddr::V6);
+    let mut own: Vec<IpAddr> = v4
+        .chain(v6)
+        .filter(|address| !address.is_loopback())
+        .collect();
     own.sort_unstable();
     own.dedup();
     own.truncate(ADDRESSES_MAX);
     own
 }
 
-/// The kernel's routing tables list each own address as a host that is local, in the two lines `|-- a` and `/32 host LOCAL`.
+/// The kernel's routing tables list each own address as a host that is local, in the two lines `|--
+/// a` and `/32 host LOCAL`.
 fn v4(trie: &Text) -> Vec<Ipv4Addr> {
     let mut leaf: Option<Ipv4Addr> = None;
     let mut own = Vec::new();
@@ -34,7 +47,11 @@ fn v4(trie: &Text) -> Vec<Ipv4Addr> {
 
 /// A line an address, which begins with its 32 hexadecimal digits.
 fn v6(list: &Text) -> Vec<Ipv6Addr> {
-    let address = |line: &str| u128::from_str_radix(line.split_whitespace().next()?, 16).ok().map(Ipv6Addr::from);
+    let address = |line: &str| {
+        u128::from_str_radix(line.split_whitespace().next()?, 16)
+            .ok()
+            .map(Ipv6Addr::from)
+    };
     list.text.lines().filter_map(address).collect()
 }
 
@@ -74,7 +91,12 @@ fd000000000000000000000000000002 04 40 00 82     eth0
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("proc/self/net");
         std::fs::create_dir_all(&folder).unwrap();
-        let own = || own(&Source::new(root.path())).iter().map(ToString::to_string).collect::<Vec<_>>();
+        let own = || {
+            own(&Source::new(root.path()))
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+        };
         assert!(own().is_empty(), "a kernel that tells nothing");
         std::fs::write(folder.join("fib_trie"), TRIE).unwrap();
         assert_eq!(own(), ["192.0.2.2"]);
@@ -86,9 +108,14 @@ fd000000000000000000000000000002 04 40 00 82     eth0
     fn address_that_packets_leave_from_is_an_own_one() {
         // Nothing is sent: connecting a datagram socket only chooses the address.
         let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
-        let Ok(()) = socket.connect("192.0.2.200:9") else { return println!("skipped: no route from here") };
+        let Ok(()) = socket.connect("192.0.2.200:9") else {
+            return println!("skipped: no route from here");
+        };
         let from = socket.local_addr().unwrap().ip();
         let own = own(&Source::new(std::path::Path::new("/")));
-        assert!(from.is_loopback() || own.contains(&from), "{from} is not among {own:?}");
+        assert!(
+            from.is_loopback() || own.contains(&from),
+            "{from} is not among {own:?}"
+        );
     }
 }

@@ -28,12 +28,27 @@ pub(crate) struct MachineTimes {
 
 impl MachineTimes {
     pub(crate) fn parse(stat: &Text) -> Result<MachineTimes, HostError> {
-        let mut times = MachineTimes { context_switches: stat.number_after("ctxt ")?, ..MachineTimes::default() };
-        let total = stat.after("cpu ").ok_or_else(|| stat.malformed("the line `cpu`"))?;
+        let mut times = MachineTimes {
+            context_switches: stat.number_after("ctxt ")?,
+            ..MachineTimes::default()
+        };
+        let total = stat
+            .after("cpu ")
+            .ok_or_else(|| stat.malformed("the line `cpu`"))?;
         times.total = CpuTimes::parse(stat, total)?;
-        for line in stat.text.lines().filter_map(|line| line.strip_prefix("cpu")).filter(|line| !line.starts_with(' ')) {
-            let (number, rest) = line.split_once(' ').ok_or_else(|| stat.malformed("a line of one CPU"))?;
-            times.cpus.push((stat.number(Some(number), "a CPU's number")?, CpuTimes::parse(stat, rest)?));
+        for line in stat
+            .text
+            .lines()
+            .filter_map(|line| line.strip_prefix("cpu"))
+            .filter(|line| !line.starts_with(' '))
+        {
+            let (number, rest) = line
+                .split_once(' ')
+                .ok_or_else(|| stat.malformed("a line of one CPU"))?;
+            times.cpus.push((
+                stat.number(Some(number), "a CPU's number")?,
+                CpuTimes::parse(stat, rest)?,
+            ));
         }
         Ok(times)
     }
@@ -41,8 +56,10 @@ impl MachineTimes {
 
 impl CpuTimes {
     fn parse(stat: &Text, words: &str) -> Result<CpuTimes, HostError> {
-        let ticks: Vec<u64> =
-            words.split_whitespace().map(|word| stat.number(Some(word), "a CPU's ticks")).collect::<Result<_, _>>()?;
+        let ticks: Vec<u64> = words
+            .split_whitespace()
+            .map(|word| stat.number(Some(word), "a CPU's ticks"))
+            .collect::<Result<_, _>>()?;
         let &[user, nice, system, idle, iowait, irq, softirq, steal, ..] = ticks.as_slice() else {
             return Err(stat.malformed("eight numbers for a CPU"));
         };
@@ -67,6 +84,8 @@ impl CpuTimes {
     }
 
     pub(crate) fn total(&self) -> u64 {
-        [self.user, self.system, self.softirq, self.steal, self.idle].into_iter().fold(0, u64::saturating_add)
+        [self.user, self.system, self.softirq, self.steal, self.idle]
+            .into_iter()
+            .fold(0, u64::saturating_add)
     }
 }

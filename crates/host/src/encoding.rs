@@ -7,10 +7,14 @@ use serde::{Serialize, de::DeserializeOwned};
 const VERSION: u8 = 2;
 
 pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
-    postcard::to_extend(value, vec![VERSION]).expect("plain structs of numbers, strings and lists always encode")
+    postcard::to_extend(value, vec![VERSION])
+        .expect("plain structs of numbers, strings and lists always encode")
 }
 
-pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8], what: &'static str) -> Result<T, HostError> {
+pub(crate) fn decode<T: DeserializeOwned>(
+    bytes: &[u8],
+    what: &'static str,
+) -> Result<T, HostError> {
     match bytes.split_first() {
         Some((&VERSION, rest)) => match postcard::take_from_bytes(rest) {
             Ok((value, [])) => Ok(value),

@@ -22,7 +22,10 @@ pub enum HostError {
         what: String,
     },
     /// Received bytes are not an encoded `Facts` or `Usage`.
-    #[error("{what}: the bytes are no version this program knows; run the same version on every machine")]
+    #[error(
+        "{what}: the bytes are no version this program knows; run the same version on every \
+         machine"
+    )]
     Undecodable {
         /// `facts` or `usage`.
         what: &'static str,

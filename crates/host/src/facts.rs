@@ -32,7 +32,9 @@ impl Facts {
     /// Workers that make sense here: allowed CPUs, no more than the quota rounded up, at least one.
     #[must_use]
     pub fn usable_cpus(&self) -> usize {
-        let quota = self.cpu_quota.map_or(usize::MAX, |quota| quota.ceil() as usize);
+        let quota = self
+            .cpu_quota
+            .map_or(usize::MAX, |quota| quota.ceil() as usize);
         self.cpus_allowed.len().min(quota).max(1)
     }
 
@@ -59,7 +61,9 @@ impl Facts {
             cpu_model: cpu_model(&source.read("proc/cpuinfo")?),
             cpus_allowed: cpus_allowed(&source.read("proc/self/status")?)?,
             cpu_quota: crate::cgroup::cpu_quota(source)?,
-            memory_total_bytes: meminfo.number_after::<u64>("MemTotal:")?.saturating_mul(1024),
+            memory_total_bytes: meminfo
+                .number_after::<u64>("MemTotal:")?
+                .saturating_mul(1024),
             open_files_limit: open_files_limit(&source.read("proc/self/limits")?)?,
             local_ports: local_ports(&source.read("proc/sys/net/ipv4/ip_local_port_range")?)?,
             addresses: crate::addresses::own(source),
@@ -68,7 +72,10 @@ impl Facts {
 }
 
 fn cpu_model(cpuinfo: &Text) -> String {
-    cpuinfo.after("model name").map(|rest| rest.trim_start_matches([':', '\t', ' ']).to_owned()).unwrap_or_default()
+    cpuinfo
+        .after("model name")
+        .map(|rest| rest.trim_start_matches([':', '\t', ' ']).to_owned())
+        .unwrap_or_default()
 }
 
 /// Numbers and ranges: `0-3,8`.
@@ -76,11 +83,16 @@ fn cpus_allowed(status: &Text) -> Result<Vec<u32>, HostError> {
     const WHAT: &str = "Cpus_allowed_list";
     /// More than the kernel supports, so that a broken range cannot fill the memory.
     const HIGHEST: u32 = 65_535;
-    let list = status.after("Cpus_allowed_list:").ok_or_else(|| status.malformed(WHAT))?;
+    let list = status
+        .after("Cpus_allowed_list:")
+        .ok_or_else(|| status.malformed(WHAT))?;
     let mut cpus = Vec::new();
     for part in list.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (status.number(Some(first), WHAT)?, status.number(Some(last), WHAT)?);
+        let (first, last): (u32, u32) = (
+            status.number(Some(first), WHAT)?,
+            status.number(Some(last), WHAT)?,
+        );
         if last > HIGHEST {
             return Err(status.malformed(WHAT));
         }
@@ -90,7 +102,10 @@ fn cpus_allowed(status: &Text) -> Result<Vec<u32>, HostError> {
 }
 
 fn open_files_limit(limits: &Text) -> Result<Option<u64>, HostError> {
-    match limits.after("Max open files").and_then(|rest| rest.split_whitespace().next()) {
+    match limits
+        .after("Max open files")
+        .and_then(|rest| rest.split_whitespace().next())
+    {
         Some("unlimited") => Ok(None),
         word => limits.number(word, "Max open files").map(Some),
     }
@@ -98,7 +113,10 @@ fn open_files_limit(limits: &Text) -> Result<Option<u64>, HostError> {
 
 fn local_ports(range: &Text) -> Result<(u16, u16), HostError> {
     let mut words = range.text.split_whitespace();
-    Ok((range.number(words.next(), "first local port")?, range.number(words.next(), "last local port")?))
+    Ok((
+        range.number(words.next(), "first local port")?,
+        range.number(words.next(), "last local port")?,
+    ))
 }
 
 #[cfg(test)]
@@ -107,46 +125,91 @@ mod tests {
     use std::path::PathBuf;
 
     fn text(text: &str) -> Text {
-        Text { path: PathBuf::from("file"), text: text.to_owned() }
+        Text {
+            path: PathBuf::from("file"),
+            text: text.to_owned(),
+        }
     }
 
     #[test]
     fn allowed_cpus_are_numbers_and_ranges() {
-        for (list, cpus) in [("0", vec![0]), ("0-2,5", vec![0, 1, 2, 5]), ("1,3-3", vec![1, 3])] {
-            assert_eq!(cpus_allowed(&text(&format!("Name: x\nCpus_allowed_list:\t{list}\n"))).unwrap(), cpus, "{list}");
+        for (list, cpus) in [
+            ("0", vec![0]),
+            ("0-2,5", vec![0, 1, 2, 5]),
+            ("1,3-3", vec![1, 3]),
+        ] {
+            assert_eq!(
+                cpus_allowed(&text(&format!("Name: x\nCpus_allowed_list:\t{list}\n"))).unwrap(),
+                cpus,
+                "{list}"
+            );
         }
         for list in ["", "a", "0-", "0-99999999999", "0-4000000000"] {
-            let error = cpus_allowed(&text(&format!("Cpus_allowed_list:\t{list}\n"))).unwrap_err().to_string();
+            let error = cpus_allowed(&text(&format!("Cpus_allowed_list:\t{list}\n")))
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("Cpus_allowed_list"), "{list}: {error}");
         }
     }
 
     #[test]
     fn limit_of_open_files_may_be_absent() {
-        assert_eq!(open_files_limit(&text("Max open files            20000   30000   files\n")).unwrap(), Some(20000));
-        assert_eq!(open_files_limit(&text("Max open files            unlimited unlimited files\n")).unwrap(), None);
+        assert_eq!(
+            open_files_limit(&text("Max open files            20000   30000   files\n")).unwrap(),
+            Some(20000)
+        );
+        assert_eq!(
+            open_files_limit(&text(
+                "Max open files            unlimited unlimited files\n"
+            ))
+            .unwrap(),
+            None
+        );
         assert!(open_files_limit(&text("Max locked memory 1 2 bytes\n")).is_err());
     }
 
     #[test]
     fn usable_cpus_are_those_allowed_within_the_quota() {
-        for (allowed, quota, usable) in [(4, None, 4), (4, Some(1.5), 2), (2, Some(8.0), 2), (0, None, 1), (4, Some(0.1), 1)] {
-            let facts = Facts { cpus_allowed: (0..allowed).collect(), cpu_quota: quota, ..Facts::default() };
+        for (allowed, quota, usable) in [
+            (4, None, 4),
+            (4, Some(1.5), 2),
+            (2, Some(8.0), 2),
+            (0, None, 1),
+            (4, Some(0.1), 1),
+        ] {
+            let facts = Facts {
+                cpus_allowed: (0..allowed).collect(),
+                cpu_quota: quota,
+                ..Facts::default()
+            };
             assert_eq!(facts.usable_cpus(), usable, "{allowed} {quota:?}");
         }
     }
 
     #[test]
     fn facts_survive_the_wire_and_other_versions_are_refused() {
-        let addresses = vec![IpAddr::from([192, 0, 2, 7]), IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 7])];
-        let facts = Facts { hostname: "a".into(), cpus_allowed: vec![0, 3], addresses, ..Facts::default() };
+        let addresses = vec![
+            IpAddr::from([192, 0, 2, 7]),
+            IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 7]),
+        ];
+        let facts = Facts {
+            hostname: "a".into(),
+            cpus_allowed: vec![0, 3],
+            addresses,
+            ..Facts::default()
+        };
         let mut bytes = facts.encode();
         assert_eq!(Facts::decode(&bytes).unwrap(), facts);
         assert!(Facts::decode(&bytes[..bytes.len() - 1]).is_err(), "cut");
         bytes.push(0);
         assert!(Facts::decode(&bytes).is_err(), "too long");
         bytes[0] = 9;
-        assert!(Facts::decode(&bytes).unwrap_err().to_string().contains("same version"));
+        assert!(
+            Facts::decode(&bytes)
+                .unwrap_err()
+                .to_string()
+                .contains("same version")
+        );
         assert!(Facts::decode(&[]).is_err());
     }
 }

@@ -30,7 +30,8 @@ impl RunFigures {
     }
 }
 
-/// Means and maxima over samples. Shares of threads and process are of one CPU; of the machine 0 to 1.
+/// Means and maxima over samples. Shares of threads and process are of one CPU; of the machine 0 to
+/// 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Samples behind the sums.
@@ -62,22 +63,31 @@ impl Figures {
         let seconds = usage.elapsed_ns as f64;
         self.samples += 1;
         self.elapsed_ns += usage.elapsed_ns;
-        self.process.add(f64::from(usage.process.user_share) + f64::from(usage.process.system_share), seconds);
-        let busiest = usage.busiest_thread(is_worker).map_or(0.0, |thread| f64::from(thread.cpu_share));
+        self.process.add(
+            f64::from(usage.process.user_share) + f64::from(usage.process.system_share),
+            seconds,
+        );
+        let busiest = usage
+            .busiest_thread(is_worker)
+            .map_or(0.0, |thread| f64::from(thread.cpu_share));
         self.busiest_worker.add(busiest, seconds);
-        self.machine_busy.add(1.0 - f64::from(usage.machine.total.idle_share), seconds);
-        self.steal.add(f64::from(usage.machine.total.steal_share), seconds);
+        self.machine_busy
+            .add(1.0 - f64::from(usage.machine.total.idle_share), seconds);
+        self.steal
+            .add(f64::from(usage.machine.total.steal_share), seconds);
         self.rss_bytes_max = self.rss_bytes_max.max(usage.process.rss_bytes);
         self.tcp_retransmits += usage.tcp.retransmits;
         self.tcp_segments_sent += usage.tcp.segments_sent;
     }
 
-    /// For a run too short to be sampled: what its busiest load thread says of itself. Samples say more where there are any.
+    /// For a run too short to be sampled: what its busiest load thread says of itself. Samples say
+    /// more where there are any.
     pub fn without_samples(&mut self, elapsed_ns: u64, busiest_worker_share: f64) {
         if self.samples == 0 {
             self.elapsed_ns = elapsed_ns;
             self.samples = 1;
-            self.busiest_worker.add(busiest_worker_share, elapsed_ns as f64);
+            self.busiest_worker
+                .add(busiest_worker_share, elapsed_ns as f64);
             self.process.add(busiest_worker_share, elapsed_ns as f64);
         }
     }
@@ -114,7 +124,11 @@ impl Peaked {
     }
 
     fn over(self, elapsed_ns: u64) -> (f64, f64) {
-        if elapsed_ns == 0 { (0.0, 0.0) } else { (self.weighted / elapsed_ns as f64, self.max) }
+        if elapsed_ns == 0 {
+            (0.0, 0.0)
+        } else {
+            (self.weighted / elapsed_ns as f64, self.max)
+        }
     }
 }
 
@@ -124,10 +138,17 @@ mod tests {
     use crate::{ProcessUsage, ThreadUsage, Usage};
 
     fn usage(elapsed_ns: u64, worker_share: f32) -> Usage {
-        let thread = |name: &str, cpu_share| ThreadUsage { name: name.into(), cpu_share, ..ThreadUsage::default() };
+        let thread = |name: &str, cpu_share| ThreadUsage {
+            name: name.into(),
+            cpu_share,
+            ..ThreadUsage::default()
+        };
         Usage {
             elapsed_ns,
-            process: ProcessUsage { user_share: worker_share, ..ProcessUsage::default() },
+            process: ProcessUsage {
+                user_share: worker_share,
+                ..ProcessUsage::default()
+            },
             threads: vec![thread("worker-0", worker_share), thread("other", 1.0)],
             ..Usage::default()
         }
@@ -136,10 +157,17 @@ mod tests {
     #[test]
     fn means_are_weighted_by_time_and_only_workers_count() {
         let mut figures = Figures::default();
-        figures.add(&usage(1_000, 0.5), |thread| thread.name.starts_with("worker"));
-        figures.add(&usage(3_000, 0.25), |thread| thread.name.starts_with("worker"));
+        figures.add(&usage(1_000, 0.5), |thread| {
+            thread.name.starts_with("worker")
+        });
+        figures.add(&usage(3_000, 0.25), |thread| {
+            thread.name.starts_with("worker")
+        });
         assert_eq!(figures.busiest_worker_share(), (0.3125, 0.5));
-        let of_run = RunFigures { drain: figures, ..RunFigures::default() };
+        let of_run = RunFigures {
+            drain: figures,
+            ..RunFigures::default()
+        };
         assert_eq!(RunFigures::decode(&of_run.encode()).unwrap(), of_run);
         assert_eq!(Figures::default().process_share(), (0.0, 0.0));
     }

@@ -1,5 +1,6 @@
-//! Samples this machine and this process from `/proc` and `/sys` (Linux only). It knows nothing of load, plans or
-//! verdicts; the difference of two samples is a [`Usage`], what does not change is [`Facts`].
+//! Samples this machine and this process from `/proc` and `/sys` (Linux only). It knows nothing of
+//! load, plans or verdicts; the difference of two samples is a [`Usage`], what does not change is
+//! [`Facts`].
 
 mod addresses;
 mod cgroup;
@@ -20,4 +21,6 @@ pub use facts::Facts;
 pub use figures::{Figures, RunFigures};
 pub use sample::Sample;
 pub use sampler::Sampler;
-pub use usage::{CpuUsage, InterfaceUsage, MachineUsage, ProcessUsage, TcpUsage, ThreadUsage, Usage};
+pub use usage::{
+    CpuUsage, InterfaceUsage, MachineUsage, ProcessUsage, TcpUsage, ThreadUsage, Usage,
+};

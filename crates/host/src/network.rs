@@ -25,19 +25,32 @@ pub(crate) struct TcpCounters {
 
 /// Parses `/proc/net/dev`.
 pub(crate) fn interfaces(dev: &Text) -> Result<BTreeMap<String, Traffic>, HostError> {
-    dev.text.lines().skip(2).map(|line| interface(dev, line)).collect()
+    dev.text
+        .lines()
+        .skip(2)
+        .map(|line| interface(dev, line))
+        .collect()
 }
 
 fn interface(dev: &Text, line: &str) -> Result<(String, Traffic), HostError> {
-    let (name, numbers) = line.split_once(':').ok_or_else(|| dev.malformed("an interface's name"))?;
+    let (name, numbers) = line
+        .split_once(':')
+        .ok_or_else(|| dev.malformed("an interface's name"))?;
     let mut numbers = numbers.split_whitespace();
     let received_bytes = dev.number(numbers.next(), "received bytes")?;
     let sent_bytes = dev.number(numbers.nth(7), "sent bytes")?;
-    Ok((name.trim().to_owned(), Traffic { received_bytes, sent_bytes }))
+    Ok((
+        name.trim().to_owned(),
+        Traffic {
+            received_bytes,
+            sent_bytes,
+        },
+    ))
 }
 
 impl TcpCounters {
-    /// From `/proc/net/snmp` and `/proc/net/netstat` (kernel: Documentation/networking/snmp_counter.rst).
+    /// From `/proc/net/snmp` and `/proc/net/netstat` (kernel:
+    /// Documentation/networking/snmp_counter.rst).
     pub(crate) fn parse(snmp: &Text, netstat: &Text) -> Result<TcpCounters, HostError> {
         Ok(TcpCounters {
             segments_sent: column(snmp, "Tcp:", "OutSegs")?,
@@ -52,8 +65,14 @@ impl TcpCounters {
 
 /// A value of a file in which a line of names is followed by a line of values.
 fn column(text: &Text, group: &str, name: &str) -> Result<u64, HostError> {
-    let mut lines = text.text.lines().filter_map(|line| line.strip_prefix(group));
+    let mut lines = text
+        .text
+        .lines()
+        .filter_map(|line| line.strip_prefix(group));
     let (names, values) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
-    let value = names.split_whitespace().zip(values.split_whitespace()).find(|&(column, _)| column == name);
+    let value = names
+        .split_whitespace()
+        .zip(values.split_whitespace())
+        .find(|&(column, _)| column == name);
     text.number(value.map(|(_, value)| value), name)
 }

@@ -4,7 +4,8 @@ use crate::HostError;
 use crate::source::{Source, Text};
 use std::time::Duration;
 
-/// Nanoseconds of one tick of `/proc`: `USER_HZ` is 100 on every architecture this runs on (time(7)).
+/// Nanoseconds of one tick of `/proc`: `USER_HZ` is 100 on every architecture this runs on
+/// (time(7)).
 const TICK_NS: u64 = 10_000_000;
 
 /// Bytes of one kB of `/proc`.
@@ -42,7 +43,12 @@ impl ProcessTimes {
         for tid in source.numbers_in("proc/self/task")? {
             threads.extend(ThreadTimes::read(source, tid)?);
         }
-        Ok(ProcessTimes { user_ns, system_ns, rss_bytes: status.number_after::<u64>("VmRSS:")?.saturating_mul(KIB), threads })
+        Ok(ProcessTimes {
+            user_ns,
+            system_ns,
+            rss_bytes: status.number_after::<u64>("VmRSS:")?.saturating_mul(KIB),
+            threads,
+        })
     }
 }
 
@@ -55,8 +61,12 @@ pub(crate) fn cpu_time_of(source: &Source, pid: u32) -> Result<Duration, HostErr
 impl ThreadTimes {
     /// `None` where the thread has ended since the folder was listed.
     fn read(source: &Source, tid: u32) -> Result<Option<ThreadTimes>, HostError> {
-        let Some(stat) = source.read_if_there(&format!("proc/self/task/{tid}/stat"))? else { return Ok(None) };
-        let Some(status) = source.read_if_there(&format!("proc/self/task/{tid}/status"))? else { return Ok(None) };
+        let Some(stat) = source.read_if_there(&format!("proc/self/task/{tid}/stat"))? else {
+            return Ok(None);
+        };
+        let Some(status) = source.read_if_there(&format!("proc/self/task/{tid}/status"))? else {
+            return Ok(None);
+        };
         let (name, user_ns, system_ns) = times(&stat)?;
         let exact = match source.read_if_there(&format!("proc/self/task/{tid}/schedstat"))? {
             Some(schedstat) => Some(schedule(&schedstat)?),
@@ -74,19 +84,32 @@ impl ThreadTimes {
     }
 }
 
-/// Name, user and system time of a `stat` file. The name stands in parentheses and may hold any byte, so the fields
-/// are counted from the last closing one (proc(5): utime is field 14, stime 15).
+/// Name, user and system time of a `stat` file. The name stands in parentheses and may hold any
+/// byte, so the fields are counted from the last closing one (proc(5): utime is field 14, stime
+/// 15).
 fn times(stat: &Text) -> Result<(String, u64, u64), HostError> {
-    let name = stat.text.find('(').zip(stat.text.rfind(')')).filter(|(open, close)| open < close);
+    let name = stat
+        .text
+        .find('(')
+        .zip(stat.text.rfind(')'))
+        .filter(|(open, close)| open < close);
     let (open, close) = name.ok_or_else(|| stat.malformed("the name in parentheses"))?;
     let mut fields = stat.text[close + 1..].split_whitespace().skip(11);
     let user: u64 = stat.number(fields.next(), "utime")?;
     let system: u64 = stat.number(fields.next(), "stime")?;
-    Ok((stat.text[open + 1..close].to_owned(), user.saturating_mul(TICK_NS), system.saturating_mul(TICK_NS)))
+    Ok((
+        stat.text[open + 1..close].to_owned(),
+        user.saturating_mul(TICK_NS),
+        system.saturating_mul(TICK_NS),
+    ))
 }
 
-/// Nanoseconds on a CPU and waiting for one (kernel: Documentation/scheduler/sched-stats.rst). Finer than the ticks.
+/// Nanoseconds on a CPU and waiting for one (kernel: Documentation/scheduler/sched-stats.rst).
+/// Finer than the ticks.
 fn schedule(schedstat: &Text) -> Result<(u64, u64), HostError> {
     let mut words = schedstat.text.split_whitespace();
-    Ok((schedstat.number(words.next(), "time on a CPU")?, schedstat.number(words.next(), "time waiting for a CPU")?))
+    Ok((
+        schedstat.number(words.next(), "time on a CPU")?,
+        schedstat.number(words.next(), "time waiting for a CPU")?,
+    ))
 }

@@ -19,12 +19,17 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// What was used since `earlier`. A thread or interface that was not there yet counts from zero; one that is gone is
-    /// left out.
+    /// What was used since `earlier`. A thread or interface that was not there yet counts from
+    /// zero; one that is gone is left out.
     #[must_use]
     pub fn since(&self, earlier: &Sample) -> Usage {
         let elapsed_ns = self.at_ns.saturating_sub(earlier.at_ns);
-        let threads: Vec<ThreadUsage> = self.process.threads.iter().map(|t| thread(t, &earlier.process, elapsed_ns)).collect();
+        let threads: Vec<ThreadUsage> = self
+            .process
+            .threads
+            .iter()
+            .map(|t| thread(t, &earlier.process, elapsed_ns))
+            .collect();
         Usage {
             elapsed_ns,
             process: self.process(earlier, &threads),
@@ -43,19 +48,28 @@ impl Sample {
             system_share: share(now.system_ns.saturating_sub(then.system_ns), elapsed_ns),
             rss_bytes: now.rss_bytes,
             voluntary_switches: threads.iter().map(|thread| thread.voluntary_switches).sum(),
-            involuntary_switches: threads.iter().map(|thread| thread.involuntary_switches).sum(),
+            involuntary_switches: threads
+                .iter()
+                .map(|thread| thread.involuntary_switches)
+                .sum(),
         }
     }
 
     fn machine(&self, earlier: &Sample) -> MachineUsage {
         let before: BTreeMap<u32, CpuTimes> = earlier.machine.cpus.iter().copied().collect();
         let cpu = |(number, times): &(u32, CpuTimes)| {
-            cpu(Some(*number), &times.since(&before.get(number).copied().unwrap_or_default()))
+            cpu(
+                Some(*number),
+                &times.since(&before.get(number).copied().unwrap_or_default()),
+            )
         };
         MachineUsage {
             total: self::cpu(None, &self.machine.total.since(&earlier.machine.total)),
             cpus: self.machine.cpus.iter().map(cpu).collect(),
-            context_switches: self.machine.context_switches.saturating_sub(earlier.machine.context_switches),
+            context_switches: self
+                .machine
+                .context_switches
+                .saturating_sub(earlier.machine.context_switches),
             memory_total_bytes: self.memory_total_bytes,
             memory_available_bytes: self.memory_available_bytes,
         }
@@ -70,7 +84,11 @@ impl Sample {
                 sent_bytes: now.sent_bytes.saturating_sub(then.sent_bytes),
             }
         };
-        self.interfaces.iter().map(usage).filter(|usage| usage.received_bytes + usage.sent_bytes > 0).collect()
+        self.interfaces
+            .iter()
+            .map(usage)
+            .filter(|usage| usage.received_bytes + usage.sent_bytes > 0)
+            .collect()
     }
 
     fn tcp(&self, earlier: &Sample) -> TcpUsage {
@@ -87,14 +105,23 @@ impl Sample {
 }
 
 fn thread(now: &ThreadTimes, process: &ProcessTimes, elapsed_ns: u64) -> ThreadUsage {
-    let then = process.threads.iter().find(|then| then.tid == now.tid).cloned().unwrap_or_default();
+    let then = process
+        .threads
+        .iter()
+        .find(|then| then.tid == now.tid)
+        .cloned()
+        .unwrap_or_default();
     ThreadUsage {
         tid: now.tid,
         name: now.name.clone(),
         cpu_share: share(now.cpu_ns.saturating_sub(then.cpu_ns), elapsed_ns),
         waiting_share: share(now.waiting_ns.saturating_sub(then.waiting_ns), elapsed_ns),
-        voluntary_switches: now.voluntary_switches.saturating_sub(then.voluntary_switches),
-        involuntary_switches: now.involuntary_switches.saturating_sub(then.involuntary_switches),
+        voluntary_switches: now
+            .voluntary_switches
+            .saturating_sub(then.voluntary_switches),
+        involuntary_switches: now
+            .involuntary_switches
+            .saturating_sub(then.involuntary_switches),
     }
 }
 
@@ -111,5 +138,9 @@ fn cpu(number: Option<u32>, times: &CpuTimes) -> CpuUsage {
 }
 
 fn share(part: u64, whole: u64) -> f32 {
-    if whole == 0 { 0.0 } else { (part as f64 / whole as f64) as f32 }
+    if whole == 0 {
+        0.0
+    } else {
+        (part as f64 / whole as f64) as f32
+    }
 }

@@ -31,7 +31,9 @@ impl Sampler {
     /// Of the files `proc/…` and `sys/…` below `root`.
     #[must_use]
     pub fn at(root: &Path) -> Sampler {
-        Sampler { source: Source::new(root) }
+        Sampler {
+            source: Source::new(root),
+        }
     }
 
     /// What does not change while a run lasts.
@@ -50,7 +52,8 @@ impl Sampler {
         process::cpu_time_of(&self.source, pid)
     }
 
-    /// What was counted up to now. A few dozen small files: about a millisecond, so once a second, off the workers.
+    /// What was counted up to now. A few dozen small files: about a millisecond, so once a second,
+    /// off the workers.
     ///
     /// # Errors
     /// As [`Sampler::facts`].
@@ -62,7 +65,11 @@ impl Sampler {
     fn sample_at(&self, at_ns: u64) -> Result<Sample, HostError> {
         let source = &self.source;
         let meminfo = source.read("proc/meminfo")?;
-        let kib = |key| meminfo.number_after::<u64>(key).map(|kib| kib.saturating_mul(1024));
+        let kib = |key| {
+            meminfo
+                .number_after::<u64>(key)
+                .map(|kib| kib.saturating_mul(1024))
+        };
         Ok(Sample {
             at_ns,
             process: ProcessTimes::read(source)?,
@@ -70,7 +77,10 @@ impl Sampler {
             memory_total_bytes: kib("MemTotal:")?,
             memory_available_bytes: kib("MemAvailable:")?,
             interfaces: interfaces(&source.read("proc/self/net/dev")?)?,
-            tcp: TcpCounters::parse(&source.read("proc/self/net/snmp")?, &source.read("proc/self/net/netstat")?)?,
+            tcp: TcpCounters::parse(
+                &source.read("proc/self/net/snmp")?,
+                &source.read("proc/self/net/netstat")?,
+            )?,
         })
     }
 }
@@ -82,22 +92,42 @@ mod tests {
 
     /// (file, its text a moment earlier, its text now)
     const FILES: &[(&str, &str, &str)] = &[
-        ("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 600 kB\n", "MemTotal: 1000 kB\nMemAvailable: 500 kB\n"),
+        (
+            "proc/meminfo",
+            "MemTotal: 1000 kB\nMemAvailable: 600 kB\n",
+            "MemTotal: 1000 kB\nMemAvailable: 500 kB\n",
+        ),
         (
             "proc/stat",
             "cpu  10 0 10 80 0 0 0 0 0 0\ncpu0 10 0 10 80 0 0 0 0 0 0\nctxt 5\n",
             "cpu  50 10 30 90 10 5 10 5 0 0\ncpu0 50 10 30 90 10 5 10 5 0 0\nctxt 25\n",
         ),
-        ("proc/self/stat", "7 (a (b) c) S 1 1 1 0 -1 0 0 0 0 0 100 50 0 0", "7 (a (b) c) S 1 1 1 0 -1 0 0 0 0 0 150 75 0 0"),
+        (
+            "proc/self/stat",
+            "7 (a (b) c) S 1 1 1 0 -1 0 0 0 0 0 100 50 0 0",
+            "7 (a (b) c) S 1 1 1 0 -1 0 0 0 0 0 150 75 0 0",
+        ),
         ("proc/self/status", "VmRSS:\t 10 kB\n", "VmRSS:\t 12 kB\n"),
-        ("proc/self/task/7/stat", "7 (w0) S 1 1 1 0 -1 0 0 0 0 0 1 1 0", "7 (w0) S 1 1 1 0 -1 0 0 0 0 0 9 9 0"),
+        (
+            "proc/self/task/7/stat",
+            "7 (w0) S 1 1 1 0 -1 0 0 0 0 0 1 1 0",
+            "7 (w0) S 1 1 1 0 -1 0 0 0 0 0 9 9 0",
+        ),
         (
             "proc/self/task/7/status",
             "voluntary_ctxt_switches:\t1\nnonvoluntary_ctxt_switches:\t2\n",
             "voluntary_ctxt_switches:\t4\nnonvoluntary_ctxt_switches:\t3\n",
         ),
-        ("proc/self/task/7/schedstat", "100000000 0 3\n", "850000000 250000000 9\n"),
-        ("proc/self/task/8/stat", "8 (w1) S 1 1 1 0 -1 0 0 0 0 0 10 10 0", "8 (w1) S 1 1 1 0 -1 0 0 0 0 0 30 15 0"),
+        (
+            "proc/self/task/7/schedstat",
+            "100000000 0 3\n",
+            "850000000 250000000 9\n",
+        ),
+        (
+            "proc/self/task/8/stat",
+            "8 (w1) S 1 1 1 0 -1 0 0 0 0 0 10 10 0",
+            "8 (w1) S 1 1 1 0 -1 0 0 0 0 0 30 15 0",
+        ),
         (
             "proc/self/task/8/status",
             "voluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n",
@@ -127,17 +157,32 @@ mod tests {
     }
 
     fn machine(root: &Path) -> Sampler {
-        FILES.iter().for_each(|(file, earlier, _)| write(root, file, earlier));
+        FILES
+            .iter()
+            .for_each(|(file, earlier, _)| write(root, file, earlier));
         Sampler::at(root)
     }
 
     #[test]
     fn another_process_is_known_by_its_id() {
         let root = tempfile::tempdir().unwrap();
-        write(root.path(), "proc/7/stat", "7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 150 25 9 9 20 0 4 0 5\n");
+        write(
+            root.path(),
+            "proc/7/stat",
+            "7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 150 25 9 9 20 0 4 0 5\n",
+        );
         let sampler = Sampler::at(root.path());
-        assert_eq!(sampler.cpu_time_of(7).unwrap(), std::time::Duration::from_millis(1750));
-        assert!(sampler.cpu_time_of(8).unwrap_err().to_string().contains("proc/8/stat"));
+        assert_eq!(
+            sampler.cpu_time_of(7).unwrap(),
+            std::time::Duration::from_millis(1750)
+        );
+        assert!(
+            sampler
+                .cpu_time_of(8)
+                .unwrap_err()
+                .to_string()
+                .contains("proc/8/stat")
+        );
     }
 
     #[test]
@@ -145,25 +190,78 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let sampler = machine(root.path());
         let earlier = sampler.sample_at(0).unwrap();
-        FILES.iter().for_each(|(file, _, now)| write(root.path(), file, now));
+        FILES
+            .iter()
+            .for_each(|(file, _, now)| write(root.path(), file, now));
         let usage = sampler.sample_at(1_000_000_000).unwrap().since(&earlier);
 
-        assert_eq!((usage.process.user_share, usage.process.system_share), (0.5, 0.25));
-        assert_eq!((usage.process.voluntary_switches, usage.process.involuntary_switches), (3, 1));
+        assert_eq!(
+            (usage.process.user_share, usage.process.system_share),
+            (0.5, 0.25)
+        );
+        assert_eq!(
+            (
+                usage.process.voluntary_switches,
+                usage.process.involuntary_switches
+            ),
+            (3, 1)
+        );
         assert_eq!(usage.process.rss_bytes, 12 * 1024);
-        let shares: Vec<_> = usage.threads.iter().map(|t| (t.tid, t.name.as_str(), t.cpu_share, t.waiting_share)).collect();
+        let shares: Vec<_> = usage
+            .threads
+            .iter()
+            .map(|t| (t.tid, t.name.as_str(), t.cpu_share, t.waiting_share))
+            .collect();
         assert_eq!(shares, [(7, "w0", 0.75, 0.25), (8, "w1", 0.25, 0.0)]);
-        assert_eq!(usage.busiest_thread(|thread| thread.name.starts_with('w')).unwrap().tid, 7);
+        assert_eq!(
+            usage
+                .busiest_thread(|thread| thread.name.starts_with('w'))
+                .unwrap()
+                .tid,
+            7
+        );
         let total = &usage.machine.total;
-        let ticks = [total.user_share, total.system_share, total.softirq_share, total.steal_share, total.idle_share]
-            .map(|share| (share * 110.0).round() as u32);
-        assert_eq!(ticks, [50, 25, 10, 5, 20], "user + nice, system + irq, softirq, steal, idle + iowait of 110 ticks");
-        assert_eq!((usage.machine.cpus.len(), usage.machine.cpus[0].number), (1, Some(0)));
-        assert_eq!((usage.machine.context_switches, usage.machine.memory_available_bytes), (20, 500 * 1024));
-        let interfaces: Vec<_> = usage.interfaces.iter().map(|i| (i.name.as_str(), i.received_bytes, i.sent_bytes)).collect();
+        let ticks = [
+            total.user_share,
+            total.system_share,
+            total.softirq_share,
+            total.steal_share,
+            total.idle_share,
+        ]
+        .map(|share| (share * 110.0).round() as u32);
+        assert_eq!(
+            ticks,
+            [50, 25, 10, 5, 20],
+            "user + nice, system + irq, softirq, steal, idle + iowait of 110 ticks"
+        );
+        assert_eq!(
+            (usage.machine.cpus.len(), usage.machine.cpus[0].number),
+            (1, Some(0))
+        );
+        assert_eq!(
+            (
+                usage.machine.context_switches,
+                usage.machine.memory_available_bytes
+            ),
+            (20, 500 * 1024)
+        );
+        let interfaces: Vec<_> = usage
+            .interfaces
+            .iter()
+            .map(|i| (i.name.as_str(), i.received_bytes, i.sent_bytes))
+            .collect();
         assert_eq!(interfaces, [("eth0", 1000, 2000)], "lo carried nothing");
         let tcp = &usage.tcp;
-        assert_eq!([tcp.segments_sent, tcp.retransmits, tcp.listen_overflows, tcp.listen_drops, tcp.timeouts], [200, 5, 7, 8, 9]);
+        assert_eq!(
+            [
+                tcp.segments_sent,
+                tcp.retransmits,
+                tcp.listen_overflows,
+                tcp.listen_drops,
+                tcp.timeouts
+            ],
+            [200, 5, 7, 8, 9]
+        );
         assert_eq!(tcp.established, 4);
         assert_eq!(crate::Usage::decode(&usage.encode()).unwrap(), usage);
     }
@@ -173,7 +271,10 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let sample = machine(root.path()).sample_at(5).unwrap();
         let usage = sample.since(&sample);
-        assert_eq!((usage.process.user_share, usage.machine.total.idle_share), (0.0, 0.0));
+        assert_eq!(
+            (usage.process.user_share, usage.machine.total.idle_share),
+            (0.0, 0.0)
+        );
     }
 
     #[test]
@@ -182,7 +283,10 @@ mod tests {
             ("proc/stat", ""),
             ("proc/stat", "cpu  1 2 3\nctxt 5\n"),
             ("proc/stat", "cpu  1 2 3 4 5 6 7 8\ncpux 1\nctxt 5\n"),
-            ("proc/stat", "cpu  1 2 3 4 5 6 7 99999999999999999999\nctxt 5\n"),
+            (
+                "proc/stat",
+                "cpu  1 2 3 4 5 6 7 99999999999999999999\nctxt 5\n",
+            ),
             ("proc/self/stat", "7 nothing in parentheses"),
             ("proc/self/stat", ")7(\n"),
             ("proc/self/stat", "7 (a) S 1"),
@@ -192,14 +296,20 @@ mod tests {
             ("proc/self/net/dev", "a\nb\nno colon\n"),
             ("proc/self/net/dev", "a\nb\neth0: 1 2\n"),
             ("proc/self/net/snmp", "Tcp: OutSegs\n"),
-            ("proc/self/net/netstat", "TcpExt: ListenOverflows\nTcpExt: -\n"),
+            (
+                "proc/self/net/netstat",
+                "TcpExt: ListenOverflows\nTcpExt: -\n",
+            ),
             ("proc/meminfo", "MemTotal: 1000 kB\n"),
         ] {
             let root = tempfile::tempdir().unwrap();
             let sampler = machine(root.path());
             write(root.path(), file, text);
             let error = sampler.sample_at(0).unwrap_err().to_string();
-            assert!(error.contains(file) && error.contains("malformed"), "{file} {text:?}: {error}");
+            assert!(
+                error.contains(file) && error.contains("malformed"),
+                "{file} {text:?}: {error}"
+            );
         }
     }
 
@@ -210,17 +320,31 @@ mod tests {
         std::fs::remove_file(root.path().join("proc/self/task/8/status")).unwrap();
         assert_eq!(sampler.sample_at(0).unwrap().process.threads.len(), 1);
         std::fs::remove_file(root.path().join("proc/stat")).unwrap();
-        assert!(sampler.sample_at(0).unwrap_err().to_string().contains("cannot read"));
+        assert!(
+            sampler
+                .sample_at(0)
+                .unwrap_err()
+                .to_string()
+                .contains("cannot read")
+        );
     }
 
     #[test]
     fn this_machine_can_be_sampled() {
         let sampler = Sampler::new();
         let facts = sampler.facts().unwrap();
-        assert!(!facts.hostname.is_empty() && facts.usable_cpus() >= 1 && facts.memory_total_bytes > 0, "{facts:?}");
+        assert!(
+            !facts.hostname.is_empty() && facts.usable_cpus() >= 1 && facts.memory_total_bytes > 0,
+            "{facts:?}"
+        );
         let earlier = sampler.sample().unwrap();
-        assert!(std::hint::black_box((0..20_000_000_u64).fold(0, |a, b| a ^ b.wrapping_mul(31))) != 1);
+        assert!(
+            std::hint::black_box((0..20_000_000_u64).fold(0, |a, b| a ^ b.wrapping_mul(31))) != 1
+        );
         let usage = sampler.sample().unwrap().since(&earlier);
-        assert!(usage.elapsed_ns > 0 && !usage.threads.is_empty(), "{usage:?}");
+        assert!(
+            usage.elapsed_ns > 0 && !usage.threads.is_empty(),
+            "{usage:?}"
+        );
     }
 }

@@ -19,20 +19,26 @@ pub(crate) struct Text {
 
 impl Source {
     pub(crate) fn new(root: &Path) -> Source {
-        Source { root: root.to_path_buf() }
+        Source {
+            root: root.to_path_buf(),
+        }
     }
 
-    /// Reads `path`, which is written without the leading slash. Bytes that are not UTF-8 (a process may choose its
-    /// name) are replaced.
+    /// Reads `path`, which is written without the leading slash. Bytes that are not UTF-8 (a
+    /// process may choose its name) are replaced.
     pub(crate) fn read(&self, path: &str) -> Result<Text, HostError> {
         let path = self.root.join(path);
         match std::fs::read(&path) {
-            Ok(bytes) => Ok(Text { text: String::from_utf8_lossy(&bytes).into_owned(), path }),
+            Ok(bytes) => Ok(Text {
+                text: String::from_utf8_lossy(&bytes).into_owned(),
+                path,
+            }),
             Err(reason) => Err(HostError::Unreadable { path, reason }),
         }
     }
 
-    /// As [`Source::read`], `None` where the file does not exist: an option of the kernel, or a thread that has ended.
+    /// As [`Source::read`], `None` where the file does not exist: an option of the kernel, or a
+    /// thread that has ended.
     pub(crate) fn read_if_there(&self, path: &str) -> Result<Option<Text>, HostError> {
         match self.read(path) {
             Ok(text) => Ok(Some(text)),
@@ -44,35 +50,55 @@ impl Source {
     /// Names in a folder that are numbers, in ascending order.
     pub(crate) fn numbers_in(&self, path: &str) -> Result<Vec<u32>, HostError> {
         let path = self.root.join(path);
-        let entries = std::fs::read_dir(&path).map_err(|reason| HostError::Unreadable { path, reason })?;
-        let mut numbers: Vec<u32> = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        let entries =
+            std::fs::read_dir(&path).map_err(|reason| HostError::Unreadable { path, reason })?;
+        let mut numbers: Vec<u32> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .collect();
         numbers.sort_unstable();
         Ok(numbers)
     }
 }
 
 fn is_gone(reason: &std::io::Error) -> bool {
-    reason.kind() == ErrorKind::NotFound || reason.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+    reason.kind() == ErrorKind::NotFound
+        || reason.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
 impl Text {
     /// The error that `what` is missing or malformed here.
     pub(crate) fn malformed(&self, what: &str) -> HostError {
-        HostError::Malformed { path: self.path.clone(), what: what.to_owned() }
+        HostError::Malformed {
+            path: self.path.clone(),
+            what: what.to_owned(),
+        }
     }
 
     /// A word as a number.
-    pub(crate) fn number<T: std::str::FromStr>(&self, word: Option<&str>, what: &str) -> Result<T, HostError> {
-        word.and_then(|word| word.parse().ok()).ok_or_else(|| self.malformed(what))
+    pub(crate) fn number<T: std::str::FromStr>(
+        &self,
+        word: Option<&str>,
+        what: &str,
+    ) -> Result<T, HostError> {
+        word.and_then(|word| word.parse().ok())
+            .ok_or_else(|| self.malformed(what))
     }
 
     /// The rest of the line that begins with `key`, trimmed.
     pub(crate) fn after(&self, key: &str) -> Option<&str> {
-        self.text.lines().find_map(|line| line.strip_prefix(key)).map(str::trim)
+        self.text
+            .lines()
+            .find_map(|line| line.strip_prefix(key))
+            .map(str::trim)
     }
 
     /// First word after `key` as a number.
     pub(crate) fn number_after<T: std::str::FromStr>(&self, key: &str) -> Result<T, HostError> {
-        self.number(self.after(key).and_then(|rest| rest.split_whitespace().next()), key)
+        self.number(
+            self.after(key)
+                .and_then(|rest| rest.split_whitespace().next()),
+            key,
+        )
     }
 }

@@ -3,8 +3,9 @@
 use crate::HostError;
 use serde::{Deserialize, Serialize};
 
-/// What was used between two samples. Shares of a thread or process are of one CPU (1 is one CPU all the time, so a
-/// process with two busy threads has 2); shares of a CPU or of the machine are 0 to 1.
+/// What was used between two samples. Shares of a thread or process are of one CPU (1 is one CPU
+/// all the time, so a process with two busy threads has 2); shares of a CPU or of the machine are 0
+/// to 1.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Time between the samples.
@@ -114,16 +115,23 @@ pub struct TcpUsage {
 }
 
 impl Usage {
-    /// The busiest of the threads that `is_one` picks, by time on a CPU; `None` where it picks none.
+    /// The busiest of the threads that `is_one` picks, by time on a CPU; `None` where it picks
+    /// none.
     pub fn busiest_thread(&self, is_one: impl Fn(&ThreadUsage) -> bool) -> Option<&ThreadUsage> {
-        self.threads.iter().filter(|thread| is_one(thread)).max_by(|a, b| a.cpu_share.total_cmp(&b.cpu_share))
+        self.threads
+            .iter()
+            .filter(|thread| is_one(thread))
+            .max_by(|a, b| a.cpu_share.total_cmp(&b.cpu_share))
     }
 
-    /// Makes the time that a thread used of its CPU only to wait there into idle time: the thread's, the process's and the
-    /// machine's, not that of the CPU, which is not known.
+    /// Makes the time that a thread used of its CPU only to wait there into idle time: the
+    /// thread's, the process's and the machine's, not that of the CPU, which is not known.
     pub fn take_back(&mut self, thread: &str, waited_ns: u64) {
-        let Some(thread) = self.threads.iter_mut().find(|known| known.name == thread) else { return };
-        // What is taken back was measured by another clock, and can be a little more than the kernel has counted.
+        let Some(thread) = self.threads.iter_mut().find(|known| known.name == thread) else {
+            return;
+        };
+        // What is taken back was measured by another clock, and can be a little more than the
+        // kernel has counted.
         let share = (waited_ns as f64 / self.elapsed_ns.max(1) as f64) as f32;
         let share = share.min(thread.cpu_share);
         thread.cpu_share -= share;
@@ -152,7 +160,11 @@ impl Usage {
 fn take(share: f32, one: &mut f32, other: &mut f32) -> f32 {
     let both = *one + *other;
     let taken = share.min(both);
-    let left = if both > 0.0 { (both - taken) / both } else { 0.0 };
+    let left = if both > 0.0 {
+        (both - taken) / both
+    } else {
+        0.0
+    };
     *one *= left;
     *other *= left;
     taken
@@ -163,12 +175,29 @@ mod tests {
     use super::*;
 
     fn usage(cpu_share: f32, user_share: f32, system_share: f32) -> Usage {
-        let total = CpuUsage { user_share: 0.25, system_share: 0.25, idle_share: 0.5, ..CpuUsage::default() };
+        let total = CpuUsage {
+            user_share: 0.25,
+            system_share: 0.25,
+            idle_share: 0.5,
+            ..CpuUsage::default()
+        };
         Usage {
             elapsed_ns: 1000,
-            process: ProcessUsage { user_share, system_share, ..ProcessUsage::default() },
-            threads: vec![ThreadUsage { name: "worker-0".into(), cpu_share, ..ThreadUsage::default() }],
-            machine: MachineUsage { total, cpus: vec![CpuUsage::default(); 2], ..MachineUsage::default() },
+            process: ProcessUsage {
+                user_share,
+                system_share,
+                ..ProcessUsage::default()
+            },
+            threads: vec![ThreadUsage {
+                name: "worker-0".into(),
+                cpu_share,
+                ..ThreadUsage::default()
+            }],
+            machine: MachineUsage {
+                total,
+                cpus: vec![CpuUsage::default(); 2],
+                ..MachineUsage::default()
+            },
             ..Usage::default()
         }
     }
@@ -186,8 +215,16 @@ mod tests {
             let mut usage = usage(thread, user, system);
             usage.take_back("worker-0", waited_ns);
             usage.take_back("worker-1", waited_ns);
-            let left = (usage.process.user_share, usage.process.system_share, usage.threads[0].cpu_share);
-            assert_eq!((left, usage.machine.total.idle_share), (rest, idle), "{waited_ns} {user} {system}");
+            let left = (
+                usage.process.user_share,
+                usage.process.system_share,
+                usage.threads[0].cpu_share,
+            );
+            assert_eq!(
+                (left, usage.machine.total.idle_share),
+                (rest, idle),
+                "{waited_ns} {user} {system}"
+            );
         }
     }
 }

@@ -1,7 +1,9 @@
-//! The arithmetic of HdrHistogram's buckets for our one configuration: lowest discernible value 1, 3 significant digits.
+//! The arithmetic of HdrHistogram's buckets for our one configuration: lowest discernible value 1,
+//! 3 significant digits.
 //!
-//! 2048 sub-buckets, so that two neighbours differ by less than 1/1000 of their value. Values below 2048 have a bucket each;
-//! from there every power of two is cut into 1024 equal parts. Source: `AbstractHistogram.java` of HdrHistogram 2.1.
+//! 2048 sub-buckets, so that two neighbours differ by less than 1/1000 of their value. Values below
+//! 2048 have a bucket each; from there every power of two is cut into 1024 equal parts. Source:
+//! `AbstractHistogram.java` of HdrHistogram 2.1.
 
 /// Largest value that has a bucket: one hour, in nanoseconds.
 pub(crate) const HIGHEST: u64 = 3_600_000_000_000;
@@ -59,7 +61,11 @@ mod tests {
             (1_000_000, 11_169, 999_936, 1_000_447),
         ];
         for (value, index, lowest, highest) in cases {
-            assert_eq!((index_of(value), lowest_in(index), highest_in(index)), (index, lowest, highest), "{value}");
+            assert_eq!(
+                (index_of(value), lowest_in(index), highest_in(index)),
+                (index, lowest, highest),
+                "{value}"
+            );
         }
     }
 
@@ -67,8 +73,15 @@ mod tests {
     fn buckets_tile_all_values_without_gap_or_overlap() {
         assert_eq!(lowest_in(0), 0);
         for index in 1..BUCKETS {
-            assert_eq!(lowest_in(index), highest_in(index - 1) + 1, "bucket {index}");
-            assert_eq!((index_of(lowest_in(index)), index_of(highest_in(index))), (index, index));
+            assert_eq!(
+                lowest_in(index),
+                highest_in(index - 1) + 1,
+                "bucket {index}"
+            );
+            assert_eq!(
+                (index_of(lowest_in(index)), index_of(highest_in(index))),
+                (index, index)
+            );
         }
         assert!(index_of(HIGHEST) < BUCKETS);
     }
@@ -76,7 +89,10 @@ mod tests {
     #[test]
     fn neighbours_differ_by_less_than_a_thousandth_from_one_microsecond_up() {
         for index in 1000..BUCKETS {
-            assert!((highest_in(index) - lowest_in(index)) as f64 <= lowest_in(index) as f64 / 1000.0, "bucket {index}");
+            assert!(
+                (highest_in(index) - lowest_in(index)) as f64 <= lowest_in(index) as f64 / 1000.0,
+                "bucket {index}"
+            );
         }
     }
 }

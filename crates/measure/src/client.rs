@@ -5,13 +5,14 @@ use crate::Distribution;
 /// How a worker's loop did in one second, or any sum of such.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Client {
-    /// From a socket that was ready to its handling, at most; in the measured part. Where the loop slept, from its waking; where it
-    /// was at work, from its last look at the sockets.
+    /// From a socket that was ready to its handling, at most; in the measured part. Where the loop
+    /// slept, from its waking; where it was at work, from its last look at the sockets.
     pub loop_lag: Distribution,
     /// Integral of the operations under way over time: nanoseconds, summed over operations.
     pub open_ns: u64,
-    /// When nothing began any more, run clock, where something else than the plan's own clock ended the measured part (a number
-    /// of requests in a closed loop, or somebody who stopped it); 0 where nothing did. A sum has the latest.
+    /// When nothing began any more, run clock, where something else than the plan's own clock ended
+    /// the measured part (a number of requests in a closed loop, or somebody who stopped it); 0
+    /// where nothing did. A sum has the latest.
     pub fired_until_ns: u64,
 }
 
@@ -58,7 +59,10 @@ impl HotClient {
     fn pass(&mut self, at: u64) {
         let passed = at.saturating_sub(self.since);
         self.since += passed;
-        self.client.open_ns = self.client.open_ns.saturating_add(passed.saturating_mul(self.open));
+        self.client.open_ns = self
+            .client
+            .open_ns
+            .saturating_add(passed.saturating_mul(self.open));
     }
 
     /// What there is up to `at`; what is under way goes on in `fresh`'s memory.
@@ -73,7 +77,10 @@ impl Client {
     pub(crate) fn clear(&mut self) {
         self.loop_lag.clear();
         let loop_lag = std::mem::take(&mut self.loop_lag);
-        *self = Client { loop_lag, ..Client::default() };
+        *self = Client {
+            loop_lag,
+            ..Client::default()
+        };
     }
 }
 
@@ -91,6 +98,9 @@ mod tests {
         assert_eq!(hot.cut(2000, Client::default()).open_ns, 2 * 500 + 500);
         hot.end(2001);
         hot.end(2002);
-        assert_eq!((hot.cut(9000, Client::default()).open_ns, hot.open()), (1, 0));
+        assert_eq!(
+            (hot.cut(9000, Client::default()).open_ns, hot.open()),
+            (1, 0)
+        );
     }
 }

@@ -4,13 +4,14 @@ use crate::{Chain, Failure, Negotiated, SessionOffer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Everything that is counted. An operation counts as started in the second it begins and as ended in the second it is done.
+/// Everything that is counted. An operation counts as started in the second it begins and as ended
+/// in the second it is done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Operations begun.
     pub started: u64,
-    /// Operations that had begun at another address and were sent again to this one, less those that left this one so. Over
-    /// all addresses of a second it is 0.
+    /// Operations that had begun at another address and were sent again to this one, less those
+    /// that left this one so. Over all addresses of a second it is 0.
     pub moved: i64,
     /// Ended as the plan expects.
     pub ok: u64,
@@ -38,7 +39,8 @@ pub struct Counters {
     pub http2: Http2,
     /// Session resumption.
     pub resumption: Resumption,
-    /// Sessions offered, by who had issued them and whether they were taken. Its sum is `resumption.offered`.
+    /// Sessions offered, by who had issued them and whether they were taken. Its sum is
+    /// `resumption.offered`.
     pub session_offers: BTreeMap<SessionOffer, u64>,
     /// Requests sent as early data (TLS 1.3's 0-RTT).
     pub early_data: EarlyData,
@@ -46,16 +48,18 @@ pub struct Counters {
     pub negotiated: BTreeMap<Negotiated, u64>,
     /// Chains of full handshakes.
     pub chains: BTreeMap<Chain, u64>,
-    /// Handshake-only operations that ended ok without waiting for the server's confirmation; part of `ok`.
+    /// Handshake-only operations that ended ok without waiting for the server's confirmation; part
+    /// of `ok`.
     pub unconfirmed: u64,
-    /// When the last operation ended, nanoseconds of the run clock; 0 where none did. A sum has the latest.
+    /// When the last operation ended, nanoseconds of the run clock; 0 where none did. A sum has the
+    /// latest.
     pub last_done_at_ns: u64,
     /// What happened within the measured part.
     pub within: Within,
 }
 
-/// What happened between the two instants of the measured part, by its own instant: whichever part its operation belongs to.
-/// Rates are made of it.
+/// What happened between the two instants of the measured part, by its own instant: whichever part
+/// its operation belongs to. Rates are made of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Within {
     /// Operations that ended; arrivals never sent are not among them.
@@ -83,13 +87,15 @@ pub struct Connections {
     pub opened: u64,
     /// Operations that went over a connection an earlier operation had opened.
     pub reused: u64,
-    /// A reused connection was closed before any response byte; the request was sent once more on a new one.
+    /// A reused connection was closed before any response byte; the request was sent once more on a
+    /// new one.
     pub reused_closed: u64,
     /// Closed-loop users that waited after a connection failed, or broke before it served.
     pub back_offs: u64,
     /// Sum of those waits, nanoseconds.
     pub back_off_ns: u64,
-    /// Connections that the server was to close (`close = "server"`) and had not when `connection.timeouts.request` was over.
+    /// Connections that the server was to close (`close = "server"`) and had not when
+    /// `connection.timeouts.request` was over.
     pub left_open: u64,
     /// Sum of the waits for the server's end, nanoseconds, those in vain included.
     pub end_wait_ns: u64,
@@ -102,14 +108,15 @@ pub struct Http2 {
     pub go_aways: u64,
     /// Streams that the server refused (`REFUSED_STREAM`).
     pub refused_streams: u64,
-    /// Requests that the server had not processed, by its GOAWAY or `REFUSED_STREAM`, and that were sent once more.
+    /// Requests that the server had not processed, by its GOAWAY or `REFUSED_STREAM`, and that were
+    /// sent once more.
     pub sent_again: u64,
     /// Connections whose server allows fewer streams at once than the plan asks for.
     pub limited_connections: u64,
     /// The fewest streams at once that a server of those allowed; 0 where there is none.
     pub fewest_streams: u64,
-    /// Connections that took no more requests, by the server's GOAWAY or by the plan, while some were under way: these ended there, and
-    /// the next connection was opened meanwhile.
+    /// Connections that took no more requests, by the server's GOAWAY or by the plan, while some
+    /// were under way: these ended there, and the next connection was opened meanwhile.
     pub draining_connections: u64,
 }
 
@@ -135,12 +142,14 @@ pub struct EarlyData {
     pub accepted: u64,
     /// The server did not, and the request was sent again after the handshake.
     pub rejected: u64,
-    /// The server took it, answered 425 (RFC 8470 §5.2), and the request was sent again after the handshake; part of `accepted`.
+    /// The server took it, answered 425 (RFC 8470 §5.2), and the request was sent again after the
+    /// handshake; part of `accepted`.
     pub too_early: u64,
 }
 
 impl Counters {
-    /// Adds every count of `other`. Sums stop at the end of their type instead of wrapping; no honest run comes near.
+    /// Adds every count of `other`. Sums stop at the end of their type instead of wrapping; no
+    /// honest run comes near.
     pub fn merge(&mut self, other: &Counters) {
         add(&mut self.started, other.started);
         self.moved = self.moved.saturating_add(other.moved);
@@ -151,7 +160,10 @@ impl Counters {
         add(&mut self.wire_bytes_sent, other.wire_bytes_sent);
         add(&mut self.wire_bytes_received, other.wire_bytes_received);
         add(&mut self.handshake_bytes_sent, other.handshake_bytes_sent);
-        add(&mut self.handshake_bytes_received, other.handshake_bytes_received);
+        add(
+            &mut self.handshake_bytes_received,
+            other.handshake_bytes_received,
+        );
         add(&mut self.unconfirmed, other.unconfirmed);
         self.last_done_at_ns = self.last_done_at_ns.max(other.last_done_at_ns);
         self.within.merge(&other.within);
@@ -177,13 +189,17 @@ impl Counters {
     /// Operations that ended, whatever the outcome.
     #[must_use]
     pub fn ended(&self) -> u64 {
-        self.ok.saturating_add(self.timed_out).saturating_add(self.failed)
+        self.ok
+            .saturating_add(self.timed_out)
+            .saturating_add(self.failed)
     }
 
     /// Completed handshakes: every one has a tally in `negotiated`.
     #[must_use]
     pub fn handshakes(&self) -> u64 {
-        self.negotiated.values().fold(0, |sum: u64, &count| sum.saturating_add(count))
+        self.negotiated
+            .values()
+            .fold(0, |sum: u64, &count| sum.saturating_add(count))
     }
 }
 

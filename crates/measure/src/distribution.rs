@@ -3,9 +3,11 @@
 use crate::histogram::rank;
 use crate::{Histogram, Percentile};
 
-/// A histogram, and what it would blur kept exactly: count, sum, sum of squares, min, max; and what lies beyond it, counted.
+/// A histogram, and what it would blur kept exactly: count, sum, sum of squares, min, max; and what
+/// lies beyond it, counted.
 ///
-/// Sums saturate at the ends of their types instead of wrapping; no run comes near (10¹⁰ operations of an hour each).
+/// Sums saturate at the ends of their types instead of wrapping; no run comes near (10¹⁰ operations
+/// of an hour each).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Distribution {
     /// Buckets; holds every value but those counted in `overflow`.
@@ -34,7 +36,9 @@ impl Distribution {
         self.max = self.max.max(ns);
         self.count += 1;
         self.sum += u128::from(ns);
-        self.sum_of_squares = self.sum_of_squares.saturating_add(u128::from(ns) * u128::from(ns));
+        self.sum_of_squares = self
+            .sum_of_squares
+            .saturating_add(u128::from(ns) * u128::from(ns));
         self.overflow += u64::from(!self.histogram.record(ns));
     }
 
@@ -43,7 +47,11 @@ impl Distribution {
         if other.count == 0 {
             return;
         }
-        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+        self.min = if self.count == 0 {
+            other.min
+        } else {
+            self.min.min(other.min)
+        };
         self.max = self.max.max(other.max);
         self.count = self.count.saturating_add(other.count);
         self.sum = self.sum.saturating_add(other.sum);
@@ -56,7 +64,10 @@ impl Distribution {
     pub fn clear(&mut self) {
         self.histogram.clear();
         let histogram = std::mem::take(&mut self.histogram);
-        *self = Distribution { histogram, ..Distribution::default() };
+        *self = Distribution {
+            histogram,
+            ..Distribution::default()
+        };
     }
 
     /// Whether there is no value.
@@ -71,7 +82,8 @@ impl Distribution {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Standard deviation of the population, nanoseconds, from exact integers; `None` where there is no value.
+    /// Standard deviation of the population, nanoseconds, from exact integers; `None` where there
+    /// is no value.
     #[must_use]
     pub fn std_dev(&self) -> Option<f64> {
         (self.count > 0).then(|| self.variance().sqrt())
@@ -80,37 +92,50 @@ impl Distribution {
     /// n·Σx² − (Σx)², in integers as long as they fit, so that no digits cancel; over n².
     fn variance(&self) -> f64 {
         let count = u128::from(self.count);
-        let exact = count.checked_mul(self.sum_of_squares).zip(self.sum.checked_mul(self.sum));
+        let exact = count
+            .checked_mul(self.sum_of_squares)
+            .zip(self.sum.checked_mul(self.sum));
         match exact {
-            Some((left, right)) => left.saturating_sub(right) as f64 / (count as f64 * count as f64),
+            Some((left, right)) => {
+                left.saturating_sub(right) as f64 / (count as f64 * count as f64)
+            }
             None => self.variance_around_mean(),
         }
     }
 
-    /// (Σx² − Σx·m − r·m) / n − (r/n)² with m = ⌊mean⌋ and r = Σx − n·m: still integers where the squares above are too large.
+    /// (Σx² − Σx·m − r·m) / n − (r/n)² with m = ⌊mean⌋ and r = Σx − n·m: still integers where the
+    /// squares above are too large.
     fn variance_around_mean(&self) -> f64 {
         let count = u128::from(self.count);
         let (floor, rest) = (self.sum / count, self.sum % count);
         let around = self.sum.checked_mul(floor).zip(rest.checked_mul(floor));
-        let Some(numerator) = around.and_then(|(whole, rest)| self.sum_of_squares.checked_sub(whole)?.checked_sub(rest)) else {
+        let Some(numerator) = around
+            .and_then(|(whole, rest)| self.sum_of_squares.checked_sub(whole)?.checked_sub(rest))
+        else {
             return 0.0;
         };
         let fraction = rest as f64 / count as f64;
         (numerator as f64 / count as f64 - fraction * fraction).max(0.0)
     }
 
-    /// HdrHistogram's percentile (0 to 100; see [`Histogram::value_at_percentile`]), but never above the exact `max`. Where it
-    /// falls beyond the histogram it is "at least one hour", for the largest value of all again `max`. `None` where there
-    /// is no value.
+    /// HdrHistogram's percentile (0 to 100; see [`Histogram::value_at_percentile`]), but never
+    /// above the exact `max`. Where it falls beyond the histogram it is "at least one hour", for
+    /// the largest value of all again `max`. `None` where there is no value.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> Option<Percentile> {
         let rank = rank(percentile, self.count);
-        let exact = |value_ns| Percentile { value_ns, at_least: false };
+        let exact = |value_ns| Percentile {
+            value_ns,
+            at_least: false,
+        };
         match self.histogram.value_at_rank(rank) {
             _ if self.count == 0 => None,
             _ if rank == self.count => Some(exact(self.max)),
             Some(value_ns) => Some(exact(value_ns.min(self.max))),
-            None => Some(Percentile { value_ns: Histogram::HIGHEST_NS, at_least: true }),
+            None => Some(Percentile {
+                value_ns: Histogram::HIGHEST_NS,
+                at_least: true,
+            }),
         }
     }
 }
@@ -127,12 +152,29 @@ mod tests {
 
     #[test]
     fn moments_are_those_worked_out_by_hand() {
-        // Mean 5, squares of the differences 9 + 1 + 1 + 1 + 0 + 0 + 4 + 16 = 32, over 8 is 4, its root 2.
+        // Mean 5, squares of the differences 9 + 1 + 1 + 1 + 0 + 0 + 4 + 16 = 32, over 8 is 4, its
+        // root 2.
         let distribution = of(&[2, 4, 4, 4, 5, 5, 7, 9]);
-        assert_eq!((distribution.count, distribution.sum, distribution.sum_of_squares), (8, 40, 232));
-        assert_eq!((distribution.min, distribution.max, distribution.overflow), (2, 9, 0));
-        assert_eq!((distribution.mean(), distribution.std_dev()), (Some(5.0), Some(2.0)));
-        assert_eq!((of(&[]).mean(), of(&[]).std_dev(), of(&[]).percentile(50.0)), (None, None, None));
+        assert_eq!(
+            (
+                distribution.count,
+                distribution.sum,
+                distribution.sum_of_squares
+            ),
+            (8, 40, 232)
+        );
+        assert_eq!(
+            (distribution.min, distribution.max, distribution.overflow),
+            (2, 9, 0)
+        );
+        assert_eq!(
+            (distribution.mean(), distribution.std_dev()),
+            (Some(5.0), Some(2.0))
+        );
+        assert_eq!(
+            (of(&[]).mean(), of(&[]).std_dev(), of(&[]).percentile(50.0)),
+            (None, None, None)
+        );
     }
 
     #[test]
@@ -147,11 +189,23 @@ mod tests {
 
     #[test]
     fn percentile_is_never_above_the_largest_value() {
-        let exactly = |value_ns| Some(Percentile { value_ns, at_least: false });
+        let exactly = |value_ns| {
+            Some(Percentile {
+                value_ns,
+                at_least: false,
+            })
+        };
         let distribution = of(&[1_000_000; 3]);
-        assert_eq!(distribution.histogram.value_at_percentile(50.0), Some(1_000_447));
+        assert_eq!(
+            distribution.histogram.value_at_percentile(50.0),
+            Some(1_000_447)
+        );
         for percentile in [0.0, 50.0, 100.0] {
-            assert_eq!(distribution.percentile(percentile), exactly(1_000_000), "p{percentile}");
+            assert_eq!(
+                distribution.percentile(percentile),
+                exactly(1_000_000),
+                "p{percentile}"
+            );
         }
     }
 
@@ -159,17 +213,34 @@ mod tests {
     fn percentile_beyond_an_hour_is_a_lower_bound() {
         let hour = Histogram::HIGHEST_NS;
         let distribution = of(&[1, 2, hour + 5, 2 * hour]);
-        assert_eq!((distribution.count, distribution.overflow, distribution.max), (4, 2, 2 * hour));
-        for (percentile, value_ns, at_least) in [(50.0, 2, false), (75.0, hour, true), (100.0, 2 * hour, false)] {
-            assert_eq!(distribution.percentile(percentile), Some(Percentile { value_ns, at_least }), "p{percentile}");
+        assert_eq!(
+            (distribution.count, distribution.overflow, distribution.max),
+            (4, 2, 2 * hour)
+        );
+        for (percentile, value_ns, at_least) in [
+            (50.0, 2, false),
+            (75.0, hour, true),
+            (100.0, 2 * hour, false),
+        ] {
+            assert_eq!(
+                distribution.percentile(percentile),
+                Some(Percentile { value_ns, at_least }),
+                "p{percentile}"
+            );
         }
-        assert_eq!(distribution.percentile(75.0).unwrap().to_string(), "≥ 3600s");
+        assert_eq!(
+            distribution.percentile(75.0).unwrap().to_string(),
+            "≥ 3600s"
+        );
     }
 
     #[test]
     fn zero_is_a_value() {
         let distribution = of(&[0, 0, 3]);
-        assert_eq!((distribution.count, distribution.min, distribution.max), (3, 0, 3));
+        assert_eq!(
+            (distribution.count, distribution.min, distribution.max),
+            (3, 0, 3)
+        );
         assert_eq!(distribution.percentile(50.0).unwrap().value_ns, 0);
     }
 

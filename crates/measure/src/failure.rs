@@ -24,7 +24,8 @@ pub enum Stage {
     Tls,
     /// Request and response.
     Http,
-    /// Before anything was sent: the wait for a stream of HTTP/2, on a connection that is open or that another operation opens.
+    /// Before anything was sent: the wait for a stream of HTTP/2, on a connection that is open or
+    /// that another operation opens.
     Stream,
 }
 
@@ -77,9 +78,11 @@ pub enum Kind {
     StreamReset(u32),
     /// The peer closed the HTTP/2 connection under the operation and said why, by its error code.
     GoAway(u32),
-    /// Whether the name exists is not known: the resolver has no answer now, or cannot be asked (`EAI_AGAIN` and the like).
+    /// Whether the name exists is not known: the resolver has no answer now, or cannot be asked
+    /// (`EAI_AGAIN` and the like).
     NoResolver,
-    /// The response's head, or a line of its chunked coding, is beyond a limit of the client's; it may be valid.
+    /// The response's head, or a line of its chunked coding, is beyond a limit of the client's; it
+    /// may be valid.
     HeadTooLarge,
 }
 

@@ -8,7 +8,10 @@ use std::str::FromStr;
 
 /// A text is not the name of a failure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is not the name of a failure; write a stage and a kind, such as `connect.refused` or `http.status.503`")]
+#[error(
+    "`{name}` is not the name of a failure; write a stage and a kind, such as `connect.refused` \
+     or `http.status.503`"
+)]
 pub struct UnknownFailure {
     /// What was given.
     pub name: String,
@@ -73,7 +76,9 @@ impl fmt::Display for Kind {
         match *self {
             Kind::AlertReceived(code) => write!(f, "alert_received.{}", alert_name(code)),
             Kind::AlertSent(code) => write!(f, "alert_sent.{}", alert_name(code)),
-            Kind::Certificate(fault) => write!(f, "certificate.{}", name_in(&CERTIFICATE_FAULTS, fault)),
+            Kind::Certificate(fault) => {
+                write!(f, "certificate.{}", name_in(&CERTIFICATE_FAULTS, fault))
+            }
             Kind::Status(status) => write!(f, "status.{status}"),
             Kind::Os(number) => write!(f, "os.{number}"),
             Kind::StreamReset(code) => write!(f, "stream_reset.{}", error_name(code)),
@@ -87,13 +92,21 @@ impl FromStr for Failure {
     type Err = UnknownFailure;
 
     fn from_str(name: &str) -> Result<Failure, UnknownFailure> {
-        let parts = name.split_once('.').and_then(|(stage, kind)| Some((find_in(&STAGES, stage)?, kind_named(kind)?)));
-        parts.map(|(stage, kind)| Failure { stage, kind }).ok_or_else(|| UnknownFailure { name: name.to_owned() })
+        let parts = name
+            .split_once('.')
+            .and_then(|(stage, kind)| Some((find_in(&STAGES, stage)?, kind_named(kind)?)));
+        parts
+            .map(|(stage, kind)| Failure { stage, kind })
+            .ok_or_else(|| UnknownFailure {
+                name: name.to_owned(),
+            })
     }
 }
 
 fn kind_named(name: &str) -> Option<Kind> {
-    let Some((family, member)) = name.split_once('.') else { return find_in(&KINDS, name) };
+    let Some((family, member)) = name.split_once('.') else {
+        return find_in(&KINDS, name);
+    };
     match family {
         "alert_received" => alert_code(member).map(Kind::AlertReceived),
         "alert_sent" => alert_code(member).map(Kind::AlertSent),
@@ -108,11 +121,17 @@ fn kind_named(name: &str) -> Option<Kind> {
 
 /// A kind missing from its table would print as `?`; a test goes through all of them.
 fn name_in<T: PartialEq + Copy>(names: &[(T, &'static str)], wanted: T) -> &'static str {
-    names.iter().find(|(known, _)| *known == wanted).map_or("?", |&(_, name)| name)
+    names
+        .iter()
+        .find(|(known, _)| *known == wanted)
+        .map_or("?", |&(_, name)| name)
 }
 
 fn find_in<T: Copy>(names: &[(T, &'static str)], wanted: &str) -> Option<T> {
-    names.iter().find(|(_, name)| *name == wanted).map(|&(known, _)| known)
+    names
+        .iter()
+        .find(|(_, name)| *name == wanted)
+        .map(|&(known, _)| known)
 }
 
 #[cfg(test)]
@@ -122,10 +141,25 @@ mod tests {
     /// The next kind in the order of the enum, with every member of a family that has a table.
     fn all_kinds() -> Vec<Kind> {
         let mut kinds: Vec<Kind> = KINDS.iter().map(|&(kind, _)| kind).collect();
-        kinds.extend((0..=u8::MAX).flat_map(|code| [Kind::AlertReceived(code), Kind::AlertSent(code)]));
-        kinds.extend(CERTIFICATE_FAULTS.iter().map(|&(fault, _)| Kind::Certificate(fault)));
-        kinds.extend([Kind::Status(503), Kind::Status(0), Kind::Os(111), Kind::Os(-1)]);
-        kinds.extend((0..20).chain([u32::MAX]).flat_map(|code| [Kind::StreamReset(code), Kind::GoAway(code)]));
+        kinds.extend(
+            (0..=u8::MAX).flat_map(|code| [Kind::AlertReceived(code), Kind::AlertSent(code)]),
+        );
+        kinds.extend(
+            CERTIFICATE_FAULTS
+                .iter()
+                .map(|&(fault, _)| Kind::Certificate(fault)),
+        );
+        kinds.extend([
+            Kind::Status(503),
+            Kind::Status(0),
+            Kind::Os(111),
+            Kind::Os(-1),
+        ]);
+        kinds.extend(
+            (0..20)
+                .chain([u32::MAX])
+                .flat_map(|code| [Kind::StreamReset(code), Kind::GoAway(code)]),
+        );
         kinds
     }
 
@@ -133,15 +167,27 @@ mod tests {
     fn names_are_stable() {
         let cases = [
             (Stage::Connect, Kind::Refused, "connect.refused"),
-            (Stage::Tls, Kind::AlertReceived(40), "tls.alert_received.handshake_failure"),
+            (
+                Stage::Tls,
+                Kind::AlertReceived(40),
+                "tls.alert_received.handshake_failure",
+            ),
             (Stage::Tls, Kind::AlertSent(254), "tls.alert_sent.alert_254"),
-            (Stage::Tls, Kind::Certificate(CertificateFault::Expired), "tls.certificate.expired"),
+            (
+                Stage::Tls,
+                Kind::Certificate(CertificateFault::Expired),
+                "tls.certificate.expired",
+            ),
             (Stage::Http, Kind::Status(503), "http.status.503"),
             (Stage::Dns, Kind::NoSuchName, "dns.no_such_name"),
             (Stage::Dns, Kind::NoResolver, "dns.no_resolver"),
             (Stage::Load, Kind::NotSent, "load.not_sent"),
             (Stage::Connect, Kind::Os(111), "connect.os.111"),
-            (Stage::Http, Kind::StreamReset(7), "http.stream_reset.refused_stream"),
+            (
+                Stage::Http,
+                Kind::StreamReset(7),
+                "http.stream_reset.refused_stream",
+            ),
             (Stage::Http, Kind::GoAway(99), "http.go_away.error_99"),
         ];
         for (stage, kind, name) in cases {
@@ -163,24 +209,58 @@ mod tests {
     fn no_kind_is_missing_from_its_table() {
         // The compiler holds this match to the enum; the plain kinds in it are those of the table.
         let is_plain = |kind: Kind| match kind {
-            Kind::AlertReceived(_) | Kind::AlertSent(_) | Kind::Certificate(_) | Kind::Status(_) | Kind::Os(_) => false,
+            Kind::AlertReceived(_)
+            | Kind::AlertSent(_)
+            | Kind::Certificate(_)
+            | Kind::Status(_)
+            | Kind::Os(_) => false,
             Kind::StreamReset(_) | Kind::GoAway(_) => false,
-            Kind::Refused | Kind::Reset | Kind::Unreachable | Kind::TimeOut | Kind::Eof | Kind::BadTls | Kind::BodyLength => true,
-            Kind::ShortBody | Kind::BadFraming | Kind::NoSuchName | Kind::PortsExhausted | Kind::FilesExhausted => true,
-            Kind::NotAllowed | Kind::NotSent | Kind::Cut | Kind::NoHttp2 | Kind::NoResolver | Kind::HeadTooLarge => true,
+            Kind::Refused
+            | Kind::Reset
+            | Kind::Unreachable
+            | Kind::TimeOut
+            | Kind::Eof
+            | Kind::BadTls
+            | Kind::BodyLength => true,
+            Kind::ShortBody
+            | Kind::BadFraming
+            | Kind::NoSuchName
+            | Kind::PortsExhausted
+            | Kind::FilesExhausted => true,
+            Kind::NotAllowed
+            | Kind::NotSent
+            | Kind::Cut
+            | Kind::NoHttp2
+            | Kind::NoResolver
+            | Kind::HeadTooLarge => true,
         };
-        assert_eq!(all_kinds().into_iter().filter(|&kind| is_plain(kind)).count(), 18);
+        assert_eq!(
+            all_kinds()
+                .into_iter()
+                .filter(|&kind| is_plain(kind))
+                .count(),
+            18
+        );
     }
 
     #[test]
     fn text_that_is_no_name_says_what_to_write() {
-        for text in ["", "connect", "refused", "connect.", "connect.refused.x", "http.status.abc", "tls.alert_sent.40", "x.reset"]
-        {
+        for text in [
+            "",
+            "connect",
+            "refused",
+            "connect.",
+            "connect.refused.x",
+            "http.status.abc",
+            "tls.alert_sent.40",
+            "x.reset",
+        ] {
             assert!(text.parse::<Failure>().is_err(), "{text}");
         }
         assert_eq!(
             "conect.refused".parse::<Failure>().unwrap_err().to_string(),
-            "`conect.refused` is not the name of a failure; write a stage and a kind, such as `connect.refused` or `http.status.503`"
+            "`conect.refused` is not the name of a failure; write a stage and a kind, such as \
+             `connect.refused` or `http.status.503`"
         );
     }
 }

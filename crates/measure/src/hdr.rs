@@ -1,5 +1,6 @@
-//! HdrHistogram's V2 encoding and its deflated form, written and read by our own code; the bytes are a foreign format,
-//! so reading trusts none of them. Source: `AbstractHistogram.java` and `ZigZagLEB128` of HdrHistogram 2.1.
+//! HdrHistogram's V2 encoding and its deflated form, written and read by our own code; the bytes
+//! are a foreign format, so reading trusts none of them. Source: `AbstractHistogram.java` and
+//! `ZigZagLEB128` of HdrHistogram 2.1.
 
 use crate::bucket::{BUCKETS, HIGHEST, SIGNIFICANT_DIGITS};
 use crate::{Histogram, zigzag};
@@ -7,14 +8,16 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 
 const COOKIE: u32 = 0x1c84_9303 | 0x10;
 const COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
-/// Cookie, payload length, normalizing offset, digits (4 bytes each), lowest, highest, ratio (8 bytes each).
+/// Cookie, payload length, normalizing offset, digits (4 bytes each), lowest, highest, ratio (8
+/// bytes each).
 const HEADER_BYTES: usize = 40;
 const LOWEST: u64 = 1;
 const RATIO: f64 = 1.0;
 /// A histogram in which no bucket is empty and every counter needs its 9 bytes.
 const MAX_PLAIN_BYTES: usize = HEADER_BYTES + BUCKETS * zigzag::MAX_BYTES;
 
-/// More values in one histogram than any run records, and as many as a float counts exactly: a bound for foreign counts.
+/// More values in one histogram than any run records, and as many as a float counts exactly: a
+/// bound for foreign counts.
 pub(crate) const MAX_COUNT: u64 = 1 << 53;
 
 /// Why bytes are not a histogram of ours.
@@ -58,7 +61,8 @@ pub enum HistogramError {
 }
 
 impl Histogram {
-    /// The histogram in HdrHistogram's V2 deflate encoding: what other tools read, and what an `.hlog` holds as base64.
+    /// The histogram in HdrHistogram's V2 deflate encoding: what other tools read, and what an
+    /// `.hlog` holds as base64.
     #[must_use]
     pub fn encode_v2_deflate(&self) -> Vec<u8> {
         let mut encoded = Vec::new();
@@ -69,7 +73,8 @@ impl Histogram {
     /// Reads HdrHistogram's V2 deflate encoding.
     ///
     /// # Errors
-    /// Where the bytes are anything else, or have other buckets than ours. Hostile bytes cost bounded memory and time.
+    /// Where the bytes are anything else, or have other buckets than ours. Hostile bytes cost
+    /// bounded memory and time.
     pub fn decode_v2_deflate(encoded: &[u8]) -> Result<Histogram, HistogramError> {
         Decoder::new().decode(encoded)
     }
@@ -83,7 +88,10 @@ pub(crate) struct Encoder {
 
 impl Encoder {
     pub(crate) fn new() -> Encoder {
-        Encoder { compress: Compress::new(Compression::fast(), true), plain: Vec::new() }
+        Encoder {
+            compress: Compress::new(Compression::fast(), true),
+            plain: Vec::new(),
+        }
     }
 
     /// Appends the V2 deflate encoding of `histogram` to `out`.
@@ -94,7 +102,8 @@ impl Encoder {
         let length_at = out.len();
         out.extend([0; 4]);
         self.deflate(out);
-        let length = u32::try_from(out.len() - length_at - 4).expect("a deflated histogram is far below 4 GiB");
+        let length = u32::try_from(out.len() - length_at - 4)
+            .expect("a deflated histogram is far below 4 GiB");
         out[length_at..length_at + 4].copy_from_slice(&length.to_be_bytes());
     }
 
@@ -103,8 +112,11 @@ impl Encoder {
         loop {
             // Room for a block of stored bytes, so that one round is nearly always enough.
             out.reserve(self.plain.len() / 2 + 64);
-            let read = usize::try_from(self.compress.total_in()).expect("a histogram fits into memory");
-            let status = self.compress.compress_vec(&self.plain[read..], out, FlushCompress::Finish);
+            let read =
+                usize::try_from(self.compress.total_in()).expect("a histogram fits into memory");
+            let status =
+                self.compress
+                    .compress_vec(&self.plain[read..], out, FlushCompress::Finish);
             if status.expect("deflate into memory cannot fail") == Status::StreamEnd {
                 return;
             }
@@ -121,11 +133,13 @@ fn write_plain(histogram: &Histogram, plain: &mut Vec<u8>) {
     plain.extend(HIGHEST.to_be_bytes());
     plain.extend(RATIO.to_be_bytes());
     write_counts(histogram, plain);
-    let length = u32::try_from(plain.len() - HEADER_BYTES).expect("the counts of a histogram are far below 4 GiB");
+    let length = u32::try_from(plain.len() - HEADER_BYTES)
+        .expect("the counts of a histogram are far below 4 GiB");
     plain[4..8].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Counters from the first to the last that is not 0: a count as it is, two or more zeros as minus their number.
+/// Counters from the first to the last that is not 0: a count as it is, two or more zeros as minus
+/// their number.
 fn write_counts(histogram: &Histogram, plain: &mut Vec<u8>) {
     let mut next = 0;
     for (index, count) in histogram.counts() {
@@ -150,8 +164,12 @@ pub(crate) struct Decoder {
 
 impl Decoder {
     pub(crate) fn new() -> Decoder {
-        // One byte more than the longest histogram, so that a longer stream shows as one that has not ended.
-        Decoder { decompress: Decompress::new(true), plain: vec![0; MAX_PLAIN_BYTES + 1] }
+        // One byte more than the longest histogram, so that a longer stream shows as one that has
+        // not ended.
+        Decoder {
+            decompress: Decompress::new(true),
+            plain: vec![0; MAX_PLAIN_BYTES + 1],
+        }
     }
 
     pub(crate) fn decode(&mut self, encoded: &[u8]) -> Result<Histogram, HistogramError> {
@@ -159,7 +177,9 @@ impl Decoder {
         expect_cookie(&mut fields, COMPRESSED_COOKIE)?;
         expect_length(&mut fields)?;
         self.decompress.reset(true);
-        let status = self.decompress.decompress(fields.0, &mut self.plain, FlushDecompress::Finish);
+        let status = self
+            .decompress
+            .decompress(fields.0, &mut self.plain, FlushDecompress::Finish);
         let whole = self.decompress.total_in() == fields.0.len() as u64;
         if !matches!(status, Ok(Status::StreamEnd)) || !whole {
             return Err(HistogramError::Deflate);
@@ -174,13 +194,20 @@ fn read_plain(plain: &[u8]) -> Result<Histogram, HistogramError> {
     expect_cookie(&mut fields, COOKIE)?;
     let stated = fields.u32()?;
     expect_field("normalizing offset", u64::from(fields.u32()?), 0)?;
-    expect_field("number of significant digits", u64::from(fields.u32()?), u64::from(SIGNIFICANT_DIGITS))?;
+    expect_field(
+        "number of significant digits",
+        u64::from(fields.u32()?),
+        u64::from(SIGNIFICANT_DIGITS),
+    )?;
     expect_field("lowest discernible value", fields.u64()?, LOWEST)?;
     expect_field("highest trackable value", fields.u64()?, HIGHEST)?;
     expect_field("conversion ratio (bits)", fields.u64()?, RATIO.to_bits())?;
     let found = fields.0.len() as u64;
     if u64::from(stated) != found {
-        return Err(HistogramError::Length { stated: u64::from(stated), found });
+        return Err(HistogramError::Length {
+            stated: u64::from(stated),
+            found,
+        });
     }
     read_counts(fields.0)
 }
@@ -189,8 +216,12 @@ fn read_counts(payload: &[u8]) -> Result<Histogram, HistogramError> {
     let mut histogram = Histogram::default();
     let (mut rest, mut index, mut total) = (payload, 0usize, 0u64);
     while !rest.is_empty() {
-        let broken = HistogramError::Counter { at: payload.len() - rest.len() };
-        let Some(number) = zigzag::read(&mut rest) else { return Err(broken) };
+        let broken = HistogramError::Counter {
+            at: payload.len() - rest.len(),
+        };
+        let Some(number) = zigzag::read(&mut rest) else {
+            return Err(broken);
+        };
         let Ok(count) = u64::try_from(number) else {
             let zeros = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
             index = index.saturating_add(zeros);
@@ -219,7 +250,10 @@ impl Fields<'_> {
 
     fn take<const N: usize>(&mut self) -> Result<[u8; N], HistogramError> {
         let found = self.0.len() as u64;
-        let (field, rest) = self.0.split_first_chunk().ok_or(HistogramError::Length { stated: N as u64, found })?;
+        let (field, rest) = self.0.split_first_chunk().ok_or(HistogramError::Length {
+            stated: N as u64,
+            found,
+        })?;
         self.0 = rest;
         Ok(*field)
     }
@@ -227,15 +261,31 @@ impl Fields<'_> {
 
 fn expect_cookie(fields: &mut Fields<'_>, wanted: u32) -> Result<(), HistogramError> {
     let found = fields.u32()?;
-    if found == wanted { Ok(()) } else { Err(HistogramError::Cookie { found, wanted }) }
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(HistogramError::Cookie { found, wanted })
+    }
 }
 
 fn expect_length(fields: &mut Fields<'_>) -> Result<(), HistogramError> {
     let stated = u64::from(fields.u32()?);
     let found = fields.0.len() as u64;
-    if stated == found { Ok(()) } else { Err(HistogramError::Length { stated, found }) }
+    if stated == found {
+        Ok(())
+    } else {
+        Err(HistogramError::Length { stated, found })
+    }
 }
 
 fn expect_field(field: &'static str, found: u64, wanted: u64) -> Result<(), HistogramError> {
-    if found == wanted { Ok(()) } else { Err(HistogramError::Layout { field, found, wanted }) }
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(HistogramError::Layout {
+            field,
+            found,
+            wanted,
+        })
+    }
 }

@@ -1,19 +1,24 @@
-//! A histogram of nanoseconds, bucket for bucket that of HdrHistogram, in memory that grows with what is recorded.
+//! A histogram of nanoseconds, bucket for bucket that of HdrHistogram, in memory that grows with
+//! what is recorded.
 
 use crate::bucket::{self, BUCKETS, HIGHEST};
 use std::fmt;
 
-/// Counters per page. A second of response times lies on a few dozen pages of 512 bytes; the full array would be 270 kB.
+/// Counters per page. A second of response times lies on a few dozen pages of 512 bytes; the full
+/// array would be 270 kB.
 const PAGE: usize = 64;
 const PAGES: usize = BUCKETS / PAGE;
 
-/// Counts of values, 3 significant digits from 1 ns to one hour, in HdrHistogram's layout (lowest discernible value 1,
-/// highest trackable 3.6·10¹², 3 digits), so that other HdrHistogram tools read what we write.
+/// Counts of values, 3 significant digits from 1 ns to one hour, in HdrHistogram's layout (lowest
+/// discernible value 1, highest trackable 3.6·10¹², 3 digits), so that other HdrHistogram tools
+/// read what we write.
 ///
-/// Below 2048 ns every value has a bucket of its own; above, a bucket is at most 1/1024 of its lowest value wide.
+/// Below 2048 ns every value has a bucket of its own; above, a bucket is at most 1/1024 of its
+/// lowest value wide.
 #[derive(Clone, Default)]
 pub struct Histogram {
-    /// By page of the bucket array: 0 where nothing was recorded on it, else its place in `pages` plus 1. Empty at first.
+    /// By page of the bucket array: 0 where nothing was recorded on it, else its place in `pages`
+    /// plus 1. Empty at first.
     directory: Vec<u16>,
     /// Pages in the order of first use. Those from `used` on are zero and wait to be used.
     pages: Vec<[u64; PAGE]>,
@@ -69,7 +74,10 @@ impl Histogram {
     /// Number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.pages[..self.used].iter().flatten().fold(0, |sum: u64, &count| sum.saturating_add(count))
+        self.pages[..self.used]
+            .iter()
+            .flatten()
+            .fold(0, |sum: u64, &count| sum.saturating_add(count))
     }
 
     /// Whether nothing is recorded.
@@ -87,8 +95,9 @@ impl Histogram {
         })
     }
 
-    /// HdrHistogram's percentile: the largest value that falls into the bucket in which the `percentile` (0 to 100) of all
-    /// values is reached. So it is at most 1/1024 above the true one and never below. `None` where nothing is recorded.
+    /// HdrHistogram's percentile: the largest value that falls into the bucket in which the
+    /// `percentile` (0 to 100) of all values is reached. So it is at most 1/1024 above the true one
+    /// and never below. `None` where nothing is recorded.
     #[must_use]
     pub fn value_at_percentile(&self, percentile: f64) -> Option<u64> {
         self.value_at_rank(rank(percentile, self.count()))
@@ -126,7 +135,11 @@ impl Histogram {
     }
 
     fn used_pages(&self) -> impl Iterator<Item = (usize, &[u64; PAGE])> + '_ {
-        let slots = self.directory.iter().enumerate().filter(|&(_, &slot)| slot != 0);
+        let slots = self
+            .directory
+            .iter()
+            .enumerate()
+            .filter(|&(_, &slot)| slot != 0);
         slots.map(|(number, &slot)| (number, &self.pages[usize::from(slot) - 1]))
     }
 
@@ -141,14 +154,16 @@ impl Histogram {
                 self.pages.push([0; PAGE]);
             }
             self.used += 1;
-            self.directory[number] = u16::try_from(self.used).expect("there are fewer pages than a u16 counts");
+            self.directory[number] =
+                u16::try_from(self.used).expect("there are fewer pages than a u16 counts");
         }
         &mut self.pages[usize::from(self.directory[number]) - 1]
     }
 }
 
-/// Rank, from 1, of the `percentile` of `count` values. As HdrHistogram does it: the next smaller float is taken, so that
-/// rounding in 99.9 / 100 × 1000 does not reach for the 1000th of 1000 values.
+/// Rank, from 1, of the `percentile` of `count` values. As HdrHistogram does it: the next smaller
+/// float is taken, so that rounding in 99.9 / 100 × 1000 does not reach for the 1000th of 1000
+/// values.
 #[must_use]
 pub fn rank(percentile: f64, count: u64) -> u64 {
     if percentile >= 100.0 {
@@ -169,7 +184,12 @@ impl Eq for Histogram {}
 
 impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter().map(|bucket| (bucket.lowest_ns..=bucket.highest_ns, bucket.count))).finish()
+        f.debug_map()
+            .entries(
+                self.iter()
+                    .map(|bucket| (bucket.lowest_ns..=bucket.highest_ns, bucket.count)),
+            )
+            .finish()
     }
 }
 
@@ -188,19 +208,46 @@ mod tests {
     #[test]
     fn percentiles_are_those_worked_out_by_hand() {
         let one_to_thousand = of(&(1..=1000).collect::<Vec<_>>());
-        let cases = [(0.0, 1), (0.1, 1), (50.0, 500), (50.01, 501), (99.0, 990), (99.9, 999), (99.91, 1000), (100.0, 1000)];
+        let cases = [
+            (0.0, 1),
+            (0.1, 1),
+            (50.0, 500),
+            (50.01, 501),
+            (99.0, 990),
+            (99.9, 999),
+            (99.91, 1000),
+            (100.0, 1000),
+        ];
         for (percentile, value) in cases {
-            assert_eq!(one_to_thousand.value_at_percentile(percentile), Some(value), "p{percentile}");
+            assert_eq!(
+                one_to_thousand.value_at_percentile(percentile),
+                Some(value),
+                "p{percentile}"
+            );
         }
         assert_eq!(Histogram::default().value_at_percentile(50.0), None);
-        assert_eq!(of(&[1_000_000]).value_at_percentile(50.0), Some(1_000_447), "highest value of the bucket");
+        assert_eq!(
+            of(&[1_000_000]).value_at_percentile(50.0),
+            Some(1_000_447),
+            "highest value of the bucket"
+        );
     }
 
     #[test]
     fn absurd_percentiles_are_the_first_or_the_last_value() {
         let histogram = of(&[5, 7]);
-        for (percentile, value) in [(-1.0, 5), (f64::NAN, 5), (f64::NEG_INFINITY, 5), (101.0, 7), (f64::INFINITY, 7)] {
-            assert_eq!(histogram.value_at_percentile(percentile), Some(value), "p{percentile}");
+        for (percentile, value) in [
+            (-1.0, 5),
+            (f64::NAN, 5),
+            (f64::NEG_INFINITY, 5),
+            (101.0, 7),
+            (f64::INFINITY, 7),
+        ] {
+            assert_eq!(
+                histogram.value_at_percentile(percentile),
+                Some(value),
+                "p{percentile}"
+            );
         }
     }
 
@@ -215,8 +262,14 @@ mod tests {
     #[test]
     fn iteration_gives_ranges_and_counts_ascending() {
         let histogram = of(&[9_000_000, 4099, 4096, 3]);
-        let buckets: Vec<_> = histogram.iter().map(|bucket| (bucket.lowest_ns, bucket.highest_ns, bucket.count)).collect();
-        assert_eq!(buckets, [(3, 3, 1), (4096, 4099, 2), (8_994_816, 9_003_007, 1)]);
+        let buckets: Vec<_> = histogram
+            .iter()
+            .map(|bucket| (bucket.lowest_ns, bucket.highest_ns, bucket.count))
+            .collect();
+        assert_eq!(
+            buckets,
+            [(3, 3, 1), (4096, 4099, 2), (8_994_816, 9_003_007, 1)]
+        );
     }
 
     #[test]
@@ -229,6 +282,9 @@ mod tests {
         for value in values.into_iter().rev() {
             assert!(histogram.record(value));
         }
-        assert_eq!((histogram.pages.capacity(), &histogram), (capacity, &of(&values)));
+        assert_eq!(
+            (histogram.pages.capacity(), &histogram),
+            (capacity, &of(&values))
+        );
     }
 }

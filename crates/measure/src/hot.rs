@@ -1,9 +1,12 @@
-//! A cell as a worker writes it: flat arrays and short lists; what it holds becomes a [`Cell`] on another thread.
+//! A cell as a worker writes it: flat arrays and short lists; what it holds becomes a [`Cell`] on
+//! another thread.
 
 use crate::seconds::Seconds;
 use crate::session_offer::HotOffer;
 use crate::tally::Tally;
-use crate::{Cell, Chain, Counters, Distribution, Failure, Metric, Negotiated, Outcome, SessionOffer};
+use crate::{
+    Cell, Chain, Counters, Distribution, Failure, Metric, Negotiated, Outcome, SessionOffer,
+};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -50,7 +53,8 @@ impl HotCell {
         }
     }
 
-    /// Adds everything to `cell` and clears it, memory kept. `addresses` are the recorder's, by index.
+    /// Adds everything to `cell` and clears it, memory kept. `addresses` are the recorder's, by
+    /// index.
     pub(crate) fn drain_into(&mut self, cell: &mut Cell, addresses: &[Option<SocketAddr>]) {
         cell.counters.merge(&self.counters);
         self.counters = Counters::default();
@@ -61,12 +65,19 @@ impl HotCell {
         self.drain_offers_into(&mut cell.counters.session_offers, addresses);
         self.drain_times_into(cell);
         self.response_times.drain(|outcome, second, distribution| {
-            cell.response_times.entry((outcome, second)).or_default().merge(distribution);
+            cell.response_times
+                .entry((outcome, second))
+                .or_default()
+                .merge(distribution);
         });
         self.touched = false;
     }
 
-    fn drain_offers_into(&mut self, offers: &mut BTreeMap<SessionOffer, u64>, addresses: &[Option<SocketAddr>]) {
+    fn drain_offers_into(
+        &mut self,
+        offers: &mut BTreeMap<SessionOffer, u64>,
+        addresses: &[Option<SocketAddr>],
+    ) {
         let mut drained = BTreeMap::new();
         self.session_offers.drain_into(&mut drained);
         for (offer, count) in drained {
@@ -78,8 +89,16 @@ impl HotCell {
     fn drain_times_into(&mut self, cell: &mut Cell) {
         for (outcome, metrics) in Outcome::ALL.into_iter().zip(&mut self.times) {
             for (metric, distribution) in Metric::ALL.into_iter().zip(metrics) {
-                let Some(distribution) = distribution.as_mut().filter(|distribution| !distribution.is_empty()) else { continue };
-                cell.times.entry((outcome, metric)).or_default().merge(distribution);
+                let Some(distribution) = distribution
+                    .as_mut()
+                    .filter(|distribution| !distribution.is_empty())
+                else {
+                    continue;
+                };
+                cell.times
+                    .entry((outcome, metric))
+                    .or_default()
+                    .merge(distribution);
                 distribution.clear();
             }
         }

@@ -37,14 +37,22 @@ pub fn error_name(code: u32) -> Cow<'static, str> {
     if code == OTHERS {
         return Cow::Borrowed("error_others");
     }
-    let named = usize::try_from(code).ok().and_then(|index| NAMES.get(index));
-    named.map_or_else(|| Cow::Owned(format!("{UNNAMED}{code}")), |&name| Cow::Borrowed(name))
+    let named = usize::try_from(code)
+        .ok()
+        .and_then(|index| NAMES.get(index));
+    named.map_or_else(
+        || Cow::Owned(format!("{UNNAMED}{code}")),
+        |&name| Cow::Borrowed(name),
+    )
 }
 
 /// The code of that name.
 #[must_use]
 pub fn error_code(name: &str) -> Option<u32> {
-    let named = NAMES.iter().position(|&known| known == name).and_then(|index| u32::try_from(index).ok());
+    let named = NAMES
+        .iter()
+        .position(|&known| known == name)
+        .and_then(|index| u32::try_from(index).ok());
     named.or_else(|| match name.strip_prefix(UNNAMED)? {
         "others" => Some(OTHERS),
         number => number.parse().ok(),
@@ -57,7 +65,10 @@ mod tests {
 
     #[test]
     fn codes_that_nobody_knows_are_few() {
-        let counted: std::collections::BTreeSet<u32> = (0..100_000).chain([u32::MAX - 1, u32::MAX]).map(counted_code).collect();
+        let counted: std::collections::BTreeSet<u32> = (0..100_000)
+            .chain([u32::MAX - 1, u32::MAX])
+            .map(counted_code)
+            .collect();
         assert_eq!(counted.len(), 257);
         assert_eq!(error_name(counted_code(1_000_000)), "error_others");
         assert_eq!(error_code("error_others"), Some(counted_code(1_000_000)));

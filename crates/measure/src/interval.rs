@@ -1,11 +1,13 @@
-//! What a worker hands over by swap each second; it becomes a snapshot on the thread that receives it.
+//! What a worker hands over by swap each second; it becomes a snapshot on the thread that receives
+//! it.
 
 use crate::hot::HotCell;
 use crate::{CellKey, Client, Period, Snapshot};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// One ended interval of one worker, in the recorder's own layout: handing it over costs the worker a few moves.
+/// One ended interval of one worker, in the recorder's own layout: handing it over costs the worker
+/// a few moves.
 #[derive(Debug)]
 pub struct Interval {
     number: u32,
@@ -31,7 +33,8 @@ const PERIODS: [Period; 2] = [Period::WarmUp, Period::Measured];
 /// Place of a cell: by address, then request, then period.
 #[inline]
 pub(crate) fn place(requests: u16, period: Period, request: u16, address: u16) -> usize {
-    (usize::from(address) * usize::from(requests) + usize::from(request)) * PERIODS.len() + period as usize
+    (usize::from(address) * usize::from(requests) + usize::from(request)) * PERIODS.len()
+        + period as usize
 }
 
 impl Interval {
@@ -42,7 +45,13 @@ impl Interval {
         cells: Cells,
         client: Client,
     ) -> Interval {
-        Interval { number, requests, addresses, cells, client }
+        Interval {
+            number,
+            requests,
+            addresses,
+            cells,
+            client,
+        }
     }
 
     /// Number of the second of the run clock in which this was recorded.
@@ -61,12 +70,20 @@ impl Interval {
     pub fn merge_into(mut self, snapshot: &mut Snapshot) -> Spare {
         let mut cells = std::mem::take(&mut self.cells);
         for (place, cell) in cells.iter_mut().enumerate() {
-            let Some(cell) = cell.as_mut().filter(|cell| cell.touched) else { continue };
-            cell.drain_into(snapshot.cells.entry(self.key_at(place)).or_default(), &self.addresses);
+            let Some(cell) = cell.as_mut().filter(|cell| cell.touched) else {
+                continue;
+            };
+            cell.drain_into(
+                snapshot.cells.entry(self.key_at(place)).or_default(),
+                &self.addresses,
+            );
         }
         snapshot.client.merge(&self.client);
         self.client.clear();
-        Spare { cells, client: self.client }
+        Spare {
+            cells,
+            client: self.client,
+        }
     }
 
     /// What was recorded, and the memory for a later interval.
@@ -80,8 +97,15 @@ impl Interval {
     /// The inverse of [`place`].
     fn key_at(&self, place: usize) -> CellKey {
         let (cell, period) = (place / PERIODS.len(), place % PERIODS.len());
-        let (address, request) = (cell / usize::from(self.requests), cell % usize::from(self.requests));
+        let (address, request) = (
+            cell / usize::from(self.requests),
+            cell % usize::from(self.requests),
+        );
         let request = u16::try_from(request).expect("a remainder of a u16 fits into one");
-        CellKey { period: PERIODS[period], request, address: self.addresses[address] }
+        CellKey {
+            period: PERIODS[period],
+            request,
+            address: self.addresses[address],
+        }
     }
 }

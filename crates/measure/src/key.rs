@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Warm-up has totals of its own; which one an operation belongs to is decided by its `intended_at`.
+/// Warm-up has totals of its own; which one an operation belongs to is decided by its
+/// `intended_at`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Period {
     /// Before the measured part.
@@ -29,7 +30,8 @@ impl CellKey {
     /// Stands for all addresses beyond those: nobody can connect to it.
     pub const OTHER_ADDRESSES: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
 
-    /// The address as results write it: `none` where there is none, `others` beyond those that are kept apart.
+    /// The address as results write it: `none` where there is none, `others` beyond those that are
+    /// kept apart.
     #[must_use]
     pub fn address_name(&self) -> String {
         match self.address {
@@ -40,7 +42,8 @@ impl CellKey {
     }
 }
 
-/// A worker's short name of a [`CellKey`]: the address by the index that [`crate::Recorder::address`] gave it.
+/// A worker's short name of a [`CellKey`]: the address by the index that
+/// [`crate::Recorder::address`] gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellId {
     /// Warm-up or measured.

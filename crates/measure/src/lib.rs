@@ -1,5 +1,6 @@
-//! What happened. One recorder per worker, snapshots of one second, an exact merge, a versioned encoding.
-//! Pure: no clock, no thread, no I/O; instants are nanoseconds of the run clock, given by the caller.
+//! What happened. One recorder per worker, snapshots of one second, an exact merge, a versioned
+//! encoding. Pure: no clock, no thread, no I/O; instants are nanoseconds of the run clock, given by
+//! the caller.
 
 mod bucket;
 pub mod calendar;

@@ -7,15 +7,18 @@ use serde::{Deserialize, Serialize};
 pub enum Outcome {
     /// As the plan expects.
     Ok,
-    /// A time-out fired; its times are those that had passed. Headline figures use ok and timed out.
+    /// A time-out fired; its times are those that had passed. Headline figures use ok and timed
+    /// out.
     TimedOut,
     /// Anything else; only `errors.*` shows it.
     Failed,
-    /// An arrival of an open loop that was never sent; its times are what it had waited until it was given up.
+    /// An arrival of an open loop that was never sent; its times are what it had waited until it
+    /// was given up.
     NotSent,
 }
 
-/// A quantity with a histogram, of nanoseconds where nothing else is said. A phase that did not happen is not recorded, never 0.
+/// A quantity with a histogram, of nanoseconds where nothing else is said. A phase that did not
+/// happen is not recorded, never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Metric {
     /// done − intended.
@@ -24,7 +27,8 @@ pub enum Metric {
     ServiceTime,
     /// begun − intended; open loop only. The sum of the two below.
     Lateness,
-    /// noticed − intended: due until the loop took notice, the client's own part of the lateness; open loop only.
+    /// noticed − intended: due until the loop took notice, the client's own part of the lateness;
+    /// open loop only.
     ScheduleDelay,
     /// begun − noticed: waiting for a free connection, of arrivals that had to; open loop only.
     ConnectionWait,
@@ -48,9 +52,11 @@ pub enum Metric {
     Receive,
     /// ab's "connect": dns + connect + handshake, of operations that opened their connection.
     Opening,
-    /// ab's "processing": done − handshake's end (or begun, on an open connection); not of operations that failed before.
+    /// ab's "processing": done − handshake's end (or begun, on an open connection); not of
+    /// operations that failed before.
     Processing,
-    /// Not a time: full handshake over TCP connect of the same connection, in thousandths; without a HelloRetryRequest.
+    /// Not a time: full handshake over TCP connect of the same connection, in thousandths; without
+    /// a HelloRetryRequest.
     HandshakeFullInConnects,
     /// Not a time: resumed handshake over TCP connect, as above.
     HandshakeResumedInConnects,
@@ -58,7 +64,12 @@ pub enum Metric {
 
 impl Outcome {
     /// All, in the order of reports.
-    pub const ALL: [Outcome; 4] = [Outcome::Ok, Outcome::TimedOut, Outcome::Failed, Outcome::NotSent];
+    pub const ALL: [Outcome; 4] = [
+        Outcome::Ok,
+        Outcome::TimedOut,
+        Outcome::Failed,
+        Outcome::NotSent,
+    ];
 
     /// Name in results and tags.
     #[must_use]
@@ -98,7 +109,10 @@ impl Metric {
     /// Whether its values are nanoseconds; otherwise they are thousandths of a ratio.
     #[must_use]
     pub fn is_time(self) -> bool {
-        !matches!(self, Metric::HandshakeFullInConnects | Metric::HandshakeResumedInConnects)
+        !matches!(
+            self,
+            Metric::HandshakeFullInConnects | Metric::HandshakeResumedInConnects
+        )
     }
 
     /// Name in plans and results.

@@ -8,8 +8,9 @@ use std::time::Duration;
 pub struct Percentile {
     /// Nanoseconds.
     pub value_ns: u64,
-    /// The value is only a lower bound, printed as `≥ 30 s`: it falls among time-outs, which would have taken longer had
-    /// they been waited for, or among values above one hour, which have no bucket.
+    /// The value is only a lower bound, printed as `≥ 30 s`: it falls among time-outs, which would
+    /// have taken longer had they been waited for, or among values above one hour, which have no
+    /// bucket.
     pub at_least: bool,
 }
 

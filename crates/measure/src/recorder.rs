@@ -4,7 +4,10 @@ use crate::client::HotClient;
 use crate::hot::HotCell;
 use crate::interval::{Cells, place};
 use crate::session_offer::HotOffer;
-use crate::{CellId, CellKey, Chain, Failure, HandshakeKind, Interval, Kind, Metric, Negotiated, Outcome, Spare, Window};
+use crate::{
+    CellId, CellKey, Chain, Failure, HandshakeKind, Interval, Kind, Metric, Negotiated, Outcome,
+    Spare, Window,
+};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,10 +23,12 @@ pub struct Operation {
     pub noticed_at: Option<u64>,
     /// First act for it.
     pub begun_at: u64,
-    /// First act of the attempt that its phases belong to: `begun_at`, or later where it was sent again.
+    /// First act of the attempt that its phases belong to: `begun_at`, or later where it was sent
+    /// again.
     pub tried_at: u64,
-    /// Where this operation opened its connection: when that was ready, the end of the handshake (without TLS, of the TCP
-    /// connect). `None` on a connection that was open already, and where it never became ready.
+    /// Where this operation opened its connection: when that was ready, the end of the handshake
+    /// (without TLS, of the TCP connect). `None` on a connection that was open already, and where
+    /// it never became ready.
     pub ready_at: Option<u64>,
     /// First request byte given to TLS or TCP.
     pub sent_at: Option<u64>,
@@ -94,9 +99,10 @@ pub struct Handshake<'a> {
 
 /// Records one worker's operations and cuts them into seconds of the run clock.
 ///
-/// Everything goes into the interval of the second in which it is recorded; response times are keyed in it by the second
-/// of `intended_at`. Intervals must be cut in time order: [`Recorder::cut`] ends the current one, and whatever is recorded
-/// afterwards belongs to a later one, so the caller cuts before it records something of a later second.
+/// Everything goes into the interval of the second in which it is recorded; response times are
+/// keyed in it by the second of `intended_at`. Intervals must be cut in time order:
+/// [`Recorder::cut`] ends the current one, and whatever is recorded afterwards belongs to a later
+/// one, so the caller cuts before it records something of a later second.
 #[derive(Debug)]
 pub struct Recorder {
     requests: u16,
@@ -141,7 +147,8 @@ impl Recorder {
         self.client.client.fired_until_ns = at;
     }
 
-    /// The index of `address` in [`CellId`]s from now on; the same address gets the same index. Beyond
+    /// The index of `address` in [`CellId`]s from now on; the same address gets the same index.
+    /// Beyond
     /// [`CellKey::ADDRESSES`] they share one, that of [`CellKey::OTHER_ADDRESSES`].
     pub fn address(&mut self, address: SocketAddr) -> u16 {
         if let Some(&index) = self.indices.get(&address) {
@@ -151,7 +158,11 @@ impl Recorder {
         if index > CellKey::ADDRESSES + 1 {
             return CellKey::ADDRESSES + 1;
         }
-        let address = if index > CellKey::ADDRESSES { CellKey::OTHER_ADDRESSES } else { address };
+        let address = if index > CellKey::ADDRESSES {
+            CellKey::OTHER_ADDRESSES
+        } else {
+            address
+        };
         Arc::make_mut(&mut self.addresses).push(Some(address));
         self.indices.insert(address, index);
         index
@@ -169,20 +180,32 @@ impl Recorder {
         (u64::from(self.interval) + 1) * SECOND_NS
     }
 
-    /// Ends the current interval and begins the one that holds `now`, or the next one where `now` lies before the boundary
-    /// (the last cut of a run). While operations are under way every second has its interval, so that `now` may lie beyond the
-    /// next boundary too: cut again until it does not. Else skipped seconds are empty, and no interval is made for them.
+    /// Ends the current interval and begins the one that holds `now`, or the next one where `now`
+    /// lies before the boundary (the last cut of a run). While operations are under way every
+    /// second has its interval, so that `now` may lie beyond the next boundary too: cut again until
+    /// it does not. Else skipped seconds are empty, and no interval is made for them.
     ///
-    /// Costs a few moves. Send the interval to another thread, call [`Interval::merge_into`] or [`Interval::into_snapshot`]
-    /// there, and give the [`Spare`] back at a later cut, so that nothing is allocated.
+    /// Costs a few moves. Send the interval to another thread, call [`Interval::merge_into`] or
+    /// [`Interval::into_snapshot`] there, and give the [`Spare`] back at a later cut, so that
+    /// nothing is allocated.
     pub fn cut(&mut self, now: u64, spare: Option<Spare>) -> Interval {
         let fresh = spare.unwrap_or_default();
         let client = self.client.cut(now.min(self.boundary()), fresh.client);
         let cells = std::mem::replace(&mut self.cells, fresh.cells);
         let ended = self.interval;
         let next = ended.saturating_add(1);
-        self.interval = if self.client.open() > 0 { next } else { second_of(now).max(next) };
-        Interval::new(ended, self.requests, Arc::clone(&self.addresses), cells, client)
+        self.interval = if self.client.open() > 0 {
+            next
+        } else {
+            second_of(now).max(next)
+        };
+        Interval::new(
+            ended,
+            self.requests,
+            Arc::clone(&self.addresses),
+            cells,
+            client,
+        )
     }
 
     /// An operation is under way from `at` on, until [`Recorder::ended`].
@@ -314,7 +337,11 @@ impl Recorder {
     /// An HTTP/2 server allows only so many streams at once on a connection, fewer than asked for.
     pub fn limited(&mut self, key: CellId, streams: u32) {
         let http2 = &mut self.cell(key).counters.http2;
-        let fewest = if http2.limited_connections == 0 { u64::MAX } else { http2.fewest_streams };
+        let fewest = if http2.limited_connections == 0 {
+            u64::MAX
+        } else {
+            http2.fewest_streams
+        };
         http2.fewest_streams = fewest.min(u64::from(streams));
         http2.limited_connections += 1;
     }
@@ -364,9 +391,16 @@ impl Recorder {
         counters.within.payload_bytes += if is_within { bytes } else { 0 };
     }
 
-    /// An arrival could not be sent at all: counted as started and failed; what it had waited is a lower bound of its times.
+    /// An arrival could not be sent at all: counted as started and failed; what it had waited is a
+    /// lower bound of its times.
     pub fn not_sent(&mut self, arrival: &NotSent) {
-        let NotSent { key, intended_at, noticed_at, given_up_at, failure } = *arrival;
+        let NotSent {
+            key,
+            intended_at,
+            noticed_at,
+            given_up_at,
+            failure,
+        } = *arrival;
         let is_late = self.window.contains(intended_at) && self.window.is_late(intended_at);
         let cell = self.cell(key);
         cell.counters.started += 1;
@@ -374,15 +408,27 @@ impl Recorder {
         cell.counters.within.due_late += u64::from(is_late);
         cell.failures.count(&failure);
         let waited = between(intended_at, given_up_at);
-        cell.response_times.record(Outcome::NotSent, second_of(intended_at), waited);
+        cell.response_times
+            .record(Outcome::NotSent, second_of(intended_at), waited);
         cell.record(Outcome::NotSent, Metric::Lateness, waited);
-        cell.record(Outcome::NotSent, Metric::ScheduleDelay, between(intended_at, noticed_at));
-        cell.record(Outcome::NotSent, Metric::ConnectionWait, between(noticed_at, given_up_at));
+        cell.record(
+            Outcome::NotSent,
+            Metric::ScheduleDelay,
+            between(intended_at, noticed_at),
+        );
+        cell.record(
+            Outcome::NotSent,
+            Metric::ConnectionWait,
+            between(noticed_at, given_up_at),
+        );
     }
 
     #[inline]
     fn cell(&mut self, key: CellId) -> &mut HotCell {
-        assert!(key.request < self.requests, "a cell's request is one of the plan's");
+        assert!(
+            key.request < self.requests,
+            "a cell's request is one of the plan's"
+        );
         let place = place(self.requests, key.period, key.request, key.address);
         if self.cells.get(place).is_none_or(Option::is_none) {
             self.make_cell(place, key.address);
@@ -394,7 +440,10 @@ impl Recorder {
 
     #[cold]
     fn make_cell(&mut self, place: usize, address: u16) {
-        assert!(usize::from(address) < self.addresses.len(), "a cell's address has been given to this recorder");
+        assert!(
+            usize::from(address) < self.addresses.len(),
+            "a cell's address has been given to this recorder"
+        );
         if self.cells.len() <= place {
             self.cells.resize_with(place + 1, || None);
         }
@@ -408,7 +457,10 @@ impl Verdict {
     pub fn outcome(self) -> Outcome {
         match self {
             Verdict::Ok | Verdict::OkUnconfirmed => Outcome::Ok,
-            Verdict::Failed(Failure { kind: Kind::TimeOut, .. }) => Outcome::TimedOut,
+            Verdict::Failed(Failure {
+                kind: Kind::TimeOut,
+                ..
+            }) => Outcome::TimedOut,
             Verdict::Failed(_) => Outcome::Failed,
         }
     }
@@ -437,7 +489,11 @@ fn count_end(cell: &mut HotCell, operation: &Operation) {
 #[inline]
 fn count_within(cell: &mut HotCell, window: Window, outcome: Outcome, operation: &Operation) {
     let within = &mut cell.counters.within;
-    let Operation { intended_at, done_at, .. } = *operation;
+    let Operation {
+        intended_at,
+        done_at,
+        ..
+    } = *operation;
     within.due_late += u64::from(window.contains(intended_at) && window.is_late(intended_at));
     if window.contains(done_at) {
         within.ended += 1;
@@ -450,14 +506,32 @@ fn count_within(cell: &mut HotCell, window: Window, outcome: Outcome, operation:
 /// Times that every operation has.
 #[inline]
 fn record_whole(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
-    let Operation { intended_at, noticed_at, begun_at, done_at, .. } = *operation;
-    cell.response_times.record(outcome, second_of(intended_at), between(intended_at, done_at));
+    let Operation {
+        intended_at,
+        noticed_at,
+        begun_at,
+        done_at,
+        ..
+    } = *operation;
+    cell.response_times.record(
+        outcome,
+        second_of(intended_at),
+        between(intended_at, done_at),
+    );
     cell.record(outcome, Metric::ServiceTime, between(begun_at, done_at));
     if let Some(noticed_at) = noticed_at {
         cell.record(outcome, Metric::Lateness, between(intended_at, begun_at));
-        cell.record(outcome, Metric::ScheduleDelay, between(intended_at, noticed_at));
+        cell.record(
+            outcome,
+            Metric::ScheduleDelay,
+            between(intended_at, noticed_at),
+        );
         if noticed_at < begun_at {
-            cell.record(outcome, Metric::ConnectionWait, between(noticed_at, begun_at));
+            cell.record(
+                outcome,
+                Metric::ConnectionWait,
+                between(noticed_at, begun_at),
+            );
         }
     }
 }
@@ -480,14 +554,24 @@ fn record_opening(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
         cell.record(outcome, metric, ns.saturating_mul(1000) / connect_ns.max(1));
     }
     if let Some(ready_at) = operation.ready_at {
-        cell.record(outcome, Metric::Opening, between(operation.tried_at, ready_at));
+        cell.record(
+            outcome,
+            Metric::Opening,
+            between(operation.tried_at, ready_at),
+        );
     }
 }
 
 /// Phases of request and response, as far as they came.
 #[inline]
 fn record_exchange(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
-    let Operation { sent_at, written_at, first_byte_at, done_at, .. } = *operation;
+    let Operation {
+        sent_at,
+        written_at,
+        first_byte_at,
+        done_at,
+        ..
+    } = *operation;
     if let (Some(sent_at), Some(written_at)) = (sent_at, written_at) {
         cell.record(outcome, Metric::Send, between(sent_at, written_at));
     }
@@ -498,14 +582,21 @@ fn record_exchange(cell: &mut HotCell, outcome: Outcome, operation: &Operation) 
         cell.record(outcome, Metric::Receive, between(first_byte_at, done_at));
     }
     if operation.ready_at.is_some() || sent_at.is_some() {
-        cell.record(outcome, Metric::Processing, between(operation.ready_at.unwrap_or(operation.tried_at), done_at));
+        cell.record(
+            outcome,
+            Metric::Processing,
+            between(operation.ready_at.unwrap_or(operation.tried_at), done_at),
+        );
     }
 }
 
 /// Nanoseconds from one instant to a later one.
 #[inline]
 fn between(earlier: u64, later: u64) -> u64 {
-    debug_assert!(earlier <= later, "instants of an operation are in order: {earlier} then {later}");
+    debug_assert!(
+        earlier <= later,
+        "instants of an operation are in order: {earlier} then {later}"
+    );
     later.saturating_sub(earlier)
 }
 

@@ -2,7 +2,8 @@
 
 use crate::{Distribution, Outcome};
 
-/// Cleared distributions that wait to be used again. A worker that keeps up needs two or three seconds at a time.
+/// Cleared distributions that wait to be used again. A worker that keeps up needs two or three
+/// seconds at a time.
 const KEPT: usize = 16;
 
 /// Distributions by intended second and outcome: a short list, nearly always used at its end.
@@ -10,7 +11,10 @@ const KEPT: usize = 16;
 pub(crate) struct Seconds {
     entries: Vec<Second>,
     last: usize,
-    #[expect(clippy::vec_box, reason = "the boxes go in and out of entries as they are, without an allocation")]
+    #[expect(
+        clippy::vec_box,
+        reason = "the boxes go in and out of entries as they are, without an allocation"
+    )]
     cleared: Vec<Box<Distribution>>,
 }
 
@@ -24,28 +28,42 @@ impl Seconds {
     /// Takes in one response time of an operation intended in second `number` of the run clock.
     #[inline]
     pub(crate) fn record(&mut self, outcome: Outcome, number: u32, ns: u64) {
-        if self.entries.get(self.last).is_none_or(|entry| entry.number != number) {
+        if self
+            .entries
+            .get(self.last)
+            .is_none_or(|entry| entry.number != number)
+        {
             self.last = self.find(number);
         }
         let place = &mut self.entries[self.last].outcomes[outcome as usize];
         match place {
             Some(distribution) => distribution.record(ns),
-            None => place.insert(self.cleared.pop().unwrap_or_default()).record(ns),
+            None => place
+                .insert(self.cleared.pop().unwrap_or_default())
+                .record(ns),
         }
     }
 
     fn find(&mut self, number: u32) -> usize {
-        self.entries.iter().rposition(|entry| entry.number == number).unwrap_or_else(|| {
-            self.entries.push(Second { number, outcomes: [const { None }; Outcome::ALL.len()] });
-            self.entries.len() - 1
-        })
+        self.entries
+            .iter()
+            .rposition(|entry| entry.number == number)
+            .unwrap_or_else(|| {
+                self.entries.push(Second {
+                    number,
+                    outcomes: [const { None }; Outcome::ALL.len()],
+                });
+                self.entries.len() - 1
+            })
     }
 
     /// Gives every distribution to `take` and clears it.
     pub(crate) fn drain(&mut self, mut take: impl FnMut(Outcome, u32, &Distribution)) {
         for entry in self.entries.drain(..) {
             for (outcome, distribution) in Outcome::ALL.into_iter().zip(entry.outcomes) {
-                let Some(mut distribution) = distribution else { continue };
+                let Some(mut distribution) = distribution else {
+                    continue;
+                };
                 take(outcome, entry.number, &distribution);
                 if self.cleared.len() < KEPT {
                     distribution.clear();

@@ -13,7 +13,8 @@ pub struct SessionOffer {
 }
 
 impl SessionOffer {
-    /// Addresses that are kept apart as issuers: with so many there are as many offers to each of them.
+    /// Addresses that are kept apart as issuers: with so many there are as many offers to each of
+    /// them.
     pub const ISSUERS: u16 = 64;
 }
 
@@ -26,11 +27,21 @@ pub(crate) struct HotOffer {
 
 impl HotOffer {
     pub(crate) fn new(issuer: u16, accepted: bool) -> HotOffer {
-        HotOffer { issuer: if issuer > SessionOffer::ISSUERS { 0 } else { issuer }, accepted }
+        HotOffer {
+            issuer: if issuer > SessionOffer::ISSUERS {
+                0
+            } else {
+                issuer
+            },
+            accepted,
+        }
     }
 
     /// With the address that has this index in `addresses`.
     pub(crate) fn cold(self, addresses: &[Option<SocketAddr>]) -> SessionOffer {
-        SessionOffer { issuer: addresses.get(usize::from(self.issuer)).copied().flatten(), accepted: self.accepted }
+        SessionOffer {
+            issuer: addresses.get(usize::from(self.issuer)).copied().flatten(),
+            accepted: self.accepted,
+        }
     }
 }

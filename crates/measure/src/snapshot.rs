@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 /// What was recorded in one second of one worker or agent, or any sum of such.
 ///
-/// Merging is exact, commutative and associative; the empty snapshot is its neutral element. [`Snapshot::encode`] and
+/// Merging is exact, commutative and associative; the empty snapshot is its neutral element.
+/// [`Snapshot::encode`] and
 /// [`Snapshot::decode`] are the versioned wire format: histograms as HdrHistogram V2 deflate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
@@ -51,7 +52,10 @@ impl Cell {
     }
 }
 
-fn merge_maps<K: Ord + Copy>(into: &mut BTreeMap<K, Distribution>, from: &BTreeMap<K, Distribution>) {
+fn merge_maps<K: Ord + Copy>(
+    into: &mut BTreeMap<K, Distribution>,
+    from: &BTreeMap<K, Distribution>,
+) {
     for (key, distribution) in from {
         into.entry(*key).or_default().merge(distribution);
     }

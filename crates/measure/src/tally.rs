@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 /// Cleared keys that are kept, so that counting them again clones nothing.
 const KEPT: usize = 32;
 
-/// Counts by key, found by comparing with the last one first. Who counts bounds the keys that there can be.
+/// Counts by key, found by comparing with the last one first. Who counts bounds the keys that there
+/// can be.
 #[derive(Debug)]
 pub(crate) struct Tally<K> {
     /// By key.
@@ -15,7 +16,10 @@ pub(crate) struct Tally<K> {
 
 impl<K> Default for Tally<K> {
     fn default() -> Tally<K> {
-        Tally { entries: Vec::new(), last: 0 }
+        Tally {
+            entries: Vec::new(),
+            last: 0,
+        }
     }
 }
 
@@ -73,6 +77,9 @@ mod tests {
         };
         // Again where something else had the CPU.
         let costs: Vec<Duration> = (0..3).map(|_| cost()).collect();
-        assert!(costs.iter().any(|&took| took < Duration::from_secs(5)), "{keys} keys, twice: {costs:?}");
+        assert!(
+            costs.iter().any(|&took| took < Duration::from_secs(5)),
+            "{keys} keys, twice: {costs:?}"
+        );
     }
 }

@@ -2,7 +2,9 @@
 
 mod name;
 
-pub use name::{alert_code, alert_name, group_name, signature_scheme_name, suite_name, version_name};
+pub use name::{
+    alert_code, alert_name, group_name, signature_scheme_name, suite_name, version_name,
+};
 
 use crate::Metric;
 use serde::{Deserialize, Serialize};
@@ -27,7 +29,8 @@ impl HandshakeKind {
         matches!(self, HandshakeKind::Resumed | HandshakeKind::ResumedRetried)
     }
 
-    /// The metric that its duration in units of the TCP connect is kept under; a retry takes a round trip more, and is left out.
+    /// The metric that its duration in units of the TCP connect is kept under; a retry takes a
+    /// round trip more, and is left out.
     #[must_use]
     pub fn in_connects(self) -> Option<Metric> {
         match self {
@@ -68,9 +71,11 @@ pub struct Negotiated {
     pub ocsp_staple: Option<Staple>,
 }
 
-/// A stapled OCSP response by the times it states (RFC 6960 §4.2.1), seconds since 1970. 0 means "not stated", or that the
-/// response could not be read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+/// A stapled OCSP response by the times it states (RFC 6960 §4.2.1), seconds since 1970. 0 means
+/// "not stated", or that the response could not be read.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct Staple {
     /// When what it says was known to be right; its age counts from here.
     pub this_update: i64,

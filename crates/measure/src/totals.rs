@@ -1,5 +1,5 @@
-//! The sum of a run's intervals, for the question whether two parties have counted the same: all figures exact, of each
-//! histogram one number in the place of its buckets.
+//! The sum of a run's intervals, for the question whether two parties have counted the same: all
+//! figures exact, of each histogram one number in the place of its buckets.
 
 use crate::{CellKey, Client, Counters, Distribution, Histogram, Metric, Outcome, Snapshot};
 use serde::{Deserialize, Serialize};
@@ -10,11 +10,13 @@ const VERSION: u8 = 1;
 
 /// The sum of any number of snapshots, response times of all seconds together.
 ///
-/// An agent keeps it while it fires and reports it at the end; the coordinator makes the same of the intervals that came, and
-/// the two must be equal. Its size follows from the plan's requests and addresses, never from the length of the run.
+/// An agent keeps it while it fires and reports it at the end; the coordinator makes the same of
+/// the intervals that came, and the two must be equal. Its size follows from the plan's requests
+/// and addresses, never from the length of the run.
 ///
-/// Of a histogram it keeps the sum of all counts, each times an odd number of 128 bits that belongs to its bucket. A
-/// difference in one bucket always shows; differences in several cancel each other with a probability of 2⁻¹²⁷.
+/// Of a histogram it keeps the sum of all counts, each times an odd number of 128 bits that belongs
+/// to its bucket. A difference in one bucket always shows; differences in several cancel each other
+/// with a probability of 2⁻¹²⁷.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Totals {
     cells: BTreeMap<CellKey, CellTotals>,
@@ -61,7 +63,10 @@ pub enum TotalsError {
         most: usize,
     },
     /// Of another version.
-    #[error("totals of version {found}, only version {VERSION} is understood; agents and coordinator must be of one version")]
+    #[error(
+        "totals of version {found}, only version {VERSION} is understood; agents and coordinator \
+         must be of one version"
+    )]
     Version {
         /// Version byte.
         found: u8,
@@ -78,21 +83,25 @@ impl Totals {
     /// Longest encoding that [`Totals::decode`] reads.
     pub const MAX_ENCODED_BYTES: usize = 64 << 20;
 
-    /// Cells whose totals surely fit into [`Totals::MAX_ENCODED_BYTES`]. A cell takes 5 kB with every metric in every outcome,
-    /// and 2 kB are left for its failures, statuses and handshakes.
+    /// Cells whose totals surely fit into [`Totals::MAX_ENCODED_BYTES`]. A cell takes 5 kB with
+    /// every metric in every outcome, and 2 kB are left for its failures, statuses and handshakes.
     pub const CELLS_MAX: usize = Totals::MAX_ENCODED_BYTES / (7 << 10);
 
-    /// Cells that a run can have, in warm-up and measured part: a request went to one of the addresses, or to none.
+    /// Cells that a run can have, in warm-up and measured part: a request went to one of the
+    /// addresses, or to none.
     #[must_use]
     pub fn cells_of(requests: usize, addresses: usize) -> usize {
-        requests.saturating_mul(addresses.saturating_add(1)).saturating_mul(2)
+        requests
+            .saturating_mul(addresses.saturating_add(1))
+            .saturating_mul(2)
     }
 
     /// Adds everything in `snapshot`.
     pub fn add(&mut self, snapshot: &Snapshot) {
         for (key, cell) in &snapshot.cells {
             let by_second = cell.response_times.iter();
-            let response_times = by_second.map(|(&(outcome, _), times)| ((outcome, Metric::ResponseTime), times));
+            let response_times =
+                by_second.map(|(&(outcome, _), times)| ((outcome, Metric::ResponseTime), times));
             let times = cell.times.iter().map(|(&of, times)| (of, times));
             self.add_cell(*key, &cell.counters, times.chain(response_times));
         }
@@ -101,7 +110,11 @@ impl Totals {
 
     /// Adds what load loops say of themselves.
     pub fn add_client(&mut self, client: &Client) {
-        let &Client { ref loop_lag, open_ns, fired_until_ns } = client;
+        let &Client {
+            ref loop_lag,
+            open_ns,
+            fired_until_ns,
+        } = client;
         self.client.loop_lag.add(loop_lag);
         self.client.open_ns = self.client.open_ns.saturating_add(open_ns);
         self.client.fired_until_ns = self.client.fired_until_ns.max(fired_until_ns);
@@ -128,26 +141,40 @@ impl Totals {
     /// Reads what [`Totals::encode`] wrote.
     ///
     /// # Errors
-    /// Where the bytes are of another version, too large or malformed. Hostile bytes cost memory in proportion to their
-    /// number.
+    /// Where the bytes are of another version, too large or malformed. Hostile bytes cost memory in
+    /// proportion to their number.
     pub fn decode(encoded: &[u8]) -> Result<Totals, TotalsError> {
         if encoded.len() > Totals::MAX_ENCODED_BYTES {
-            return Err(TotalsError::TooLarge { found: encoded.len(), most: Totals::MAX_ENCODED_BYTES });
+            return Err(TotalsError::TooLarge {
+                found: encoded.len(),
+                most: Totals::MAX_ENCODED_BYTES,
+            });
         }
         let malformed = |reason: String| TotalsError::Malformed { reason };
-        let (&version, body) = encoded.split_first().ok_or_else(|| malformed("no bytes".to_owned()))?;
+        let (&version, body) = encoded
+            .split_first()
+            .ok_or_else(|| malformed("no bytes".to_owned()))?;
         if version != VERSION {
             return Err(TotalsError::Version { found: version });
         }
-        let (totals, rest) = postcard::take_from_bytes(body).map_err(|error| malformed(error.to_string()))?;
-        if rest.is_empty() { Ok(totals) } else { Err(malformed("bytes follow after its end".to_owned())) }
+        let (totals, rest) =
+            postcard::take_from_bytes(body).map_err(|error| malformed(error.to_string()))?;
+        if rest.is_empty() {
+            Ok(totals)
+        } else {
+            Err(malformed("bytes follow after its end".to_owned()))
+        }
     }
 
     /// Cells and distributions in which there is something.
     fn filled(&self) -> impl Iterator<Item = (&CellKey, &Counters, FilledTimes<'_>)> {
         let none = Counters::default();
         self.cells.iter().filter_map(move |(key, cell)| {
-            let times: FilledTimes<'_> = cell.times.iter().filter(|(_, totals)| totals.count > 0).collect();
+            let times: FilledTimes<'_> = cell
+                .times
+                .iter()
+                .filter(|(_, totals)| totals.count > 0)
+                .collect();
             (cell.counters != none || !times.is_empty()).then_some((key, &cell.counters, times))
         })
     }
@@ -164,11 +191,23 @@ impl Eq for Totals {}
 
 impl DistributionTotals {
     fn add(&mut self, distribution: &Distribution) {
-        let &Distribution { ref histogram, count, sum, sum_of_squares, min, max, overflow } = distribution;
+        let &Distribution {
+            ref histogram,
+            count,
+            sum,
+            sum_of_squares,
+            min,
+            max,
+            overflow,
+        } = distribution;
         if count == 0 {
             return;
         }
-        self.min = if self.count == 0 { min } else { self.min.min(min) };
+        self.min = if self.count == 0 {
+            min
+        } else {
+            self.min.min(min)
+        };
         self.max = self.max.max(max);
         self.count = self.count.saturating_add(count);
         self.sum = self.sum.saturating_add(sum);
@@ -178,9 +217,12 @@ impl DistributionTotals {
     }
 }
 
-/// The sum of a histogram's counts, each times the number of its bucket: that of a merged histogram is the sum of its parts'.
+/// The sum of a histogram's counts, each times the number of its bucket: that of a merged histogram
+/// is the sum of its parts'.
 fn weighted(histogram: &Histogram) -> u128 {
-    histogram.counts().fold(0, |sum: u128, (index, count)| sum.wrapping_add(weight(index).wrapping_mul(count.into())))
+    histogram.counts().fold(0, |sum: u128, (index, count)| {
+        sum.wrapping_add(weight(index).wrapping_mul(count.into()))
+    })
 }
 
 /// An odd number without any pattern: two steps of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).

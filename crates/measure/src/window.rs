@@ -10,14 +10,27 @@ pub struct Window {
 
 impl Window {
     /// All time: of a run without a warm-up that has no end of its own.
-    pub const ALWAYS: Window = Window { from: 0, middle: u64::MAX, until: u64::MAX };
+    pub const ALWAYS: Window = Window {
+        from: 0,
+        middle: u64::MAX,
+        until: u64::MAX,
+    };
 
-    /// From one instant until another. Where the end is not known before it comes (`u64::MAX`), there are no halves.
+    /// From one instant until another. Where the end is not known before it comes (`u64::MAX`),
+    /// there are no halves.
     #[must_use]
     pub fn new(from: u64, until: u64) -> Window {
         let until = until.max(from);
-        let middle = if until == u64::MAX { u64::MAX } else { from + (until - from) / 2 };
-        Window { from, middle, until }
+        let middle = if until == u64::MAX {
+            u64::MAX
+        } else {
+            from + (until - from) / 2
+        };
+        Window {
+            from,
+            middle,
+            until,
+        }
     }
 
     /// The first instant of it.

@@ -1,8 +1,12 @@
-//! The versioned encoding of a [`Snapshot`]: a version byte, then postcard; histograms as HdrHistogram V2 deflate.
-//! Decoding trusts nothing: sizes are bounded, and a distribution whose figures contradict each other is refused.
+//! The versioned encoding of a [`Snapshot`]: a version byte, then postcard; histograms as
+//! HdrHistogram V2 deflate. Decoding trusts nothing: sizes are bounded, and a distribution whose
+//! figures contradict each other is refused.
 
 use crate::hdr::{Decoder, Encoder, MAX_COUNT};
-use crate::{Cell, CellKey, Client, Counters, Distribution, Histogram, HistogramError, Metric, Outcome, Snapshot};
+use crate::{
+    Cell, CellKey, Client, Counters, Distribution, Histogram, HistogramError, Metric, Outcome,
+    Snapshot,
+};
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,8 +14,9 @@ use std::collections::BTreeMap;
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
 const VERSION: u8 = 4;
 
-/// Memory that the histograms of one decoded snapshot may take: a hostile one deflates a thousandfold. As many cells as a run
-/// may have ([`crate::Totals::CELLS_MAX`]) fit with every metric in every outcome.
+/// Memory that the histograms of one decoded snapshot may take: a hostile one deflates a
+/// thousandfold. As many cells as a run may have ([`crate::Totals::CELLS_MAX`]) fit with every
+/// metric in every outcome.
 const MAX_HISTOGRAM_BYTES: usize = 1 << 30;
 
 /// Why bytes are not a snapshot.
@@ -29,7 +34,10 @@ pub enum DecodeError {
         most: usize,
     },
     /// Of another version.
-    #[error("snapshot of version {found}, only version {VERSION} is understood; agents and coordinator must be of one version")]
+    #[error(
+        "snapshot of version {found}, only version {VERSION} is understood; agents and \
+         coordinator must be of one version"
+    )]
     Version {
         /// Version byte.
         found: u8,
@@ -53,19 +61,27 @@ impl Snapshot {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut encoder = Encoder::new();
-        let cells: Vec<_> = self.cells.iter().map(|(key, cell)| WireCell::new(*key, cell, &mut encoder)).collect();
+        let cells: Vec<_> = self
+            .cells
+            .iter()
+            .map(|(key, cell)| WireCell::new(*key, cell, &mut encoder))
+            .collect();
         let client = WireClient::new(&self.client, &mut encoder);
-        postcard::to_extend(&(cells, client), vec![VERSION]).expect("encoding into memory cannot fail")
+        postcard::to_extend(&(cells, client), vec![VERSION])
+            .expect("encoding into memory cannot fail")
     }
 
     /// Reads what [`Snapshot::encode`] wrote.
     ///
     /// # Errors
-    /// Where the bytes are of another version, too large, malformed, or contradict themselves. Hostile bytes cost bounded
-    /// memory and time.
+    /// Where the bytes are of another version, too large, malformed, or contradict themselves.
+    /// Hostile bytes cost bounded memory and time.
     pub fn decode(encoded: &[u8]) -> Result<Snapshot, DecodeError> {
         if encoded.len() > Snapshot::MAX_ENCODED_BYTES {
-            return Err(DecodeError::TooLarge { found: encoded.len(), most: Snapshot::MAX_ENCODED_BYTES });
+            return Err(DecodeError::TooLarge {
+                found: encoded.len(),
+                most: Snapshot::MAX_ENCODED_BYTES,
+            });
         }
         match encoded.split_first() {
             None => Err(DecodeError::Empty),
@@ -77,12 +93,19 @@ impl Snapshot {
 
 fn decode_body(body: &[u8]) -> Result<Snapshot, DecodeError> {
     let ((cells, client), rest) =
-        postcard::take_from_bytes::<(Vec<WireCell<'_>>, WireClient<'_>)>(body).map_err(|error| malformed(&error.to_string()))?;
+        postcard::take_from_bytes::<(Vec<WireCell<'_>>, WireClient<'_>)>(body)
+            .map_err(|error| malformed(&error.to_string()))?;
     if !rest.is_empty() {
         return Err(malformed("bytes follow after its end"));
     }
-    let mut reader = Reader { decoder: Decoder::new(), histogram_bytes: 0 };
-    let mut snapshot = Snapshot { client: reader.client(&client)?, ..Snapshot::default() };
+    let mut reader = Reader {
+        decoder: Decoder::new(),
+        histogram_bytes: 0,
+    };
+    let mut snapshot = Snapshot {
+        client: reader.client(&client)?,
+        ..Snapshot::default()
+    };
     for wire in cells {
         let key = wire.key;
         if snapshot.cells.insert(key, reader.cell(wire)?).is_some() {
@@ -144,9 +167,17 @@ impl<'a> WireCell<'a> {
 
 impl WireClient<'_> {
     fn new(client: &Client, encoder: &mut Encoder) -> WireClient<'static> {
-        let &Client { ref loop_lag, open_ns, fired_until_ns } = client;
+        let &Client {
+            ref loop_lag,
+            open_ns,
+            fired_until_ns,
+        } = client;
         let loop_lag = (!loop_lag.is_empty()).then(|| write(Outcome::Ok, (), loop_lag, encoder));
-        WireClient { loop_lag, open_ns, fired_until_ns }
+        WireClient {
+            loop_lag,
+            open_ns,
+            fired_until_ns,
+        }
     }
 }
 
@@ -155,14 +186,38 @@ fn write_all<K: Copy>(
     encoder: &mut Encoder,
 ) -> Vec<WireDistribution<'static, K>> {
     let all = distributions.iter();
-    all.map(|(&(outcome, of), distribution)| write(outcome, of, distribution, encoder)).collect()
+    all.map(|(&(outcome, of), distribution)| write(outcome, of, distribution, encoder))
+        .collect()
 }
 
-fn write<K>(outcome: Outcome, of: K, distribution: &Distribution, encoder: &mut Encoder) -> WireDistribution<'static, K> {
+fn write<K>(
+    outcome: Outcome,
+    of: K,
+    distribution: &Distribution,
+    encoder: &mut Encoder,
+) -> WireDistribution<'static, K> {
     let mut histogram = Vec::new();
     encoder.encode(&distribution.histogram, &mut histogram);
-    let Distribution { count, sum, sum_of_squares, min, max, overflow, .. } = *distribution;
-    WireDistribution { outcome, of, count, sum, sum_of_squares, min, max, overflow, histogram: Cow::Owned(histogram) }
+    let Distribution {
+        count,
+        sum,
+        sum_of_squares,
+        min,
+        max,
+        overflow,
+        ..
+    } = *distribution;
+    WireDistribution {
+        outcome,
+        of,
+        count,
+        sum,
+        sum_of_squares,
+        min,
+        max,
+        overflow,
+        histogram: Cow::Owned(histogram),
+    }
 }
 
 /// Turns wire types into ours and keeps account of the memory they take.
@@ -181,9 +236,21 @@ impl Reader {
     }
 
     fn client(&mut self, wire: &WireClient<'_>) -> Result<Client, DecodeError> {
-        let &WireClient { ref loop_lag, open_ns, fired_until_ns } = wire;
-        let loop_lag = loop_lag.as_ref().map(|lag| self.distribution(lag)).transpose()?.unwrap_or_default();
-        Ok(Client { loop_lag, open_ns, fired_until_ns })
+        let &WireClient {
+            ref loop_lag,
+            open_ns,
+            fired_until_ns,
+        } = wire;
+        let loop_lag = loop_lag
+            .as_ref()
+            .map(|lag| self.distribution(lag))
+            .transpose()?
+            .unwrap_or_default();
+        Ok(Client {
+            loop_lag,
+            open_ns,
+            fired_until_ns,
+        })
     }
 
     fn distributions<K: Ord + Copy>(
@@ -192,28 +259,66 @@ impl Reader {
     ) -> Result<BTreeMap<(Outcome, K), Distribution>, DecodeError> {
         let mut distributions = BTreeMap::new();
         for wire in wires {
-            if distributions.insert((wire.outcome, wire.of), self.distribution(wire)?).is_some() {
+            if distributions
+                .insert((wire.outcome, wire.of), self.distribution(wire)?)
+                .is_some()
+            {
                 return Err(malformed("a distribution comes twice"));
             }
         }
         Ok(distributions)
     }
 
-    fn distribution<K>(&mut self, wire: &WireDistribution<'_, K>) -> Result<Distribution, DecodeError> {
+    fn distribution<K>(
+        &mut self,
+        wire: &WireDistribution<'_, K>,
+    ) -> Result<Distribution, DecodeError> {
         let histogram = self.decoder.decode(&wire.histogram)?;
         self.histogram_bytes += histogram.heap_bytes();
         if self.histogram_bytes > MAX_HISTOGRAM_BYTES {
-            return Err(DecodeError::TooLarge { found: self.histogram_bytes, most: MAX_HISTOGRAM_BYTES });
+            return Err(DecodeError::TooLarge {
+                found: self.histogram_bytes,
+                most: MAX_HISTOGRAM_BYTES,
+            });
         }
-        let &WireDistribution { count, sum, sum_of_squares, min, max, overflow, .. } = wire;
-        let distribution = Distribution { histogram, count, sum, sum_of_squares, min, max, overflow };
-        if is_possible(&distribution) { Ok(distribution) } else { Err(malformed("a histogram and its exact figures disagree")) }
+        let &WireDistribution {
+            count,
+            sum,
+            sum_of_squares,
+            min,
+            max,
+            overflow,
+            ..
+        } = wire;
+        let distribution = Distribution {
+            histogram,
+            count,
+            sum,
+            sum_of_squares,
+            min,
+            max,
+            overflow,
+        };
+        if is_possible(&distribution) {
+            Ok(distribution)
+        } else {
+            Err(malformed("a histogram and its exact figures disagree"))
+        }
     }
 }
 
-/// Whether some set of values has these figures, as far as bounds tell. A product too large for its type bounds nothing.
+/// Whether some set of values has these figures, as far as bounds tell. A product too large for its
+/// type bounds nothing.
 fn is_possible(distribution: &Distribution) -> bool {
-    let &Distribution { ref histogram, count, sum, sum_of_squares, min, max, overflow } = distribution;
+    let &Distribution {
+        ref histogram,
+        count,
+        sum,
+        sum_of_squares,
+        min,
+        max,
+        overflow,
+    } = distribution;
     if count == 0 {
         return *distribution == Distribution::default();
     }
@@ -221,11 +326,17 @@ fn is_possible(distribution: &Distribution) -> bool {
     let within = |low: Option<u128>, value: u128, high: Option<u128>| {
         low.is_none_or(|low| low <= value) && high.is_none_or(|high| value <= high)
     };
-    let first = histogram.iter().next().is_none_or(|bucket| (bucket.lowest_ns..=bucket.highest_ns).contains(&min));
+    let first = histogram
+        .iter()
+        .next()
+        .is_none_or(|bucket| (bucket.lowest_ns..=bucket.highest_ns).contains(&min));
     let beyond = if overflow > 0 {
         max > Histogram::HIGHEST_NS
     } else {
-        histogram.iter().last().is_some_and(|last| last.highest_ns >= max)
+        histogram
+            .iter()
+            .last()
+            .is_some_and(|last| last.highest_ns >= max)
     };
     count <= MAX_COUNT
         && histogram.count().checked_add(overflow) == Some(count)
@@ -237,5 +348,7 @@ fn is_possible(distribution: &Distribution) -> bool {
 }
 
 fn malformed(reason: &str) -> DecodeError {
-    DecodeError::Malformed { reason: reason.to_owned() }
+    DecodeError::Malformed {
+        reason: reason.to_owned(),
+    }
 }

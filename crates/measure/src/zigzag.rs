@@ -1,4 +1,5 @@
-//! HdrHistogram's variable-length integers: ZigZag, then LEB128 in at most 9 bytes, the ninth whole (`ZigZagEncoding.java`).
+//! HdrHistogram's variable-length integers: ZigZag, then LEB128 in at most 9 bytes, the ninth whole
+//! (`ZigZagEncoding.java`).
 
 /// Longest encoding of a number.
 pub(crate) const MAX_BYTES: usize = 9;
@@ -44,7 +45,10 @@ mod tests {
             (63, &[0x7e]),
             (64, &[0x80, 1]),
             (-64, &[0x7f]),
-            (i64::MAX, &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
+            (
+                i64::MAX,
+                &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+            ),
             (i64::MIN, &[0xff; 9]),
         ];
         for (number, bytes) in cases {

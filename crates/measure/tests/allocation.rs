@@ -1,5 +1,8 @@
 //! Once its cells exist, a recorder allocates nothing: not for an operation, a handshake or a cut.
-#![expect(unsafe_code, reason = "a global allocator that counts cannot be written without")]
+#![expect(
+    unsafe_code,
+    reason = "a global allocator that counts cannot be written without"
+)]
 
 mod scene;
 
@@ -54,7 +57,12 @@ fn one_second(recorder: &mut Recorder, negotiated: &Negotiated, chain: &Chain) {
         if index % 3 == 0 {
             recorder.handshake(operation.key, handshake(negotiated, Some(chain), false));
             let (connect, kind) = (Some(MS), HandshakeKind::Full);
-            operation = Operation { connect, handshake: Some((kind, 2 * MS)), ready_at: operation.sent_at, ..operation };
+            operation = Operation {
+                connect,
+                handshake: Some((kind, 2 * MS)),
+                ready_at: operation.sent_at,
+                ..operation
+            };
         }
         recorder.wire_bytes(key(0, 1), 0, 200, 700);
         recorder.ended(&operation);
@@ -72,7 +80,12 @@ fn warm_recorder_allocates_nothing() {
     for second in 0..6 {
         one_second(&mut recorder);
         let spare = if second < 2 { None } else { spares.pop() };
-        spares.insert(0, recorder.cut(recorder.boundary(), spare).merge_into(&mut snapshot));
+        spares.insert(
+            0,
+            recorder
+                .cut(recorder.boundary(), spare)
+                .merge_into(&mut snapshot),
+        );
     }
     let spare = spares.pop();
     let mut interval = None;
@@ -84,5 +97,8 @@ fn warm_recorder_allocates_nothing() {
     assert_eq!(allocations, 0);
 
     let mut cold = scene::recorder(1);
-    assert!(allocations_of(|| one_second(&mut cold)) > 10, "the counter counts");
+    assert!(
+        allocations_of(|| one_second(&mut cold)) > 10,
+        "the counter counts"
+    );
 }

@@ -25,19 +25,33 @@ fn theirs(values: &[u64]) -> Theirs {
 
 fn their_bytes(histogram: &Theirs) -> Vec<u8> {
     let mut bytes = Vec::new();
-    V2DeflateSerializer::new().serialize(histogram, &mut bytes).unwrap();
+    V2DeflateSerializer::new()
+        .serialize(histogram, &mut bytes)
+        .unwrap();
     bytes
 }
 
 /// (lowest, highest, count) of every bucket that is not empty.
 fn our_buckets(histogram: &Histogram) -> Vec<(u64, u64, u64)> {
-    histogram.iter().map(|bucket| (bucket.lowest_ns, bucket.highest_ns, bucket.count)).collect()
+    histogram
+        .iter()
+        .map(|bucket| (bucket.lowest_ns, bucket.highest_ns, bucket.count))
+        .collect()
 }
 
 fn their_buckets(histogram: &Theirs) -> Vec<(u64, u64, u64)> {
-    let bounds = |value| (histogram.lowest_equivalent(value), histogram.highest_equivalent(value));
-    let buckets = histogram.iter_recorded().map(|step| (bounds(step.value_iterated_to()), step.count_at_value()));
-    buckets.map(|((lowest, highest), count)| (lowest, highest, count)).collect()
+    let bounds = |value| {
+        (
+            histogram.lowest_equivalent(value),
+            histogram.highest_equivalent(value),
+        )
+    };
+    let buckets = histogram
+        .iter_recorded()
+        .map(|step| (bounds(step.value_iterated_to()), step.count_at_value()));
+    buckets
+        .map(|((lowest, highest), count)| (lowest, highest, count))
+        .collect()
 }
 
 /// Values of every magnitude, many of them alike.
@@ -144,16 +158,36 @@ fn bytes_that_are_no_histogram_of_ours_are_refused_with_the_reason() {
     let edited = |at: usize, byte: u8| {
         let mut plain = plain(&[2]);
         plain[at] = byte;
-        Histogram::decode_v2_deflate(&deflated(&plain)).unwrap_err().to_string()
+        Histogram::decode_v2_deflate(&deflated(&plain))
+            .unwrap_err()
+            .to_string()
     };
-    assert_eq!(edited(3, 0x12), "histogram begins with 0x1c849312, where HdrHistogram V2 has 0x1c849313");
-    assert_eq!(edited(7, 2), "histogram of 1 bytes, where its header says 2");
-    assert_eq!(edited(11, 1), "histogram's normalizing offset is 1, only 0 can be merged");
-    assert_eq!(edited(15, 2), "histogram's number of significant digits is 2, only 3 can be merged");
-    assert_eq!(edited(23, 2), "histogram's lowest discernible value is 2, only 1 can be merged");
+    assert_eq!(
+        edited(3, 0x12),
+        "histogram begins with 0x1c849312, where HdrHistogram V2 has 0x1c849313"
+    );
+    assert_eq!(
+        edited(7, 2),
+        "histogram of 1 bytes, where its header says 2"
+    );
+    assert_eq!(
+        edited(11, 1),
+        "histogram's normalizing offset is 1, only 0 can be merged"
+    );
+    assert_eq!(
+        edited(15, 2),
+        "histogram's number of significant digits is 2, only 3 can be merged"
+    );
+    assert_eq!(
+        edited(23, 2),
+        "histogram's lowest discernible value is 2, only 1 can be merged"
+    );
     assert!(edited(31, 7).starts_with("histogram's highest trackable value is "));
     for cut in 0..good.len() {
-        assert!(Histogram::decode_v2_deflate(&good[..cut]).is_err(), "cut after {cut} bytes");
+        assert!(
+            Histogram::decode_v2_deflate(&good[..cut]).is_err(),
+            "cut after {cut} bytes"
+        );
     }
 }
 
@@ -172,9 +206,17 @@ fn counters_that_no_run_makes_are_refused() {
     let beyond_the_last_bucket = [zeros(33 * 1024), vec![2]].concat();
     let most_negative_then_a_count = [vec![0xff; 9], vec![2]].concat();
     let enormous = vec![0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
-    for payload in [beyond_the_last_bucket, most_negative_then_a_count, enormous, vec![0x80]] {
+    for payload in [
+        beyond_the_last_bucket,
+        most_negative_then_a_count,
+        enormous,
+        vec![0x80],
+    ] {
         let decoded = Histogram::decode_v2_deflate(&deflated(&plain(&payload)));
-        assert!(matches!(decoded, Err(HistogramError::Counter { .. })), "{payload:?} gave {decoded:?}");
+        assert!(
+            matches!(decoded, Err(HistogramError::Counter { .. })),
+            "{payload:?} gave {decoded:?}"
+        );
     }
     let last_bucket = [zeros(33 * 1024 - 1), vec![2]].concat();
     assert!(Histogram::decode_v2_deflate(&deflated(&plain(&last_bucket))).is_ok());
@@ -184,5 +226,8 @@ fn counters_that_no_run_makes_are_refused() {
 fn a_deflate_bomb_is_refused() {
     let bomb = deflated(&plain(&vec![0; 50_000_000]));
     assert!(bomb.len() < 60_000);
-    assert_eq!(Histogram::decode_v2_deflate(&bomb), Err(HistogramError::Deflate));
+    assert_eq!(
+        Histogram::decode_v2_deflate(&bomb),
+        Err(HistogramError::Deflate)
+    );
 }

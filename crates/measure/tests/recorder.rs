@@ -4,8 +4,8 @@
 mod scene;
 
 use measure::{
-    Cell, CellId, CellKey, Counters, Failure, HandshakeKind, Kind, Metric, NotSent, Operation, Outcome, Period, Recorder,
-    Snapshot, Stage, Verdict, Window, Within,
+    Cell, CellId, CellKey, Counters, Failure, HandshakeKind, Kind, Metric, NotSent, Operation,
+    Outcome, Period, Recorder, Snapshot, Stage, Verdict, Window, Within,
 };
 use scene::{MS, SECOND, chain, handshake, key, negotiated, operation, recorder};
 use std::collections::BTreeMap;
@@ -22,7 +22,10 @@ fn cell(record: impl FnOnce(&mut Recorder)) -> Cell {
 /// Of all cells.
 fn counters(snapshot: &Snapshot) -> Counters {
     let mut sum = Counters::default();
-    snapshot.cells.values().for_each(|cell| sum.merge(&cell.counters));
+    snapshot
+        .cells
+        .values()
+        .for_each(|cell| sum.merge(&cell.counters));
     sum
 }
 
@@ -30,11 +33,18 @@ fn counters(snapshot: &Snapshot) -> Counters {
 fn times(operation: Operation) -> BTreeMap<(Outcome, Metric), u64> {
     let cell = cell(|recorder| recorder.ended(&operation));
     let single = |distribution: &measure::Distribution| {
-        assert_eq!((distribution.count, distribution.min), (1, distribution.max));
+        assert_eq!(
+            (distribution.count, distribution.min),
+            (1, distribution.max)
+        );
         assert_eq!(distribution.max % MS, 0);
         distribution.max / MS
     };
-    let mut times: BTreeMap<_, _> = cell.times.iter().map(|(&key, distribution)| (key, single(distribution))).collect();
+    let mut times: BTreeMap<_, _> = cell
+        .times
+        .iter()
+        .map(|(&key, distribution)| (key, single(distribution)))
+        .collect();
     for (&(outcome, second), distribution) in &cell.response_times {
         assert_eq!(u64::from(second), operation.intended_at / SECOND);
         times.insert((outcome, Metric::ResponseTime), single(distribution));
@@ -43,7 +53,10 @@ fn times(operation: Operation) -> BTreeMap<(Outcome, Metric), u64> {
 }
 
 fn under(outcome: Outcome, times: &[(Metric, u64)]) -> BTreeMap<(Outcome, Metric), u64> {
-    times.iter().map(|&(metric, ms)| ((outcome, metric), ms)).collect()
+    times
+        .iter()
+        .map(|&(metric, ms)| ((outcome, metric), ms))
+        .collect()
 }
 
 fn failed(stage: Stage, kind: Kind) -> Verdict {
@@ -53,21 +66,49 @@ fn failed(stage: Stage, kind: Kind) -> Verdict {
 #[test]
 fn handshake_is_measured_in_units_of_its_own_connect() {
     // 2.5 times as long; not of a retry, nor of an operation that made no connection of its own.
-    let opened = |kind| Operation { connect: Some(4 * MS), handshake: Some((kind, 10 * MS)), ..operation(0) };
+    let opened = |kind| Operation {
+        connect: Some(4 * MS),
+        handshake: Some((kind, 10 * MS)),
+        ..operation(0)
+    };
     let cases = [
         (HandshakeKind::Full, Some(Metric::HandshakeFullInConnects)),
-        (HandshakeKind::Resumed, Some(Metric::HandshakeResumedInConnects)),
+        (
+            HandshakeKind::Resumed,
+            Some(Metric::HandshakeResumedInConnects),
+        ),
         (HandshakeKind::FullRetried, None),
         (HandshakeKind::ResumedRetried, None),
     ];
     for (kind, metric) in cases {
         let times = cell(|recorder| recorder.ended(&opened(kind))).times;
-        let ratios: Vec<_> = times.iter().filter(|((_, metric), _)| !metric.is_time()).collect();
-        let expected: Vec<_> = metric.map(|metric| ((Outcome::Ok, metric), 2500)).into_iter().collect();
-        assert_eq!(ratios.into_iter().map(|(&key, ratio)| (key, ratio.min)).collect::<Vec<_>>(), expected, "{kind:?}");
+        let ratios: Vec<_> = times
+            .iter()
+            .filter(|((_, metric), _)| !metric.is_time())
+            .collect();
+        let expected: Vec<_> = metric
+            .map(|metric| ((Outcome::Ok, metric), 2500))
+            .into_iter()
+            .collect();
+        assert_eq!(
+            ratios
+                .into_iter()
+                .map(|(&key, ratio)| (key, ratio.min))
+                .collect::<Vec<_>>(),
+            expected,
+            "{kind:?}"
+        );
     }
-    let unknown = Operation { connect: None, ..opened(HandshakeKind::Full) };
-    assert!(cell(|recorder| recorder.ended(&unknown)).times.keys().all(|(_, metric)| metric.is_time()));
+    let unknown = Operation {
+        connect: None,
+        ..opened(HandshakeKind::Full)
+    };
+    assert!(
+        cell(|recorder| recorder.ended(&unknown))
+            .times
+            .keys()
+            .all(|(_, metric)| metric.is_time())
+    );
 }
 
 /// Opens its connection: 1 ms for DNS, 2 ms for TCP, 4 ms for TLS.
@@ -88,18 +129,33 @@ fn opening() -> Operation {
 
 #[test]
 fn opening_and_processing_begin_with_the_attempt_that_its_phases_belong_to() {
-    let first = times(Operation { tried_at: opening().begun_at, ..opening() });
-    let again = times(Operation { tried_at: opening().begun_at + 3 * MS, ..opening() });
-    let differing: Vec<_> =
-        first.iter().filter(|&(key, ms)| again[key] != *ms).map(|(key, ms)| (key.1, *ms, again[key])).collect();
+    let first = times(Operation {
+        tried_at: opening().begun_at,
+        ..opening()
+    });
+    let again = times(Operation {
+        tried_at: opening().begun_at + 3 * MS,
+        ..opening()
+    });
+    let differing: Vec<_> = first
+        .iter()
+        .filter(|&(key, ms)| again[key] != *ms)
+        .map(|(key, ms)| (key.1, *ms, again[key]))
+        .collect();
     assert_eq!(differing, [(Metric::Opening, 7, 4)]);
-    let open = times(Operation { tried_at: operation(0).begun_at + 3 * MS, ..operation(0) });
+    let open = times(Operation {
+        tried_at: operation(0).begun_at + 3 * MS,
+        ..operation(0)
+    });
     assert_eq!(open[&(Outcome::Ok, Metric::Processing)], 9);
 }
 
 #[test]
 fn operation_on_an_open_connection_has_its_own_phases_only() {
-    use Metric::{ConnectionWait, FirstByte, Lateness, Processing, Receive, ResponseTime, ScheduleDelay, Send, ServiceTime};
+    use Metric::{
+        ConnectionWait, FirstByte, Lateness, Processing, Receive, ResponseTime, ScheduleDelay,
+        Send, ServiceTime,
+    };
     let wanted = [
         (ResponseTime, 17),
         (ServiceTime, 12),
@@ -112,10 +168,23 @@ fn operation_on_an_open_connection_has_its_own_phases_only() {
         (Processing, 12),
     ];
     assert_eq!(times(operation(0)), under(Outcome::Ok, &wanted));
-    assert_eq!(times(operation(7 * SECOND + 3)), under(Outcome::Ok, &wanted));
-    let noticed_late = Operation { noticed_at: Some(5 * MS), ..operation(0) };
-    assert!(!times(noticed_late).contains_key(&(Outcome::Ok, ConnectionWait)), "a connection was free");
-    let closed_loop = Operation { noticed_at: None, intended_at: 5 * MS, ..operation(0) };
+    assert_eq!(
+        times(operation(7 * SECOND + 3)),
+        under(Outcome::Ok, &wanted)
+    );
+    let noticed_late = Operation {
+        noticed_at: Some(5 * MS),
+        ..operation(0)
+    };
+    assert!(
+        !times(noticed_late).contains_key(&(Outcome::Ok, ConnectionWait)),
+        "a connection was free"
+    );
+    let closed_loop = Operation {
+        noticed_at: None,
+        intended_at: 5 * MS,
+        ..operation(0)
+    };
     let late = [Lateness, ScheduleDelay, ConnectionWait].map(|metric| (Outcome::Ok, metric));
     assert!(times(closed_loop).keys().all(|key| !late.contains(key)));
 }
@@ -123,8 +192,8 @@ fn operation_on_an_open_connection_has_its_own_phases_only() {
 #[test]
 fn operation_that_opens_its_connection_has_every_phase() {
     use Metric::{
-        Connect, ConnectionWait, Dns, FirstByte, HandshakeFullRetried, Lateness, Opening, Processing, Receive, ResponseTime,
-        ScheduleDelay, Send, ServiceTime,
+        Connect, ConnectionWait, Dns, FirstByte, HandshakeFullRetried, Lateness, Opening,
+        Processing, Receive, ResponseTime, ScheduleDelay, Send, ServiceTime,
     };
     let wanted = [
         (ResponseTime, 35),
@@ -146,7 +215,10 @@ fn operation_that_opens_its_connection_has_every_phase() {
 
 #[test]
 fn phases_that_were_not_reached_are_not_recorded() {
-    use Metric::{Connect, ConnectionWait, Dns, Lateness, Opening, Processing, ResponseTime, ScheduleDelay, Send, ServiceTime};
+    use Metric::{
+        Connect, ConnectionWait, Dns, Lateness, Opening, Processing, ResponseTime, ScheduleDelay,
+        Send, ServiceTime,
+    };
     let late = [(Lateness, 5), (ScheduleDelay, 2), (ConnectionWait, 3)];
     let refused = Operation {
         ready_at: None,
@@ -163,14 +235,41 @@ fn phases_that_were_not_reached_are_not_recorded() {
     let wanted = [&late[..], &[(ResponseTime, 8), (ServiceTime, 3), (Dns, 1)]].concat();
     assert_eq!(times(refused), under(Outcome::Failed, &wanted));
 
-    let handshake_only =
-        Operation { sent_at: None, written_at: None, first_byte_at: None, handshake: None, status: None, ..opening() };
-    let phases = [(ResponseTime, 35), (ServiceTime, 30), (Dns, 1), (Connect, 2), (Opening, 7), (Processing, 23)];
+    let handshake_only = Operation {
+        sent_at: None,
+        written_at: None,
+        first_byte_at: None,
+        handshake: None,
+        status: None,
+        ..opening()
+    };
+    let phases = [
+        (ResponseTime, 35),
+        (ServiceTime, 30),
+        (Dns, 1),
+        (Connect, 2),
+        (Opening, 7),
+        (Processing, 23),
+    ];
     let wanted = [&late[..], &phases].concat();
     assert_eq!(times(handshake_only), under(Outcome::Ok, &wanted));
 
-    let silent = Operation { first_byte_at: None, status: None, verdict: failed(Stage::Http, Kind::TimeOut), ..operation(0) };
-    let wanted = [&late[..], &[(ResponseTime, 17), (ServiceTime, 12), (Send, 1), (Processing, 12)]].concat();
+    let silent = Operation {
+        first_byte_at: None,
+        status: None,
+        verdict: failed(Stage::Http, Kind::TimeOut),
+        ..operation(0)
+    };
+    let wanted = [
+        &late[..],
+        &[
+            (ResponseTime, 17),
+            (ServiceTime, 12),
+            (Send, 1),
+            (Processing, 12),
+        ],
+    ]
+    .concat();
     assert_eq!(times(silent), under(Outcome::TimedOut, &wanted));
 }
 
@@ -187,14 +286,29 @@ fn every_ended_operation_has_one_outcome_and_every_failure_one_kind() {
             failed(Stage::Http, Kind::Status(503)),
             failed(Stage::Tls, Kind::AlertReceived(40)),
         ] {
-            recorder.ended(&Operation { verdict, ..operation(0) });
+            recorder.ended(&Operation {
+                verdict,
+                ..operation(0)
+            });
         }
         recorder.not_sent(&not_sent(key(0, 1)));
     });
     let counters = &cell.counters;
-    assert_eq!((counters.started, counters.ok, counters.timed_out, counters.failed), (2, 2, 2, 4));
+    assert_eq!(
+        (
+            counters.started,
+            counters.ok,
+            counters.timed_out,
+            counters.failed
+        ),
+        (2, 2, 2, 4)
+    );
     assert_eq!((counters.unconfirmed, counters.payload_bytes), (1, 7 * 356));
-    let failures: Vec<_> = counters.failures.iter().map(|(failure, count)| (failure.to_string(), *count)).collect();
+    let failures: Vec<_> = counters
+        .failures
+        .iter()
+        .map(|(failure, count)| (failure.to_string(), *count))
+        .collect();
     let wanted = [
         ("load.not_sent", 1),
         ("connect.time_out", 1),
@@ -202,37 +316,77 @@ fn every_ended_operation_has_one_outcome_and_every_failure_one_kind() {
         ("http.time_out", 1),
         ("http.status.503", 2),
     ];
-    assert_eq!(failures, wanted.map(|(name, count)| (name.to_owned(), count)));
+    assert_eq!(
+        failures,
+        wanted.map(|(name, count)| (name.to_owned(), count))
+    );
     assert_eq!(counters.statuses, BTreeMap::from([(200, 7)]));
     assert_eq!(counters.ended(), 8);
-    let of = |outcome| cell.response_times.range((outcome, 0)..=(outcome, u32::MAX));
-    let response_times = |outcome| of(outcome).map(|(_, distribution)| distribution.count).sum::<u64>();
+    let of = |outcome| {
+        cell.response_times
+            .range((outcome, 0)..=(outcome, u32::MAX))
+    };
+    let response_times = |outcome| {
+        of(outcome)
+            .map(|(_, distribution)| distribution.count)
+            .sum::<u64>()
+    };
     assert_eq!(Outcome::ALL.map(response_times), [2, 2, 3, 1]);
 }
 
 /// Due at 1 s, noticed 4 ms later, given up at 3 s.
 fn not_sent(key: CellId) -> NotSent {
-    let failure = Failure { stage: Stage::Load, kind: Kind::NotSent };
-    NotSent { key, intended_at: SECOND, noticed_at: SECOND + 4 * MS, given_up_at: 3 * SECOND, failure }
+    let failure = Failure {
+        stage: Stage::Load,
+        kind: Kind::NotSent,
+    };
+    NotSent {
+        key,
+        intended_at: SECOND,
+        noticed_at: SECOND + 4 * MS,
+        given_up_at: 3 * SECOND,
+        failure,
+    }
 }
 
 #[test]
 fn what_is_never_sent_has_waited_until_it_was_given_up() {
     let cell = cell(|recorder| recorder.not_sent(&not_sent(key(0, 1))));
-    let waits: Vec<_> = cell.times.iter().map(|(&key, distribution)| (key, distribution.max / MS)).collect();
+    let waits: Vec<_> = cell
+        .times
+        .iter()
+        .map(|(&key, distribution)| (key, distribution.max / MS))
+        .collect();
     let under = |metric| (Outcome::NotSent, metric);
-    let wanted = [(under(Metric::Lateness), 2000), (under(Metric::ScheduleDelay), 4), (under(Metric::ConnectionWait), 1996)];
+    let wanted = [
+        (under(Metric::Lateness), 2000),
+        (under(Metric::ScheduleDelay), 4),
+        (under(Metric::ConnectionWait), 1996),
+    ];
     assert_eq!(waits, wanted);
-    assert_eq!(cell.response_times[&(Outcome::NotSent, 1)].max, 2 * SECOND, "by the second it was due in");
+    assert_eq!(
+        cell.response_times[&(Outcome::NotSent, 1)].max,
+        2 * SECOND,
+        "by the second it was due in"
+    );
 }
 
-/// The measured part is 100 to 300 ms; what counts in it is what happened between these two instants.
+/// The measured part is 100 to 300 ms; what counts in it is what happened between these two
+/// instants.
 #[test]
 fn work_counts_where_it_happened_and_operations_where_they_were_due() {
     let mut recorder = recorder(1).measuring(Window::new(100 * MS, 300 * MS));
-    let warm_up = CellId { period: Period::WarmUp, ..key(0, 1) };
+    let warm_up = CellId {
+        period: Period::WarmUp,
+        ..key(0, 1)
+    };
     let mut ended = |key, intended_ms: u64, done_ms: u64, verdict| {
-        let operation = Operation { key, verdict, done_at: done_ms * MS, ..operation(intended_ms * MS) };
+        let operation = Operation {
+            key,
+            verdict,
+            done_at: done_ms * MS,
+            ..operation(intended_ms * MS)
+        };
         recorder.ended(&operation);
     };
     ended(warm_up, 0, 99, Verdict::Ok);
@@ -246,8 +400,17 @@ fn work_counts_where_it_happened_and_operations_where_they_were_due() {
         recorder.wire_bytes(key(0, 1), at * MS, sent, 10 * sent);
     }
     let (snapshot, _) = recorder.cut(SECOND, None).into_snapshot();
-    let within: Vec<Within> = snapshot.cells.values().map(|cell| cell.counters.within).collect();
-    let of_warm_up = Within { ended: 1, ok: 1, payload_bytes: 356, ..Within::default() };
+    let within: Vec<Within> = snapshot
+        .cells
+        .values()
+        .map(|cell| cell.counters.within)
+        .collect();
+    let of_warm_up = Within {
+        ended: 1,
+        ok: 1,
+        payload_bytes: 356,
+        ..Within::default()
+    };
     let of_measured = Within {
         ended: 3,
         ok: 2,
@@ -263,9 +426,15 @@ fn work_counts_where_it_happened_and_operations_where_they_were_due() {
 #[test]
 fn measured_part_that_is_closed_early_counts_nothing_after() {
     let mut recorder = recorder(1).measuring(Window::new(0, u64::MAX));
-    recorder.ended(&Operation { done_at: 30 * MS, ..operation(0) });
+    recorder.ended(&Operation {
+        done_at: 30 * MS,
+        ..operation(0)
+    });
     recorder.close_window(40 * MS);
-    recorder.ended(&Operation { done_at: 41 * MS, ..operation(0) });
+    recorder.ended(&Operation {
+        done_at: 41 * MS,
+        ..operation(0)
+    });
     let (snapshot, _) = recorder.cut(SECOND, None).into_snapshot();
     let counters = &snapshot.cells.values().next().unwrap().counters;
     assert_eq!((counters.ok, counters.within.ok), (2, 1));
@@ -283,24 +452,38 @@ fn operations_under_way_give_every_second_its_part_of_the_integral() {
         let interval = recorder.cut(now, None);
         open.push((interval.number(), interval.into_snapshot().0.client.open_ns));
     }
-    recorder.ended(&Operation { done_at: now, ..operation(0) });
-    open.push((recorder.interval(), recorder.cut(now, None).into_snapshot().0.client.open_ns));
+    recorder.ended(&Operation {
+        done_at: now,
+        ..operation(0)
+    });
+    open.push((
+        recorder.interval(),
+        recorder.cut(now, None).into_snapshot().0.client.open_ns,
+    ));
     assert_eq!(open, [(0, 1000 * MS), (1, 2000 * MS), (2, 1000 * MS)]);
 }
 
 #[test]
 fn lag_of_the_loop_counts_in_the_measured_part() {
     let mut recorder = recorder(1).measuring(Window::new(10, 20));
-    [(9, 1), (10, 2), (20, 3), (21, 4)].into_iter().for_each(|(at, lag)| recorder.lagged(at, lag));
+    [(9, 1), (10, 2), (20, 3), (21, 4)]
+        .into_iter()
+        .for_each(|(at, lag)| recorder.lagged(at, lag));
     let (snapshot, spare) = recorder.cut(SECOND, None).into_snapshot();
     let lag = &snapshot.client.loop_lag;
     assert_eq!((lag.count, lag.min, lag.max), (2, 2, 3));
-    assert!(recorder.cut(2 * SECOND, Some(spare)).is_empty(), "a spare is cleared");
+    assert!(
+        recorder.cut(2 * SECOND, Some(spare)).is_empty(),
+        "a spare is cleared"
+    );
 }
 
 #[test]
 fn handshakes_are_tallied_and_resumption_adds_up() {
-    let (full, resumed) = (negotiated(HandshakeKind::Full), negotiated(HandshakeKind::Resumed));
+    let (full, resumed) = (
+        negotiated(HandshakeKind::Full),
+        negotiated(HandshakeKind::Resumed),
+    );
     let cell = cell(|recorder| {
         let at = key(0, 1);
         recorder.connect_attempted(at);
@@ -309,7 +492,13 @@ fn handshakes_are_tallied_and_resumption_adds_up() {
         recorder.handshake(at, handshake(&full, Some(&chain()), false));
         recorder.handshake(at, handshake(&full, Some(&chain()), true));
         recorder.handshake(at, handshake(&resumed, None, true));
-        recorder.handshake(at, measure::Handshake { none_at_hand: true, ..handshake(&full, Some(&chain()), false) });
+        recorder.handshake(
+            at,
+            measure::Handshake {
+                none_at_hand: true,
+                ..handshake(&full, Some(&chain()), false)
+            },
+        );
         recorder.sessions_received(at, 2);
         recorder.reused(at);
         recorder.reused_closed(at);
@@ -323,7 +512,11 @@ fn handshakes_are_tallied_and_resumption_adds_up() {
     let wanted = Counters {
         wire_bytes_sent: 6,
         wire_bytes_received: 71,
-        within: Within { wire_bytes_sent: 6, wire_bytes_received: 71, ..Within::default() },
+        within: Within {
+            wire_bytes_sent: 6,
+            wire_bytes_received: 71,
+            ..Within::default()
+        },
         handshake_bytes_sent: 1200,
         handshake_bytes_received: 8000,
         connections: measure::Connections {
@@ -336,7 +529,13 @@ fn handshakes_are_tallied_and_resumption_adds_up() {
             left_open: 1,
             end_wait_ns: 5 * MS,
         },
-        resumption: measure::Resumption { offered: 2, accepted: 1, refused: 1, none_at_hand: 1, received: 2 },
+        resumption: measure::Resumption {
+            offered: 2,
+            accepted: 1,
+            refused: 1,
+            none_at_hand: 1,
+            received: 2,
+        },
         session_offers: BTreeMap::from([(offer(1, false), 1), (offer(1, true), 1)]),
         negotiated: BTreeMap::from([(full, 3), (resumed, 1)]),
         chains: BTreeMap::from([(chain(), 3)]),
@@ -348,17 +547,27 @@ fn handshakes_are_tallied_and_resumption_adds_up() {
 
 /// A session that the recorder's address with this index has issued.
 fn offer(issuer: u8, accepted: bool) -> measure::SessionOffer {
-    measure::SessionOffer { issuer: Some(([10, 0, 0, issuer], 443).into()), accepted }
+    measure::SessionOffer {
+        issuer: Some(([10, 0, 0, issuer], 443).into()),
+        accepted,
+    }
 }
 
 #[test]
 fn sessions_are_counted_by_who_issued_them_and_early_data_by_what_became_of_it() {
-    let (full, resumed) = (negotiated(HandshakeKind::Full), negotiated(HandshakeKind::Resumed));
+    let (full, resumed) = (
+        negotiated(HandshakeKind::Full),
+        negotiated(HandshakeKind::Resumed),
+    );
     let cell = cell(|recorder| {
         let at = key(0, 2);
         let of = |issuer, accepted, early_data| {
             let agreed = if accepted { &resumed } else { &full };
-            measure::Handshake { offered: Some(issuer), early_data, ..handshake(agreed, None, true) }
+            measure::Handshake {
+                offered: Some(issuer),
+                early_data,
+                ..handshake(agreed, None, true)
+            }
         };
         recorder.handshake(at, of(1, false, Some(false)));
         recorder.handshake(at, of(1, false, None));
@@ -374,11 +583,27 @@ fn sessions_are_counted_by_who_issued_them_and_early_data_by_what_became_of_it()
         recorder.handshake(at, of(65, true, None));
         recorder.handshake(at, of(90, true, None));
     });
-    let beyond = measure::SessionOffer { issuer: None, accepted: true };
-    let wanted = [(beyond, 2), (offer(1, false), 2), (offer(1, true), 1), (offer(2, true), 2), (offer(64, true), 1)];
+    let beyond = measure::SessionOffer {
+        issuer: None,
+        accepted: true,
+    };
+    let wanted = [
+        (beyond, 2),
+        (offer(1, false), 2),
+        (offer(1, true), 1),
+        (offer(2, true), 2),
+        (offer(64, true), 1),
+    ];
     assert_eq!(cell.counters.session_offers, BTreeMap::from(wanted));
     assert_eq!(cell.counters.resumption.offered, 8);
-    assert_eq!(cell.counters.early_data, measure::EarlyData { accepted: 2, rejected: 2, too_early: 1 });
+    assert_eq!(
+        cell.counters.early_data,
+        measure::EarlyData {
+            accepted: 2,
+            rejected: 2,
+            too_early: 1
+        }
+    );
 }
 
 #[test]
@@ -387,16 +612,26 @@ fn operation_that_moves_has_begun_where_it_ends_whatever_the_second() {
     recorder.started(key(0, 1));
     let first = recorder.cut(SECOND, None).into_snapshot().0;
     recorder.moved(key(0, 1), key(0, 2));
-    recorder.ended(&Operation { key: key(0, 2), ..operation(SECOND) });
+    recorder.ended(&Operation {
+        key: key(0, 2),
+        ..operation(SECOND)
+    });
     let second = recorder.cut(2 * SECOND, None).into_snapshot().0;
     let in_flight = |snapshot: &Snapshot| {
         let counters = counters(snapshot);
         (counters.started, counters.begun(), counters.ended())
     };
-    assert_eq!((in_flight(&first), in_flight(&second)), ((1, 1, 0), (0, 0, 1)));
+    assert_eq!(
+        (in_flight(&first), in_flight(&second)),
+        ((1, 1, 0), (0, 0, 1))
+    );
     let mut totals = first;
     totals.merge(&second);
-    let begun: Vec<_> = totals.cells.values().map(|cell| (cell.counters.begun(), cell.counters.ended())).collect();
+    let begun: Vec<_> = totals
+        .cells
+        .values()
+        .map(|cell| (cell.counters.begun(), cell.counters.ended()))
+        .collect();
     assert_eq!(begun, [(0, 0), (1, 1)]);
 }
 
@@ -404,20 +639,39 @@ fn operation_that_moves_has_begun_where_it_ends_whatever_the_second() {
 fn intervals_are_cut_at_the_boundaries_of_seconds() {
     let mut recorder = recorder(1);
     let mut seen = Vec::new();
-    let instants = [0, SECOND - 1, SECOND, SECOND + 1, 2 * SECOND - 1, 5 * SECOND, 5 * SECOND];
+    let instants = [
+        0,
+        SECOND - 1,
+        SECOND,
+        SECOND + 1,
+        2 * SECOND - 1,
+        5 * SECOND,
+        5 * SECOND,
+    ];
     for now in instants {
         while now >= recorder.boundary() {
             let interval = recorder.cut(now, None);
-            seen.push((interval.number(), interval.is_empty(), interval.into_snapshot().0));
+            seen.push((
+                interval.number(),
+                interval.is_empty(),
+                interval.into_snapshot().0,
+            ));
         }
         assert_eq!(u64::from(recorder.interval()), now / SECOND);
         recorder.started(key(0, 1));
     }
     let last = recorder.cut(5 * SECOND + 1, None);
     seen.push((last.number(), last.is_empty(), last.into_snapshot().0));
-    let started: Vec<_> = seen.iter().map(|(number, empty, snapshot)| (*number, *empty, counters(snapshot).started)).collect();
+    let started: Vec<_> = seen
+        .iter()
+        .map(|(number, empty, snapshot)| (*number, *empty, counters(snapshot).started))
+        .collect();
     assert_eq!(started, [(0, false, 2), (1, false, 3), (5, false, 2)]);
-    assert_eq!(recorder.interval(), 6, "no number is given twice, even where the last cut comes early");
+    assert_eq!(
+        recorder.interval(),
+        6,
+        "no number is given twice, even where the last cut comes early"
+    );
 }
 
 #[test]
@@ -438,7 +692,11 @@ fn response_times_stay_with_the_second_they_were_intended_in() {
             (0..times).for_each(|_| recorder.ended(&operation(intended * SECOND)));
         }
     });
-    let counts: Vec<_> = cell.response_times.iter().map(|(&(_, second), distribution)| (second, distribution.count)).collect();
+    let counts: Vec<_> = cell
+        .response_times
+        .iter()
+        .map(|(&(_, second), distribution)| (second, distribution.count))
+        .collect();
     assert_eq!(counts, [(1, 4), (3, 3), (4, 2)]);
 }
 
@@ -450,29 +708,69 @@ fn cells_are_kept_by_period_request_and_address() {
         for request in 0..3 {
             for address in 0..=3 {
                 let times = wanted.len() + 1;
-                (0..times).for_each(|_| recorder.started(CellId { period, request, address }));
+                (0..times).for_each(|_| {
+                    recorder.started(CellId {
+                        period,
+                        request,
+                        address,
+                    })
+                });
                 let address = (address != 0).then(|| ([10, 0, 0, address as u8], 443).into());
-                wanted.push((CellKey { period, request, address }, times as u64));
+                wanted.push((
+                    CellKey {
+                        period,
+                        request,
+                        address,
+                    },
+                    times as u64,
+                ));
             }
         }
     }
     let (snapshot, _) = recorder.cut(SECOND, None).into_snapshot();
-    let started: Vec<_> = snapshot.cells.iter().map(|(&key, cell)| (key, cell.counters.started)).collect();
+    let started: Vec<_> = snapshot
+        .cells
+        .iter()
+        .map(|(&key, cell)| (key, cell.counters.started))
+        .collect();
     assert_eq!(started, wanted);
 }
 
 #[test]
 fn addresses_beyond_those_kept_apart_are_the_others() {
     let mut recorder = Recorder::new(1);
-    let address = |number: u32| std::net::SocketAddr::new(std::net::Ipv4Addr::from(number).into(), 443);
+    let address =
+        |number: u32| std::net::SocketAddr::new(std::net::Ipv4Addr::from(number).into(), 443);
     let began = std::time::Instant::now();
-    let indices: std::collections::BTreeSet<u16> = (0..70_000).map(|number| recorder.address(address(number))).collect();
-    assert_eq!(indices.len(), usize::from(CellKey::ADDRESSES) + 1, "{:?}", began.elapsed());
-    assert_eq!(recorder.address(address(0)), 1, "those that came first are still known");
+    let indices: std::collections::BTreeSet<u16> = (0..70_000)
+        .map(|number| recorder.address(address(number)))
+        .collect();
+    assert_eq!(
+        indices.len(),
+        usize::from(CellKey::ADDRESSES) + 1,
+        "{:?}",
+        began.elapsed()
+    );
+    assert_eq!(
+        recorder.address(address(0)),
+        1,
+        "those that came first are still known"
+    );
     let other = recorder.address(address(69_999));
-    recorder.started(CellId { period: Period::Measured, request: 0, address: other });
+    recorder.started(CellId {
+        period: Period::Measured,
+        request: 0,
+        address: other,
+    });
     let (snapshot, _) = recorder.cut(SECOND, None).into_snapshot();
-    assert_eq!(snapshot.cells.keys().map(CellKey::address_name).collect::<Vec<_>>(), ["others"]);
+    assert_eq!(
+        snapshot
+            .cells
+            .keys()
+            .map(CellKey::address_name)
+            .collect::<Vec<_>>(),
+        ["others"]
+    );
 }
 
 #[test]
@@ -484,5 +782,8 @@ fn same_address_has_the_same_index_and_intervals_under_way_keep_theirs() {
     let under_way = recorder.cut(SECOND, None);
     assert_eq!(recorder.address("[::1]:443".parse().unwrap()), 4);
     let (snapshot, _) = under_way.into_snapshot();
-    assert_eq!(snapshot.cells.keys().next().unwrap().address, Some(([10, 0, 0, 2], 443).into()));
+    assert_eq!(
+        snapshot.cells.keys().next().unwrap().address,
+        Some(([10, 0, 0, 2], 443).into())
+    );
 }

@@ -4,8 +4,9 @@
 mod scene;
 
 use measure::{
-    Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, Failure, HandshakeKind, HistogramError, Kind, Metric,
-    Negotiated, NotSent, Operation, Outcome, Period, Recorder, Snapshot, Spare, Stage, Staple, Verdict, Window,
+    Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, Failure, HandshakeKind,
+    HistogramError, Kind, Metric, Negotiated, NotSent, Operation, Outcome, Period, Recorder,
+    Snapshot, Spare, Stage, Staple, Verdict, Window,
 };
 use proptest::prelude::*;
 use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
@@ -23,7 +24,11 @@ enum Event {
 
 fn keys() -> impl Strategy<Value = CellId> {
     let period = prop_oneof![Just(Period::WarmUp), Just(Period::Measured)];
-    (period, 0..REQUESTS, 0u16..=3).prop_map(|(period, request, address)| CellId { period, request, address })
+    (period, 0..REQUESTS, 0u16..=3).prop_map(|(period, request, address)| CellId {
+        period,
+        request,
+        address,
+    })
 }
 
 fn verdicts() -> impl Strategy<Value = Verdict> {
@@ -33,23 +38,30 @@ fn verdicts() -> impl Strategy<Value = Verdict> {
         (Stage::Tls, Kind::Certificate(CertificateFault::Expired)),
         (Stage::Http, Kind::Status(500)),
     ];
-    let failure = proptest::sample::select(failures.to_vec()).prop_map(|(stage, kind)| Verdict::Failed(Failure { stage, kind }));
+    let failure = proptest::sample::select(failures.to_vec())
+        .prop_map(|(stage, kind)| Verdict::Failed(Failure { stage, kind }));
     prop_oneof![3 => Just(Verdict::Ok), 1 => Just(Verdict::OkUnconfirmed), 2 => failure]
 }
 
 /// Operations of the first minute, of very different lengths; a few run for hours.
 fn operations() -> impl Strategy<Value = Operation> {
     let length = prop_oneof![8 => (0u32..32).prop_flat_map(|bits| 0..=1u64 << bits), 1 => 0u64..10_000 * SECOND];
-    (keys(), 0..60 * SECOND, length, verdicts(), any::<bool>()).prop_map(|(key, intended_at, length, verdict, opens)| {
-        let mut operation = Operation { key, verdict, ..operation(intended_at) };
-        operation.done_at += length;
-        if opens {
-            (operation.dns, operation.connect) = (Some(length % MS), Some(length % (3 * MS)));
-            operation.handshake = Some((HandshakeKind::Full, length / 2));
-            operation.ready_at = Some(operation.begun_at);
-        }
-        operation
-    })
+    (keys(), 0..60 * SECOND, length, verdicts(), any::<bool>()).prop_map(
+        |(key, intended_at, length, verdict, opens)| {
+            let mut operation = Operation {
+                key,
+                verdict,
+                ..operation(intended_at)
+            };
+            operation.done_at += length;
+            if opens {
+                (operation.dns, operation.connect) = (Some(length % MS), Some(length % (3 * MS)));
+                operation.handshake = Some((HandshakeKind::Full, length / 2));
+                operation.ready_at = Some(operation.begun_at);
+            }
+            operation
+        },
+    )
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -68,9 +80,15 @@ fn record(recorder: &mut Recorder, event: &Event) {
             recorder.started(operation.key);
             recorder.ended(operation);
         }
-        &Event::Handshake(key, true) => recorder.handshake(key, handshake(&negotiated(HandshakeKind::Resumed), None, true)),
+        &Event::Handshake(key, true) => recorder.handshake(
+            key,
+            handshake(&negotiated(HandshakeKind::Resumed), None, true),
+        ),
         &Event::Handshake(key, false) => {
-            recorder.handshake(key, handshake(&negotiated(HandshakeKind::Full), Some(&chain()), true));
+            recorder.handshake(
+                key,
+                handshake(&negotiated(HandshakeKind::Full), Some(&chain()), true),
+            );
         }
         &Event::WireBytes(key, bytes) => recorder.wire_bytes(key, 0, bytes.into(), 1),
         &Event::NotSent(key) => recorder.not_sent(&not_sent(key)),
@@ -81,8 +99,17 @@ fn record(recorder: &mut Recorder, event: &Event) {
 fn not_sent(key: CellId) -> NotSent {
     let intended_at = 2 * SECOND;
     let noticed_at = intended_at + 3 * MS;
-    let failure = Failure { stage: Stage::Load, kind: Kind::NotSent };
-    NotSent { key, intended_at, noticed_at, given_up_at: noticed_at + SECOND, failure }
+    let failure = Failure {
+        stage: Stage::Load,
+        kind: Kind::NotSent,
+    };
+    NotSent {
+        key,
+        intended_at,
+        noticed_at,
+        given_up_at: noticed_at + SECOND,
+        failure,
+    }
 }
 
 fn snapshot(events: &[Event]) -> Snapshot {
@@ -93,7 +120,9 @@ fn snapshot(events: &[Event]) -> Snapshot {
 
 fn sum<'a>(snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Snapshot {
     let mut sum = Snapshot::default();
-    snapshots.into_iter().for_each(|snapshot| sum.merge(snapshot));
+    snapshots
+        .into_iter()
+        .for_each(|snapshot| sum.merge(snapshot));
     sum
 }
 
@@ -169,15 +198,29 @@ proptest! {
 fn everything() -> Snapshot {
     let mut recorder = recorder(REQUESTS).measuring(Window::new(0, 3 * SECOND));
     let v6 = recorder.address("[2001:db8::1]:8443".parse().unwrap());
-    let at = CellId { period: Period::Measured, request: 1, address: v6 };
+    let at = CellId {
+        period: Period::Measured,
+        request: 1,
+        address: v6,
+    };
     recorder.started(at);
     recorder.moved(CellId { address: 0, ..at }, at);
     recorder.connect_attempted(at);
     recorder.connect_opened(at);
-    let ocsp_staple = Some(Staple { this_update: 1_795_187_760, next_update: 1_795_792_560, produced_at: 1_795_187_761 });
-    let stapled = Negotiated { ocsp_staple, ..negotiated(HandshakeKind::Full) };
+    let ocsp_staple = Some(Staple {
+        this_update: 1_795_187_760,
+        next_update: 1_795_792_560,
+        produced_at: 1_795_187_761,
+    });
+    let stapled = Negotiated {
+        ocsp_staple,
+        ..negotiated(HandshakeKind::Full)
+    };
     recorder.handshake(at, handshake(&stapled, Some(&chain()), true));
-    recorder.handshake(at, handshake(&negotiated(HandshakeKind::ResumedRetried), None, true));
+    recorder.handshake(
+        at,
+        handshake(&negotiated(HandshakeKind::ResumedRetried), None, true),
+    );
     recorder.sessions_received(at, 2);
     recorder.reused(at);
     recorder.reused_closed(at);
@@ -203,29 +246,50 @@ fn everything() -> Snapshot {
     ];
     for (index, (stage, kind)) in kinds.into_iter().enumerate() {
         let verdict = Verdict::Failed(Failure { stage, kind });
-        recorder.ended(&Operation { key: at, verdict, ..operation(index as u64 * SECOND) });
+        recorder.ended(&Operation {
+            key: at,
+            verdict,
+            ..operation(index as u64 * SECOND)
+        });
     }
     for length in [0, 1, 2048, 5 * MS, 9000 * SECOND] {
         let done_at = operation(0).done_at + length;
         let handshake = Some((HandshakeKind::Full, 3 * length));
-        recorder.ended(&Operation { done_at, connect: Some(length), handshake, ..operation(0) });
+        recorder.ended(&Operation {
+            done_at,
+            connect: Some(length),
+            handshake,
+            ..operation(0)
+        });
     }
-    recorder.not_sent(&not_sent(CellId { period: Period::WarmUp, request: 0, address: 0 }));
+    recorder.not_sent(&not_sent(CellId {
+        period: Period::WarmUp,
+        request: 0,
+        address: 0,
+    }));
     recorder.close_window(2 * SECOND);
     recorder.cut(SECOND, None).into_snapshot().0
 }
 
-/// Where the encoding changes, its version does, and the golden file is what `everything().encode()` gives, written once.
+/// Where the encoding changes, its version does, and the golden file is what
+/// `everything().encode()` gives, written once.
 #[test]
 fn version_4_is_read_as_it_was_written() {
-    assert_eq!(Snapshot::decode(include_bytes!("golden/snapshot-v4.bin")), Ok(everything()));
+    assert_eq!(
+        Snapshot::decode(include_bytes!("golden/snapshot-v4.bin")),
+        Ok(everything())
+    );
 }
 
 #[test]
 fn version_4_is_written_as_it_was() {
-    // Everything but the deflate streams, whose bytes belong to the compressor, is the same byte for byte.
+    // Everything but the deflate streams, whose bytes belong to the compressor, is the same byte
+    // for byte.
     let written = everything().encode();
-    assert_eq!(written[..80], include_bytes!("golden/snapshot-v4.bin")[..80]);
+    assert_eq!(
+        written[..80],
+        include_bytes!("golden/snapshot-v4.bin")[..80]
+    );
     assert_eq!(written[0], 4);
 }
 
@@ -234,15 +298,25 @@ fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
     assert_eq!(Snapshot::decode(&[]), Err(DecodeError::Empty));
     assert_eq!(
         Snapshot::decode(&[9, 0]).unwrap_err().to_string(),
-        "snapshot of version 9, only version 4 is understood; agents and coordinator must be of one version"
+        "snapshot of version 9, only version 4 is understood; agents and coordinator must be of \
+         one version"
     );
     let too_long = vec![4; Snapshot::MAX_ENCODED_BYTES + 1];
-    assert!(matches!(Snapshot::decode(&too_long), Err(DecodeError::TooLarge { .. })));
+    assert!(matches!(
+        Snapshot::decode(&too_long),
+        Err(DecodeError::TooLarge { .. })
+    ));
     let good = everything().encode();
     for cut in 1..good.len() {
-        assert!(Snapshot::decode(&good[..cut]).is_err(), "cut after {cut} bytes");
+        assert!(
+            Snapshot::decode(&good[..cut]).is_err(),
+            "cut after {cut} bytes"
+        );
     }
-    assert!(matches!(Snapshot::decode(&[good, vec![0]].concat()), Err(DecodeError::Malformed { .. })));
+    assert!(matches!(
+        Snapshot::decode(&[good, vec![0]].concat()),
+        Err(DecodeError::Malformed { .. })
+    ));
 }
 
 /// 48,000 histograms: ten metrics in three outcomes of each cell, with a dozen values far apart.
@@ -250,16 +324,37 @@ fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
 fn second_of_a_hundred_requests_at_sixteen_addresses_fits() {
     let mut distribution = measure::Distribution::default();
     (0..12).for_each(|power| distribution.record(MS << power));
-    let of = |outcome| Metric::ALL[1..11].iter().map(move |&metric| (outcome, metric));
-    let times = Outcome::ALL.into_iter().flat_map(of).map(|of| (of, distribution.clone())).collect();
-    let cell = Cell { times, ..Cell::default() };
+    let of = |outcome| {
+        Metric::ALL[1..11]
+            .iter()
+            .map(move |&metric| (outcome, metric))
+    };
+    let times = Outcome::ALL
+        .into_iter()
+        .flat_map(of)
+        .map(|of| (of, distribution.clone()))
+        .collect();
+    let cell = Cell {
+        times,
+        ..Cell::default()
+    };
     let mut snapshot = Snapshot::default();
-    for (request, address) in (0..100).flat_map(|request| (0..16).map(move |address| (request, address))) {
+    for (request, address) in
+        (0..100).flat_map(|request| (0..16).map(move |address| (request, address)))
+    {
         let address = Some(([10, 0, 0, address], 443).into());
-        snapshot.cells.insert(CellKey { period: Period::Measured, request, address }, cell.clone());
+        snapshot.cells.insert(
+            CellKey {
+                period: Period::Measured,
+                request,
+                address,
+            },
+            cell.clone(),
+        );
     }
     let encoded = snapshot.encode();
-    let decoded = Snapshot::decode(&encoded).unwrap_or_else(|error| panic!("{} bytes: {error}", encoded.len()));
+    let decoded = Snapshot::decode(&encoded)
+        .unwrap_or_else(|error| panic!("{} bytes: {error}", encoded.len()));
     assert!(decoded == snapshot);
 }
 
@@ -280,7 +375,10 @@ fn figures_that_contradict_their_histogram_are_refused() {
         let cell = snapshot.cells.values_mut().last().unwrap();
         edit(cell.times.values_mut().last().unwrap());
         let decoded = Snapshot::decode(&snapshot.encode());
-        assert!(matches!(decoded, Err(DecodeError::Malformed { .. })), "edit {index} gave {decoded:?}");
+        assert!(
+            matches!(decoded, Err(DecodeError::Malformed { .. })),
+            "edit {index} gave {decoded:?}"
+        );
     }
 }
 
@@ -288,10 +386,16 @@ fn figures_that_contradict_their_histogram_are_refused() {
 fn a_broken_histogram_in_a_snapshot_is_named() {
     let mut bytes = everything().encode();
     let cookie = [0x1c, 0x84, 0x93, 0x14];
-    let at = bytes.windows(4).position(|window| window == cookie).unwrap();
+    let at = bytes
+        .windows(4)
+        .position(|window| window == cookie)
+        .unwrap();
     bytes[at] = 0;
     let error = Snapshot::decode(&bytes).unwrap_err();
-    assert!(matches!(error, DecodeError::Histogram(HistogramError::Cookie { .. })), "{error}");
+    assert!(
+        matches!(error, DecodeError::Histogram(HistogramError::Cookie { .. })),
+        "{error}"
+    );
 }
 
 #[test]

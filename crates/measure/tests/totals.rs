@@ -3,14 +3,22 @@
 #[expect(dead_code, reason = "other tests of this folder need more of it")]
 mod scene;
 
-use measure::{Cell, CellKey, Distribution, Metric, Outcome, Period, Recorder, Snapshot, Totals, TotalsError};
+use measure::{
+    Cell, CellKey, Distribution, Metric, Outcome, Period, Recorder, Snapshot, Totals, TotalsError,
+};
 use scene::{MS, SECOND, operation, recorder};
 
-const KEY: CellKey = CellKey { period: Period::Measured, request: 0, address: None };
+const KEY: CellKey = CellKey {
+    period: Period::Measured,
+    request: 0,
+    address: None,
+};
 
 fn totals<'a>(snapshots: impl IntoIterator<Item = &'a Snapshot>) -> Totals {
     let mut totals = Totals::default();
-    snapshots.into_iter().for_each(|snapshot| totals.add(snapshot));
+    snapshots
+        .into_iter()
+        .for_each(|snapshot| totals.add(snapshot));
     totals
 }
 
@@ -27,15 +35,23 @@ fn second(recorder: &mut Recorder, number: u64) -> Snapshot {
 
 fn seconds(number: u64) -> Vec<Snapshot> {
     let mut recorder = recorder(1);
-    (0..number).map(|number_of_second| second(&mut recorder, number_of_second)).collect()
+    (0..number)
+        .map(|number_of_second| second(&mut recorder, number_of_second))
+        .collect()
 }
 
 /// One distribution of some metric.
 fn of_values(values: &[u64]) -> Snapshot {
     let mut distribution = Distribution::default();
     values.iter().for_each(|&value| distribution.record(value));
-    let cell = Cell { times: [((Outcome::Ok, Metric::Connect), distribution)].into(), ..Cell::default() };
-    Snapshot { cells: [(KEY, cell)].into(), ..Snapshot::default() }
+    let cell = Cell {
+        times: [((Outcome::Ok, Metric::Connect), distribution)].into(),
+        ..Cell::default()
+    };
+    Snapshot {
+        cells: [(KEY, cell)].into(),
+        ..Snapshot::default()
+    }
 }
 
 #[test]
@@ -46,13 +62,22 @@ fn totals_of_parts_are_those_of_the_merged_whole_in_any_order() {
     assert_eq!(totals(&seconds), totals([&whole]));
     assert_eq!(totals(seconds.iter().rev()), totals([&whole]));
     assert_ne!(totals(&seconds[1..]), totals([&whole]));
-    assert_ne!(totals(seconds.iter().chain(&seconds[..1])), totals([&whole]));
+    assert_ne!(
+        totals(seconds.iter().chain(&seconds[..1])),
+        totals([&whole])
+    );
 }
 
 #[test]
 fn totals_do_not_grow_with_the_length_of_the_run() {
-    let (minute, hour) = (totals(&seconds(60)).encode().len(), totals(&seconds(3600)).encode().len());
-    assert!(hour < minute + 50, "{minute} bytes after a minute, {hour} after an hour");
+    let (minute, hour) = (
+        totals(&seconds(60)).encode().len(),
+        totals(&seconds(3600)).encode().len(),
+    );
+    assert!(
+        hour < minute + 50,
+        "{minute} bytes after a minute, {hour} after an hour"
+    );
 }
 
 #[test]
@@ -60,18 +85,30 @@ fn one_value_in_another_bucket_shows_where_all_sums_are_the_same() {
     // Count, smallest and largest agree too.
     let (left, right) = ([0, 1, 5, 6, 30], [0, 2, 3, 7, 30]);
     let squares = |values: &[u64]| values.iter().map(|value| value * value).sum::<u64>();
-    assert_eq!((left.iter().sum::<u64>(), squares(&left)), (right.iter().sum(), squares(&right)));
+    assert_eq!(
+        (left.iter().sum::<u64>(), squares(&left)),
+        (right.iter().sum(), squares(&right))
+    );
     assert_ne!(totals([&of_values(&left)]), totals([&of_values(&right)]));
 }
 
 #[test]
 fn what_holds_nothing_is_as_good_as_nothing() {
-    let empty = Cell { times: [((Outcome::Ok, Metric::Dns), Distribution::default())].into(), ..Cell::default() };
+    let empty = Cell {
+        times: [((Outcome::Ok, Metric::Dns), Distribution::default())].into(),
+        ..Cell::default()
+    };
     let mut moved = [Snapshot::default(), Snapshot::default()];
     for (snapshot, by) in moved.iter_mut().zip([1, -1]) {
         snapshot.cells.entry(KEY).or_default().counters.moved = by;
     }
-    assert_eq!(totals([&Snapshot { cells: [(KEY, empty)].into(), ..Snapshot::default() }]), Totals::default());
+    assert_eq!(
+        totals([&Snapshot {
+            cells: [(KEY, empty)].into(),
+            ..Snapshot::default()
+        }]),
+        Totals::default()
+    );
     assert_eq!(totals(&moved), Totals::default());
     assert_ne!(totals(&moved[..1]), Totals::default());
 }
@@ -79,11 +116,14 @@ fn what_holds_nothing_is_as_good_as_nothing() {
 /// Every metric in every outcome of a cell, with figures as large as figures get.
 fn full_cell(number: u64) -> Cell {
     let mut cell = Cell::default();
-    for (nth, (outcome, metric)) in
-        Outcome::ALL.into_iter().flat_map(|outcome| Metric::ALL.map(|metric| (outcome, metric))).enumerate()
+    for (nth, (outcome, metric)) in Outcome::ALL
+        .into_iter()
+        .flat_map(|outcome| Metric::ALL.map(|metric| (outcome, metric)))
+        .enumerate()
     {
         let mut distribution = Distribution::default();
-        (1..20).for_each(|value| distribution.record(value * value * MS * 1000 + number + nth as u64));
+        (1..20)
+            .for_each(|value| distribution.record(value * value * MS * 1000 + number + nth as u64));
         cell.times.insert((outcome, metric), distribution);
     }
     cell.counters.ok = u64::MAX / 2;
@@ -93,18 +133,33 @@ fn full_cell(number: u64) -> Cell {
 #[test]
 fn totals_of_a_hundred_requests_at_sixteen_addresses_fit() {
     let mut snapshot = Snapshot::default();
-    for (request, address) in (0..100).flat_map(|request| (0..16).map(move |address| (request, address))) {
+    for (request, address) in
+        (0..100).flat_map(|request| (0..16).map(move |address| (request, address)))
+    {
         let address = Some(([10, 0, 0, address], 443).into());
-        snapshot.cells.insert(CellKey { request, address, ..KEY }, full_cell(request.into()));
+        snapshot.cells.insert(
+            CellKey {
+                request,
+                address,
+                ..KEY
+            },
+            full_cell(request.into()),
+        );
     }
     let (totals, cells) = (totals([&snapshot]), Totals::cells_of(100, 16));
     let encoded = totals.encode();
     assert!(cells <= Totals::CELLS_MAX, "{cells} cells");
-    assert!(encoded.len() / snapshot.cells.len() <= 5 << 10, "{} bytes for {} cells", encoded.len(), snapshot.cells.len());
+    assert!(
+        encoded.len() / snapshot.cells.len() <= 5 << 10,
+        "{} bytes for {} cells",
+        encoded.len(),
+        snapshot.cells.len()
+    );
     assert_eq!(Totals::decode(&encoded), Ok(totals));
 }
 
-/// Where the encoding changes, its version does, and the golden file is what this gives, written once.
+/// Where the encoding changes, its version does, and the golden file is what this gives, written
+/// once.
 #[test]
 fn version_1_is_read_as_it_was_written() {
     let golden = include_bytes!("golden/totals-v1.bin");
@@ -114,11 +169,22 @@ fn version_1_is_read_as_it_was_written() {
 
 #[test]
 fn bytes_that_are_no_totals_are_refused_with_the_reason() {
-    assert_eq!(Totals::decode(&[]), Err(TotalsError::Malformed { reason: "no bytes".to_owned() }));
-    assert_eq!(Totals::decode(&[9, 0]), Err(TotalsError::Version { found: 9 }));
+    assert_eq!(
+        Totals::decode(&[]),
+        Err(TotalsError::Malformed {
+            reason: "no bytes".to_owned()
+        })
+    );
+    assert_eq!(
+        Totals::decode(&[9, 0]),
+        Err(TotalsError::Version { found: 9 })
+    );
     let good = totals(&seconds(1)).encode();
     for cut in 1..good.len() {
-        assert!(Totals::decode(&good[..cut]).is_err(), "cut after {cut} bytes");
+        assert!(
+            Totals::decode(&good[..cut]).is_err(),
+            "cut after {cut} bytes"
+        );
     }
     assert!(Totals::decode(&[good, vec![0]].concat()).is_err());
 }

@@ -4,11 +4,13 @@ use crate::read::{self, Names};
 use crate::{Files, Plan, Problems, Repeat, Run, Search};
 use std::cell::RefCell;
 
-/// What a whole file asks for: single runs in order, each with a checked [`Plan`], and what to search in each of them.
+/// What a whole file asks for: single runs in order, each with a checked [`Plan`], and what to
+/// search in each of them.
 ///
-/// A file without `[variants]`, `[matrix]`, `[repeat]` and `[search]` is one run of one variant. With them, a variant is
-/// what `[variants]` and `[matrix]` make of the rest of the file, and each round of `[repeat]` runs every variant once. A
-/// single plan crosses the wire; a campaign never does.
+/// A file without `[variants]`, `[matrix]`, `[repeat]` and `[search]` is one run of one variant.
+/// With them, a variant is what `[variants]` and `[matrix]` make of the rest of the file, and each
+/// round of `[repeat]` runs every variant once. A single plan crosses the wire; a campaign never
+/// does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Campaign {
     pub(crate) variants: Vec<Variant>,
@@ -21,10 +23,11 @@ pub struct Campaign {
 /// One way in which a file's plan is run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variant {
-    /// As in `http`, `tls.versions=1.3` or `http,tls.versions=1.3`; `base` where the file has neither variants nor matrix.
-    /// Unique in its campaign and fit for a folder's name.
+    /// As in `http`, `tls.versions=1.3` or `http,tls.versions=1.3`; `base` where the file has
+    /// neither variants nor matrix. Unique in its campaign and fit for a folder's name.
     pub name: String,
-    /// What it runs; with [`Search::Capacity`] the first hold, with [`Search::Agents`] the load of one agent.
+    /// What it runs; with [`Search::Capacity`] the first hold, with [`Search::Agents`] the load of
+    /// one agent.
     pub plan: Plan,
 }
 
@@ -41,7 +44,8 @@ impl Campaign {
     /// Parses a file as a user writes it; reads each file it names once.
     ///
     /// # Errors
-    /// Every problem of every variant at once, each once and with its place. What is wrong in some variants only, names them.
+    /// Every problem of every variant at once, each once and with its place. What is wrong in some
+    /// variants only, names them.
     pub fn parse(text: &str, files: &mut dyn Files) -> Result<Campaign, Problems> {
         read::campaign(text, &Names(RefCell::new(files)))
     }
@@ -49,7 +53,8 @@ impl Campaign {
     /// As [`Campaign::parse`], for bytes that may not be text.
     ///
     /// # Errors
-    /// As [`Campaign::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are problems too.
+    /// As [`Campaign::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are
+    /// problems too.
     pub fn parse_bytes(bytes: &[u8], files: &mut dyn Files) -> Result<Campaign, Problems> {
         Campaign::parse(read::utf8(bytes)?, files)
     }
@@ -58,14 +63,25 @@ impl Campaign {
     #[must_use]
     pub fn of(plan: Plan) -> Campaign {
         let (repeat, notes) = (Repeat::default(), plan.notes.clone());
-        let variants = vec![Variant { name: Campaign::BASE.to_owned(), plan }];
-        Campaign { runs: repeat.runs(1), variants, repeat, search: None, notes }
+        let variants = vec![Variant {
+            name: Campaign::BASE.to_owned(),
+            plan,
+        }];
+        Campaign {
+            runs: repeat.runs(1),
+            variants,
+            repeat,
+            search: None,
+            notes,
+        }
     }
 
     /// Name of the plan, the same in every variant; fit for a folder's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.variants.first().map_or("", |variant| variant.plan.name())
+        self.variants
+            .first()
+            .map_or("", |variant| variant.plan.name())
     }
 
     /// What is compared: at least one, in the file's order.
@@ -92,7 +108,11 @@ impl Campaign {
     /// The plan alone, where the file asks for a single run and no search.
     #[must_use]
     pub fn single(&self) -> Option<&Plan> {
-        if self.runs.len() == 1 && self.search.is_none() { self.variants.first().map(|variant| &variant.plan) } else { None }
+        if self.runs.len() == 1 && self.search.is_none() {
+            self.variants.first().map(|variant| &variant.plan)
+        } else {
+            None
+        }
     }
 
     /// How often, in which order and with which pause.
@@ -107,7 +127,8 @@ impl Campaign {
         self.search.as_ref()
     }
 
-    /// Remarks on the text: those of every variant as they are, those of some with the names of these.
+    /// Remarks on the text: those of every variant as they are, those of some with the names of
+    /// these.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

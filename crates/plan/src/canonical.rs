@@ -1,9 +1,10 @@
-//! A plan as text with every default written out: one text for one plan, whatever it was written like.
+//! A plan as text with every default written out: one text for one plan, whatever it was written
+//! like.
 
 use crate::{
-    Body, Builtin, BuiltinKey, BuiltinPace, ClientCertificates, Close, Connection, Dns, End, File, HttpVersion, KeyExchange,
-    KeyShare, Limit, Load, Plan, Request, RequestsPerConnection, Resumption, ResumptionKind, Sha256, Shape, StatusSet, Target,
-    Threshold, Tls, Verify, duration,
+    Body, Builtin, BuiltinKey, BuiltinPace, ClientCertificates, Close, Connection, Dns, End, File,
+    HttpVersion, KeyExchange, KeyShare, Limit, Load, Plan, Request, RequestsPerConnection,
+    Resumption, ResumptionKind, Sha256, Shape, StatusSet, Target, Threshold, Tls, Verify, duration,
 };
 use std::fmt::{Display, Write as _};
 
@@ -47,7 +48,10 @@ fn target(out: &mut Text, target: &Target) {
         return out.field("builtin", builtin(it, target));
     }
     out.field("url", quoted(&target.url.to_string()));
-    out.field("addresses", list(&target.addresses, |address| quoted(&address.to_string())));
+    out.field(
+        "addresses",
+        list(&target.addresses, |address| quoted(&address.to_string())),
+    );
     let dns = match target.dns {
         Dns::Once => "once".to_owned(),
         Dns::EveryConnection => "connection".to_owned(),
@@ -61,19 +65,45 @@ fn builtin(builtin: &Builtin, target: &Target) -> String {
         BuiltinKey::P256 => "p256",
         BuiltinKey::Rsa2048 => "rsa2048",
     };
-    let at = if target.url.port == 0 { String::new() } else { format!(", at = {}", quoted(&target.url.to_string())) };
-    let (tls, body_bytes, delay, pace) = (builtin.tls, builtin.body_bytes, time(builtin.delay), pace(builtin.pace));
-    format!("{{ tls = {tls}, key = \"{key}\", body_bytes = {body_bytes}, delay = {delay}{pace}{at} }}")
+    let at = if target.url.port == 0 {
+        String::new()
+    } else {
+        format!(", at = {}", quoted(&target.url.to_string()))
+    };
+    let (tls, body_bytes, delay, pace) = (
+        builtin.tls,
+        builtin.body_bytes,
+        time(builtin.delay),
+        pace(builtin.pace),
+    );
+    format!(
+        "{{ tls = {tls}, key = \"{key}\", body_bytes = {body_bytes}, delay = {delay}{pace}{at} }}"
+    )
 }
 
 fn pace(pace: BuiltinPace) -> String {
     match pace {
         BuiltinPace::AtOnce => String::new(),
-        BuiltinPace::Stall { every, lasts, first } => {
-            format!(", stall = {{ every = {}, for = {}, first = {} }}", time(every), time(lasts), time(first))
+        BuiltinPace::Stall {
+            every,
+            lasts,
+            first,
+        } => {
+            format!(
+                ", stall = {{ every = {}, for = {}, first = {} }}",
+                time(every),
+                time(lasts),
+                time(first)
+            )
         }
-        BuiltinPace::Servers { count, service_time } => {
-            format!(", servers = {{ count = {count}, service_time = {} }}", time(service_time))
+        BuiltinPace::Servers {
+            count,
+            service_time,
+        } => {
+            format!(
+                ", servers = {{ count = {count}, service_time = {} }}",
+                time(service_time)
+            )
         }
     }
 }
@@ -95,8 +125,14 @@ fn request(out: &mut Text, request: &Request, per_connection: RequestsPerConnect
         Some(Body::File(body)) => out.field("body_file", file(body)),
         None => {}
     }
-    let bytes = request.expect.bytes.map_or_else(String::new, |bytes| format!(", bytes = {bytes}"));
-    out.field("expect", format_args!("{{ status = {}{bytes} }}", statuses(&request.expect.status)));
+    let bytes = request
+        .expect
+        .bytes
+        .map_or_else(String::new, |bytes| format!(", bytes = {bytes}"));
+    out.field(
+        "expect",
+        format_args!("{{ status = {}{bytes} }}", statuses(&request.expect.status)),
+    );
 }
 
 /// Fields of one name stand together, as they do in the text they came from.
@@ -113,11 +149,24 @@ fn headers(request: &Request) -> String {
         [value] => format!("{} = {value}", quoted(name)),
         values => format!("{} = [{}]", quoted(name), values.join(", ")),
     };
-    if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.iter().map(field).collect::<Vec<_>>().join(", ")) }
+    if fields.is_empty() {
+        "{}".to_owned()
+    } else {
+        format!(
+            "{{ {} }}",
+            fields.iter().map(field).collect::<Vec<_>>().join(", ")
+        )
+    }
 }
 
 fn statuses(set: &StatusSet) -> String {
-    list(&set.ranges, |(low, high)| if low == high { low.to_string() } else { format!("\"{low}-{high}\"") })
+    list(&set.ranges, |(low, high)| {
+        if low == high {
+            low.to_string()
+        } else {
+            format!("\"{low}-{high}\"")
+        }
+    })
 }
 
 fn connection(out: &mut Text, connection: &Connection) {
@@ -141,16 +190,32 @@ fn connection(out: &mut Text, connection: &Connection) {
             out.field("streams", streams);
         }
     }
-    out.field("source_addresses", list(&connection.source_addresses, |ip| quoted(&ip.to_string())));
+    out.field(
+        "source_addresses",
+        list(&connection.source_addresses, |ip| quoted(&ip.to_string())),
+    );
     let timeouts = connection.timeouts;
-    let (connect, handshake, request) = (time(timeouts.connect), time(timeouts.handshake), time(timeouts.request));
-    out.field("timeouts", format_args!("{{ connect = {connect}, handshake = {handshake}, request = {request} }}"));
+    let (connect, handshake, request) = (
+        time(timeouts.connect),
+        time(timeouts.handshake),
+        time(timeouts.request),
+    );
+    out.field(
+        "timeouts",
+        format_args!("{{ connect = {connect}, handshake = {handshake}, request = {request} }}"),
+    );
 }
 
 fn tls(out: &mut Text, tls: &Tls) {
     out.table("[tls]");
-    out.field("versions", list(&tls.versions, |version| quoted(&version.to_string())));
-    out.field("cipher_suites", list(&tls.cipher_suites, |suite| quoted(suite.name)));
+    out.field(
+        "versions",
+        list(&tls.versions, |version| quoted(&version.to_string())),
+    );
+    out.field(
+        "cipher_suites",
+        list(&tls.cipher_suites, |suite| quoted(suite.name)),
+    );
     out.field("groups", list(&tls.groups, |group| quoted(group.name)));
     out.field(
         "key_share",
@@ -179,7 +244,10 @@ fn tls(out: &mut Text, tls: &Tls) {
     if let Some(ca) = &tls.ca {
         out.field("ca", file(ca));
     }
-    out.field("client_certificates", client_certificates(&tls.client_certificates));
+    out.field(
+        "client_certificates",
+        client_certificates(&tls.client_certificates),
+    );
     if let Some(name) = &tls.server_name {
         out.field("server_name", quoted(name));
     }
@@ -194,16 +262,23 @@ fn client_certificates(identities: &ClientCertificates) -> String {
             format!("{{ cert = {cert}, key = {key} }}")
         }),
         ClientCertificates::Mint(minting) => {
-            let [ca, ca_key] = [&minting.ca, &minting.ca_key].map(|file| named(&file.name, file.sha256));
-            let (subject, validity) = (quoted(&minting.subject.to_string()), time(minting.validity));
+            let [ca, ca_key] =
+                [&minting.ca, &minting.ca_key].map(|file| named(&file.name, file.sha256));
+            let (subject, validity) =
+                (quoted(&minting.subject.to_string()), time(minting.validity));
             let number = minting.number;
-            format!("{{ mint = {number}, ca = {ca}, ca_key = {ca_key}, subject = {subject}, validity = {validity} }}")
+            format!(
+                "{{ mint = {number}, ca = {ca}, ca_key = {ca_key}, subject = {subject}, validity \
+                 = {validity} }}"
+            )
         }
     }
 }
 
 fn resumption(resumption: Resumption) -> String {
-    let Resumption::Share { share, kind } = resumption else { return "\"never\"".to_owned() };
+    let Resumption::Share { share, kind } = resumption else {
+        return "\"never\"".to_owned();
+    };
     let kind = match kind {
         ResumptionKind::Any => "any",
         ResumptionKind::SessionId => "session-id",
@@ -214,16 +289,33 @@ fn resumption(resumption: Resumption) -> String {
 fn load(out: &mut Text, load: &Load) {
     out.table("[load]");
     match &load.shape {
-        Shape::Closed { connections, think_time } => {
+        Shape::Closed {
+            connections,
+            think_time,
+        } => {
             out.field("connections", connections);
             if let Some(pause) = think_time {
-                out.field("think_time", format_args!("{{ min = {}, max = {} }}", time(pause.min), time(pause.max)));
+                out.field(
+                    "think_time",
+                    format_args!("{{ min = {}, max = {} }}", time(pause.min), time(pause.max)),
+                );
             }
             out.field("connect_ramp", time(load.connect_ramp));
         }
-        Shape::Open { rate, arrivals, max_connections } => {
+        Shape::Open {
+            rate,
+            arrivals,
+            max_connections,
+        } => {
             out.field("rate", quoted(&rate.to_string()));
-            out.field("arrivals", quoted(if *arrivals == crate::Arrivals::Even { "even" } else { "poisson" }));
+            out.field(
+                "arrivals",
+                quoted(if *arrivals == crate::Arrivals::Even {
+                    "even"
+                } else {
+                    "poisson"
+                }),
+            );
             out.field("max_connections", max_connections);
         }
     }
@@ -245,12 +337,20 @@ fn load(out: &mut Text, load: &Load) {
 
 fn thresholds(out: &mut Text, thresholds: &[Threshold]) {
     out.table("[thresholds]");
-    for Threshold { metric, comparison, limit } in thresholds {
+    for Threshold {
+        metric,
+        comparison,
+        limit,
+    } in thresholds
+    {
         let limit = match limit {
             Limit::Time(limit) => duration::write(*limit),
             Limit::Number(limit) => limit.to_string(),
         };
-        out.field(&quoted(&metric.to_string()), quoted(&format!("{comparison} {limit}")));
+        out.field(
+            &quoted(&metric.to_string()),
+            quoted(&format!("{comparison} {limit}")),
+        );
     }
 }
 
@@ -267,7 +367,10 @@ fn time(time: std::time::Duration) -> String {
 }
 
 fn list<T>(items: &[T], write: impl FnMut(&T) -> String) -> String {
-    format!("[{}]", items.iter().map(write).collect::<Vec<_>>().join(", "))
+    format!(
+        "[{}]",
+        items.iter().map(write).collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// A basic string (TOML 1.0).

@@ -1,4 +1,5 @@
-//! The cipher suites that can be offered, under all the names they go by, and why the others cannot.
+//! The cipher suites that can be offered, under all the names they go by, and why the others
+//! cannot.
 
 use crate::{CipherSuite, TlsVersion};
 use std::fmt;
@@ -35,11 +36,16 @@ impl CipherSuite {
     /// The one version the suite belongs to.
     #[must_use]
     pub fn version(self) -> TlsVersion {
-        if self.code >> 8 == 0x13 { TlsVersion::V13 } else { TlsVersion::V12 }
+        if self.code >> 8 == 0x13 {
+            TlsVersion::V13
+        } else {
+            TlsVersion::V12
+        }
     }
 }
 
-/// Why a name is no suite that can be offered, and what to write instead or which tool can. Reads on after the name.
+/// Why a name is no suite that can be offered, and what to write instead or which tool can. Reads
+/// on after the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CipherSuiteError {
     /// RSA key exchange.
@@ -68,70 +74,125 @@ impl FromStr for CipherSuite {
     /// Takes IANA's, OpenSSL's and rustls's names, in any case.
     fn from_str(text: &str) -> Result<CipherSuite, CipherSuiteError> {
         let name = text.to_ascii_uppercase();
-        let code = OPENSSL.iter().find(|(openssl, _)| *openssl == name).map(|&(_, code)| code);
+        let code = OPENSSL
+            .iter()
+            .find(|(openssl, _)| *openssl == name)
+            .map(|&(_, code)| code);
         let iana = name.replacen("TLS13_", "TLS_", 1);
-        let found = CipherSuite::ALL.into_iter().find(|suite| suite.name == iana || Some(suite.code) == code);
+        let found = CipherSuite::ALL
+            .into_iter()
+            .find(|suite| suite.name == iana || Some(suite.code) == code);
         found.ok_or_else(|| refusal(&name))
     }
 }
 
 /// Why there is no suite of this name, which is in upper case.
 fn refusal(name: &str) -> CipherSuiteError {
-    use CipherSuiteError::{Broken, Cbc, Dhe, Foreign, OpensslList, PreShared, RsaKeyExchange, StaticEcdh};
-    if name.contains([':', '!', '+', '@', ',', ' ']) || ["HIGH", "DEFAULT", "ALL", "MEDIUM", "LOW"].contains(&name) {
+    use CipherSuiteError::{
+        Broken, Cbc, Dhe, Foreign, OpensslList, PreShared, RsaKeyExchange, StaticEcdh,
+    };
+    if name.contains([':', '!', '+', '@', ',', ' '])
+        || ["HIGH", "DEFAULT", "ALL", "MEDIUM", "LOW"].contains(&name)
+    {
         return OpensslList;
     }
     let parts: Vec<&str> = name.split(['-', '_']).collect();
     let has = |words: &[&str]| parts.iter().any(|part| words.contains(part));
     let rules = [
         (
-            has(&["RC4", "DES", "3DES", "CBC3", "EXP", "EXPORT", "NULL", "ANON", "ADH", "AECDH", "MD5", "IDEA", "SEED", "RC2"]),
+            has(&[
+                "RC4", "DES", "3DES", "CBC3", "EXP", "EXPORT", "NULL", "ANON", "ADH", "AECDH",
+                "MD5", "IDEA", "SEED", "RC2",
+            ]),
             Broken,
         ),
         (has(&["PSK", "SRP", "KRB5"]), PreShared),
-        (has(&["CCM", "CCM8", "ARIA", "ARIA128", "ARIA256", "CAMELLIA", "CAMELLIA128", "CAMELLIA256", "GOST"]), Foreign),
+        (
+            has(&[
+                "CCM",
+                "CCM8",
+                "ARIA",
+                "ARIA128",
+                "ARIA256",
+                "CAMELLIA",
+                "CAMELLIA128",
+                "CAMELLIA256",
+                "GOST",
+            ]),
+            Foreign,
+        ),
         (has(&["DHE", "EDH", "DH"]), Dhe),
         (has(&["ECDH"]), StaticEcdh),
-        (name.starts_with("TLS_RSA_") || name.starts_with("AES128-") || name.starts_with("AES256-"), RsaKeyExchange),
-        (has(&["CBC"]) || (has(&["ECDHE"]) && has(&["SHA", "SHA256", "SHA384"]) && !has(&["GCM", "CHACHA20"])), Cbc),
+        (
+            name.starts_with("TLS_RSA_")
+                || name.starts_with("AES128-")
+                || name.starts_with("AES256-"),
+            RsaKeyExchange,
+        ),
+        (
+            has(&["CBC"])
+                || (has(&["ECDHE"])
+                    && has(&["SHA", "SHA256", "SHA384"])
+                    && !has(&["GCM", "CHACHA20"])),
+            Cbc,
+        ),
     ];
-    rules.into_iter().find(|(holds, _)| *holds).map_or_else(|| CipherSuiteError::Unknown(nearest(name)), |(_, error)| error)
+    rules.into_iter().find(|(holds, _)| *holds).map_or_else(
+        || CipherSuiteError::Unknown(nearest(name)),
+        |(_, error)| error,
+    )
 }
 
 fn nearest(name: &str) -> &'static str {
     let name: String = name.chars().take(80).collect();
     let suites = CipherSuite::ALL.iter().map(|suite| suite.name);
-    suites.min_by_key(|suite| strsim::damerau_levenshtein(suite, &name)).unwrap_or("TLS_AES_128_GCM_SHA256")
+    suites
+        .min_by_key(|suite| strsim::damerau_levenshtein(suite, &name))
+        .unwrap_or("TLS_AES_128_GCM_SHA256")
 }
 
 impl fmt::Display for CipherSuiteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match self {
-            CipherSuiteError::RsaKeyExchange => "encrypts a secret with the server's RSA key, without forward secrecy",
+            CipherSuiteError::RsaKeyExchange => {
+                "encrypts a secret with the server's RSA key, without forward secrecy"
+            }
             CipherSuiteError::Dhe => "exchanges keys over a finite field",
-            CipherSuiteError::StaticEcdh => "uses the server's long-term key for the exchange, without forward secrecy",
+            CipherSuiteError::StaticEcdh => {
+                "uses the server's long-term key for the exchange, without forward secrecy"
+            }
             CipherSuiteError::Cbc => "encrypts in CBC mode, which has a history of padding attacks",
             CipherSuiteError::Broken => "is broken (RFC 9325 §4.1)",
             CipherSuiteError::Foreign => "belongs to CCM, ARIA, Camellia or GOST",
             CipherSuiteError::PreShared => {
                 return f.write_str(
-                    "wants a key or password that both sides know beforehand, and rustls does not offer it; remove it, or use a tool on OpenSSL such as `openssl s_client -psk`",
+                    "wants a key or password that both sides know beforehand, and rustls does not \
+                     offer it; remove it, or use a tool on OpenSSL such as `openssl s_client -psk`",
                 );
             }
             CipherSuiteError::OpensslList => {
                 return f.write_str(
-                    "is a list in OpenSSL's language; write the names one by one, such as [\"TLS_AES_128_GCM_SHA256\"]",
+                    "is a list in OpenSSL's language; write the names one by one, such as \
+                     [\"TLS_AES_128_GCM_SHA256\"]",
                 );
             }
             CipherSuiteError::Unknown(nearest) => {
-                return write!(f, "is not a known cipher suite; write {nearest:?} or another of docs/PLAN.md");
+                return write!(
+                    f,
+                    "is not a known cipher suite; write {nearest:?} or another of docs/PLAN.md"
+                );
             }
         };
         // Today's OpenSSL is built without what is broken.
-        let openssl = if *self == CipherSuiteError::Broken { "an old OpenSSL" } else { "OpenSSL" };
+        let openssl = if *self == CipherSuiteError::Broken {
+            "an old OpenSSL"
+        } else {
+            "OpenSSL"
+        };
         write!(
             f,
-            "{why}, and rustls does not offer it; remove it, or use a tool on {openssl} such as `openssl s_time -cipher` or `ab -Z`"
+            "{why}, and rustls does not offer it; remove it, or use a tool on {openssl} such as \
+             `openssl s_time -cipher` or `ab -Z`"
         )
     }
 }
@@ -145,19 +206,29 @@ mod tests {
     #[test]
     fn every_suite_is_known_by_all_its_names() {
         for suite in CipherSuite::ALL {
-            let rustls = if suite.code >> 8 == 0x13 { suite.name.replacen("TLS_", "TLS13_", 1) } else { suite.name.to_owned() };
+            let rustls = if suite.code >> 8 == 0x13 {
+                suite.name.replacen("TLS_", "TLS13_", 1)
+            } else {
+                suite.name.to_owned()
+            };
             for name in [suite.name, &rustls, &suite.name.to_ascii_lowercase()] {
                 assert_eq!(name.parse(), Ok(suite), "{name}");
             }
         }
         for (name, code) in OPENSSL {
-            assert_eq!(name.parse().map(|suite: CipherSuite| suite.code), Ok(code), "{name}");
+            assert_eq!(
+                name.parse().map(|suite: CipherSuite| suite.code),
+                Ok(code),
+                "{name}"
+            );
         }
     }
 
     #[test]
     fn what_cannot_be_offered_has_its_reason() {
-        use CipherSuiteError::{Broken, Cbc, Dhe, Foreign, OpensslList, PreShared, RsaKeyExchange, StaticEcdh};
+        use CipherSuiteError::{
+            Broken, Cbc, Dhe, Foreign, OpensslList, PreShared, RsaKeyExchange, StaticEcdh,
+        };
         let cases = [
             ("AES128-SHA", RsaKeyExchange),
             ("AES256-GCM-SHA384", RsaKeyExchange),
@@ -179,7 +250,10 @@ mod tests {
             ("TLS_ECDHE_PSK_WITH_AES_128_GCM_SHA256", PreShared),
             ("SRP-RSA-AES-128-CBC-SHA", PreShared),
             ("HIGH:!aNULL", OpensslList),
-            ("TLS_AES_128_GCM_SHA265", CipherSuiteError::Unknown("TLS_AES_128_GCM_SHA256")),
+            (
+                "TLS_AES_128_GCM_SHA265",
+                CipherSuiteError::Unknown("TLS_AES_128_GCM_SHA256"),
+            ),
         ];
         for (name, why) in cases {
             assert_eq!(name.parse::<CipherSuite>(), Err(why), "{name}");

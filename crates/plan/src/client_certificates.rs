@@ -1,10 +1,12 @@
-//! Who the client says it is, where a server asks: certificates given as files, or minted for the run.
+//! Who the client says it is, where a server asks: certificates given as files, or minted for the
+//! run.
 
 use crate::{Minted, PrivateFile, Subject};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// `tls.client_certificates`. Virtual user u (open loop: connection u) has identity u modulo how many there are.
+/// `tls.client_certificates`. Virtual user u (open loop: connection u) has identity u modulo how
+/// many there are.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientCertificates {
     /// Pairs of files, in this order; without any no certificate is shown.
@@ -22,12 +24,14 @@ pub struct ClientCertificate {
     pub key: PrivateFile,
 }
 
-/// Client identities that the coordinator makes before the run: P-256 keys with certificates of one CA.
+/// Client identities that the coordinator makes before the run: P-256 keys with certificates of one
+/// CA.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Minting {
     /// How many.
     pub number: u32,
-    /// PEM certificate of the CA, and behind it those above it, if any. At hand at the coordinator only.
+    /// PEM certificate of the CA, and behind it those above it, if any. At hand at the coordinator
+    /// only.
     pub ca: PrivateFile,
     /// PEM private key of the CA. At hand at the coordinator only.
     pub ca_key: PrivateFile,
@@ -61,7 +65,11 @@ impl ClientCertificates {
     /// Every file of theirs, the CA's with them: none is for everybody.
     pub(crate) fn private(&self) -> impl Iterator<Item = &PrivateFile> {
         let of_pairs = self.files().iter().flat_map(|pair| [&pair.cert, &pair.key]);
-        of_pairs.chain(self.minting().into_iter().flat_map(|minting| [&minting.ca, &minting.ca_key]))
+        of_pairs.chain(
+            self.minting()
+                .into_iter()
+                .flat_map(|minting| [&minting.ca, &minting.ca_key]),
+        )
     }
 
     /// How those are made that are not in files.

@@ -11,7 +11,8 @@ pub struct Connection {
     pub requests: RequestsPerConnection,
     /// Who closes, and how.
     pub close: Close,
-    /// Handshake only: wait for the server's end of the connection, which alone shows a refused client certificate.
+    /// Handshake only: wait for the server's end of the connection, which alone shows a refused
+    /// client certificate.
     pub confirm: bool,
     /// HTTP version.
     pub http: HttpVersion,

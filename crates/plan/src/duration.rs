@@ -3,8 +3,14 @@
 use std::time::Duration;
 
 /// Units with their nanoseconds, from the longest.
-const UNITS: [(&str, u64); 6] =
-    [("h", 3_600_000_000_000), ("m", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1)];
+const UNITS: [(&str, u64); 6] = [
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1000),
+    ("ns", 1),
+];
 
 /// Parses a duration; the error says why not and what to write.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
@@ -14,10 +20,16 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         let (number, unit, after) = split(rest).ok_or_else(|| complaint(text))?;
         let unit_ns = unit_of(unit).ok_or_else(|| unknown_unit(number, unit))?;
         let part = nanoseconds(number, unit_ns).ok_or_else(|| complaint(text))?;
-        sum = sum.checked_add(part).ok_or("is too long; write at most \"720h\"")?;
+        sum = sum
+            .checked_add(part)
+            .ok_or("is too long; write at most \"720h\"")?;
         rest = after;
     }
-    if text.is_empty() { Err(complaint(text)) } else { Ok(Duration::from_nanos(sum)) }
+    if text.is_empty() {
+        Err(complaint(text))
+    } else {
+        Ok(Duration::from_nanos(sum))
+    }
 }
 
 /// The shortest form with one unit and no fraction.
@@ -26,7 +38,10 @@ pub(crate) fn write(duration: Duration) -> String {
     if ns == 0 {
         return "0s".to_owned();
     }
-    let (unit, unit_ns) = UNITS.into_iter().find(|&(_, unit_ns)| ns.is_multiple_of(u128::from(unit_ns))).unwrap_or(("ns", 1));
+    let (unit, unit_ns) = UNITS
+        .into_iter()
+        .find(|&(_, unit_ns)| ns.is_multiple_of(u128::from(unit_ns)))
+        .unwrap_or(("ns", 1));
     format!("{}{unit}", ns / u128::from(unit_ns))
 }
 
@@ -41,17 +56,30 @@ fn split(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 fn unit_of(unit: &str) -> Option<u64> {
-    let unit = if unit == "µs" || unit == "μs" { "us" } else { unit };
-    UNITS.into_iter().find(|&(name, _)| name == unit).map(|(_, unit_ns)| unit_ns)
+    let unit = if unit == "µs" || unit == "μs" {
+        "us"
+    } else {
+        unit
+    };
+    UNITS
+        .into_iter()
+        .find(|&(name, _)| name == unit)
+        .map(|(_, unit_ns)| unit_ns)
 }
 
-/// `number` units as whole nanoseconds; `None` where it is no number, too large, or finer than a nanosecond.
+/// `number` units as whole nanoseconds; `None` where it is no number, too large, or finer than a
+/// nanosecond.
 fn nanoseconds(number: &str, unit_ns: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let whole: u64 = whole.parse().ok()?;
     let fraction = fraction.trim_end_matches('0');
     let scale = 10u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-    let parts = if fraction.is_empty() { 0 } else { fraction.parse::<u128>().ok()? }.checked_mul(u128::from(unit_ns))?;
+    let parts = if fraction.is_empty() {
+        0
+    } else {
+        fraction.parse::<u128>().ok()?
+    }
+    .checked_mul(u128::from(unit_ns))?;
     let below = u64::try_from(parts / scale).ok()?;
     (parts % scale == 0).then_some(whole.checked_mul(unit_ns)?.checked_add(below)?)
 }
@@ -66,7 +94,11 @@ fn unknown_unit(number: &str, unit: &str) -> String {
         "hr" | "hrs" | "hour" | "hours" | "h" => "h",
         "msec" | "millis" | "milliseconds" | "ms" => "ms",
         "usec" | "micros" | "microseconds" | "us" => "us",
-        _ => return format!("has a unit {unit:?} that is not known; use ns, us, ms, s, m or h, such as \"10s\""),
+        _ => {
+            return format!(
+                "has a unit {unit:?} that is not known; use ns, us, ms, s, m or h, such as \"10s\""
+            );
+        }
     };
     format!("has a unit {unit:?} that is not known; write \"{number}{cure}\"")
 }

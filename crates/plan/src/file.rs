@@ -15,7 +15,8 @@ pub struct File {
     pub content: Arc<[u8]>,
 }
 
-/// A file that is not for everybody: a client's certificate or key. Known by its hash alone to who does not need it.
+/// A file that is not for everybody: a client's certificate or key. Known by its hash alone to who
+/// does not need it.
 #[derive(Clone)]
 pub struct PrivateFile {
     /// As the plan writes it, for messages.
@@ -38,8 +39,16 @@ impl Eq for PrivateFile {}
 impl fmt::Debug for PrivateFile {
     /// Without the content, which may be a key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let content = if self.content.is_some() { "at hand" } else { "elsewhere" };
-        write!(f, "PrivateFile({:?}, {}, {content})", self.name, self.sha256)
+        let content = if self.content.is_some() {
+            "at hand"
+        } else {
+            "elsewhere"
+        };
+        write!(
+            f,
+            "PrivateFile({:?}, {}, {content})",
+            self.name, self.sha256
+        )
     }
 }
 

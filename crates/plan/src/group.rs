@@ -1,4 +1,5 @@
-//! The key exchange groups that can be offered, under the names they go by, and why the others cannot.
+//! The key exchange groups that can be offered, under the names they go by, and why the others
+//! cannot.
 
 use crate::{Group, TlsVersion};
 use std::str::FromStr;
@@ -31,10 +32,12 @@ impl Group {
         group(0x0202, "MLKEM1024"),
     ];
 
-    /// Offered where the plan says nothing: no ML-KEM, whose key pairs and 1,184-byte shares cost the client.
+    /// Offered where the plan says nothing: no ML-KEM, whose key pairs and 1,184-byte shares cost
+    /// the client.
     pub const DEFAULT: [Group; 3] = [Group::ALL[0], Group::ALL[1], Group::ALL[2]];
 
-    /// Whether the group can be used in `version`: ML-KEM only in TLS 1.3 (draft-ietf-tls-ecdhe-mlkem).
+    /// Whether the group can be used in `version`: ML-KEM only in TLS 1.3
+    /// (draft-ietf-tls-ecdhe-mlkem).
     #[must_use]
     pub fn fits(self, version: TlsVersion) -> bool {
         version == TlsVersion::V13 || self.code < 0x0200
@@ -46,7 +49,8 @@ impl Group {
 pub enum GroupError {
     /// A group that exists, and that rustls with aws-lc-rs does not have.
     #[error(
-        "is a group that rustls with aws-lc-rs does not offer; write one of X25519, secp256r1, secp384r1, X25519MLKEM768, or try `openssl s_client -groups`, which has more"
+        "is a group that rustls with aws-lc-rs does not offer; write one of X25519, secp256r1, \
+         secp384r1, X25519MLKEM768, or try `openssl s_client -groups`, which has more"
     )]
     Foreign,
     /// Not a group.
@@ -60,9 +64,20 @@ impl FromStr for Group {
     /// Takes IANA's names and the aliases in common use, in any case.
     fn from_str(text: &str) -> Result<Group, GroupError> {
         let name = text.to_ascii_lowercase();
-        let code = ALIASES.iter().find(|(alias, _)| *alias == name).map(|&(_, code)| code);
-        let found = Group::ALL.into_iter().find(|group| group.name.eq_ignore_ascii_case(&name) || Some(group.code) == code);
-        found.ok_or_else(|| if is_foreign(&name) { GroupError::Foreign } else { GroupError::Unknown(nearest(&name)) })
+        let code = ALIASES
+            .iter()
+            .find(|(alias, _)| *alias == name)
+            .map(|&(_, code)| code);
+        let found = Group::ALL
+            .into_iter()
+            .find(|group| group.name.eq_ignore_ascii_case(&name) || Some(group.code) == code);
+        found.ok_or_else(|| {
+            if is_foreign(&name) {
+                GroupError::Foreign
+            } else {
+                GroupError::Unknown(nearest(&name))
+            }
+        })
     }
 }
 
@@ -83,13 +98,16 @@ fn is_foreign(name: &str) -> bool {
         "sm2",
         "curvesm2",
     ];
-    families.iter().any(|family| name.starts_with(family)) && name.contains(|c: char| c.is_ascii_digit())
+    families.iter().any(|family| name.starts_with(family))
+        && name.contains(|c: char| c.is_ascii_digit())
 }
 
 fn nearest(name: &str) -> &'static str {
     let name: String = name.chars().take(40).collect();
     let names = Group::ALL.iter().map(|group| group.name);
-    names.min_by_key(|known| strsim::damerau_levenshtein(&known.to_ascii_lowercase(), &name)).unwrap_or("X25519")
+    names
+        .min_by_key(|known| strsim::damerau_levenshtein(&known.to_ascii_lowercase(), &name))
+        .unwrap_or("X25519")
 }
 
 #[cfg(test)]
@@ -112,12 +130,27 @@ mod tests {
             ("MLKEM1024", 0x202),
         ];
         for (name, code) in cases {
-            assert_eq!(name.parse().map(|group: Group| group.code), Ok(code), "{name}");
+            assert_eq!(
+                name.parse().map(|group: Group| group.code),
+                Ok(code),
+                "{name}"
+            );
         }
-        for name in ["secp256k1", "secp521r1", "P-521", "X448", "ffdhe2048", "brainpoolP256r1", "SecP384r1MLKEM1024", "MLKEM512"]
-        {
+        for name in [
+            "secp256k1",
+            "secp521r1",
+            "P-521",
+            "X448",
+            "ffdhe2048",
+            "brainpoolP256r1",
+            "SecP384r1MLKEM1024",
+            "MLKEM512",
+        ] {
             assert_eq!(name.parse::<Group>(), Err(GroupError::Foreign), "{name}");
         }
-        assert_eq!("X25591".parse::<Group>(), Err(GroupError::Unknown("X25519")));
+        assert_eq!(
+            "X25591".parse::<Group>(),
+            Err(GroupError::Unknown("X25519"))
+        );
     }
 }

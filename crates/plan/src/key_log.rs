@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-/// `tls.key_log`. Whoever has the secrets can read what was sent, so that an agent must allow it too.
+/// `tls.key_log`. Whoever has the secrets can read what was sent, so that an agent must allow it
+/// too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLog {
     /// None.
@@ -25,11 +26,24 @@ impl fmt::Display for KeyLog {
     /// As the plan writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let KeyLog::Sampled { failed, slow, over } = *self else {
-            return f.write_str(if *self == KeyLog::All { "\"all\"" } else { "\"off\"" });
+            return f.write_str(if *self == KeyLog::All {
+                "\"all\""
+            } else {
+                "\"off\""
+            });
         };
         let failed = (failed > 0).then(|| format!("failed = {failed}"));
-        let slow = (slow > 0).then(|| format!("slow = {slow}, over = \"{}\"", crate::duration::write(over)));
-        write!(f, "{{ {} }}", failed.into_iter().chain(slow).collect::<Vec<_>>().join(", "))
+        let slow = (slow > 0)
+            .then(|| format!("slow = {slow}, over = \"{}\"", crate::duration::write(over)));
+        write!(
+            f,
+            "{{ {} }}",
+            failed
+                .into_iter()
+                .chain(slow)
+                .collect::<Vec<_>>()
+                .join(", ")
+        )
     }
 }
 
@@ -40,10 +54,23 @@ mod tests {
 
     #[test]
     fn samples_are_written_as_a_plan_has_them() {
-        let sampled = |failed, slow, ms| KeyLog::Sampled { failed, slow, over: Duration::from_millis(ms) }.to_string();
+        let sampled = |failed, slow, ms| {
+            KeyLog::Sampled {
+                failed,
+                slow,
+                over: Duration::from_millis(ms),
+            }
+            .to_string()
+        };
         assert_eq!(sampled(3, 0, 0), "{ failed = 3 }");
         assert_eq!(sampled(0, 10, 100), "{ slow = 10, over = \"100ms\" }");
-        assert_eq!(sampled(3, 10, 1500), "{ failed = 3, slow = 10, over = \"1500ms\" }");
-        assert_eq!([KeyLog::Off, KeyLog::All].map(|log| log.to_string()), ["\"off\"", "\"all\""]);
+        assert_eq!(
+            sampled(3, 10, 1500),
+            "{ failed = 3, slow = 10, over = \"1500ms\" }"
+        );
+        assert_eq!(
+            [KeyLog::Off, KeyLog::All].map(|log| log.to_string()),
+            ["\"off\"", "\"all\""]
+        );
     }
 }

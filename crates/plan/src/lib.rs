@@ -1,5 +1,5 @@
-//! What to do. Raw TOML goes in, a [`Plan`] that cannot be wrong comes out (or a [`Campaign`] of several), or every problem
-//! at once.
+//! What to do. Raw TOML goes in, a [`Plan`] that cannot be wrong comes out (or a [`Campaign`] of
+//! several), or every problem at once.
 //! Pure: no clock, no network, no file system; files a plan names are read through [`Files`].
 
 mod campaign;
@@ -59,5 +59,7 @@ pub use share::{Deal, Share};
 pub use subject::{Subject, SubjectAttribute, SubjectError};
 pub use target::{Address, Builtin, BuiltinKey, BuiltinPace, Dns, Host, Scheme, Target, Url};
 pub use threshold::{Comparison, Limit, Metric, Statistic, Threshold};
-pub use tls::{CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, Tls, TlsVersion, Verify};
+pub use tls::{
+    CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, Tls, TlsVersion, Verify,
+};
 pub use url::UrlError;

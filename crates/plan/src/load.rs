@@ -23,7 +23,8 @@ pub struct Load {
     pub warm_up: Duration,
     /// Seed of everything random in the run.
     pub seed: u64,
-    /// Spreads the first connections of a closed loop evenly over so long, so that they are no SYN burst.
+    /// Spreads the first connections of a closed loop evenly over so long, so that they are no SYN
+    /// burst.
     pub connect_ramp: Duration,
 }
 
@@ -85,8 +86,9 @@ pub enum End {
 }
 
 impl Load {
-    /// Length of the measured part in nanoseconds, where the plan alone says it: its duration, or how long so many arrivals of an
-    /// open loop take. `None` for a number of operations in a closed loop, which takes as long as the answers do.
+    /// Length of the measured part in nanoseconds, where the plan alone says it: its duration, or
+    /// how long so many arrivals of an open loop take. `None` for a number of operations in a
+    /// closed loop, which takes as long as the answers do.
     #[must_use]
     pub fn measured_span_ns(&self) -> Option<u64> {
         match self.end {
@@ -95,34 +97,55 @@ impl Load {
         }
     }
 
-    /// Most virtual users at any time, which is a whole number in every plan; `None` for an open loop.
+    /// Most virtual users at any time, which is a whole number in every plan; `None` for an open
+    /// loop.
     #[must_use]
     pub fn peak_users(&self) -> Option<u32> {
-        matches!(self.shape, Shape::Closed { .. }).then(|| Profile::measured(self).peak().ceil() as u32)
+        matches!(self.shape, Shape::Closed { .. })
+            .then(|| Profile::measured(self).peak().ceil() as u32)
     }
 
     /// Most arrivals per second at any time; `None` for a closed loop.
     #[must_use]
     pub fn peak_rate(&self) -> Option<Rate> {
-        matches!(self.shape, Shape::Open { .. }).then(|| Rate::per_second(Profile::measured(self).peak()))?
+        matches!(self.shape, Shape::Open { .. })
+            .then(|| Rate::per_second(Profile::measured(self).peak()))?
     }
 
-    /// The same load for each of `factor`; an error names the field that becomes too large, or nothing.
+    /// The same load for each of `factor`; an error names the field that becomes too large, or
+    /// nothing.
     pub(crate) fn multiply(&mut self, factor: u32) -> Result<(), Problem> {
         let times = f64::from(factor);
         match &mut self.shape {
             Shape::Closed { connections, .. } if *connections == 0 && factor > 0 => {}
-            Shape::Closed { connections, .. } => *connections = users(f64::from(*connections) * times)?,
-            Shape::Open { rate: each, max_connections, .. } => {
+            Shape::Closed { connections, .. } => {
+                *connections = users(f64::from(*connections) * times)?
+            }
+            Shape::Open {
+                rate: each,
+                max_connections,
+                ..
+            } => {
                 if each.as_per_second() > 0.0 || factor == 0 {
                     *each = rate(each.as_per_second() * times)?;
                 }
-                let product = max_connections.checked_mul(factor).filter(|product| *product <= MAX_CONNECTIONS);
-                *max_connections =
-                    product.ok_or_else(|| beyond("max_connections", f64::from(*max_connections) * times, MAX_CONNECTIONS))?;
+                let product = max_connections
+                    .checked_mul(factor)
+                    .filter(|product| *product <= MAX_CONNECTIONS);
+                *max_connections = product.ok_or_else(|| {
+                    beyond(
+                        "max_connections",
+                        f64::from(*max_connections) * times,
+                        MAX_CONNECTIONS,
+                    )
+                })?;
             }
         }
-        let most = if let Shape::Closed { .. } = self.shape { f64::from(MAX_CONNECTIONS) } else { MAX_RATE };
+        let most = if let Shape::Closed { .. } = self.shape {
+            f64::from(MAX_CONNECTIONS)
+        } else {
+            MAX_RATE
+        };
         for stage in &mut self.stages {
             stage.to *= times;
             if stage.to > most {
@@ -130,8 +153,11 @@ impl Load {
             }
         }
         if let End::Requests(requests) = &mut self.end {
-            let product = requests.checked_mul(u64::from(factor)).filter(|product| *product <= MAX_REQUESTS);
-            *requests = product.ok_or_else(|| beyond("requests", *requests as f64 * times, MAX_REQUESTS))?;
+            let product = requests
+                .checked_mul(u64::from(factor))
+                .filter(|product| *product <= MAX_REQUESTS);
+            *requests = product
+                .ok_or_else(|| beyond("requests", *requests as f64 * times, MAX_REQUESTS))?;
         }
         Ok(())
     }
@@ -139,17 +165,28 @@ impl Load {
 
 /// So many arrivals per second, where that is a load.
 pub(crate) fn rate(per_second: f64) -> Result<Rate, Problem> {
-    let rate = Rate::per_second(per_second).filter(|rate| rate.as_per_second() > 0.0 && rate.as_per_second() <= MAX_RATE);
+    let rate = Rate::per_second(per_second)
+        .filter(|rate| rate.as_per_second() > 0.0 && rate.as_per_second() <= MAX_RATE);
     rate.ok_or_else(|| beyond("rate", per_second, MAX_RATE))
 }
 
 /// So many virtual users, where that is a load.
 pub(crate) fn users(number: f64) -> Result<u32, Problem> {
     let fits = number >= 1.0 && number <= f64::from(MAX_CONNECTIONS);
-    if fits { Ok(number as u32) } else { Err(beyond("connections", number, MAX_CONNECTIONS)) }
+    if fits {
+        Ok(number as u32)
+    } else {
+        Err(beyond("connections", number, MAX_CONNECTIONS))
+    }
 }
 
 fn beyond(key: &str, amount: f64, most: impl std::fmt::Display) -> Problem {
-    let message = format!("comes to {amount}, and must be above 0 and at most {most}; ask for another amount");
-    Problem { path: format!("load.{key}"), place: None, message }
+    let message = format!(
+        "comes to {amount}, and must be above 0 and at most {most}; ask for another amount"
+    );
+    Problem {
+        path: format!("load.{key}"),
+        place: None,
+        message,
+    }
 }

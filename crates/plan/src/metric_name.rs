@@ -48,26 +48,38 @@ const KINDS: [&str; 17] = [
     "no_http2",
     "no_resolver",
 ];
-const FAMILIES: [&str; 7] = ["alert_received", "alert_sent", "certificate", "status", "os", "stream_reset", "go_away"];
+const FAMILIES: [&str; 7] = [
+    "alert_received",
+    "alert_sent",
+    "certificate",
+    "status",
+    "os",
+    "stream_reset",
+    "go_away",
+];
 
 impl Metric {
     /// Figures that are numbers. All are about the measured part, without the warm-up.
     ///
     /// - `rate`: operations ended ok per second
     /// - `operations.count`: operations ended
-    /// - `errors.count`, `errors.share`: operations ended otherwise than ok, timed out or failed; share of those ended
+    /// - `errors.count`, `errors.share`: operations ended otherwise than ok, timed out or failed;
+    ///   share of those ended
     /// - `timed_out.count`, `timed_out.share`: of those, the timed out
-    /// - `not_sent.count`, `not_sent.share`: of those, arrivals of an open loop that were never sent
+    /// - `not_sent.count`, `not_sent.share`: of those, arrivals of an open loop that were never
+    ///   sent
     /// - `payload.rate`: bytes of response bodies per second
     /// - `connections.count`: connections opened
-    /// - `connections.reused.share`: operations on a connection that was open before, over those begun
+    /// - `connections.reused.share`: operations on a connection that was open before, over those
+    ///   begun
     /// - `tls.handshakes.count`: completed handshakes
-    /// - `tls.resumed.share`, `tls.offered.share`, `tls.retried.share`: handshakes that were resumed, that offered a session,
-    ///   that took a HelloRetryRequest, over all handshakes
+    /// - `tls.resumed.share`, `tls.offered.share`, `tls.retried.share`: handshakes that were
+    ///   resumed, that offered a session, that took a HelloRetryRequest, over all handshakes
     /// - `tls.accepted.share`: resumed handshakes over those that offered a session
     ///
-    /// Beside these, `errors.<failure>.count` and `.share`, where the failure is a stage (`errors.tls.share`), a stage with a
-    /// kind (`errors.connect.refused.count`), or one of a family (`errors.http.status.503.count`).
+    /// Beside these, `errors.<failure>.count` and `.share`, where the failure is a stage
+    /// (`errors.tls.share`), a stage with a kind (`errors.connect.refused.count`), or one of a
+    /// family (`errors.http.status.503.count`).
     pub const NUMBERS: [&str; 16] = [
         "rate",
         "operations.count",
@@ -92,11 +104,15 @@ impl Metric {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetricError {
     /// A histogram without, or with an unknown, statistic.
-    #[error("{0} is a distribution; write which figure of it: {0}.p99 (any percentile), .mean, .min, .max or .sd")]
+    #[error(
+        "{0} is a distribution; write which figure of it: {0}.p99 (any percentile), .mean, .min, \
+         .max or .sd"
+    )]
     Statistic(String),
     /// A failure that there is not.
     #[error(
-        "no failure has this name; write errors.STAGE.KIND.count or .share with a stage of load, dns, connect, tls, http, such as errors.connect.refused.count"
+        "no failure has this name; write errors.STAGE.KIND.count or .share with a stage of load, \
+         dns, connect, tls, http, such as errors.connect.refused.count"
     )]
     Failure,
     /// Nothing like it.
@@ -111,26 +127,47 @@ impl FromStr for Metric {
         if Metric::NUMBERS.contains(&text) {
             return Ok(Metric::Number(text.to_owned()));
         }
-        if let Some((failure, "count" | "share")) = text.strip_prefix("errors.").and_then(|rest| rest.rsplit_once('.')) {
-            return if is_failure(failure) { Ok(Metric::Number(text.to_owned())) } else { Err(MetricError::Failure) };
+        if let Some((failure, "count" | "share")) = text
+            .strip_prefix("errors.")
+            .and_then(|rest| rest.rsplit_once('.'))
+        {
+            return if is_failure(failure) {
+                Ok(Metric::Number(text.to_owned()))
+            } else {
+                Err(MetricError::Failure)
+            };
         }
         let (histogram, statistic) = text.split_once('.').unwrap_or((text, ""));
         if !HISTOGRAMS.contains(&histogram) {
             return Err(MetricError::Unknown(nearest(histogram, statistic, text)));
         }
-        let statistic = statistic.parse().map_err(|()| MetricError::Statistic(histogram.to_owned()))?;
-        Ok(Metric::Time { histogram: histogram.to_owned(), statistic })
+        let statistic = statistic
+            .parse()
+            .map_err(|()| MetricError::Statistic(histogram.to_owned()))?;
+        Ok(Metric::Time {
+            histogram: histogram.to_owned(),
+            statistic,
+        })
     }
 }
 
 /// A stage, a stage with a kind, or one with a family and a member of it.
 fn is_failure(name: &str) -> bool {
     let parts: Vec<&str> = name.split('.').collect();
-    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_word = |word: &str| {
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
     match parts.as_slice() {
         [stage] => STAGES.contains(stage),
-        [stage, kind] => STAGES.contains(stage) && (KINDS.contains(kind) || FAMILIES.contains(kind)),
-        [stage, family, member] => STAGES.contains(stage) && FAMILIES.contains(family) && is_word(member),
+        [stage, kind] => {
+            STAGES.contains(stage) && (KINDS.contains(kind) || FAMILIES.contains(kind))
+        }
+        [stage, family, member] => {
+            STAGES.contains(stage) && FAMILIES.contains(family) && is_word(member)
+        }
         _ => false,
     }
 }
@@ -145,9 +182,12 @@ impl FromStr for Statistic {
             "sd" => Ok(Statistic::StdDev),
             "max" => Ok(Statistic::Max),
             "median" => Ok(Statistic::Percentile(50.0)),
-            _ => {
-                text.strip_prefix('p').and_then(crate::rate::decimal).filter(|p| *p <= 100.0).map(Statistic::Percentile).ok_or(())
-            }
+            _ => text
+                .strip_prefix('p')
+                .and_then(crate::rate::decimal)
+                .filter(|p| *p <= 100.0)
+                .map(Statistic::Percentile)
+                .ok_or(()),
         }
     }
 }
@@ -155,8 +195,15 @@ impl FromStr for Statistic {
 impl Comparison {
     /// The comparison a text begins with, and what follows it.
     pub(crate) fn split(text: &str) -> Option<(Comparison, &str)> {
-        let signs = [("<=", Comparison::AtMost), (">=", Comparison::AtLeast), ("<", Comparison::Below), (">", Comparison::Above)];
-        signs.into_iter().find_map(|(sign, comparison)| Some((comparison, text.strip_prefix(sign)?)))
+        let signs = [
+            ("<=", Comparison::AtMost),
+            (">=", Comparison::AtLeast),
+            ("<", Comparison::Below),
+            (">", Comparison::Above),
+        ];
+        signs
+            .into_iter()
+            .find_map(|(sign, comparison)| Some((comparison, text.strip_prefix(sign)?)))
     }
 }
 
@@ -165,10 +212,20 @@ fn nearest(histogram: &str, statistic: &str, text: &str) -> String {
         let to: String = to.chars().take(60).collect();
         (strsim::normalized_damerau_levenshtein(name, &to) * 1e6) as u32
     };
-    let number = Metric::NUMBERS.into_iter().max_by_key(|name| likeness(name, text)).unwrap_or("rate");
+    let number = Metric::NUMBERS
+        .into_iter()
+        .max_by_key(|name| likeness(name, text))
+        .unwrap_or("rate");
     // What others call latency is, counted from the intended instant, the response time.
-    let histogram = if matches!(histogram, "latency" | "duration" | "time") { "response_time" } else { histogram };
-    let time = HISTOGRAMS.into_iter().max_by_key(|name| likeness(name, histogram)).unwrap_or("response_time");
+    let histogram = if matches!(histogram, "latency" | "duration" | "time") {
+        "response_time"
+    } else {
+        histogram
+    };
+    let time = HISTOGRAMS
+        .into_iter()
+        .max_by_key(|name| likeness(name, histogram))
+        .unwrap_or("response_time");
     if likeness(number, text) >= likeness(time, histogram) {
         return number.to_owned();
     }
@@ -179,7 +236,10 @@ fn nearest(histogram: &str, statistic: &str, text: &str) -> String {
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Metric::Time { histogram, statistic } => write!(f, "{histogram}.{statistic}"),
+            Metric::Time {
+                histogram,
+                statistic,
+            } => write!(f, "{histogram}.{statistic}"),
             Metric::Number(name) => f.write_str(name),
         }
     }
@@ -226,8 +286,10 @@ mod tests {
             "errors.connect.refused.count",
             "errors.http.status.503.share",
         ];
-        let cases =
-            same.into_iter().map(|name| (name, name)).chain([("opening.median", "opening.p50"), ("send.p099", "send.p99")]);
+        let cases = same
+            .into_iter()
+            .map(|name| (name, name))
+            .chain([("opening.median", "opening.p50"), ("send.p099", "send.p99")]);
         for (name, shown) in cases {
             assert_eq!(name.parse::<Metric>().unwrap().to_string(), shown);
         }

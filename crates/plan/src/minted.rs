@@ -1,4 +1,5 @@
-//! Minted client identities on their way to an agent: one file with all that its virtual users need.
+//! Minted client identities on their way to an agent: one file with all that its virtual users
+//! need.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,7 +27,10 @@ pub struct MintedIdentity {
 
 /// Why bytes hold no minted identities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the minted client certificates that came with the plan cannot be read; run the coordinator's version here")]
+#[error(
+    "the minted client certificates that came with the plan cannot be read; run the coordinator's \
+     version here"
+)]
 pub struct MintedError;
 
 impl Minted {
@@ -35,7 +39,9 @@ impl Minted {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         number(&mut bytes, self.chain.len());
-        self.chain.iter().for_each(|certificate| block(&mut bytes, certificate));
+        self.chain
+            .iter()
+            .for_each(|certificate| block(&mut bytes, certificate));
         number(&mut bytes, self.identities.len());
         for (place, identity) in &self.identities {
             number(&mut bytes, *place as usize);
@@ -57,15 +63,26 @@ impl Minted {
         }
         for _ in 0..rest.number()? {
             let place = rest.number()?;
-            let identity = MintedIdentity { certificate: rest.block()?, key: rest.block()? };
+            let identity = MintedIdentity {
+                certificate: rest.block()?,
+                key: rest.block()?,
+            };
             minted.identities.insert(place, identity);
         }
-        if rest.0.is_empty() { Ok(minted) } else { Err(MintedError) }
+        if rest.0.is_empty() {
+            Ok(minted)
+        } else {
+            Err(MintedError)
+        }
     }
 }
 
 fn number(bytes: &mut Vec<u8>, number: usize) {
-    bytes.extend(u32::try_from(number).expect("there are fewer than 2^32 of anything here").to_be_bytes());
+    bytes.extend(
+        u32::try_from(number)
+            .expect("there are fewer than 2^32 of anything here")
+            .to_be_bytes(),
+    );
 }
 
 fn block(bytes: &mut Vec<u8>, block: &[u8]) {
@@ -85,7 +102,10 @@ impl Rest<'_> {
 
     fn block(&mut self) -> Result<Vec<u8>, MintedError> {
         let length = self.number()?;
-        let (block, rest) = self.0.split_at_checked(length as usize).ok_or(MintedError)?;
+        let (block, rest) = self
+            .0
+            .split_at_checked(length as usize)
+            .ok_or(MintedError)?;
         self.0 = rest;
         Ok(block.to_vec())
     }
@@ -103,8 +123,14 @@ mod tests {
     use super::*;
 
     fn some() -> Minted {
-        let identity = |place: u32| MintedIdentity { certificate: vec![place as u8; 3], key: vec![9; 2] };
-        Minted { chain: vec![vec![1, 2]], identities: [(7, identity(7)), (300, identity(44))].into() }
+        let identity = |place: u32| MintedIdentity {
+            certificate: vec![place as u8; 3],
+            key: vec![9; 2],
+        };
+        Minted {
+            chain: vec![vec![1, 2]],
+            identities: [(7, identity(7)), (300, identity(44))].into(),
+        }
     }
 
     #[test]
@@ -112,16 +138,32 @@ mod tests {
         for minted in [Minted::default(), some()] {
             assert_eq!(Minted::decode(&minted.encode()).as_ref(), Ok(&minted));
         }
-        let head = [&MAGIC[..], &[0, 0, 0, 1, 0, 0, 0, 2, 1, 2, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 3, 7, 7, 7, 0, 0, 0, 2, 9, 9]];
-        assert!(some().encode().starts_with(&head.concat()), "the form of version 1");
+        let head = [
+            &MAGIC[..],
+            &[
+                0, 0, 0, 1, 0, 0, 0, 2, 1, 2, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 3, 7, 7, 7, 0, 0, 0,
+                2, 9, 9,
+            ],
+        ];
+        assert!(
+            some().encode().starts_with(&head.concat()),
+            "the form of version 1"
+        );
     }
 
     #[test]
     fn what_is_cut_or_longer_is_refused() {
         let whole = some().encode();
         for length in 0..whole.len() {
-            assert_eq!(Minted::decode(&whole[..length]), Err(MintedError), "{length}");
+            assert_eq!(
+                Minted::decode(&whole[..length]),
+                Err(MintedError),
+                "{length}"
+            );
         }
-        assert_eq!(Minted::decode(&[&whole[..], b"x"].concat()), Err(MintedError));
+        assert_eq!(
+            Minted::decode(&[&whole[..], b"x"].concat()),
+            Err(MintedError)
+        );
     }
 }

@@ -5,7 +5,8 @@ use crate::random::SplitMix;
 /// Longest cycle; beyond it weights are rounded.
 const LONGEST_CYCLE: u64 = 10_000;
 
-/// Neighbours that are shuffled among themselves: few enough that every stretch of a long cycle has nearly its share of each request.
+/// Neighbours that are shuffled among themselves: few enough that every stretch of a long cycle has
+/// nearly its share of each request.
 const GROUP: usize = 16;
 
 /// Entries of all orders together that are worth making; a short cycle gets many orders.
@@ -16,13 +17,14 @@ const MIX_SEED: u64 = 0x7265_7175_6573_7473;
 
 /// Requests mixed by weight.
 ///
-/// The numbers of the cluster's operations fall into cycles, whose length is the sum of the reduced weights, and each cycle has
-/// every request as often as its weight says. So the mix is exact over any whole number of cycles, and does not depend on how
-/// many agents and workers there are.
+/// The numbers of the cluster's operations fall into cycles, whose length is the sum of the reduced
+/// weights, and each cycle has every request as often as its weight says. So the mix is exact over
+/// any whole number of cycles, and does not depend on how many agents and workers there are.
 ///
-/// Each cycle has an order and a rotation of its own, which follow from the seed and the cycle's number. For a worker has every W-th
-/// number only: of an order that never changed it would send one request for ever where W is a multiple of the cycle, and many
-/// workers that counted for themselves would send the same one at the same time.
+/// Each cycle has an order and a rotation of its own, which follow from the seed and the cycle's
+/// number. For a worker has every W-th number only: of an order that never changed it would send
+/// one request for ever where W is a multiple of the cycle, and many workers that counted for
+/// themselves would send the same one at the same time.
 #[derive(Debug, Clone)]
 pub struct Mix {
     /// Orders of a cycle, one behind the other.
@@ -41,9 +43,16 @@ impl Mix {
         let mut random = SplitMix::new(seed ^ MIX_SEED);
         let mut orders = even.repeat(number);
         for order in orders.chunks_mut(even.len()) {
-            order.chunks_mut(GROUP).for_each(|group| random.shuffle(group));
+            order
+                .chunks_mut(GROUP)
+                .for_each(|group| random.shuffle(group));
         }
-        Mix { orders, number: number as u64, length: even.len() as u64, seed: random.next() }
+        Mix {
+            orders,
+            number: number as u64,
+            length: even.len() as u64,
+            seed: random.next(),
+        }
     }
 
     /// Index of the request that operation `seq` of the cluster sends.
@@ -58,7 +67,11 @@ impl Mix {
         // Both below 2³², so that the halves of one random number give an order and a rotation.
         let order = ((random >> 32) * self.number) >> 32;
         let rotated = place + (((random & 0xffff_ffff) * self.length) >> 32);
-        let place = if rotated < self.length { rotated } else { rotated - self.length };
+        let place = if rotated < self.length {
+            rotated
+        } else {
+            rotated - self.length
+        };
         self.orders[(order * self.length + place) as usize]
     }
 }
@@ -66,23 +79,34 @@ impl Mix {
 /// Weights without their common divisor, and with a sum that is not much above the longest cycle.
 fn reduced(weights: &[u32]) -> Vec<u64> {
     let divisor = weights.iter().fold(0, |a, &b| gcd(a, u64::from(b))).max(1);
-    let reduced: Vec<u64> = weights.iter().map(|&weight| u64::from(weight) / divisor).collect();
+    let reduced: Vec<u64> = weights
+        .iter()
+        .map(|&weight| u64::from(weight) / divisor)
+        .collect();
     let sum: u64 = reduced.iter().sum();
     if sum <= LONGEST_CYCLE {
         return reduced;
     }
-    reduced.iter().map(|&weight| (weight * LONGEST_CYCLE / sum).max(u64::from(weight > 0))).collect()
+    reduced
+        .iter()
+        .map(|&weight| (weight * LONGEST_CYCLE / sum).max(u64::from(weight > 0)))
+        .collect()
 }
 
-/// Each index as often as its weight, spread evenly (smooth weighted round robin): in each step everyone gains its weight, the
-/// richest is taken and pays the sum.
+/// Each index as often as its weight, spread evenly (smooth weighted round robin): in each step
+/// everyone gains its weight, the richest is taken and pays the sum.
 fn evenly(weights: &[u64]) -> Vec<u16> {
     let length: u64 = weights.iter().sum();
     let mut credit = vec![0_i64; weights.len()];
     let mut order = Vec::with_capacity(length as usize);
     for _ in 0..length {
-        credit.iter_mut().zip(weights).for_each(|(credit, &weight)| *credit += weight as i64);
-        let richest = (0..credit.len()).max_by_key(|&i| (credit[i], std::cmp::Reverse(i))).unwrap_or(0);
+        credit
+            .iter_mut()
+            .zip(weights)
+            .for_each(|(credit, &weight)| *credit += weight as i64);
+        let richest = (0..credit.len())
+            .max_by_key(|&i| (credit[i], std::cmp::Reverse(i)))
+            .unwrap_or(0);
         credit[richest] -= length as i64;
         order.push(richest as u16);
     }
@@ -111,11 +135,17 @@ mod tests {
 
     #[test]
     fn a_seed_gives_one_mix_for_ever() {
-        let first = |seed| (0..24).map(|seq| Mix::new(&[3, 1], seed).at(seq)).collect::<Vec<u16>>();
+        let first = |seed| {
+            (0..24)
+                .map(|seq| Mix::new(&[3, 1], seed).at(seq))
+                .collect::<Vec<u16>>()
+        };
         assert_ne!(first(7), first(8));
         // Agents of other builds must send the same.
         assert_eq!(first(7), GOLDEN);
     }
 
-    const GOLDEN: [u16; 24] = [0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1];
+    const GOLDEN: [u16; 24] = [
+        0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1,
+    ];
 }

@@ -2,8 +2,8 @@
 
 use crate::read::{self, Hashes, Names};
 use crate::{
-    Body, ClientCertificates, Connection, File, Host, Load, Minted, Owner, Problem, Problems, Request, Seats, Sha256, Shape,
-    Share, Target, Threshold, Tls, canonical,
+    Body, ClientCertificates, Connection, File, Host, Load, Minted, Owner, Problem, Problems,
+    Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, canonical,
 };
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -15,8 +15,9 @@ const BUILTIN_CA: &str = "builtin-ca.pem";
 
 /// What to do, checked: whoever holds one can run it.
 ///
-/// The canonical text is what crosses the wire: every default written out, files by SHA-256. Parsing it gives an equal
-/// plan, and its SHA-256 is the plan's digest, by which agents and coordinator know that they hold the same one.
+/// The canonical text is what crosses the wire: every default written out, files by SHA-256.
+/// Parsing it gives an equal plan, and its SHA-256 is the plan's digest, by which agents and
+/// coordinator know that they hold the same one.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub(crate) name: String,
@@ -29,7 +30,8 @@ pub struct Plan {
     pub(crate) notes: Vec<String>,
 }
 
-/// Where the content of a file comes from: the plan's folder at the coordinator, received chunks at an agent.
+/// Where the content of a file comes from: the plan's folder at the coordinator, received chunks at
+/// an agent.
 pub trait Files {
     /// Content of the file the plan calls `name`, or why it cannot be had.
     ///
@@ -53,7 +55,8 @@ impl Plan {
     /// Longest text that is read, in bytes.
     pub const MAX_BYTES: usize = 1 << 20;
 
-    /// Longest canonical text of a plan, in bytes: it crosses the wire in one message of at most 1 MiB, with other things.
+    /// Longest canonical text of a plan, in bytes: it crosses the wire in one message of at most 1
+    /// MiB, with other things.
     pub const MAX_CANONICAL_BYTES: usize = 768 << 10;
 
     /// Parses a plan as a user writes it; reads the files it names.
@@ -67,7 +70,8 @@ impl Plan {
     /// As [`Plan::parse`], for bytes that may not be text.
     ///
     /// # Errors
-    /// As [`Plan::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are problems too.
+    /// As [`Plan::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are problems
+    /// too.
     pub fn parse_bytes(bytes: &[u8], files: &mut dyn Files) -> Result<Plan, Problems> {
         Plan::parse(read::utf8(bytes)?, files)
     }
@@ -76,7 +80,10 @@ impl Plan {
     ///
     /// # Errors
     /// As [`Plan::parse`]; content that does not match its hash is a problem too.
-    pub fn parse_canonical(text: &str, file: &dyn Fn(Sha256) -> Option<Arc<[u8]>>) -> Result<Plan, Problems> {
+    pub fn parse_canonical(
+        text: &str,
+        file: &dyn Fn(Sha256) -> Option<Arc<[u8]>>,
+    ) -> Result<Plan, Problems> {
         read::plan(text, &Hashes(file))
     }
 
@@ -95,17 +102,26 @@ impl Plan {
     /// Every file the plan names that is for everybody: bodies and roots.
     #[must_use]
     pub fn files(&self) -> Vec<&File> {
-        let bodies = self.requests.iter().filter_map(|request| match &request.body {
-            Some(Body::File(file)) => Some(file),
-            _ => None,
-        });
-        bodies.chain(self.tls.iter().filter_map(|tls| tls.ca.as_ref())).collect()
+        let bodies = self
+            .requests
+            .iter()
+            .filter_map(|request| match &request.body {
+                Some(Body::File(file)) => Some(file),
+                _ => None,
+            });
+        bodies
+            .chain(self.tls.iter().filter_map(|tls| tls.ca.as_ref()))
+            .collect()
     }
 
-    /// Places, in `tls.client_certificates`, of the identities that `owner`'s virtual users have (open loop: its connections).
+    /// Places, in `tls.client_certificates`, of the identities that `owner`'s virtual users have
+    /// (open loop: its connections).
     #[must_use]
     pub fn identities(&self, owner: Owner) -> BTreeSet<usize> {
-        let identities = self.tls.as_ref().map_or(0, |tls| tls.client_certificates.number());
+        let identities = self
+            .tls
+            .as_ref()
+            .map_or(0, |tls| tls.client_certificates.number());
         let all = |places: &BTreeSet<usize>| places.len() == identities;
         let mut places = BTreeSet::new();
         for user in Seats::new(&self.load, owner).iter() {
@@ -117,22 +133,32 @@ impl Plan {
         places
     }
 
-    /// The same plan with the identities that were minted for this agent's virtual users; nothing where it mints none.
+    /// The same plan with the identities that were minted for this agent's virtual users; nothing
+    /// where it mints none.
     #[must_use]
     pub fn with_minted(mut self, minted: Minted) -> Plan {
-        if let Some(Tls { client_certificates: ClientCertificates::Mint(minting), .. }) = &mut self.tls {
+        if let Some(Tls {
+            client_certificates: ClientCertificates::Mint(minting),
+            ..
+        }) = &mut self.tls
+        {
             minting.minted = Arc::new(minted);
         }
         self
     }
 
-    /// The same plan against a built-in target that now listens: its URL and, with TLS, its CA (PEM).
+    /// The same plan against a built-in target that now listens: its URL and, with TLS, its CA
+    /// (PEM).
     #[must_use]
     pub fn with_builtin_at(mut self, address: SocketAddr, ca_pem: Option<&[u8]>) -> Plan {
         self.target.url.host = Host::Ip(address.ip());
         self.target.url.port = address.port();
         if let (Some(tls), Some(pem)) = (&mut self.tls, ca_pem) {
-            tls.ca = Some(File { name: BUILTIN_CA.to_owned(), sha256: Sha256::of(pem), content: pem.into() });
+            tls.ca = Some(File {
+                name: BUILTIN_CA.to_owned(),
+                sha256: Sha256::of(pem),
+                content: pem.into(),
+            });
         }
         self
     }
@@ -156,11 +182,19 @@ impl Plan {
         if agents <= connections {
             return Ok(());
         }
-        let message = format!("{connections} cannot be shared by {agents} agents; write at least {agents}, or use fewer agents");
-        Err(Problem { path: format!("load.{key}"), place: None, message })
+        let message = format!(
+            "{connections} cannot be shared by {agents} agents; write at least {agents}, or use \
+             fewer agents"
+        );
+        Err(Problem {
+            path: format!("load.{key}"),
+            place: None,
+            message,
+        })
     }
 
-    /// Remarks on the text this plan was parsed from: what has no effect, or has one that surprises. No part of the plan.
+    /// Remarks on the text this plan was parsed from: what has no effect, or has one that
+    /// surprises. No part of the plan.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

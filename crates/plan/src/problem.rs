@@ -22,7 +22,11 @@ impl fmt::Display for Problem {
         if let Some((line, column)) = self.place {
             write!(f, "{line}:{column}: ")?;
         }
-        if self.path.is_empty() { write!(f, "{}", self.message) } else { write!(f, "{}: {}", self.path, self.message) }
+        if self.path.is_empty() {
+            write!(f, "{}", self.message)
+        } else {
+            write!(f, "{}: {}", self.path, self.message)
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! A load's amount over time: piecewise linear, with its integral, the integral's inverse, and who is active when.
+//! A load's amount over time: piecewise linear, with its integral, the integral's inverse, and who
+//! is active when.
 
 use crate::{Load, Shape, Stage};
 use std::ops::Range;
@@ -6,10 +7,12 @@ use std::time::Duration;
 
 const NS_PER_S: f64 = 1e9;
 
-/// Amount of load (virtual users, or arrivals per second) over the measured part, from its own zero.
+/// Amount of load (virtual users, or arrivals per second) over the measured part, from its own
+/// zero.
 ///
-/// Stages follow one another; a stage of no length is a step, and at the step's instant the new amount holds already.
-/// After the last stage its amount holds for ever; when the load ends is not the profile's business.
+/// Stages follow one another; a stage of no length is a step, and at the step's instant the new
+/// amount holds already. After the last stage its amount holds for ever; when the load ends is not
+/// the profile's business.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// Contiguous, from 0, never of no length; the last one is endless.
@@ -48,14 +51,26 @@ impl Profile {
         for stage in stages {
             let length_ns = nanoseconds(stage.over);
             if length_ns > 0 {
-                let segment = Segment { begin_ns, length_ns, from, to: stage.to, before };
+                let segment = Segment {
+                    begin_ns,
+                    length_ns,
+                    from,
+                    to: stage.to,
+                    before,
+                };
                 before = segment.after();
                 begin_ns = begin_ns.saturating_add(length_ns);
                 segments.push(segment);
             }
             from = stage.to;
         }
-        segments.push(Segment { begin_ns, length_ns: u64::MAX, from, to: from, before });
+        segments.push(Segment {
+            begin_ns,
+            length_ns: u64::MAX,
+            from,
+            to: from,
+            before,
+        });
         Profile { segments }
     }
 
@@ -65,37 +80,53 @@ impl Profile {
         self.segment_at(at_ns).amount_at(at_ns)
     }
 
-    /// Integral of the amount from 0 to `at_ns`, in amount × seconds: how many arrivals an open loop has offered by then.
+    /// Integral of the amount from 0 to `at_ns`, in amount × seconds: how many arrivals an open
+    /// loop has offered by then.
     #[must_use]
     pub fn integral_at(&self, at_ns: u64) -> f64 {
         self.segment_at(at_ns).integral_at(at_ns)
     }
 
-    /// The first instant after which the integral is above `integral`, rounded to a nanosecond; `None` where it never is.
+    /// The first instant after which the integral is above `integral`, rounded to a nanosecond;
+    /// `None` where it never is.
     #[must_use]
     pub fn instant_of(&self, integral: f64) -> Option<u64> {
-        let index = self.segments.partition_point(|segment| segment.after() <= integral);
-        self.segments.get(index).map(|segment| segment.instant_of(integral))
+        let index = self
+            .segments
+            .partition_point(|segment| segment.after() <= integral);
+        self.segments
+            .get(index)
+            .map(|segment| segment.instant_of(integral))
     }
 
     /// Largest amount ever reached.
     #[must_use]
     pub fn peak(&self) -> f64 {
-        self.segments.iter().fold(0.0, |peak, segment| peak.max(segment.from).max(segment.to))
+        self.segments
+            .iter()
+            .fold(0.0, |peak, segment| peak.max(segment.from).max(segment.to))
     }
 
     /// The integral the profile never passes; `None` where it grows for ever.
     #[must_use]
     pub fn ceiling(&self) -> Option<f64> {
-        self.segments.last().map(Segment::after).filter(|ceiling| ceiling.is_finite())
+        self.segments
+            .last()
+            .map(Segment::after)
+            .filter(|ceiling| ceiling.is_finite())
     }
 
-    /// When virtual user `user` (from 0, cluster-wide) is active: while the amount is above its number. Spans in order,
-    /// disjoint, in nanoseconds; an end of `u64::MAX` means that it stays. Exact for whole amounts.
+    /// When virtual user `user` (from 0, cluster-wide) is active: while the amount is above its
+    /// number. Spans in order, disjoint, in nanoseconds; an end of `u64::MAX` means that it stays.
+    /// Exact for whole amounts.
     #[must_use]
     pub fn active_spans(&self, user: u32) -> Vec<Range<u64>> {
         let mut spans: Vec<Range<u64>> = Vec::new();
-        for span in self.segments.iter().filter_map(|segment| segment.active(user)) {
+        for span in self
+            .segments
+            .iter()
+            .filter_map(|segment| segment.active(user))
+        {
             match spans.last_mut() {
                 Some(last) if last.end == span.start => last.end = span.end,
                 _ => spans.push(span),
@@ -105,7 +136,9 @@ impl Profile {
     }
 
     fn segment_at(&self, at_ns: u64) -> &Segment {
-        let index = self.segments.partition_point(|segment| segment.begin_ns <= at_ns);
+        let index = self
+            .segments
+            .partition_point(|segment| segment.begin_ns <= at_ns);
         &self.segments[index.saturating_sub(1)]
     }
 }
@@ -119,34 +152,46 @@ impl Segment {
         self.before + (self.from + self.amount_at(at_ns)) / 2.0 * (self.passed(at_ns) / NS_PER_S)
     }
 
-    /// Integral after this segment; of the endless one infinite, or what it was where nothing comes any more.
+    /// Integral after this segment; of the endless one infinite, or what it was where nothing comes
+    /// any more.
     fn after(&self) -> f64 {
         if self.length_ns < u64::MAX {
             return self.before + (self.from + self.to) / 2.0 * (self.length_ns as f64 / NS_PER_S);
         }
-        if self.to > 0.0 { f64::INFINITY } else { self.before }
+        if self.to > 0.0 {
+            f64::INFINITY
+        } else {
+            self.before
+        }
     }
 
-    /// Solves `before + from·t + slope·t²/2 = integral` in the form that stays exact for small slopes.
+    /// Solves `before + from·t + slope·t²/2 = integral` in the form that stays exact for small
+    /// slopes.
     fn instant_of(&self, integral: f64) -> u64 {
         let wanted = (integral - self.before).max(0.0);
         if wanted == 0.0 {
             return self.begin_ns;
         }
         if self.from == self.to {
-            return self.begin_ns.saturating_add((wanted * NS_PER_S / self.from).round() as u64);
+            return self
+                .begin_ns
+                .saturating_add((wanted * NS_PER_S / self.from).round() as u64);
         }
         let slope = (self.to - self.from) / (self.length_ns as f64 / NS_PER_S);
-        let root = (self.from * self.from + 2.0 * slope * wanted).max(0.0).sqrt();
+        let root = (self.from * self.from + 2.0 * slope * wanted)
+            .max(0.0)
+            .sqrt();
         let passed = (2.0 * wanted / (self.from + root) * NS_PER_S).round() as u64;
         self.begin_ns.saturating_add(passed.min(self.length_ns))
     }
 
-    /// Part of this segment in which the amount is above `user`. Whole numbers, so that every owner finds the same instant.
+    /// Part of this segment in which the amount is above `user`. Whole numbers, so that every owner
+    /// finds the same instant.
     fn active(&self, user: u32) -> Option<Range<u64>> {
         let (from, to, user) = (self.from as i128, self.to as i128, i128::from(user));
         let length = i128::from(self.length_ns);
-        let crossing = |round_up: i128| ((user - from).abs() * length + round_up) / (to - from).abs();
+        let crossing =
+            |round_up: i128| ((user - from).abs() * length + round_up) / (to - from).abs();
         let (start, stop) = match (from > user, to > user) {
             (true, true) => (0, length),
             (false, false) => return None,
@@ -182,7 +227,13 @@ mod tests {
     const S: u64 = 1_000_000_000;
 
     fn profile(initial: f64, stages: &[(u64, f64)]) -> Profile {
-        let stages: Vec<Stage> = stages.iter().map(|&(s, to)| Stage { over: Duration::from_secs(s), to }).collect();
+        let stages: Vec<Stage> = stages
+            .iter()
+            .map(|&(s, to)| Stage {
+                over: Duration::from_secs(s),
+                to,
+            })
+            .collect();
         Profile::new(initial, &stages)
     }
 
@@ -193,10 +244,22 @@ mod tests {
     #[test]
     fn amounts_are_exact_at_boundaries_and_a_step_holds_at_once() {
         let ramp_step_hold = profile(0.0, &[(60, 250.0), (0, 100.0), (30, 100.0), (10, 0.0)]);
-        let cases =
-            [(0, 0.0), (30, 125.0), (59, 250.0 * 59.0 / 60.0), (60, 100.0), (89, 100.0), (95, 50.0), (100, 0.0), (999, 0.0)];
+        let cases = [
+            (0, 0.0),
+            (30, 125.0),
+            (59, 250.0 * 59.0 / 60.0),
+            (60, 100.0),
+            (89, 100.0),
+            (95, 50.0),
+            (100, 0.0),
+            (999, 0.0),
+        ];
         for (second, amount) in cases {
-            assert_eq!(ramp_step_hold.amount_at(second * S), amount, "at {second} s");
+            assert_eq!(
+                ramp_step_hold.amount_at(second * S),
+                amount,
+                "at {second} s"
+            );
         }
         assert_eq!(ramp_step_hold.peak(), 250.0);
     }
@@ -205,8 +268,15 @@ mod tests {
     fn integral_is_the_area_and_its_inverse_finds_the_instant() {
         // 60 s from 0 to 250: 7,500; 30 s at 100: 3,000; 10 s from 100 to 0: 500.
         let shape = profile(0.0, &[(60, 250.0), (0, 100.0), (30, 100.0), (10, 0.0)]);
-        for (second, area) in [(0, 0.0), (30, 1875.0), (60, 7500.0), (90, 10500.0), (95, 10875.0), (100, 11000.0), (200, 11000.0)]
-        {
+        for (second, area) in [
+            (0, 0.0),
+            (30, 1875.0),
+            (60, 7500.0),
+            (90, 10500.0),
+            (95, 10875.0),
+            (100, 11000.0),
+            (200, 11000.0),
+        ] {
             assert_eq!(shape.integral_at(second * S), area, "at {second} s");
             if area < 11000.0 {
                 assert_eq!(shape.instant_of(area), Some(second * S), "area {area}");
@@ -220,9 +290,14 @@ mod tests {
     #[test]
     fn nothing_arrives_while_the_amount_is_zero() {
         let pause = profile(10.0, &[(1, 10.0), (0, 0.0), (5, 0.0), (0, 10.0)]);
-        let instants: Vec<u64> = (8..12).filter_map(|k| pause.instant_of(f64::from(k))).collect();
+        let instants: Vec<u64> = (8..12)
+            .filter_map(|k| pause.instant_of(f64::from(k)))
+            .collect();
         assert_eq!(instants, [S * 8 / 10, S * 9 / 10, S * 6, S * 61 / 10]);
-        assert_eq!(profile(0.0, &[(10, 0.0), (0, 1.0)]).instant_of(0.0), Some(10 * S));
+        assert_eq!(
+            profile(0.0, &[(10, 0.0), (0, 1.0)]).instant_of(0.0),
+            Some(10 * S)
+        );
     }
 
     #[test]
@@ -238,8 +313,14 @@ mod tests {
     fn a_held_amount_keeps_its_users_for_ever() {
         assert_eq!(profile(3.0, &[]).active_spans(2), one(0, u64::MAX));
         assert_eq!(profile(3.0, &[]).active_spans(3), []);
-        assert_eq!(profile(3.0, &[(5, 3.0), (0, 1.0)]).active_spans(2), one(0, 5 * S));
-        assert_eq!(profile(3.0, &[(5, 3.0), (5, 6.0)]).active_spans(2), one(0, u64::MAX));
+        assert_eq!(
+            profile(3.0, &[(5, 3.0), (0, 1.0)]).active_spans(2),
+            one(0, 5 * S)
+        );
+        assert_eq!(
+            profile(3.0, &[(5, 3.0), (5, 6.0)]).active_spans(2),
+            one(0, u64::MAX)
+        );
     }
 
     #[test]
@@ -248,8 +329,15 @@ mod tests {
         for tick in 0..1000 {
             let at = tick * 12_345_679;
             for user in 0..21 {
-                let active = shape.active_spans(user).iter().any(|span| span.contains(&at));
-                assert_eq!(active, shape.amount_at(at) > f64::from(user), "user {user} at {at} ns");
+                let active = shape
+                    .active_spans(user)
+                    .iter()
+                    .any(|span| span.contains(&at));
+                assert_eq!(
+                    active,
+                    shape.amount_at(at) > f64::from(user),
+                    "user {user} at {at} ns"
+                );
             }
         }
     }

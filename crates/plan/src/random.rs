@@ -1,4 +1,5 @@
-//! Seeded randomness that is the same on every machine: whole numbers, and IEEE 754 operations that round alike everywhere.
+//! Seeded randomness that is the same on every machine: whole numbers, and IEEE 754 operations that
+//! round alike everywhere.
 
 /// Exponentially distributed numbers with mean 1.
 #[derive(Debug, Clone)]
@@ -8,7 +9,9 @@ pub(crate) struct Exponential {
 
 impl Exponential {
     pub(crate) fn new(seed: u64) -> Exponential {
-        Exponential { bits: SplitMix::new(seed) }
+        Exponential {
+            bits: SplitMix::new(seed),
+        }
     }
 
     pub(crate) fn draw(&mut self) -> f64 {
@@ -45,7 +48,8 @@ impl SplitMix {
         }
     }
 
-    /// A number below `bound`, by the high bits of a product; for small bounds the bias is below 2⁻⁵⁰.
+    /// A number below `bound`, by the high bits of a product; for small bounds the bias is below
+    /// 2⁻⁵⁰.
     fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
@@ -59,16 +63,22 @@ impl SplitMix {
     }
 }
 
-/// Natural logarithm of a number in (0, 1]. The C library's differs in the last bit between machines, and agents must agree.
+/// Natural logarithm of a number in (0, 1]. The C library's differs in the last bit between
+/// machines, and agents must agree.
 fn logarithm(number: f64) -> f64 {
     let bits = number.to_bits();
-    let (mut exponent, mut fraction) = ((bits >> 52) as i32 - 1023, f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52));
+    let (mut exponent, mut fraction) = (
+        (bits >> 52) as i32 - 1023,
+        f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52),
+    );
     if fraction > std::f64::consts::SQRT_2 {
         (exponent, fraction) = (exponent + 1, fraction / 2.0);
     }
     // ln(fraction) = 2·artanh(z), and |z| < 0.172: twelve terms are below the last bit.
     let z = (fraction - 1.0) / (fraction + 1.0);
-    let series = (0..12).rev().fold(0.0, |sum, n| sum * z * z + 1.0 / f64::from(2 * n + 1));
+    let series = (0..12)
+        .rev()
+        .fold(0.0, |sum, n| sum * z * z + 1.0 / f64::from(2 * n + 1));
     f64::from(exponent) * std::f64::consts::LN_2 + 2.0 * z * series
 }
 
@@ -78,8 +88,19 @@ mod tests {
 
     #[test]
     fn logarithm_is_that_of_the_library_within_its_last_bits() {
-        for number in [1.0, 0.999_999, 0.75, 0.5, 0.1, 1e-9, 1.0 / (1u64 << 53) as f64] {
-            assert!((logarithm(number) - number.ln()).abs() <= 4.0 * f64::EPSILON * number.ln().abs(), "{number}");
+        for number in [
+            1.0,
+            0.999_999,
+            0.75,
+            0.5,
+            0.1,
+            1e-9,
+            1.0 / (1u64 << 53) as f64,
+        ] {
+            assert!(
+                (logarithm(number) - number.ln()).abs() <= 4.0 * f64::EPSILON * number.ln().abs(),
+                "{number}"
+            );
         }
     }
 
@@ -88,9 +109,19 @@ mod tests {
         let mut source = Exponential::new(1);
         let draws: Vec<f64> = (0..100_000).map(|_| source.draw()).collect();
         assert!((draws.iter().sum::<f64>() / 1e5 - 1.0).abs() < 0.02);
-        assert_eq!(draws[..3].iter().map(|draw| draw.to_bits()).collect::<Vec<_>>(), GOLDEN);
+        assert_eq!(
+            draws[..3]
+                .iter()
+                .map(|draw| draw.to_bits())
+                .collect::<Vec<_>>(),
+            GOLDEN
+        );
     }
 
     /// A change here changes every seeded run.
-    const GOLDEN: [u64; 3] = [4_603_292_835_535_767_242, 4_598_955_644_220_408_064, 4_584_138_681_213_572_624];
+    const GOLDEN: [u64; 3] = [
+        4_603_292_835_535_767_242,
+        4_598_955_644_220_408_064,
+        4_584_138_681_213_572_624,
+    ];
 }

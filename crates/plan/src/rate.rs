@@ -28,7 +28,9 @@ pub enum RateError {
     #[error("has no unit; write \"{0}/s\", or /m for a minute, /h for an hour")]
     NoUnit(String),
     /// Another unit than s, m, h.
-    #[error("has a unit {0:?} that is not known; write a rate such as \"2000/s\", \"100/m\" or \"5/h\"")]
+    #[error(
+        "has a unit {0:?} that is not known; write a rate such as \"2000/s\", \"100/m\" or \"5/h\""
+    )]
     Unit(String),
     /// Below zero.
     #[error("is negative; write a rate such as \"2000/s\"")]
@@ -46,7 +48,9 @@ impl FromStr for Rate {
         if text.starts_with('-') {
             return Err(RateError::Negative);
         }
-        let (number, unit) = text.split_once('/').map_or((text.trim(), None), |(n, u)| (n.trim(), Some(u.trim())));
+        let (number, unit) = text
+            .split_once('/')
+            .map_or((text.trim(), None), |(n, u)| (n.trim(), Some(u.trim())));
         let value = decimal(number).ok_or(RateError::NotARate)?;
         let seconds = match unit {
             Some("s") => 1.0,
@@ -61,7 +65,9 @@ impl FromStr for Rate {
 
 /// A plain decimal number: no sign, no exponent, no names.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
-    text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.').then(|| text.parse().ok())?
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.')
+        .then(|| text.parse().ok())?
 }
 
 impl fmt::Display for Rate {
@@ -76,9 +82,14 @@ mod tests {
 
     #[test]
     fn rates_are_per_second_and_read_what_they_write() {
-        for (text, per_second) in
-            [("2000/s", 2000.0), ("100/m", 100.0 / 60.0), ("5/h", 5.0 / 3600.0), ("0.5/s", 0.5), ("7 / s", 7.0), ("0/s", 0.0)]
-        {
+        for (text, per_second) in [
+            ("2000/s", 2000.0),
+            ("100/m", 100.0 / 60.0),
+            ("5/h", 5.0 / 3600.0),
+            ("0.5/s", 0.5),
+            ("7 / s", 7.0),
+            ("0/s", 0.0),
+        ] {
             let rate: Rate = text.parse().unwrap();
             assert_eq!(rate.as_per_second(), per_second, "{text}");
             assert_eq!(rate.to_string().parse(), Ok(rate), "{text}");

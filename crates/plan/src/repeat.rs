@@ -26,7 +26,11 @@ pub struct Run {
 impl Default for Repeat {
     /// Once, in the file's order, with a second between two runs.
     fn default() -> Repeat {
-        Repeat { times: 1, pause: Duration::from_secs(1), shuffle: None }
+        Repeat {
+            times: 1,
+            pause: Duration::from_secs(1),
+            shuffle: None,
+        }
     }
 }
 
@@ -35,7 +39,9 @@ impl Repeat {
     pub(crate) fn runs(&self, variants: usize) -> Vec<Run> {
         let mut random = self.shuffle.map(SplitMix::new);
         let round = |repeat| {
-            let mut round: Vec<Run> = (0..variants).map(|variant| Run { variant, repeat }).collect();
+            let mut round: Vec<Run> = (0..variants)
+                .map(|variant| Run { variant, repeat })
+                .collect();
             if let Some(random) = &mut random {
                 random.shuffle(&mut round);
             }
@@ -50,13 +56,26 @@ mod tests {
     use super::Repeat;
 
     fn order(times: u32, shuffle: Option<u64>) -> Vec<usize> {
-        Repeat { times, shuffle, ..Repeat::default() }.runs(4).iter().map(|run| run.variant).collect()
+        Repeat {
+            times,
+            shuffle,
+            ..Repeat::default()
+        }
+        .runs(4)
+        .iter()
+        .map(|run| run.variant)
+        .collect()
     }
 
     #[test]
     fn rounds_follow_one_another_with_every_variant_once_in_each() {
         assert_eq!(order(2, None), [0, 1, 2, 3, 0, 1, 2, 3]);
-        let runs = Repeat { times: 3, shuffle: Some(1), ..Repeat::default() }.runs(4);
+        let runs = Repeat {
+            times: 3,
+            shuffle: Some(1),
+            ..Repeat::default()
+        }
+        .runs(4);
         for (repeat, round) in runs.chunks(4).enumerate() {
             let mut variants: Vec<usize> = round.iter().map(|run| run.variant).collect();
             variants.sort_unstable();
@@ -78,10 +97,18 @@ mod tests {
     #[test]
     fn every_order_of_a_round_is_about_as_likely() {
         let mut firsts = [0; 4];
-        let runs = Repeat { times: 4000, shuffle: Some(3), ..Repeat::default() }.runs(4);
+        let runs = Repeat {
+            times: 4000,
+            shuffle: Some(3),
+            ..Repeat::default()
+        }
+        .runs(4);
         for round in runs.chunks(4) {
             firsts[round[0].variant] += 1;
         }
-        assert!(firsts.iter().all(|count| (900..1100).contains(count)), "{firsts:?}");
+        assert!(
+            firsts.iter().all(|count| (900..1100).contains(count)),
+            "{firsts:?}"
+        );
     }
 }

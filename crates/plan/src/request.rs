@@ -1,4 +1,5 @@
-//! What is sent: weighted requests whose bytes are fixed before the run, and what counts as success.
+//! What is sent: weighted requests whose bytes are fixed before the run, and what counts as
+//! success.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ pub struct Request {
     pub method: String,
     /// Path and query; the target URL's where absent.
     pub path: Option<Template>,
-    /// Header fields in the plan's order, without those the engine adds (`host`, `content-length`, `connection`).
+    /// Header fields in the plan's order, without those the engine adds (`host`, `content-length`,
+    /// `connection`).
     pub headers: Vec<(String, Template)>,
     /// Request body.
     pub body: Option<Body>,
@@ -42,7 +44,8 @@ pub struct Template {
 pub enum Piece {
     /// Sent as it is.
     Literal(Arc<str>),
-    /// `{user}`: number of the virtual user (closed loop) or connection slot (open loop), cluster-wide, from 0.
+    /// `{user}`: number of the virtual user (closed loop) or connection slot (open loop),
+    /// cluster-wide, from 0.
     User,
     /// `{seq}`: number of the operation, cluster-wide, from 0.
     Seq,
@@ -70,6 +73,8 @@ impl StatusSet {
     /// Whether `status` is in the set.
     #[must_use]
     pub fn contains(&self, status: u16) -> bool {
-        self.ranges.iter().any(|&(low, high)| (low..=high).contains(&status))
+        self.ranges
+            .iter()
+            .any(|&(low, high)| (low..=high).contains(&status))
     }
 }

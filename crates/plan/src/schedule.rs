@@ -1,4 +1,5 @@
-//! When an open loop's arrivals are due: one sequence for the whole cluster, dealt out to its workers.
+//! When an open loop's arrivals are due: one sequence for the whole cluster, dealt out to its
+//! workers.
 
 use crate::profile::nanoseconds;
 use crate::random::Exponential;
@@ -7,11 +8,13 @@ use crate::{Arrivals, Deal, End, Load, Profile, Shape};
 /// Sets the warm-up's random arrivals apart from the measured ones.
 const WARM_UP_SEED: u64 = 0x7761_726d_2d75_7021;
 
-/// The arrivals of one part (warm-up or measured) of an open loop, in nanoseconds from that part's zero.
+/// The arrivals of one part (warm-up or measured) of an open loop, in nanoseconds from that part's
+/// zero.
 ///
-/// Even arrivals: number k is due where the integral of the rate passes k, the first at once. Poisson arrivals: the same
-/// with a sum of seeded exponential gaps in place of k. Every owner computes the same sequence, and takes its own numbers
-/// of it, so the union over all owners is the sequence of one, whatever their number.
+/// Even arrivals: number k is due where the integral of the rate passes k, the first at once.
+/// Poisson arrivals: the same with a sum of seeded exponential gaps in place of k. Every owner
+/// computes the same sequence, and takes its own numbers of it, so the union over all owners is the
+/// sequence of one, whatever their number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     profile: Profile,
@@ -43,31 +46,52 @@ pub struct Owner {
 
 impl Owner {
     /// The only worker of the only agent.
-    pub const ALONE: Owner = Owner { agent: 0, agents: 1, worker: 0, workers: 1 };
+    pub const ALONE: Owner = Owner {
+        agent: 0,
+        agents: 1,
+        worker: 0,
+        workers: 1,
+    };
 }
 
 impl Schedule {
     /// Schedule of the measured part; `None` for a closed loop.
     #[must_use]
     pub fn measured(load: &Load) -> Option<Schedule> {
-        let Shape::Open { arrivals, .. } = load.shape else { return None };
+        let Shape::Open { arrivals, .. } = load.shape else {
+            return None;
+        };
         let bound = match load.end {
             End::Duration(duration) => Bound::Before(nanoseconds(duration)),
             End::Requests(requests) => Bound::Count(requests),
         };
-        Some(Schedule { profile: Profile::measured(load), arrivals, seed: load.seed, bound })
+        Some(Schedule {
+            profile: Profile::measured(load),
+            arrivals,
+            seed: load.seed,
+            bound,
+        })
     }
 
-    /// Schedule of the warm-up, at the amount of the beginning; `None` for a closed loop or without a warm-up.
+    /// Schedule of the warm-up, at the amount of the beginning; `None` for a closed loop or without
+    /// a warm-up.
     #[must_use]
     pub fn warm_up(load: &Load) -> Option<Schedule> {
-        let Shape::Open { arrivals, .. } = load.shape else { return None };
+        let Shape::Open { arrivals, .. } = load.shape else {
+            return None;
+        };
         let bound = Bound::Before(nanoseconds(load.warm_up));
-        let schedule = Schedule { profile: Profile::warm_up(load), arrivals, seed: load.seed ^ WARM_UP_SEED, bound };
+        let schedule = Schedule {
+            profile: Profile::warm_up(load),
+            arrivals,
+            seed: load.seed ^ WARM_UP_SEED,
+            bound,
+        };
         (!load.warm_up.is_zero()).then_some(schedule)
     }
 
-    /// How long the arrivals take: until the end of the part, or until the arrival after the last one would be due.
+    /// How long the arrivals take: until the end of the part, or until the arrival after the last
+    /// one would be due.
     pub(crate) fn span_ns(&self) -> Option<u64> {
         match self.bound {
             Bound::Before(end_ns) => Some(end_ns),
@@ -75,22 +99,37 @@ impl Schedule {
         }
     }
 
-    /// How many arrivals there are. Immediate, but for Poisson arrivals until a given instant, which are counted one by one.
+    /// How many arrivals there are. Immediate, but for Poisson arrivals until a given instant,
+    /// which are counted one by one.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.known_total().unwrap_or_else(|| self.of(Owner::ALONE).count() as u64)
+        self.known_total()
+            .unwrap_or_else(|| self.of(Owner::ALONE).count() as u64)
     }
 
-    /// Arrivals of `owner` as (number in the whole sequence from 0, nanoseconds from this part's zero), both ascending.
+    /// Arrivals of `owner` as (number in the whole sequence from 0, nanoseconds from this part's
+    /// zero), both ascending.
     #[must_use]
     pub fn of(&self, owner: Owner) -> Instants {
         let among_agents = Deal::new(self.known_total(), owner.agents);
         let among_workers = Deal::new(among_agents.amount(owner.agent), owner.workers);
-        let gaps = (self.arrivals == Arrivals::Poisson).then(|| Gaps { next: 0, sum: 0.0, source: Exponential::new(self.seed) });
-        Instants { schedule: self.clone(), owner, among_agents, among_workers, taken: 0, gaps }
+        let gaps = (self.arrivals == Arrivals::Poisson).then(|| Gaps {
+            next: 0,
+            sum: 0.0,
+            source: Exponential::new(self.seed),
+        });
+        Instants {
+            schedule: self.clone(),
+            owner,
+            among_agents,
+            among_workers,
+            taken: 0,
+            gaps,
+        }
     }
 
-    /// The total where it takes no counting. Poisson arrivals until an instant are dealt out in turn, without an end.
+    /// The total where it takes no counting. Poisson arrivals until an instant are dealt out in
+    /// turn, without an end.
     pub(crate) fn known_total(&self) -> Option<u64> {
         match (self.bound, self.arrivals) {
             (Bound::Count(count), _) => Some(count),
@@ -99,9 +138,14 @@ impl Schedule {
         }
     }
 
-    /// Counts by the instants themselves, so that the rounding of an integral never adds or loses an arrival.
+    /// Counts by the instants themselves, so that the rounding of an integral never adds or loses
+    /// an arrival.
     fn even_before(&self, end_ns: u64) -> u64 {
-        let is_before = |k: u64| self.profile.instant_of(k as f64).is_some_and(|at_ns| at_ns < end_ns);
+        let is_before = |k: u64| {
+            self.profile
+                .instant_of(k as f64)
+                .is_some_and(|at_ns| at_ns < end_ns)
+        };
         let mut count = self.profile.integral_at(end_ns).ceil() as u64;
         while count > 0 && !is_before(count - 1) {
             count -= 1;
@@ -120,7 +164,8 @@ impl Schedule {
     }
 }
 
-/// Arrivals of one owner: see [`Schedule::of`]. Constant work per arrival; of Poisson arrivals it draws the others' gaps too.
+/// Arrivals of one owner: see [`Schedule::of`]. Constant work per arrival; of Poisson arrivals it
+/// draws the others' gaps too.
 #[derive(Debug, Clone)]
 pub struct Instants {
     schedule: Schedule,
@@ -145,8 +190,15 @@ impl Iterator for Instants {
     fn next(&mut self) -> Option<(u64, u64)> {
         let of_agent = self.among_workers.item(self.owner.worker, self.taken)?;
         let number = self.among_agents.item(self.owner.agent, of_agent)?;
-        let integral = self.gaps.as_mut().map_or(number as f64, |gaps| gaps.sum_to(number));
-        let at_ns = self.schedule.profile.instant_of(integral).filter(|&at_ns| self.schedule.admits(at_ns))?;
+        let integral = self
+            .gaps
+            .as_mut()
+            .map_or(number as f64, |gaps| gaps.sum_to(number));
+        let at_ns = self
+            .schedule
+            .profile
+            .instant_of(integral)
+            .filter(|&at_ns| self.schedule.admits(at_ns))?;
         self.taken += 1;
         Some((number, at_ns))
     }
@@ -174,8 +226,18 @@ mod tests {
     fn open(rate: f64, arrivals: Arrivals, stages: &[(u64, f64)], end: End) -> Load {
         let rate = Rate::per_second(rate).unwrap();
         Load {
-            shape: Shape::Open { rate, arrivals, max_connections: 100 },
-            stages: stages.iter().map(|&(s, to)| Stage { over: Duration::from_secs(s), to }).collect(),
+            shape: Shape::Open {
+                rate,
+                arrivals,
+                max_connections: 100,
+            },
+            stages: stages
+                .iter()
+                .map(|&(s, to)| Stage {
+                    over: Duration::from_secs(s),
+                    to,
+                })
+                .collect(),
             end,
             warm_up: Duration::from_secs(2),
             seed: 7,
@@ -194,9 +256,16 @@ mod tests {
     #[test]
     fn even_arrivals_begin_at_once_and_do_not_drift() {
         let load = open(3.0, Arrivals::Even, &[], seconds(1));
-        assert_eq!(measured(&load), [(0, 0), (1, 333_333_333), (2, 666_666_667)]);
-        let long = Schedule::measured(&open(3.0, Arrivals::Even, &[], End::Requests(3_000_001))).unwrap();
-        assert_eq!(long.of(Owner::ALONE).last(), Some((3_000_000, 1_000_000 * 1000 * MS)));
+        assert_eq!(
+            measured(&load),
+            [(0, 0), (1, 333_333_333), (2, 666_666_667)]
+        );
+        let long =
+            Schedule::measured(&open(3.0, Arrivals::Even, &[], End::Requests(3_000_001))).unwrap();
+        assert_eq!(
+            long.of(Owner::ALONE).last(),
+            Some((3_000_000, 1_000_000 * 1000 * MS))
+        );
     }
 
     #[test]
@@ -212,16 +281,29 @@ mod tests {
         ];
         for (rate, stages, end, total) in cases {
             let load = open(rate, Arrivals::Even, &stages, end);
-            assert_eq!(Schedule::measured(&load).unwrap().total(), total, "{rate}/s {stages:?} {end:?}");
-            assert_eq!(measured(&load).len() as u64, total, "{rate}/s {stages:?} {end:?}");
+            assert_eq!(
+                Schedule::measured(&load).unwrap().total(),
+                total,
+                "{rate}/s {stages:?} {end:?}"
+            );
+            assert_eq!(
+                measured(&load).len() as u64,
+                total,
+                "{rate}/s {stages:?} {end:?}"
+            );
         }
     }
 
     #[test]
     fn arrivals_of_a_ramp_are_where_its_area_passes_whole_numbers() {
         // From 0 to 8/s over 4 s the area at t is t².
-        let instants: Vec<u64> = measured(&open(0.0, Arrivals::Even, &[(4, 8.0)], seconds(4))).iter().map(|a| a.1).collect();
-        let by_hand: Vec<u64> = (0..16).map(|k| (f64::from(k).sqrt() * 1e9).round() as u64).collect();
+        let instants: Vec<u64> = measured(&open(0.0, Arrivals::Even, &[(4, 8.0)], seconds(4)))
+            .iter()
+            .map(|a| a.1)
+            .collect();
+        let by_hand: Vec<u64> = (0..16)
+            .map(|k| (f64::from(k).sqrt() * 1e9).round() as u64)
+            .collect();
         assert_eq!(instants, by_hand);
     }
 
@@ -232,7 +314,13 @@ mod tests {
         let instants: Vec<u64> = warm_up.of(Owner::ALONE).map(|arrival| arrival.1).collect();
         assert_eq!(instants, (0..8).map(|k| k * 250 * MS).collect::<Vec<_>>());
         assert_eq!(measured(&load)[0], (0, 0));
-        assert_eq!(Schedule::warm_up(&Load { warm_up: Duration::ZERO, ..load }), None);
+        assert_eq!(
+            Schedule::warm_up(&Load {
+                warm_up: Duration::ZERO,
+                ..load
+            }),
+            None
+        );
     }
 
     #[test]
@@ -240,28 +328,60 @@ mod tests {
         let load = open(1000.0, Arrivals::Poisson, &[], seconds(20));
         let instants = measured(&load);
         // Mean 20,000, standard deviation 141.
-        assert!((19_300..20_700).contains(&instants.len()), "{}", instants.len());
-        let gaps: Vec<f64> = instants.windows(2).map(|pair| (pair[1].1 - pair[0].1) as f64 / 1e6).collect();
+        assert!(
+            (19_300..20_700).contains(&instants.len()),
+            "{}",
+            instants.len()
+        );
+        let gaps: Vec<f64> = instants
+            .windows(2)
+            .map(|pair| (pair[1].1 - pair[0].1) as f64 / 1e6)
+            .collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-        assert!((0.9..1.1).contains(&(variance.sqrt() / mean)), "an exponential gap's deviation is its mean");
+        assert!(
+            (0.9..1.1).contains(&(variance.sqrt() / mean)),
+            "an exponential gap's deviation is its mean"
+        );
         assert_eq!(instants, measured(&load));
-        assert_ne!(instants, measured(&Load { seed: 8, ..load.clone() }));
-        assert_eq!(Schedule::measured(&load).unwrap().total(), instants.len() as u64);
+        assert_ne!(
+            instants,
+            measured(&Load {
+                seed: 8,
+                ..load.clone()
+            })
+        );
+        assert_eq!(
+            Schedule::measured(&load).unwrap().total(),
+            instants.len() as u64
+        );
     }
 
     #[test]
     fn many_owners_offer_the_schedule_of_one() {
         let ends = [seconds(7), End::Requests(1003), End::Requests(3)];
-        for (arrivals, end) in [Arrivals::Even, Arrivals::Poisson].into_iter().flat_map(|a| ends.map(|end| (a, end))) {
+        for (arrivals, end) in [Arrivals::Even, Arrivals::Poisson]
+            .into_iter()
+            .flat_map(|a| ends.map(|end| (a, end)))
+        {
             let load = open(50.0, arrivals, &[(3, 200.0), (0, 20.0)], end);
             let schedule = Schedule::measured(&load).unwrap();
             for (agents, workers) in [(1, 1), (2, 1), (4, 2), (3, 5)] {
-                let owners =
-                    (0..agents).flat_map(|agent| (0..workers).map(move |worker| Owner { agent, agents, worker, workers }));
+                let owners = (0..agents).flat_map(|agent| {
+                    (0..workers).map(move |worker| Owner {
+                        agent,
+                        agents,
+                        worker,
+                        workers,
+                    })
+                });
                 let mut union: Vec<_> = owners.flat_map(|owner| schedule.of(owner)).collect();
                 union.sort_unstable();
-                assert_eq!(union, measured(&load), "{arrivals:?} {end:?} over {agents} × {workers}");
+                assert_eq!(
+                    union,
+                    measured(&load),
+                    "{arrivals:?} {end:?} over {agents} × {workers}"
+                );
             }
         }
     }

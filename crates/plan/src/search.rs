@@ -1,4 +1,5 @@
-//! `[search]`: what is looked for, and the single runs it is looked for with. Which run comes next is not known here.
+//! `[search]`: what is looked for, and the single runs it is looked for with. Which run comes next
+//! is not known here.
 
 use crate::{End, Plan, Problem, Rate, Shape, load};
 use std::time::Duration;
@@ -8,19 +9,22 @@ use std::time::Duration;
 pub enum Search {
     /// The highest load that keeps every threshold.
     Capacity(Capacity),
-    /// The load of the plan for each of so many agents, one number after the other; ascending, at least two.
+    /// The load of the plan for each of so many agents, one number after the other; ascending, at
+    /// least two.
     /// [`Plan::for_agents`] makes the runs.
     Agents(Vec<u32>),
 }
 
-/// A search for the highest load that keeps every threshold of the plan, by holds of one amount each.
+/// A search for the highest load that keeps every threshold of the plan, by holds of one amount
+/// each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capacity {
     /// Where the highest load is looked for.
     pub range: SearchRange,
     /// Length of the measured part of each hold.
     pub hold: Duration,
-    /// The search ends where the lowest amount that failed is above the highest that passed by at most this share of it.
+    /// The search ends where the lowest amount that failed is above the highest that passed by at
+    /// most this share of it.
     pub precision: f64,
     /// Longest wait between two holds for the target to be as before.
     pub settle: Duration,
@@ -57,8 +61,9 @@ impl SearchRange {
 }
 
 impl Capacity {
-    /// The run that holds `amount` (arrivals per second, or virtual users, rounded to whole ones) for [`Capacity::hold`].
-    /// The rest, with the warm-up, is that of `plan`, which must be of the campaign this search is from.
+    /// The run that holds `amount` (arrivals per second, or virtual users, rounded to whole ones)
+    /// for [`Capacity::hold`]. The rest, with the warm-up, is that of `plan`, which must be of the
+    /// campaign this search is from.
     ///
     /// # Errors
     /// `plan` is of the other kind of loop, or `amount` is no load that can be asked for.
@@ -66,17 +71,30 @@ impl Capacity {
         let mut held = plan.clone();
         match (&mut held.load.shape, self.range) {
             (Shape::Open { rate, .. }, SearchRange::Rate { .. }) => *rate = load::rate(amount)?,
-            (Shape::Closed { connections, .. }, SearchRange::Connections { .. }) => *connections = load::users(amount.round())?,
-            (Shape::Open { .. }, _) => return Err(other_loop("load.rate", "search.connections looks for a closed loop")),
-            (Shape::Closed { .. }, _) => return Err(other_loop("load.connections", "search.rate looks for an open loop")),
+            (Shape::Closed { connections, .. }, SearchRange::Connections { .. }) => {
+                *connections = load::users(amount.round())?
+            }
+            (Shape::Open { .. }, _) => {
+                return Err(other_loop(
+                    "load.rate",
+                    "search.connections looks for a closed loop",
+                ));
+            }
+            (Shape::Closed { .. }, _) => {
+                return Err(other_loop(
+                    "load.connections",
+                    "search.rate looks for an open loop",
+                ));
+            }
         }
         held.load.stages.clear();
         held.load.end = End::Duration(self.hold);
         Ok(held)
     }
 
-    /// A short run at the first amount, to see whether the target is as before. It has no warm-up: whoever waits for a target
-    /// would wait for that each time, and the median tells as much without.
+    /// A short run at the first amount, to see whether the target is as before. It has no warm-up:
+    /// whoever waits for a target would wait for that each time, and the median tells as much
+    /// without.
     ///
     /// # Errors
     /// As [`Capacity::plan_at`].
@@ -91,12 +109,16 @@ impl Capacity {
 }
 
 fn other_loop(path: &str, why: &str) -> Problem {
-    Problem { path: path.to_owned(), place: None, message: format!("{why}; search in the plan that the search came with") }
+    Problem {
+        path: path.to_owned(),
+        place: None,
+        message: format!("{why}; search in the plan that the search came with"),
+    }
 }
 
 impl Plan {
-    /// The run of `agents` agents that each carry this plan's whole load: every amount, bound and number of operations is
-    /// multiplied, durations stay.
+    /// The run of `agents` agents that each carry this plan's whole load: every amount, bound and
+    /// number of operations is multiplied, durations stay.
     ///
     /// # Errors
     /// The field that becomes larger than a plan can ask for, or 0 with no agents.
@@ -121,41 +143,74 @@ mod tests {
     }
 
     fn plan(load: &str) -> Plan {
-        Plan::parse(&format!("target.builtin = true\n[load]\n{load}"), &mut NoFiles).unwrap()
+        Plan::parse(
+            &format!("target.builtin = true\n[load]\n{load}"),
+            &mut NoFiles,
+        )
+        .unwrap()
     }
 
     fn rates() -> Capacity {
         let rate = |per_second| Rate::per_second(per_second).unwrap();
-        let range = SearchRange::Rate { from: rate(100.0), to: rate(5000.0) };
-        Capacity { range, hold: Duration::from_secs(20), precision: 0.03, settle: Duration::ZERO }
+        let range = SearchRange::Rate {
+            from: rate(100.0),
+            to: rate(5000.0),
+        };
+        Capacity {
+            range,
+            hold: Duration::from_secs(20),
+            precision: 0.03,
+            settle: Duration::ZERO,
+        }
     }
 
     fn users() -> Capacity {
-        Capacity { range: SearchRange::Connections { from: 1, to: 500 }, ..rates() }
+        Capacity {
+            range: SearchRange::Connections { from: 1, to: 500 },
+            ..rates()
+        }
     }
 
     #[test]
     fn a_hold_has_the_amount_and_length_of_the_search_and_the_rest_of_the_plan() {
-        let ramp = plan("rate = \"1/s\"\nwarm_up = \"3s\"\nseed = 5\n[[load.stage]]\nover = \"9s\"\nto = \"7/s\"");
+        let ramp = plan(
+            "rate = \"1/s\"\nwarm_up = \"3s\"\nseed = 5\n[[load.stage]]\nover = \"9s\"\nto = \
+             \"7/s\"",
+        );
         let held = rates().plan_at(&ramp, 1234.5).unwrap();
         assert_eq!(Profile::measured(held.load()).peak(), 1234.5);
-        assert_eq!((held.load().end, held.load().stages.len()), (End::Duration(Duration::from_secs(20)), 0));
-        assert_eq!((held.load().warm_up, held.load().seed), (Duration::from_secs(3), 5));
-        let held = users().plan_at(&plan("connections = 4\nrequests = 9"), 33.4).unwrap();
+        assert_eq!(
+            (held.load().end, held.load().stages.len()),
+            (End::Duration(Duration::from_secs(20)), 0)
+        );
+        assert_eq!(
+            (held.load().warm_up, held.load().seed),
+            (Duration::from_secs(3), 5)
+        );
+        let held = users()
+            .plan_at(&plan("connections = 4\nrequests = 9"), 33.4)
+            .unwrap();
         assert_eq!(held, plan("connections = 33\nduration = \"20s\""));
     }
 
     #[test]
     fn a_look_is_short_and_without_a_warm_up() {
-        let ramp = plan("connections = 5\nwarm_up = \"30s\"\nconnect_ramp = \"20s\"\nthink_time = \"1s\"\nduration = \"60s\"");
+        let ramp = plan(
+            "connections = 5\nwarm_up = \"30s\"\nconnect_ramp = \"20s\"\nthink_time = \
+             \"1s\"\nduration = \"60s\"",
+        );
         let look = users().plan_of_look(&ramp, Duration::from_secs(2)).unwrap();
-        let expected = plan("connections = 1\nconnect_ramp = \"2s\"\nthink_time = \"1s\"\nduration = \"2s\"");
+        let expected =
+            plan("connections = 1\nconnect_ramp = \"2s\"\nthink_time = \"1s\"\nduration = \"2s\"");
         assert_eq!(look, expected);
     }
 
     #[test]
     fn a_hold_that_is_no_load_is_refused() {
-        let (open, closed) = (plan("rate = \"1/s\"\nduration = \"1s\""), plan("connections = 1\nduration = \"1s\""));
+        let (open, closed) = (
+            plan("rate = \"1/s\"\nduration = \"1s\""),
+            plan("connections = 1\nduration = \"1s\""),
+        );
         for amount in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {
             assert!(rates().plan_at(&open, amount).is_err(), "{amount}/s");
             assert!(users().plan_at(&closed, amount).is_err(), "{amount} users");
@@ -165,10 +220,15 @@ mod tests {
 
     #[test]
     fn each_agent_carries_the_whole_load() {
-        let one = "rate = \"10/s\"\nmax_connections = 50\nduration = \"2s\"\n[[load.stage]]\nover = \"1s\"\nto = \"20/s\"";
-        let three = "rate = \"30/s\"\nmax_connections = 150\nduration = \"2s\"\n[[load.stage]]\nover = \"1s\"\nto = \"60/s\"";
+        let one = "rate = \"10/s\"\nmax_connections = 50\nduration = \"2s\"\n[[load.stage]]\nover \
+                   = \"1s\"\nto = \"20/s\"";
+        let three = "rate = \"30/s\"\nmax_connections = 150\nduration = \
+                     \"2s\"\n[[load.stage]]\nover = \"1s\"\nto = \"60/s\"";
         assert_eq!(plan(one).for_agents(3).unwrap(), plan(three));
-        let (one, three) = ("connections = 5\nrequests = 70", "connections = 15\nrequests = 210");
+        let (one, three) = (
+            "connections = 5\nrequests = 70",
+            "connections = 15\nrequests = 210",
+        );
         assert_eq!(plan(one).for_agents(3).unwrap(), plan(three));
         assert_eq!(plan(one).for_agents(1).unwrap(), plan(one));
     }
@@ -176,15 +236,35 @@ mod tests {
     #[test]
     fn more_than_a_plan_can_ask_for_is_refused_by_its_field() {
         let cases = [
-            ("connections = 10000000\nduration = \"1s\"", 2, "load.connections"),
+            (
+                "connections = 10000000\nduration = \"1s\"",
+                2,
+                "load.connections",
+            ),
             ("rate = \"100000000/s\"\nduration = \"1s\"", 2, "load.rate"),
-            ("rate = \"1/s\"\nduration = \"1s\"\nmax_connections = 9000000", 2, "load.max_connections"),
-            ("connections = 1\nrequests = 900000000000000", 2, "load.requests"),
-            ("connections = 1\nduration = \"9s\"\n[[load.stage]]\nto = 9000000", 2, "load.stage"),
+            (
+                "rate = \"1/s\"\nduration = \"1s\"\nmax_connections = 9000000",
+                2,
+                "load.max_connections",
+            ),
+            (
+                "connections = 1\nrequests = 900000000000000",
+                2,
+                "load.requests",
+            ),
+            (
+                "connections = 1\nduration = \"9s\"\n[[load.stage]]\nto = 9000000",
+                2,
+                "load.stage",
+            ),
             ("connections = 1\nduration = \"9s\"", 0, "load.connections"),
         ];
         for (load, agents, path) in cases {
-            assert_eq!(plan(load).for_agents(agents).unwrap_err().path, path, "{load}");
+            assert_eq!(
+                plan(load).for_agents(agents).unwrap_err().path,
+                path,
+                "{load}"
+            );
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::{Deal, Load, Owner, Shape};
 
-/// A worker's virtual users, or in an open loop the connections that it may open. They have numbers in the cluster, from 0, and each
-/// belongs to one worker.
+/// A worker's virtual users, or in an open loop the connections that it may open. They have numbers
+/// in the cluster, from 0, and each belongs to one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seats {
     owner: Owner,
@@ -18,24 +18,36 @@ impl Seats {
     pub fn new(load: &Load, owner: Owner) -> Seats {
         let all = match load.shape {
             Shape::Closed { .. } => u64::from(load.peak_users().unwrap_or(0)),
-            Shape::Open { max_connections, .. } => u64::from(max_connections),
+            Shape::Open {
+                max_connections, ..
+            } => u64::from(max_connections),
         };
         let among_agents = Deal::new(Some(all), owner.agents);
         let among_workers = Deal::new(among_agents.amount(owner.agent), owner.workers);
-        Seats { owner, among_agents, among_workers, place: place(owner, &among_workers) }
+        Seats {
+            owner,
+            among_agents,
+            among_workers,
+            place: place(owner, &among_workers),
+        }
     }
 
     /// How many there are.
     #[must_use]
     pub fn number(&self) -> u32 {
-        self.among_workers.amount(self.owner.worker).and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX)
+        self.among_workers
+            .amount(self.owner.worker)
+            .and_then(|number| u32::try_from(number).ok())
+            .unwrap_or(u32::MAX)
     }
 
     /// Number in the cluster of the `nth` one (from 0), while there is one.
     #[must_use]
     pub fn nth(&self, nth: u32) -> Option<u32> {
         let of_agent = self.among_workers.item(self.owner.worker, u64::from(nth))?;
-        self.among_agents.item(self.owner.agent, of_agent).and_then(|seat| u32::try_from(seat).ok())
+        self.among_agents
+            .item(self.owner.agent, of_agent)
+            .and_then(|seat| u32::try_from(seat).ok())
     }
 
     /// Their numbers in the cluster, ascending.
@@ -44,7 +56,8 @@ impl Seats {
         (0..).map_while(move |nth| seats.nth(nth))
     }
 
-    /// The worker among those of its agent that have seats; `None` for one without: it can do nothing, and gets nothing to do.
+    /// The worker among those of its agent that have seats; `None` for one without: it can do
+    /// nothing, and gets nothing to do.
     #[must_use]
     pub fn place(&self) -> Option<Owner> {
         self.place
@@ -60,7 +73,8 @@ impl Seats {
         self.place.and_then(part).unwrap_or(0)
     }
 
-    /// Number in the cluster of the `nth` operation (from 0) that the worker's virtual users begin. No two operations share one.
+    /// Number in the cluster of the `nth` operation (from 0) that the worker's virtual users begin.
+    /// No two operations share one.
     #[inline]
     #[must_use]
     pub fn operation(&self, nth: u64) -> u64 {
@@ -76,5 +90,9 @@ fn place(owner: Owner, among_workers: &Deal) -> Option<Owner> {
         return None;
     }
     let seated = |workers: u32| (0..workers).filter(has_seats).count() as u32;
-    Some(Owner { worker: seated(owner.worker), workers: seated(owner.workers), ..owner })
+    Some(Owner {
+        worker: seated(owner.worker),
+        workers: seated(owner.workers),
+        ..owner
+    })
 }

@@ -9,29 +9,45 @@ pub struct Share {
     pub connections: Option<u32>,
     /// Most virtual users at any time; `None` for an open loop.
     pub peak_connections: Option<u32>,
-    /// Arrivals per second at the beginning; `None` for a closed loop. Agents interleave, so each has an equal part.
+    /// Arrivals per second at the beginning; `None` for a closed loop. Agents interleave, so each
+    /// has an equal part.
     pub rate: Option<Rate>,
-    /// Most arrivals per second at any time; `None` for a closed loop, which has no bound: it sends as fast as it is answered.
+    /// Most arrivals per second at any time; `None` for a closed loop, which has no bound: it sends
+    /// as fast as it is answered.
     pub peak_rate: Option<Rate>,
-    /// Bound on open connections; `None` for a closed loop, where it is the number of virtual users.
+    /// Bound on open connections; `None` for a closed loop, where it is the number of virtual
+    /// users.
     pub max_connections: Option<u32>,
-    /// Measured operations, where their number is known before the run: with `requests`, or with even arrivals.
+    /// Measured operations, where their number is known before the run: with `requests`, or with
+    /// even arrivals.
     pub requests: Option<u64>,
 }
 
 impl Share {
-    /// Share of agent `agent` of `agents`. Every whole number, summed over all agents, is the load's.
+    /// Share of agent `agent` of `agents`. Every whole number, summed over all agents, is the
+    /// load's.
     pub(crate) fn of(load: &Load, agent: u32, agents: u32) -> Share {
         let part = |total: u64| Deal::new(Some(total), agents).amount(agent).unwrap_or(0);
         let requests = match load.end {
             End::Requests(requests) => Some(part(requests)),
-            End::Duration(_) => Schedule::measured(load).and_then(|schedule| schedule.known_total()).map(part),
+            End::Duration(_) => Schedule::measured(load)
+                .and_then(|schedule| schedule.known_total())
+                .map(part),
         };
-        let seats = Seats::new(load, Owner { agent, agents, ..Owner::ALONE });
+        let seats = Seats::new(
+            load,
+            Owner {
+                agent,
+                agents,
+                ..Owner::ALONE
+            },
+        );
         let each = |rate: Rate| Rate::per_second(rate.as_per_second() / f64::from(agents.max(1)));
         match load.shape {
             Shape::Closed { connections, .. } => Share {
-                connections: Some(seats.iter().take_while(|&user| user < connections).count() as u32),
+                connections: Some(
+                    seats.iter().take_while(|&user| user < connections).count() as u32
+                ),
                 peak_connections: Some(seats.number()),
                 rate: None,
                 peak_rate: None,
@@ -50,9 +66,9 @@ impl Share {
     }
 }
 
-/// Deals a sequence of `0..total` (or an endless one) to `parts` owners so that every prefix is spread evenly and the
-/// whole gives part `i` exactly `⌊total(i+1)/parts⌋ − ⌊total·i/parts⌋`: full rounds give one each in order, the last,
-/// partial round goes to those with one more.
+/// Deals a sequence of `0..total` (or an endless one) to `parts` owners so that every prefix is
+/// spread evenly and the whole gives part `i` exactly `⌊total(i+1)/parts⌋ − ⌊total·i/parts⌋`: full
+/// rounds give one each in order, the last, partial round goes to those with one more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deal {
     total: Option<u64>,
@@ -63,7 +79,10 @@ impl Deal {
     /// A deal of `total` (`None`: endless) over `parts`, at least one.
     #[must_use]
     pub fn new(total: Option<u64>, parts: u32) -> Deal {
-        Deal { total, parts: u64::from(parts.max(1)) }
+        Deal {
+            total,
+            parts: u64::from(parts.max(1)),
+        }
     }
 
     /// How many part `part` gets of `total`; `None` for an endless deal.
@@ -77,7 +96,9 @@ impl Deal {
     /// The `nth` item (from 0) of part `part` in the whole sequence, while there is one.
     #[must_use]
     pub fn item(&self, part: u32, nth: u64) -> Option<u64> {
-        let Some(total) = self.total else { return Some(nth * self.parts + u64::from(part)) };
+        let Some(total) = self.total else {
+            return Some(nth * self.parts + u64::from(part));
+        };
         let rounds = total / self.parts;
         if nth < rounds {
             return Some(nth * self.parts + u64::from(part));
@@ -85,7 +106,9 @@ impl Deal {
         if nth >= self.amount(part)? {
             return None;
         }
-        let earlier = (0..part).filter(|&other| self.amount(other) > Some(rounds)).count();
+        let earlier = (0..part)
+            .filter(|&other| self.amount(other) > Some(rounds))
+            .count();
         Some(rounds * self.parts + earlier as u64)
     }
 }
@@ -102,7 +125,11 @@ mod tests {
             for part in 0..parts {
                 let own: Vec<u64> = (0..).map_while(|nth| deal.item(part, nth)).collect();
                 let (t, n, i) = (total, u64::from(parts), u64::from(part));
-                assert_eq!(own.len() as u64, t * (i + 1) / n - t * i / n, "{total} over {parts}, part {part}");
+                assert_eq!(
+                    own.len() as u64,
+                    t * (i + 1) / n - t * i / n,
+                    "{total} over {parts}, part {part}"
+                );
                 assert!(own.is_sorted());
                 seen.extend(own);
             }
@@ -114,6 +141,9 @@ mod tests {
     #[test]
     fn endless_deal_goes_round() {
         let deal = Deal::new(None, 3);
-        assert_eq!((0..3).map(|nth| deal.item(1, nth)).collect::<Vec<_>>(), [Some(1), Some(4), Some(7)]);
+        assert_eq!(
+            (0..3).map(|nth| deal.item(1, nth)).collect::<Vec<_>>(),
+            [Some(1), Some(4), Some(7)]
+        );
     }
 }

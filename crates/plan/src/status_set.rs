@@ -8,7 +8,9 @@ const BOUNDS: (u16, u16) = (100, 999);
 impl Default for StatusSet {
     /// Below 400.
     fn default() -> StatusSet {
-        StatusSet { ranges: vec![(100, 399)] }
+        StatusSet {
+            ranges: vec![(100, 399)],
+        }
     }
 }
 
@@ -31,7 +33,11 @@ impl StatusSet {
 /// `404`, `"404"`, `"2xx"` or `"200-299"` as an inclusive range.
 pub(crate) fn range(text: &str) -> Option<(u16, u16)> {
     let (low, high) = match (text.strip_suffix("xx"), text.split_once('-')) {
-        (Some(class), _) => class.parse::<u16>().ok().filter(|class| *class < 10).map(|class| (class * 100, class * 100 + 99))?,
+        (Some(class), _) => class
+            .parse::<u16>()
+            .ok()
+            .filter(|class| *class < 10)
+            .map(|class| (class * 100, class * 100 + 99))?,
         (_, Some((low, high))) => (status(low)?, status(high)?),
         _ => (status(text)?, status(text)?),
     };
@@ -39,7 +45,9 @@ pub(crate) fn range(text: &str) -> Option<(u16, u16)> {
 }
 
 fn status(text: &str) -> Option<u16> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())?
 }
 
 #[cfg(test)]
@@ -48,7 +56,11 @@ mod tests {
 
     #[test]
     fn ranges_are_read_and_joined() {
-        let cases = [("2xx", Some((200, 299))), ("404", Some((404, 404))), ("200-299", Some((200, 299)))];
+        let cases = [
+            ("2xx", Some((200, 299))),
+            ("404", Some((404, 404))),
+            ("200-299", Some((200, 299))),
+        ];
         let wrong = [
             ("0xx", None),
             ("20x", None),

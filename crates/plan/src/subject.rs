@@ -36,7 +36,8 @@ pub enum SubjectAttribute {
 pub enum SubjectError {
     /// A part is not `KEY=VALUE`, or of a key that is not known.
     #[error(
-        "has the part {0:?}, which is not an attribute; write CN=…, O=…, OU=…, L=…, ST=… or C=…, separated by commas, such as \"CN=user-{{user}},O=Example\""
+        "has the part {0:?}, which is not an attribute; write CN=…, O=…, OU=…, L=…, ST=… or C=…, \
+         separated by commas, such as \"CN=user-{{user}},O=Example\""
     )]
     Attribute(String),
     /// An attribute comes twice.
@@ -44,7 +45,8 @@ pub enum SubjectError {
     Twice(&'static str),
     /// A value is empty, too long, or has characters that a name cannot have.
     #[error(
-        "has a value for {0} that does not fit; write 1 to {MAX_CHARACTERS} printable characters without \\ and \" (two letters for C)"
+        "has a value for {0} that does not fit; write 1 to {MAX_CHARACTERS} printable characters \
+         without \\ and \" (two letters for C)"
     )]
     Value(&'static str),
 }
@@ -59,10 +61,12 @@ const NAMES: [(SubjectAttribute, &str); 6] = [
 ];
 
 impl Subject {
-    /// The attributes of identity `number`, in the order of the text, which is the reverse of that in a certificate
-    /// (RFC 4514 §2.1).
+    /// The attributes of identity `number`, in the order of the text, which is the reverse of that
+    /// in a certificate (RFC 4514 §2.1).
     pub fn of(&self, number: u32) -> impl Iterator<Item = (SubjectAttribute, String)> + use<'_> {
-        self.0.iter().map(move |(attribute, value)| (*attribute, value.replace(USER, &number.to_string())))
+        self.0
+            .iter()
+            .map(move |(attribute, value)| (*attribute, value.replace(USER, &number.to_string())))
     }
 }
 
@@ -82,7 +86,9 @@ impl FromStr for Subject {
             let unknown = || SubjectError::Attribute(part.trim().to_owned());
             let (key, value) = part.split_once('=').ok_or_else(unknown)?;
             let (key, value) = (key.trim(), value.trim());
-            let known = NAMES.iter().find(|(_, name)| name.eq_ignore_ascii_case(key));
+            let known = NAMES
+                .iter()
+                .find(|(_, name)| name.eq_ignore_ascii_case(key));
             let &(attribute, name) = known.ok_or_else(unknown)?;
             if attributes.iter().any(|(given, _)| *given == attribute) {
                 return Err(SubjectError::Twice(name));
@@ -101,14 +107,18 @@ fn fits(attribute: SubjectAttribute, value: &str) -> bool {
         return value.len() == 2 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
     }
     let longest = value.replace(USER, &"9".repeat(DIGITS)).chars().count();
-    (1..=MAX_CHARACTERS).contains(&longest) && !value.contains(|c: char| c.is_control() || "\\\"".contains(c))
+    (1..=MAX_CHARACTERS).contains(&longest)
+        && !value.contains(|c: char| c.is_control() || "\\\"".contains(c))
 }
 
 impl fmt::Display for Subject {
     /// As the plan writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (attribute, value)) in self.0.iter().enumerate() {
-            let name = NAMES.iter().find(|(named, _)| named == attribute).map_or("", |(_, name)| name);
+            let name = NAMES
+                .iter()
+                .find(|(named, _)| named == attribute)
+                .map_or("", |(_, name)| name);
             write!(f, "{}{name}={value}", if index > 0 { "," } else { "" })?;
         }
         Ok(())
@@ -121,12 +131,23 @@ mod tests {
 
     #[test]
     fn a_subject_is_written_as_it_is_read_and_has_the_number_in_it() {
-        let subject: Subject = " cn = user-{user}-of-{user}, O=Example Ltd,C=de".parse().unwrap();
-        assert_eq!(subject.to_string(), "CN=user-{user}-of-{user},O=Example Ltd,C=de");
-        assert_eq!(subject.to_string().parse::<Subject>().as_ref(), Ok(&subject));
+        let subject: Subject = " cn = user-{user}-of-{user}, O=Example Ltd,C=de"
+            .parse()
+            .unwrap();
+        assert_eq!(
+            subject.to_string(),
+            "CN=user-{user}-of-{user},O=Example Ltd,C=de"
+        );
+        assert_eq!(
+            subject.to_string().parse::<Subject>().as_ref(),
+            Ok(&subject)
+        );
         let expected = [("user-17-of-17"), ("Example Ltd"), ("de")];
         assert!(subject.of(17).map(|(_, value)| value).eq(expected));
-        assert_eq!(Subject::default().of(3).collect::<Vec<_>>(), [(SubjectAttribute::CommonName, "user-3".to_owned())]);
+        assert_eq!(
+            Subject::default().of(3).collect::<Vec<_>>(),
+            [(SubjectAttribute::CommonName, "user-3".to_owned())]
+        );
     }
 
     #[test]

@@ -9,11 +9,14 @@ use std::time::Duration;
 pub struct Target {
     /// The URL; its path is what a request without a path of its own asks for.
     pub url: Url,
-    /// Connect to these, in turn, instead of resolving the name. Empty means DNS. Results are kept per address.
+    /// Connect to these, in turn, instead of resolving the name. Empty means DNS. Results are kept
+    /// per address.
     pub addresses: Vec<Address>,
-    /// When the name is resolved; without meaning where `addresses` are given or the host is an IP address.
+    /// When the name is resolved; without meaning where `addresses` are given or the host is an IP
+    /// address.
     pub dns: Dns,
-    /// The built-in target that starts and stops with the run; its URL and CA are filled in when it listens.
+    /// The built-in target that starts and stops with the run; its URL and CA are filled in when it
+    /// listens.
     pub builtin: Option<Builtin>,
 }
 
@@ -95,7 +98,8 @@ impl Builtin {
 pub enum BuiltinPace {
     /// Each request when it comes.
     AtOnce,
-    /// Nothing is answered for a while, again and again; what comes meanwhile is answered at the end.
+    /// Nothing is answered for a while, again and again; what comes meanwhile is answered at the
+    /// end.
     Stall {
         /// From the beginning of a stall to the beginning of the next; more than `lasts`.
         every: Duration,
@@ -104,7 +108,8 @@ pub enum BuiltinPace {
         /// When the first begins, counted from the first request.
         first: Duration,
     },
-    /// So many servers take a request each, in the order in which they come: the capacity is `count / service_time`.
+    /// So many servers take a request each, in the order in which they come: the capacity is `count
+    /// / service_time`.
     Servers {
         /// Requests served at a time.
         count: NonZeroU32,

@@ -5,7 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The placeholders and what they stand for.
-const PLACEHOLDERS: [(&str, Piece); 3] = [("{user}", Piece::User), ("{seq}", Piece::Seq), ("{random}", Piece::Random)];
+const PLACEHOLDERS: [(&str, Piece); 3] = [
+    ("{user}", Piece::User),
+    ("{seq}", Piece::Seq),
+    ("{random}", Piece::Random),
+];
 
 impl From<&str> for Template {
     fn from(text: &str) -> Template {
@@ -25,7 +29,9 @@ impl Template {
     /// Whether it says the same every time.
     #[must_use]
     pub fn is_literal(&self) -> bool {
-        self.pieces.iter().all(|piece| matches!(piece, Piece::Literal(_)))
+        self.pieces
+            .iter()
+            .all(|piece| matches!(piece, Piece::Literal(_)))
     }
 }
 
@@ -45,7 +51,9 @@ fn first_placeholder(text: &str) -> Option<(usize, &'static str, Piece)> {
     let brace = |from: usize| text[from..].find('{').map(|at| from + at);
     let mut next = brace(0);
     while let Some(at) = next {
-        let found = PLACEHOLDERS.iter().find(|(word, _)| text[at..].starts_with(word));
+        let found = PLACEHOLDERS
+            .iter()
+            .find(|(word, _)| text[at..].starts_with(word));
         if let Some((word, piece)) = found {
             return Some((at, word, piece.clone()));
         }
@@ -66,14 +74,29 @@ mod tests {
     fn only_the_exact_words_are_placeholders() {
         let template = Template::from("{\"a\":{user}}{seq}{ random}{random}{usér");
         let literal = |text: &str| Piece::Literal(text.into());
-        let pieces =
-            [literal("{\"a\":"), Piece::User, literal("}"), Piece::Seq, literal("{ random}"), Piece::Random, literal("{usér")];
+        let pieces = [
+            literal("{\"a\":"),
+            Piece::User,
+            literal("}"),
+            Piece::Seq,
+            literal("{ random}"),
+            Piece::Random,
+            literal("{usér"),
+        ];
         assert_eq!(template.pieces, pieces);
     }
 
     #[test]
     fn a_template_reads_what_it_writes() {
-        for text in ["", "plain", "{user}", "{{user}}", "{seq}{seq}", "{us{user}er}", "{"] {
+        for text in [
+            "",
+            "plain",
+            "{user}",
+            "{{user}}",
+            "{seq}{seq}",
+            "{us{user}er}",
+            "{",
+        ] {
             let template = Template::from(text);
             assert_eq!(template.to_string(), text);
             assert_eq!(Template::from(template.to_string().as_str()), template);

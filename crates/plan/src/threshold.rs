@@ -18,12 +18,14 @@ pub struct Threshold {
 pub enum Metric {
     /// A statistic of a histogram (`response_time`, `service_time`, `lateness`, or a phase).
     Time {
-        /// Histogram's name as `measure::Metric::name` gives it; `handshake` means all four kinds together.
+        /// Histogram's name as `measure::Metric::name` gives it; `handshake` means all four kinds
+        /// together.
         histogram: String,
         /// Which statistic.
         statistic: Statistic,
     },
-    /// A counter or ratio by its dotted name, such as `errors.share`, `errors.count`, `rate`, `tls.resumed.share`.
+    /// A counter or ratio by its dotted name, such as `errors.share`, `errors.count`, `rate`,
+    /// `tls.resumed.share`.
     Number(String),
 }
 

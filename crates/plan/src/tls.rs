@@ -98,7 +98,8 @@ pub enum ResumptionKind {
 pub enum Verify {
     /// Chain and handshake signature, every time.
     Full,
-    /// A chain already accepted for this name in this run is not verified again; the signature always is.
+    /// A chain already accepted for this name in this run is not verified again; the signature
+    /// always is.
     Once,
     /// Neither chain nor signature.
     None,
@@ -118,6 +119,7 @@ pub enum KeyShare {
 pub enum KeyExchange {
     /// A new key pair for every handshake.
     Fresh,
-    /// P-256 and P-384 with the scalar −1, X25519 and ML-KEM with one key pair per worker. Never with real data.
+    /// P-256 and P-384 with the scalar −1, X25519 and ML-KEM with one key pair per worker. Never
+    /// with real data.
     Cheap,
 }

@@ -1,4 +1,5 @@
-//! Reading and writing URLs, hosts and addresses: only what a load test can use, the rest is refused with a reason.
+//! Reading and writing URLs, hosts and addresses: only what a load test can use, the rest is
+//! refused with a reason.
 
 use crate::{Address, Host, Scheme, Url};
 use std::fmt;
@@ -7,7 +8,8 @@ use std::str::FromStr;
 
 const IN_BRACKETS: &str = "write an IPv6 address in brackets, such as \"[2001:db8::1]\"";
 
-/// Why a text is no URL or address that can be used, and what to write instead. Reads on after the value it is about.
+/// Why a text is no URL or address that can be used, and what to write instead. Reads on after the
+/// value it is about.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// No `scheme://`.
@@ -21,7 +23,8 @@ pub enum UrlError {
     Character(char, String),
     /// `user:password@`.
     #[error(
-        "holds user information before the \"@\"; remove it and send a header instead, such as authorization = \"Basic …\" in request.headers"
+        "holds user information before the \"@\"; remove it and send a header instead, such as \
+         authorization = \"Basic …\" in request.headers"
     )]
     UserInfo,
     /// `#…`.
@@ -37,7 +40,10 @@ pub enum UrlError {
     #[error("has a port {0:?}; write a number from 1 to 65535, or leave it out with its colon")]
     Port(String),
     /// Not an address.
-    #[error("is not an address; write one such as \"10.0.0.11\", \"10.0.0.11:8443\", \"2001:db8::1\" or \"[2001:db8::1]:8443\"")]
+    #[error(
+        "is not an address; write one such as \"10.0.0.11\", \"10.0.0.11:8443\", \"2001:db8::1\" \
+         or \"[2001:db8::1]:8443\""
+    )]
     Address,
 }
 
@@ -48,15 +54,26 @@ impl FromStr for Url {
         if let Some(character) = text.chars().find(|&c| !c.is_ascii_graphic()) {
             return Err(UrlError::Character(character, percent_encoded(character)));
         }
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| UrlError::NoScheme(text.to_owned()))?;
+        let (scheme, rest) = text
+            .split_once("://")
+            .ok_or_else(|| UrlError::NoScheme(text.to_owned()))?;
         let scheme = scheme.parse()?;
         if let Some((_, fragment)) = rest.split_once('#') {
             return Err(UrlError::Fragment(format!("#{fragment}")));
         }
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         let (host, port) = authority_of(authority)?;
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        Ok(Url { scheme, host, port: port.unwrap_or(scheme.default_port()), path })
+        let path = if path.starts_with('/') {
+            path.to_owned()
+        } else {
+            format!("/{path}")
+        };
+        Ok(Url {
+            scheme,
+            host,
+            port: port.unwrap_or(scheme.default_port()),
+            path,
+        })
     }
 }
 
@@ -77,7 +94,10 @@ impl FromStr for Host {
 
     /// A DNS name, an IPv4 address, or an IPv6 address with or without brackets.
     fn from_str(text: &str) -> Result<Host, UrlError> {
-        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+        let bare = text
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+            .unwrap_or(text);
         if let Ok(ip) = bare.parse::<IpAddr>() {
             return Ok(Host::Ip(ip));
         }
@@ -92,15 +112,23 @@ impl FromStr for Address {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Address, UrlError> {
-        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let bare = text
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
         if let Some(ip) = bare.and_then(|inner| inner.parse::<Ipv6Addr>().ok()) {
-            return Ok(Address { ip: ip.into(), port: None });
+            return Ok(Address {
+                ip: ip.into(),
+                port: None,
+            });
         }
         if let Ok(ip) = text.parse() {
             return Ok(Address { ip, port: None });
         }
         match text.parse::<SocketAddr>() {
-            Ok(socket) if socket.port() > 0 => Ok(Address { ip: socket.ip(), port: Some(socket.port()) }),
+            Ok(socket) if socket.port() > 0 => Ok(Address {
+                ip: socket.ip(),
+                port: Some(socket.port()),
+            }),
             _ => Err(UrlError::Address),
         }
     }
@@ -126,7 +154,10 @@ fn authority_of(authority: &str) -> Result<(Host, Option<u16>), UrlError> {
     }
     let host_ends = authority.rfind(']').map_or(0, |bracket| bracket + 1);
     let (host, port) = match authority[host_ends..].find(':') {
-        Some(colon) => (&authority[..host_ends + colon], Some(&authority[host_ends + colon + 1..])),
+        Some(colon) => (
+            &authority[..host_ends + colon],
+            Some(&authority[host_ends + colon + 1..]),
+        ),
         None => (authority, None),
     };
     if host.is_empty() {
@@ -136,15 +167,24 @@ fn authority_of(authority: &str) -> Result<(Host, Option<u16>), UrlError> {
 }
 
 fn port_of(text: &str) -> Result<u16, UrlError> {
-    let number = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
-    number.filter(|&port| port > 0).ok_or_else(|| UrlError::Port(text.to_owned()))
+    let number = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())
+        .flatten();
+    number
+        .filter(|&port| port > 0)
+        .ok_or_else(|| UrlError::Port(text.to_owned()))
 }
 
-/// What is wrong with a DNS name (RFC 1123 §2.1, with the underscore that is seen in practice), as a cure.
+/// What is wrong with a DNS name (RFC 1123 §2.1, with the underscore that is seen in practice), as
+/// a cure.
 fn fault_of_name(name: &str) -> Option<&'static str> {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
-            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
             && !label.starts_with('-')
             && !label.ends_with('-')
     };
@@ -166,7 +206,11 @@ fn fault_of_name(name: &str) -> Option<&'static str> {
 }
 
 fn percent_encoded(character: char) -> String {
-    character.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}")).collect()
+    character
+        .encode_utf8(&mut [0; 4])
+        .bytes()
+        .map(|byte| format!("%{byte:02X}"))
+        .collect()
 }
 
 impl fmt::Display for Url {
@@ -217,7 +261,10 @@ mod tests {
     fn urls_are_read_with_their_defaults() {
         let cases = [
             ("https://edge.test", "https://edge.test/"),
-            ("HTTPS://Edge.Test:443/A?b=%20c", "https://edge.test/A?b=%20c"),
+            (
+                "HTTPS://Edge.Test:443/A?b=%20c",
+                "https://edge.test/A?b=%20c",
+            ),
             ("http://edge.test:80", "http://edge.test/"),
             ("http://edge.test:8080?q", "http://edge.test:8080/?q"),
             ("https://10.0.0.1:8443/x", "https://10.0.0.1:8443/x"),
@@ -226,7 +273,9 @@ mod tests {
             ("http://under_score.test/", "http://under_score.test/"),
         ];
         for (text, shown) in cases {
-            let url: Url = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            let url: Url = text
+                .parse()
+                .unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(url.to_string(), shown);
             assert_eq!(shown.parse(), Ok(url));
         }
@@ -262,9 +311,13 @@ mod tests {
 
     #[test]
     fn addresses_have_a_port_or_none() {
-        for (text, shown) in
-            [("10.0.0.1", "10.0.0.1"), ("10.0.0.1:80", "10.0.0.1:80"), ("::1", "::1"), ("[::1]", "::1"), ("[::1]:80", "[::1]:80")]
-        {
+        for (text, shown) in [
+            ("10.0.0.1", "10.0.0.1"),
+            ("10.0.0.1:80", "10.0.0.1:80"),
+            ("::1", "::1"),
+            ("[::1]", "::1"),
+            ("[::1]:80", "[::1]:80"),
+        ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), shown);
         }
         for text in ["edge.test", "10.0.0.1:0", "10.0.0.1:", "", "[10.0.0.1]"] {

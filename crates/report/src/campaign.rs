@@ -46,5 +46,9 @@ const ITEM: &str = "·";
 
 /// `http`, or with more than one repeat `http, repeat 2`.
 fn variant_name(variant: &str, repeat: u32, repeats: u32) -> String {
-    if repeats > 1 { format!("{variant}, repeat {}", repeat + 1) } else { variant.to_owned() }
+    if repeats > 1 {
+        format!("{variant}, repeat {}", repeat + 1)
+    } else {
+        variant.to_owned()
+    }
 }

@@ -1,5 +1,5 @@
-//! The summary a person reads at the end of a run: the verdict first, then what users of ab, hey and oha know, then what
-//! only a cluster has.
+//! The summary a person reads at the end of a run: the verdict first, then what users of ab, hey
+//! and oha know, then what only a cluster has.
 
 mod agents;
 mod head;

@@ -1,31 +1,56 @@
-//! One row per second (after an hour of a run, per two seconds and so on), for spreadsheets and plots (RFC 4180 with plain newlines).
+//! One row per second (after an hour of a run, per two seconds and so on), for spreadsheets and
+//! plots (RFC 4180 with plain newlines).
 
 use analysis::{Document, Row};
 use std::fmt::Write as _;
 
 /// Names of the columns, units last, as in `result.json`.
-const HEADER: &str = "second,warm_up,agents,started,ended,errors,timed_out,payload_bytes,wire_received_bytes,wire_sent_bytes,\
-                      connections_opened,in_service,response_time_count,response_time_mean_ns,response_time_p50_ns,\
+const HEADER: &str = "second,warm_up,agents,started,ended,errors,timed_out,payload_bytes,\
+                      wire_received_bytes,wire_sent_bytes,connections_opened,in_service,\
+                      response_time_count,response_time_mean_ns,response_time_p50_ns,\
                       response_time_p99_ns,response_time_max_ns,response_time_p99_at_least,seconds";
 
 pub(crate) fn render(document: &Document) -> String {
     let mut text = format!("{HEADER}\n");
-    document.series.rows.iter().for_each(|row| line(&mut text, row, document.series.row_seconds));
+    document
+        .series
+        .rows
+        .iter()
+        .for_each(|row| line(&mut text, row, document.series.row_seconds));
     text
 }
 
 fn line(text: &mut String, row: &Row, row_seconds: u32) {
     // Results of earlier versions do not say it of each row.
-    let seconds = if row.seconds == 0 { row_seconds } else { row.seconds };
-    let numbers =
-        [row.started, row.ended, row.errors, row.timed_out, row.payload_bytes, row.wire_received_bytes, row.wire_sent_bytes];
+    let seconds = if row.seconds == 0 {
+        row_seconds
+    } else {
+        row.seconds
+    };
+    let numbers = [
+        row.started,
+        row.ended,
+        row.errors,
+        row.timed_out,
+        row.payload_bytes,
+        row.wire_received_bytes,
+        row.wire_sent_bytes,
+    ];
     let _ = write!(text, "{},{},{}", row.second, row.warm_up, row.agents);
     numbers.iter().for_each(|number| {
         let _ = write!(text, ",{number}");
     });
     let _ = write!(text, ",{},{:.3}", row.connections_opened, row.in_service);
-    let _ = write!(text, ",{},{:.0}", row.response_time_count, row.response_time_mean_ns);
-    let times = [row.response_time_p50_ns, row.response_time_p99_ns, row.response_time_max_ns];
+    let _ = write!(
+        text,
+        ",{},{:.0}",
+        row.response_time_count, row.response_time_mean_ns
+    );
+    let times = [
+        row.response_time_p50_ns,
+        row.response_time_p99_ns,
+        row.response_time_max_ns,
+    ];
     times.iter().for_each(|time| {
         let _ = write!(text, ",{time}");
     });

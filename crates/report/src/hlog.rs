@@ -6,14 +6,16 @@ use measure::{CellKey, Distribution, Metric, Outcome, Period, Snapshot};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-/// Values are nanoseconds; the log's own column of maxima is in milliseconds, as HdrHistogram's tools expect.
+/// Values are nanoseconds; the log's own column of maxima is in milliseconds, as HdrHistogram's
+/// tools expect.
 const NS_PER_MS: f64 = 1e6;
 
 /// Writes an interval log: the header once, then lines.
 ///
-/// A line is `Tag=<metric>.<outcome>,<start s>,<length s>,<max ms>,<histogram>`; the warm-up's tags begin with `warm_up.`.
-/// Response times are under the second they were intended in, all others under the second they were recorded in. Lines of
-/// the same tag and second add up. Ratios, which are no times, are left out.
+/// A line is `Tag=<metric>.<outcome>,<start s>,<length s>,<max ms>,<histogram>`; the warm-up's tags
+/// begin with `warm_up.`. Response times are under the second they were intended in, all others
+/// under the second they were recorded in. Lines of the same tag and second add up. Ratios, which
+/// are no times, are left out.
 #[derive(Debug, Clone)]
 pub struct HlogWriter {
     started_at: String,
@@ -32,10 +34,14 @@ pub(crate) struct Tag {
 pub(crate) type Second = BTreeMap<Tag, Distribution>;
 
 impl HlogWriter {
-    /// `started_at` is the start instant in UTC, RFC 3339, and `started_at_ms` the same in milliseconds since 1970.
+    /// `started_at` is the start instant in UTC, RFC 3339, and `started_at_ms` the same in
+    /// milliseconds since 1970.
     #[must_use]
     pub fn new(started_at: &str, started_at_ms: u64) -> HlogWriter {
-        HlogWriter { started_at: started_at.replace(['\n', '\r'], " "), started_at_ms }
+        HlogWriter {
+            started_at: started_at.replace(['\n', '\r'], " "),
+            started_at_ms,
+        }
     }
 
     /// The lines a log begins with.
@@ -43,35 +49,61 @@ impl HlogWriter {
     pub fn header(&self) -> String {
         let seconds = self.started_at_ms as f64 / 1000.0;
         format!(
-            "#[Histogram log format version 1.3]\n\
-             #[StartTime: {seconds:.3} (seconds since epoch), {}]\n\
-             #[BaseTime: {seconds:.3} (seconds since epoch)]\n\
-             #[values are nanoseconds; the column Interval_Max is milliseconds]\n\
-             \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n",
+            "#[Histogram log format version 1.3]\n#[StartTime: {seconds:.3} (seconds since \
+             epoch), {}]\n#[BaseTime: {seconds:.3} (seconds since epoch)]\n#[values are \
+             nanoseconds; the column Interval_Max is \
+             milliseconds]\n\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"\
+             Interval_Compressed_Histogram\"\n",
             self.started_at
         )
     }
 
-    /// The lines of what one agent recorded in second `number` of the run clock, all requests and addresses together. Their
-    /// tags begin with `agent_<index>.`.
+    /// The lines of what one agent recorded in second `number` of the run clock, all requests and
+    /// addresses together. Their tags begin with `agent_<index>.`.
     #[must_use]
     pub fn of_agent(&self, agent: u32, number: u32, snapshot: &Snapshot) -> String {
         let prefix = format!("agent_{agent}.");
         let seconds = by_second(number, snapshot);
-        seconds.iter().map(|(&second, content)| lines(&prefix, second, content)).collect()
+        seconds
+            .iter()
+            .map(|(&second, content)| lines(&prefix, second, content))
+            .collect()
     }
 }
 
 /// What was recorded in second `number`, by the seconds it belongs to.
 pub(crate) fn by_second(number: u32, snapshot: &Snapshot) -> BTreeMap<u32, Second> {
     let mut seconds: BTreeMap<u32, Second> = BTreeMap::new();
-    let mut add = |second, tag, distribution| seconds.entry(second).or_default().entry(tag).or_default().merge(distribution);
+    let mut add = |second, tag, distribution| {
+        seconds
+            .entry(second)
+            .or_default()
+            .entry(tag)
+            .or_default()
+            .merge(distribution)
+    };
     for (&CellKey { period, .. }, cell) in &snapshot.cells {
-        for (&(outcome, metric), distribution) in cell.times.iter().filter(|((_, metric), _)| metric.is_time()) {
-            add(number, Tag { period, metric, outcome }, distribution);
+        for (&(outcome, metric), distribution) in cell
+            .times
+            .iter()
+            .filter(|((_, metric), _)| metric.is_time())
+        {
+            add(
+                number,
+                Tag {
+                    period,
+                    metric,
+                    outcome,
+                },
+                distribution,
+            );
         }
         for (&(outcome, intended), distribution) in &cell.response_times {
-            let tag = Tag { period, metric: Metric::ResponseTime, outcome };
+            let tag = Tag {
+                period,
+                metric: Metric::ResponseTime,
+                outcome,
+            };
             // Nothing is recorded before it is due; whoever says so must not open seconds at will.
             add(intended.min(number), tag, distribution);
         }
@@ -82,10 +114,16 @@ pub(crate) fn by_second(number: u32, snapshot: &Snapshot) -> BTreeMap<u32, Secon
 /// The lines of a second; an empty histogram has none.
 pub(crate) fn lines(prefix: &str, second: u32, content: &Second) -> String {
     let mut text = String::new();
-    for (tag, distribution) in content.iter().filter(|(_, distribution)| !distribution.histogram.is_empty()) {
+    for (tag, distribution) in content
+        .iter()
+        .filter(|(_, distribution)| !distribution.histogram.is_empty())
+    {
         let encoded = STANDARD.encode(distribution.histogram.encode_v2_deflate());
         let max_ms = distribution.max as f64 / NS_PER_MS;
-        let _ = writeln!(text, "Tag={prefix}{tag},{second}.000,1.000,{max_ms:.3},{encoded}");
+        let _ = writeln!(
+            text,
+            "Tag={prefix}{tag},{second}.000,1.000,{max_ms:.3},{encoded}"
+        );
     }
     text
 }

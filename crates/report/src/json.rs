@@ -10,7 +10,10 @@ pub enum ReadError {
     #[error("not a result of this tool: {0}")]
     Malformed(#[from] serde_json::Error),
     /// Written by a newer version.
-    #[error("the result has schema {found}, this version reads up to {known}; use the version that wrote it, or a newer one")]
+    #[error(
+        "the result has schema {found}, this version reads up to {known}; use the version that \
+         wrote it, or a newer one"
+    )]
     Newer {
         /// Its schema.
         found: u32,
@@ -20,7 +23,8 @@ pub enum ReadError {
 }
 
 pub(crate) fn render(document: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(document).expect("a document holds no map with keys that JSON has not");
+    let mut text = serde_json::to_string_pretty(document)
+        .expect("a document holds no map with keys that JSON has not");
     text.push('\n');
     text
 }
@@ -48,7 +52,10 @@ fn read_up_to<T: DeserializeOwned>(known: u32, text: &[u8]) -> Result<T, ReadErr
     }
     let Version { schema } = serde_json::from_slice(text)?;
     if schema > known {
-        return Err(ReadError::Newer { found: schema, known });
+        return Err(ReadError::Newer {
+            found: schema,
+            known,
+        });
     }
     Ok(serde_json::from_slice(text)?)
 }

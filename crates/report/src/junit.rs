@@ -14,10 +14,23 @@ pub(crate) struct Case {
 }
 
 pub(crate) fn render(document: &Document) -> String {
-    let case = |(name, failure): (String, Option<String>)| Case { class: document.run.name.clone(), name, failure };
-    let cases = document.thresholds.iter().map(judged).chain([("verdict".to_owned(), distrusted(document))]);
+    let case = |(name, failure): (String, Option<String>)| Case {
+        class: document.run.name.clone(),
+        name,
+        failure,
+    };
+    let cases = document
+        .thresholds
+        .iter()
+        .map(judged)
+        .chain([("verdict".to_owned(), distrusted(document))]);
     let seconds = document.run.duration_ns as f64 / 1e9;
-    suite(&document.run.name, &document.run.started_at, Some(seconds), &cases.map(case).collect::<Vec<_>>())
+    suite(
+        &document.run.name,
+        &document.run.started_at,
+        Some(seconds),
+        &cases.map(case).collect::<Vec<_>>(),
+    )
 }
 
 /// A whole file of one suite.
@@ -38,18 +51,28 @@ pub(crate) fn suite(name: &str, started_at: &str, seconds: Option<f64>, cases: &
 }
 
 fn judged(judgement: &Judgement) -> (String, Option<String>) {
-    (name_of(judgement), (!judgement.passed).then(|| measured(judgement)))
+    (
+        name_of(judgement),
+        (!judgement.passed).then(|| measured(judgement)),
+    )
 }
 
 /// A threshold as the plan has it.
 pub(crate) fn name_of(judgement: &Judgement) -> String {
-    format!("{} {} {}", judgement.metric, judgement.comparison, exact(&judgement.unit.display(judgement.limit)))
+    format!(
+        "{} {} {}",
+        judgement.metric,
+        judgement.comparison,
+        exact(&judgement.unit.display(judgement.limit))
+    )
 }
 
 /// What was measured, and why it does not count where that is so.
 pub(crate) fn measured(judgement: &Judgement) -> String {
     let sign = if judgement.at_least { "≥ " } else { "" };
-    let actual = judgement.actual.map(|actual| format!("{sign}{}", judgement.unit.display(actual)));
+    let actual = judgement
+        .actual
+        .map(|actual| format!("{sign}{}", judgement.unit.display(actual)));
     match (actual, &judgement.reason) {
         (Some(actual), None) => actual,
         (Some(actual), Some(reason)) => format!("{actual}: {reason}"),
@@ -65,10 +88,19 @@ fn distrusted(document: &Document) -> Option<String> {
 }
 
 fn write_case(text: &mut String, case: &Case) {
-    let _ = write!(text, "  <testcase classname=\"{}\" name=\"{}\"", escape(&case.class), escape(&case.name));
+    let _ = write!(
+        text,
+        "  <testcase classname=\"{}\" name=\"{}\"",
+        escape(&case.class),
+        escape(&case.name)
+    );
     let _ = match &case.failure {
         None => writeln!(text, "/>"),
-        Some(failure) => writeln!(text, ">\n    <failure message=\"{}\"/>\n  </testcase>", escape(failure)),
+        Some(failure) => writeln!(
+            text,
+            ">\n    <failure message=\"{}\"/>\n  </testcase>",
+            escape(failure)
+        ),
     };
 }
 
@@ -81,7 +113,9 @@ fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            _ if character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}') => escaped.push('?'),
+            _ if character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}') => {
+                escaped.push('?')
+            }
             _ => escaped.push(character),
         }
     }
@@ -94,6 +128,9 @@ mod tests {
 
     #[test]
     fn text_is_escaped_for_an_attribute() {
-        assert_eq!(escape("a <= \"b\" & \u{1b}c"), "a &lt;= &quot;b&quot; &amp; ?c");
+        assert_eq!(
+            escape("a <= \"b\" & \u{1b}c"),
+            "a &lt;= &quot;b&quot; &amp; ?c"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! A result document in, bytes out: one file per format. It knows no network, no clock and no file system, and decides
-//! nothing: figures and judgements are `analysis`'s.
+//! A result document in, bytes out: one file per format. It knows no network, no clock and no file
+//! system, and decides nothing: figures and judgements are `analysis`'s.
 
 mod campaign;
 mod console;
@@ -47,7 +47,13 @@ pub struct UnknownFormat {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 5] = [Format::Json, Format::Console, Format::Markdown, Format::Csv, Format::Junit];
+    pub const ALL: [Format; 5] = [
+        Format::Json,
+        Format::Console,
+        Format::Markdown,
+        Format::Csv,
+        Format::Junit,
+    ];
 
     /// Name on a command line.
     #[must_use]
@@ -73,7 +79,8 @@ impl Format {
         }
     }
 
-    /// A campaign in this format, as [`Format::render`] does it for a run. `campaign.json` is its [`Format::Json`].
+    /// A campaign in this format, as [`Format::render`] does it for a run. `campaign.json` is its
+    /// [`Format::Json`].
     #[must_use]
     pub fn render_campaign(self, document: &CampaignDocument, style: Style) -> String {
         match self {
@@ -91,6 +98,8 @@ impl FromStr for Format {
 
     fn from_str(name: &str) -> Result<Format, UnknownFormat> {
         let known = Format::ALL.into_iter().find(|format| format.name() == name);
-        known.ok_or_else(|| UnknownFormat { name: name.to_owned() })
+        known.ok_or_else(|| UnknownFormat {
+            name: name.to_owned(),
+        })
     }
 }

@@ -21,10 +21,23 @@ const ROWS: [(&str, &str); 8] = [
 
 pub(crate) fn render(document: &Document) -> String {
     let record = &document.verdict;
-    let mut text = format!("# {}: {}\n\n", escape(&document.run.name), record.verdict.name());
-    let _ =
-        writeln!(text, "{}, {}: {}.\n", escape(&document.plan.url), escape(&document.run.started_at), document.verdict_meaning());
-    record.evidence.iter().chain(&record.missing).for_each(|sentence| item(&mut text, sentence));
+    let mut text = format!(
+        "# {}: {}\n\n",
+        escape(&document.run.name),
+        record.verdict.name()
+    );
+    let _ = writeln!(
+        text,
+        "{}, {}: {}.\n",
+        escape(&document.plan.url),
+        escape(&document.run.started_at),
+        document.verdict_meaning()
+    );
+    record
+        .evidence
+        .iter()
+        .chain(&record.missing)
+        .for_each(|sentence| item(&mut text, sentence));
     thresholds(&mut text, document);
     totals(&mut text, document);
     times(&mut text, &document.measured);
@@ -48,7 +61,14 @@ fn titled(text: &mut String, title: &str, headings: &[&str], rows: &[Vec<String>
         return;
     }
     let _ = writeln!(text, "\n## {title}\n");
-    table(text, &headings.iter().map(|&heading| heading.to_owned()).collect::<Vec<_>>(), rows);
+    table(
+        text,
+        &headings
+            .iter()
+            .map(|&heading| heading.to_owned())
+            .collect::<Vec<_>>(),
+        rows,
+    );
 }
 
 /// The first column to the left, the others to the right.
@@ -58,7 +78,11 @@ pub(crate) fn table(text: &mut String, headings: &[String], rows: &[Vec<String>]
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     };
     line(text, headings);
-    let _ = writeln!(text, "|---|{}", "---:|".repeat(headings.len().saturating_sub(1)));
+    let _ = writeln!(
+        text,
+        "|---|{}",
+        "---:|".repeat(headings.len().saturating_sub(1))
+    );
     rows.iter().for_each(|row| line(text, row));
 }
 
@@ -67,12 +91,30 @@ fn thresholds(text: &mut String, document: &Document) {
         .thresholds
         .iter()
         .map(|judgement| {
-            let limit = format!("{} {}", judgement.comparison, exact(&judgement.unit.display(judgement.limit)));
-            let outcome = if judgement.passed { "✓" } else { "✗ failed" };
-            vec![judgement.metric.clone(), limit, measured(judgement), outcome.to_owned()]
+            let limit = format!(
+                "{} {}",
+                judgement.comparison,
+                exact(&judgement.unit.display(judgement.limit))
+            );
+            let outcome = if judgement.passed {
+                "✓"
+            } else {
+                "✗ failed"
+            };
+            vec![
+                judgement.metric.clone(),
+                limit,
+                measured(judgement),
+                outcome.to_owned(),
+            ]
         })
         .collect();
-    titled(text, "Thresholds", &["figure", "limit", "measured", ""], &rows);
+    titled(
+        text,
+        "Thresholds",
+        &["figure", "limit", "measured", ""],
+        &rows,
+    );
 }
 
 fn totals(text: &mut String, document: &Document) {
@@ -81,11 +123,28 @@ fn totals(text: &mut String, document: &Document) {
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     let rows = [
         row("operations ended", operations.ended.to_string()),
-        row("errors", format!("{} ({})", operations.errors, share(operations.error_share.unwrap_or(0.0)))),
+        row(
+            "errors",
+            format!(
+                "{} ({})",
+                operations.errors,
+                share(operations.error_share.unwrap_or(0.0))
+            ),
+        ),
         row("timed out", operations.timed_out.to_string()),
         row("rate, ok", format!("{}/s", number(rates.ok_per_second))),
-        row("rate, begun", format!("{}/s", number(rates.started_per_second))),
-        row("bodies", format!("{} ({}/s)", bytes(figures.bytes.payload_bytes as f64), bytes(rates.payload_bytes_per_second))),
+        row(
+            "rate, begun",
+            format!("{}/s", number(rates.started_per_second)),
+        ),
+        row(
+            "bodies",
+            format!(
+                "{} ({}/s)",
+                bytes(figures.bytes.payload_bytes as f64),
+                bytes(rates.payload_bytes_per_second)
+            ),
+        ),
         row("connections opened", figures.connections.opened.to_string()),
         row("handshakes full / resumed", handshakes(document)),
     ];
@@ -93,7 +152,12 @@ fn totals(text: &mut String, document: &Document) {
 }
 
 fn handshakes(document: &Document) -> String {
-    let counted = |figures: &Figures| format!("{} / {}", figures.resumption.full, figures.resumption.resumed);
+    let counted = |figures: &Figures| {
+        format!(
+            "{} / {}",
+            figures.resumption.full, figures.resumption.resumed
+        )
+    };
     match document.handshakes() {
         Some((figures, Period::WarmUp)) => format!("{} in the warm-up", counted(figures)),
         _ => counted(&document.measured),
@@ -102,19 +166,48 @@ fn handshakes(document: &Document) -> String {
 
 fn times(text: &mut String, figures: &Figures) {
     let row = |name: &str, figure: &TimeFigure| {
-        let at = |wanted| figure.percentile(wanted).map(percentile).unwrap_or_default();
+        let at = |wanted| {
+            figure
+                .percentile(wanted)
+                .map(percentile)
+                .unwrap_or_default()
+        };
         let at_least = figure.timed_out > 0;
-        let (mean, max) = (time_or_more(figure.mean_ns, at_least), time_or_more(figure.max_ns as f64, at_least));
-        vec![name.to_owned(), figure.count.to_string(), mean, at(50.0), at(90.0), at(99.0), at(99.9), max]
+        let (mean, max) = (
+            time_or_more(figure.mean_ns, at_least),
+            time_or_more(figure.max_ns as f64, at_least),
+        );
+        vec![
+            name.to_owned(),
+            figure.count.to_string(),
+            mean,
+            at(50.0),
+            at(90.0),
+            at(99.0),
+            at(99.9),
+            max,
+        ]
     };
-    let rows: Vec<_> = ROWS.iter().filter_map(|&(name, metric)| Some(row(name, figures.times.get(metric)?))).collect();
-    titled(text, "Times", &["", "count", "mean", "p50", "p90", "p99", "p99.9", "max"], &rows);
+    let rows: Vec<_> = ROWS
+        .iter()
+        .filter_map(|&(name, metric)| Some(row(name, figures.times.get(metric)?)))
+        .collect();
+    titled(
+        text,
+        "Times",
+        &["", "count", "mean", "p50", "p90", "p99", "p99.9", "max"],
+        &rows,
+    );
 }
 
 fn tls(text: &mut String, document: &Document) {
-    let Some((figures, _)) = document.handshakes() else { return };
+    let Some((figures, _)) = document.handshakes() else {
+        return;
+    };
     text.push_str("\n## TLS\n\n");
-    sentences(figures).iter().for_each(|sentence| item(text, sentence));
+    sentences(figures)
+        .iter()
+        .for_each(|sentence| item(text, sentence));
     if let Some((headings, rows)) = session_matrix(document) {
         text.push('\n');
         table(text, &headings, &rows);
@@ -122,8 +215,19 @@ fn tls(text: &mut String, document: &Document) {
 }
 
 fn errors(text: &mut String, figures: &Figures) {
-    let row = |error: &ErrorFigure| vec![error.name.clone(), error.count.to_string(), error.words.clone()];
-    titled(text, "Errors", &["kind", "count", "in words"], &figures.errors.iter().map(row).collect::<Vec<_>>());
+    let row = |error: &ErrorFigure| {
+        vec![
+            error.name.clone(),
+            error.count.to_string(),
+            error.words.clone(),
+        ]
+    };
+    titled(
+        text,
+        "Errors",
+        &["kind", "count", "in words"],
+        &figures.errors.iter().map(row).collect::<Vec<_>>(),
+    );
 }
 
 fn agents(text: &mut String, document: &Document) {
@@ -131,12 +235,25 @@ fn agents(text: &mut String, document: &Document) {
         .agents_by_name()
         .into_iter()
         .map(|(agent, group)| {
-            let busy = agent.cpu.map(|cpu| share(cpu.busiest_worker_share_mean)).unwrap_or_default();
+            let busy = agent
+                .cpu
+                .map(|cpu| share(cpu.busiest_worker_share_mean))
+                .unwrap_or_default();
             let figures = &group.figures;
-            vec![agent.name.clone(), figures.operations.ended.to_string(), number(figures.rates.ok_per_second), busy]
+            vec![
+                agent.name.clone(),
+                figures.operations.ended.to_string(),
+                number(figures.rates.ok_per_second),
+                busy,
+            ]
         })
         .collect();
-    titled(text, "Agents", &["", "ended", "ok/s", "busiest worker"], &rows);
+    titled(
+        text,
+        "Agents",
+        &["", "ended", "ok/s", "busiest worker"],
+        &rows,
+    );
 }
 
 /// Cells and sentences must not end a table or become markup.

@@ -5,18 +5,21 @@ use crate::hlog::{Second, by_second, lines};
 use measure::Snapshot;
 use std::collections::BTreeMap;
 
-/// Seconds that wait for an agent. One that lags farther behind, or is away for longer, gets lines of its own, which add up.
+/// Seconds that wait for an agent. One that lags farther behind, or is away for longer, gets lines
+/// of its own, which add up.
 const WAITING_MAX: u32 = 60;
 
-/// Response times that come for a second already written are gathered for so long, and for so many seconds at most.
+/// Response times that come for a second already written are gathered for so long, and for so many
+/// seconds at most.
 const LATE_EVERY: u32 = 10;
 const LATE_MAX: usize = 60;
 
 /// Merges what agents deliver, second by second.
 ///
-/// A second is written when every agent that still fires has delivered it and the next one: most response times of its
-/// operations are known by then. Those that come later are merged too and written as further lines of the same tag and
-/// second, a few for each second. What is kept does not grow with the run.
+/// A second is written when every agent that still fires has delivered it and the next one: most
+/// response times of its operations are known by then. Those that come later are merged too and
+/// written as further lines of the same tag and second, a few for each second. What is kept does
+/// not grow with the run.
 #[derive(Debug, Clone)]
 pub struct MergedHlog {
     writer: HlogWriter,
@@ -37,7 +40,14 @@ impl MergedHlog {
     #[must_use]
     pub fn new(writer: HlogWriter, agents: usize) -> MergedHlog {
         let (waiting, late) = (BTreeMap::new(), BTreeMap::new());
-        MergedHlog { writer, next: vec![Some(0); agents], waiting, late, written_below: 0, late_written_at: 0 }
+        MergedHlog {
+            writer,
+            next: vec![Some(0); agents],
+            waiting,
+            late,
+            written_below: 0,
+            late_written_at: 0,
+        }
     }
 
     /// For the header, and for lines of one agent.
@@ -46,18 +56,29 @@ impl MergedHlog {
         &self.writer
     }
 
-    /// Takes in what `agent` recorded in second `number` of the run clock, once; the lines that are due.
+    /// Takes in what `agent` recorded in second `number` of the run clock, once; the lines that are
+    /// due.
     #[must_use]
     pub fn take(&mut self, agent: u32, number: u32, snapshot: &Snapshot) -> String {
-        let MergedHlog { waiting, late, written_below, .. } = self;
+        let MergedHlog {
+            waiting,
+            late,
+            written_below,
+            ..
+        } = self;
         for (second, content) in by_second(number, snapshot) {
-            let seconds = if second < *written_below { &mut *late } else { &mut *waiting };
+            let seconds = if second < *written_below {
+                &mut *late
+            } else {
+                &mut *waiting
+            };
             merge(seconds.entry(second).or_default(), content);
         }
         self.skip(agent, number)
     }
 
-    /// `agent` has delivered second `number`, and nothing in it can be read; the lines that are due.
+    /// `agent` has delivered second `number`, and nothing in it can be read; the lines that are
+    /// due.
     #[must_use]
     pub fn skip(&mut self, agent: u32, number: u32) -> String {
         if let Some(Some(next)) = self.next.get_mut(agent as usize) {
@@ -82,9 +103,18 @@ impl MergedHlog {
     }
 
     fn due(&mut self) -> String {
-        let Some(complete) = self.next.iter().copied().flatten().min() else { return self.finish() };
-        let newest = self.waiting.last_key_value().map_or(0, |(&newest, _)| newest);
-        let mut text = self.write_below(complete.saturating_sub(1).max(newest.saturating_sub(WAITING_MAX)));
+        let Some(complete) = self.next.iter().copied().flatten().min() else {
+            return self.finish();
+        };
+        let newest = self
+            .waiting
+            .last_key_value()
+            .map_or(0, |(&newest, _)| newest);
+        let mut text = self.write_below(
+            complete
+                .saturating_sub(1)
+                .max(newest.saturating_sub(WAITING_MAX)),
+        );
         let is_old = self.written_below.saturating_sub(self.late_written_at) >= LATE_EVERY;
         if is_old || self.late.len() > LATE_MAX {
             self.late_written_at = self.written_below;
@@ -107,5 +137,8 @@ fn merge(into: &mut Second, from: Second) {
 }
 
 fn write_all(seconds: &mut BTreeMap<u32, Second>) -> String {
-    std::mem::take(seconds).iter().map(|(&second, content)| lines("", second, content)).collect()
+    std::mem::take(seconds)
+        .iter()
+        .map(|(&second, content)| lines("", second, content))
+        .collect()
 }

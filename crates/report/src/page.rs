@@ -19,7 +19,10 @@ pub(crate) struct Page {
 
 impl Page {
     pub(crate) fn new(style: Style) -> Page {
-        Page { style, text: String::new() }
+        Page {
+            style,
+            text: String::new(),
+        }
     }
 
     pub(crate) fn style(&self) -> Style {
@@ -43,23 +46,36 @@ impl Page {
         let lead = self.style.text(lead);
         let indent = lead.chars().count();
         if self.style.columns() < indent + ROOM_MIN {
-            wrap(&lead, self.style.columns()).iter().for_each(|line| self.line(line));
+            wrap(&lead, self.style.columns())
+                .iter()
+                .for_each(|line| self.line(line));
             return self.paragraph(paint, NARROW_LEAD, sentence);
         }
         let room = self.style.columns() - indent;
-        for (number, line) in wrap(&self.style.text(sentence), room).into_iter().enumerate() {
-            let lead = if number == 0 { lead.clone() } else { " ".repeat(indent) };
+        for (number, line) in wrap(&self.style.text(sentence), room)
+            .into_iter()
+            .enumerate()
+        {
+            let lead = if number == 0 {
+                lead.clone()
+            } else {
+                " ".repeat(indent)
+            };
             self.line(&format!("{lead}{}", self.style.paint(paint, &line)));
         }
     }
 
-    /// A label in a column of its own and what it labels; labels are in the tool's own words, so they are short.
+    /// A label in a column of its own and what it labels; labels are in the tool's own words, so
+    /// they are short.
     pub(crate) fn fact(&mut self, label: &str, sentence: &str) {
         self.paragraph(Paint::Plain, &format!("{label:<13}"), sentence);
     }
 
     pub(crate) fn table(&mut self, table: &Table) {
-        table.lines(self.style).iter().for_each(|line| self.line(line));
+        table
+            .lines(self.style)
+            .iter()
+            .for_each(|line| self.line(line));
     }
 
     fn line(&mut self, line: &str) {
@@ -85,11 +101,17 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
         }
         while word.len() > width {
             let rest = word.split_off(width);
-            lines.last_mut().expect("there is always a line").extend(word);
+            lines
+                .last_mut()
+                .expect("there is always a line")
+                .extend(word);
             lines.push(String::new());
             word = rest;
         }
-        lines.last_mut().expect("there is always a line").extend(word);
+        lines
+            .last_mut()
+            .expect("there is always a line")
+            .extend(word);
     }
     lines
 }
@@ -101,7 +123,10 @@ mod tests {
     #[test]
     fn lines_break_at_spaces_and_long_words_where_they_must() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("see https://host/a now", 8), ["see", "https://", "host/a", "now"]);
+        assert_eq!(
+            wrap("see https://host/a now", 8),
+            ["see", "https://", "host/a", "now"]
+        );
         assert_eq!(wrap("", 8), [""]);
         assert_eq!(wrap("  ab   c ", 8), ["ab c"]);
     }

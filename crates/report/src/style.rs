@@ -39,14 +39,18 @@ const PLAIN: [(char, &str); 11] = [
 
 impl Style {
     /// For files: 80 columns, no colour.
-    pub const PLAIN: Style = Style { colour: false, width: 80, unicode: true };
+    pub const PLAIN: Style = Style {
+        colour: false,
+        width: 80,
+        unicode: true,
+    };
 
     pub(crate) fn columns(self) -> usize {
         self.width.max(20)
     }
 
-    /// `text` in characters the terminal has. Names come from other machines, so control characters are replaced: they
-    /// could move the cursor.
+    /// `text` in characters the terminal has. Names come from other machines, so control characters
+    /// are replaced: they could move the cursor.
     #[must_use]
     pub fn text(self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
@@ -70,7 +74,11 @@ impl Style {
             Paint::Doubtful => "1;33",
             Paint::Faint => "2",
         };
-        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.colour {
+            format!("\x1b[{code}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
     }
 }
 
@@ -80,7 +88,10 @@ mod tests {
 
     #[test]
     fn text_holds_only_what_the_terminal_has() {
-        let ascii = Style { unicode: false, ..Style::PLAIN };
+        let ascii = Style {
+            unicode: false,
+            ..Style::PLAIN
+        };
         assert_eq!(ascii.text("≥ 12 µs ± ñ"), ">= 12 us +- ?");
         assert_eq!(Style::PLAIN.text("≥ 12 µs\x1b[2J\n"), "≥ 12 µs?[2J?");
     }
@@ -88,6 +99,13 @@ mod tests {
     #[test]
     fn colour_is_there_only_where_asked_for() {
         assert_eq!(Style::PLAIN.paint(Paint::Bad, "x"), "x");
-        assert_eq!(Style { colour: true, ..Style::PLAIN }.paint(Paint::Bad, "x"), "\x1b[1;31mx\x1b[0m");
+        assert_eq!(
+            Style {
+                colour: true,
+                ..Style::PLAIN
+            }
+            .paint(Paint::Bad, "x"),
+            "\x1b[1;31mx\x1b[0m"
+        );
     }
 }

@@ -1,5 +1,6 @@
-//! A table with the first column to the left and the others to the right; a column without any figure is left out. Where the terminal is too narrow for it, each
-//! row becomes a paragraph of `heading value` lines, so that no figure is lost.
+//! A table with the first column to the left and the others to the right; a column without any
+//! figure is left out. Where the terminal is too narrow for it, each row becomes a paragraph of
+//! `heading value` lines, so that no figure is lost.
 
 use crate::Style;
 use crate::style::Paint;
@@ -19,7 +20,10 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(headings: &[&str]) -> Table {
-        Table { headings: headings.iter().map(|&heading| heading.to_owned()).collect(), rows: Vec::new() }
+        Table {
+            headings: headings.iter().map(|&heading| heading.to_owned()).collect(),
+            rows: Vec::new(),
+        }
     }
 
     /// As many cells as there are headings.
@@ -33,14 +37,29 @@ impl Table {
     }
 
     pub(crate) fn lines(&self, style: Style) -> Vec<String> {
-        let is_used = |column: usize| column == 0 || self.rows.iter().any(|row| !row[column].is_empty());
-        let used: Vec<usize> = (0..self.headings.len()).filter(|&column| is_used(column)).collect();
-        let shown = |row: &Vec<String>| -> Vec<String> { used.iter().map(|&column| style.text(&row[column])).collect() };
-        let (headings, rows) = (shown(&self.headings), self.rows.iter().map(shown).collect::<Vec<_>>());
-        let widths: Vec<usize> = (0..headings.len()).map(|column| width(&headings, &rows, column)).collect();
+        let is_used =
+            |column: usize| column == 0 || self.rows.iter().any(|row| !row[column].is_empty());
+        let used: Vec<usize> = (0..self.headings.len())
+            .filter(|&column| is_used(column))
+            .collect();
+        let shown = |row: &Vec<String>| -> Vec<String> {
+            used.iter()
+                .map(|&column| style.text(&row[column]))
+                .collect()
+        };
+        let (headings, rows) = (
+            shown(&self.headings),
+            self.rows.iter().map(shown).collect::<Vec<_>>(),
+        );
+        let widths: Vec<usize> = (0..headings.len())
+            .map(|column| width(&headings, &rows, column))
+            .collect();
         let total = INDENT + widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
         if total > style.columns() {
-            return rows.iter().flat_map(|row| stacked(&headings, row, style)).collect();
+            return rows
+                .iter()
+                .flat_map(|row| stacked(&headings, row, style))
+                .collect();
         }
         let mut lines: Vec<String> = Vec::new();
         if headings.iter().any(|heading| !heading.is_empty()) {
@@ -52,7 +71,10 @@ impl Table {
 }
 
 fn width(headings: &[String], rows: &[Vec<String>], column: usize) -> usize {
-    let cells = rows.iter().filter_map(|row| row.get(column)).chain(headings.get(column));
+    let cells = rows
+        .iter()
+        .filter_map(|row| row.get(column))
+        .chain(headings.get(column));
     cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
 }
 
@@ -69,9 +91,19 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
 
 fn stacked(headings: &[String], row: &[String], style: Style) -> Vec<String> {
     let columns = style.columns();
-    let name: String = row.first().into_iter().flat_map(|name| name.chars()).take(columns - INDENT).collect();
+    let name: String = row
+        .first()
+        .into_iter()
+        .flat_map(|name| name.chars())
+        .take(columns - INDENT)
+        .collect();
     let mut lines = vec![format!("{:INDENT$}{name}", "")];
-    for (heading, cell) in headings.iter().zip(row).skip(1).filter(|(_, cell)| !cell.is_empty()) {
+    for (heading, cell) in headings
+        .iter()
+        .zip(row)
+        .skip(1)
+        .filter(|(_, cell)| !cell.is_empty())
+    {
         let line = format!("{:indent$}{heading} {cell}", "", indent = 2 * INDENT);
         lines.push(line.chars().take(columns).collect());
     }
@@ -93,7 +125,11 @@ mod tests {
     fn columns_are_aligned() {
         assert_eq!(
             table().lines(Style::PLAIN),
-            ["              mean      max", "  connect  1.20 µs  12.0 ms", "  total       9 ns      1 s"]
+            [
+                "              mean      max",
+                "  connect  1.20 µs  12.0 ms",
+                "  total       9 ns      1 s"
+            ]
         );
     }
 
@@ -106,10 +142,20 @@ mod tests {
 
     #[test]
     fn narrow_terminal_gets_rows_one_under_the_other() {
-        let narrow = Style { width: 24, ..Style::PLAIN };
+        let narrow = Style {
+            width: 24,
+            ..Style::PLAIN
+        };
         assert_eq!(
             table().lines(narrow),
-            ["  connect", "    mean 1.20 µs", "    max 12.0 ms", "  total", "    mean 9 ns", "    max 1 s"]
+            [
+                "  connect",
+                "    mean 1.20 µs",
+                "    max 12.0 ms",
+                "  total",
+                "    mean 9 ns",
+                "    max 1 s"
+            ]
         );
     }
 }

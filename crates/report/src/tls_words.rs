@@ -2,17 +2,24 @@
 
 use analysis::human::{age, bytes, number, share};
 use analysis::{
-    ChainFigure, Document, EarlyData, Figures, NegotiatedFigure, RatioFigure, Resumption, SessionOffers, StapleFigure,
+    ChainFigure, Document, EarlyData, Figures, NegotiatedFigure, RatioFigure, Resumption,
+    SessionOffers, StapleFigure,
 };
 use std::collections::BTreeSet;
 
 /// Digits of a chain's hash that are shown; all stand in `result.json`.
 const HASH_DIGITS: usize = 16;
 
-/// Handshakes, what they agreed on, whose key answered, what was stapled, and what became of sessions.
+/// Handshakes, what they agreed on, whose key answered, what was stapled, and what became of
+/// sessions.
 pub(crate) fn sentences(figures: &Figures) -> Vec<String> {
     let mut sentences = vec![handshakes(figures)];
-    sentences.extend(figures.handshake_in_connects.iter().map(|(kind, ratio)| in_connects(kind, ratio)));
+    sentences.extend(
+        figures
+            .handshake_in_connects
+            .iter()
+            .map(|(kind, ratio)| in_connects(kind, ratio)),
+    );
     sentences.extend(figures.negotiated.iter().map(negotiated));
     sentences.extend(figures.chains.iter().map(chain));
     sentences.extend(figures.ocsp_staples.iter().map(staple));
@@ -23,77 +30,171 @@ pub(crate) fn sentences(figures: &Figures) -> Vec<String> {
 
 fn handshakes(figures: &Figures) -> String {
     let counted = &figures.resumption;
-    let retried = if counted.retried > 0 { format!(", {} after a HelloRetryRequest", counted.retried) } else { String::new() };
+    let retried = if counted.retried > 0 {
+        format!(", {} after a HelloRetryRequest", counted.retried)
+    } else {
+        String::new()
+    };
     let each = |total: u64| bytes(total as f64 / counted.handshakes as f64);
-    let size = (each(figures.bytes.handshake_received_bytes), each(figures.bytes.handshake_sent_bytes));
-    let kinds = format!("{} full, {} resumed{retried}", counted.full, counted.resumed);
-    format!("{} handshakes: {kinds}; {} received and {} sent each", counted.handshakes, size.0, size.1)
+    let size = (
+        each(figures.bytes.handshake_received_bytes),
+        each(figures.bytes.handshake_sent_bytes),
+    );
+    let kinds = format!(
+        "{} full, {} resumed{retried}",
+        counted.full, counted.resumed
+    );
+    format!(
+        "{} handshakes: {kinds}; {} received and {} sent each",
+        counted.handshakes, size.0, size.1
+    )
 }
 
 fn in_connects(kind: &str, ratio: &RatioFigure) -> String {
     let RatioFigure { p50, p99, max, .. } = *ratio;
-    format!("{kind} handshakes took {} times their TCP connect (p50; p99 {}, max {})", number(p50), number(p99), number(max))
+    format!(
+        "{kind} handshakes took {} times their TCP connect (p50; p99 {}, max {})",
+        number(p50),
+        number(p99),
+        number(max)
+    )
 }
 
 fn negotiated(agreed: &NegotiatedFigure) -> String {
-    let staple = if agreed.ocsp_staple { "OCSP staple" } else { "" };
-    let alpn = if agreed.alpn.is_empty() { "no ALPN" } else { &agreed.alpn };
+    let staple = if agreed.ocsp_staple {
+        "OCSP staple"
+    } else {
+        ""
+    };
+    let alpn = if agreed.alpn.is_empty() {
+        "no ALPN"
+    } else {
+        &agreed.alpn
+    };
     let kind = agreed.handshake.replace('_', ", ");
-    let parts = [&agreed.version, &agreed.suite, &agreed.group, &agreed.signature_scheme, alpn, staple, &kind];
+    let parts = [
+        &agreed.version,
+        &agreed.suite,
+        &agreed.group,
+        &agreed.signature_scheme,
+        alpn,
+        staple,
+        &kind,
+    ];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    format!("{}: {} ({})", share(agreed.share), parts.join(" · "), agreed.count)
+    format!(
+        "{}: {} ({})",
+        share(agreed.share),
+        parts.join(" · "),
+        agreed.count
+    )
 }
 
 fn chain(sent: &ChainFigure) -> String {
     let hash: String = sent.sha256.chars().take(HASH_DIGITS).collect();
-    let certificates =
-        if sent.certificates == 1 { "1 certificate".to_owned() } else { format!("{} certificates", sent.certificates) };
-    format!("{}: key {}, {certificates}, {}, SHA-256 {hash}…", share(sent.share), sent.key, bytes(f64::from(sent.chain_bytes)))
+    let certificates = if sent.certificates == 1 {
+        "1 certificate".to_owned()
+    } else {
+        format!("{} certificates", sent.certificates)
+    };
+    format!(
+        "{}: key {}, {certificates}, {}, SHA-256 {hash}…",
+        share(sent.share),
+        sent.key,
+        bytes(f64::from(sent.chain_bytes))
+    )
 }
 
 fn staple(sent: &StapleFigure) -> String {
     let old = match sent.age_at_start_s {
         Some(seconds @ 0..) => format!(" {} old when the run began", age(seconds as f64)),
-        Some(seconds) => format!(" issued {} after the run began", age(seconds.unsigned_abs() as f64)),
+        Some(seconds) => format!(
+            " issued {} after the run began",
+            age(seconds.unsigned_abs() as f64)
+        ),
         None => " whose times cannot be read".to_owned(),
     };
-    let until = sent.next_update.as_ref().map(|until| format!(", to be renewed by {until}"));
-    format!("{}: OCSP staple{old}{} ({})", share(sent.share), until.unwrap_or_default(), sent.count)
+    let until = sent
+        .next_update
+        .as_ref()
+        .map(|until| format!(", to be renewed by {until}"));
+    format!(
+        "{}: OCSP staple{old}{} ({})",
+        share(sent.share),
+        until.unwrap_or_default(),
+        sent.count
+    )
 }
 
 fn resumption(counted: &Resumption) -> String {
     if counted.offered + counted.none_at_hand == 0 {
-        return format!("resumption: none offered; {} sessions received", counted.received);
+        return format!(
+            "resumption: none offered; {} sessions received",
+            counted.received
+        );
     }
     let (accepted, refused) = (counted.accepted, counted.refused);
-    let outcome = format!("{accepted} accepted, {refused} refused, {} had none at hand", counted.none_at_hand);
-    format!("resumption: {} offered, {outcome}; {} sessions received", counted.offered, counted.received)
+    let outcome = format!(
+        "{accepted} accepted, {refused} refused, {} had none at hand",
+        counted.none_at_hand
+    );
+    format!(
+        "resumption: {} offered, {outcome}; {} sessions received",
+        counted.offered, counted.received
+    )
 }
 
 fn early_data(counted: &EarlyData) -> Option<String> {
-    let EarlyData { offered, accepted, rejected, too_early } = *counted;
-    let again = if too_early > 0 { format!(" ({too_early} answered 425 and sent again)") } else { String::new() };
-    (offered > 0)
-        .then(|| format!("early data: {offered} requests, {accepted} accepted{again}, {rejected} rejected and sent again"))
+    let EarlyData {
+        offered,
+        accepted,
+        rejected,
+        too_early,
+    } = *counted;
+    let again = if too_early > 0 {
+        format!(" ({too_early} answered 425 and sent again)")
+    } else {
+        String::new()
+    };
+    (offered > 0).then(|| {
+        format!(
+            "early data: {offered} requests, {accepted} accepted{again}, {rejected} rejected and \
+             sent again"
+        )
+    })
 }
 
 /// Most addresses that a matrix has in text.
 const MATRIX_MAX: usize = 8;
 
-/// Who took whose sessions, as a table: headings, and a row for each issuer with `accepted / offered` for each address.
-/// None with a single address, or with more than a page takes.
+/// Who took whose sessions, as a table: headings, and a row for each issuer with `accepted /
+/// offered` for each address. None with a single address, or with more than a page takes.
 pub(crate) fn session_matrix(document: &Document) -> Option<(Vec<String>, Vec<Vec<String>>)> {
     let offers = &document.session_offers;
-    let names = |of: fn(&SessionOffers) -> &String| offers.iter().map(of).collect::<BTreeSet<&String>>();
-    let (issuers, acceptors) = (names(|offers| &offers.issued_by), names(|offers| &offers.offered_to));
+    let names =
+        |of: fn(&SessionOffers) -> &String| offers.iter().map(of).collect::<BTreeSet<&String>>();
+    let (issuers, acceptors) = (
+        names(|offers| &offers.issued_by),
+        names(|offers| &offers.offered_to),
+    );
     if offers.is_empty() || issuers.len().max(acceptors.len()) > MATRIX_MAX {
         return None;
     }
     let cell = |by: &String, to: &String| {
-        let found = offers.iter().find(|offers| (&offers.issued_by, &offers.offered_to) == (by, to));
-        found.map_or_else(|| "-".to_owned(), |found| format!("{} / {}", found.accepted, found.offered))
+        let found = offers
+            .iter()
+            .find(|offers| (&offers.issued_by, &offers.offered_to) == (by, to));
+        found.map_or_else(
+            || "-".to_owned(),
+            |found| format!("{} / {}", found.accepted, found.offered),
+        )
     };
-    let row = |by: &String| std::iter::once(by.clone()).chain(acceptors.iter().map(|to| cell(by, to))).collect();
-    let headings = std::iter::once("sessions issued by".to_owned()).chain(acceptors.iter().map(|to| format!("taken by {to}")));
+    let row = |by: &String| {
+        std::iter::once(by.clone())
+            .chain(acceptors.iter().map(|to| cell(by, to)))
+            .collect()
+    };
+    let headings = std::iter::once("sessions issued by".to_owned())
+        .chain(acceptors.iter().map(|to| format!("taken by {to}")));
     Some((headings.collect(), issuers.into_iter().map(row).collect()))
 }

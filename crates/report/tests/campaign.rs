@@ -1,4 +1,5 @@
-//! A campaign written by hand, rendered in every format and compared with golden files, as `formats.rs` does it for a run.
+//! A campaign written by hand, rendered in every format and compared with golden files, as
+//! `formats.rs` does it for a run.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use analysis::{CampaignDocument, LimitOutcome, State};
@@ -6,7 +7,9 @@ use report::{Format, Style, read_campaign};
 use std::path::PathBuf;
 
 fn golden(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name)
 }
 
 fn campaign() -> CampaignDocument {
@@ -39,16 +42,34 @@ fn newer_campaign_is_refused_with_a_cure() {
     let text = std::fs::read_to_string(golden("campaign-v1.json")).unwrap();
     let newer = text.replacen("\"schema\": 1", "\"schema\": 9", 1);
     let error = read_campaign(newer.as_bytes()).unwrap_err().to_string();
-    assert!(error.contains("schema 9") && error.contains("use the version that wrote it"), "{error}");
-    assert!(read_campaign(b"{}").unwrap_err().to_string().starts_with("not a result of this tool"));
+    assert!(
+        error.contains("schema 9") && error.contains("use the version that wrote it"),
+        "{error}"
+    );
+    assert!(
+        read_campaign(b"{}")
+            .unwrap_err()
+            .to_string()
+            .starts_with("not a result of this tool")
+    );
 }
 
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for width in [20, 30, 40, 60, 79, 80, 120, 200] {
-        let text = Format::Console.render_campaign(&campaign(), Style { colour: false, width, unicode: false });
+        let text = Format::Console.render_campaign(
+            &campaign(),
+            Style {
+                colour: false,
+                width,
+                unicode: false,
+            },
+        );
         let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(widest <= width && text.is_ascii(), "{widest} columns of {width}:\n{text}");
+        assert!(
+            widest <= width && text.is_ascii(),
+            "{widest} columns of {width}:\n{text}"
+        );
     }
 }
 
@@ -59,7 +80,10 @@ fn every_row_of_the_table_has_all_columns() {
         let unquoted: Vec<&str> = line.split('"').step_by(2).collect();
         unquoted.concat().matches(',').count()
     };
-    assert!(text.lines().count() > 100 && text.lines().all(|line| columns(line) == 10), "{text}");
+    assert!(
+        text.lines().count() > 100 && text.lines().all(|line| columns(line) == 10),
+        "{text}"
+    );
 }
 
 #[test]
@@ -67,12 +91,29 @@ fn hostile_names_stay_text() {
     let mut campaign = campaign();
     campaign.runs[0].variant = "\x1b[2J|\"<,\n".into();
     campaign.name = "a\u{7}b".into();
-    for format in [Format::Console, Format::Markdown, Format::Csv, Format::Junit] {
+    for format in [
+        Format::Console,
+        Format::Markdown,
+        Format::Csv,
+        Format::Junit,
+    ] {
         let text = format.render_campaign(&campaign, Style::PLAIN);
-        assert!(!text.contains(['\x1b', '\u{7}']), "{}: {text}", format.name());
+        assert!(
+            !text.contains(['\x1b', '\u{7}']),
+            "{}: {text}",
+            format.name()
+        );
     }
-    assert!(Format::Junit.render_campaign(&campaign, Style::PLAIN).contains("|&quot;&lt;,"));
-    assert!(Format::Csv.render_campaign(&campaign, Style::PLAIN).contains("|\"\"<, \","));
+    assert!(
+        Format::Junit
+            .render_campaign(&campaign, Style::PLAIN)
+            .contains("|&quot;&lt;,")
+    );
+    assert!(
+        Format::Csv
+            .render_campaign(&campaign, Style::PLAIN)
+            .contains("|\"\"<, \",")
+    );
 }
 
 #[test]
@@ -80,14 +121,21 @@ fn table_without_intervals_says_how_to_get_some() {
     let mut campaign = campaign();
     campaign.comparison.as_mut().unwrap().looked_at = 0;
     let text = Format::Console.render_campaign(&campaign, Style::PLAIN);
-    assert!(text.contains("make repeats, or runs of 16 s or") && !text.contains("confidence"), "{text}");
+    assert!(
+        text.contains("make repeats, or runs of 16 s or") && !text.contains("confidence"),
+        "{text}"
+    );
 }
 
 #[test]
 fn empty_campaign_renders_everywhere() {
     let empty = CampaignDocument::new("0.1.0".into(), "x".into(), "2026-01-02T03:04:05Z".into());
     for format in Format::ALL {
-        assert!(!format.render_campaign(&empty, Style::PLAIN).is_empty(), "{}", format.name());
+        assert!(
+            !format.render_campaign(&empty, Style::PLAIN).is_empty(),
+            "{}",
+            format.name()
+        );
     }
     assert_eq!((empty.exit_code(true), empty.state), (0, State::Incomplete));
 }
@@ -97,14 +145,30 @@ fn exit_code_is_that_of_the_worst() {
     type Keep = fn(&mut CampaignDocument);
     let cases: [(&str, Keep, u8); 6] = [
         ("all of it", |_| {}, 3),
-        ("runs with thresholds, one client-bound", |it| it.runs.retain(|run| run.variant == "https"), 3),
-        ("a failed threshold", |it| it.runs.retain(|run| run.variant == "https" && run.repeat == 0), 1),
-        ("runs that passed", |it| it.runs.retain(|run| run.variant == "http"), 0),
+        (
+            "runs with thresholds, one client-bound",
+            |it| it.runs.retain(|run| run.variant == "https"),
+            3,
+        ),
+        (
+            "a failed threshold",
+            |it| {
+                it.runs
+                    .retain(|run| run.variant == "https" && run.repeat == 0)
+            },
+            1,
+        ),
+        (
+            "runs that passed",
+            |it| it.runs.retain(|run| run.variant == "http"),
+            0,
+        ),
         (
             "a limit beyond the noise",
             |it| {
                 it.runs.clear();
-                it.limits.retain(|limit| limit.outcome == LimitOutcome::Regressed);
+                it.limits
+                    .retain(|limit| limit.outcome == LimitOutcome::Regressed);
             },
             1,
         ),
@@ -112,7 +176,8 @@ fn exit_code_is_that_of_the_worst() {
             "a limit that cannot be told",
             |it| {
                 it.runs.clear();
-                it.limits.retain(|limit| limit.outcome == LimitOutcome::Unknown);
+                it.limits
+                    .retain(|limit| limit.outcome == LimitOutcome::Unknown);
             },
             3,
         ),
@@ -121,7 +186,9 @@ fn exit_code_is_that_of_the_worst() {
         let mut campaign = campaign();
         campaign.scalings.clear();
         if what != "all of it" {
-            campaign.searches.retain(|search| search.variant == "tickets");
+            campaign
+                .searches
+                .retain(|search| search.variant == "tickets");
             if !what.contains("limit") {
                 campaign.limits.clear();
             }

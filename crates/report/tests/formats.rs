@@ -1,5 +1,5 @@
-//! A document written by hand, rendered in every format and compared with golden files. `UPDATE_GOLDEN=1` writes them
-//! anew; the difference is then for a person to read.
+//! A document written by hand, rendered in every format and compared with golden files.
+//! `UPDATE_GOLDEN=1` writes them anew; the difference is then for a person to read.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use analysis::{Document, State, Verdict, exit_code};
@@ -7,7 +7,9 @@ use report::{Format, Style, read};
 use std::path::PathBuf;
 
 fn golden(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name)
 }
 
 fn document() -> Document {
@@ -23,14 +25,23 @@ fn assert_golden(name: &str, text: &str) {
 }
 
 fn columns(text: &str) -> usize {
-    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    text.lines()
+        .map(|line| line.chars().count())
+        .max()
+        .unwrap_or(0)
 }
 
 #[test]
 fn result_reads_back_as_it_was_written() {
     let text = std::fs::read_to_string(golden("result-v1.json")).unwrap();
-    assert_eq!(read(Format::Json.render(&document(), Style::PLAIN).as_bytes()).unwrap(), document());
-    assert_golden("result-v1.json", &Format::Json.render(&document(), Style::PLAIN));
+    assert_eq!(
+        read(Format::Json.render(&document(), Style::PLAIN).as_bytes()).unwrap(),
+        document()
+    );
+    assert_golden(
+        "result-v1.json",
+        &Format::Json.render(&document(), Style::PLAIN),
+    );
     assert!(text.ends_with("}\n"));
 }
 
@@ -39,11 +50,26 @@ fn newer_schema_is_refused_with_a_cure() {
     let text = std::fs::read_to_string(golden("result-v1.json")).unwrap();
     let newer = text.replacen("\"schema\": 1", "\"schema\": 2", 1);
     let error = read(newer.as_bytes()).unwrap_err().to_string();
-    assert_eq!(error, "the result has schema 2, this version reads up to 1; use the version that wrote it, or a newer one");
-    let error = read(b"{\"schema\": 7, \"other\": true}").unwrap_err().to_string();
-    assert!(error.contains("schema 7"), "a layout that cannot be read is told by its version: {error}");
+    assert_eq!(
+        error,
+        "the result has schema 2, this version reads up to 1; use the version that wrote it, or a \
+         newer one"
+    );
+    let error = read(b"{\"schema\": 7, \"other\": true}")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("schema 7"),
+        "a layout that cannot be read is told by its version: {error}"
+    );
     for broken in ["", "{", "[]", "{}", "{\"schema\": 1}"] {
-        assert!(read(broken.as_bytes()).unwrap_err().to_string().starts_with("not a result of this tool"), "{broken}");
+        assert!(
+            read(broken.as_bytes())
+                .unwrap_err()
+                .to_string()
+                .starts_with("not a result of this tool"),
+            "{broken}"
+        );
     }
 }
 
@@ -62,7 +88,11 @@ fn renders_in_every_format_as_agreed() {
 
 #[test]
 fn ascii_terminal_with_forty_columns_gets_every_figure() {
-    let narrow = Style { colour: false, width: 40, unicode: false };
+    let narrow = Style {
+        colour: false,
+        width: 40,
+        unicode: false,
+    };
     let text = Format::Console.render(&document(), narrow);
     assert_golden("console-narrow.txt", &text);
     assert!(text.is_ascii());
@@ -72,15 +102,32 @@ fn ascii_terminal_with_forty_columns_gets_every_figure() {
 fn no_line_is_wider_than_the_terminal() {
     for width in [20, 30, 40, 60, 79, 80, 120, 200] {
         for unicode in [true, false] {
-            let text = Format::Console.render(&document(), Style { colour: false, width, unicode });
-            assert!(columns(&text) <= width, "{} columns of {width}:\n{text}", columns(&text));
+            let text = Format::Console.render(
+                &document(),
+                Style {
+                    colour: false,
+                    width,
+                    unicode,
+                },
+            );
+            assert!(
+                columns(&text) <= width,
+                "{} columns of {width}:\n{text}",
+                columns(&text)
+            );
         }
     }
 }
 
 #[test]
 fn colour_changes_nothing_but_colour() {
-    let coloured = Format::Console.render(&document(), Style { colour: true, ..Style::PLAIN });
+    let coloured = Format::Console.render(
+        &document(),
+        Style {
+            colour: true,
+            ..Style::PLAIN
+        },
+    );
     let mut plain = String::new();
     let mut rest = coloured.as_str();
     while let Some((before, after)) = rest.split_once('\x1b') {
@@ -99,8 +146,16 @@ fn hostile_names_do_not_reach_the_terminal() {
     document.run.name = "a\u{7}b".into();
     let text = Format::Console.render(&document, Style::PLAIN);
     assert!(!text.contains(['\x1b', '\r', '\u{7}']), "{text}");
-    assert!(!Format::Junit.render(&document, Style::PLAIN).contains('\u{7}'));
-    assert!(Format::Markdown.render(&document, Style::PLAIN).contains("\\|x"));
+    assert!(
+        !Format::Junit
+            .render(&document, Style::PLAIN)
+            .contains('\u{7}')
+    );
+    assert!(
+        Format::Markdown
+            .render(&document, Style::PLAIN)
+            .contains("\\|x")
+    );
 }
 
 #[test]
@@ -112,7 +167,11 @@ fn empty_run_renders_everywhere() {
     document.run.state = State::Incomplete;
     document.verdict.verdict = Verdict::Invalid;
     for format in Format::ALL {
-        assert!(!format.render(&document, Style::PLAIN).is_empty(), "{}", format.name());
+        assert!(
+            !format.render(&document, Style::PLAIN).is_empty(),
+            "{}",
+            format.name()
+        );
     }
     assert_eq!(exit_code(&document, false), 3);
 }
@@ -125,12 +184,20 @@ fn connections_opened_in_the_warm_up_keep_their_tls() {
     warm_up.resumption = measured;
     warm_up.negotiated = self::document().measured.negotiated;
     let text = Format::Console.render(&document, Style::PLAIN);
-    assert!(text.contains("TLS (connections were opened in the warm-up)\n  · 400 handshakes"), "{text}");
+    assert!(
+        text.contains("TLS (connections were opened in the warm-up)\n  · 400 handshakes"),
+        "{text}"
+    );
     assert!(text.contains("TLS_AES_256_GCM_SHA384"), "{text}");
     let text = Format::Markdown.render(&document, Style::PLAIN);
     assert!(text.contains("| 100 / 300 in the warm-up |"), "{text}");
     document.warm_up = None;
-    assert!(!Format::Console.render(&document, Style::PLAIN).contains("TLS ("), "nothing was opened");
+    assert!(
+        !Format::Console
+            .render(&document, Style::PLAIN)
+            .contains("TLS ("),
+        "nothing was opened"
+    );
 }
 
 #[test]
@@ -139,9 +206,16 @@ fn agents_stand_by_name_in_whichever_order_they_joined() {
     document.agents[0].name = "load-10".into();
     document.by_agent[0].figures.operations.ended = 77;
     let text = Format::Console.render(&document, Style::PLAIN);
-    let (second, tenth) = (text.find("  load-2 ").unwrap(), text.find("  load-10 ").unwrap());
+    let (second, tenth) = (
+        text.find("  load-2 ").unwrap(),
+        text.find("  load-10 ").unwrap(),
+    );
     assert!(second < tenth, "{text}");
-    assert_eq!(text[tenth..].split_whitespace().nth(1), Some("77"), "figures go with their agent");
+    assert_eq!(
+        text[tenth..].split_whitespace().nth(1),
+        Some("77"),
+        "figures go with their agent"
+    );
 }
 
 #[test]
@@ -150,5 +224,8 @@ fn formats_are_found_by_name() {
         assert_eq!(format.name().parse(), Ok(format));
     }
     let error = "html5".parse::<Format>().unwrap_err().to_string();
-    assert_eq!(error, "no format is called `html5`; write json, console, markdown, csv or junit");
+    assert_eq!(
+        error,
+        "no format is called `html5`; write json, console, markdown, csv or junit"
+    );
 }

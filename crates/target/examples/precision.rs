@@ -1,5 +1,6 @@
-//! How precisely the target keeps its delays: what a round trip over loopback takes beyond the delay asked for. The row without
-//! a delay is the round trip itself, client included. `cargo run --release -p target --example precision`
+//! How precisely the target keeps its delays: what a round trip over loopback takes beyond the
+//! delay asked for. The row without a delay is the round trip itself, client included. `cargo run
+//! --release -p target --example precision`
 
 use std::error::Error;
 use std::io::{Read as _, Write as _};
@@ -13,19 +14,36 @@ const DELAYS_US: [u64; 6] = [0, 100, 1_000, 2_500, 10_000, 25_000];
 const LASTS: Duration = Duration::from_secs(2);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("| delay µs | round trips | beyond it: p50 µs | p99 µs | max µs |\n|---|---|---|---|---|");
+    println!(
+        "| delay µs | round trips | beyond it: p50 µs | p99 µs | max µs |\n|---|---|---|---|---|"
+    );
     for delay_us in DELAYS_US {
         let delay = Duration::from_micros(delay_us);
         let beyond = round_trips(delay)?;
-        let at = |share: f64| beyond[((beyond.len() - 1) as f64 * share) as usize].as_nanos() as f64 / 1e3;
-        println!("| {delay_us} | {} | {:.1} | {:.1} | {:.1} |", beyond.len(), at(0.5), at(0.99), at(1.0));
+        let at = |share: f64| {
+            beyond[((beyond.len() - 1) as f64 * share) as usize].as_nanos() as f64 / 1e3
+        };
+        println!(
+            "| {delay_us} | {} | {:.1} | {:.1} | {:.1} |",
+            beyond.len(),
+            at(0.5),
+            at(0.99),
+            at(1.0)
+        );
     }
     Ok(())
 }
 
 /// What each round trip took beyond the delay, ascending.
 fn round_trips(delay: Duration) -> Result<Vec<Duration>, Box<dyn Error>> {
-    let target = Running::new(Config { answer: Answer { delay, body_bytes: 0, ..Answer::default() }, ..Config::plain() })?;
+    let target = Running::new(Config {
+        answer: Answer {
+            delay,
+            body_bytes: 0,
+            ..Answer::default()
+        },
+        ..Config::plain()
+    })?;
     let mut client = TcpStream::connect(target.address())?;
     client.set_nodelay(true)?;
     let (mut beyond, mut answer, begin) = (Vec::new(), [0; 1024], Instant::now());

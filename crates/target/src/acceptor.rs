@@ -17,7 +17,8 @@ pub(crate) fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, String), Bi
     let authority = Authority::new(tls.key)?;
     let identity = identity(&authority, tls)?;
     let provider = Arc::new(provider(tls)?);
-    let builder = ServerConfig::builder_with_provider(provider.clone()).with_protocol_versions(&versions(tls))?;
+    let builder = ServerConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(&versions(tls))?;
     let builder = match &tls.client_ca_pem {
         None => builder.with_no_client_auth(),
         Some(pem) => builder.with_client_cert_verifier(client_verifier(pem, provider)?),
@@ -25,18 +26,29 @@ pub(crate) fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, String), Bi
     let (chain, key) = parse(&identity);
     let staple = tls.ocsp_staple.clone().unwrap_or_default();
     let mut config = builder.with_single_cert_with_ocsp(chain, key, staple)?;
-    config.alpn_protocols = tls.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+    config.alpn_protocols = tls
+        .alpn
+        .iter()
+        .map(|name| name.as_bytes().to_vec())
+        .collect();
     resumption(&mut config, tls)?;
     Ok((Arc::new(config), authority.pem().to_owned()))
 }
 
 fn identity(authority: &Authority, tls: &Tls) -> Result<Identity, BindError> {
-    let names: Vec<&str> = ["localhost", "127.0.0.1", "::1"].into_iter().chain(tls.names.iter().map(String::as_str)).collect();
-    Ok(authority.server(Leaf { names: &names, fault: tls.certificate_fault })?)
+    let names: Vec<&str> = ["localhost", "127.0.0.1", "::1"]
+        .into_iter()
+        .chain(tls.names.iter().map(String::as_str))
+        .collect();
+    Ok(authority.server(Leaf {
+        names: &names,
+        fault: tls.certificate_fault,
+    })?)
 }
 
 fn parse(identity: &Identity) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
-    let certificate = CertificateDer::from_pem_slice(identity.cert_pem.as_bytes()).expect("rcgen writes PEM");
+    let certificate =
+        CertificateDer::from_pem_slice(identity.cert_pem.as_bytes()).expect("rcgen writes PEM");
     let key = PrivateKeyDer::from_pem_slice(identity.key_pem.as_bytes()).expect("rcgen writes PEM");
     (vec![certificate], key)
 }
@@ -44,21 +56,31 @@ fn parse(identity: &Identity) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'s
 fn provider(tls: &Tls) -> Result<CryptoProvider, BindError> {
     let mut provider = aws_lc_rs::default_provider();
     if let Some(codes) = &tls.cipher_suites {
-        provider.cipher_suites = codes.iter().map(|&code| suite(code)).collect::<Result<_, _>>()?;
+        provider.cipher_suites = codes
+            .iter()
+            .map(|&code| suite(code))
+            .collect::<Result<_, _>>()?;
     }
     if let Some(codes) = &tls.groups {
-        provider.kx_groups = codes.iter().map(|&code| group(code)).collect::<Result<_, _>>()?;
+        provider.kx_groups = codes
+            .iter()
+            .map(|&code| group(code))
+            .collect::<Result<_, _>>()?;
     }
     Ok(provider)
 }
 
 fn suite(code: u16) -> Result<SupportedCipherSuite, BindError> {
-    let known = aws_lc_rs::ALL_CIPHER_SUITES.iter().find(|suite| u16::from(suite.suite()) == code);
+    let known = aws_lc_rs::ALL_CIPHER_SUITES
+        .iter()
+        .find(|suite| u16::from(suite.suite()) == code);
     known.copied().ok_or(BindError::UnknownSuite(code))
 }
 
 fn group(code: u16) -> Result<&'static dyn SupportedKxGroup, BindError> {
-    let known = aws_lc_rs::ALL_KX_GROUPS.iter().find(|group| u16::from(group.name()) == code);
+    let known = aws_lc_rs::ALL_KX_GROUPS
+        .iter()
+        .find(|group| u16::from(group.name()) == code);
     known.copied().ok_or(BindError::UnknownGroup(code))
 }
 
@@ -70,19 +92,30 @@ fn versions(tls: &Tls) -> Vec<&'static SupportedProtocolVersion> {
     tls.versions.iter().map(version).collect()
 }
 
-fn client_verifier(pem: &str, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ClientCertVerifier>, BindError> {
+fn client_verifier(
+    pem: &str,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn ClientCertVerifier>, BindError> {
     let refused = |error: &dyn std::fmt::Display| BindError::ClientCa(error.to_string());
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
-        roots.add(certificate.map_err(|error| refused(&error))?).map_err(|error| refused(&error))?;
+        roots
+            .add(certificate.map_err(|error| refused(&error))?)
+            .map_err(|error| refused(&error))?;
     }
-    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build().map_err(|error| refused(&error))
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        .build()
+        .map_err(|error| refused(&error))
 }
 
-/// rustls sends TLS 1.3 tickets for its session cache too, so that none may be sent only where both are off.
+/// rustls sends TLS 1.3 tickets for its session cache too, so that none may be sent only where both
+/// are off.
 fn resumption(config: &mut ServerConfig, tls: &Tls) -> Result<(), BindError> {
-    config.session_storage =
-        if tls.session_cache { ServerSessionMemoryCache::new(CACHED_SESSIONS) } else { Arc::new(NoServerSessionStorage {}) };
+    config.session_storage = if tls.session_cache {
+        ServerSessionMemoryCache::new(CACHED_SESSIONS)
+    } else {
+        Arc::new(NoServerSessionStorage {})
+    };
     if tls.tickets {
         config.ticketer = aws_lc_rs::Ticketer::new()?;
     }
@@ -93,13 +126,24 @@ fn resumption(config: &mut ServerConfig, tls: &Tls) -> Result<(), BindError> {
 }
 
 pub(crate) fn known_suites() -> String {
-    list(aws_lc_rs::ALL_CIPHER_SUITES.iter().map(|suite| (u16::from(suite.suite()), format!("{:?}", suite.suite()))))
+    list(
+        aws_lc_rs::ALL_CIPHER_SUITES
+            .iter()
+            .map(|suite| (u16::from(suite.suite()), format!("{:?}", suite.suite()))),
+    )
 }
 
 pub(crate) fn known_groups() -> String {
-    list(aws_lc_rs::ALL_KX_GROUPS.iter().map(|group| (u16::from(group.name()), format!("{:?}", group.name()))))
+    list(
+        aws_lc_rs::ALL_KX_GROUPS
+            .iter()
+            .map(|group| (u16::from(group.name()), format!("{:?}", group.name()))),
+    )
 }
 
 fn list(items: impl Iterator<Item = (u16, String)>) -> String {
-    items.map(|(code, name)| format!("{code:#06x} ({name})")).collect::<Vec<_>>().join(", ")
+    items
+        .map(|(code, name)| format!("{code:#06x} ({name})"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

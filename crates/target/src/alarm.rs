@@ -1,9 +1,10 @@
-//! Wakes connections at given instants to the microsecond, where tokio's timer ticks once a millisecond.
+//! Wakes connections at given instants to the microsecond, where tokio's timer ticks once a
+//! millisecond.
 
 use rustix::fd::OwnedFd;
 use rustix::time::{
-    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime, timerfd_create,
-    timerfd_settime,
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,8 +22,9 @@ pub(crate) fn monotonic_ns() -> u64 {
     tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
 }
 
-/// One timer of the kernel for all that waits on a runtime. The kernel fires it without the slack of other time-outs
-/// (timerfd_create(2) is by hrtimer), and the runtime sees it in the wait in which it sees sockets.
+/// One timer of the kernel for all that waits on a runtime. The kernel fires it without the slack
+/// of other time-outs (timerfd_create(2) is by hrtimer), and the runtime sees it in the wait in
+/// which it sees sockets.
 pub(crate) struct Alarm {
     timer: AsyncFd<OwnedFd>,
     sleepers: Mutex<Sleepers>,
@@ -44,8 +46,14 @@ struct Sleeper {
 impl Alarm {
     /// Inside a runtime, whose reactor takes the timer.
     pub fn new() -> io::Result<Alarm> {
-        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
-        Ok(Alarm { timer: watched(timer)?, sleepers: Mutex::default() })
+        let timer = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+        )?;
+        Ok(Alarm {
+            timer: watched(timer)?,
+            sleepers: Mutex::default(),
+        })
     }
 
     /// Waits until `at` of the monotonic clock, while somebody runs [`Alarm::ring`].
@@ -96,8 +104,14 @@ impl Alarm {
 
     /// Under the lock, so that the timer stands at the earliest instant.
     fn set(&self, at: u64) {
-        let it_value = Timespec { tv_sec: (at / 1_000_000_000) as i64, tv_nsec: (at % 1_000_000_000) as i64 };
-        let once = Itimerspec { it_interval: Timespec::default(), it_value };
+        let it_value = Timespec {
+            tv_sec: (at / 1_000_000_000) as i64,
+            tv_nsec: (at % 1_000_000_000) as i64,
+        };
+        let once = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value,
+        };
         let set = timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::ABSTIME, &once);
         set.expect("a timer of ours takes every instant after the machine's start");
     }
@@ -110,7 +124,8 @@ impl Alarm {
 
 #[expect(
     deprecated,
-    reason = "its successor is unsafe for the sake of types that do not own one file for good, as OwnedFd does (tokio-rs/tokio#8587)"
+    reason = "its successor is unsafe for the sake of types that do not own one file for good, as \
+              OwnedFd does (tokio-rs/tokio#8587)"
 )]
 fn watched(timer: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(timer, Interest::READABLE)
@@ -144,14 +159,20 @@ mod tests {
     use tokio::task::{LocalSet, yield_now};
 
     fn block_on<T>(task: impl Future<Output = T>) -> T {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()
+            .unwrap();
         LocalSet::new().block_on(&runtime, task)
     }
 
     #[test]
     fn sleepers_wake_in_the_order_of_their_instants_and_never_early() {
         block_on(async {
-            let (alarm, woken) = (Arc::new(Alarm::new().unwrap()), std::rc::Rc::new(RefCell::new(Vec::new())));
+            let (alarm, woken) = (
+                Arc::new(Alarm::new().unwrap()),
+                std::rc::Rc::new(RefCell::new(Vec::new())),
+            );
             let begin = monotonic_ns();
             let tasks: Vec<_> = [3_u64, 1, 2, 0, 1]
                 .into_iter()
@@ -159,7 +180,9 @@ mod tests {
                     let (alarm, woken) = (alarm.clone(), woken.clone());
                     tokio::task::spawn_local(async move {
                         alarm.until(begin + ms * 1_000_000).await;
-                        woken.borrow_mut().push((ms, monotonic_ns() >= begin + ms * 1_000_000));
+                        woken
+                            .borrow_mut()
+                            .push((ms, monotonic_ns() >= begin + ms * 1_000_000));
                     })
                 })
                 .collect();
@@ -171,7 +194,10 @@ mod tests {
                 task.await.unwrap();
             }
             ringing.abort();
-            assert_eq!(*woken.borrow(), [(0, true), (1, true), (1, true), (2, true), (3, true)]);
+            assert_eq!(
+                *woken.borrow(),
+                [(0, true), (1, true), (1, true), (2, true), (3, true)]
+            );
         });
     }
 

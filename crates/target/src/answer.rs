@@ -14,8 +14,9 @@ pub struct Answer {
     pub framing: Framing,
     /// Statuses 100 to 199 sent, in order, before the final head.
     pub interim: Vec<u16>,
-    /// Wait between the request's last byte and the final head; `interim` is sent before it. Never shorter, and longer by no
-    /// more than a thread takes to wake and write: tens of microseconds. Zero is no wait at all.
+    /// Wait between the request's last byte and the final head; `interim` is sent before it. Never
+    /// shorter, and longer by no more than a thread takes to wake and write: tens of microseconds.
+    /// Zero is no wait at all.
     pub delay: Duration,
     /// What comes after the delay: stalls, or a line for servers. `interim` is sent before it too.
     pub pace: Pace,
@@ -44,13 +45,19 @@ impl Answer {
     /// The default answer with another status.
     #[must_use]
     pub fn status(status: u16) -> Answer {
-        Answer { status, ..Answer::default() }
+        Answer {
+            status,
+            ..Answer::default()
+        }
     }
 
     /// The default answer with a fault.
     #[must_use]
     pub fn faulty(fault: Fault) -> Answer {
-        Answer { fault: Some(fault), ..Answer::default() }
+        Answer {
+            fault: Some(fault),
+            ..Answer::default()
+        }
     }
 
     /// Whether there can be a wait before the final head.

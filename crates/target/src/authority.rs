@@ -1,9 +1,10 @@
-//! A certificate authority of its own for each target: makes server and client certificates, sound and unsound.
+//! A certificate authority of its own for each target: makes server and client certificates, sound
+//! and unsound.
 
 use crate::CertificateFault;
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, RsaKeySize,
-    date_time_ymd,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, RsaKeySize, date_time_ymd,
 };
 
 /// Kind of a key.
@@ -52,7 +53,11 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let pem = params.self_signed(&key)?.pem();
-        Ok(Authority { issuer: Issuer::new(params, key), kind, pem })
+        Ok(Authority {
+            issuer: Issuer::new(params, key),
+            kind,
+            pem,
+        })
     }
 
     /// PEM of the authority's certificate.
@@ -72,7 +77,11 @@ impl Authority {
     /// # Errors
     /// Where a name is neither a DNS name nor an IP address.
     pub fn server(&self, leaf: Leaf<'_>) -> Result<Identity, rcgen::Error> {
-        let names = if leaf.fault == Some(CertificateFault::WrongName) { &["wrong.test"] } else { leaf.names };
+        let names = if leaf.fault == Some(CertificateFault::WrongName) {
+            &["wrong.test"]
+        } else {
+            leaf.names
+        };
         let mut params = params("cannonade test server", names)?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         match leaf.fault {
@@ -97,13 +106,19 @@ impl Authority {
     fn sign(&self, params: &CertificateParams) -> Result<Identity, rcgen::Error> {
         let key = key_pair(self.kind)?;
         let certificate = params.signed_by(&key, &self.issuer)?;
-        Ok(Identity { cert_pem: certificate.pem(), key_pem: key.serialize_pem() })
+        Ok(Identity {
+            cert_pem: certificate.pem(),
+            key_pem: key.serialize_pem(),
+        })
     }
 }
 
 fn self_signed(params: &CertificateParams, kind: KeyKind) -> Result<Identity, rcgen::Error> {
     let key = key_pair(kind)?;
-    Ok(Identity { cert_pem: params.self_signed(&key)?.pem(), key_pem: key.serialize_pem() })
+    Ok(Identity {
+        cert_pem: params.self_signed(&key)?.pem(),
+        key_pem: key.serialize_pem(),
+    })
 }
 
 fn key_pair(kind: KeyKind) -> Result<KeyPair, rcgen::Error> {
@@ -113,12 +128,15 @@ fn key_pair(kind: KeyKind) -> Result<KeyPair, rcgen::Error> {
     }
 }
 
-/// Valid 2020 to 2049: UTCTime ends in 2049, and some clients read nothing else (RFC 5280 §4.1.2.5).
+/// Valid 2020 to 2049: UTCTime ends in 2049, and some clients read nothing else (RFC 5280
+/// §4.1.2.5).
 fn params(common_name: &str, names: &[&str]) -> Result<CertificateParams, rcgen::Error> {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name = rcgen::DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, common_name);
+    params
+        .distinguished_name
+        .push(DnType::CommonName, common_name);
     params.not_before = date_time_ymd(2020, 1, 1);
     params.not_after = date_time_ymd(2049, 12, 31);
     params.use_authority_key_identifier_extension = true;

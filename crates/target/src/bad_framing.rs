@@ -63,8 +63,14 @@ impl BadFraming {
             BadFraming::BadStatus => b"HTTP/1.1 2x0 OK\r\ncontent-length: 2\r\n\r\nok".to_vec(),
             BadFraming::HeaderWithoutColon => sized("no colon here\r\ncontent-length: 2"),
             BadFraming::SpaceBeforeColon => sized("content-length : 2"),
-            BadFraming::HeaderTooLarge => sized(&format!("x-large: {}\r\ncontent-length: 2", "x".repeat(256 * 1024))),
-            BadFraming::TooManyHeaders => sized(&format!("{}content-length: 2", "x-many: x\r\n".repeat(10_000))),
+            BadFraming::HeaderTooLarge => sized(&format!(
+                "x-large: {}\r\ncontent-length: 2",
+                "x".repeat(256 * 1024)
+            )),
+            BadFraming::TooManyHeaders => sized(&format!(
+                "{}content-length: 2",
+                "x-many: x\r\n".repeat(10_000)
+            )),
             BadFraming::TwoLengths => sized("content-length: 2\r\ncontent-length: 3"),
             BadFraming::NegativeLength => sized("content-length: -2"),
             BadFraming::LengthNotANumber => sized("content-length: two"),

@@ -1,26 +1,30 @@
-//! What the target does: where it listens, how it speaks TLS, what it answers, how long it keeps a connection.
+//! What the target does: where it listens, how it speaks TLS, what it answers, how long it keeps a
+//! connection.
 
 use crate::{Answer, ConnectionFault, Tls};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::{Duration, Instant};
 
-/// What the target does. The default is HTTPS with a P-256 key on a free port of 127.0.0.1, one thread, 356 bytes
-/// with status 200 at once, keep-alive without end, no fault.
+/// What the target does. The default is HTTPS with a P-256 key on a free port of 127.0.0.1, one
+/// thread, 356 bytes with status 200 at once, keep-alive without end, no fault.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Where to listen; port 0 takes a free one, see [`Target::address`](crate::Target::address).
     pub address: SocketAddr,
-    /// Threads of [`Running`](crate::Running), each with a listener of its own (`SO_REUSEPORT`): the kernel spreads
-    /// connections over them by a hash, so with few connections the shares are uneven.
+    /// Threads of [`Running`](crate::Running), each with a listener of its own (`SO_REUSEPORT`):
+    /// the kernel spreads connections over them by a hash, so with few connections the shares are
+    /// uneven.
     pub threads: NonZeroUsize,
     /// TLS, or plain HTTP where absent.
     pub tls: Option<Tls>,
     /// The answer to every request whose path is not in `paths`.
     pub answer: Answer,
-    /// Answers of their own for paths, which are compared whole, query included. The first that fits counts.
+    /// Answers of their own for paths, which are compared whole, query included. The first that
+    /// fits counts.
     pub paths: Vec<(String, Answer)>,
-    /// What the stalls of a [`Pace`](crate::Pace) are counted from; where absent, each answer's first request.
+    /// What the stalls of a [`Pace`](crate::Pace) are counted from; where absent, each answer's
+    /// first request.
     pub paced_from: Option<Instant>,
     /// How long a connection is kept.
     pub keep_alive: KeepAlive,
@@ -47,7 +51,10 @@ impl Config {
     /// The default over plain HTTP.
     #[must_use]
     pub fn plain() -> Config {
-        Config { tls: None, ..Config::default() }
+        Config {
+            tls: None,
+            ..Config::default()
+        }
     }
 }
 
@@ -68,6 +75,7 @@ pub enum LastRequest {
     /// By `Connection: close` (RFC 9112 §9.6).
     #[default]
     Announced,
-    /// Not at all: the close comes as a surprise, which RFC 9112 §9.3.1 lets a client meet by sending again.
+    /// Not at all: the close comes as a surprise, which RFC 9112 §9.3.1 lets a client meet by
+    /// sending again.
     Silent,
 }

@@ -1,4 +1,5 @@
-//! One accepted connection, from its first byte to its end: connection faults, handshake, then requests.
+//! One accepted connection, from its first byte to its end: connection faults, handshake, then
+//! requests.
 
 use crate::alarm::Alarm;
 use crate::counts::Tally;
@@ -31,7 +32,10 @@ pub(crate) struct Shared {
 impl Shared {
     /// Which of `answers` a path gets.
     pub fn answer_of(&self, path: &str) -> usize {
-        self.paths.iter().position(|own| own == path).map_or(0, |index| index + 1)
+        self.paths
+            .iter()
+            .position(|own| own == path)
+            .map_or(0, |index| index + 1)
     }
 }
 
@@ -70,7 +74,11 @@ async fn converse<W: Wire>(wire: W, shared: &Shared, alarm: &Alarm) {
     }
 }
 
-async fn handshake(tcp: TcpStream, acceptor: &TlsAcceptor, tally: &Tally) -> Option<TlsStream<TcpStream>> {
+async fn handshake(
+    tcp: TcpStream,
+    acceptor: &TlsAcceptor,
+    tally: &Tally,
+) -> Option<TlsStream<TcpStream>> {
     let accept = acceptor.accept(tcp).into_fallible();
     match tokio::time::timeout(HANDSHAKE_DEADLINE, accept).await {
         Ok(Ok(tls)) => {
@@ -102,7 +110,9 @@ async fn fail(mut tcp: TcpStream, fault: ConnectionFault) {
         ConnectionFault::Close => Ending::Orderly,
         ConnectionFault::Silence => Ending::Hang,
         ConnectionFault::Garbage => {
-            let _ = tcp.write_all(b"\x00\x01\x02 neither TLS nor HTTP\r\n\r\n").await;
+            let _ = tcp
+                .write_all(b"\x00\x01\x02 neither TLS nor HTTP\r\n\r\n")
+                .await;
             Ending::Orderly
         }
     };

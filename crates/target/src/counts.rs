@@ -1,4 +1,5 @@
-//! What the target has seen, counted on the server's side so that a client's report can be held against it.
+//! What the target has seen, counted on the server's side so that a client's report can be held
+//! against it.
 
 use rustls::HandshakeKind;
 use std::collections::BTreeMap;
@@ -39,8 +40,8 @@ pub struct Counts {
     pub faults: u64,
 }
 
-/// The running counters behind [`Counts`], shared by all threads of a target. Relaxed: each counter is exact, and a
-/// reading taken while requests are under way is of no one instant.
+/// The running counters behind [`Counts`], shared by all threads of a target. Relaxed: each counter
+/// is exact, and a reading taken while requests are under way is of no one instant.
 #[derive(Debug)]
 pub struct Tally {
     connections: AtomicU64,
@@ -76,7 +77,9 @@ impl Tally {
             request_payload_bytes: AtomicU64::new(0),
             response_payload_bytes: AtomicU64::new(0),
             faults: AtomicU64::new(0),
-            responses: std::iter::repeat_with(|| AtomicU64::new(0)).take(1000).collect(),
+            responses: std::iter::repeat_with(|| AtomicU64::new(0))
+                .take(1000)
+                .collect(),
         }
     }
 
@@ -107,7 +110,9 @@ impl Tally {
     }
 
     fn statuses(&self) -> BTreeMap<u16, u64> {
-        let counts = (0u16..).zip(&self.responses).map(|(status, count)| (status, count.load(Relaxed)));
+        let counts = (0u16..)
+            .zip(&self.responses)
+            .map(|(status, count)| (status, count.load(Relaxed)));
         counts.filter(|&(_, count)| count > 0).collect()
     }
 
@@ -127,11 +132,14 @@ impl Tally {
                 self.handshakes_resumed.fetch_add(1, Relaxed);
                 return;
             }
-            HandshakeKind::FullWithHelloRetryRequest => _ = self.handshakes_retried.fetch_add(1, Relaxed),
+            HandshakeKind::FullWithHelloRetryRequest => {
+                _ = self.handshakes_retried.fetch_add(1, Relaxed)
+            }
             HandshakeKind::Full => {}
         }
         self.handshakes_full.fetch_add(1, Relaxed);
-        self.client_certificates.fetch_add(u64::from(client_certificate), Relaxed);
+        self.client_certificates
+            .fetch_add(u64::from(client_certificate), Relaxed);
     }
 
     pub(crate) fn handshake_failed(&self) {
@@ -153,7 +161,8 @@ impl Tally {
         if let Some(count) = self.responses.get(usize::from(status)) {
             count.fetch_add(1, Relaxed);
         }
-        self.response_payload_bytes.fetch_add(payload_bytes, Relaxed);
+        self.response_payload_bytes
+            .fetch_add(payload_bytes, Relaxed);
     }
 
     pub(crate) fn fault(&self) {

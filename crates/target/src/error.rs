@@ -31,10 +31,16 @@ pub enum BindError {
     #[error("the client CA cannot be used: {0}; give PEM with at least one CA certificate")]
     ClientCa(String),
     /// The status is not one that can be sent.
-    #[error("status {0} cannot be sent here; final ones are 200 to 999, interim ones 100 to 199 but not 101")]
+    #[error(
+        "status {0} cannot be sent here; final ones are 200 to 999, interim ones 100 to 199 but \
+         not 101"
+    )]
     Status(u16),
     /// The next stall begins before the last has ended.
-    #[error("a stall of {lasts:?} every {every:?} would never end; let it last for less than the time between two")]
+    #[error(
+        "a stall of {lasts:?} every {every:?} would never end; let it last for less than the time \
+         between two"
+    )]
     EndlessStall {
         /// From one beginning to the next.
         every: Duration,

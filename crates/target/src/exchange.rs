@@ -34,7 +34,13 @@ enum Next {
 
 impl<'a, W: Wire> Exchange<'a, W> {
     pub fn new(wire: W, shared: &'a Shared, alarm: &'a Alarm) -> Exchange<'a, W> {
-        Exchange { wire, shared, alarm, buffer: Vec::with_capacity(READ_BYTES), requests: 0 }
+        Exchange {
+            wire,
+            shared,
+            alarm,
+            buffer: Vec::with_capacity(READ_BYTES),
+            requests: 0,
+        }
     }
 
     pub fn into_wire(self) -> W {
@@ -64,7 +70,9 @@ impl<'a, W: Wire> Exchange<'a, W> {
                     self.skip_body(&request).await?;
                     return Ok(Next::Request(request));
                 }
-                Head::Partial if self.buffer.len() > MAX_HEAD_BYTES => return self.refuse(431).await,
+                Head::Partial if self.buffer.len() > MAX_HEAD_BYTES => {
+                    return self.refuse(431).await;
+                }
                 Head::Partial => {}
                 Head::Bad(status) => return self.refuse(status).await,
             }
@@ -77,9 +85,9 @@ impl<'a, W: Wire> Exchange<'a, W> {
     /// Reads more; false where the connection has ended or has been idle for too long.
     async fn read_within_idle(&mut self) -> io::Result<bool> {
         match self.shared.keep_alive.idle {
-            Some(idle) if self.buffer.is_empty() => {
-                tokio::time::timeout(idle, self.read()).await.map_or(Ok(false), |read| Ok(read? > 0))
-            }
+            Some(idle) if self.buffer.is_empty() => tokio::time::timeout(idle, self.read())
+                .await
+                .map_or(Ok(false), |read| Ok(read? > 0)),
             _ => Ok(self.read().await? > 0),
         }
     }
@@ -94,7 +102,9 @@ impl<'a, W: Wire> Exchange<'a, W> {
             return Ok(());
         }
         if request.waits_for_continue {
-            self.wire.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+            self.wire
+                .write_all(b"HTTP/1.1 100 Continue\r\n\r\n")
+                .await?;
             self.wire.flush().await?;
         }
         let mut left = request.body_bytes;
@@ -114,7 +124,8 @@ impl<'a, W: Wire> Exchange<'a, W> {
 
     async fn refuse(&mut self, status: u16) -> io::Result<Next> {
         self.shared.tally.request_bad();
-        let answer = format!("HTTP/1.1 {status} \r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        let answer =
+            format!("HTTP/1.1 {status} \r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
         self.wire.write_all(answer.as_bytes()).await?;
         self.wire.flush().await?;
         Ok(Next::End(Ending::Orderly))
@@ -124,19 +135,36 @@ impl<'a, W: Wire> Exchange<'a, W> {
     async fn answer(&mut self, request: &Request) -> io::Result<Option<Ending>> {
         let answer = &self.shared.answers[request.answer];
         self.wait(answer).await?;
-        if let Some(fault) = answer.fault.as_ref().filter(|_| self.requests > answer.sound_first) {
+        if let Some(fault) = answer
+            .fault
+            .as_ref()
+            .filter(|_| self.requests > answer.sound_first)
+        {
             return self.fail(fault).await;
         }
-        let limit = self.shared.keep_alive.requests.is_some_and(|limit| self.requests >= limit.get());
+        let limit = self
+            .shared
+            .keep_alive
+            .requests
+            .is_some_and(|limit| self.requests >= limit.get());
         let announced = limit && self.shared.keep_alive.last == LastRequest::Announced;
         let close = request.close || answer.last || announced;
         send(&mut self.wire, answer.response(request.is_head, close)).await?;
-        self.shared.tally.response(answer.status, if request.is_head { 0 } else { answer.payload_bytes });
+        self.shared.tally.response(
+            answer.status,
+            if request.is_head {
+                0
+            } else {
+                answer.payload_bytes
+            },
+        );
         Ok((close || limit).then_some(Ending::Orderly))
     }
 
     async fn wait(&mut self, answer: &Prepared) -> io::Result<()> {
-        let Some(answer_at) = answer.answer_at() else { return Ok(()) };
+        let Some(answer_at) = answer.answer_at() else {
+            return Ok(());
+        };
         if !answer.early.is_empty() {
             self.wire.write_all(&answer.early).await?;
             self.wire.flush().await?;

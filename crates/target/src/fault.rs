@@ -40,7 +40,10 @@ impl Fault {
     /// The request is read, and never answered.
     #[must_use]
     pub fn never_answers() -> Fault {
-        Fault::Stop { at: Place::BeforeHead, then: Ending::Hang }
+        Fault::Stop {
+            at: Place::BeforeHead,
+            then: Ending::Hang,
+        }
     }
 }
 
@@ -60,7 +63,8 @@ pub enum Place {
 pub enum Ending {
     /// close_notify where there is TLS, then FIN.
     Orderly,
-    /// FIN without close_notify: over TLS a truncation (RFC 8446 §6.1). The same as `Orderly` without TLS.
+    /// FIN without close_notify: over TLS a truncation (RFC 8446 §6.1). The same as `Orderly`
+    /// without TLS.
     Truncate,
     /// RST.
     Reset,

@@ -1,5 +1,6 @@
-//! An HTTP/1.1 and TLS server with known delays, capacities and faults: for the quickstart, for tests and for benches.
-//! It shares no code with the load engine, so that a fault of one cannot hide in the other.
+//! An HTTP/1.1 and TLS server with known delays, capacities and faults: for the quickstart, for
+//! tests and for benches. It shares no code with the load engine, so that a fault of one cannot
+//! hide in the other.
 
 mod acceptor;
 mod alarm;

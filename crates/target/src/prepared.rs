@@ -11,7 +11,8 @@ const BLOCK_BYTES: u64 = 64 * 1024;
 pub(crate) struct Prepared {
     pub status: u16,
     pub payload_bytes: u64,
-    /// Sent before the wait; empty where there is none, the interim heads then stand before the final one.
+    /// Sent before the wait; empty where there is none, the interim heads then stand before the
+    /// final one.
     pub early: Vec<u8>,
     /// When to answer; absent where it is always at once.
     timetable: Option<Mutex<Timetable>>,
@@ -44,17 +45,32 @@ impl Prepared {
     /// `paced_from` of the monotonic clock, nanoseconds.
     pub fn new(answer: &Answer, paced_from: Option<u64>) -> Result<Prepared, BindError> {
         check_statuses(answer)?;
-        let interim: Vec<u8> = answer.interim.iter().flat_map(|&status| interim_head(status)).collect();
-        let (early, before) = if answer.waits() { (interim, Vec::new()) } else { (Vec::new(), interim) };
+        let interim: Vec<u8> = answer
+            .interim
+            .iter()
+            .flat_map(|&status| interim_head(status))
+            .collect();
+        let (early, before) = if answer.waits() {
+            (interim, Vec::new())
+        } else {
+            (Vec::new(), interim)
+        };
         let head = |close| [before.clone(), head(answer, close)].concat();
         Ok(Prepared {
             status: answer.status,
-            payload_bytes: if answer.has_body() { answer.body_bytes } else { 0 },
+            payload_bytes: if answer.has_body() {
+                answer.body_bytes
+            } else {
+                0
+            },
             early,
             timetable: timetable(answer, paced_from)?,
             last: answer.has_body() && answer.framing == Framing::EofDelimited,
             sound_first: answer.sound_first,
-            fault: answer.fault.as_ref().map(|fault| PreparedFault::new(fault, answer, head(false))),
+            fault: answer
+                .fault
+                .as_ref()
+                .map(|fault| PreparedFault::new(fault, answer, head(false))),
             kept: Response::whole(answer, head(false)),
             closing: Response::whole(answer, head(true)),
             kept_head: Response::bytes(head(false)),
@@ -62,10 +78,14 @@ impl Prepared {
         })
     }
 
-    /// When a request that is here now is to be answered; `None` where that is at once. Arrivals are ordered by the lock.
+    /// When a request that is here now is to be answered; `None` where that is at once. Arrivals
+    /// are ordered by the lock.
     pub fn answer_at(&self) -> Option<u64> {
         // A timetable is whole between any two arrivals.
-        let timetable = self.timetable.as_ref().map(|timetable| timetable.lock().unwrap_or_else(PoisonError::into_inner));
+        let timetable = self
+            .timetable
+            .as_ref()
+            .map(|timetable| timetable.lock().unwrap_or_else(PoisonError::into_inner));
         timetable.map(|mut timetable| timetable.answer_at(monotonic_ns()))
     }
 
@@ -83,23 +103,37 @@ impl Prepared {
 impl PreparedFault {
     fn new(fault: &Fault, answer: &Answer, head: Vec<u8>) -> PreparedFault {
         match fault {
-            Fault::Stop { at, then } => PreparedFault { response: Response::stopped(answer, head, *at), then: *then },
-            Fault::BadFraming(kind) => PreparedFault { response: Response::bytes(kind.bytes()), then: Ending::Hang },
-            Fault::Raw { bytes, then } => PreparedFault { response: Response::bytes(bytes.clone()), then: *then },
+            Fault::Stop { at, then } => PreparedFault {
+                response: Response::stopped(answer, head, *at),
+                then: *then,
+            },
+            Fault::BadFraming(kind) => PreparedFault {
+                response: Response::bytes(kind.bytes()),
+                then: Ending::Hang,
+            },
+            Fault::Raw { bytes, then } => PreparedFault {
+                response: Response::bytes(bytes.clone()),
+                then: *then,
+            },
         }
     }
 }
 
 impl Response {
     fn bytes(first: Vec<u8>) -> Response {
-        Response { first, ..Response::default() }
+        Response {
+            first,
+            ..Response::default()
+        }
     }
 
     fn whole(answer: &Answer, head: Vec<u8>) -> Response {
         match answer.framing {
             _ if !answer.has_body() => Response::bytes(head),
             Framing::Chunked => Response::chunked(head, answer.body_bytes),
-            Framing::ContentLength | Framing::EofDelimited => Response::plain(head, answer.body_bytes),
+            Framing::ContentLength | Framing::EofDelimited => {
+                Response::plain(head, answer.body_bytes)
+            }
         }
     }
 
@@ -122,8 +156,17 @@ impl Response {
     fn plain(mut first: Vec<u8>, payload_bytes: u64) -> Response {
         let (blocks, rest) = (payload_bytes / BLOCK_BYTES, payload_bytes % BLOCK_BYTES);
         first.extend(payload(rest));
-        let block = if blocks > 0 { payload(BLOCK_BYTES).collect() } else { Vec::new() };
-        Response { first, block, blocks, last: Vec::new() }
+        let block = if blocks > 0 {
+            payload(BLOCK_BYTES).collect()
+        } else {
+            Vec::new()
+        };
+        Response {
+            first,
+            block,
+            blocks,
+            last: Vec::new(),
+        }
     }
 
     fn chunked(mut first: Vec<u8>, payload_bytes: u64) -> Response {
@@ -135,12 +178,24 @@ impl Response {
         if blocks == 0 {
             first.append(&mut last);
         }
-        let block = if blocks > 0 { chunk(BLOCK_BYTES) } else { Vec::new() };
-        Response { first, block, blocks, last }
+        let block = if blocks > 0 {
+            chunk(BLOCK_BYTES)
+        } else {
+            Vec::new()
+        };
+        Response {
+            first,
+            block,
+            blocks,
+            last,
+        }
     }
 }
 
-fn timetable(answer: &Answer, paced_from: Option<u64>) -> Result<Option<Mutex<Timetable>>, BindError> {
+fn timetable(
+    answer: &Answer,
+    paced_from: Option<u64>,
+) -> Result<Option<Mutex<Timetable>>, BindError> {
     let mut timetable = Timetable::new(answer.pace, answer.delay)?;
     if let Some(from) = paced_from {
         timetable = timetable.counted_from(from);
@@ -151,7 +206,10 @@ fn timetable(answer: &Answer, paced_from: Option<u64>) -> Result<Option<Mutex<Ti
 fn check_statuses(answer: &Answer) -> Result<(), BindError> {
     let final_fits = (200..=999).contains(&answer.status);
     // 101 would hand the connection to another protocol.
-    let unfit = answer.interim.iter().find(|&&status| !(100..=199).contains(&status) || status == 101);
+    let unfit = answer
+        .interim
+        .iter()
+        .find(|&&status| !(100..=199).contains(&status) || status == 101);
     match unfit {
         Some(&status) => Err(BindError::Status(status)),
         None if !final_fits => Err(BindError::Status(answer.status)),
@@ -165,7 +223,12 @@ fn payload(bytes: u64) -> impl Iterator<Item = u8> {
 }
 
 fn chunk(bytes: u64) -> Vec<u8> {
-    format!("{bytes:x}\r\n").into_bytes().into_iter().chain(payload(bytes)).chain(*b"\r\n").collect()
+    format!("{bytes:x}\r\n")
+        .into_bytes()
+        .into_iter()
+        .chain(payload(bytes))
+        .chain(*b"\r\n")
+        .collect()
 }
 
 fn head(answer: &Answer, close: bool) -> Vec<u8> {
@@ -177,12 +240,19 @@ fn head(answer: &Answer, close: bool) -> Vec<u8> {
     };
     let connection = if close { "connection: close\r\n" } else { "" };
     let (status, reason) = (answer.status, reason(answer.status));
-    format!("HTTP/1.1 {status} {reason}\r\nserver: cannonade-target\r\ncontent-type: text/plain\r\n{framing}{connection}\r\n")
-        .into_bytes()
+    format!(
+        "HTTP/1.1 {status} {reason}\r\nserver: cannonade-target\r\ncontent-type: \
+         text/plain\r\n{framing}{connection}\r\n"
+    )
+    .into_bytes()
 }
 
 fn interim_head(status: u16) -> Vec<u8> {
-    let hints = if status == 103 { "link: </style.css>; rel=preload; as=style\r\n" } else { "" };
+    let hints = if status == 103 {
+        "link: </style.css>; rel=preload; as=style\r\n"
+    } else {
+        ""
+    };
     format!("HTTP/1.1 {status} {}\r\n{hints}\r\n", reason(status)).into_bytes()
 }
 
@@ -213,11 +283,26 @@ mod tests {
     #[test]
     fn bodies_of_any_size_add_up_to_what_was_asked() {
         for framing in [Framing::ContentLength, Framing::Chunked] {
-            for body_bytes in [0, 1, 356, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 1_900_000] {
-                let answer = Answer { body_bytes, framing, ..Answer::default() };
+            for body_bytes in [
+                0,
+                1,
+                356,
+                BLOCK_BYTES - 1,
+                BLOCK_BYTES,
+                BLOCK_BYTES + 1,
+                1_900_000,
+            ] {
+                let answer = Answer {
+                    body_bytes,
+                    framing,
+                    ..Answer::default()
+                };
                 let response = Response::whole(&answer, Vec::new());
-                let payload = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'x').count() as u64;
-                let sum = payload(&response.first) + response.blocks * payload(&response.block) + payload(&response.last);
+                let payload =
+                    |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'x').count() as u64;
+                let sum = payload(&response.first)
+                    + response.blocks * payload(&response.block)
+                    + payload(&response.last);
                 assert_eq!(sum, body_bytes, "{framing:?}");
             }
         }
@@ -225,18 +310,47 @@ mod tests {
 
     #[test]
     fn small_answers_are_one_write() {
-        let prepared =
-            Prepared::new(&Answer { framing: Framing::Chunked, interim: vec![100], ..Answer::default() }, None).unwrap();
+        let prepared = Prepared::new(
+            &Answer {
+                framing: Framing::Chunked,
+                interim: vec![100],
+                ..Answer::default()
+            },
+            None,
+        )
+        .unwrap();
         let response = prepared.response(false, false);
-        assert!(response.first.starts_with(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"));
+        assert!(
+            response
+                .first
+                .starts_with(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
+        );
         assert!(response.first.ends_with(b"x\r\n0\r\n\r\n"));
-        assert_eq!((response.blocks, response.last.len(), prepared.early.len()), (0, 0, 0));
+        assert_eq!(
+            (response.blocks, response.last.len(), prepared.early.len()),
+            (0, 0, 0)
+        );
     }
 
     #[test]
     fn statuses_that_cannot_be_sent_are_refused() {
-        for (status, interim) in [(100, vec![]), (1000, vec![]), (200, vec![200]), (200, vec![101])] {
-            assert!(Prepared::new(&Answer { status, interim, ..Answer::default() }, None).is_err());
+        for (status, interim) in [
+            (100, vec![]),
+            (1000, vec![]),
+            (200, vec![200]),
+            (200, vec![101]),
+        ] {
+            assert!(
+                Prepared::new(
+                    &Answer {
+                        status,
+                        interim,
+                        ..Answer::default()
+                    },
+                    None
+                )
+                .is_err()
+            );
         }
     }
 }

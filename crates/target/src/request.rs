@@ -39,13 +39,18 @@ pub(crate) fn read_head(bytes: &[u8], answer: impl FnOnce(&str) -> usize) -> Hea
     let mut head = httparse::Request::new(&mut headers);
     match head.parse(bytes) {
         Ok(Status::Partial) => Head::Partial,
-        Ok(Status::Complete(length)) => understand(&head, answer).map_or_else(Head::Bad, |request| Head::Whole(request, length)),
+        Ok(Status::Complete(length)) => {
+            understand(&head, answer).map_or_else(Head::Bad, |request| Head::Whole(request, length))
+        }
         Err(httparse::Error::TooManyHeaders) => Head::Bad(431),
         Err(_) => Head::Bad(400),
     }
 }
 
-fn understand(head: &httparse::Request<'_, '_>, answer: impl FnOnce(&str) -> usize) -> Result<Request, u16> {
+fn understand(
+    head: &httparse::Request<'_, '_>,
+    answer: impl FnOnce(&str) -> usize,
+) -> Result<Request, u16> {
     let mut request = Request {
         is_head: head.method == Some("HEAD"),
         close: head.version == Some(0),
@@ -59,8 +64,12 @@ fn understand(head: &httparse::Request<'_, '_>, answer: impl FnOnce(&str) -> usi
         match header.name.len() {
             4 if header.name.eq_ignore_ascii_case("host") => has_host = true,
             6 if header.name.eq_ignore_ascii_case("expect") => request.waits_for_continue = true,
-            10 if header.name.eq_ignore_ascii_case("connection") => request.close |= has_token(header.value, "close"),
-            14 if header.name.eq_ignore_ascii_case("content-length") => request.body_bytes = length(header.value)?,
+            10 if header.name.eq_ignore_ascii_case("connection") => {
+                request.close |= has_token(header.value, "close")
+            }
+            14 if header.name.eq_ignore_ascii_case("content-length") => {
+                request.body_bytes = length(header.value)?
+            }
             17 if header.name.eq_ignore_ascii_case("transfer-encoding") => return Err(411),
             _ => {}
         }
@@ -70,12 +79,18 @@ fn understand(head: &httparse::Request<'_, '_>, answer: impl FnOnce(&str) -> usi
 }
 
 fn has_token(value: &[u8], token: &str) -> bool {
-    value.split(|&byte| byte == b',').any(|part| part.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
+    value
+        .split(|&byte| byte == b',')
+        .any(|part| part.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
 }
 
 fn length(value: &[u8]) -> Result<u64, u16> {
     let digits = std::str::from_utf8(value).map_err(|_| 400_u16)?;
-    if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().map_err(|_| 400) } else { Err(400) }
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        digits.parse().map_err(|_| 400)
+    } else {
+        Err(400)
+    }
 }
 
 #[cfg(test)]
@@ -88,15 +103,23 @@ mod tests {
 
     #[test]
     fn what_an_answer_depends_on_is_read() {
-        let text =
-            "HEAD /other HTTP/1.1\r\nHost: a\r\nConnection: x, Close\r\ncontent-length: 7\r\nExpect: 100-continue\r\n\r\nbody";
-        let request = Request { is_head: true, close: true, body_bytes: 7, waits_for_continue: true, answer: 1 };
+        let text = "HEAD /other HTTP/1.1\r\nHost: a\r\nConnection: x, Close\r\ncontent-length: \
+                    7\r\nExpect: 100-continue\r\n\r\nbody";
+        let request = Request {
+            is_head: true,
+            close: true,
+            body_bytes: 7,
+            waits_for_continue: true,
+            answer: 1,
+        };
         assert_eq!(read(text), Head::Whole(request, text.len() - 4));
     }
 
     #[test]
     fn http_1_0_closes_and_needs_no_host() {
-        let Head::Whole(request, _) = read("GET / HTTP/1.0\r\n\r\n") else { panic!("is a request") };
+        let Head::Whole(request, _) = read("GET / HTTP/1.0\r\n\r\n") else {
+            panic!("is a request")
+        };
         assert!(request.close && request.answer == 0);
     }
 
@@ -107,13 +130,22 @@ mod tests {
             ("GET / HTTP/1.1\r\nHost:", Head::Partial),
             ("GET / HTTP/1.1\r\n\r\n", Head::Bad(400)),
             ("\x16\x03\x01 this is TLS", Head::Bad(400)),
-            ("GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n", Head::Bad(400)),
-            ("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", Head::Bad(411)),
+            (
+                "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+                Head::Bad(400),
+            ),
+            (
+                "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+                Head::Bad(411),
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(read(text), expected, "{text:?}");
         }
-        let many = format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "x: y\r\n".repeat(MAX_HEADERS));
+        let many = format!(
+            "GET / HTTP/1.1\r\nHost: a\r\n{}\r\n",
+            "x: y\r\n".repeat(MAX_HEADERS)
+        );
         assert_eq!(read(&many), Head::Bad(431));
     }
 }

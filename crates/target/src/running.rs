@@ -29,7 +29,9 @@ impl Running {
     /// As [`Target::bind`].
     pub fn new(config: Config) -> Result<Running, BindError> {
         let address = config.address;
-        Target::bind(config)?.run().map_err(|source| BindError::Listen { address, source })
+        Target::bind(config)?
+            .run()
+            .map_err(|source| BindError::Listen { address, source })
     }
 
     pub(crate) fn start(target: Target) -> io::Result<Running> {
@@ -48,15 +50,28 @@ impl Running {
         Ok(running)
     }
 
-    fn start_thread(&mut self, index: usize, listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    fn start_thread(
+        &mut self,
+        index: usize,
+        listener: TcpListener,
+        shared: Arc<Shared>,
+    ) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let (listener, alarm) = {
             let _inside = runtime.enter();
             (tokio::net::TcpListener::from_std(listener)?, Alarm::new()?)
         };
-        let body = move || runtime.block_on(accept(listener, alarm, shared, async { _ = stopped.await }));
-        self.threads.push(std::thread::Builder::new().name(format!("target-{index}")).spawn(body)?);
+        let body =
+            move || runtime.block_on(accept(listener, alarm, shared, async { _ = stopped.await }));
+        self.threads.push(
+            std::thread::Builder::new()
+                .name(format!("target-{index}"))
+                .spawn(body)?,
+        );
         self.stops.push(stop);
         Ok(())
     }

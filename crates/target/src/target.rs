@@ -6,7 +6,9 @@ use crate::connection::{Shared, serve};
 use crate::counts::Tally;
 use crate::prepared::Prepared;
 use crate::{BindError, Config, Counts, Running};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt};
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt,
+};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -14,11 +16,12 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-/// Connections that may wait to be accepted: a whole closed loop may connect at once. The kernel caps it at
-/// `net.core.somaxconn`, 4,096 by default.
+/// Connections that may wait to be accepted: a whole closed loop may connect at once. The kernel
+/// caps it at `net.core.somaxconn`, 4,096 by default.
 const BACKLOG: i32 = 4096;
 
-/// Wait after a failed accept, which is nearly always out of file descriptors and would fail again at once.
+/// Wait after a failed accept, which is nearly always out of file descriptors and would fail again
+/// at once.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(10);
 
 /// A target that listens, and does not yet serve.
@@ -41,19 +44,30 @@ impl Target {
             None => (None, None),
         };
         let paced_from = config.paced_from.map(on_monotonic_clock);
-        let all = std::iter::once(&config.answer).chain(config.paths.iter().map(|(_, answer)| answer));
+        let all =
+            std::iter::once(&config.answer).chain(config.paths.iter().map(|(_, answer)| answer));
         let shared = Shared {
             acceptor,
-            answers: all.map(|answer| Prepared::new(answer, paced_from)).collect::<Result<_, _>>()?,
+            answers: all
+                .map(|answer| Prepared::new(answer, paced_from))
+                .collect::<Result<_, _>>()?,
             paths: config.paths.iter().map(|(path, _)| path.clone()).collect(),
             keep_alive: config.keep_alive,
             connection_fault: config.connection_fault,
             tally: Arc::new(Tally::new()),
         };
-        let refused = |source| BindError::Listen { address: config.address, source };
+        let refused = |source| BindError::Listen {
+            address: config.address,
+            source,
+        };
         let listeners = listeners(config.address, config.threads.get()).map_err(refused)?;
         let address = listeners[0].local_addr().map_err(refused)?;
-        Ok(Target { listeners, address, ca_pem, shared: Arc::new(shared) })
+        Ok(Target {
+            listeners,
+            address,
+            ca_pem,
+            shared: Arc::new(shared),
+        })
     }
 
     /// Where the target listens.
@@ -65,7 +79,11 @@ impl Target {
     /// The URL of a path, which begins with `/`.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
-        let scheme = if self.ca_pem.is_some() { "https" } else { "http" };
+        let scheme = if self.ca_pem.is_some() {
+            "https"
+        } else {
+            "http"
+        };
         format!("{scheme}://{}{path}", self.address)
     }
 
@@ -87,7 +105,8 @@ impl Target {
         self.shared.tally.counts()
     }
 
-    /// Serves on the caller's runtime until `shutdown` is done; connections still open are then cut.
+    /// Serves on the caller's runtime until `shutdown` is done; connections still open are then
+    /// cut.
     ///
     /// # Errors
     /// Where the runtime does not take a listener.
@@ -95,7 +114,12 @@ impl Target {
         let mut loops = JoinSet::new();
         for listener in self.listeners {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            loops.spawn(accept(listener, Alarm::new()?, self.shared.clone(), std::future::pending()));
+            loops.spawn(accept(
+                listener,
+                Alarm::new()?,
+                self.shared.clone(),
+                std::future::pending(),
+            ));
         }
         shutdown.await;
         loops.shutdown().await;
@@ -116,7 +140,12 @@ impl Target {
 }
 
 /// Accepts until `stop` is done, then cuts what is open.
-pub(crate) async fn accept(listener: tokio::net::TcpListener, alarm: Alarm, shared: Arc<Shared>, stop: impl Future<Output = ()>) {
+pub(crate) async fn accept(
+    listener: tokio::net::TcpListener,
+    alarm: Alarm,
+    shared: Arc<Shared>,
+    stop: impl Future<Output = ()>,
+) {
     let mut open = JoinSet::new();
     let alarm = Arc::new(alarm);
     open.spawn(ring(alarm.clone()));
@@ -138,7 +167,8 @@ async fn ring(alarm: Arc<Alarm>) {
     alarm.ring().await;
 }
 
-/// A panic in a connection is a fault of the target's own and must not pass for one of the client's.
+/// A panic in a connection is a fault of the target's own and must not pass for one of the
+/// client's.
 fn propagate(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
@@ -151,7 +181,9 @@ fn propagate(ended: Result<(), tokio::task::JoinError>) {
 fn on_monotonic_clock(instant: Instant) -> u64 {
     let (now, now_ns) = (Instant::now(), monotonic_ns());
     let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    now_ns.saturating_add(ns(instant.saturating_duration_since(now))).saturating_sub(ns(now.saturating_duration_since(instant)))
+    now_ns
+        .saturating_add(ns(instant.saturating_duration_since(now)))
+        .saturating_sub(ns(now.saturating_duration_since(instant)))
 }
 
 fn listeners(address: SocketAddr, threads: usize) -> io::Result<Vec<TcpListener>> {
@@ -165,7 +197,11 @@ fn listeners(address: SocketAddr, threads: usize) -> io::Result<Vec<TcpListener>
 }
 
 fn listener(address: SocketAddr, shared_port: bool) -> io::Result<TcpListener> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let family = if address.is_ipv4() {
+        AddressFamily::INET
+    } else {
+        AddressFamily::INET6
+    };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
     sockopt::set_socket_reuseaddr(&socket, true)?;

@@ -15,12 +15,13 @@ pub struct Tls {
     pub versions: Vec<TlsVersion>,
     /// Cipher suites by IANA code point, in the server's order of preference; all where absent.
     pub cipher_suites: Option<Vec<u16>>,
-    /// Key exchange groups by IANA code point; all where absent. A client whose key share is for none of them pays a
-    /// HelloRetryRequest.
+    /// Key exchange groups by IANA code point; all where absent. A client whose key share is for
+    /// none of them pays a HelloRetryRequest.
     pub groups: Option<Vec<u16>>,
     /// Stateless tickets: TLS 1.2 by RFC 5077, TLS 1.3 two per full handshake and per resumption.
     pub tickets: bool,
-    /// A session cache: TLS 1.2 by session id, TLS 1.3 by tickets that name a cached session and work once.
+    /// A session cache: TLS 1.2 by session id, TLS 1.3 by tickets that name a cached session and
+    /// work once.
     pub session_cache: bool,
     /// PEM of the CAs of client certificates, which are then required. Absent asks for none.
     pub client_ca_pem: Option<String>,

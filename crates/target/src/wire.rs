@@ -6,8 +6,9 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-/// How long an ended connection waits for the client's end. Closing at once while the client still sends would turn
-/// the FIN into a RST, which can take the last answer, or a TLS alert, with it (RFC 9112 §9.6).
+/// How long an ended connection waits for the client's end. Closing at once while the client still
+/// sends would turn the FIN into a RST, which can take the last answer, or a TLS alert, with it
+/// (RFC 9112 §9.6).
 const LINGER: Duration = Duration::from_secs(2);
 
 /// A byte stream over TCP.

@@ -31,13 +31,28 @@ pub(super) struct Forwarder {
 
 impl Forwarder {
     pub(super) fn start(devices: [OwnedFd; 2], quality: LinkQuality) -> Forwarder {
-        let shared = Arc::new(Shared { quality: Mutex::new(quality), counts: Mutex::default() });
+        let shared = Arc::new(Shared {
+            quality: Mutex::new(quality),
+            counts: Mutex::default(),
+        });
         let (stopped, stop) = pipe().unwrap();
         // Two seeds, so that the directions are independent.
         let wires = [quality.seed, !quality.seed].map(Wire::new);
-        let mut moving = Moving { devices, wires, stopped, shared: Arc::clone(&shared) };
-        let thread = std::thread::Builder::new().name("link".to_owned()).spawn(move || moving.run()).unwrap();
-        Forwarder { shared, stop: Some(stop), thread: Some(thread) }
+        let mut moving = Moving {
+            devices,
+            wires,
+            stopped,
+            shared: Arc::clone(&shared),
+        };
+        let thread = std::thread::Builder::new()
+            .name("link".to_owned())
+            .spawn(move || moving.run())
+            .unwrap();
+        Forwarder {
+            shared,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
     }
 }
 
@@ -63,17 +78,26 @@ struct Moving {
 
 impl Moving {
     fn run(&mut self) {
-        // A packet must not wait for the CPU behind the programs under test. 0 is this thread, and root may.
+        // A packet must not wait for the CPU behind the programs under test. 0 is this thread, and
+        // root may.
         let _ = rustix::process::setpriority_process(None, -20);
         let mut packet = vec![0; PACKET_BYTES_MAX];
         while !self.wait() {
-            let quality = *self.shared.quality.lock().unwrap_or_else(PoisonError::into_inner);
+            let quality = *self
+                .shared
+                .quality
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             for from in 0..2 {
                 self.take_in(from, &quality, &mut packet);
                 self.deliver(from);
             }
             let counts = [self.wires[0].counts(), self.wires[1].counts()];
-            *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner) = counts;
+            *self
+                .shared
+                .counts
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = counts;
         }
     }
 
@@ -81,8 +105,12 @@ impl Moving {
     fn wait(&self) -> bool {
         let next_at = self.wires.iter().filter_map(Wire::next_at).min();
         let timeout = next_at.map(|at| at.saturating_duration_since(Instant::now()));
-        let timeout = timeout.map(|timeout| Timespec::try_from(timeout).expect("a packet is due soon"));
-        let [near, far] = self.devices.each_ref().map(|device| PollFd::new(device, PollFlags::IN));
+        let timeout =
+            timeout.map(|timeout| Timespec::try_from(timeout).expect("a packet is due soon"));
+        let [near, far] = self
+            .devices
+            .each_ref()
+            .map(|device| PollFd::new(device, PollFlags::IN));
         let mut all = [near, far, PollFd::new(&self.stopped, PollFlags::IN)];
         // Interrupted by a signal, it is as if a packet had come.
         let _ = poll(&mut all, timeout.as_ref());

@@ -1,5 +1,8 @@
 //! TUN devices, see Documentation/networking/tuntap.rst of the kernel.
-#![expect(unsafe_code, reason = "rustix has no call for the one ioctl that makes a TUN device")]
+#![expect(
+    unsafe_code,
+    reason = "rustix has no call for the one ioctl that makes a TUN device"
+)]
 
 use rustix::fs::{Mode, OFlags, open as open_file};
 use rustix::io;
@@ -24,13 +27,23 @@ struct InterfaceRequest {
     rest: [u8; 22],
 }
 
-/// Makes a device of this name in the namespace of the calling thread; it goes with its descriptor, which does not block.
+/// Makes a device of this name in the namespace of the calling thread; it goes with its descriptor,
+/// which does not block.
 pub(super) fn open(name: &str) -> io::Result<OwnedFd> {
     assert!(name.len() < NAME_BYTES, "{name} is too long for a device");
-    let mut request = InterfaceRequest { name: [0; NAME_BYTES], flags: FLAGS, rest: [0; 22] };
+    let mut request = InterfaceRequest {
+        name: [0; NAME_BYTES],
+        flags: FLAGS,
+        rest: [0; 22],
+    };
     request.name[..name.len()].copy_from_slice(name.as_bytes());
-    let device = open_file("/dev/net/tun", OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
-    // SAFETY: the request is a whole `struct ifreq`, 40 bytes, which is all that the kernel copies, and outlives the call.
+    let device = open_file(
+        "/dev/net/tun",
+        OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    // SAFETY: the request is a whole `struct ifreq`, 40 bytes, which is all that the kernel copies,
+    // and outlives the call.
     unsafe { ioctl(&device, Setter::<TUNSETIFF, InterfaceRequest>::new(request))? };
     Ok(device)
 }

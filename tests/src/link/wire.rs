@@ -1,4 +1,5 @@
-//! One direction of a link: which packets are lost, and when the others arrive. Without I/O; time is an argument.
+//! One direction of a link: which packets are lost, and when the others arrive. Without I/O; time
+//! is an argument.
 
 use super::LinkQuality;
 use std::collections::VecDeque;
@@ -32,13 +33,19 @@ struct Packet {
 
 impl Wire {
     pub(super) fn new(seed: u64) -> Wire {
-        Wire { draw: Draw(seed), free_at: None, on_the_way: VecDeque::new(), counts: LinkCounts::default() }
+        Wire {
+            draw: Draw(seed),
+            free_at: None,
+            on_the_way: VecDeque::new(),
+            counts: LinkCounts::default(),
+        }
     }
 
     /// A packet is sent.
     pub(super) fn send(&mut self, now: Instant, bytes: &[u8], quality: &LinkQuality) {
         self.counts.sent += 1;
-        // Drawn for every packet, so that what else happens to one does not change which of the others are lost.
+        // Drawn for every packet, so that what else happens to one does not change which of the
+        // others are lost.
         let (fate, jitter) = (self.draw.next(), self.draw.next());
         if !quality.is_up || fate < quality.loss || self.on_the_way.len() >= quality.packets_max {
             self.counts.lost += 1;
@@ -48,8 +55,14 @@ impl Wire {
         let left_at = begin + sending_time(bytes.len(), quality.rate);
         self.free_at = Some(left_at);
         let alone = left_at + quality.delay + quality.jitter.mul_f64(jitter);
-        let due_at = self.on_the_way.back().map_or(alone, |before| before.due_at.max(alone));
-        self.on_the_way.push_back(Packet { due_at, bytes: bytes.to_vec() });
+        let due_at = self
+            .on_the_way
+            .back()
+            .map_or(alone, |before| before.due_at.max(alone));
+        self.on_the_way.push_back(Packet {
+            due_at,
+            bytes: bytes.to_vec(),
+        });
     }
 
     /// When the next packet arrives.
@@ -70,7 +83,9 @@ impl Wire {
 }
 
 fn sending_time(bytes: usize, rate: Option<u64>) -> Duration {
-    rate.map_or(Duration::ZERO, |bits_per_second| Duration::from_secs_f64(bytes as f64 * 8.0 / bits_per_second as f64))
+    rate.map_or(Duration::ZERO, |bits_per_second| {
+        Duration::from_secs_f64(bytes as f64 * 8.0 / bits_per_second as f64)
+    })
 }
 
 /// Random numbers from 0 up to 1, by SplitMix64 (Steele, Lea and Flood 2014).
@@ -99,7 +114,11 @@ mod tests {
         (0..packets).for_each(|_| wire.send(start, &[0; 1000], &quality));
         std::iter::from_fn(|| {
             let due_at = wire.next_at()?;
-            assert_eq!(wire.receive(due_at - Duration::from_nanos(1)), None, "nothing arrives before it is due");
+            assert_eq!(
+                wire.receive(due_at - Duration::from_nanos(1)),
+                None,
+                "nothing arrives before it is due"
+            );
             wire.receive(due_at).map(|_| (due_at - start).as_millis())
         })
         .collect()
@@ -107,20 +126,36 @@ mod tests {
 
     #[test]
     fn packets_arrive_after_the_delay() {
-        assert_eq!(arrivals_ms(3, LinkQuality { delay: 10 * MS, ..LinkQuality::default() }), [10, 10, 10]);
+        assert_eq!(
+            arrivals_ms(
+                3,
+                LinkQuality {
+                    delay: 10 * MS,
+                    ..LinkQuality::default()
+                }
+            ),
+            [10, 10, 10]
+        );
     }
 
     #[test]
     fn rate_lets_packets_wait_for_those_before() {
         // 8,000 bits at 1 Mbit/s take 8 ms.
-        let quality = LinkQuality { delay: 10 * MS, rate: Some(1_000_000), ..LinkQuality::default() };
+        let quality = LinkQuality {
+            delay: 10 * MS,
+            rate: Some(1_000_000),
+            ..LinkQuality::default()
+        };
         assert_eq!(arrivals_ms(3, quality), [18, 26, 34]);
     }
 
     #[test]
     fn link_that_was_idle_is_not_ahead_of_its_rate() {
         let (mut wire, start) = (Wire::new(7), Instant::now());
-        let quality = LinkQuality { rate: Some(1_000_000), ..LinkQuality::default() };
+        let quality = LinkQuality {
+            rate: Some(1_000_000),
+            ..LinkQuality::default()
+        };
         wire.send(start, &[0; 1000], &quality);
         wire.send(start + 100 * MS, &[0; 1000], &quality);
         wire.receive(start + 8 * MS).unwrap();
@@ -129,7 +164,11 @@ mod tests {
 
     #[test]
     fn losses_are_the_share_asked_for_and_follow_the_seed() {
-        let quality = LinkQuality { loss: 0.02, packets_max: usize::MAX, ..LinkQuality::default() };
+        let quality = LinkQuality {
+            loss: 0.02,
+            packets_max: usize::MAX,
+            ..LinkQuality::default()
+        };
         let arrived = |seed| {
             let (mut wire, start) = (Wire::new(seed), Instant::now());
             (0..100_000).for_each(|_| wire.send(start, &[0], &quality));
@@ -145,12 +184,22 @@ mod tests {
 
     #[test]
     fn jitter_spreads_arrivals_and_keeps_their_order() {
-        let quality = LinkQuality { delay: 10 * MS, jitter: 10 * MS, ..LinkQuality::default() };
+        let quality = LinkQuality {
+            delay: 10 * MS,
+            jitter: 10 * MS,
+            ..LinkQuality::default()
+        };
         let (mut wire, start) = (Wire::new(7), Instant::now());
         let number = |number: u32| number.to_be_bytes();
         (0..100).for_each(|index| wire.send(start + MS * index, &number(index), &quality));
-        let received: Vec<Vec<u8>> = std::iter::from_fn(|| wire.receive(start + 1000 * MS)).collect();
-        assert_eq!(received, (0..100).map(|index| number(index).to_vec()).collect::<Vec<_>>());
+        let received: Vec<Vec<u8>> =
+            std::iter::from_fn(|| wire.receive(start + 1000 * MS)).collect();
+        assert_eq!(
+            received,
+            (0..100)
+                .map(|index| number(index).to_vec())
+                .collect::<Vec<_>>()
+        );
         let alone = (0..100).map(|index| {
             let sent_at = start + 20 * MS * index;
             wire.send(sent_at, &[0], &quality);
@@ -160,12 +209,36 @@ mod tests {
         });
         let mut delays: Vec<Duration> = alone.skip(20).collect();
         delays.sort_unstable();
-        assert!(delays[0] >= 10 * MS && delays[0] < 11 * MS && delays[79] > 19 * MS && delays[79] < 20 * MS, "{delays:?}");
+        assert!(
+            delays[0] >= 10 * MS
+                && delays[0] < 11 * MS
+                && delays[79] > 19 * MS
+                && delays[79] < 20 * MS,
+            "{delays:?}"
+        );
     }
 
     #[test]
     fn nothing_goes_through_a_link_that_is_down_or_full() {
-        assert_eq!(arrivals_ms(3, LinkQuality { is_up: false, ..LinkQuality::default() }), [0; 0]);
-        assert_eq!(arrivals_ms(3, LinkQuality { packets_max: 2, ..LinkQuality::default() }), [0, 0]);
+        assert_eq!(
+            arrivals_ms(
+                3,
+                LinkQuality {
+                    is_up: false,
+                    ..LinkQuality::default()
+                }
+            ),
+            [0; 0]
+        );
+        assert_eq!(
+            arrivals_ms(
+                3,
+                LinkQuality {
+                    packets_max: 2,
+                    ..LinkQuality::default()
+                }
+            ),
+            [0, 0]
+        );
     }
 }

@@ -16,8 +16,7 @@ pub(super) const TICKET_KEY: &str = "ticket.key";
 const REQUEST_LOG: &str = r"'$server_port\t$status\t$request_method\t$request_uri\t$ssl_protocol\t$ssl_cipher\t$ssl_curve\t$ssl_session_reused\t$connection\t$connection_requests\t$ssl_client_verify\t$body_bytes_sent\t$remote_addr\t$ssl_client_s_dn\t$ssl_early_data\t$ssl_server_name\t$ssl_alpn_protocol'";
 
 /// One line per connection of a stream server.
-const CONNECTION_LOG: &str =
-    r"'$server_port\t$status\t$ssl_protocol\t$ssl_cipher\t$ssl_curve\t$ssl_session_reused\t$remote_addr'";
+const CONNECTION_LOG: &str = r"'$server_port\t$status\t$ssl_protocol\t$ssl_cipher\t$ssl_curve\t$ssl_session_reused\t$remote_addr'";
 
 /// What a configuration is made of.
 pub(super) struct Input<'a> {
@@ -28,15 +27,22 @@ pub(super) struct Input<'a> {
     pub status_port: u16,
 }
 
-/// The directive that loads the stream module, empty where it is built in; none where it is missing.
+/// The directive that loads the stream module, empty where it is built in; none where it is
+/// missing.
 pub(super) fn stream_module(nginx: &Path) -> Option<String> {
     let output = Command::new(nginx).arg("-V").output().unwrap();
     let built = String::from_utf8_lossy(&output.stderr).into_owned();
-    if built.split_whitespace().any(|option| option == "--with-stream") {
+    if built
+        .split_whitespace()
+        .any(|option| option == "--with-stream")
+    {
         return Some(String::new());
     }
-    let modules = built.split_whitespace().find_map(|option| option.strip_prefix("--modules-path="));
-    let module = Path::new(modules.unwrap_or("/usr/lib/nginx/modules")).join("ngx_stream_module.so");
+    let modules = built
+        .split_whitespace()
+        .find_map(|option| option.strip_prefix("--modules-path="));
+    let module =
+        Path::new(modules.unwrap_or("/usr/lib/nginx/modules")).join("ngx_stream_module.so");
     if module.is_file() {
         return Some(format!("load_module {};\n", module.display()));
     }
@@ -47,7 +53,12 @@ pub(super) fn stream_module(nginx: &Path) -> Option<String> {
 /// The whole configuration.
 pub(super) fn text(input: &Input<'_>) -> String {
     let folder = input.folder.display();
-    let servers = |stream| input.ports.iter().filter(move |(server, _)| server.is_stream() == stream);
+    let servers = |stream| {
+        input
+            .ports
+            .iter()
+            .filter(move |(server, _)| server.is_stream() == stream)
+    };
     let mut http = String::new();
     for (&server, &port) in servers(false) {
         http.push_str(&http_server(input, server, port));
@@ -55,10 +66,15 @@ pub(super) fn text(input: &Input<'_>) -> String {
     let mut stream = String::new();
     for (&server, &port) in servers(true) {
         let listen = listen(input.options.ip, port, " ssl");
-        let _ = writeln!(stream, "  server {{ {listen} {} return x; }}", tls(input, server));
+        let _ = writeln!(
+            stream,
+            "  server {{ {listen} {} return x; }}",
+            tls(input, server)
+        );
     }
     format!(
-        "daemon off; master_process off; worker_processes 1; pid {folder}/nginx.pid; error_log stderr warn;
+        "daemon off; master_process off; worker_processes 1; pid {folder}/nginx.pid; error_log \
+         stderr warn;
 events {{ worker_connections 8192; multi_accept on; }}
 http {{
   default_type text/plain; server_tokens off; tcp_nodelay on; ssl_ecdh_curve {groups};
@@ -78,32 +94,57 @@ stream {{
 }
 
 fn http_server(input: &Input<'_>, server: NginxServer, port: u16) -> String {
-    let http2 = matches!(server, NginxServer::Http2 | NginxServer::Http2Plain | NginxServer::Http2Limited);
-    let (ssl, http2) = (if server.is_tls() { " ssl" } else { "" }, if http2 { " http2" } else { "" });
+    let http2 = matches!(
+        server,
+        NginxServer::Http2 | NginxServer::Http2Plain | NginxServer::Http2Limited
+    );
+    let (ssl, http2) = (
+        if server.is_tls() { " ssl" } else { "" },
+        if http2 { " http2" } else { "" },
+    );
     let listen = listen(input.options.ip, port, &format!("{ssl}{http2}"));
     let keep_alive = match server {
-        NginxServer::KeepAliveLimited => format!("keepalive_requests {};", input.options.keepalive_requests),
+        NginxServer::KeepAliveLimited => {
+            format!("keepalive_requests {};", input.options.keepalive_requests)
+        }
         NginxServer::Http2Limited => format!(
             "keepalive_requests {}; http2_max_concurrent_streams {};",
             input.options.keepalive_requests, input.options.http2_streams
         ),
-        NginxServer::KeepAliveIdle => format!("keepalive_timeout {}ms;", input.options.keepalive_idle.as_millis()),
+        NginxServer::KeepAliveIdle => format!(
+            "keepalive_timeout {}ms;",
+            input.options.keepalive_idle.as_millis()
+        ),
         _ => String::new(),
     };
-    let (tls, html, body) = (tls(input, server), input.folder.join("html"), content::body());
+    let (tls, html, body) = (
+        tls(input, server),
+        input.folder.join("html"),
+        content::body(),
+    );
     // SSI takes the length away, so that nginx answers chunked.
     format!(
         "  server {{ {listen} {keep_alive} {tls} root {};
-    location = / {{ return 200 '{body}'; }} location = /204 {{ return 204; }} location = /500 {{ return 500 '{body}'; }}
-    location = /length {{ return 200 '$content_length'; }} location = /chunked {{ ssi on; ssi_types *; }} }}\n",
+    location = / {{ return 200 '{body}'; }} location = /204 {{ return 204; }} location = /500 {{ \
+         return 500 '{body}'; }}
+    location = /length {{ return 200 '$content_length'; }} location = /chunked {{ ssi on; \
+         ssi_types *; }} }}\n",
         html.display()
     )
 }
 
 fn tls(input: &Input<'_>, server: NginxServer) -> String {
-    let ticket_key = input.options.ticket_key.map(|_| input.folder.join(TICKET_KEY));
-    let staple = input.options.ocsp_response.as_ref().filter(|_| server == NginxServer::AnyTls);
-    let staple = staple.map(|path| format!(" ssl_stapling on; ssl_stapling_file {};", path.display()));
+    let ticket_key = input
+        .options
+        .ticket_key
+        .map(|_| input.folder.join(TICKET_KEY));
+    let staple = input
+        .options
+        .ocsp_response
+        .as_ref()
+        .filter(|_| server == NginxServer::AnyTls);
+    let staple =
+        staple.map(|path| format!(" ssl_stapling on; ssl_stapling_file {};", path.display()));
     server.tls_directives(input.pki, ticket_key.as_deref()) + &staple.unwrap_or_default()
 }
 

@@ -63,16 +63,23 @@ pub struct NginxConnection {
 }
 
 pub(super) fn requests(log: &str, ports: &BTreeMap<NginxServer, u16>) -> Vec<NginxRequest> {
-    whole_lines(log).map(|line| request(line, ports).unwrap_or_else(|| panic!("not a request row: {line:?}"))).collect()
+    whole_lines(log)
+        .map(|line| request(line, ports).unwrap_or_else(|| panic!("not a request row: {line:?}")))
+        .collect()
 }
 
 pub(super) fn connections(log: &str, ports: &BTreeMap<NginxServer, u16>) -> Vec<NginxConnection> {
-    whole_lines(log).map(|line| connection(line, ports).unwrap_or_else(|| panic!("not a connection row: {line:?}"))).collect()
+    whole_lines(log)
+        .map(|line| {
+            connection(line, ports).unwrap_or_else(|| panic!("not a connection row: {line:?}"))
+        })
+        .collect()
 }
 
 /// A line without its end is still being written.
 fn whole_lines(log: &str) -> impl Iterator<Item = &str> {
-    log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'))
+    log.split_inclusive('\n')
+        .filter_map(|line| line.strip_suffix('\n'))
 }
 
 fn request(line: &str, ports: &BTreeMap<NginxServer, u16>) -> Option<NginxRequest> {
@@ -113,12 +120,19 @@ fn connection(line: &str, ports: &BTreeMap<NginxServer, u16>) -> Option<NginxCon
 
 fn server(field: &str, ports: &BTreeMap<NginxServer, u16>) -> Option<NginxServer> {
     let port: u16 = field.parse().ok()?;
-    ports.iter().find(|&(_, &own)| own == port).map(|(&server, _)| server)
+    ports
+        .iter()
+        .find(|&(_, &own)| own == port)
+        .map(|(&server, _)| server)
 }
 
 /// nginx writes `-` for an empty variable.
 fn text(field: &str) -> String {
-    if field == "-" { String::new() } else { field.to_owned() }
+    if field == "-" {
+        String::new()
+    } else {
+        field.to_owned()
+    }
 }
 
 #[cfg(test)]
@@ -128,7 +142,8 @@ mod tests {
     #[test]
     fn a_row_is_read_field_by_field_and_an_unfinished_one_left() {
         let ports = BTreeMap::from([(NginxServer::Tls13, 9004)]);
-        let row = "9004\t200\tGET\t/a?b\tTLSv1.3\tTLS_AES_256_GCM_SHA384\tX25519\tr\t7\t2\tFAILED:no such CA\t356\t127.0.0.1\tCN=a,O=b\t-\tedge.test\t-\n";
+        let row = "9004\t200\tGET\t/a?b\tTLSv1.3\tTLS_AES_256_GCM_SHA384\tX25519\tr\t7\t2\tFAILED:\
+                   no such CA\t356\t127.0.0.1\tCN=a,O=b\t-\tedge.test\t-\n";
         let rows = requests(&format!("{row}9004\t20"), &ports);
         let expected = NginxRequest {
             server: NginxServer::Tls13,

@@ -4,7 +4,8 @@ use crate::{CertificateFiles, Pki};
 use std::path::Path;
 use target::KeyKind;
 
-/// A server. Suites are pinned to AES-256-GCM, as clients differ in what they prefer; the groups are those of the options.
+/// A server. Suites are pinned to AES-256-GCM, as clients differ in what they prefer; the groups
+/// are those of the options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NginxServer {
     /// Plain HTTP.
@@ -23,8 +24,8 @@ pub enum NginxServer {
     Tls13Cache,
     /// TLS 1.2 and 1.3, P-256 and RSA-2048, every suite of its OpenSSL, never resumes.
     AnyTls,
-    /// TLS 1.2 and 1.3, P-256, client certificate required. Without one nginx completes the handshake and then
-    /// answers 400.
+    /// TLS 1.2 and 1.3, P-256, client certificate required. Without one nginx completes the
+    /// handshake and then answers 400.
     ClientCertificate,
     /// The same with tickets.
     ClientCertificateTickets,
@@ -38,7 +39,8 @@ pub enum NginxServer {
     Http2,
     /// HTTP/2 by prior knowledge, without TLS.
     Http2Plain,
-    /// [`NginxServer::Http2`] with the options' `http2_streams`, and closes after their `keepalive_requests`.
+    /// [`NginxServer::Http2`] with the options' `http2_streams`, and closes after their
+    /// `keepalive_requests`.
     Http2Limited,
     /// No HTTP: logs each connection, TLS 1.2, RSA-2048, never resumes.
     StreamTls12Rsa,
@@ -95,7 +97,14 @@ impl NginxServer {
     #[must_use]
     pub fn is_stream(self) -> bool {
         use NginxServer as S;
-        matches!(self, S::StreamTls12Rsa | S::StreamTls12Tickets | S::StreamTls12Cache | S::StreamTls13 | S::StreamTls13Tickets)
+        matches!(
+            self,
+            S::StreamTls12Rsa
+                | S::StreamTls12Tickets
+                | S::StreamTls12Cache
+                | S::StreamTls13
+                | S::StreamTls13Tickets
+        )
     }
 
     /// nginx's directives for this server's TLS.
@@ -106,16 +115,23 @@ impl NginxServer {
             S::Tls12Rsa | S::StreamTls12Rsa => (V12, Resumes::Never),
             S::Tls12Tickets | S::StreamTls12Tickets => (V12, Resumes::ByTicket),
             S::Tls12Cache | S::StreamTls12Cache => (V12, Resumes::ByCache),
-            S::Tls13 | S::StreamTls13 | S::KeepAliveLimited | S::KeepAliveIdle | S::Http2 | S::Http2Limited => {
-                (V13, Resumes::Never)
-            }
+            S::Tls13
+            | S::StreamTls13
+            | S::KeepAliveLimited
+            | S::KeepAliveIdle
+            | S::Http2
+            | S::Http2Limited => (V13, Resumes::Never),
             S::Tls13Tickets | S::StreamTls13Tickets | S::EarlyData => (V13, Resumes::ByTicket),
             S::Tls13Cache => (V13, Resumes::ByCache),
             S::AnyTls => (ANY, Resumes::Never),
             S::ClientCertificate => (BOTH, Resumes::Never),
             S::ClientCertificateTickets => (BOTH, Resumes::ByTicket),
         };
-        let kind = if version == V12 { KeyKind::Rsa2048 } else { KeyKind::P256 };
+        let kind = if version == V12 {
+            KeyKind::Rsa2048
+        } else {
+            KeyKind::P256
+        };
         let files = pki.server(kind);
         let identity = match self {
             S::AnyTls => certificate(&files) + &certificate(&pki.server(KeyKind::Rsa2048)),
@@ -135,27 +151,40 @@ const V12: &str = "ssl_protocols TLSv1.2; ssl_ciphers ECDHE-RSA-AES256-GCM-SHA38
 const V13: &str = "ssl_protocols TLSv1.3; ssl_conf_command Ciphersuites TLS_AES_256_GCM_SHA384;";
 const ANY: &str = "ssl_protocols TLSv1.2 TLSv1.3; ssl_ciphers HIGH:!aNULL;";
 const BOTH: &str = "ssl_protocols TLSv1.2 TLSv1.3; ssl_ciphers ECDHE-ECDSA-AES256-GCM-SHA384; \
-    ssl_conf_command Ciphersuites TLS_AES_256_GCM_SHA384;";
+                    ssl_conf_command Ciphersuites TLS_AES_256_GCM_SHA384;";
 
 fn resumption(resumes: &Resumes, is_stream: bool, ticket_key: Option<&Path>) -> String {
     match resumes {
         Resumes::Never => "ssl_session_cache off; ssl_session_tickets off;".to_owned(),
         Resumes::ByTicket => {
             let key = ticket_key.map(|path| format!("ssl_session_ticket_key {};", path.display()));
-            format!("ssl_session_cache none; ssl_session_tickets on; ssl_session_timeout 1h; {}", key.unwrap_or_default())
+            format!(
+                "ssl_session_cache none; ssl_session_tickets on; ssl_session_timeout 1h; {}",
+                key.unwrap_or_default()
+            )
         }
         Resumes::ByCache => {
             // HTTP and stream cannot share a zone.
             let zone = if is_stream { "stream" } else { "http" };
-            format!("ssl_session_cache shared:{zone}:4m; ssl_session_tickets off; ssl_session_timeout 1h;")
+            format!(
+                "ssl_session_cache shared:{zone}:4m; ssl_session_tickets off; ssl_session_timeout \
+                 1h;"
+            )
         }
     }
 }
 
 fn certificate(files: &CertificateFiles) -> String {
-    format!("ssl_certificate {}; ssl_certificate_key {};", files.cert.display(), files.key.display())
+    format!(
+        "ssl_certificate {}; ssl_certificate_key {};",
+        files.cert.display(),
+        files.key.display()
+    )
 }
 
 fn client_certificate(pki: &Pki) -> String {
-    format!("ssl_client_certificate {}; ssl_verify_client on;", pki.ca().display())
+    format!(
+        "ssl_client_certificate {}; ssl_verify_client on;",
+        pki.ca().display()
+    )
 }

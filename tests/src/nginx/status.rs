@@ -17,7 +17,8 @@ pub struct NginxStatus {
     pub active: u64,
 }
 
-/// Reads the page, and takes from it the looks counted in `calls`, this one included; none where nothing answers.
+/// Reads the page, and takes from it the looks counted in `calls`, this one included; none where
+/// nothing answers.
 pub(super) fn read(address: SocketAddr, calls: &Mutex<u64>) -> Option<NginxStatus> {
     // Held over the look, so that no two looks see each other uncounted.
     let mut calls = calls.lock().unwrap();
@@ -43,8 +44,18 @@ fn page(address: SocketAddr) -> Option<String> {
 
 fn parse(page: &str) -> Option<NginxStatus> {
     let mut lines = page.lines();
-    let active = lines.next()?.strip_prefix("Active connections:")?.trim().parse().ok()?;
+    let active = lines
+        .next()?
+        .strip_prefix("Active connections:")?
+        .trim()
+        .parse()
+        .ok()?;
     let mut counts = lines.nth(1)?.split_whitespace().map(str::parse);
     let mut next = || counts.next()?.ok();
-    Some(NginxStatus { accepted: next()?, handled: next()?, requests: next()?, active })
+    Some(NginxStatus {
+        accepted: next()?,
+        handled: next()?,
+        requests: next()?,
+        active,
+    })
 }

@@ -9,7 +9,10 @@ const MODULES: &str = "/usr/lib/apache2/modules";
 pub(super) const RECIPE: Recipe = Recipe {
     program: "apache2",
     need: Need::Required,
-    modules: &["/usr/lib/apache2/modules/mod_ssl.so", "/usr/lib/apache2/modules/mod_http2.so"],
+    modules: &[
+        "/usr/lib/apache2/modules/mod_ssl.so",
+        "/usr/lib/apache2/modules/mod_http2.so",
+    ],
     version: &["-v"],
     command,
     log: Some("rows.log"),
@@ -20,13 +23,25 @@ pub(super) const RECIPE: Recipe = Recipe {
 fn command(command: &mut Command, setting: &Setting<'_>) {
     setting.write("httpd.conf", &config(setting));
     // -X: one process, in the foreground.
-    command.arg("-X").arg("-f").arg(setting.folder.join("httpd.conf"));
+    command
+        .arg("-X")
+        .arg("-f")
+        .arg(setting.folder.join("httpd.conf"));
 }
 
 fn config(setting: &Setting<'_>) -> String {
     let (folder, files, port) = (setting.folder.display(), setting.files, setting.port);
-    let modules = ["mpm_event", "authz_core", "alias", "ssl", "socache_shmcb", "http2"];
-    let load = modules.map(|name| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n")).concat();
+    let modules = [
+        "mpm_event",
+        "authz_core",
+        "alias",
+        "ssl",
+        "socache_shmcb",
+        "http2",
+    ];
+    let load = modules
+        .map(|name| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n"))
+        .concat();
     format!(
         "ServerRoot {folder}
 ServerName localhost

@@ -43,12 +43,20 @@ fn command(command: &mut Command, setting: &Setting<'_>) {
         },
     });
     setting.write("caddy.json", &config.to_string());
-    command.arg("run").arg("--config").arg(folder.join("caddy.json"));
-    command.env("HOME", folder).env("XDG_DATA_HOME", folder).env("XDG_CONFIG_HOME", folder);
+    command
+        .arg("run")
+        .arg("--config")
+        .arg(folder.join("caddy.json"));
+    command
+        .env("HOME", folder)
+        .env("XDG_DATA_HOME", folder)
+        .env("XDG_CONFIG_HOME", folder);
 }
 
 fn rows(text: &str) -> Vec<OtherRow> {
-    text.lines().filter_map(|line| row(&serde_json::from_str(line).ok()?)).collect()
+    text.lines()
+        .filter_map(|line| row(&serde_json::from_str(line).ok()?))
+        .collect()
 }
 
 fn row(line: &Value) -> Option<OtherRow> {

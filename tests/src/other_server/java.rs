@@ -19,6 +19,11 @@ pub(super) const RECIPE: Recipe = Recipe {
 
 fn command(command: &mut Command, setting: &Setting<'_>) {
     setting.write("Server.java", SOURCE);
-    command.arg("-Dsun.net.httpserver.nodelay=true").arg("Server.java");
-    command.arg(setting.port.to_string()).arg(&setting.files.cert).arg(&setting.files.key);
+    command
+        .arg("-Dsun.net.httpserver.nodelay=true")
+        .arg("Server.java");
+    command
+        .arg(setting.port.to_string())
+        .arg(&setting.files.cert)
+        .arg(&setting.files.key);
 }

@@ -17,7 +17,10 @@ pub(super) const RECIPE: Recipe = Recipe {
 
 /// With HTTP/2 a connection has a row of its own at its end, whose path is that of the preface.
 fn rows(text: &str) -> Vec<OtherRow> {
-    row::rows(text).into_iter().filter(|row| row.path != "*").collect()
+    row::rows(text)
+        .into_iter()
+        .filter(|row| row.path != "*")
+        .collect()
 }
 
 fn command(command: &mut Command, setting: &Setting<'_>) {
@@ -40,5 +43,8 @@ ssl.privkey = \"{key}\"
         key = files.key.display(),
     );
     setting.write("lighttpd.conf", &config);
-    command.arg("-D").arg("-f").arg(setting.folder.join("lighttpd.conf"));
+    command
+        .arg("-D")
+        .arg("-f")
+        .arg(setting.folder.join("lighttpd.conf"));
 }

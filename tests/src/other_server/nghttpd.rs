@@ -16,11 +16,16 @@ pub(super) const RECIPE: Recipe = Recipe {
 };
 
 fn command(command: &mut Command, setting: &Setting<'_>) {
-    command.args(["-v", "-a", "127.0.0.1", "-d"]).arg(setting.folder.join("html"));
+    command
+        .args(["-v", "-a", "127.0.0.1", "-d"])
+        .arg(setting.folder.join("html"));
     if let Some(bytes) = setting.options.header_table_bytes {
         command.arg(format!("--header-table-size={bytes}"));
     }
-    command.arg(setting.port.to_string()).arg(&setting.files.key).arg(&setting.files.cert);
+    command
+        .arg(setting.port.to_string())
+        .arg(&setting.files.key)
+        .arg(&setting.files.cert);
 }
 
 /// A field stands in a line of its own: `[id=3] [  0.012] recv (stream_id=1) :path: /`.
@@ -31,5 +36,11 @@ fn rows(text: &str) -> Vec<OtherRow> {
 fn row(line: &str) -> Option<OtherRow> {
     let (head, path) = line.split_once(":path: ")?;
     let connection = head.strip_prefix("[id=")?.split(']').next()?.parse().ok()?;
-    Some(OtherRow { connection, resumed: None, http: "2".to_owned(), status: None, path: path.to_owned() })
+    Some(OtherRow {
+        connection,
+        resumed: None,
+        http: "2".to_owned(),
+        status: None,
+        path: path.to_owned(),
+    })
 }

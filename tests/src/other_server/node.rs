@@ -19,6 +19,15 @@ pub(super) const RECIPE: Recipe = Recipe {
 
 fn command(command: &mut Command, setting: &Setting<'_>) {
     setting.write("server.mjs", SOURCE);
-    command.arg("server.mjs").arg(setting.port.to_string()).arg(&setting.files.cert).arg(&setting.files.key);
-    command.args(setting.options.header_table_bytes.map(|bytes| bytes.to_string()));
+    command
+        .arg("server.mjs")
+        .arg(setting.port.to_string())
+        .arg(&setting.files.cert)
+        .arg(&setting.files.key);
+    command.args(
+        setting
+            .options
+            .header_table_bytes
+            .map(|bytes| bytes.to_string()),
+    );
 }

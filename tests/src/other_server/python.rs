@@ -19,6 +19,10 @@ pub(super) const RECIPE: Recipe = Recipe {
 
 fn command(command: &mut Command, setting: &Setting<'_>) {
     setting.write("server.py", SOURCE);
-    command.args(["-u", "server.py"]).arg(setting.port.to_string()).arg(&setting.files.cert).arg(&setting.files.key);
+    command
+        .args(["-u", "server.py"])
+        .arg(setting.port.to_string())
+        .arg(&setting.files.cert)
+        .arg(&setting.files.key);
     command.args(setting.options.answers_first.then_some("first"));
 }

@@ -39,7 +39,8 @@ pub(super) struct Recipe {
     pub modules: &'static [&'static str],
     /// Arguments with which it tells its version.
     pub version: &'static [&'static str],
-    /// Completes the command. It is one process in the foreground, so that its id is all there is to stop.
+    /// Completes the command. It is one process in the foreground, so that its id is all there is
+    /// to stop.
     pub command: fn(&mut Command, &Setting<'_>),
     /// File with its requests in its folder; its output where absent.
     pub log: Option<&'static str>,

@@ -19,12 +19,17 @@ pub struct OtherRow {
 
 /// The rows among lines: `row CONNECTION RESUMED HTTP STATUS PATH`.
 pub(super) fn rows(text: &str) -> Vec<OtherRow> {
-    text.lines().filter_map(|line| line.strip_prefix("row ")).map(row).collect()
+    text.lines()
+        .filter_map(|line| line.strip_prefix("row "))
+        .map(row)
+        .collect()
 }
 
 fn row(line: &str) -> OtherRow {
     let mut fields = line.split_whitespace();
-    let mut next = |_: &str| SplitWhitespace::next(&mut fields).unwrap_or_else(|| panic!("not a row: {line:?}"));
+    let mut next = |_: &str| {
+        SplitWhitespace::next(&mut fields).unwrap_or_else(|| panic!("not a row: {line:?}"))
+    };
     OtherRow {
         connection: next("connection").parse().unwrap(),
         resumed: resumed(next("resumed")),
@@ -46,5 +51,9 @@ fn resumed(word: &str) -> Option<bool> {
 /// `HTTP/2.0`, `HTTP/2` and `2.0` are 2.
 pub(super) fn http(word: &str) -> String {
     let number = word.trim_start_matches("HTTP/");
-    if number.starts_with('2') { "2".to_owned() } else { number.to_owned() }
+    if number.starts_with('2') {
+        "2".to_owned()
+    } else {
+        number.to_owned()
+    }
 }

@@ -1,4 +1,5 @@
-//! A connection of the scripted server: where requests end in what was read, and what is still to be written.
+//! A connection of the scripted server: where requests end in what was read, and what is still to
+//! be written.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -24,7 +25,10 @@ impl Connection {
     pub(super) fn new(stream: TcpStream) -> io::Result<Connection> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        Ok(Connection { stream, unread: Vec::new() })
+        Ok(Connection {
+            stream,
+            unread: Vec::new(),
+        })
     }
 
     pub(super) fn stream(&self) -> &TcpStream {
@@ -37,7 +41,9 @@ impl Connection {
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Found::End,
                 Ok(length) => self.unread.extend_from_slice(&bytes[..length]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Found::Requests(self.take_requests()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Found::Requests(self.take_requests());
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Found::End,
             }
@@ -46,12 +52,17 @@ impl Connection {
 
     /// Answers are far smaller than a socket's buffer, which so is never full.
     pub(super) fn answer(&mut self) -> io::Result<()> {
-        self.stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        self.stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
     }
 
     fn take_requests(&mut self) -> usize {
         let mut requests = 0;
-        while let Some(end) = self.unread.windows(END.len()).position(|window| window == END) {
+        while let Some(end) = self
+            .unread
+            .windows(END.len())
+            .position(|window| window == END)
+        {
             self.unread.drain(..end + END.len());
             requests += 1;
         }

@@ -39,17 +39,42 @@ struct Due {
 }
 
 impl Serving {
-    pub(super) fn new(listener: TcpListener, stopped: PipeReader, exchanges: Arc<Mutex<Vec<Exchange>>>) -> Serving {
+    pub(super) fn new(
+        listener: TcpListener,
+        stopped: PipeReader,
+        exchanges: Arc<Mutex<Vec<Exchange>>>,
+    ) -> Serving {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
         listener.set_nonblocking(true).unwrap();
-        epoll::add(&epoll, &listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN).unwrap();
-        epoll::add(&epoll, &stopped, epoll::EventData::new_u64(STOPPED), epoll::EventFlags::IN).unwrap();
+        epoll::add(
+            &epoll,
+            &listener,
+            epoll::EventData::new_u64(LISTENER),
+            epoll::EventFlags::IN,
+        )
+        .unwrap();
+        epoll::add(
+            &epoll,
+            &stopped,
+            epoll::EventData::new_u64(STOPPED),
+            epoll::EventFlags::IN,
+        )
+        .unwrap();
         let (connections, due) = (HashMap::new(), BinaryHeap::new());
-        Serving { epoll, listener, _stopped: stopped, connections, accepted: 0, due, exchanges }
+        Serving {
+            epoll,
+            listener,
+            _stopped: stopped,
+            connections,
+            accepted: 0,
+            due,
+            exchanges,
+        }
     }
 
     pub(super) fn run(mut self, mut script: impl FnMut(&ScriptedRequest) -> Reply) {
-        // An answer must not wait for the CPU behind the programs under test. 0 is this thread; only root may.
+        // An answer must not wait for the CPU behind the programs under test. 0 is this thread;
+        // only root may.
         let _ = rustix::process::setpriority_process(None, -20);
         let mut events = Vec::with_capacity(EVENTS);
         loop {
@@ -66,8 +91,12 @@ impl Serving {
     }
 
     fn wait(&self, events: &mut Vec<epoll::Event>) {
-        let timeout = self.due.peek().map(|Reverse(due)| due.at.saturating_duration_since(Instant::now()));
-        let timeout = timeout.map(|timeout| Timespec::try_from(timeout).expect("an answer is due soon"));
+        let timeout = self
+            .due
+            .peek()
+            .map(|Reverse(due)| due.at.saturating_duration_since(Instant::now()));
+        let timeout =
+            timeout.map(|timeout| Timespec::try_from(timeout).expect("an answer is due soon"));
         // Interrupted by a signal, there is no event.
         let _ = epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref());
     }
@@ -76,7 +105,13 @@ impl Serving {
         while let Ok((stream, _)) = self.listener.accept() {
             let connection = Connection::new(stream).unwrap();
             let data = epoll::EventData::new_u64(self.accepted);
-            epoll::add(&self.epoll, connection.stream(), data, epoll::EventFlags::IN).unwrap();
+            epoll::add(
+                &self.epoll,
+                connection.stream(),
+                data,
+                epoll::EventFlags::IN,
+            )
+            .unwrap();
             self.connections.insert(self.accepted, connection);
             self.accepted += 1;
         }
@@ -94,24 +129,46 @@ impl Serving {
 
     fn ask(&mut self, connection: u64, script: &mut impl FnMut(&ScriptedRequest) -> Reply) {
         let asked_at = Instant::now();
-        let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut exchanges = self
+            .exchanges
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let number = exchanges.len() as u64;
-        exchanges.push(Exchange { asked_at, answered_at: None });
+        exchanges.push(Exchange {
+            asked_at,
+            answered_at: None,
+        });
         drop(exchanges);
         if let Reply::At(at) = script(&ScriptedRequest { number, asked_at }) {
-            self.due.push(Reverse(Due { at, number, connection }));
+            self.due.push(Reverse(Due {
+                at,
+                number,
+                connection,
+            }));
         }
     }
 
     fn answer_what_is_due(&mut self) {
-        while self.due.peek().is_some_and(|Reverse(due)| due.at <= Instant::now()) {
-            let Some(Reverse(due)) = self.due.pop() else { return };
+        while self
+            .due
+            .peek()
+            .is_some_and(|Reverse(due)| due.at <= Instant::now())
+        {
+            let Some(Reverse(due)) = self.due.pop() else {
+                return;
+            };
             // To a client that has gone nothing is answered.
-            let Some(connection) = self.connections.get_mut(&due.connection) else { continue };
+            let Some(connection) = self.connections.get_mut(&due.connection) else {
+                continue;
+            };
             // Remembered by the time at which anybody can have the answer.
-            let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut exchanges = self
+                .exchanges
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             let answered_at = Instant::now();
-            exchanges[due.number as usize].answered_at = connection.answer().is_ok().then_some(answered_at);
+            exchanges[due.number as usize].answered_at =
+                connection.answer().is_ok().then_some(answered_at);
         }
     }
 }

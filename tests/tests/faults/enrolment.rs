@@ -5,7 +5,8 @@ use interop::{Agent, Invited};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-const PLAN: &str = "target.url = \"http://127.0.0.1:1/\"\nload = { connections = 1, requests = 1 }\n";
+const PLAN: &str =
+    "target.url = \"http://127.0.0.1:1/\"\nload = { connections = 1, requests = 1 }\n";
 
 fn listening(state: &Path) -> Invited {
     Invited::start(1, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), state, PLAN)
@@ -17,7 +18,12 @@ fn assert_turned_away(case: &str, mut agent: Agent, words: &[&str]) {
     let output = agent.output();
     assert_eq!(status.code(), Some(4), "{case}: {output}");
     assert!(!output.contains("panicked"), "{case}: {output}");
-    assert!(output.lines().any(|line| words.iter().all(|word| line.contains(word))), "{case}: no line has {words:?}:\n{output}");
+    assert!(
+        output
+            .lines()
+            .any(|line| words.iter().all(|word| line.contains(word))),
+        "{case}: no line has {words:?}:\n{output}"
+    );
 }
 
 #[test]
@@ -30,11 +36,23 @@ fn agents_with_a_token_that_is_wrong_in_any_way_are_turned_away_with_a_reason() 
     mistyped[at] = if mistyped[at] == b'a' { b'b' } else { b'a' };
     let mistyped = String::from_utf8(mistyped).unwrap();
     let join = |token: &str| Agent::join(coordinator.address, token, &[]);
-    assert_turned_away("of another coordinator", join(wrong), &["token", "another authority"]);
+    assert_turned_away(
+        "of another coordinator",
+        join(wrong),
+        &["token", "another authority"],
+    );
     assert_turned_away("mistyped", join(&mistyped), &["token", "mistyped"]);
-    assert_turned_away("cut", join(&right[..right.len() - 3]), &["token", "characters"]);
+    assert_turned_away(
+        "cut",
+        join(&right[..right.len() - 3]),
+        &["token", "characters"],
+    );
     assert_turned_away("no token", join("swordfish"), &["token", "cnn1_"]);
-    assert!(!coordinator.coordinator.stderr().contains("joined"), "{}", coordinator.coordinator.stderr());
+    assert!(
+        !coordinator.coordinator.stderr().contains("joined"),
+        "{}",
+        coordinator.coordinator.stderr()
+    );
 }
 
 #[test]
@@ -47,7 +65,12 @@ fn agent_waits_for_a_coordinator_that_is_not_there_yet() {
     agent.wait_for("not joined", 1);
     let second = Invited::start(1, address, state.path(), PLAN);
     let finished = second.coordinator.wait();
-    assert_eq!(finished.document().agents[0].name, "early", "{finished}\n{}", agent.output());
+    assert_eq!(
+        finished.document().agents[0].name,
+        "early",
+        "{finished}\n{}",
+        agent.output()
+    );
 }
 
 #[test]
@@ -55,7 +78,9 @@ fn agent_of_another_version_of_the_wire_is_refused_with_a_reason() {
     let state = tempfile::tempdir().unwrap();
     let coordinator = listening(state.path());
     for protocol in [proto::PROTOCOL + 1, 0] {
-        let Some(mut attached) = Attached::new(coordinator.address, &coordinator.token) else { return };
+        let Some(mut attached) = Attached::new(coordinator.address, &coordinator.token) else {
+            return;
+        };
         attached.say(&proto::Hello {
             protocol,
             version: "99.0.0".to_owned(),
@@ -64,7 +89,14 @@ fn agent_of_another_version_of_the_wire_is_refused_with_a_reason() {
         });
         let refused = attached.refusal();
         assert!(refused.r#final, "{refused:?}");
-        assert!(refused.reason.contains("version") && refused.reason.contains("99.0.0"), "{refused:?}");
+        assert!(
+            refused.reason.contains("version") && refused.reason.contains("99.0.0"),
+            "{refused:?}"
+        );
     }
-    assert!(!coordinator.coordinator.stderr().contains("joined"), "{}", coordinator.coordinator.stderr());
+    assert!(
+        !coordinator.coordinator.stderr().contains("joined"),
+        "{}",
+        coordinator.coordinator.stderr()
+    );
 }

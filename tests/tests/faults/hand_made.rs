@@ -1,5 +1,5 @@
-//! An agent made by hand, byte by byte: it can say what ours never would. TLS is `openssl s_client`'s, HTTP/2 is written
-//! out (RFC 9113), and headers are literal (RFC 7541 §6.2.2).
+//! An agent made by hand, byte by byte: it can say what ours never would. TLS is `openssl
+//! s_client`'s, HTTP/2 is written out (RFC 9113), and headers are literal (RFC 7541 §6.2.2).
 
 use proto::Message as _;
 use proto::{FromAgent, FromCoordinator, Hello, Refused, from_agent, from_coordinator};
@@ -25,8 +25,20 @@ impl Attached {
     pub fn new(coordinator: SocketAddr, token: &str) -> Option<Attached> {
         let program = interop::require("openssl")?;
         let mut command = Command::new("timeout");
-        command.arg("15").arg(program).args(["s_client", "-quiet", "-alpn", "h2", "-connect", &coordinator.to_string()]);
-        let mut client = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        command.arg("15").arg(program).args([
+            "s_client",
+            "-quiet",
+            "-alpn",
+            "h2",
+            "-connect",
+            &coordinator.to_string(),
+        ]);
+        let mut client = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let (to, from) = (client.stdin.take().unwrap(), client.stdout.take().unwrap());
         let mut attached = Attached { client, to, from };
         attached.to.write_all(PREFACE).unwrap();
@@ -38,7 +50,10 @@ impl Attached {
 
     /// Says hello.
     pub fn say(&mut self, hello: &Hello) {
-        let message = FromAgent { message: Some(from_agent::Message::Hello(hello.clone())) }.encode_to_vec();
+        let message = FromAgent {
+            message: Some(from_agent::Message::Hello(hello.clone())),
+        }
+        .encode_to_vec();
         // gRPC: not compressed, length, message.
         let mut frame = vec![0];
         frame.extend(u32::try_from(message.len()).unwrap().to_be_bytes());
@@ -67,7 +82,8 @@ impl Attached {
         self.to.flush().unwrap();
     }
 
-    /// The next frame: its type and its payload. Ends, with a panic, when `timeout` ends the client.
+    /// The next frame: its type and its payload. Ends, with a panic, when `timeout` ends the
+    /// client.
     fn receive(&mut self) -> (u8, Vec<u8>) {
         let mut head = [0; 9];
         self.from.read_exact(&mut head).unwrap();
@@ -80,8 +96,12 @@ impl Attached {
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        // Both fail only where it has ended and been reaped. `timeout` passes its end on to the client.
-        let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.client), rustix::process::Signal::TERM);
+        // Both fail only where it has ended and been reaped. `timeout` passes its end on to the
+        // client.
+        let _ = rustix::process::kill_process(
+            rustix::process::Pid::from_child(&self.client),
+            rustix::process::Signal::TERM,
+        );
         let _ = self.client.wait();
     }
 }
@@ -96,11 +116,17 @@ fn headers(authorization: &str) -> Vec<u8> {
         ("te", "trailers"),
         ("authorization", authorization),
     ];
-    fields.into_iter().flat_map(|(name, value)| [&[0][..], &text(name), &text(value)].concat()).collect()
+    fields
+        .into_iter()
+        .flat_map(|(name, value)| [&[0][..], &text(name), &text(value)].concat())
+        .collect()
 }
 
 /// A string without Huffman code.
 fn text(text: &str) -> Vec<u8> {
-    let length = u8::try_from(text.len()).ok().filter(|length| *length < 127).expect("short enough for one byte");
+    let length = u8::try_from(text.len())
+        .ok()
+        .filter(|length| *length < 127)
+        .expect("short enough for one byte");
     [&[length], text.as_bytes()].concat()
 }

@@ -10,7 +10,9 @@ const LONG: &str = "load = { connections = 4, duration = \"10m\" }\n";
 
 /// A run that is firing at `server`.
 fn firing(server: &Running) -> Coordinator {
-    let coordinator = CoordinatorCommand::local(2, &format!("target.url = {:?}\n{LONG}", server.url("/"))).spawn();
+    let coordinator =
+        CoordinatorCommand::local(2, &format!("target.url = {:?}\n{LONG}", server.url("/")))
+            .spawn();
     wait_until("load", || (server.counts().requests > 100).then_some(()));
     coordinator
 }
@@ -25,20 +27,43 @@ fn ctrl_c_drains_and_keeps_what_was_measured() {
         coordinator.signal(signal);
         let finished = coordinator.wait().expect(130);
         let document = finished.clean().document();
-        assert_eq!(document.run.state, analysis::State::Interrupted, "{finished}");
+        assert_eq!(
+            document.run.state,
+            analysis::State::Interrupted,
+            "{finished}"
+        );
         let operations = &document.measured.operations;
         // What was under way was let finish, so that both sides counted the same.
-        assert_eq!((operations.ok, operations.errors), (server.stop().requests, 0), "{finished}");
+        assert_eq!(
+            (operations.ok, operations.errors),
+            (server.stop().requests, 0),
+            "{finished}"
+        );
         assert!(finished.stdout.contains("interrupted"), "{finished}");
-        assert!(document.agents.iter().all(|agent| agent.totals_match == Some(true)));
-        children.iter().for_each(|id| assert!(!Path::new(&format!("/proc/{id}")).exists(), "agent {id} is left behind"));
+        assert!(
+            document
+                .agents
+                .iter()
+                .all(|agent| agent.totals_match == Some(true))
+        );
+        children.iter().for_each(|id| {
+            assert!(
+                !Path::new(&format!("/proc/{id}")).exists(),
+                "agent {id} is left behind"
+            )
+        });
     }
 }
 
 #[test]
 fn second_ctrl_c_does_not_wait_for_answers() {
-    let server =
-        Running::new(Config { answer: Answer { delay: Duration::from_secs(20), ..Answer::default() }, ..Config::plain() });
+    let server = Running::new(Config {
+        answer: Answer {
+            delay: Duration::from_secs(20),
+            ..Answer::default()
+        },
+        ..Config::plain()
+    });
     let server = server.unwrap();
     let plan = format!("target.url = {:?}\n{LONG}", server.url("/"));
     let mut coordinator = CoordinatorCommand::local(2, &plan).spawn();
@@ -51,7 +76,12 @@ fn second_ctrl_c_does_not_wait_for_answers() {
     assert!(asked_at.elapsed() < Duration::from_secs(6), "{finished}");
     let document = finished.clean().document();
     assert_eq!(document.run.state, analysis::State::Interrupted);
-    let errors: Vec<_> = document.measured.errors.iter().map(|error| (error.name.as_str(), error.count)).collect();
+    let errors: Vec<_> = document
+        .measured
+        .errors
+        .iter()
+        .map(|error| (error.name.as_str(), error.count))
+        .collect();
     assert_eq!(errors, [("http.cut", 4)], "{finished}");
 }
 
@@ -59,7 +89,14 @@ fn second_ctrl_c_does_not_wait_for_answers() {
 fn ctrl_c_before_the_agents_have_come_ends_at_once() {
     let state = tempfile::tempdir().unwrap();
     let plan = "target.url = \"http://127.0.0.1:1/\"\nload = { connections = 2, requests = 2 }\n";
-    let arguments = ["--agents", "2", "--listen", "127.0.0.1:0", "--state", state.path().to_str().unwrap()];
+    let arguments = [
+        "--agents",
+        "2",
+        "--listen",
+        "127.0.0.1:0",
+        "--state",
+        state.path().to_str().unwrap(),
+    ];
     let mut coordinator = CoordinatorCommand::start(&arguments, plan).spawn();
     let _ = coordinator.wait_for("agent join ");
     let asked_at = Instant::now();

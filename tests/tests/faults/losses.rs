@@ -1,6 +1,10 @@
-//! Processes that are killed in the middle of a run: load ends with the lease, and what is missing is said.
+//! Processes that are killed in the middle of a run: load ends with the lease, and what is missing
+//! is said.
 
-use interop::{Agent, CoordinatorCommand, Invited, Nginx, NginxOptions, NginxServer, Pki, Signal, plan, wait_until};
+use interop::{
+    Agent, CoordinatorCommand, Invited, Nginx, NginxOptions, NginxServer, Pki, Signal, plan,
+    wait_until,
+};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 use target::{Config, Running};
@@ -14,14 +18,23 @@ const LONG: &str = "load = { connections = 4, duration = \"10m\", think_time = \
 #[test]
 fn load_ends_within_the_lease_and_a_second_where_the_coordinator_is_killed() {
     let (pki, state) = (Pki::new(), tempfile::tempdir().unwrap());
-    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else { return };
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+        return;
+    };
     let text = plan(&nginx.url(NginxServer::Plain, "/"), &pki, LONG);
-    let invited = Invited::start(2, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), state.path(), &text);
+    let invited = Invited::start(
+        2,
+        SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        state.path(),
+        &text,
+    );
     let mut agents = ["one", "two"].map(|name| invited.agent(name));
     let folder = invited.coordinator.run_folder();
     let result = || Some(report::read(&std::fs::read(folder.join("result.json")).ok()?).unwrap());
     // The result in the folder is replaced every few seconds.
-    let saved = wait_until("a result with figures", || Some(result()?.measured.operations.ok).filter(|&ok| ok > 0));
+    let saved = wait_until("a result with figures", || {
+        Some(result()?.measured.operations.ok).filter(|&ok| ok > 0)
+    });
 
     let killed_at = Instant::now();
     invited.coordinator.signal(Signal::KILL);
@@ -35,69 +48,136 @@ fn load_ends_within_the_lease_and_a_second_where_the_coordinator_is_killed() {
         }
         assert!(killed_at.elapsed() < LOAD_MAX * 2, "the load does not end");
     }
-    println!("load went on for {:?} after the coordinator was killed", last_at - killed_at);
+    println!(
+        "load went on for {:?} after the coordinator was killed",
+        last_at - killed_at
+    );
     assert!(last_at - killed_at < LOAD_MAX, "{:?}", last_at - killed_at);
     for agent in &mut agents {
         assert!(agent.is_alive(), "{}", agent.output());
         assert!(agent.output().contains("lease"), "{}", agent.output());
     }
 
-    let report = CoordinatorCommand::new(&["report", folder.to_str().unwrap()]).run().expect(0);
+    let report = CoordinatorCommand::new(&["report", folder.to_str().unwrap()])
+        .run()
+        .expect(0);
     assert!(report.clean().stdout.contains("INCOMPLETE"), "{report}");
     let document = result().unwrap();
     assert_eq!(document.run.state, analysis::State::Incomplete);
-    assert!(document.measured.operations.ok >= saved && document.agents.len() == 2, "{report}");
+    assert!(
+        document.measured.operations.ok >= saved && document.agents.len() == 2,
+        "{report}"
+    );
 }
 
 #[test]
 fn local_agents_do_not_outlive_a_coordinator_that_is_killed() {
     let server = Running::new(Config::plain()).unwrap();
-    let coordinator = CoordinatorCommand::local(2, &format!("target.url = {:?}\n{LONG}", server.url("/"))).spawn();
+    let coordinator =
+        CoordinatorCommand::local(2, &format!("target.url = {:?}\n{LONG}", server.url("/")))
+            .spawn();
     wait_until("load", || (server.counts().requests > 100).then_some(()));
     let children = coordinator.children();
     assert_eq!(children.len(), 2);
     coordinator.signal(Signal::KILL);
     let is_gone = |id: &u32| !std::path::Path::new(&format!("/proc/{id}/exe")).exists();
-    wait_until("the agents' end", || children.iter().all(is_gone).then_some(()));
+    wait_until("the agents' end", || {
+        children.iter().all(is_gone).then_some(())
+    });
 }
 
 #[test]
 fn agent_that_is_killed_makes_the_run_invalid_and_leaves_a_visible_gap() {
-    let (server, state) = (Running::new(Config::plain()).unwrap(), tempfile::tempdir().unwrap());
+    let (server, state) = (
+        Running::new(Config::plain()).unwrap(),
+        tempfile::tempdir().unwrap(),
+    );
     let text = format!(
-        "target.url = {:?}\nload = {{ connections = 4, duration = \"4s\", think_time = \"5ms\" }}\n\
-         thresholds.\"errors.share\" = \"<= 0.5\"\n",
+        "target.url = {:?}\nload = {{ connections = 4, duration = \"4s\", think_time = \"5ms\" \
+         }}\nthresholds.\"errors.share\" = \"<= 0.5\"\n",
         server.url("/")
     );
-    let invited = Invited::start(2, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), state.path(), &text);
+    let invited = Invited::start(
+        2,
+        SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        state.path(),
+        &text,
+    );
     let agents: [Agent; 2] = ["stays", "goes"].map(|name| invited.agent(name));
-    wait_until("load for a second", || (server.counts().requests > 600).then_some(()));
+    wait_until("load for a second", || {
+        (server.counts().requests > 600).then_some(())
+    });
     agents[1].signal(Signal::KILL);
     let finished = invited.coordinator.wait().expect(3);
     let document = finished.clean().document();
     assert_eq!(document.verdict.verdict, analysis::Verdict::Invalid);
-    let lost = document.agents.iter().find(|agent| agent.name == "goes").unwrap();
-    assert_eq!((lost.ended, lost.totals_match), (Some(analysis::EndCause::Lost), None), "{lost:?}");
-    let kept = document.agents.iter().find(|agent| agent.name == "stays").unwrap();
-    assert_eq!((kept.ended, kept.totals_match), (Some(analysis::EndCause::Plan), Some(true)), "{kept:?}");
+    let lost = document
+        .agents
+        .iter()
+        .find(|agent| agent.name == "goes")
+        .unwrap();
+    assert_eq!(
+        (lost.ended, lost.totals_match),
+        (Some(analysis::EndCause::Lost), None),
+        "{lost:?}"
+    );
+    let kept = document
+        .agents
+        .iter()
+        .find(|agent| agent.name == "stays")
+        .unwrap();
+    assert_eq!(
+        (kept.ended, kept.totals_match),
+        (Some(analysis::EndCause::Plan), Some(true)),
+        "{kept:?}"
+    );
     assert!(
-        document.verdict.evidence.iter().any(|line| line.contains("goes") && line.contains("lost")),
+        document
+            .verdict
+            .evidence
+            .iter()
+            .any(|line| line.contains("goes") && line.contains("lost")),
         "{:?}",
         document.verdict
     );
-    assert!(finished.stdout.contains("invalid") && finished.stdout.contains("goes"), "{finished}");
-    // The others' load went on to the end of the plan: a lost share is not handed to them, and does not stop them.
-    let last = document.series.rows.iter().filter(|row| row.ended > 0).map(|row| row.second).max();
+    assert!(
+        finished.stdout.contains("invalid") && finished.stdout.contains("goes"),
+        "{finished}"
+    );
+    // The others' load went on to the end of the plan: a lost share is not handed to them, and does
+    // not stop them.
+    let last = document
+        .series
+        .rows
+        .iter()
+        .filter(|row| row.ended > 0)
+        .map(|row| row.second)
+        .max();
     assert!(last >= Some(3), "{last:?}");
-    assert!(document.series.rows.iter().any(|row| row.agents == 1), "{:?}", document.series.rows);
+    assert!(
+        document.series.rows.iter().any(|row| row.agents == 1),
+        "{:?}",
+        document.series.rows
+    );
 }
 
 #[test]
 fn agent_that_stops_for_longer_than_its_lease_fires_no_more() {
-    let (server, state) = (Running::new(Config::plain()).unwrap(), tempfile::tempdir().unwrap());
-    let text =
-        format!("target.url = {:?}\nload = {{ connections = 2, duration = \"12s\", think_time = \"5ms\" }}\n", server.url("/"));
-    let invited = Invited::start(1, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), state.path(), &text);
+    let (server, state) = (
+        Running::new(Config::plain()).unwrap(),
+        tempfile::tempdir().unwrap(),
+    );
+    let text = format!(
+        "target.url = {:?}\nload = {{ connections = 2, duration = \"12s\", think_time = \"5ms\" \
+         }}\n",
+        server.url("/")
+    );
+    let invited = Invited::start(
+        1,
+        SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        state.path(),
+        &text,
+    );
     let agent = invited.agent("sleeper");
     wait_until("load", || (server.counts().requests > 100).then_some(()));
     agent.signal(Signal::STOP);
@@ -106,9 +186,19 @@ fn agent_that_stops_for_longer_than_its_lease_fires_no_more() {
     agent.signal(Signal::CONT);
     let finished = invited.coordinator.wait();
     let sent = server.stop().requests - before;
-    // What was under way when it stopped may still be counted, one request for each user; nothing new begins.
-    assert!(sent <= 2, "{sent} requests after the lease had run out; {finished}\n{}", agent.output());
+    // What was under way when it stopped may still be counted, one request for each user; nothing
+    // new begins.
+    assert!(
+        sent <= 2,
+        "{sent} requests after the lease had run out; {finished}\n{}",
+        agent.output()
+    );
     assert_eq!(finished.code, 3, "{finished}");
     let document = finished.document();
-    assert_eq!(document.agents[0].ended, Some(analysis::EndCause::LeaseExpired), "{finished}\n{}", agent.output());
+    assert_eq!(
+        document.agents[0].ended,
+        Some(analysis::EndCause::LeaseExpired),
+        "{finished}\n{}",
+        agent.output()
+    );
 }

@@ -1,6 +1,9 @@
-//! What goes wrong, end to end: each fault is one clear message or one counted kind, has its documented exit code, and
-//! takes no longer than it has to.
-#![expect(clippy::unwrap_used, reason = "the suite is test code throughout, helpers too")]
+//! What goes wrong, end to end: each fault is one clear message or one counted kind, has its
+//! documented exit code, and takes no longer than it has to.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the suite is test code throughout, helpers too"
+)]
 
 mod certificates;
 mod enrolment;
@@ -21,11 +24,15 @@ use std::time::Duration;
 /// Longest time for what fails before there is any load.
 const AT_ONCE: Duration = Duration::from_secs(15);
 
-/// It ended with `code` before it could have waited for anything, and one line of standard error has all of these words.
+/// It ended with `code` before it could have waited for anything, and one line of standard error
+/// has all of these words.
 fn assert_refused(finished: &Finished, code: i32, words: &[&str]) {
     let finished = finished.clean();
     assert_eq!(finished.code, code, "{finished}");
     assert!(finished.took < AT_ONCE, "{finished}");
     let is_told = |line: &str| words.iter().all(|word| line.contains(word));
-    assert!(finished.stderr.lines().any(is_told), "no line has {words:?}; {finished}");
+    assert!(
+        finished.stderr.lines().any(is_told),
+        "no line has {words:?}; {finished}"
+    );
 }

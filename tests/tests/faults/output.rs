@@ -17,9 +17,17 @@ fn pipe_gets_plain_lines_and_quiet_none_of_them() {
     let plan = format!("target.url = {:?}\n{LOAD}", server.url("/"));
     let told = CoordinatorCommand::local(1, &plan).run().expect(0);
     // `clean` finds escapes, too.
-    assert!(told.clean().stderr.contains("joined") && told.stderr.contains("saved in runs/"), "{told}");
-    assert!(told.stdout.contains("Verdict: ") && told.stdout.contains("response time"), "{told}");
-    let quiet = CoordinatorCommand::start(&["--local", "--quiet"], &plan).run().expect(0);
+    assert!(
+        told.clean().stderr.contains("joined") && told.stderr.contains("saved in runs/"),
+        "{told}"
+    );
+    assert!(
+        told.stdout.contains("Verdict: ") && told.stdout.contains("response time"),
+        "{told}"
+    );
+    let quiet = CoordinatorCommand::start(&["--local", "--quiet"], &plan)
+        .run()
+        .expect(0);
     assert!(!quiet.clean().stderr.contains("joined"), "{quiet}");
     assert!(quiet.stdout.contains("Verdict: "), "{quiet}");
 }
@@ -59,9 +67,22 @@ fn terminal(columns: u16) -> (OwnedFd, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
-    tcsetwinsize(&master, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    tcsetwinsize(
+        &master,
+        Winsize {
+            ws_row: 24,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        },
+    )
+    .unwrap();
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let program = OpenOptions::new().read(true).write(true).open(name).unwrap();
+    let program = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(name)
+        .unwrap();
     (OwnedFd::from(program), File::from(master))
 }
 
@@ -99,19 +120,35 @@ fn nothing_is_wider_than_a_narrow_terminal() {
         let (program, master) = terminal(columns);
         let seen = read_all(master);
         let command = CoordinatorCommand::local(2, &plan).with(|command| {
-            command.env("TERM", "xterm").env("LC_ALL", "C.UTF-8").env_remove("NO_COLOR");
-            command.stdout(Stdio::from(program.try_clone().unwrap())).stderr(Stdio::from(program));
+            command
+                .env("TERM", "xterm")
+                .env("LC_ALL", "C.UTF-8")
+                .env_remove("NO_COLOR");
+            command
+                .stdout(Stdio::from(program.try_clone().unwrap()))
+                .stderr(Stdio::from(program));
         });
         let coordinator = command.spawn();
         let id = coordinator.id();
         let finished = coordinator.wait();
-        wait_until("its end", || (!std::path::Path::new(&format!("/proc/{id}")).exists()).then_some(()));
+        wait_until("its end", || {
+            (!std::path::Path::new(&format!("/proc/{id}")).exists()).then_some(())
+        });
         let _ = finished.expect(0);
         let lines = lines(&seen.join().unwrap());
-        assert!(lines.iter().any(|line| line.contains("Verdict")), "{lines:#?}");
-        let too_wide: Vec<_> = lines.iter().filter(|line| line.chars().count() > usize::from(columns)).collect();
+        assert!(
+            lines.iter().any(|line| line.contains("Verdict")),
+            "{lines:#?}"
+        );
+        let too_wide: Vec<_> = lines
+            .iter()
+            .filter(|line| line.chars().count() > usize::from(columns))
+            .collect();
         // What cannot be broken, such as a path, may stand out.
-        let breakable: Vec<_> = too_wide.iter().filter(|line| line.trim().contains(' ')).collect();
+        let breakable: Vec<_> = too_wide
+            .iter()
+            .filter(|line| line.trim().contains(' '))
+            .collect();
         assert!(breakable.is_empty(), "{columns} columns: {breakable:#?}");
     }
 }

@@ -1,6 +1,10 @@
-//! A server of TLS 1.2 that wishes to renegotiate under a request: it is told no, and OpenSSL's gives up at once.
+//! A server of TLS 1.2 that wishes to renegotiate under a request: it is told no, and OpenSSL's
+//! gives up at once.
 
-use interop::{CoordinatorCommand, KeyKind, OpensslAnswers, OpensslOptions, OpensslServer, Pki, TlsVersion, plan, wait_until};
+use interop::{
+    CoordinatorCommand, KeyKind, OpensslAnswers, OpensslOptions, OpensslServer, Pki, TlsVersion,
+    plan, wait_until,
+};
 use std::time::Duration;
 
 /// The request's time-out, which is not to be waited for.
@@ -12,18 +16,45 @@ fn server_that_wishes_to_renegotiate_hears_no_at_once() {
     // With one request rustls has the connection to its end, with more our own record layer.
     for requests in [1, 5] {
         let (version, answers) = (TlsVersion::V12, OpensslAnswers::Typed);
-        let options = OpensslOptions { version, answers, key: KeyKind::Rsa2048, ..OpensslOptions::default() };
-        let Some(mut server) = OpensslServer::start(&pki, options) else { return };
-        let connection = format!("connection = {{ requests = {requests}, timeouts.request = \"{}s\" }}\n", TIME_OUT.as_secs());
+        let options = OpensslOptions {
+            version,
+            answers,
+            key: KeyKind::Rsa2048,
+            ..OpensslOptions::default()
+        };
+        let Some(mut server) = OpensslServer::start(&pki, options) else {
+            return;
+        };
+        let connection = format!(
+            "connection = {{ requests = {requests}, timeouts.request = \"{}s\" }}\n",
+            TIME_OUT.as_secs()
+        );
         let load = "load = { connections = 1, requests = 1 }\n";
-        let running = CoordinatorCommand::local(1, &plan(&server.url("/"), &pki, &format!("{connection}{load}"))).spawn();
-        wait_until("the request at the server", || server.output().contains("GET /").then_some(()));
+        let running = CoordinatorCommand::local(
+            1,
+            &plan(&server.url("/"), &pki, &format!("{connection}{load}")),
+        )
+        .spawn();
+        wait_until("the request at the server", || {
+            server.output().contains("GET /").then_some(())
+        });
         server.type_in("R");
         let finished = running.wait().expect(0);
         let errors = finished.clean().document().measured.errors;
-        let found: Vec<_> = errors.iter().map(|error| (error.name.as_str(), error.count)).collect();
-        assert_eq!(found, [("tls.alert_received.handshake_failure", 1)], "{requests}: {finished}");
+        let found: Vec<_> = errors
+            .iter()
+            .map(|error| (error.name.as_str(), error.count))
+            .collect();
+        assert_eq!(
+            found,
+            [("tls.alert_received.handshake_failure", 1)],
+            "{requests}: {finished}"
+        );
         assert!(finished.took < TIME_OUT, "{finished}");
-        assert!(server.output().contains("no renegotiation"), "{}", server.output());
+        assert!(
+            server.output().contains("no renegotiation"),
+            "{}",
+            server.output()
+        );
     }
 }

@@ -5,7 +5,10 @@ use interop::{CoordinatorCommand, Finished};
 use rustix::net::{AddressFamily, SocketType, bind, ipproto, listen, socket};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
-use target::{Answer, BadFraming, CertificateFault, Config, ConnectionFault, Ending, Fault, Place, Running, Tls};
+use target::{
+    Answer, BadFraming, CertificateFault, Config, ConnectionFault, Ending, Fault, Place, Running,
+    Tls,
+};
 
 /// Operations of each run.
 const REQUESTS: u64 = 12;
@@ -18,50 +21,143 @@ const RUN_MAX: Duration = Duration::from_secs(20);
 
 /// Runs against `url` with a threshold that any error fails.
 fn run(url: &str, ca: Option<&str>) -> Finished {
-    let trust = if ca.is_some() { "tls.ca = \"ca.pem\"\n" } else { "" };
+    let trust = if ca.is_some() {
+        "tls.ca = \"ca.pem\"\n"
+    } else {
+        ""
+    };
     let text = format!(
-        "target.url = {url:?}\n{trust}load = {{ connections = {USERS}, requests = {REQUESTS} }}\n\
-         connection.timeouts = {{ connect = \"300ms\", handshake = \"300ms\", request = \"300ms\" }}\n\
-         thresholds.\"errors.count\" = \"<= 0\"\n"
+        "target.url = {url:?}\n{trust}load = {{ connections = {USERS}, requests = {REQUESTS} \
+         }}\nconnection.timeouts = {{ connect = \"300ms\", handshake = \"300ms\", request = \
+         \"300ms\" }}\nthresholds.\"errors.count\" = \"<= 0\"\n"
     );
-    CoordinatorCommand::local(2, &text).file("ca.pem", ca.unwrap_or_default().as_bytes()).run()
+    CoordinatorCommand::local(2, &text)
+        .file("ca.pem", ca.unwrap_or_default().as_bytes())
+        .run()
 }
 
-/// Every operation ended as this kind, in the result and in words on the console, and the threshold failed for it.
+/// Every operation ended as this kind, in the result and in words on the console, and the threshold
+/// failed for it.
 fn assert_counted(case: &str, finished: Finished, kind: &str) -> Finished {
     println!("{case}");
     let finished = finished.expect(1);
     assert!(finished.took < RUN_MAX, "{case}: {finished}");
     let document = finished.document();
-    let errors: Vec<(&str, u64)> = document.measured.errors.iter().map(|error| (error.name.as_str(), error.count)).collect();
+    let errors: Vec<(&str, u64)> = document
+        .measured
+        .errors
+        .iter()
+        .map(|error| (error.name.as_str(), error.count))
+        .collect();
     assert_eq!(errors, [(kind, REQUESTS)], "{case}");
     let operations = &document.measured.operations;
-    assert_eq!((operations.ended, operations.ok, operations.errors), (REQUESTS, 0, REQUESTS), "{case}");
+    assert_eq!(
+        (operations.ended, operations.ok, operations.errors),
+        (REQUESTS, 0, REQUESTS),
+        "{case}"
+    );
     assert!(finished.clean().stdout.contains(kind), "{case}: {finished}");
     finished
 }
 
 #[test]
 fn each_fault_of_a_target_is_one_counted_kind() {
-    let stop = |at, then| Config { answer: Answer::faulty(Fault::Stop { at, then }), ..Config::default() };
-    let broken = |fault| Config { connection_fault: Some(fault), ..Config::default() };
-    let certificate = |fault| Config { tls: Some(Tls { certificate_fault: Some(fault), ..Tls::default() }), ..Config::default() };
-    let bad_framing = Config { answer: Answer::faulty(Fault::BadFraming(BadFraming::TwoLengths)), ..Config::default() };
+    let stop = |at, then| Config {
+        answer: Answer::faulty(Fault::Stop { at, then }),
+        ..Config::default()
+    };
+    let broken = |fault| Config {
+        connection_fault: Some(fault),
+        ..Config::default()
+    };
+    let certificate = |fault| Config {
+        tls: Some(Tls {
+            certificate_fault: Some(fault),
+            ..Tls::default()
+        }),
+        ..Config::default()
+    };
+    let bad_framing = Config {
+        answer: Answer::faulty(Fault::BadFraming(BadFraming::TwoLengths)),
+        ..Config::default()
+    };
     let cases = [
-        ("resets the handshake", broken(ConnectionFault::Reset), "tls.reset"),
-        ("closes in the handshake", broken(ConnectionFault::Close), "tls.eof"),
-        ("speaks something else", broken(ConnectionFault::Garbage), "tls.bad_tls"),
-        ("is silent", broken(ConnectionFault::Silence), "tls.time_out"),
-        ("expired", certificate(CertificateFault::Expired), "tls.certificate.expired"),
-        ("wrong name", certificate(CertificateFault::WrongName), "tls.certificate.wrong_name"),
-        ("self-signed", certificate(CertificateFault::SelfSigned), "tls.certificate.self_signed"),
-        ("stops in the head", stop(Place::InHead, Ending::Orderly), "http.eof"),
-        ("stops in the body", stop(Place::InBody, Ending::Orderly), "http.short_body"),
-        ("is cut in the body", stop(Place::InBody, Ending::Truncate), "http.short_body"),
-        ("resets in the body", stop(Place::InBody, Ending::Reset), "http.reset"),
-        ("hangs in the body", stop(Place::InBody, Ending::Hang), "http.time_out"),
-        ("never answers", Config { answer: Answer::faulty(Fault::never_answers()), ..Config::default() }, "http.time_out"),
-        ("answers 500", Config { answer: Answer::status(500), ..Config::default() }, "http.status.500"),
+        (
+            "resets the handshake",
+            broken(ConnectionFault::Reset),
+            "tls.reset",
+        ),
+        (
+            "closes in the handshake",
+            broken(ConnectionFault::Close),
+            "tls.eof",
+        ),
+        (
+            "speaks something else",
+            broken(ConnectionFault::Garbage),
+            "tls.bad_tls",
+        ),
+        (
+            "is silent",
+            broken(ConnectionFault::Silence),
+            "tls.time_out",
+        ),
+        (
+            "expired",
+            certificate(CertificateFault::Expired),
+            "tls.certificate.expired",
+        ),
+        (
+            "wrong name",
+            certificate(CertificateFault::WrongName),
+            "tls.certificate.wrong_name",
+        ),
+        (
+            "self-signed",
+            certificate(CertificateFault::SelfSigned),
+            "tls.certificate.self_signed",
+        ),
+        (
+            "stops in the head",
+            stop(Place::InHead, Ending::Orderly),
+            "http.eof",
+        ),
+        (
+            "stops in the body",
+            stop(Place::InBody, Ending::Orderly),
+            "http.short_body",
+        ),
+        (
+            "is cut in the body",
+            stop(Place::InBody, Ending::Truncate),
+            "http.short_body",
+        ),
+        (
+            "resets in the body",
+            stop(Place::InBody, Ending::Reset),
+            "http.reset",
+        ),
+        (
+            "hangs in the body",
+            stop(Place::InBody, Ending::Hang),
+            "http.time_out",
+        ),
+        (
+            "never answers",
+            Config {
+                answer: Answer::faulty(Fault::never_answers()),
+                ..Config::default()
+            },
+            "http.time_out",
+        ),
+        (
+            "answers 500",
+            Config {
+                answer: Answer::status(500),
+                ..Config::default()
+            },
+            "http.status.500",
+        ),
         ("breaks HTTP", bad_framing, "http.bad_framing"),
     ];
     for (case, config, kind) in cases {
@@ -73,7 +169,10 @@ fn each_fault_of_a_target_is_one_counted_kind() {
 #[test]
 fn plain_server_where_tls_is_wanted_is_no_tls() {
     let server = Running::new(Config::plain()).unwrap();
-    let ca = Running::new(Config::default()).unwrap().ca_pem().map(str::to_owned);
+    let ca = Running::new(Config::default())
+        .unwrap()
+        .ca_pem()
+        .map(str::to_owned);
     let finished = run(&server.url("/").replace("http:", "https:"), ca.as_deref());
     let _ = assert_counted("plain HTTP", finished, "tls.bad_tls");
 }
@@ -81,13 +180,30 @@ fn plain_server_where_tls_is_wanted_is_no_tls() {
 #[test]
 fn refused_connections_are_tried_again_with_back_off() {
     // Nobody listens where somebody just did.
-    let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-    let finished = assert_counted("refused", run(&format!("http://{address}/"), None), "connect.refused");
+    let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let finished = assert_counted(
+        "refused",
+        run(&format!("http://{address}/"), None),
+        "connect.refused",
+    );
     let connections = finished.document().measured.connections;
-    assert_eq!((connections.attempted, connections.opened), (REQUESTS, 0), "{connections:?}");
+    assert_eq!(
+        (connections.attempted, connections.opened),
+        (REQUESTS, 0),
+        "{connections:?}"
+    );
     // A user waits after each failure but the last of all.
-    assert!(connections.back_offs >= REQUESTS - USERS && connections.back_offs <= REQUESTS, "{connections:?}");
-    assert!(connections.back_off_ns > 10_000_000 * (REQUESTS - USERS) / 2, "{connections:?}");
+    assert!(
+        connections.back_offs >= REQUESTS - USERS && connections.back_offs <= REQUESTS,
+        "{connections:?}"
+    );
+    assert!(
+        connections.back_off_ns > 10_000_000 * (REQUESTS - USERS) / 2,
+        "{connections:?}"
+    );
 }
 
 #[test]
@@ -99,15 +215,35 @@ fn full_queue_of_a_listener_is_a_time_out_of_the_connect() {
     let address = TcpListener::from(listener);
     let address = (address.local_addr().unwrap(), address);
     let wait = Duration::from_millis(300);
-    let held: Vec<TcpStream> = std::iter::from_fn(|| TcpStream::connect_timeout(&address.0, wait).ok()).take(8).collect();
-    assert!(!held.is_empty() && held.len() < 8, "{} connections went into the queue", held.len());
-    let _ = assert_counted("full queue", run(&format!("http://{}/", address.0), None), "connect.time_out");
+    let held: Vec<TcpStream> =
+        std::iter::from_fn(|| TcpStream::connect_timeout(&address.0, wait).ok())
+            .take(8)
+            .collect();
+    assert!(
+        !held.is_empty() && held.len() < 8,
+        "{} connections went into the queue",
+        held.len()
+    );
+    let _ = assert_counted(
+        "full queue",
+        run(&format!("http://{}/", address.0), None),
+        "connect.time_out",
+    );
 }
 
 #[test]
 fn name_that_does_not_resolve_is_told_before_the_run() {
     let finished = run("https://no-such-name.invalid/", None);
-    assert_refused(&finished, 4, &["target.url", "no-such-name.invalid", "does not resolve", "target.addresses"]);
+    assert_refused(
+        &finished,
+        4,
+        &[
+            "target.url",
+            "no-such-name.invalid",
+            "does not resolve",
+            "target.addresses",
+        ],
+    );
 }
 
 #[test]

@@ -1,5 +1,9 @@
-//! Several agents and one result: nothing is lost or counted twice, and they begin together. Runs alone, since it measures.
-#![expect(clippy::unwrap_used, reason = "the suite is test code throughout, helpers too")]
+//! Several agents and one result: nothing is lost or counted twice, and they begin together. Runs
+//! alone, since it measures.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the suite is test code throughout, helpers too"
+)]
 
 mod identities;
 mod merge;

@@ -1,4 +1,5 @@
-//! What a server did not carry while it was asked to: it is not *load met*, and it is in the percentiles.
+//! What a server did not carry while it was asked to: it is not *load met*, and it is in the
+//! percentiles.
 
 use crate::reading::{Reading, is_near};
 use crate::{alone, ensure, must_hold, plan};
@@ -10,7 +11,11 @@ use std::time::Duration;
 fn backlog_that_the_drain_works_off_is_not_load_met() {
     let _alone = alone();
     let server = ScriptedServer::of_capacity(200);
-    let finished = CoordinatorCommand::local(1, &plan(&server.url(), "rate = \"400/s\", duration = \"4s\"", "")).run();
+    let finished = CoordinatorCommand::local(
+        1,
+        &plan(&server.url(), "rate = \"400/s\", duration = \"4s\"", ""),
+    )
+    .run();
     let reading = Reading::of(&finished);
     // All of them are answered at last, half of them after the end.
     assert_eq!(reading.count("/measured/operations/ok"), 1600, "{finished}");
@@ -25,7 +30,9 @@ fn load_that_is_carried_with_long_answers_is_load_met() {
         let server = ScriptedServer::of_delay(Duration::from_millis(700));
         let load = "rate = \"150/s\", warm_up = \"1s\", duration = \"3300ms\"";
         let finished = CoordinatorCommand::local(1, &plan(&server.url(), load, "")).run();
-        ensure(Reading::of(&finished).verdict() == "load_met", || format!("{finished}"))
+        ensure(Reading::of(&finished).verdict() == "load_met", || {
+            format!("{finished}")
+        })
     });
 }
 
@@ -34,40 +41,69 @@ fn load_that_is_carried_with_long_answers_is_load_met() {
 fn arrivals_that_were_never_sent_are_in_the_percentiles() {
     let _alone = alone();
     // In 5 s it does 4,000 of 8,000; the others never get a connection.
-    let builtin = "name = \"numbers\"\ntarget.builtin = { tls = false, servers = { count = 8, service_time = \"10ms\" } }\n";
+    let builtin = "name = \"numbers\"\ntarget.builtin = { tls = false, servers = { count = 8, \
+                   service_time = \"10ms\" } }\n";
     let load = "load = { rate = \"1600/s\", duration = \"5s\", max_connections = 10 }\n";
     let thresholds = "thresholds = { \"response_time.p75\" = \"<= 2s\" }\n";
     let finished = CoordinatorCommand::local(1, &format!("{builtin}{load}{thresholds}")).run();
     let reading = Reading::of(&finished);
-    assert!(reading.count("/measured/operations/not_sent") > 3500, "{finished}");
+    assert!(
+        reading.count("/measured/operations/not_sent") > 3500,
+        "{finished}"
+    );
     assert_eq!(finished.code, 1, "{finished}");
-    assert_eq!(reading.find("/thresholds/0/at_least"), Some(&serde_json::Value::Bool(true)), "{finished}");
-    let line = finished.stdout.lines().find(|line| line.contains("response_time.p75"));
-    assert!(line.is_some_and(|line| line.contains('≥')), "no line of p75 with ≥; {finished}");
+    assert_eq!(
+        reading.find("/thresholds/0/at_least"),
+        Some(&serde_json::Value::Bool(true)),
+        "{finished}"
+    );
+    let line = finished
+        .stdout
+        .lines()
+        .find(|line| line.contains("response_time.p75"));
+    assert!(
+        line.is_some_and(|line| line.contains('≥')),
+        "no line of p75 with ≥; {finished}"
+    );
 }
 
 /// A run's result says what the server saw of it: the rate at which it was asked.
 fn sent_as_seen(finished: &Finished, exchanges: &[Exchange]) -> Result<(), String> {
     let (first, last) = (exchanges.first().unwrap(), exchanges.last().unwrap());
     let truth = (exchanges.len() - 1) as f64 / (last.asked_at - first.asked_at).as_secs_f64();
-    assert!(is_near(truth, 50.0, 0.03), "the server was asked {truth:.1} times a second; {finished}");
+    assert!(
+        is_near(truth, 50.0, 0.03),
+        "the server was asked {truth:.1} times a second; {finished}"
+    );
     let reading = Reading::of(finished);
     let reported = reading.number("/measured/rates/started_per_second");
-    assert!(is_near(reported, truth, 0.03), "{reported:.1}/s is reported where the server saw {truth:.1}/s; {finished}");
+    assert!(
+        is_near(reported, truth, 0.03),
+        "{reported:.1}/s is reported where the server saw {truth:.1}/s; {finished}"
+    );
     // Said only where the client was in time, which a busy machine may prevent.
     let said = said_to_be_sent(&reading.evidence())?;
-    assert!(is_near(said, truth, 0.03), "{said}/s were sent, it says, where the server saw {truth:.1}/s; {finished}");
+    assert!(
+        is_near(said, truth, 0.03),
+        "{said}/s were sent, it says, where the server saw {truth:.1}/s; {finished}"
+    );
     Ok(())
 }
 
 /// The number before "operations per second were sent".
 fn said_to_be_sent(evidence: &str) -> Result<f64, String> {
-    let before = evidence.split(" operations per second were sent").next().unwrap();
+    let before = evidence
+        .split(" operations per second were sent")
+        .next()
+        .unwrap();
     let number = before.rsplit(['\n', ' ']).next().unwrap();
-    number.parse().map_err(|_| format!("how much was sent is not said: {evidence}"))
+    number
+        .parse()
+        .map_err(|_| format!("how much was sent is not said: {evidence}"))
 }
 
-/// Failed with: 25.5/s is reported where the server saw 50.0/s; load met — all of the load was sent in time and answered.
+/// Failed with: 25.5/s is reported where the server saw 50.0/s; load met — all of the load was sent
+/// in time and answered.
 #[test]
 fn interrupted_run_says_the_rate_it_had_and_not_that_all_was_sent() {
     let _alone = alone();
@@ -75,10 +111,15 @@ fn interrupted_run_says_the_rate_it_had_and_not_that_all_was_sent() {
         let server = ScriptedServer::of_delay(Duration::from_millis(2900));
         let load = "rate = \"50/s\", duration = \"10m\"";
         let coordinator = CoordinatorCommand::local(1, &plan(&server.url(), load, "")).spawn();
-        wait_until("three seconds of load", || (server.exchanges().len() >= 150).then_some(()));
+        wait_until("three seconds of load", || {
+            (server.exchanges().len() >= 150).then_some(())
+        });
         coordinator.signal(Signal::INT);
         let finished = coordinator.wait().expect(130);
-        assert!(!finished.stdout.contains("all of the load was sent"), "{finished}");
+        assert!(
+            !finished.stdout.contains("all of the load was sent"),
+            "{finished}"
+        );
         assert_ne!(Reading::of(&finished).verdict(), "load_met", "{finished}");
         sent_as_seen(&finished, &server.exchanges())
     });
@@ -90,7 +131,11 @@ fn number_of_requests_with_a_long_drain_says_the_rate_it_had() {
     let _alone = alone();
     must_hold(|| {
         let server = ScriptedServer::of_delay(Duration::from_millis(1300));
-        let finished = CoordinatorCommand::local(1, &plan(&server.url(), "rate = \"50/s\", requests = 147", "")).run();
+        let finished = CoordinatorCommand::local(
+            1,
+            &plan(&server.url(), "rate = \"50/s\", requests = 147", ""),
+        )
+        .run();
         assert_eq!(server.exchanges().len(), 147);
         sent_as_seen(&finished, &server.exchanges())
     });

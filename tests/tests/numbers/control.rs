@@ -1,4 +1,5 @@
-//! Between coordinator and agent is a bad link: no second is lost or counted twice, and who is cut off stops.
+//! Between coordinator and agent is a bad link: no second is lost or counted twice, and who is cut
+//! off stops.
 
 use crate::alone;
 use crate::reading::Reading;
@@ -35,19 +36,33 @@ impl Scene {
         let server = ScriptedServer::on(listener, |request| Reply::At(request.asked_at));
         let state = tempfile::tempdir().unwrap();
         let listen_at = SocketAddr::new(link.near_address().into(), 0);
-        let invited = Invited::start(1, listen_at, state.path(), &crate::plan(&server.url(), load, ""));
-        Some(Scene { link, server, invited, _state: state })
+        let invited = Invited::start(
+            1,
+            listen_at,
+            state.path(),
+            &crate::plan(&server.url(), load, ""),
+        );
+        Some(Scene {
+            link,
+            server,
+            invited,
+            _state: state,
+        })
     }
 
     fn wait_for_load(&self) {
-        wait_until("load", || (!self.server.exchanges().is_empty()).then_some(()));
+        wait_until("load", || {
+            (!self.server.exchanges().is_empty()).then_some(())
+        });
     }
 }
 
 #[test]
 fn control_link_that_goes_away_for_a_moment_loses_no_count() {
     let _alone = alone();
-    let Some(scene) = Scene::new("rate = \"130/s\", duration = \"6700ms\"") else { return };
+    let Some(scene) = Scene::new("rate = \"130/s\", duration = \"6700ms\"") else {
+        return;
+    };
     let agent = scene.invited.agent_by(scene.link.command(), "far");
     scene.wait_for_load();
     std::thread::sleep(Duration::from_millis(1500));
@@ -57,9 +72,16 @@ fn control_link_that_goes_away_for_a_moment_loses_no_count() {
     let finished = scene.invited.coordinator.wait();
     let reading = Reading::of(&finished);
     // 130 × 6.7.
-    let counts = (reading.count("/measured/operations/ok"), scene.server.exchanges().len());
+    let counts = (
+        reading.count("/measured/operations/ok"),
+        scene.server.exchanges().len(),
+    );
     assert_eq!(counts, (871, 871), "{finished}\n{}", agent.output());
-    assert_eq!(reading.find("/agents/0/totals_match"), Some(&true.into()), "{finished}");
+    assert_eq!(
+        reading.find("/agents/0/totals_match"),
+        Some(&true.into()),
+        "{finished}"
+    );
     assert_ne!(reading.verdict(), "invalid", "{finished}");
     assert_eq!(finished.code, 0, "{finished}");
 }
@@ -67,7 +89,9 @@ fn control_link_that_goes_away_for_a_moment_loses_no_count() {
 #[test]
 fn agent_that_is_cut_off_stops_within_its_lease_and_hands_over_what_it_has() {
     let _alone = alone();
-    let Some(scene) = Scene::new("rate = \"130/s\", duration = \"40s\"") else { return };
+    let Some(scene) = Scene::new("rate = \"130/s\", duration = \"40s\"") else {
+        return;
+    };
     let agent = scene.invited.agent_by(scene.link.command(), "far");
     scene.wait_for_load();
     std::thread::sleep(Duration::from_millis(1500));
@@ -79,8 +103,20 @@ fn agent_that_is_cut_off_stops_within_its_lease_and_hands_over_what_it_has() {
     let exchanges = scene.server.exchanges();
     let went_on = exchanges.last().unwrap().asked_at - cut_at;
     println!("it went on for {went_on:?}");
-    assert!(went_on <= LEASE, "{went_on:?} after it was cut off it still asked; {finished}");
+    assert!(
+        went_on <= LEASE,
+        "{went_on:?} after it was cut off it still asked; {finished}"
+    );
     let reading = Reading::of(&finished);
-    assert_eq!(reading.count("/measured/operations/ok"), exchanges.len() as u64, "{finished}\n{}", agent.output());
-    assert_eq!((finished.code, reading.verdict().as_str()), (3, "invalid"), "{finished}");
+    assert_eq!(
+        reading.count("/measured/operations/ok"),
+        exchanges.len() as u64,
+        "{finished}\n{}",
+        agent.output()
+    );
+    assert_eq!(
+        (finished.code, reading.verdict().as_str()),
+        (3, "invalid"),
+        "{finished}"
+    );
 }

@@ -15,7 +15,9 @@ const CONNECT_P99_MS: f64 = if cfg!(debug_assertions) { 150.0 } else { 50.0 };
 /// Files that a process of this machine may have open.
 fn files_max() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
@@ -27,19 +29,34 @@ fn fifteen_thousand_users_at_once_connect_as_fast_as_the_kernel_lets_them() {
         return println!("skipped: too few files may be open");
     }
     // A queue for all of them: the usual 4,096 would drop a SYN, which then takes a second.
-    let Some(namespace) = Namespace::new() else { return };
-    namespace.enter(|| std::fs::write("/proc/sys/net/core/somaxconn", "65535")).unwrap();
-    namespace.enter(|| std::fs::write("/proc/sys/net/ipv4/tcp_max_syn_backlog", "65535")).unwrap();
+    let Some(namespace) = Namespace::new() else {
+        return;
+    };
+    namespace
+        .enter(|| std::fs::write("/proc/sys/net/core/somaxconn", "65535"))
+        .unwrap();
+    namespace
+        .enter(|| std::fs::write("/proc/sys/net/ipv4/tcp_max_syn_backlog", "65535"))
+        .unwrap();
     must_hold(|| {
-        let server = ScriptedServer::on(namespace.enter(|| listen(Ipv4Addr::LOCALHOST.into())), |request| {
-            Reply::At(request.asked_at + Duration::from_secs(3))
-        });
+        let server = ScriptedServer::on(
+            namespace.enter(|| listen(Ipv4Addr::LOCALHOST.into())),
+            |request| Reply::At(request.asked_at + Duration::from_secs(3)),
+        );
         let load = format!("connections = {USERS}, duration = \"3s\"");
-        let finished = CoordinatorCommand::local_by(namespace.command(), &plan(&server.url(), &load, "")).run();
+        let finished =
+            CoordinatorCommand::local_by(namespace.command(), &plan(&server.url(), &load, ""))
+                .run();
         let reading = Reading::of(&finished);
-        assert!(reading.count("/measured/connections/opened") >= USERS as u64, "{finished}");
-        let [p50, p99] = [50.0, 99.0].map(|percentile| reading.percentile_ms("/measured/times/connect", percentile));
+        assert!(
+            reading.count("/measured/connections/opened") >= USERS as u64,
+            "{finished}"
+        );
+        let [p50, p99] = [50.0, 99.0]
+            .map(|percentile| reading.percentile_ms("/measured/times/connect", percentile));
         println!("connect: p50 {p50:.2} ms, p99 {p99:.2} ms");
-        ensure(p99 < CONNECT_P99_MS, || format!("p99 of connect is {p99:.1} ms (p50 {p50:.1} ms)"))
+        ensure(p99 < CONNECT_P99_MS, || {
+            format!("p99 of connect is {p99:.1} ms (p50 {p50:.1} ms)")
+        })
     });
 }

@@ -2,7 +2,9 @@
 
 use crate::reading::{Reading, is_near, under_way};
 use crate::{alone, ensure, must_hold, plan};
-use interop::{Coordinator, CoordinatorCommand, Link, LinkQuality, Nginx, NginxOptions, NginxServer, Pki};
+use interop::{
+    Coordinator, CoordinatorCommand, Link, LinkQuality, Nginx, NginxOptions, NginxServer, Pki,
+};
 use interop::{Reply, ScriptedServer, wait_until};
 use std::process::Command;
 use std::time::Duration;
@@ -12,13 +14,20 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 /// CPU seconds of the busiest thread of a process's children.
 fn busiest_thread_seconds(coordinator: &Coordinator) -> f64 {
-    let threads =
-        coordinator.children().into_iter().filter_map(|id| std::fs::read_dir(format!("/proc/{id}/task")).ok()).flatten();
+    let threads = coordinator
+        .children()
+        .into_iter()
+        .filter_map(|id| std::fs::read_dir(format!("/proc/{id}/task")).ok())
+        .flatten();
     let seconds = threads.filter_map(|thread| {
         let stat = std::fs::read_to_string(thread.ok()?.path().join("stat")).ok()?;
-        // Behind the name, which may hold anything, the 12th and 13th fields are user and system time.
+        // Behind the name, which may hold anything, the 12th and 13th fields are user and system
+        // time.
         let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
-        let ticks: f64 = [11, 12].into_iter().filter_map(|index| fields.get(index)?.parse::<f64>().ok()).sum();
+        let ticks: f64 = [11, 12]
+            .into_iter()
+            .filter_map(|index| fields.get(index)?.parse::<f64>().ok())
+            .sum();
         Some(ticks / TICKS_PER_SECOND)
     });
     seconds.fold(0.0, f64::max)
@@ -41,17 +50,25 @@ fn worker_is_as_busy_as_it_was_while_it_was_measured() {
             Reply::At(request.asked_at)
         });
         let load = "connections = 16, duration = \"3s\"";
-        let coordinator = CoordinatorCommand::start(&["--local", "--workers", "1"], &plan(&server.url(), load, "")).spawn();
+        let coordinator = CoordinatorCommand::start(
+            &["--local", "--workers", "1"],
+            &plan(&server.url(), load, ""),
+        )
+        .spawn();
         wait_until("load", || (!server.exchanges().is_empty()).then_some(()));
-        // Into the drain, in which the worker sleeps: from here on its CPU time is that of the measured part.
+        // Into the drain, in which the worker sleeps: from here on its CPU time is that of the
+        // measured part.
         std::thread::sleep(Duration::from_secs(5));
         let truth = busiest_thread_seconds(&coordinator) / 3.0;
         let finished = coordinator.wait();
         let reading = Reading::of(&finished);
         let reported = reading.number("/agents/0/cpu/busiest_worker_share_mean");
         println!("the busiest worker: {reported:.2} reported, {truth:.2} by the kernel");
-        // The drain is four times as long as the measured part: with it in the mean, a fifth would be reported.
-        ensure(is_near(reported, truth, 0.2), || format!("a worker busy for {truth:.2} is reported as {reported:.2}"))
+        // The drain is four times as long as the measured part: with it in the mean, a fifth would
+        // be reported.
+        ensure(is_near(reported, truth, 0.2), || {
+            format!("a worker busy for {truth:.2} is reported as {reported:.2}")
+        })
     });
 }
 
@@ -62,14 +79,33 @@ fn one_worker(command: &mut Command) {
 #[test]
 fn client_that_had_no_time_left_is_the_limit_though_its_last_requests_hang() {
     let _alone = alone();
-    let Some(link) = Link::new(LinkQuality::default()) else { return };
+    let Some(link) = Link::new(LinkQuality::default()) else {
+        return;
+    };
     let (pki, ip) = (Pki::new(), link.near_address().into());
-    let Some(nginx) = Nginx::start(&pki, &NginxOptions { ip, ..NginxOptions::default() }) else { return };
+    let Some(nginx) = Nginx::start(
+        &pki,
+        &NginxOptions {
+            ip,
+            ..NginxOptions::default()
+        },
+    ) else {
+        return;
+    };
     // A full handshake takes the client more than twice of what it takes nginx.
-    let tls = format!("tls = {{ ca = {:?}, server_name = \"localhost\" }}", pki.ca());
-    let more =
-        format!("{tls}\nconnection = {{ requests = 0, close = \"rst\", timeouts = {{ handshake = \"9s\", connect = \"9s\" }} }}");
-    let text = plan(&nginx.url(NginxServer::Tls13, ""), "connections = 24, duration = \"3s\"", &more);
+    let tls = format!(
+        "tls = {{ ca = {:?}, server_name = \"localhost\" }}",
+        pki.ca()
+    );
+    let more = format!(
+        "{tls}\nconnection = {{ requests = 0, close = \"rst\", timeouts = {{ handshake = \"9s\", \
+         connect = \"9s\" }} }}"
+    );
+    let text = plan(
+        &nginx.url(NginxServer::Tls13, ""),
+        "connections = 24, duration = \"3s\"",
+        &more,
+    );
     must_hold(|| {
         link.change(|quality| quality.is_up = true);
         let command = CoordinatorCommand::local_by(link.command(), &text).with(one_worker);
@@ -83,13 +119,20 @@ fn client_that_had_no_time_left_is_the_limit_though_its_last_requests_hang() {
         let finished = coordinator.wait();
         let reading = Reading::of(&finished);
         let reported = reading.number("/agents/0/cpu/busiest_worker_share_mean");
-        println!("the busiest worker: {reported:.2} reported, {truth:.2} by the kernel; {}", reading.verdict());
-        ensure(is_near(reported, truth, 0.2), || format!("a worker busy for {truth:.2} is reported as {reported:.2}"))?;
+        println!(
+            "the busiest worker: {reported:.2} reported, {truth:.2} by the kernel; {}",
+            reading.verdict()
+        );
+        ensure(is_near(reported, truth, 0.2), || {
+            format!("a worker busy for {truth:.2} is reported as {reported:.2}")
+        })?;
         if truth < 0.92 {
             println!("skipped: this machine had no CPU for a worker that takes a whole one");
             return Ok(());
         }
-        ensure(reading.verdict() == "client_bound", || format!("{finished}"))
+        ensure(reading.verdict() == "client_bound", || {
+            format!("{finished}")
+        })
     });
 }
 
@@ -104,12 +147,18 @@ fn operations_under_way_are_as_many_as_there_are() {
         let reading = Reading::of(&finished);
         let exchanges = server.exchanges();
         reading.rows().iter().try_for_each(|row| {
-            let (second, reported) = (row["second"].as_u64().unwrap(), row["in_service"].as_f64().unwrap());
+            let (second, reported) = (
+                row["second"].as_u64().unwrap(),
+                row["in_service"].as_f64().unwrap(),
+            );
             let truth = under_way(&exchanges, second);
             println!("second {second}: {reported:.2} reported, {truth:.2} by the server's count");
             // One more or less where a second ends, and what a busy machine adds to each.
             ensure((reported - truth).abs() < 1.0, || {
-                format!("in second {second} {reported:.1} were under way, it says; {truth:.1} by the server's count")
+                format!(
+                    "in second {second} {reported:.1} were under way, it says; {truth:.1} by the \
+                     server's count"
+                )
             })
         })
     });

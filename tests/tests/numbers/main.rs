@@ -1,6 +1,10 @@
-//! Numbers from outside, one test each: what a run says against what its server knows, with odd values, distance, losses and too
-//! little CPU. Runs alone, since it measures. What depends on time must hold in one of a few tries; counts must hold in each.
-#![expect(clippy::unwrap_used, reason = "the suite is test code throughout, helpers too")]
+//! Numbers from outside, one test each: what a run says against what its server knows, with odd
+//! values, distance, losses and too little CPU. Runs alone, since it measures. What depends on time
+//! must hold in one of a few tries; counts must hold in each.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the suite is test code throughout, helpers too"
+)]
 
 mod backlog;
 mod control;

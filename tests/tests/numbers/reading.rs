@@ -11,22 +11,30 @@ pub struct Reading {
 
 impl Reading {
     pub fn of(finished: &Finished) -> Reading {
-        Reading { result: finished.result() }
+        Reading {
+            result: finished.result(),
+        }
     }
 
     /// A number, by its path: `/measured/rates/ok_per_second`.
     pub fn number(&self, path: &str) -> f64 {
-        self.find(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("result.json has no number {path}"))
+        self.find(path)
+            .and_then(Value::as_f64)
+            .unwrap_or_else(|| panic!("result.json has no number {path}"))
     }
 
     /// The same as a count.
     pub fn count(&self, path: &str) -> u64 {
-        self.find(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("result.json has no count {path}"))
+        self.find(path)
+            .and_then(Value::as_u64)
+            .unwrap_or_else(|| panic!("result.json has no count {path}"))
     }
 
     /// A percentile in milliseconds of times by their path: `/measured/times/first_byte`.
     pub fn percentile_ms(&self, path: &str, percentile: f64) -> f64 {
-        let figures = self.find(&format!("{path}/percentiles")).unwrap_or_else(|| panic!("result.json has no times {path}"));
+        let figures = self
+            .find(&format!("{path}/percentiles"))
+            .unwrap_or_else(|| panic!("result.json has no times {path}"));
         let is_it = |figure: &&Value| figure["percentile"].as_f64() == Some(percentile);
         let figure = figures.as_array().unwrap().iter().find(is_it).unwrap();
         figure["value_ns"].as_f64().unwrap() / 1e6
@@ -34,13 +42,19 @@ impl Reading {
 
     /// The verdict's name.
     pub fn verdict(&self) -> String {
-        self.result["verdict"]["verdict"].as_str().unwrap().to_owned()
+        self.result["verdict"]["verdict"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     }
 
     /// The verdict's evidence, one sentence a line.
     pub fn evidence(&self) -> String {
         let sentences = self.result["verdict"]["evidence"].as_array().unwrap();
-        sentences.iter().map(|sentence| sentence.as_str().unwrap().to_owned() + "\n").collect()
+        sentences
+            .iter()
+            .map(|sentence| sentence.as_str().unwrap().to_owned() + "\n")
+            .collect()
     }
 
     /// Rows of the series.
@@ -53,20 +67,28 @@ impl Reading {
     }
 }
 
-/// Answers per second of a part of the run, counted from the first request, by the server's own clock.
+/// Answers per second of a part of the run, counted from the first request, by the server's own
+/// clock.
 pub fn answered_per_second(exchanges: &[Exchange], skip: Duration, length: Duration) -> f64 {
     let begin = first(exchanges) + skip;
     let answered = exchanges.iter().filter_map(|exchange| exchange.answered_at);
-    answered.filter(|&at| at >= begin && at < begin + length).count() as f64 / length.as_secs_f64()
+    answered
+        .filter(|&at| at >= begin && at < begin + length)
+        .count() as f64
+        / length.as_secs_f64()
 }
 
-/// Requests under way on average in a second of the run, counted from the first one, by the server's own clock.
+/// Requests under way on average in a second of the run, counted from the first one, by the
+/// server's own clock.
 pub fn under_way(exchanges: &[Exchange], second: u64) -> f64 {
     let begin = first(exchanges) + Duration::from_secs(second);
     let end = begin + Duration::from_secs(1);
     let within = exchanges.iter().map(|exchange| {
         let answered_at = exchange.answered_at.unwrap_or(end);
-        answered_at.min(end).saturating_duration_since(exchange.asked_at.max(begin)).as_secs_f64()
+        answered_at
+            .min(end)
+            .saturating_duration_since(exchange.asked_at.max(begin))
+            .as_secs_f64()
     });
     within.sum()
 }

@@ -1,4 +1,5 @@
-//! A server that stops for a while is no fault of the client: the wait for a connection is told apart from the client's own delay.
+//! A server that stops for a while is no fault of the client: the wait for a connection is told
+//! apart from the client's own delay.
 
 use crate::reading::Reading;
 use crate::{alone, ensure, must_hold};
@@ -7,11 +8,14 @@ use interop::{CoordinatorCommand, Finished};
 /// The client's own delays stay below this, or the machine was too busy.
 const OWN_MS: f64 = 10.0;
 
-/// 500 arrivals per second at a server that answers nothing from 1.2 s to 1.7 s and from 4.2 s to 4.7 s.
+/// 500 arrivals per second at a server that answers nothing from 1.2 s to 1.7 s and from 4.2 s to
+/// 4.7 s.
 fn run(max_connections: u32) -> Finished {
-    let target =
-        "name = \"numbers\"\ntarget.builtin = { tls = false, stall = { every = \"3s\", for = \"500ms\", first = \"1200ms\" } }";
-    let load = format!("load = {{ rate = \"500/s\", duration = \"5s\", max_connections = {max_connections} }}");
+    let target = "name = \"numbers\"\ntarget.builtin = { tls = false, stall = { every = \"3s\", \
+                  for = \"500ms\", first = \"1200ms\" } }";
+    let load = format!(
+        "load = {{ rate = \"500/s\", duration = \"5s\", max_connections = {max_connections} }}"
+    );
     CoordinatorCommand::local(1, &format!("{target}\n{load}\n")).run()
 }
 
@@ -19,7 +23,9 @@ fn run(max_connections: u32) -> Finished {
 fn client_was_in_time(reading: &Reading) -> Result<(), String> {
     let own = ["/measured/times/schedule_delay", "/client/loop_lag"];
     own.into_iter().try_for_each(|path| {
-        ensure(reading.find(path).is_some(), || format!("result.json has no {path}"))?;
+        ensure(reading.find(path).is_some(), || {
+            format!("result.json has no {path}")
+        })?;
         let p99 = reading.percentile_ms(path, 99.0);
         ensure(p99 < OWN_MS, || format!("p99 of {path} is {p99:.2} ms"))
     })
@@ -33,14 +39,22 @@ fn stall_that_fills_every_connection_is_not_an_invalid_run() {
         let finished = run(20);
         let reading = Reading::of(&finished);
         println!("{}: {}", reading.verdict(), reading.evidence());
-        ensure(finished.code == 0 && reading.verdict() != "invalid", || format!("{finished}"))?;
+        ensure(finished.code == 0 && reading.verdict() != "invalid", || {
+            format!("{finished}")
+        })?;
         client_was_in_time(&reading)?;
         // 480 of 2,500 arrivals wait for a connection, evenly up to half a second.
         let waited = reading.count("/measured/times/connection_wait/count");
-        ensure((400..=520).contains(&waited), || format!("{waited} arrivals waited for a connection"))?;
+        ensure((400..=520).contains(&waited), || {
+            format!("{waited} arrivals waited for a connection")
+        })?;
         let p50 = reading.percentile_ms("/measured/times/connection_wait", 50.0);
-        ensure((190.0..300.0).contains(&p50), || format!("half of them waited for {p50:.1} ms or less"))?;
-        ensure(reading.verdict() != "load_met", || format!("arrivals waited for connections: {finished}"))
+        ensure((190.0..300.0).contains(&p50), || {
+            format!("half of them waited for {p50:.1} ms or less")
+        })?;
+        ensure(reading.verdict() != "load_met", || {
+            format!("arrivals waited for connections: {finished}")
+        })
     });
 }
 

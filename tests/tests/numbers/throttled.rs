@@ -12,21 +12,41 @@ const DELAY: Duration = Duration::from_millis(20);
 fn throttled(load: &str) {
     let _alone = alone();
     let server = ScriptedServer::of_delay(DELAY);
-    let Some(quota) = CpuQuota::new(0.1) else { return };
+    let Some(quota) = CpuQuota::new(0.1) else {
+        return;
+    };
     let load = format!("{load}, duration = \"1100ms\"");
-    let finished = CoordinatorCommand::local_by(quota.command(), &plan(&server.url(), &load, "")).run();
+    let finished =
+        CoordinatorCommand::local_by(quota.command(), &plan(&server.url(), &load, "")).run();
     let reading = Reading::of(&finished);
     let p50 = reading.percentile_ms("/measured/times/service_time", 50.0);
     let asked = reading.number("/measured/rates/ok_per_second");
-    println!("throttled for {:?}, {asked:.0}/s, p50 of service_time {p50:.1} ms", quota.throttled());
+    println!(
+        "throttled for {:?}, {asked:.0}/s, p50 of service_time {p50:.1} ms",
+        quota.throttled()
+    );
     println!("{}: {}", reading.verdict(), reading.evidence());
-    println!("p99 of loop_lag {:.1} ms", reading.percentile_ms("/client/loop_lag", 99.0));
-    assert!(quota.throttled() > Duration::from_millis(300), "the client had CPU enough: {:?}; {finished}", quota.throttled());
-    assert!(["invalid", "client_bound"].contains(&reading.verdict().as_str()), "{finished}");
-    assert!(!reading.evidence().contains("the server was too slow"), "{finished}");
+    println!(
+        "p99 of loop_lag {:.1} ms",
+        reading.percentile_ms("/client/loop_lag", 99.0)
+    );
+    assert!(
+        quota.throttled() > Duration::from_millis(300),
+        "the client had CPU enough: {:?}; {finished}",
+        quota.throttled()
+    );
+    assert!(
+        ["invalid", "client_bound"].contains(&reading.verdict().as_str()),
+        "{finished}"
+    );
+    assert!(
+        !reading.evidence().contains("the server was too slow"),
+        "{finished}"
+    );
 }
 
-/// Failed with: undetermined: […] the server was too slow for this load, p50 of service_time 94.7 ms.
+/// Failed with: undetermined: […] the server was too slow for this load, p50 of service_time 94.7
+/// ms.
 #[test]
 fn throttled_open_loop_does_not_blame_the_server() {
     throttled("rate = \"13000/s\", max_connections = 500");

@@ -18,15 +18,25 @@ fn handshakes_and_requests_are_those_of_its_statistics() {
         (false, F::Tls13Tickets, "always", true),
     ];
     for (session_cache, frontend, resumption, resumes) in cases {
-        let Some(haproxy) = Haproxy::start(&pki, HaproxyOptions { session_cache }) else { return };
+        let Some(haproxy) = Haproxy::start(&pki, HaproxyOptions { session_cache }) else {
+            return;
+        };
         let sections = format!("tls.resumption = {resumption:?}\nconnection.requests = 1\n");
         let document = run(&plan(&haproxy.url(frontend, "/"), &pki, &sections));
         assert_all_ok(&document.measured);
         assert_resumed(&document.measured, resumption, resumes);
         let counts = haproxy.wait_for_requests(frontend, REQUESTS);
         let resumed = resumed_of(resumption, resumes);
-        assert_eq!((counts.requests, counts.connections, counts.answers_2xx), (REQUESTS, REQUESTS, REQUESTS), "{frontend:?}");
-        assert_eq!((counts.handshakes_resumed, counts.handshakes_failed), (resumed, 0), "{frontend:?} {resumption}");
+        assert_eq!(
+            (counts.requests, counts.connections, counts.answers_2xx),
+            (REQUESTS, REQUESTS, REQUESTS),
+            "{frontend:?}"
+        );
+        assert_eq!(
+            (counts.handshakes_resumed, counts.handshakes_failed),
+            (resumed, 0),
+            "{frontend:?} {resumption}"
+        );
         assert_eq!(document.measured.connections.opened, counts.connections);
     }
 }
@@ -35,11 +45,16 @@ fn handshakes_and_requests_are_those_of_its_statistics() {
 fn keep_alive_opens_one_connection_for_each_user() {
     let pki = Pki::new();
     for frontend in [HaproxyFrontend::Plain, HaproxyFrontend::Tls13] {
-        let Some(haproxy) = Haproxy::start(&pki, HaproxyOptions::default()) else { return };
+        let Some(haproxy) = Haproxy::start(&pki, HaproxyOptions::default()) else {
+            return;
+        };
         let document = run(&plan(&haproxy.url(frontend, "/"), &pki, ""));
         assert_all_ok(&document.measured);
         let counts = haproxy.wait_for_requests(frontend, REQUESTS);
-        assert_eq!((counts.requests, counts.connections), (REQUESTS, crate::USERS));
+        assert_eq!(
+            (counts.requests, counts.connections),
+            (REQUESTS, crate::USERS)
+        );
         assert_eq!(document.measured.connections.opened, counts.connections);
     }
 }
@@ -47,12 +62,28 @@ fn keep_alive_opens_one_connection_for_each_user() {
 #[test]
 fn client_certificate_is_required_in_the_handshake() {
     let pki = Pki::new();
-    let Some(haproxy) = Haproxy::start(&pki, HaproxyOptions::default()) else { return };
+    let Some(haproxy) = Haproxy::start(&pki, HaproxyOptions::default()) else {
+        return;
+    };
     let files = pki.client(KeyKind::Rsa2048, "alice");
-    let identity = format!("tls.client_certificates = [{{ cert = {:?}, key = {:?} }}]\n", files.cert, files.key);
+    let identity = format!(
+        "tls.client_certificates = [{{ cert = {:?}, key = {:?} }}]\n",
+        files.cert, files.key
+    );
     let frontend = HaproxyFrontend::ClientCertificate;
-    let document = run(&plan(&haproxy.url(frontend, "/"), &pki, &format!("{identity}connection.requests = 1\n")));
+    let document = run(&plan(
+        &haproxy.url(frontend, "/"),
+        &pki,
+        &format!("{identity}connection.requests = 1\n"),
+    ));
     assert_all_ok(&document.measured);
     let counts = haproxy.wait_for_requests(frontend, REQUESTS);
-    assert_eq!((counts.requests, counts.connections, counts.handshakes_failed), (REQUESTS, REQUESTS, 0));
+    assert_eq!(
+        (
+            counts.requests,
+            counts.connections,
+            counts.handshakes_failed
+        ),
+        (REQUESTS, REQUESTS, 0)
+    );
 }

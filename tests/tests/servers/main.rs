@@ -1,5 +1,9 @@
-//! Runs of the real programs against servers that others wrote: what is reported is what the server has counted, exactly.
-#![expect(clippy::unwrap_used, reason = "the suite is test code throughout, helpers too")]
+//! Runs of the real programs against servers that others wrote: what is reported is what the server
+//! has counted, exactly.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the suite is test code throughout, helpers too"
+)]
 
 mod addresses;
 mod cheap;
@@ -29,42 +33,91 @@ const REQUESTS: u64 = 60;
 /// Runs a plan by two local agents to its end; it must be a sound measurement without an error.
 fn run(plan: &str) -> Document {
     let load = format!("load = {{ connections = {USERS}, requests = {REQUESTS} }}\n");
-    let finished = CoordinatorCommand::local(2, &format!("{load}{plan}")).run().expect(0);
+    let finished = CoordinatorCommand::local(2, &format!("{load}{plan}"))
+        .run()
+        .expect(0);
     let document = finished.clean().document();
     assert_eq!(document.run.state, State::Complete);
-    assert_eq!(document.agents.iter().map(|agent| agent.totals_match).collect::<Vec<_>>(), [Some(true); 2], "{finished}");
-    assert!(document.measured.errors.is_empty(), "{:?}", document.measured.errors);
+    assert_eq!(
+        document
+            .agents
+            .iter()
+            .map(|agent| agent.totals_match)
+            .collect::<Vec<_>>(),
+        [Some(true); 2],
+        "{finished}"
+    );
+    assert!(
+        document.measured.errors.is_empty(),
+        "{:?}",
+        document.measured.errors
+    );
     document
 }
 
 /// Every request ended ok with the fixtures' body and status 200.
 fn assert_all_ok(figures: &Figures) {
     let operations = &figures.operations;
-    assert_eq!((operations.started, operations.ended, operations.ok), (REQUESTS, REQUESTS, REQUESTS), "{operations:?}");
-    assert_eq!(figures.statuses.clone().into_iter().collect::<Vec<_>>(), [(200, REQUESTS)]);
+    assert_eq!(
+        (operations.started, operations.ended, operations.ok),
+        (REQUESTS, REQUESTS, REQUESTS),
+        "{operations:?}"
+    );
+    assert_eq!(
+        figures.statuses.clone().into_iter().collect::<Vec<_>>(),
+        [(200, REQUESTS)]
+    );
     assert_eq!(figures.bytes.payload_bytes, REQUESTS * BODY_BYTES as u64);
     assert_eq!(figures.times["response_time"].count, REQUESTS);
 }
 
-/// What `tls.resumption` and a server's ability to resume come to, where each request has a connection of its own: each
-/// user's first handshake is full.
+/// What `tls.resumption` and a server's ability to resume come to, where each request has a
+/// connection of its own: each user's first handshake is full.
 fn resumed_of(resumption: &str, server_resumes: bool) -> u64 {
-    if resumption == "always" && server_resumes { REQUESTS - USERS } else { 0 }
+    if resumption == "always" && server_resumes {
+        REQUESTS - USERS
+    } else {
+        0
+    }
 }
 
 /// What is reported of handshakes and sessions adds up, with so many of them resumed.
 fn assert_resumed(figures: &Figures, resumption: &str, server_resumes: bool) {
     let (counted, resumed) = (&figures.resumption, resumed_of(resumption, server_resumes));
-    assert_eq!((counted.handshakes, counted.resumed, counted.full), (REQUESTS, resumed, REQUESTS - resumed), "{counted:?}");
     assert_eq!(
-        (counted.accepted, counted.accepted + counted.refused, counted.retried),
+        (counted.handshakes, counted.resumed, counted.full),
+        (REQUESTS, resumed, REQUESTS - resumed),
+        "{counted:?}"
+    );
+    assert_eq!(
+        (
+            counted.accepted,
+            counted.accepted + counted.refused,
+            counted.retried
+        ),
         (resumed, counted.offered, 0),
         "{counted:?}"
     );
-    // A server that resumes nothing may still give sessions, such as nginx over TLS 1.3, and forget them at once.
-    let offered = if resumption == "always" && counted.received > 0 { REQUESTS - USERS } else { 0 };
-    let none_at_hand = if resumption == "always" { REQUESTS - offered } else { 0 };
-    assert_eq!((counted.offered, counted.none_at_hand), (offered, none_at_hand), "{counted:?}");
+    // A server that resumes nothing may still give sessions, such as nginx over TLS 1.3, and forget
+    // them at once.
+    let offered = if resumption == "always" && counted.received > 0 {
+        REQUESTS - USERS
+    } else {
+        0
+    };
+    let none_at_hand = if resumption == "always" {
+        REQUESTS - offered
+    } else {
+        0
+    };
+    assert_eq!(
+        (counted.offered, counted.none_at_hand),
+        (offered, none_at_hand),
+        "{counted:?}"
+    );
     let times = |metric: &str| figures.times.get(metric).map_or(0, |figure| figure.count);
-    assert_eq!((times("handshake_full"), times("handshake_resumed")), (REQUESTS - resumed, resumed));
+    assert_eq!(
+        (times("handshake_full"), times("handshake_resumed")),
+        (REQUESTS - resumed, resumed)
+    );
 }

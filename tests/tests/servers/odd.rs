@@ -1,4 +1,5 @@
-//! Odd servers and odd ways to them: what crosses between the client and nginx is cut, or torn into pieces.
+//! Odd servers and odd ways to them: what crosses between the client and nginx is cut, or torn into
+//! pieces.
 
 mod certificates;
 mod early_answers;

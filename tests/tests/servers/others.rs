@@ -1,4 +1,5 @@
-//! Servers of eight more hands: what is reported is what they have told of, and what they say to curl.
+//! Servers of eight more hands: what is reported is what they have told of, and what they say to
+//! curl.
 
 mod apache;
 mod caddy;
@@ -26,8 +27,8 @@ struct Other {
 enum Resumed {
     /// A new ticket.
     Renews,
-    /// Nothing: the two tickets of a full handshake are all there are, and each is used once (RFC 8446 §C.4). OpenSSL's
-    /// `s_client` is told no more: its second session comes without a ticket.
+    /// Nothing: the two tickets of a full handshake are all there are, and each is used once (RFC
+    /// 8446 §C.4). OpenSSL's `s_client` is told no more: its second session comes without a ticket.
     GivesNone,
 }
 
@@ -39,13 +40,21 @@ struct Told {
 
 impl Told {
     fn connections(&self) -> u64 {
-        self.rows.iter().map(|row| row.connection).collect::<BTreeSet<_>>().len() as u64
+        self.rows
+            .iter()
+            .map(|row| row.connection)
+            .collect::<BTreeSet<_>>()
+            .len() as u64
     }
 
     /// As many sessions were resumed as the server tells of, where it tells.
     fn assert_resumed(&self) {
         if self.rows.iter().all(|row| row.resumed.is_some()) {
-            let resumed = self.rows.iter().filter(|row| row.resumed == Some(true)).count() as u64;
+            let resumed = self
+                .rows
+                .iter()
+                .filter(|row| row.resumed == Some(true))
+                .count() as u64;
             assert_eq!(resumed, self.document.measured.resumption.resumed);
         }
     }
@@ -67,7 +76,11 @@ impl Other {
     fn run(&self, sections: &str) -> Told {
         let told = self.run_path("/", sections);
         assert_all_ok(&told.document.measured);
-        assert_eq!(told.document.measured.connections.opened, told.connections(), "{sections}");
+        assert_eq!(
+            told.document.measured.connections.opened,
+            told.connections(),
+            "{sections}"
+        );
         told
     }
 
@@ -75,35 +88,77 @@ impl Other {
     fn run_path(&self, path: &str, sections: &str) -> Told {
         let before = self.server.requests().len();
         let document = run(&plan(&self.server.url(path), &self.pki, sections));
-        let rows = self.server.wait_for_requests(before + REQUESTS as usize).split_off(before);
+        let rows = self
+            .server
+            .wait_for_requests(before + REQUESTS as usize)
+            .split_off(before);
         assert_eq!(rows.len() as u64, REQUESTS, "{sections}: {rows:?}");
-        assert!(rows.iter().all(|row| row.path == path && row.status.is_none_or(|status| status == 200)), "{rows:?}");
+        assert!(
+            rows.iter()
+                .all(|row| row.path == path && row.status.is_none_or(|status| status == 200)),
+            "{rows:?}"
+        );
         Told { document, rows }
     }
 
-    /// curl is told the same of a path: status, bytes, version of HTTP. Its request comes before those of the next run.
+    /// curl is told the same of a path: status, bytes, version of HTTP. Its request comes before
+    /// those of the next run.
     fn assert_curl(&self, flag: &str, path: &str, answer: &str) {
         let before = self.server.requests().len();
         let (ca, url) = (self.pki.ca(), self.server.url(path));
         let what = "%{http_code} %{size_download} %{http_version}";
-        let arguments = [flag, "--cacert", ca.to_str().unwrap(), "-o", "/dev/null", "-w", what, &url];
+        let arguments = [
+            flag,
+            "--cacert",
+            ca.to_str().unwrap(),
+            "-o",
+            "/dev/null",
+            "-w",
+            what,
+            &url,
+        ];
         let Some(told) = curl(&arguments) else { return };
-        assert_eq!((told.code, told.output.as_str()), (0, answer), "{}", told.error);
+        assert_eq!(
+            (told.code, told.output.as_str()),
+            (0, answer),
+            "{}",
+            told.error
+        );
         let _ = self.server.wait_for_requests(before + 1);
     }
 
-    /// h2load, where it is installed, has all its requests answered, and the server tells of as many connections.
+    /// h2load, where it is installed, has all its requests answered, and the server tells of as
+    /// many connections.
     fn assert_h2load(&self) {
-        let Some(program) = require_optional("h2load") else { return };
+        let Some(program) = require_optional("h2load") else {
+            return;
+        };
         let before = self.server.requests().len();
         let (requests, users) = (REQUESTS.to_string(), USERS.to_string());
-        let arguments = ["-n", requests.as_str(), "-c", users.as_str(), "-m", "5", &self.server.url("/")];
+        let arguments = [
+            "-n",
+            requests.as_str(),
+            "-c",
+            users.as_str(),
+            "-m",
+            "5",
+            &self.server.url("/"),
+        ];
         let output = Command::new(program).args(arguments).output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout);
-        assert!(told.contains(&format!("{REQUESTS} succeeded, 0 failed")), "{told}");
-        let rows = self.server.wait_for_requests(before + REQUESTS as usize).split_off(before);
+        assert!(
+            told.contains(&format!("{REQUESTS} succeeded, 0 failed")),
+            "{told}"
+        );
+        let rows = self
+            .server
+            .wait_for_requests(before + REQUESTS as usize)
+            .split_off(before);
         let connections: BTreeSet<u64> = rows.iter().map(|row| row.connection).collect();
-        assert_eq!((rows.len() as u64, connections.len() as u64), (REQUESTS, USERS));
+        assert_eq!(
+            (rows.len() as u64, connections.len() as u64),
+            (REQUESTS, USERS)
+        );
     }
 
     /// HTTP/1.1: connections carry as many requests as the plan says, whoever ends them.
@@ -114,14 +169,31 @@ impl Other {
             ("", Some(USERS)),
             ("connection.requests = 7\n", None),
             ("connection.requests = 1\n", Some(REQUESTS)),
-            ("connection = { requests = 1, close = \"server\" }\n", Some(REQUESTS)),
-            ("connection = { requests = 1, close = \"rst\" }\n", Some(REQUESTS)),
+            (
+                "connection = { requests = 1, close = \"server\" }\n",
+                Some(REQUESTS),
+            ),
+            (
+                "connection = { requests = 1, close = \"rst\" }\n",
+                Some(REQUESTS),
+            ),
         ];
         for (sections, connections) in cases {
             let told = self.run(sections);
-            assert!(connections.is_none_or(|number| number == told.connections()), "{sections}: {}", told.connections());
-            assert!(told.rows.iter().all(|row| row.http == "1.1"), "{:?}", told.rows);
-            assert_eq!(told.document.measured.connections.left_open, 0, "{sections}");
+            assert!(
+                connections.is_none_or(|number| number == told.connections()),
+                "{sections}: {}",
+                told.connections()
+            );
+            assert!(
+                told.rows.iter().all(|row| row.http == "1.1"),
+                "{:?}",
+                told.rows
+            );
+            assert_eq!(
+                told.document.measured.connections.left_open, 0,
+                "{sections}"
+            );
         }
     }
 
@@ -132,11 +204,24 @@ impl Other {
         for streams in [1, 5, 20] {
             let told = self.run(&http2(streams));
             assert_eq!(told.connections(), USERS, "{streams} streams");
-            assert!(told.rows.iter().all(|row| row.http == "2"), "{:?}", told.rows);
-            assert!(told.document.measured.negotiated.iter().all(|agreed| agreed.alpn == "h2"));
+            assert!(
+                told.rows.iter().all(|row| row.http == "2"),
+                "{:?}",
+                told.rows
+            );
+            assert!(
+                told.document
+                    .measured
+                    .negotiated
+                    .iter()
+                    .all(|agreed| agreed.alpn == "h2")
+            );
         }
         let told = self.run_path("/big", &http2(3));
-        assert_eq!(told.document.measured.bytes.payload_bytes, REQUESTS * interop::BIG_BYTES as u64);
+        assert_eq!(
+            told.document.measured.bytes.payload_bytes,
+            REQUESTS * interop::BIG_BYTES as u64
+        );
         assert_eq!(told.document.measured.operations.ok, REQUESTS);
     }
 
@@ -144,7 +229,11 @@ impl Other {
     fn assert_resumption_1_2(&self) {
         let told = self.run(&resuming("1.2"));
         let counted = &told.document.measured.resumption;
-        assert_eq!((counted.full, counted.resumed), (USERS, REQUESTS - USERS), "{counted:?}");
+        assert_eq!(
+            (counted.full, counted.resumed),
+            (USERS, REQUESTS - USERS),
+            "{counted:?}"
+        );
         told.assert_resumed();
     }
 
@@ -152,13 +241,20 @@ impl Other {
     fn assert_resumption_1_3(&self, gives: Resumed) {
         let told = self.run(&resuming("1.3"));
         let counted = &told.document.measured.resumption;
-        assert_eq!((counted.refused, counted.none_at_hand), (0, counted.full), "{counted:?}");
+        assert_eq!(
+            (counted.refused, counted.none_at_hand),
+            (0, counted.full),
+            "{counted:?}"
+        );
         match gives {
             Resumed::Renews => assert_eq!(counted.full, USERS, "{counted:?}"),
             Resumed::GivesNone => {
                 assert_eq!(counted.received, 2 * counted.full, "{counted:?}");
                 // Of three connections of a user the first has none to offer.
-                assert!((REQUESTS / 3..=REQUESTS / 3 + USERS).contains(&counted.full), "{counted:?}");
+                assert!(
+                    (REQUESTS / 3..=REQUESTS / 3 + USERS).contains(&counted.full),
+                    "{counted:?}"
+                );
             }
         }
         told.assert_resumed();
@@ -168,15 +264,25 @@ impl Other {
     fn assert_handshakes(&self) {
         for version in ["1.2", "1.3"] {
             let before = self.server.handshakes();
-            let text =
-                plan(&self.server.url("/"), &self.pki, &format!("tls.versions = [\"{version}\"]\nconnection.requests = 0\n"));
+            let text = plan(
+                &self.server.url("/"),
+                &self.pki,
+                &format!("tls.versions = [\"{version}\"]\nconnection.requests = 0\n"),
+            );
             let document = run(&text);
-            let (operations, resumption) = (&document.measured.operations, &document.measured.resumption);
-            assert_eq!((operations.ok, resumption.full), (REQUESTS, REQUESTS), "TLS {version}: {operations:?}");
+            let (operations, resumption) =
+                (&document.measured.operations, &document.measured.resumption);
+            assert_eq!(
+                (operations.ok, resumption.full),
+                (REQUESTS, REQUESTS),
+                "TLS {version}: {operations:?}"
+            );
             let Some(before) = before else { continue };
             let all = before + REQUESTS as usize;
             let counted = interop::wait_until("the server to tell of every handshake", || {
-                self.server.handshakes().filter(|&handshakes| handshakes >= all)
+                self.server
+                    .handshakes()
+                    .filter(|&handshakes| handshakes >= all)
             });
             assert_eq!(counted, all, "TLS {version}");
         }
@@ -184,7 +290,9 @@ impl Other {
 }
 
 fn resuming(version: &str) -> String {
-    format!("tls.versions = [\"{version}\"]\ntls.resumption = \"always\"\nconnection.requests = 1\n")
+    format!(
+        "tls.versions = [\"{version}\"]\ntls.resumption = \"always\"\nconnection.requests = 1\n"
+    )
 }
 
 fn http2(streams: u64) -> String {

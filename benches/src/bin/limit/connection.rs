@@ -31,18 +31,31 @@ impl Connection {
     /// Begins to connect, without waiting.
     pub(crate) fn open(options: &Options) -> io::Result<Connection> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+        let socket = socket_with(
+            AddressFamily::INET,
+            SocketType::STREAM,
+            flags,
+            Some(ipproto::TCP),
+        )?;
         match connect(&socket, &options.address) {
             Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
             Err(error) => return Err(error.into()),
         }
-        let tls = options.tls.as_ref().map(|tls| ClientConnection::new(Arc::clone(&tls.config), tls.name.clone()));
+        let tls = options
+            .tls
+            .as_ref()
+            .map(|tls| ClientConnection::new(Arc::clone(&tls.config), tls.name.clone()));
         let mut tls = tls.transpose().map_err(io::Error::other)?;
         if let Some(tls) = tls.as_mut().filter(|_| options.kind != Kind::HandshakeOnly) {
             // Kept until the handshake is through.
             tls.writer().write_all(&options.request)?;
         }
-        Ok(Connection { socket: socket.into(), sends: tls.is_none(), tls, response: Response::default() })
+        Ok(Connection {
+            socket: socket.into(),
+            sends: tls.is_none(),
+            tls,
+            response: Response::default(),
+        })
     }
 
     pub(crate) fn socket(&self) -> &TcpStream {
@@ -50,21 +63,31 @@ impl Connection {
     }
 
     /// Goes on until it would block, or the connection has had its use.
-    pub(crate) fn drive(&mut self, options: &Options, buffer: &mut [u8], operations: &mut u64) -> io::Result<Step> {
+    pub(crate) fn drive(
+        &mut self,
+        options: &Options,
+        buffer: &mut [u8],
+        operations: &mut u64,
+    ) -> io::Result<Step> {
         let mut drained = false;
         loop {
             if self.write(options)? == Step::Wait {
                 return Ok(Step::Wait);
             }
-            if options.kind == Kind::HandshakeOnly && self.tls.as_ref().is_some_and(|tls| !tls.is_handshaking()) {
+            if options.kind == Kind::HandshakeOnly
+                && self.tls.as_ref().is_some_and(|tls| !tls.is_handshaking())
+            {
                 *operations += 1;
                 return Ok(Step::End);
             }
-            // Edge-triggered: after a read that did not fill the buffer the next event tells of more.
+            // Edge-triggered: after a read that did not fill the buffer the next event tells of
+            // more.
             if drained {
                 return Ok(Step::Wait);
             }
-            let Some(bytes) = later(self.socket.read(buffer))? else { return Ok(Step::Wait) };
+            let Some(bytes) = later(self.socket.read(buffer))? else {
+                return Ok(Step::Wait);
+            };
             if bytes == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
@@ -101,7 +124,9 @@ impl Connection {
 
     /// Takes what was read; whether a response is whole.
     fn digest(&mut self, mut read: &[u8]) -> io::Result<bool> {
-        let Some(tls) = &mut self.tls else { return Ok(self.response.take(read)) };
+        let Some(tls) = &mut self.tls else {
+            return Ok(self.response.take(read));
+        };
         let mut whole = false;
         while !read.is_empty() {
             tls.read_tls(&mut read)?;
@@ -132,7 +157,14 @@ impl Connection {
 fn later(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected) => Ok(None),
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::WouldBlock | ErrorKind::NotConnected
+            ) =>
+        {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
@@ -152,8 +184,13 @@ impl Response {
             Some(left) => left.checked_sub(bytes.len()),
             None => {
                 self.head.extend_from_slice(bytes);
-                let Some(end) = find(&self.head, HEAD_END) else { return false };
-                assert!(self.head.starts_with(b"HTTP/1.1 200"), "limit knows only success");
+                let Some(end) = find(&self.head, HEAD_END) else {
+                    return false;
+                };
+                assert!(
+                    self.head.starts_with(b"HTTP/1.1 200"),
+                    "limit knows only success"
+                );
                 let length = self.length(end);
                 length.checked_sub(self.head.len() - end - HEAD_END.len())
             }
@@ -167,8 +204,11 @@ impl Response {
     }
 
     fn length(&self, end: usize) -> usize {
-        let at = find(&self.head[..end], LENGTH).expect("limit knows only Content-Length") + LENGTH.len();
-        let digits = self.head[at..end].iter().take_while(|byte| byte.is_ascii_digit());
+        let at = find(&self.head[..end], LENGTH).expect("limit knows only Content-Length")
+            + LENGTH.len();
+        let digits = self.head[at..end]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit());
         digits.fold(0, |number, digit| number * 10 + usize::from(digit - b'0'))
     }
 }

@@ -1,8 +1,11 @@
-//! `limit`: about the least a client can do per operation. One thread, one epoll loop, rustls, a hand-rolled reading of
-//! responses; nothing is measured, checked or timed out. What a load generator costs beside it is what it adds.
+//! `limit`: about the least a client can do per operation. One thread, one epoll loop, rustls, a
+//! hand-rolled reading of responses; nothing is measured, checked or timed out. What a load
+//! generator costs beside it is what it adds.
 //!
-//! Usage: `limit [--connections N] [--seconds S] [--close] [--handshake-only] [--resume] [--check signature|nothing]
-//! [--versions 1.2|both] [--identity CERT.pem,KEY.pem] URL`, the URL on an IPv4 address, such as <https://127.0.0.1:8443/>.
+//! Usage: `limit [--connections N] [--seconds S] [--close] [--handshake-only] [--resume] [--check
+//! signature|nothing]
+//! [--versions 1.2|both] [--identity CERT.pem,KEY.pem] URL`, the URL on an IPv4 address, such as
+//! <https://127.0.0.1:8443/>.
 
 mod connection;
 mod options;
@@ -41,7 +44,14 @@ struct Loop<'a> {
 impl Loop<'_> {
     fn new(options: &Options) -> Loop<'_> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("Linux has epoll");
-        Loop { options, epoll, connections: Vec::new(), buffer: vec![0; READ_BYTES], operations: 0, errors: 0 }
+        Loop {
+            options,
+            epoll,
+            connections: Vec::new(),
+            buffer: vec![0; READ_BYTES],
+            operations: 0,
+            errors: 0,
+        }
     }
 
     fn run(&mut self) {
@@ -51,22 +61,35 @@ impl Loop<'_> {
             self.connections.push(connection);
         }
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); 256];
-        let tenth = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        let tenth = Timespec {
+            tv_sec: 0,
+            tv_nsec: 100_000_000,
+        };
         while began.elapsed() < self.options.duration && self.errors < MOST_ERRORS {
-            let Ok((ready, _)) = epoll::wait(&self.epoll, &mut events[..], Some(&tenth)) else { continue };
+            let Ok((ready, _)) = epoll::wait(&self.epoll, &mut events[..], Some(&tenth)) else {
+                continue;
+            };
             for event in ready {
                 self.go_on(event.data.u64() as usize);
             }
         }
         let rate = self.operations as f64 / began.elapsed().as_secs_f64();
-        println!("operations={} errors={} rate={rate:.0}", self.operations, self.errors);
+        println!(
+            "operations={} errors={} rate={rate:.0}",
+            self.operations, self.errors
+        );
     }
 
     fn go_on(&mut self, index: usize) {
-        let Some(connection) = &mut self.connections[index] else { return };
+        let Some(connection) = &mut self.connections[index] else {
+            return;
+        };
         match connection.drive(self.options, &mut self.buffer, &mut self.operations) {
             Ok(Step::Wait) => return,
-            Ok(Step::End) => self.connections[index].take().into_iter().for_each(Connection::end),
+            Ok(Step::End) => self.connections[index]
+                .take()
+                .into_iter()
+                .for_each(Connection::end),
             Err(_) => self.errors += 1,
         }
         self.connections[index] = self.open(index);
@@ -83,7 +106,13 @@ impl Loop<'_> {
             match connection.drive(self.options, &mut self.buffer, &mut self.operations) {
                 Ok(Step::Wait) => {
                     let token = epoll::EventData::new_u64(index as u64);
-                    epoll::add(&self.epoll, connection.socket(), token, On::IN | On::OUT | On::ET).ok()?;
+                    epoll::add(
+                        &self.epoll,
+                        connection.socket(),
+                        token,
+                        On::IN | On::OUT | On::ET,
+                    )
+                    .ok()?;
                     return Some(connection);
                 }
                 Ok(Step::End) => connection.end(),

@@ -33,10 +33,17 @@ impl Options {
             let at = arguments.iter().position(|argument| argument == name);
             at.and_then(|at| arguments.get(at + 1)).map(String::as_str)
         };
-        let url = arguments.last().ok_or("a URL is missing, such as https://127.0.0.1:8443/")?;
-        let (scheme, address, path) = split(url).ok_or_else(|| format!("{url}: write https://ADDRESS:PORT/PATH"))?;
+        let url = arguments
+            .last()
+            .ok_or("a URL is missing, such as https://127.0.0.1:8443/")?;
+        let (scheme, address, path) =
+            split(url).ok_or_else(|| format!("{url}: write https://ADDRESS:PORT/PATH"))?;
         let wanted = Wanted {
-            check: if value("--check") == Some("nothing") { Check::Nothing } else { Check::Signature },
+            check: if value("--check") == Some("nothing") {
+                Check::Nothing
+            } else {
+                Check::Signature
+            },
             only_tls12: value("--versions") == Some("1.2"),
             identity: value("--identity").and_then(|files| files.split_once(',')),
             resumes: has("--resume"),
@@ -46,13 +53,23 @@ impl Options {
             (false, true) => Kind::Close,
             (false, false) => Kind::KeepAlive,
         };
-        let close = if kind == Kind::Close { "Connection: close\r\n" } else { "" };
+        let close = if kind == Kind::Close {
+            "Connection: close\r\n"
+        } else {
+            ""
+        };
         Ok(Options {
             connections: number(value("--connections"), 100)?,
             duration: Duration::from_secs(number(value("--seconds"), 5)? as u64),
             kind,
-            address: address.parse().map_err(|error| format!("{address}: {error}"))?,
-            tls: if scheme == "https" { Some(Tls::new(wanted)?) } else { None },
+            address: address
+                .parse()
+                .map_err(|error| format!("{address}: {error}"))?,
+            tls: if scheme == "https" {
+                Some(Tls::new(wanted)?)
+            } else {
+                None
+            },
             request: format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\n{close}\r\n").into_bytes(),
         })
     }
@@ -65,5 +82,8 @@ fn split(url: &str) -> Option<(&str, &str, &str)> {
 }
 
 fn number(text: Option<&str>, otherwise: usize) -> Result<usize, String> {
-    text.map_or(Ok(otherwise), |text| text.parse().map_err(|_| format!("{text} is not a whole number")))
+    text.map_or(Ok(otherwise), |text| {
+        text.parse()
+            .map_err(|_| format!("{text} is not a whole number"))
+    })
 }

@@ -6,7 +6,8 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_t
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{
-    CipherSuite, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, NamedGroup, SignatureScheme, SupportedProtocolVersion,
+    CipherSuite, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, NamedGroup,
+    SignatureScheme, SupportedProtocolVersion,
 };
 use std::sync::Arc;
 
@@ -43,18 +44,39 @@ const SUITES: [CipherSuite; 3] = [
 impl Tls {
     pub(crate) fn new(wanted: Wanted<'_>) -> Result<Tls, String> {
         let mut provider = aws_lc_rs::default_provider();
-        provider.cipher_suites.retain(|suite| SUITES.contains(&suite.suite()));
-        provider.kx_groups.retain(|group| group.name() == NamedGroup::X25519);
+        provider
+            .cipher_suites
+            .retain(|suite| SUITES.contains(&suite.suite()));
+        provider
+            .kx_groups
+            .retain(|group| group.name() == NamedGroup::X25519);
         let provider = Arc::new(provider);
-        let versions: &[&SupportedProtocolVersion] =
-            if wanted.only_tls12 { &[&rustls::version::TLS12] } else { rustls::ALL_VERSIONS };
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions);
-        let verifier = Arc::new(Unchecked { provider, check: wanted.check });
-        let builder = builder.map_err(|error| error.to_string())?.dangerous().with_custom_certificate_verifier(verifier);
+        let versions: &[&SupportedProtocolVersion] = if wanted.only_tls12 {
+            &[&rustls::version::TLS12]
+        } else {
+            rustls::ALL_VERSIONS
+        };
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(versions);
+        let verifier = Arc::new(Unchecked {
+            provider,
+            check: wanted.check,
+        });
+        let builder = builder
+            .map_err(|error| error.to_string())?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
         let mut config = with_identity(builder, wanted.identity)?;
-        config.resumption = if wanted.resumes { Resumption::in_memory_sessions(256) } else { Resumption::disabled() };
+        config.resumption = if wanted.resumes {
+            Resumption::in_memory_sessions(256)
+        } else {
+            Resumption::disabled()
+        };
         let name = ServerName::try_from("localhost").expect("localhost is a name");
-        Ok(Tls { config: Arc::new(config), name })
+        Ok(Tls {
+            config: Arc::new(config),
+            name,
+        })
     }
 }
 
@@ -62,11 +84,15 @@ fn with_identity(
     builder: ConfigBuilder<ClientConfig, WantsClientCert>,
     files: Option<(&str, &str)>,
 ) -> Result<ClientConfig, String> {
-    let Some((cert, key)) = files else { return Ok(builder.with_no_client_auth()) };
+    let Some((cert, key)) = files else {
+        return Ok(builder.with_no_client_auth());
+    };
     let chain: Result<Vec<_>, _> = CertificateDer::pem_file_iter(cert).and_then(Iterator::collect);
     let chain = chain.map_err(|error| format!("{cert}: {error}"))?;
     let key = PrivateKeyDer::from_pem_file(key).map_err(|error| format!("{key}: {error}"))?;
-    builder.with_client_auth_cert(chain, key).map_err(|error| error.to_string())
+    builder
+        .with_client_auth_cert(chain, key)
+        .map_err(|error| error.to_string())
 }
 
 #[derive(Debug)]
@@ -95,7 +121,12 @@ impl ServerCertVerifier for Unchecked {
     ) -> Result<HandshakeSignatureValid, Error> {
         match self.check {
             Check::Nothing => Ok(HandshakeSignatureValid::assertion()),
-            Check::Signature => verify_tls12_signature(message, cert, signed, &self.provider.signature_verification_algorithms),
+            Check::Signature => verify_tls12_signature(
+                message,
+                cert,
+                signed,
+                &self.provider.signature_verification_algorithms,
+            ),
         }
     }
 
@@ -107,11 +138,18 @@ impl ServerCertVerifier for Unchecked {
     ) -> Result<HandshakeSignatureValid, Error> {
         match self.check {
             Check::Nothing => Ok(HandshakeSignatureValid::assertion()),
-            Check::Signature => verify_tls13_signature(message, cert, signed, &self.provider.signature_verification_algorithms),
+            Check::Signature => verify_tls13_signature(
+                message,
+                cert,
+                signed,
+                &self.provider.signature_verification_algorithms,
+            ),
         }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }

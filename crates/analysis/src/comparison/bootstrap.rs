@@ -1,5 +1,5 @@
-//! The moving-block bootstrap (Künsch 1989) over the seconds of one run: neighbouring seconds are not independent, so whole
-//! blocks of them are drawn.
+//! The moving-block bootstrap (Künsch 1989) over the seconds of one run: neighbouring seconds are
+//! not independent, so whole blocks of them are drawn.
 
 use crate::{Document, Row};
 
@@ -20,7 +20,10 @@ pub(crate) struct Estimate {
 
 /// The whole rows of the measured part.
 pub(crate) fn seconds(document: &Document) -> Vec<&Row> {
-    let end_ns = document.run.warm_up_ns.saturating_add(document.run.duration_ns);
+    let end_ns = document
+        .run
+        .warm_up_ns
+        .saturating_add(document.run.duration_ns);
     let row_ns = u64::from(document.series.row_seconds) * 1_000_000_000;
     let is_whole = |row: &&Row| {
         let begin_ns = u64::from(row.second) * 1_000_000_000;
@@ -29,14 +32,20 @@ pub(crate) fn seconds(document: &Document) -> Vec<&Row> {
     document.series.rows.iter().filter(is_whole).collect()
 }
 
-/// `statistic` of `rows` with its standard error; `None` of too few rows, or where some draw has no value.
-pub(crate) fn estimate(rows: &[&Row], statistic: impl Fn(&[&Row]) -> Option<f64>, seed: u64) -> Option<Estimate> {
+/// `statistic` of `rows` with its standard error; `None` of too few rows, or where some draw has no
+/// value.
+pub(crate) fn estimate(
+    rows: &[&Row],
+    statistic: impl Fn(&[&Row]) -> Option<f64>,
+    seed: u64,
+) -> Option<Estimate> {
     let number = rows.len();
     if number < SECONDS_MIN {
         return None;
     }
     let value = statistic(rows)?;
-    // √n: long enough to hold what a second has from the one before, and enough blocks to tell how they scatter.
+    // √n: long enough to hold what a second has from the one before, and enough blocks to tell how
+    // they scatter.
     let length = (number as f64).sqrt().ceil() as usize;
     let mut random = Draws { state: seed };
     let mut drawn = Vec::with_capacity(number + length);
@@ -50,14 +59,23 @@ pub(crate) fn estimate(rows: &[&Row], statistic: impl Fn(&[&Row]) -> Option<f64>
         drawn.truncate(number);
         values.push(statistic(&drawn)?);
     }
-    // Blocks hide what differs between blocks of this length: the variance within them is too small by about this much.
+    // Blocks hide what differs between blocks of this length: the variance within them is too small
+    // by about this much.
     let hidden = number as f64 / (number - length) as f64;
-    Some(Estimate { value, error: (variance(&values) * hidden).sqrt(), blocks: (number / length) as u32 })
+    Some(Estimate {
+        value,
+        error: (variance(&values) * hidden).sqrt(),
+        blocks: (number / length) as u32,
+    })
 }
 
 fn variance(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0)
+    values
+        .iter()
+        .map(|value| (value - mean).powi(2))
+        .sum::<f64>()
+        / (values.len() as f64 - 1.0)
 }
 
 /// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.

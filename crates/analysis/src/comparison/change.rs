@@ -15,8 +15,8 @@ const FACTOR_FROM: f64 = 2.0;
 pub struct Change {
     /// Ratio to the first variant; of shares the difference.
     pub estimate: Option<f64>,
-    /// Where the truth lies: with the comparison's confidence where a difference is named, else with 95 %; absent where
-    /// nothing tells.
+    /// Where the truth lies: with the comparison's confidence where a difference is named, else
+    /// with 95 %; absent where nothing tells.
     pub interval: Option<Interval>,
     /// What can be said.
     pub finding: Finding,
@@ -79,29 +79,68 @@ enum Scale {
 }
 
 impl Change {
-    pub(super) fn of(figure: &Figure, evidence: Evidence, repeats: u32, method: Method, alpha: f64) -> Change {
-        let scale = if figure.unit == Unit::Share { Scale::Points } else { Scale::Ratio };
+    pub(super) fn of(
+        figure: &Figure,
+        evidence: Evidence,
+        repeats: u32,
+        method: Method,
+        alpha: f64,
+    ) -> Change {
+        let scale = if figure.unit == Unit::Share {
+            Scale::Points
+        } else {
+            Scale::Ratio
+        };
         let ends = |alpha| {
             let half = evidence.error.map(|error| error.half_width(alpha))?;
             Some((evidence.difference - half, evidence.difference + half))
         };
         let finding = ends(alpha).map_or(Finding::Unknown, |ends| finding(ends, figure.better));
-        // What is not named says what it says alone: widened for all others, it would seem to say nothing.
-        let shown = if finding.is_difference() { ends(alpha) } else { ends(FALSE_SHARE) };
-        let interval = shown.map(|(low, high)| Interval { low: scale.shown(low), high: scale.shown(high) });
+        // What is not named says what it says alone: widened for all others, it would seem to say
+        // nothing.
+        let shown = if finding.is_difference() {
+            ends(alpha)
+        } else {
+            ends(FALSE_SHARE)
+        };
+        let interval = shown.map(|(low, high)| Interval {
+            low: scale.shown(low),
+            high: scale.shown(high),
+        });
         let estimate = scale.shown(evidence.difference);
         let text = scale.words(estimate, interval, finding, method);
         let weak = method == Method::WithinRun || (repeats as usize) < REPEATS_ENOUGH;
-        Change { estimate: Some(estimate), interval, finding, repeats, weak, text }
+        Change {
+            estimate: Some(estimate),
+            interval,
+            finding,
+            repeats,
+            weak,
+            text,
+        }
     }
 
     pub(super) fn none_in_either() -> Change {
         let text = "none in either".to_owned();
-        Change { estimate: Some(0.0), interval: None, finding: Finding::NoDifference, repeats: 0, weak: false, text }
+        Change {
+            estimate: Some(0.0),
+            interval: None,
+            finding: Finding::NoDifference,
+            repeats: 0,
+            weak: false,
+            text,
+        }
     }
 
     pub(super) fn unknown(reason: String) -> Change {
-        Change { estimate: None, interval: None, finding: Finding::Unknown, repeats: 0, weak: true, text: reason }
+        Change {
+            estimate: None,
+            interval: None,
+            finding: Finding::Unknown,
+            repeats: 0,
+            weak: true,
+            text: reason,
+        }
     }
 }
 
@@ -124,26 +163,54 @@ impl Scale {
         }
     }
 
-    fn words(self, estimate: f64, interval: Option<Interval>, finding: Finding, method: Method) -> String {
+    fn words(
+        self,
+        estimate: f64,
+        interval: Option<Interval>,
+        finding: Finding,
+        method: Method,
+    ) -> String {
         let Some(Interval { low, high }) = interval else {
-            let why = if method == Method::WithinRun { "one run each" } else { "one repeat" };
+            let why = if method == Method::WithinRun {
+                "one run each"
+            } else {
+                "one repeat"
+            };
             return format!("{}, noise not known ({why})", self.signed(estimate));
         };
         let is_factor = self == Scale::Ratio && estimate >= FACTOR_FROM && finding.is_difference();
         let leaves_out_no_change = self.per_cent(low) > 0.0 || self.per_cent(high) < 0.0;
         match finding {
             Finding::NoDifference if leaves_out_no_change => {
-                format!("not beyond chance among so many figures ({} to {})", self.signed_number(low), self.signed(high))
+                format!(
+                    "not beyond chance among so many figures ({} to {})",
+                    self.signed_number(low),
+                    self.signed(high)
+                )
             }
             Finding::NoDifference | Finding::Unknown => {
-                format!("no difference beyond the noise ({} to {})", self.signed_number(low), self.signed(high))
+                format!(
+                    "no difference beyond the noise ({} to {})",
+                    self.signed_number(low),
+                    self.signed(high)
+                )
             }
             _ if is_factor => format!("{estimate:.2} times ({low:.2} to {high:.2})"),
             Finding::HigherIsBetter | Finding::HigherIsWorse => {
-                format!("higher by {} ({} to {})", self.sized(estimate), self.size(low), self.sized(high))
+                format!(
+                    "higher by {} ({} to {})",
+                    self.sized(estimate),
+                    self.size(low),
+                    self.sized(high)
+                )
             }
             Finding::LowerIsBetter | Finding::LowerIsWorse => {
-                format!("lower by {} ({} to {})", self.sized(estimate), self.size(high), self.sized(low))
+                format!(
+                    "lower by {} ({} to {})",
+                    self.sized(estimate),
+                    self.size(high),
+                    self.sized(low)
+                )
             }
         }
     }
@@ -171,7 +238,11 @@ impl Scale {
     }
 
     fn signed_number(self, value: f64) -> String {
-        format!("{}{}", if self.per_cent(value) < 0.0 { "-" } else { "+" }, self.size(value))
+        format!(
+            "{}{}",
+            if self.per_cent(value) < 0.0 { "-" } else { "+" },
+            self.size(value)
+        )
     }
 
     fn signed(self, value: f64) -> String {
@@ -197,18 +268,69 @@ mod tests {
     fn changes_are_said_in_plain_words() {
         use Finding::{HigherIsWorse, LowerIsBetter, NoDifference};
         for (scale, estimate, interval, finding, text) in [
-            (Scale::Ratio, 1.031, (1.022, 1.04), HigherIsWorse, "higher by 3.1 % (2.2 to 4.0 %)"),
-            (Scale::Ratio, 0.9, (0.88, 0.92), LowerIsBetter, "lower by 10.0 % (8.0 to 12.0 %)"),
-            (Scale::Ratio, 1.001, (0.988, 1.015), NoDifference, "no difference beyond the noise (-1.2 to +1.5 %)"),
-            (Scale::Ratio, 12.9, (12.1, 13.7), HigherIsWorse, "12.90 times (12.10 to 13.70)"),
-            (Scale::Ratio, 2.5, (0.5, 12.5), NoDifference, "no difference beyond the noise (-50.0 to +1150 %)"),
-            (Scale::Ratio, 1.03, (1.001, 1.06), NoDifference, "not beyond chance among so many figures (+0.1 to +6.0 %)"),
-            (Scale::Points, 0.0031, (0.0012, 0.005), HigherIsWorse, "higher by 0.3 points (0.1 to 0.5 points)"),
+            (
+                Scale::Ratio,
+                1.031,
+                (1.022, 1.04),
+                HigherIsWorse,
+                "higher by 3.1 % (2.2 to 4.0 %)",
+            ),
+            (
+                Scale::Ratio,
+                0.9,
+                (0.88, 0.92),
+                LowerIsBetter,
+                "lower by 10.0 % (8.0 to 12.0 %)",
+            ),
+            (
+                Scale::Ratio,
+                1.001,
+                (0.988, 1.015),
+                NoDifference,
+                "no difference beyond the noise (-1.2 to +1.5 %)",
+            ),
+            (
+                Scale::Ratio,
+                12.9,
+                (12.1, 13.7),
+                HigherIsWorse,
+                "12.90 times (12.10 to 13.70)",
+            ),
+            (
+                Scale::Ratio,
+                2.5,
+                (0.5, 12.5),
+                NoDifference,
+                "no difference beyond the noise (-50.0 to +1150 %)",
+            ),
+            (
+                Scale::Ratio,
+                1.03,
+                (1.001, 1.06),
+                NoDifference,
+                "not beyond chance among so many figures (+0.1 to +6.0 %)",
+            ),
+            (
+                Scale::Points,
+                0.0031,
+                (0.0012, 0.005),
+                HigherIsWorse,
+                "higher by 0.3 points (0.1 to 0.5 points)",
+            ),
         ] {
-            let interval = Interval { low: interval.0, high: interval.1 };
-            assert_eq!(scale.words(estimate, Some(interval), finding, Method::Paired), text);
+            let interval = Interval {
+                low: interval.0,
+                high: interval.1,
+            };
+            assert_eq!(
+                scale.words(estimate, Some(interval), finding, Method::Paired),
+                text
+            );
         }
-        assert_eq!(Scale::Ratio.words(1.03, None, Finding::Unknown, Method::WithinRun), "+3.0 %, noise not known (one run each)");
+        assert_eq!(
+            Scale::Ratio.words(1.03, None, Finding::Unknown, Method::WithinRun),
+            "+3.0 %, noise not known (one run each)"
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The figures that are compared: their names, units and values in a document, as a whole and second by second.
+//! The figures that are compared: their names, units and values in a document, as a whole and
+//! second by second.
 
 use crate::{Document, Row, Unit};
 use serde::{Deserialize, Serialize};
@@ -28,8 +29,9 @@ pub(crate) struct Value {
 /// Width of a histogram's bucket over its value, at most.
 pub(crate) const BUCKET: f64 = 1.0 / 1024.0;
 
-/// What a CPU time is known to, in nanoseconds. The kernel tells user and system time in steps of 10 ms (`USER_HZ`, time(7)), and each is
-/// read at the beginning and at the end; four roundings have the variance of one of twice the size.
+/// What a CPU time is known to, in nanoseconds. The kernel tells user and system time in steps of
+/// 10 ms (`USER_HZ`, time(7)), and each is read at the beginning and at the end; four roundings
+/// have the variance of one of twice the size.
 const CPU_QUANTUM_NS: f64 = 2.0 * 1e7;
 
 /// A figure of some seconds; `None` where they do not have it.
@@ -53,7 +55,12 @@ pub(crate) const FIGURES: [Figure; 15] = [
         |document| known_to(document.measured.rates.ok_per_second, once(document)),
         Some(|rows| mean(rows, ok)),
     ),
-    rate("payload.rate", Unit::BytesPerSecond, payload, Some(|rows| mean(rows, |row| row.payload_bytes as f64))),
+    rate(
+        "payload.rate",
+        Unit::BytesPerSecond,
+        payload,
+        Some(|rows| mean(rows, |row| row.payload_bytes as f64)),
+    ),
     cost(
         "response_time.mean",
         |document| time(document, "response_time", None),
@@ -64,36 +71,97 @@ pub(crate) const FIGURES: [Figure; 15] = [
         |document| time(document, "response_time", Some(50.0)),
         Some(|rows| of_times(rows, |row| row.response_time_p50_ns as f64)),
     ),
-    cost("response_time.p90", |document| time(document, "response_time", Some(90.0)), None),
+    cost(
+        "response_time.p90",
+        |document| time(document, "response_time", Some(90.0)),
+        None,
+    ),
     cost(
         "response_time.p99",
         |document| time(document, "response_time", Some(99.0)),
         Some(|rows| of_times(rows, |row| row.response_time_p99_ns as f64)),
     ),
-    cost("connect.p50", |document| time(document, "connect", Some(50.0)), None),
-    cost("handshake_full.p50", |document| time(document, "handshake_full", Some(50.0)), None),
-    cost("handshake_full.p99", |document| time(document, "handshake_full", Some(99.0)), None),
-    cost("handshake_resumed.p50", |document| time(document, "handshake_resumed", Some(50.0)), None),
-    cost("handshake_resumed.p99", |document| time(document, "handshake_resumed", Some(99.0)), None),
-    Figure { unit: Unit::Share, ..cost("errors.share", errors, Some(|rows| part(rows, |row| row.errors, |row| row.ended))) },
+    cost(
+        "connect.p50",
+        |document| time(document, "connect", Some(50.0)),
+        None,
+    ),
+    cost(
+        "handshake_full.p50",
+        |document| time(document, "handshake_full", Some(50.0)),
+        None,
+    ),
+    cost(
+        "handshake_full.p99",
+        |document| time(document, "handshake_full", Some(99.0)),
+        None,
+    ),
+    cost(
+        "handshake_resumed.p50",
+        |document| time(document, "handshake_resumed", Some(50.0)),
+        None,
+    ),
+    cost(
+        "handshake_resumed.p99",
+        |document| time(document, "handshake_resumed", Some(99.0)),
+        None,
+    ),
     Figure {
         unit: Unit::Share,
-        ..cost("timed_out.share", timed_out, Some(|rows| part(rows, |row| row.timed_out, |row| row.ended)))
+        ..cost(
+            "errors.share",
+            errors,
+            Some(|rows| part(rows, |row| row.errors, |row| row.ended)),
+        )
+    },
+    Figure {
+        unit: Unit::Share,
+        ..cost(
+            "timed_out.share",
+            timed_out,
+            Some(|rows| part(rows, |row| row.timed_out, |row| row.ended)),
+        )
     },
     cost("client.cpu_per_operation", client_cpu, None),
     cost("server.cpu_per_operation", server_cpu, None),
 ];
 
-const fn rate(name: &'static str, unit: Unit, of: fn(&Document) -> Option<Value>, of_seconds: Option<OfSeconds>) -> Figure {
-    Figure { name, unit, better: Better::Higher, of, of_seconds }
+const fn rate(
+    name: &'static str,
+    unit: Unit,
+    of: fn(&Document) -> Option<Value>,
+    of_seconds: Option<OfSeconds>,
+) -> Figure {
+    Figure {
+        name,
+        unit,
+        better: Better::Higher,
+        of,
+        of_seconds,
+    }
 }
 
-const fn cost(name: &'static str, of: fn(&Document) -> Option<Value>, of_seconds: Option<OfSeconds>) -> Figure {
-    Figure { name, unit: Unit::Ns, better: Better::Lower, of, of_seconds }
+const fn cost(
+    name: &'static str,
+    of: fn(&Document) -> Option<Value>,
+    of_seconds: Option<OfSeconds>,
+) -> Figure {
+    Figure {
+        name,
+        unit: Unit::Ns,
+        better: Better::Lower,
+        of,
+        of_seconds,
+    }
 }
 
 fn known_to(value: f64, quantum: f64) -> Option<Value> {
-    Some(Value { value, at_least: false, whole: 0.0, quantum: if quantum.is_finite() { quantum } else { 0.0 } })
+    Some(Value {
+        value,
+        at_least: false,
+        whole: 0.0,
+        quantum: if quantum.is_finite() { quantum } else { 0.0 },
+    })
 }
 
 /// Length of the measured part.
@@ -118,11 +186,21 @@ fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Va
     let figure = document.measured.times.get(metric)?;
     let Some(percentile) = percentile else {
         // Its sum is exact.
-        return Some(Value { value: figure.mean_ns, at_least: figure.timed_out > 0, whole: 0.0, quantum: 0.0 });
+        return Some(Value {
+            value: figure.mean_ns,
+            at_least: figure.timed_out > 0,
+            whole: 0.0,
+            quantum: 0.0,
+        });
     };
     let found = figure.percentile(percentile)?;
     let value = found.value_ns as f64;
-    Some(Value { value, at_least: found.at_least, whole: 0.0, quantum: value * BUCKET })
+    Some(Value {
+        value,
+        at_least: found.at_least,
+        whole: 0.0,
+        quantum: value * BUCKET,
+    })
 }
 
 fn errors(document: &Document) -> Option<Value> {
@@ -136,17 +214,29 @@ fn timed_out(document: &Document) -> Option<Value> {
 fn share_of_ended(document: &Document, part: u64) -> Option<Value> {
     let whole = document.measured.operations.ended;
     let value = crate::figures::share(part, whole)?;
-    Some(Value { value, at_least: false, whole: whole as f64, quantum: 1.0 / whole as f64 })
+    Some(Value {
+        value,
+        at_least: false,
+        whole: whole as f64,
+        quantum: 1.0 / whole as f64,
+    })
 }
 
 /// CPU time of all agents' processes over operations; `None` where one of them was not sampled.
 fn client_cpu(document: &Document) -> Option<Value> {
-    let shares: Option<Vec<f64>> =
-        document.agents.iter().map(|agent| Some(agent.cpu.filter(|cpu| cpu.samples > 0)?.process_share_mean)).collect();
+    let shares: Option<Vec<f64>> = document
+        .agents
+        .iter()
+        .map(|agent| Some(agent.cpu.filter(|cpu| cpu.samples > 0)?.process_share_mean))
+        .collect();
     let per_second = document.measured.rates.operations_per_second;
-    let busy = shares.filter(|shares| !shares.is_empty() && per_second > 0.0)?.iter().sum::<f64>();
+    let busy = shares
+        .filter(|shares| !shares.is_empty() && per_second > 0.0)?
+        .iter()
+        .sum::<f64>();
     // Each agent's time is rounded on its own; their variances add.
-    let quantum = CPU_QUANTUM_NS * (document.agents.len() as f64).sqrt() / (seconds(document) * per_second);
+    let quantum =
+        CPU_QUANTUM_NS * (document.agents.len() as f64).sqrt() / (seconds(document) * per_second);
     known_to(busy * 1e9 / per_second, quantum)
 }
 
@@ -167,11 +257,17 @@ fn mean(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
 /// Mean over seconds, each with the weight of its operations.
 fn of_times(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
     let count: f64 = rows.iter().map(|row| row.response_time_count as f64).sum();
-    let sum: f64 = rows.iter().map(|row| of(row) * row.response_time_count as f64).sum();
+    let sum: f64 = rows
+        .iter()
+        .map(|row| of(row) * row.response_time_count as f64)
+        .sum();
     (count > 0.0).then(|| sum / count)
 }
 
 fn part(rows: &[&Row], part: fn(&Row) -> u64, whole: fn(&Row) -> u64) -> Option<f64> {
-    let sum = |of: fn(&Row) -> u64| rows.iter().fold(0_u64, |sum, row| sum.saturating_add(of(row)));
+    let sum = |of: fn(&Row) -> u64| {
+        rows.iter()
+            .fold(0_u64, |sum, row| sum.saturating_add(of(row)))
+    };
     crate::figures::share(sum(part), sum(whole))
 }

@@ -12,7 +12,8 @@ use std::str::FromStr;
 pub struct RegressionLimit {
     /// Name of the figure.
     pub figure: String,
-    /// 0.05: a time may become 5 % higher, a rate 5 % lower, a share of errors higher by 5 percentage points.
+    /// 0.05: a time may become 5 % higher, a rate 5 % lower, a share of errors higher by 5
+    /// percentage points.
     pub worse_by: f64,
 }
 
@@ -20,7 +21,10 @@ pub struct RegressionLimit {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// Not FIGURE=NUMBER%.
-    #[error("`{0}` is no limit; write a figure and how much worse it may become, such as response_time.p99=5%")]
+    #[error(
+        "`{0}` is no limit; write a figure and how much worse it may become, such as \
+         response_time.p99=5%"
+    )]
     Form(String),
     /// No figure that is compared.
     #[error("`{0}` is not compared; write one of {1}")]
@@ -48,16 +52,29 @@ pub enum LimitOutcome {
     Kept,
     /// Worse by more than the limit, and beyond the noise.
     Regressed,
-    /// Nothing tells: it was not measured in both, or its noise is not known and it is worse by more than the limit.
+    /// Nothing tells: it was not measured in both, or its noise is not known and it is worse by
+    /// more than the limit.
     Unknown,
 }
 
 impl RegressionLimit {
-    /// What is asked for where nobody says: rate and response time within 5 %, errors within 0.1 percentage points.
+    /// What is asked for where nobody says: rate and response time within 5 %, errors within 0.1
+    /// percentage points.
     #[must_use]
     pub fn usual() -> Vec<RegressionLimit> {
-        let usual = [("rate", 0.05), ("response_time.p50", 0.05), ("response_time.p99", 0.05), ("errors.share", 0.001)];
-        usual.into_iter().map(|(figure, worse_by)| RegressionLimit { figure: figure.to_owned(), worse_by }).collect()
+        let usual = [
+            ("rate", 0.05),
+            ("response_time.p50", 0.05),
+            ("response_time.p99", 0.05),
+            ("errors.share", 0.001),
+        ];
+        usual
+            .into_iter()
+            .map(|(figure, worse_by)| RegressionLimit {
+                figure: figure.to_owned(),
+                worse_by,
+            })
+            .collect()
     }
 
     /// The limit as it is written.
@@ -71,7 +88,9 @@ impl RegressionLimit {
     pub fn judge(limits: &[RegressionLimit], comparison: &Comparison) -> Vec<LimitResult> {
         let of_limit = |limit: &RegressionLimit| {
             let others = comparison.variants.iter().enumerate().skip(1);
-            others.map(|(index, variant)| limit.judge_one(comparison, index, variant)).collect::<Vec<_>>()
+            others
+                .map(|(index, variant)| limit.judge_one(comparison, index, variant))
+                .collect::<Vec<_>>()
         };
         limits.iter().flat_map(of_limit).collect()
     }
@@ -81,13 +100,23 @@ impl RegressionLimit {
         let change = row.and_then(|row| Some((row, row.cells.get(index)?.change.as_ref()?)));
         let (outcome, text) = match change {
             None => (LimitOutcome::Unknown, "not measured".to_owned()),
-            Some((row, change)) => (self.outcome(change, row.unit, row.better), change.text.clone()),
+            Some((row, change)) => (
+                self.outcome(change, row.unit, row.better),
+                change.text.clone(),
+            ),
         };
-        LimitResult { limit: self.clone(), variant: variant.to_owned(), outcome, text }
+        LimitResult {
+            limit: self.clone(),
+            variant: variant.to_owned(),
+            outcome,
+            text,
+        }
     }
 
     fn outcome(&self, change: &Change, unit: Unit, better: Better) -> LimitOutcome {
-        let Some(estimate) = change.estimate else { return LimitOutcome::Unknown };
+        let Some(estimate) = change.estimate else {
+            return LimitOutcome::Unknown;
+        };
         let is_beyond = match (unit, better) {
             (Unit::Share, _) => estimate > self.worse_by,
             (_, Better::Lower) => estimate > 1.0 + self.worse_by,
@@ -108,7 +137,13 @@ impl FromStr for RegressionLimit {
     fn from_str(text: &str) -> Result<RegressionLimit, LimitError> {
         let form = || LimitError::Form(text.to_owned());
         let (figure, limit) = text.split_once('=').ok_or_else(form)?;
-        let per_cent: f64 = limit.trim().strip_suffix('%').ok_or_else(form)?.trim().parse().map_err(|_| form())?;
+        let per_cent: f64 = limit
+            .trim()
+            .strip_suffix('%')
+            .ok_or_else(form)?
+            .trim()
+            .parse()
+            .map_err(|_| form())?;
         if !(0.0..=1e6).contains(&per_cent) {
             return Err(form());
         }
@@ -118,7 +153,10 @@ impl FromStr for RegressionLimit {
             let known: Vec<&str> = known().collect();
             return Err(LimitError::Unknown(figure.to_owned(), known.join(", ")));
         }
-        Ok(RegressionLimit { figure: figure.to_owned(), worse_by: per_cent / 100.0 })
+        Ok(RegressionLimit {
+            figure: figure.to_owned(),
+            worse_by: per_cent / 100.0,
+        })
     }
 }
 
@@ -128,36 +166,116 @@ mod tests {
 
     #[test]
     fn limits_are_read_as_they_are_written() {
-        for text in ["response_time.p99=5%", "rate=0.5%", "errors.share=0.1%", "capacity=2%"] {
+        for text in [
+            "response_time.p99=5%",
+            "rate=0.5%",
+            "errors.share=0.1%",
+            "capacity=2%",
+        ] {
             assert_eq!(text.parse::<RegressionLimit>().unwrap().display(), text);
         }
         for limit in RegressionLimit::usual() {
             assert_eq!(limit.display().parse::<RegressionLimit>(), Ok(limit));
         }
-        for text in ["", "rate", "rate=5", "rate=%", "rate=-5%", "rate=nan%", "rate=x%"] {
-            assert!(matches!(text.parse::<RegressionLimit>(), Err(LimitError::Form(_))), "{text}");
+        for text in [
+            "",
+            "rate",
+            "rate=5",
+            "rate=%",
+            "rate=-5%",
+            "rate=nan%",
+            "rate=x%",
+        ] {
+            assert!(
+                matches!(text.parse::<RegressionLimit>(), Err(LimitError::Form(_))),
+                "{text}"
+            );
         }
-        let unknown = "response_time.p77=5%".parse::<RegressionLimit>().unwrap_err().to_string();
-        assert!(unknown.contains("write one of rate, payload.rate, response_time.mean"), "{unknown}");
+        let unknown = "response_time.p77=5%"
+            .parse::<RegressionLimit>()
+            .unwrap_err()
+            .to_string();
+        assert!(
+            unknown.contains("write one of rate, payload.rate, response_time.mean"),
+            "{unknown}"
+        );
     }
 
     #[test]
     fn only_what_is_worse_beyond_limit_and_noise_is_a_regression() {
         use Finding::{HigherIsBetter, HigherIsWorse, LowerIsWorse, NoDifference, Unknown};
-        let limit = RegressionLimit { figure: String::new(), worse_by: 0.05 };
+        let limit = RegressionLimit {
+            figure: String::new(),
+            worse_by: 0.05,
+        };
         for (estimate, finding, unit, better, expected) in [
-            (1.06, HigherIsWorse, Unit::Ns, Better::Lower, LimitOutcome::Regressed),
-            (1.04, HigherIsWorse, Unit::Ns, Better::Lower, LimitOutcome::Kept),
-            (1.06, NoDifference, Unit::Ns, Better::Lower, LimitOutcome::Kept),
-            (1.06, Unknown, Unit::Ns, Better::Lower, LimitOutcome::Unknown),
+            (
+                1.06,
+                HigherIsWorse,
+                Unit::Ns,
+                Better::Lower,
+                LimitOutcome::Regressed,
+            ),
+            (
+                1.04,
+                HigherIsWorse,
+                Unit::Ns,
+                Better::Lower,
+                LimitOutcome::Kept,
+            ),
+            (
+                1.06,
+                NoDifference,
+                Unit::Ns,
+                Better::Lower,
+                LimitOutcome::Kept,
+            ),
+            (
+                1.06,
+                Unknown,
+                Unit::Ns,
+                Better::Lower,
+                LimitOutcome::Unknown,
+            ),
             (1.04, Unknown, Unit::Ns, Better::Lower, LimitOutcome::Kept),
-            (0.94, LowerIsWorse, Unit::PerSecond, Better::Higher, LimitOutcome::Regressed),
-            (1.5, HigherIsBetter, Unit::PerSecond, Better::Higher, LimitOutcome::Kept),
-            (0.06, HigherIsWorse, Unit::Share, Better::Lower, LimitOutcome::Regressed),
-            (0.04, HigherIsWorse, Unit::Share, Better::Lower, LimitOutcome::Kept),
+            (
+                0.94,
+                LowerIsWorse,
+                Unit::PerSecond,
+                Better::Higher,
+                LimitOutcome::Regressed,
+            ),
+            (
+                1.5,
+                HigherIsBetter,
+                Unit::PerSecond,
+                Better::Higher,
+                LimitOutcome::Kept,
+            ),
+            (
+                0.06,
+                HigherIsWorse,
+                Unit::Share,
+                Better::Lower,
+                LimitOutcome::Regressed,
+            ),
+            (
+                0.04,
+                HigherIsWorse,
+                Unit::Share,
+                Better::Lower,
+                LimitOutcome::Kept,
+            ),
         ] {
             let text = String::new();
-            let change = Change { estimate: Some(estimate), interval: None, finding, repeats: 5, weak: false, text };
+            let change = Change {
+                estimate: Some(estimate),
+                interval: None,
+                finding,
+                repeats: 5,
+                weak: false,
+                text,
+            };
             assert_eq!(limit.outcome(&change, unit, better), expected, "{change:?}");
         }
     }

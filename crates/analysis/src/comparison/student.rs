@@ -1,4 +1,5 @@
-//! Student's t for whole degrees of freedom, by the finite series of Abramowitz and Stegun, 26.7.3 and 26.7.4.
+//! Student's t for whole degrees of freedom, by the finite series of Abramowitz and Stegun, 26.7.3
+//! and 26.7.4.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
@@ -7,7 +8,11 @@ const HALVINGS: u32 = 60;
 
 /// Probability that a t of `freedom` (at least 1) is farther from 0 than `t`, on either side.
 pub(crate) fn two_sided_p(t: f64, freedom: u32) -> f64 {
-    (1.0 - within((t.abs() / f64::from(freedom.max(1)).sqrt()).atan(), freedom.max(1))).clamp(0.0, 1.0)
+    (1.0 - within(
+        (t.abs() / f64::from(freedom.max(1)).sqrt()).atan(),
+        freedom.max(1),
+    ))
+    .clamp(0.0, 1.0)
 }
 
 /// The t that is exceeded, on either side together, with probability `alpha`.
@@ -16,7 +21,11 @@ pub(crate) fn quantile(alpha: f64, freedom: u32) -> f64 {
     let (mut low, mut high) = (0.0, FRAC_PI_2);
     for _ in 0..HALVINGS {
         let middle = (low + high) / 2.0;
-        if 1.0 - within(middle, freedom) > alpha { low = middle } else { high = middle }
+        if 1.0 - within(middle, freedom) > alpha {
+            low = middle
+        } else {
+            high = middle
+        }
     }
     low.tan() * f64::from(freedom).sqrt()
 }
@@ -27,11 +36,16 @@ fn within(angle: f64, freedom: u32) -> f64 {
     if freedom.is_multiple_of(2) {
         return sine * series(1.0, 1, freedom, cosine);
     }
-    let odd = if freedom == 1 { 0.0 } else { sine * series(cosine, 2, freedom, cosine) };
+    let odd = if freedom == 1 {
+        0.0
+    } else {
+        sine * series(cosine, 2, freedom, cosine)
+    };
     2.0 / PI * (angle + odd)
 }
 
-/// `first`, and each further term the one before times cos² and n/(n + 1), for n = `from`, `from` + 2, … up to freedom − 3.
+/// `first`, and each further term the one before times cos² and n/(n + 1), for n = `from`, `from` +
+/// 2, … up to freedom − 3.
 fn series(first: f64, from: u32, freedom: u32, cosine: f64) -> f64 {
     let (mut sum, mut term, mut n) = (first, first, from);
     while n + 3 <= freedom {
@@ -62,8 +76,16 @@ mod tests {
     #[test]
     fn quantiles_are_those_of_the_printed_tables() {
         for (freedom, five, one) in TABLE {
-            assert!((quantile(0.05, freedom) - five).abs() < 6e-4, "{freedom}: {}", quantile(0.05, freedom));
-            assert!((quantile(0.01, freedom) - one).abs() < 6e-4, "{freedom}: {}", quantile(0.01, freedom));
+            assert!(
+                (quantile(0.05, freedom) - five).abs() < 6e-4,
+                "{freedom}: {}",
+                quantile(0.05, freedom)
+            );
+            assert!(
+                (quantile(0.01, freedom) - one).abs() < 6e-4,
+                "{freedom}: {}",
+                quantile(0.01, freedom)
+            );
         }
     }
 
@@ -75,7 +97,10 @@ mod tests {
                 assert!((p / alpha - 1.0).abs() < 1e-6, "{freedom} {alpha}: {p}");
             }
         }
-        assert_eq!((two_sided_p(0.0, 3), two_sided_p(f64::INFINITY, 3)), (1.0, 0.0));
+        assert_eq!(
+            (two_sided_p(0.0, 3), two_sided_p(f64::INFINITY, 3)),
+            (1.0, 0.0)
+        );
         // One degree is Cauchy's: half lies within ±1; with two, P(|t| > 1) = 1 − 1/√3.
         assert!((two_sided_p(1.0, 1) - 0.5).abs() < 1e-12);
         assert!((two_sided_p(1.0, 2) - (1.0 - 1.0 / 3.0_f64.sqrt())).abs() < 1e-12);

@@ -1,4 +1,5 @@
-//! Where a search looks: what is varied, between which amounts, how exactly. It gives the amounts of holds.
+//! Where a search looks: what is varied, between which amounts, how exactly. It gives the amounts
+//! of holds.
 
 use super::KNEE_HOLDS_MAX;
 use crate::human;
@@ -10,11 +11,12 @@ const CLIMB_FACTOR: f64 = 4.0;
 /// The highest amount that passed and the lowest that failed are held once more.
 const CONFIRMATIONS: u32 = 2;
 
-/// Holds that contradict others cost more: one that failed by accident at the beginning costs about half a search. After so many
-/// times the holds of a search without, nothing is narrowed any more.
+/// Holds that contradict others cost more: one that failed by accident at the beginning costs about
+/// half a search. After so many times the holds of a search without, nothing is narrowed any more.
 const PATIENCE: u32 = 2;
 
-/// Holds that it can take to see, at the very end, that not even the first amount passes: two, and one that decides.
+/// Holds that it can take to see, at the very end, that not even the first amount passes: two, and
+/// one that decides.
 const LAST_RESORT: u32 = 3;
 
 /// Digits of a rate that a hold is made with; more say nothing and read badly.
@@ -56,8 +58,8 @@ pub enum BoundsError {
 }
 
 impl Bounds {
-    /// `from` below `to`, whole numbers for users; the search ends where the lowest amount that fails is at most
-    /// `precision` (0.03: 3 %) above the highest that passes.
+    /// `from` below `to`, whole numbers for users; the search ends where the lowest amount that
+    /// fails is at most `precision` (0.03: 3 %) above the highest that passes.
     ///
     /// # Errors
     /// The amounts are no range, or the precision is outside 0.001 to 1.
@@ -72,7 +74,12 @@ impl Bounds {
         if !(0.001..=1.0).contains(&precision) {
             return Err(BoundsError::Precision(precision));
         }
-        Ok(Bounds { amount, from, to, precision })
+        Ok(Bounds {
+            amount,
+            from,
+            to,
+            precision,
+        })
     }
 
     /// Where a plan's search looks.
@@ -112,13 +119,15 @@ impl Bounds {
         self.precision
     }
 
-    /// Most holds that a search here makes where holds of an amount agree, without those for the knee of a closed loop: a climb,
-    /// the halvings of the step that failed, and one more hold of both ends.
+    /// Most holds that a search here makes where holds of an amount agree, without those for the
+    /// knee of a closed loop: a climb, the halvings of the step that failed, and one more hold of
+    /// both ends.
     #[must_use]
     pub fn holds_agreeing(&self) -> u32 {
         let (mut below, mut at, mut climbed) = (self.from, self.first(), 1);
         // Where the first amount fails, the one below it is held too.
-        let mut most = climbed + u32::from(at > self.from) + self.halvings(below, at) + CONFIRMATIONS;
+        let mut most =
+            climbed + u32::from(at > self.from) + self.halvings(below, at) + CONFIRMATIONS;
         while at < self.to {
             (below, at, climbed) = (at, self.above(at), climbed + 1);
             most = most.max(climbed + self.halvings(below, at) + CONFIRMATIONS);
@@ -126,8 +135,8 @@ impl Bounds {
         most
     }
 
-    /// Most holds that a search here makes, whatever they say, beside those for the knee and those that are made again because
-    /// they could not be trusted.
+    /// Most holds that a search here makes, whatever they say, beside those for the knee and those
+    /// that are made again because they could not be trusted.
     #[must_use]
     pub fn holds_max(&self) -> u32 {
         self.holds_to_narrow() + LAST_RESORT
@@ -141,16 +150,24 @@ impl Bounds {
     /// Most holds for the knee.
     #[must_use]
     pub fn holds_for_knee(&self) -> u32 {
-        if self.amount == Amount::Users { KNEE_HOLDS_MAX as u32 } else { 0 }
+        if self.amount == Amount::Users {
+            KNEE_HOLDS_MAX as u32
+        } else {
+            0
+        }
     }
 
     /// Until two amounts are near enough.
     fn halvings(&self, low: f64, high: f64) -> u32 {
-        ((high / low).ln() / self.precision.ln_1p()).log2().ceil().max(0.0) as u32
+        ((high / low).ln() / self.precision.ln_1p())
+            .log2()
+            .ceil()
+            .max(0.0) as u32
     }
 
-    /// The first amount that is held. Of rates it is the first step of the climb: only where that fails, a hold of `from` says
-    /// anything. Of users it is `from`, since where throughput stops following them is looked for from there.
+    /// The first amount that is held. Of rates it is the first step of the climb: only where that
+    /// fails, a hold of `from` says anything. Of users it is `from`, since where throughput stops
+    /// following them is looked for from there.
     pub(crate) fn first(&self) -> f64 {
         match self.amount {
             Amount::Rate => self.above(self.from),
@@ -184,7 +201,11 @@ impl Amount {
             Amount::Users => amount.round(),
             Amount::Rate if amount > 0.0 && amount.is_finite() => {
                 let unit = 10_f64.powi(amount.log10().floor() as i32 + 1 - RATE_DIGITS);
-                if unit < 1.0 { (amount / unit).round() / (1.0 / unit).round() } else { (amount / unit).round() * unit }
+                if unit < 1.0 {
+                    (amount / unit).round() / (1.0 / unit).round()
+                } else {
+                    (amount / unit).round() * unit
+                }
             }
             Amount::Rate => amount,
         }
@@ -220,32 +241,65 @@ mod tests {
             (Amount::Rate, 1.0, 10.0, 0.0),
             (Amount::Rate, 1.0, 10.0, f64::NAN),
         ] {
-            assert!(Bounds::new(amount, from, to, precision).is_err(), "{amount:?} {from} {to} {precision}");
+            assert!(
+                Bounds::new(amount, from, to, precision).is_err(),
+                "{amount:?} {from} {to} {precision}"
+            );
         }
     }
 
     #[test]
     fn amounts_climb_by_four_and_meet_in_the_geometric_middle() {
         let rates = Bounds::new(Amount::Rate, 100.0, 50_000.0, 0.03).unwrap();
-        assert_eq!([100.0, 400.0, 25_600.0].map(|amount| rates.above(amount)), [400.0, 1600.0, 50_000.0]);
+        assert_eq!(
+            [100.0, 400.0, 25_600.0].map(|amount| rates.above(amount)),
+            [400.0, 1600.0, 50_000.0]
+        );
         assert_eq!(rates.between(1600.0, 6400.0), Some(3200.0));
         assert_eq!(rates.between(100.0, 103.0), None);
         assert_eq!(rates.between(1000.0, 2000.0), Some(1414.2), "five digits");
         assert_eq!(rates.just_below(1030.0), 1000.0);
         let users = Bounds::new(Amount::Users, 1.0, 250.0, 0.03).unwrap();
-        assert_eq!([users.between(1.0, 4.0), users.between(7.0, 8.0), users.between(8.0, 10.0)], [Some(2.0), None, Some(9.0)]);
-        assert_eq!([users.just_below(8.0), users.just_below(1.0)], [7.0, 1.0], "one user less at least");
+        assert_eq!(
+            [
+                users.between(1.0, 4.0),
+                users.between(7.0, 8.0),
+                users.between(8.0, 10.0)
+            ],
+            [Some(2.0), None, Some(9.0)]
+        );
+        assert_eq!(
+            [users.just_below(8.0), users.just_below(1.0)],
+            [7.0, 1.0],
+            "one user less at least"
+        );
     }
 
     #[test]
     fn holds_are_bounded() {
-        let of = |bounds: Bounds| (bounds.holds_agreeing(), bounds.holds_max(), bounds.holds_for_knee());
-        // 400, 1600, 6400, 25600 fails; ln 4 / ln 1.03 = 46.9, which is halved six times; both ends once more.
-        assert_eq!(of(Bounds::new(Amount::Rate, 100.0, 50_000.0, 0.03).unwrap()), (12, 27, 0));
+        let of = |bounds: Bounds| {
+            (
+                bounds.holds_agreeing(),
+                bounds.holds_max(),
+                bounds.holds_for_knee(),
+            )
+        };
+        // 400, 1600, 6400, 25600 fails; ln 4 / ln 1.03 = 46.9, which is halved six times; both ends
+        // once more.
+        assert_eq!(
+            of(Bounds::new(Amount::Rate, 100.0, 50_000.0, 0.03).unwrap()),
+            (12, 27, 0)
+        );
         // 1, 4 fails; but for whole users six halvings; both ends; six for the knee.
-        assert_eq!(of(Bounds::new(Amount::Users, 1.0, 8.0, 0.03).unwrap()), (10, 23, 6));
+        assert_eq!(
+            of(Bounds::new(Amount::Users, 1.0, 8.0, 0.03).unwrap()),
+            (10, 23, 6)
+        );
         // 2 fails, 1: the two are near enough.
-        assert_eq!(of(Bounds::new(Amount::Rate, 1.0, 2.0, 1.0).unwrap()), (4, 11, 0));
+        assert_eq!(
+            of(Bounds::new(Amount::Rate, 1.0, 2.0, 1.0).unwrap()),
+            (4, 11, 0)
+        );
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use crate::{Document, Judgement, State, Verdict, human, verdict};
 use serde::{Deserialize, Serialize};
 
-/// A worker this busy has some room left: what an agent is taken to carry when it is asked how many more are needed.
+/// A worker this busy has some room left: what an agent is taken to carry when it is asked how many
+/// more are needed.
 const COMFORTABLE_SHARE: f64 = 0.8;
 
 /// A hold to be made.
@@ -46,7 +47,8 @@ pub enum HoldOutcome {
     ClientBound {
         /// What shows it.
         reasons: Vec<String>,
-        /// Agents beside those there are that would make this load with room to spare; an estimate, at least 1.
+        /// Agents beside those there are that would make this load with room to spare; an estimate,
+        /// at least 1.
         more_agents: u32,
     },
     /// The run cannot be trusted.
@@ -96,42 +98,71 @@ impl HoldResult {
     #[must_use]
     pub fn of(document: &Document, amount: f64, run: String) -> HoldResult {
         let figures = HoldFigures::of(document);
-        HoldResult { outcome: outcome(document, amount, &figures), figures, run }
+        HoldResult {
+            outcome: outcome(document, amount, &figures),
+            figures,
+            run,
+        }
     }
 }
 
 fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutcome {
     let record = &document.verdict;
     if document.run.state != State::Complete {
-        return HoldOutcome::Invalid { reasons: vec!["the hold was not finished".to_owned()] };
+        return HoldOutcome::Invalid {
+            reasons: vec!["the hold was not finished".to_owned()],
+        };
     }
     if record.verdict == Verdict::Invalid {
-        return HoldOutcome::Invalid { reasons: record.evidence.clone() };
+        return HoldOutcome::Invalid {
+            reasons: record.evidence.clone(),
+        };
     }
     let more_agents = figures.more_agents(amount, document);
     if record.verdict == Verdict::ClientBound {
-        return HoldOutcome::ClientBound { reasons: record.evidence.clone(), more_agents };
+        return HoldOutcome::ClientBound {
+            reasons: record.evidence.clone(),
+            more_agents,
+        };
     }
     let reasons = failures(document);
     // A client at its own limit spoils response times before it misses its schedule.
     match verdict::client_limits(document) {
         _ if reasons.is_empty() => HoldOutcome::Passed,
         limits if limits.is_empty() => HoldOutcome::Failed { reasons },
-        limits => HoldOutcome::ClientBound { reasons: reasons.into_iter().chain(limits).collect(), more_agents },
+        limits => HoldOutcome::ClientBound {
+            reasons: reasons.into_iter().chain(limits).collect(),
+            more_agents,
+        },
     }
 }
 
 /// However fast the rest was answered, a load that was not sent, or that piled up, was not carried.
 fn failures(document: &Document) -> Vec<String> {
-    let missed = document.thresholds.iter().filter(|judgement| !judgement.passed).map(Judgement::miss);
-    missed.chain(verdict::not_sent(document)).chain(verdict::piled_up(document)).collect()
+    let missed = document
+        .thresholds
+        .iter()
+        .filter(|judgement| !judgement.passed)
+        .map(Judgement::miss);
+    missed
+        .chain(verdict::not_sent(document))
+        .chain(verdict::piled_up(document))
+        .collect()
 }
 
 impl HoldFigures {
     fn of(document: &Document) -> HoldFigures {
         let measured = &document.measured;
-        let at = |wanted| measured.times.get("response_time").and_then(|figure| figure.percentile(wanted));
-        let cpus = document.agents.iter().filter_map(|agent| agent.cpu.filter(|cpu| cpu.samples > 0));
+        let at = |wanted| {
+            measured
+                .times
+                .get("response_time")
+                .and_then(|figure| figure.percentile(wanted))
+        };
+        let cpus = document
+            .agents
+            .iter()
+            .filter_map(|agent| agent.cpu.filter(|cpu| cpu.samples > 0));
         HoldFigures {
             started_per_second: measured.rates.started_per_second,
             ok_per_second: measured.rates.ok_per_second,
@@ -140,27 +171,41 @@ impl HoldFigures {
             response_time_p99_at_least: at(99.0).is_some_and(|figure| figure.at_least),
             errors: measured.operations.errors,
             error_share: measured.operations.error_share,
-            busiest_worker_share: cpus.map(|cpu| cpu.busiest_worker_share_mean).reduce(f64::max),
+            busiest_worker_share: cpus
+                .map(|cpu| cpu.busiest_worker_share_mean)
+                .reduce(f64::max),
             agents: u32::try_from(document.agents.len()).unwrap_or(u32::MAX),
         }
     }
 
-    /// Agents to add: what these did at how busy they were, carried on to the amount that was asked for.
+    /// Agents to add: what these did at how busy they were, carried on to the amount that was asked
+    /// for.
     fn more_agents(&self, amount: f64, document: &Document) -> u32 {
         let asked = match document.plan.load {
-            crate::LoadRecord::Open { .. } if self.started_per_second > 0.0 => (amount / self.started_per_second).max(1.0),
+            crate::LoadRecord::Open { .. } if self.started_per_second > 0.0 => {
+                (amount / self.started_per_second).max(1.0)
+            }
             _ => 1.0,
         };
-        let machines = document.agents.iter().filter_map(|agent| Some(agent.cpu?.machine_busy_share_mean));
-        let busiest = machines.chain(self.busiest_worker_share).reduce(f64::max).unwrap_or(1.0);
+        let machines = document
+            .agents
+            .iter()
+            .filter_map(|agent| Some(agent.cpu?.machine_busy_share_mean));
+        let busiest = machines
+            .chain(self.busiest_worker_share)
+            .reduce(f64::max)
+            .unwrap_or(1.0);
         let busy = busiest.max(COMFORTABLE_SHARE) / COMFORTABLE_SHARE;
-        let needed = (f64::from(self.agents) * asked * busy).ceil().min(f64::from(u32::MAX)) as u32;
+        let needed = (f64::from(self.agents) * asked * busy)
+            .ceil()
+            .min(f64::from(u32::MAX)) as u32;
         needed.saturating_sub(self.agents).max(1)
     }
 }
 
 impl Judgement {
-    /// A threshold that does not hold: what it asks for, what was measured, and how far that is off.
+    /// A threshold that does not hold: what it asks for, what was measured, and how far that is
+    /// off.
     #[must_use]
     pub fn miss(&self) -> String {
         let limit = human::exact(&self.unit.display(self.limit));
@@ -170,13 +215,18 @@ impl Judgement {
             (None, None) => format!("{asked}: not measured"),
             (Some(actual), None) => {
                 let sign = if self.at_least { "≥ " } else { "" };
-                format!("{asked}: {sign}{}{}", self.unit.display(actual), off(actual, self.limit))
+                format!(
+                    "{asked}: {sign}{}{}",
+                    self.unit.display(actual),
+                    off(actual, self.limit)
+                )
             }
         }
     }
 }
 
-/// How far off, in per cent of the limit; from ten times on as a factor. Nothing where the limit is 0.
+/// How far off, in per cent of the limit; from ten times on as a factor. Nothing where the limit is
+/// 0.
 fn off(actual: f64, limit: f64) -> String {
     if limit == 0.0 {
         return String::new();

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// From this share of the plateau on, throughput has reached it.
 const REACHED_SHARE: f64 = 0.97;
 
-/// So many times the knee's users must have been tried: a plateau is seen only from beyond its edge.
+/// So many times the knee's users must have been tried: a plateau is seen only from beyond its
+/// edge.
 const BEYOND_FACTOR: f64 = 1.5;
 
 /// Where throughput stops following load.
@@ -27,18 +28,36 @@ pub struct Knee {
 }
 
 impl Knee {
-    /// From holds as (users, throughput), in any order; `None` where throughput still rose with the most users.
+    /// From holds as (users, throughput), in any order; `None` where throughput still rose with the
+    /// most users.
     #[must_use]
     pub fn of(holds: &[(f64, f64)]) -> Option<Knee> {
-        let top = holds.iter().map(|&(_, throughput)| throughput).reduce(f64::max).filter(|&top| top > 0.0)?;
-        let at_top: Vec<f64> =
-            holds.iter().map(|&(_, throughput)| throughput).filter(|&throughput| throughput >= REACHED_SHARE * top).collect();
+        let top = holds
+            .iter()
+            .map(|&(_, throughput)| throughput)
+            .reduce(f64::max)
+            .filter(|&top| top > 0.0)?;
+        let at_top: Vec<f64> = holds
+            .iter()
+            .map(|&(_, throughput)| throughput)
+            .filter(|&throughput| throughput >= REACHED_SHARE * top)
+            .collect();
         // The mean, not the largest of several noisy values, which is too large.
         let plateau = at_top.iter().sum::<f64>() / at_top.len() as f64;
-        let least = |holds: &mut dyn Iterator<Item = (f64, f64)>| holds.min_by(|a, b| a.0.total_cmp(&b.0));
-        let (users, ok_per_second) = least(&mut holds.iter().copied().filter(|hold| hold.1 >= REACHED_SHARE * plateau))?;
+        let least =
+            |holds: &mut dyn Iterator<Item = (f64, f64)>| holds.min_by(|a, b| a.0.total_cmp(&b.0));
+        let (users, ok_per_second) = least(
+            &mut holds
+                .iter()
+                .copied()
+                .filter(|hold| hold.1 >= REACHED_SHARE * plateau),
+        )?;
         let &(up_to, up_to_ok_per_second) = holds.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let below = holds.iter().map(|hold| hold.0).filter(|&other| other < users).reduce(f64::max);
+        let below = holds
+            .iter()
+            .map(|hold| hold.0)
+            .filter(|&other| other < users)
+            .reduce(f64::max);
         (up_to >= BEYOND_FACTOR * users).then_some(Knee {
             users,
             ok_per_second,
@@ -55,7 +74,8 @@ impl Knee {
         let per_second = |throughput| format!("{}/s", human::number(throughput));
         let brought = (self.up_to_ok_per_second / self.ok_per_second - 1.0) * 100.0;
         format!(
-            "throughput stops rising at {:.0} users, with {}: {:.0} users, {} times as many, brought {} ({brought:+.1} %)",
+            "throughput stops rising at {:.0} users, with {}: {:.0} users, {} times as many, \
+             brought {} ({brought:+.1} %)",
             self.users,
             per_second(self.ok_per_second),
             self.up_to,
@@ -71,14 +91,26 @@ mod tests {
 
     #[test]
     fn knee_is_the_least_load_within_three_per_cent_of_the_plateau() {
-        let knee = Knee::of(&[(64.0, 50.4), (1.0, 1.0), (16.0, 16.0), (250.0, 49.6), (48.0, 48.0), (56.0, 49.0)]).unwrap();
+        let knee = Knee::of(&[
+            (64.0, 50.4),
+            (1.0, 1.0),
+            (16.0, 16.0),
+            (250.0, 49.6),
+            (48.0, 48.0),
+            (56.0, 49.0),
+        ])
+        .unwrap();
         // At the top: 50.4, 49.6, 49.0, mean 49.67; 97 % of it is 48.18.
-        assert_eq!((knee.users, knee.ok_per_second, knee.below, knee.up_to), (56.0, 49.0, Some(48.0), 250.0));
+        assert_eq!(
+            (knee.users, knee.ok_per_second, knee.below, knee.up_to),
+            (56.0, 49.0, Some(48.0), 250.0)
+        );
         assert!((knee.plateau_ok_per_second - 149.0 / 3.0).abs() < 1e-9);
         let text = knee.statement();
         assert_eq!(
             text,
-            "throughput stops rising at 56 users, with 49.0/s: 250 users, 4.46 times as many, brought 49.6/s (+1.2 %)"
+            "throughput stops rising at 56 users, with 49.0/s: 250 users, 4.46 times as many, \
+             brought 49.6/s (+1.2 %)"
         );
     }
 

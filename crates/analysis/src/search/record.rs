@@ -53,7 +53,8 @@ pub enum Answer {
         /// A higher amount that had passed once, and did not twice.
         lowered_from: Option<f64>,
     },
-    /// Nothing failed, or nothing failed for good: the last amount passed, or the search had no holds left.
+    /// Nothing failed, or nothing failed for good: the last amount passed, or the search had no
+    /// holds left.
     AtLeast {
         /// It.
         amount: f64,
@@ -96,20 +97,37 @@ const USUAL_FACTOR: f64 = 1.5;
 const USUAL_EXTRA_NS: f64 = 1e6;
 
 impl SearchRecord {
-    /// Whether a median response time, at the lowest amount that passed or below it, is what it was before: between holds
-    /// the target must get over the one before. True while nothing tells what it was.
+    /// Whether a median response time, at the lowest amount that passed or below it, is what it was
+    /// before: between holds the target must get over the one before. True while nothing tells what
+    /// it was.
     #[must_use]
     pub fn is_settled(&self, response_time_p50_ns: u64) -> bool {
-        let passed = self.steps.iter().filter(|step| step.result.outcome == HoldOutcome::Passed);
+        let passed = self
+            .steps
+            .iter()
+            .filter(|step| step.result.outcome == HoldOutcome::Passed);
         let lowest = passed.min_by(|a, b| a.amount.total_cmp(&b.amount));
-        let usual = lowest.and_then(|step| step.result.figures.response_time_p50_ns).or(self.rested_p50_ns);
-        usual.is_none_or(|usual| response_time_p50_ns as f64 <= usual as f64 * USUAL_FACTOR + USUAL_EXTRA_NS)
+        let usual = lowest
+            .and_then(|step| step.result.figures.response_time_p50_ns)
+            .or(self.rested_p50_ns);
+        usual.is_none_or(|usual| {
+            response_time_p50_ns as f64 <= usual as f64 * USUAL_FACTOR + USUAL_EXTRA_NS
+        })
     }
 
     /// Amount and throughput of every hold that says something about the server.
     pub(crate) fn throughputs(&self) -> Vec<(f64, f64)> {
-        let counts = |step: &&HoldRecord| matches!(step.result.outcome, HoldOutcome::Passed | HoldOutcome::Failed { .. });
-        self.steps.iter().filter(counts).map(|step| (step.amount, step.result.figures.ok_per_second)).collect()
+        let counts = |step: &&HoldRecord| {
+            matches!(
+                step.result.outcome,
+                HoldOutcome::Passed | HoldOutcome::Failed { .. }
+            )
+        };
+        self.steps
+            .iter()
+            .filter(counts)
+            .map(|step| (step.amount, step.result.figures.ok_per_second))
+            .collect()
     }
 
     /// Why the last hold of `amount` that failed did.
@@ -125,9 +143,16 @@ impl SearchRecord {
     /// Amounts whose holds contradict each other, in words; nothing where none do.
     fn contradictions(&self) -> String {
         let mut text = String::new();
-        for held in Standing::all(&self.steps).iter().filter(|held| held.passed > 0 && held.failed > 0) {
+        for held in Standing::all(&self.steps)
+            .iter()
+            .filter(|held| held.passed > 0 && held.failed > 0)
+        {
             let amount = self.bounds.amount().display(held.amount);
-            text.push_str(&format!("; at {amount} {} of {} holds failed", held.failed, held.passed + held.failed));
+            text.push_str(&format!(
+                "; at {amount} {} of {} holds failed",
+                held.failed,
+                held.passed + held.failed
+            ));
         }
         text
     }
@@ -144,46 +169,94 @@ impl Answer {
             Answer::AtLeast { amount } => {
                 let (last, contradictions) = (show(*amount), record.contradictions());
                 let why = if *amount < record.bounds.to() {
-                    "it kept every threshold, and higher ones contradicted themselves for as long as the search went on"
+                    "it kept every threshold, and higher ones contradicted themselves for as long \
+                     as the search went on"
                 } else {
-                    "this was the last of the search and kept every threshold; search further up to find the limit"
+                    "this was the last of the search and kept every threshold; search further up \
+                     to find the limit"
                 };
                 format!("at least {last}: {why}{contradictions}")
             }
             Answer::BelowFrom { amount, reasons } => {
                 let first = show(*amount);
                 format!(
-                    "below {first}: this was the lowest of the search and failed ({}); search from a lower one",
+                    "below {first}: this was the lowest of the search and failed ({}); search \
+                     from a lower one",
                     reasons.join("; ")
                 )
             }
-            Answer::ClientBound { passed, at, agents, more_agents, reasons } => {
+            Answer::ClientBound {
+                passed,
+                at,
+                agents,
+                more_agents,
+                reasons,
+            } => {
                 let agents = format!("{agents} agent{}", if *agents == 1 { "" } else { "s" });
                 let why = reasons.join("; ");
                 let what = match passed {
                     Some(passed) if passed == at => {
-                        format!("{} passed once, and when it was held again the {agents} could not make it", show(*at))
+                        format!(
+                            "{} passed once, and when it was held again the {agents} could not \
+                             make it",
+                            show(*at)
+                        )
                     }
-                    _ => format!("{}, and the {agents} could not make {}", passed_in_words(*passed, amount), show(*at)),
+                    _ => format!(
+                        "{}, and the {agents} could not make {}",
+                        passed_in_words(*passed, amount),
+                        show(*at)
+                    ),
                 };
                 format!(
-                    "{what} ({why}): about {more_agents} more, on machines of their own, would; this is not the server's limit"
+                    "{what} ({why}): about {more_agents} more, on machines of their own, would; \
+                     this is not the server's limit"
                 )
             }
-            Answer::Invalid { passed, at, reasons } => {
+            Answer::Invalid {
+                passed,
+                at,
+                reasons,
+            } => {
                 let why = reasons.join("; ");
-                format!("{}, and {} could not be measured, twice ({why})", passed_in_words(*passed, amount), show(*at))
+                format!(
+                    "{}, and {} could not be measured, twice ({why})",
+                    passed_in_words(*passed, amount),
+                    show(*at)
+                )
             }
         }
     }
 
     fn found(&self, record: &SearchRecord) -> String {
-        let Answer::Found { amount, fails_at, confirmed, failed_twice, .. } = self else { return String::new() };
+        let Answer::Found {
+            amount,
+            fails_at,
+            confirmed,
+            failed_twice,
+            ..
+        } = self
+        else {
+            return String::new();
+        };
         let show = |value: f64| record.bounds.amount().display(value);
-        let held = if *confirmed { "held twice" } else { "held once, and was not held again" };
-        let failed = if *failed_twice { "failed twice" } else { "failed once" };
+        let held = if *confirmed {
+            "held twice"
+        } else {
+            "held once, and was not held again"
+        };
+        let failed = if *failed_twice {
+            "failed twice"
+        } else {
+            "failed once"
+        };
         let why = record.reasons(*fails_at).join("; ");
-        format!("{}, {held}; {} {failed} ({why}){}", show(*amount), show(*fails_at), record.contradictions())
+        format!(
+            "{}, {held}; {} {failed} ({why}){}",
+            show(*amount),
+            show(*fails_at),
+            record.contradictions()
+        )
     }
 
     /// The highest amount that passed.
@@ -198,5 +271,8 @@ impl Answer {
 }
 
 fn passed_in_words(passed: Option<f64>, amount: Amount) -> String {
-    passed.map_or_else(|| "not even the first hold counts".to_owned(), |passed| format!("{} passed", amount.display(passed)))
+    passed.map_or_else(
+        || "not even the first hold counts".to_owned(),
+        |passed| format!("{} passed", amount.display(passed)),
+    )
 }

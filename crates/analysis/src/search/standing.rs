@@ -2,7 +2,8 @@
 
 use super::{HoldOutcome, HoldRecord, Purpose};
 
-/// Holds that agree settle what an amount does; where two contradict each other, a third one decides.
+/// Holds that agree settle what an amount does; where two contradict each other, a third one
+/// decides.
 const AGREEING: u32 = 2;
 
 /// An amount that was held, and how its holds went.
@@ -14,7 +15,8 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Of every amount that was held to see whether it is kept, ascending; holds that say nothing about the server do not count.
+    /// Of every amount that was held to see whether it is kept, ascending; holds that say nothing
+    /// about the server do not count.
     pub(crate) fn all(steps: &[HoldRecord]) -> Vec<Standing> {
         let mut all: Vec<Standing> = Vec::new();
         for step in steps.iter().filter(|step| step.purpose != Purpose::Knee) {
@@ -24,8 +26,14 @@ impl Standing {
                 HoldOutcome::ClientBound { .. } | HoldOutcome::Invalid { .. } => continue,
             };
             match all.iter_mut().find(|known| known.amount == step.amount) {
-                Some(known) => (known.passed, known.failed) = (known.passed + passed, known.failed + failed),
-                None => all.push(Standing { amount: step.amount, passed, failed }),
+                Some(known) => {
+                    (known.passed, known.failed) = (known.passed + passed, known.failed + failed)
+                }
+                None => all.push(Standing {
+                    amount: step.amount,
+                    passed,
+                    failed,
+                }),
             }
         }
         all.sort_by(|a, b| a.amount.total_cmp(&b.amount));

@@ -1,8 +1,12 @@
 //! Intervals go in, a document comes out: nothing counts twice, nothing is lost, sums are exact.
 
-use crate::scene::{CLOSED, MS, OPEN, QUIET, SECOND, Second, collector, cpu, end, fire, plan, snapshot};
+use crate::scene::{
+    CLOSED, MS, OPEN, QUIET, SECOND, Second, collector, cpu, end, fire, plan, snapshot,
+};
 use analysis::{Added, AgentEnd, EndCause, State, TimeFigure, Verdict};
-use measure::{Chain, Distribution, HandshakeKind, Metric, Negotiated, Outcome, Period, Snapshot, Staple};
+use measure::{
+    Chain, Distribution, HandshakeKind, Metric, Negotiated, Outcome, Period, Snapshot, Staple,
+};
 use std::collections::BTreeMap;
 
 #[test]
@@ -12,34 +16,85 @@ fn figures_are_those_worked_out_by_hand() {
     let document = collector.document(State::Complete);
     // 2 agents × 2 requests × 4 measured seconds × 5 operations.
     let measured = &document.measured;
-    assert_eq!((measured.operations.started, measured.operations.ok, measured.operations.ended), (80, 80, 80));
-    assert_eq!((measured.rates.ok_per_second, measured.rates.started_per_second), (20.0, 20.0));
-    assert_eq!((measured.bytes.payload_bytes, measured.rates.payload_bytes_per_second), (8000, 2000.0));
+    assert_eq!(
+        (
+            measured.operations.started,
+            measured.operations.ok,
+            measured.operations.ended
+        ),
+        (80, 80, 80)
+    );
+    assert_eq!(
+        (
+            measured.rates.ok_per_second,
+            measured.rates.started_per_second
+        ),
+        (20.0, 20.0)
+    );
+    assert_eq!(
+        (
+            measured.bytes.payload_bytes,
+            measured.rates.payload_bytes_per_second
+        ),
+        (8000, 2000.0)
+    );
     assert_eq!(measured.operations.error_share, Some(0.0));
     let response_time = &measured.times["response_time"];
-    assert_eq!((response_time.count, response_time.mean_ns, response_time.sd_ns), (80, 20e6, 0.0));
-    assert_eq!((response_time.min_ns, response_time.max_ns), (20 * MS, 20 * MS));
+    assert_eq!(
+        (
+            response_time.count,
+            response_time.mean_ns,
+            response_time.sd_ns
+        ),
+        (80, 20e6, 0.0)
+    );
+    assert_eq!(
+        (response_time.min_ns, response_time.max_ns),
+        (20 * MS, 20 * MS)
+    );
     assert_eq!(document.warm_up.unwrap().operations.ok, 40);
     assert_eq!(document.run.duration_ns, 4 * SECOND);
     let skew = document.skew.unwrap();
     assert_eq!((skew.skew_ns, skew.bound_ns), (2_000_000, 1_500_000));
 }
 
-/// A second whose handshake was stapled with a response of this age at the start, to be renewed within an hour.
+/// A second whose handshake was stapled with a response of this age at the start, to be renewed
+/// within an hour.
 fn stapled(age_s: i64) -> Snapshot {
     // 2026-01-02T03:04:05Z, when the scene begins.
     let this_update = 1_767_323_045 - age_s;
-    let ocsp_staple = Some(Staple { this_update, next_update: this_update + 3600, produced_at: this_update });
+    let ocsp_staple = Some(Staple {
+        this_update,
+        next_update: this_update + 3600,
+        produced_at: this_update,
+    });
     let kind = HandshakeKind::Full;
     let (alpn, signature_scheme) = (String::new(), 0x0403);
-    let agreed = Negotiated { version: 0x0304, suite: 0x1302, group: 0x001d, signature_scheme, alpn, kind, ocsp_staple };
+    let agreed = Negotiated {
+        version: 0x0304,
+        suite: 0x1302,
+        group: 0x001d,
+        signature_scheme,
+        alpn,
+        kind,
+        ocsp_staple,
+    };
     let mut snapshot = snapshot(2, QUIET);
     let cell = snapshot.cells.values_mut().next().unwrap();
     cell.counters.negotiated.insert(agreed, 1);
-    cell.counters.chains.insert(Chain { sha256: [1; 32], key: "RSA 2048".to_owned(), certificates: 1, bytes: 800 }, 1);
+    cell.counters.chains.insert(
+        Chain {
+            sha256: [1; 32],
+            key: "RSA 2048".to_owned(),
+            certificates: 1,
+            bytes: 800,
+        },
+        1,
+    );
     let mut ratio = Distribution::default();
     ratio.record(2500);
-    cell.times.insert((Outcome::Ok, Metric::HandshakeFullInConnects), ratio);
+    cell.times
+        .insert((Outcome::Ok, Metric::HandshakeFullInConnects), ratio);
     snapshot
 }
 
@@ -49,12 +104,25 @@ fn staples_are_as_old_as_when_the_run_began_and_an_expired_one_is_remarked_on() 
         let mut collector = collector(CLOSED, "");
         collector.add(0, 2, &stapled(age_s));
         let document = collector.document(State::Complete);
-        let parts = [&document.measured, &document.by_address[0].figures, &document.by_agent[0].figures];
+        let parts = [
+            &document.measured,
+            &document.by_address[0].figures,
+            &document.by_agent[0].figures,
+        ];
         for figures in parts {
-            let [staple] = &figures.ocsp_staples[..] else { panic!("{:?}", figures.ocsp_staples) };
-            assert_eq!((staple.age_at_start_s, staple.expired, staple.share), (Some(age_s), expired, 1.0));
+            let [staple] = &figures.ocsp_staples[..] else {
+                panic!("{:?}", figures.ocsp_staples)
+            };
+            assert_eq!(
+                (staple.age_at_start_s, staple.expired, staple.share),
+                (Some(age_s), expired, 1.0)
+            );
         }
-        let remarks = document.notes.iter().filter(|note| note.contains("OCSP response that was to be renewed by")).count();
+        let remarks = document
+            .notes
+            .iter()
+            .filter(|note| note.contains("OCSP response that was to be renewed by"))
+            .count();
         assert_eq!(remarks, usize::from(expired), "{:?}", document.notes);
     }
 }
@@ -65,23 +133,61 @@ fn handshakes_in_connects_are_no_times() {
     collector.add(0, 2, &stapled(0));
     let measured = collector.document(State::Complete).measured;
     let ratio = measured.handshake_in_connects["full"];
-    assert_eq!((ratio.count, ratio.p50, ratio.max, measured.handshake_in_connects.len()), (1, 2.5, 2.5, 1));
-    let named = |times: &BTreeMap<String, TimeFigure>| times.keys().any(|name| name.contains("in_connects"));
+    assert_eq!(
+        (
+            ratio.count,
+            ratio.p50,
+            ratio.max,
+            measured.handshake_in_connects.len()
+        ),
+        (1, 2.5, 2.5, 1)
+    );
+    let named = |times: &BTreeMap<String, TimeFigure>| {
+        times.keys().any(|name| name.contains("in_connects"))
+    };
     assert!(!named(&measured.times) && !measured.times_by_outcome.values().any(named));
 }
 
 #[test]
 fn parts_add_up_to_the_whole() {
     let mut collector = collector(CLOSED, "");
-    fire(&mut collector, Second { timed_out: 1, ..QUIET }, cpu(0.3, 0.2));
+    fire(
+        &mut collector,
+        Second {
+            timed_out: 1,
+            ..QUIET
+        },
+        cpu(0.3, 0.2),
+    );
     let document = collector.document(State::Complete);
-    for groups in [&document.by_request, &document.by_address, &document.by_agent, &document.by_label] {
+    for groups in [
+        &document.by_request,
+        &document.by_address,
+        &document.by_agent,
+        &document.by_label,
+    ] {
         assert_eq!(groups.len(), 2);
-        assert_eq!(groups.iter().map(|group| group.figures.operations.ended).sum::<u64>(), document.measured.operations.ended);
-        let counts = groups.iter().map(|group| group.figures.times["response_time"].count);
-        assert_eq!(counts.sum::<u64>(), document.measured.times["response_time"].count);
+        assert_eq!(
+            groups
+                .iter()
+                .map(|group| group.figures.operations.ended)
+                .sum::<u64>(),
+            document.measured.operations.ended
+        );
+        let counts = groups
+            .iter()
+            .map(|group| group.figures.times["response_time"].count);
+        assert_eq!(
+            counts.sum::<u64>(),
+            document.measured.times["response_time"].count
+        );
     }
-    let names = |groups: &[analysis::Group]| groups.iter().map(|group| group.name.clone()).collect::<Vec<_>>();
+    let names = |groups: &[analysis::Group]| {
+        groups
+            .iter()
+            .map(|group| group.name.clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(names(&document.by_request), ["a", "b"]);
     assert_eq!(names(&document.by_address), ["10.0.0.1:80", "10.0.0.2:80"]);
     assert_eq!(names(&document.by_label), ["city=Berlin", "city=Oslo"]);
@@ -91,22 +197,47 @@ fn parts_add_up_to_the_whole() {
 fn sum_over_agents_is_the_merged_whole_bucket_by_bucket() {
     let mut collector = collector(CLOSED, "");
     let mut everything = Snapshot::default();
-    for (agent, second) in (0..2_u32).flat_map(|agent| (2..6_u32).map(move |second| (agent, second))) {
+    for (agent, second) in
+        (0..2_u32).flat_map(|agent| (2..6_u32).map(move |second| (agent, second)))
+    {
         let response_ms = u64::from(3 + 7 * second + 50 * agent);
-        let recorded = snapshot(second, Second { response_ms, ..QUIET });
+        let recorded = snapshot(
+            second,
+            Second {
+                response_ms,
+                ..QUIET
+            },
+        );
         everything.merge(&recorded);
         collector.add(agent, second, &recorded);
     }
-    let measured = || everything.cells.iter().filter(|(key, _)| key.period == Period::Measured).map(|(_, cell)| cell);
+    let measured = || {
+        everything
+            .cells
+            .iter()
+            .filter(|(key, _)| key.period == Period::Measured)
+            .map(|(_, cell)| cell)
+    };
     for outcome in Outcome::ALL {
         for metric in Metric::ALL {
             let mut whole = Distribution::default();
             for cell in measured() {
-                cell.times.get(&(outcome, metric)).into_iter().for_each(|times| whole.merge(times));
-                let by_second = cell.response_times.range((outcome, 0)..=(outcome, u32::MAX));
-                by_second.filter(|_| metric == Metric::ResponseTime).for_each(|(_, times)| whole.merge(times));
+                cell.times
+                    .get(&(outcome, metric))
+                    .into_iter()
+                    .for_each(|times| whole.merge(times));
+                let by_second = cell
+                    .response_times
+                    .range((outcome, 0)..=(outcome, u32::MAX));
+                by_second
+                    .filter(|_| metric == Metric::ResponseTime)
+                    .for_each(|(_, times)| whole.merge(times));
             }
-            assert_eq!(collector.merged(Period::Measured, outcome, metric), whole, "{outcome:?} {metric:?}");
+            assert_eq!(
+                collector.merged(Period::Measured, outcome, metric),
+                whole,
+                "{outcome:?} {metric:?}"
+            );
         }
     }
 }
@@ -119,7 +250,14 @@ fn interval_counts_once_and_of_known_agents_only() {
     assert_eq!(collector.add(0, 3, &recorded), Added::Duplicate);
     assert_eq!(collector.add(1, 3, &recorded), Added::Counted);
     assert_eq!(collector.add(2, 3, &recorded), Added::UnknownAgent);
-    assert_eq!(collector.document(State::Incomplete).measured.operations.ended, 20);
+    assert_eq!(
+        collector
+            .document(State::Incomplete)
+            .measured
+            .operations
+            .ended,
+        20
+    );
 }
 
 #[test]
@@ -128,13 +266,33 @@ fn totals_that_differ_by_one_value_make_the_run_invalid_and_name_the_agent() {
     fire(&mut collector, QUIET, cpu(0.3, 0.2));
     let mut totals = Snapshot::default();
     (0..6).for_each(|second| {
-        totals.merge(&snapshot(second, if second == 5 { Second { response_ms: 21, ..QUIET } } else { QUIET }))
+        totals.merge(&snapshot(
+            second,
+            if second == 5 {
+                Second {
+                    response_ms: 21,
+                    ..QUIET
+                }
+            } else {
+                QUIET
+            },
+        ))
     });
     collector.ended(1, end(totals, cpu(0.3, 0.2)));
     let document = collector.document(State::Complete);
-    assert_eq!((document.agents[0].totals_match, document.agents[1].totals_match), (Some(true), Some(false)));
+    assert_eq!(
+        (
+            document.agents[0].totals_match,
+            document.agents[1].totals_match
+        ),
+        (Some(true), Some(false))
+    );
     assert_eq!(document.verdict.verdict, Verdict::Invalid);
-    assert!(document.verdict.evidence[0].contains("agent two"), "{:?}", document.verdict);
+    assert!(
+        document.verdict.evidence[0].contains("agent two"),
+        "{:?}",
+        document.verdict
+    );
 }
 
 #[test]
@@ -142,25 +300,58 @@ fn lost_agent_leaves_a_visible_gap() {
     let mut collector = collector(CLOSED, "");
     fire(&mut collector, QUIET, cpu(0.3, 0.2));
     let mut other = crate::scene::collector(CLOSED, "");
-    [0, 1, 3].into_iter().for_each(|second| assert_eq!(other.add(1, second, &snapshot(second, QUIET)), Added::Counted));
-    other.ended(1, AgentEnd { cause: Some(EndCause::Lost), intervals: Some(6), ..AgentEnd::default() });
+    [0, 1, 3].into_iter().for_each(|second| {
+        assert_eq!(
+            other.add(1, second, &snapshot(second, QUIET)),
+            Added::Counted
+        )
+    });
+    other.ended(
+        1,
+        AgentEnd {
+            cause: Some(EndCause::Lost),
+            intervals: Some(6),
+            ..AgentEnd::default()
+        },
+    );
     let document = other.document(State::Complete);
     assert_eq!(document.agents[1].missing_intervals, [(2, 2), (4, 5)]);
     assert_eq!(document.verdict.verdict, Verdict::Invalid);
     let evidence = document.verdict.evidence.join("\n");
-    assert!(evidence.contains("agent two was lost") && evidence.contains("seconds 2, 4 to 5 are missing"), "{evidence}");
+    assert!(
+        evidence.contains("agent two was lost")
+            && evidence.contains("seconds 2, 4 to 5 are missing"),
+        "{evidence}"
+    );
 }
 
 #[test]
 fn work_of_the_drain_counts_as_operations_but_not_as_rate() {
     let mut collector = collector(OPEN, "");
     for agent in 0..2 {
-        (0..6).for_each(|second| assert_eq!(collector.add(agent, second, &snapshot(second, QUIET)), Added::Counted));
+        (0..6).for_each(|second| {
+            assert_eq!(
+                collector.add(agent, second, &snapshot(second, QUIET)),
+                Added::Counted
+            )
+        });
         collector.add(agent, 9, &snapshot(9, QUIET));
-        collector.ended(agent, AgentEnd { cause: Some(EndCause::Plan), ..AgentEnd::default() });
+        collector.ended(
+            agent,
+            AgentEnd {
+                cause: Some(EndCause::Plan),
+                ..AgentEnd::default()
+            },
+        );
     }
     let measured = collector.document(State::Complete).measured;
-    assert_eq!((measured.operations.ended, measured.rates.operations_per_second), (100, 20.0));
+    assert_eq!(
+        (
+            measured.operations.ended,
+            measured.rates.operations_per_second
+        ),
+        (100, 20.0)
+    );
 }
 
 #[test]
@@ -168,31 +359,70 @@ fn run_with_a_number_of_requests_lasts_until_the_last_one_begins() {
     let mut collector = collector("connections = 10\nrequests = 40\nwarm_up = \"2s\"\n", "");
     for (agent, last_ms) in [(0, 3_500), (1, 3_600)] {
         let mut last = snapshot(3, QUIET);
-        last.cells.values_mut().for_each(|cell| cell.counters.last_done_at_ns = last_ms * MS);
+        last.cells
+            .values_mut()
+            .for_each(|cell| cell.counters.last_done_at_ns = last_ms * MS);
         last.client.fired_until_ns = (last_ms - 100) * MS;
         assert_eq!(collector.add(agent, 2, &snapshot(2, QUIET)), Added::Counted);
         assert_eq!(collector.add(agent, 3, &last), Added::Counted);
-        collector.ended(agent, AgentEnd { cause: Some(EndCause::Plan), ..AgentEnd::default() });
+        collector.ended(
+            agent,
+            AgentEnd {
+                cause: Some(EndCause::Plan),
+                ..AgentEnd::default()
+            },
+        );
     }
     let document = collector.document(State::Complete);
     assert_eq!(document.run.duration_ns, 1500 * MS);
-    assert_eq!(document.measured.rates.ok_per_second, 40.0 / 1.5, "40 in 1.5 s");
-    assert_eq!((document.run.planned_operations, document.run.planned_duration_ns), (Some(40), None));
+    assert_eq!(
+        document.measured.rates.ok_per_second,
+        40.0 / 1.5,
+        "40 in 1.5 s"
+    );
+    assert_eq!(
+        (
+            document.run.planned_operations,
+            document.run.planned_duration_ns
+        ),
+        (Some(40), None)
+    );
 }
 
 #[test]
 fn stopped_run_is_as_long_as_it_was() {
     let mut collector = collector(CLOSED, "");
     for agent in 0..2 {
-        (0..3).for_each(|second| assert_eq!(collector.add(agent, second, &snapshot(second, QUIET)), Added::Counted));
+        (0..3).for_each(|second| {
+            assert_eq!(
+                collector.add(agent, second, &snapshot(second, QUIET)),
+                Added::Counted
+            )
+        });
         let mut last = snapshot(3, QUIET);
         last.client.fired_until_ns = 3_800 * MS;
         assert_eq!(collector.add(agent, 3, &last), Added::Counted);
-        collector.ended(agent, AgentEnd { cause: Some(EndCause::Stopped), ..AgentEnd::default() });
+        collector.ended(
+            agent,
+            AgentEnd {
+                cause: Some(EndCause::Stopped),
+                ..AgentEnd::default()
+            },
+        );
     }
     let document = collector.document(State::Interrupted);
-    assert_eq!((document.run.duration_ns, document.run.planned_duration_ns), (1800 * MS, Some(4 * SECOND)));
-    assert!(document.notes.iter().any(|note| note.contains("interrupted") && note.contains("1.80 s")), "{:?}", document.notes);
+    assert_eq!(
+        (document.run.duration_ns, document.run.planned_duration_ns),
+        (1800 * MS, Some(4 * SECOND))
+    );
+    assert!(
+        document
+            .notes
+            .iter()
+            .any(|note| note.contains("interrupted") && note.contains("1.80 s")),
+        "{:?}",
+        document.notes
+    );
 }
 
 #[test]
@@ -200,31 +430,67 @@ fn live_figures_are_those_of_the_last_second_all_delivered() {
     let mut collector = collector(CLOSED, "");
     assert_eq!(collector.live(), None);
     for second in 0..4 {
-        (0..2).for_each(|agent| assert_eq!(collector.add(agent, second, &snapshot(second, QUIET)), Added::Counted));
+        (0..2).for_each(|agent| {
+            assert_eq!(
+                collector.add(agent, second, &snapshot(second, QUIET)),
+                Added::Counted
+            )
+        });
     }
     collector.add(0, 4, &snapshot(4, QUIET));
     let live = collector.live().unwrap();
-    assert_eq!((live.second, live.ended_per_second, live.agents, live.is_warm_up), (3, 20, 2, false));
+    assert_eq!(
+        (
+            live.second,
+            live.ended_per_second,
+            live.agents,
+            live.is_warm_up
+        ),
+        (3, 20, 2, false)
+    );
     assert_eq!((live.p50_ns, live.total_ended), (Some(20 * MS), 50));
 }
 
 #[test]
 fn thresholds_are_judged_on_the_merged_whole() {
-    let mut collector = collector(CLOSED, "\"response_time.p99\" = \"<= 25ms\"\n\"rate\" = \">= 21\"\n\"dns.max\" = \"<= 1s\"\n");
+    let mut collector = collector(
+        CLOSED,
+        "\"response_time.p99\" = \"<= 25ms\"\n\"rate\" = \">= 21\"\n\"dns.max\" = \"<= 1s\"\n",
+    );
     fire(&mut collector, QUIET, cpu(0.3, 0.2));
     let judged = collector.document(State::Complete).thresholds;
-    assert_eq!(judged.iter().map(|one| one.passed).collect::<Vec<_>>(), [true, false, false]);
-    assert_eq!((judged[1].actual, judged[1].metric.as_str(), judged[1].comparison.as_str()), (Some(20.0), "rate", ">="));
+    assert_eq!(
+        judged.iter().map(|one| one.passed).collect::<Vec<_>>(),
+        [true, false, false]
+    );
+    assert_eq!(
+        (
+            judged[1].actual,
+            judged[1].metric.as_str(),
+            judged[1].comparison.as_str()
+        ),
+        (Some(20.0), "rate", ">=")
+    );
     assert_eq!(judged[2].reason.as_deref(), Some("no dns was measured"));
 }
 
 #[test]
 fn every_number_a_plan_may_name_has_a_value_here() {
     for name in plan::Metric::NUMBERS {
-        assert!(analysis::NUMBERS.contains(&name), "{name}: in plan, not in analysis");
+        assert!(
+            analysis::NUMBERS.contains(&name),
+            "{name}: in plan, not in analysis"
+        );
     }
-    for name in analysis::NUMBERS.iter().copied().chain(["errors.connect.refused.count", "errors.tls.share"]) {
-        assert!(name.parse::<plan::Metric>().is_ok(), "{name}: in analysis, not in plan");
+    for name in analysis::NUMBERS
+        .iter()
+        .copied()
+        .chain(["errors.connect.refused.count", "errors.tls.share"])
+    {
+        assert!(
+            name.parse::<plan::Metric>().is_ok(),
+            "{name}: in analysis, not in plan"
+        );
     }
 }
 
@@ -233,7 +499,13 @@ fn plan_is_recorded_as_given_with_its_digest() {
     let document = collector(OPEN, "").document(State::Incomplete);
     assert_eq!(document.plan.digest, plan(OPEN, "").digest().to_string());
     assert_eq!(document.plan.url, "http://example.test:8080/");
-    let open = matches!(document.plan.load, analysis::LoadRecord::Open { max_connections: 10, .. });
+    let open = matches!(
+        document.plan.load,
+        analysis::LoadRecord::Open {
+            max_connections: 10,
+            ..
+        }
+    );
     assert!(open, "{:?}", document.plan.load);
 }
 
@@ -242,19 +514,43 @@ fn figures_that_are_no_numbers_do_not_reach_the_document() {
     let mut collector = collector(CLOSED, "");
     fire(&mut collector, QUIET, cpu(f64::NAN, f64::INFINITY));
     let cpu = collector.document(State::Complete).agents[0].cpu.unwrap();
-    assert_eq!((cpu.busiest_worker_share_mean, cpu.machine_busy_share_mean), (0.0, 0.0));
+    assert_eq!(
+        (cpu.busiest_worker_share_mean, cpu.machine_busy_share_mean),
+        (0.0, 0.0)
+    );
 }
 
 #[test]
 fn counts_at_the_end_of_their_type_do_not_wrap() {
     let mut collector = collector(CLOSED, "");
-    let mut huge = snapshot(3, Second { timed_out: 1, not_sent: 1, ..QUIET });
+    let mut huge = snapshot(
+        3,
+        Second {
+            timed_out: 1,
+            not_sent: 1,
+            ..QUIET
+        },
+    );
     for cell in huge.cells.values_mut() {
-        (cell.counters.ok, cell.counters.failed, cell.counters.started) = (u64::MAX, u64::MAX, u64::MAX);
-        cell.counters.failures.values_mut().for_each(|count| *count = u64::MAX);
+        (
+            cell.counters.ok,
+            cell.counters.failed,
+            cell.counters.started,
+        ) = (u64::MAX, u64::MAX, u64::MAX);
+        cell.counters
+            .failures
+            .values_mut()
+            .for_each(|count| *count = u64::MAX);
     }
     (0..2).for_each(|agent| assert_eq!(collector.add(agent, u32::MAX, &huge), Added::Counted));
-    assert_eq!(collector.document(State::Complete).measured.operations.ended, u64::MAX);
+    assert_eq!(
+        collector
+            .document(State::Complete)
+            .measured
+            .operations
+            .ended,
+        u64::MAX
+    );
     assert_eq!(collector.live().unwrap().errors, u64::MAX);
 }
 
@@ -272,7 +568,13 @@ fn handshakes(number: u64, offers: &[(&str, bool, u64)]) -> measure::Cell {
     };
     cell.counters.negotiated.insert(agreed, number);
     let offer = |&(issuer, accepted, number): &(&str, bool, u64)| {
-        (measure::SessionOffer { issuer: issuer.parse().ok(), accepted }, number)
+        (
+            measure::SessionOffer {
+                issuer: issuer.parse().ok(),
+                accepted,
+            },
+            number,
+        )
     };
     cell.counters.session_offers = offers.iter().map(offer).collect();
     cell
@@ -284,24 +586,72 @@ fn sessions_make_a_matrix_of_who_issued_and_who_took_them() {
     let offers = |cells: &[(u16, &str, measure::Cell)], period| {
         let mut collector = collector(CLOSED, "");
         for agent in 0..2 {
-            let cells = cells.iter().map(|(request, address, cell)| (crate::scene::key(period, *request, address), cell.clone()));
-            assert_eq!(collector.add(agent, 3, &Snapshot { cells: cells.collect(), ..Snapshot::default() }), Added::Counted);
+            let cells = cells.iter().map(|(request, address, cell)| {
+                (crate::scene::key(period, *request, address), cell.clone())
+            });
+            assert_eq!(
+                collector.add(
+                    agent,
+                    3,
+                    &Snapshot {
+                        cells: cells.collect(),
+                        ..Snapshot::default()
+                    }
+                ),
+                Added::Counted
+            );
         }
         let document = collector.document(State::Complete);
         let found = document.session_offers.iter();
-        let rows = found.map(|offers| (offers.issued_by.clone(), offers.offered_to.clone(), offers.offered, offers.accepted));
-        (rows.collect::<Vec<_>>(), document.notes.iter().filter(|note| note.contains("ticket keys")).count())
+        let rows = found.map(|offers| {
+            (
+                offers.issued_by.clone(),
+                offers.offered_to.clone(),
+                offers.offered,
+                offers.accepted,
+            )
+        });
+        (
+            rows.collect::<Vec<_>>(),
+            document
+                .notes
+                .iter()
+                .filter(|note| note.contains("ticket keys"))
+                .count(),
+        )
     };
     let cells = [
-        (0, one, handshakes(9, &[(one, true, 4), (two, false, 2), ("", false, 1)])),
-        (1, one, handshakes(3, &[(one, true, 1), (one, false, 1), (two, true, 1)])),
+        (
+            0,
+            one,
+            handshakes(9, &[(one, true, 4), (two, false, 2), ("", false, 1)]),
+        ),
+        (
+            1,
+            one,
+            handshakes(3, &[(one, true, 1), (one, false, 1), (two, true, 1)]),
+        ),
         (0, two, handshakes(2, &[(two, true, 2)])),
     ];
-    let row = |by: &str, to: &str, offered, accepted| (by.to_owned(), to.to_owned(), offered, accepted);
-    let expected = vec![row(one, one, 12, 10), row(two, one, 6, 2), row(two, two, 4, 4), row("others", one, 2, 0)];
+    let row =
+        |by: &str, to: &str, offered, accepted| (by.to_owned(), to.to_owned(), offered, accepted);
+    let expected = vec![
+        row(one, one, 12, 10),
+        row(two, one, 6, 2),
+        row(two, two, 4, 4),
+        row("others", one, 2, 0),
+    ];
     for period in [Period::Measured, Period::WarmUp] {
-        assert_eq!(offers(&cells, period), (expected.clone(), 1), "of whichever part has the handshakes");
+        assert_eq!(
+            offers(&cells, period),
+            (expected.clone(), 1),
+            "of whichever part has the handshakes"
+        );
     }
     let single = [(0, one, handshakes(9, &[(one, true, 4), (one, false, 2)]))];
-    assert_eq!(offers(&single, Period::Measured), (Vec::new(), 0), "a single address needs no matrix");
+    assert_eq!(
+        offers(&single, Period::Measured),
+        (Vec::new(), 0),
+        "a single address needs no matrix"
+    );
 }

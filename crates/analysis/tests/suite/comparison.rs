@@ -3,8 +3,8 @@
 use crate::random::Random;
 use crate::scene::{CLOSED, QUIET, cpu, document};
 use analysis::{
-    Comparison, CpuFigures, Document, Figures, Finding, LimitOutcome, Method, Pairing, PercentileFigure, RegressionLimit, Row,
-    ServerFigures, TimeFigure, VariantRuns, Verdict,
+    Comparison, CpuFigures, Document, Figures, Finding, LimitOutcome, Method, Pairing,
+    PercentileFigure, RegressionLimit, Row, ServerFigures, TimeFigure, VariantRuns, Verdict,
 };
 use std::sync::LazyLock;
 
@@ -17,7 +17,10 @@ fn blank() -> Document {
 fn make_blank() -> Document {
     let mut document = document(CLOSED, QUIET, cpu(0.3, 0.3));
     document.measured = Figures::default();
-    document.agents.iter_mut().for_each(|agent| agent.cpu = None);
+    document
+        .agents
+        .iter_mut()
+        .for_each(|agent| agent.cpu = None);
     document.series.rows.clear();
     // So long that one operation more or less says nothing.
     document.run.duration_ns = 1_000_000 * 1_000_000_000;
@@ -32,7 +35,10 @@ fn with_rate(rate: f64) -> Document {
 
 fn with_errors(errors: u64, ended: u64) -> Document {
     let mut document = blank();
-    (document.measured.operations.errors, document.measured.operations.ended) = (errors, ended);
+    (
+        document.measured.operations.errors,
+        document.measured.operations.ended,
+    ) = (errors, ended);
     document
 }
 
@@ -41,13 +47,21 @@ fn compare(pairing: Pairing, first: &[Document], other: &[Document]) -> Comparis
     let sides = [runs("first", first), runs("other", other)];
     let variants: Vec<VariantRuns<'_>> = sides
         .iter()
-        .map(|(name, documents)| VariantRuns { name: name.clone(), runs: documents.iter().map(Some).collect() })
+        .map(|(name, documents)| VariantRuns {
+            name: name.clone(),
+            runs: documents.iter().map(Some).collect(),
+        })
         .collect();
     Comparison::of(&variants, pairing, 1)
 }
 
 fn words(comparison: &Comparison, figure: &str) -> String {
-    comparison.row(figure).unwrap().cells[1].change.as_ref().unwrap().text.clone()
+    comparison.row(figure).unwrap().cells[1]
+        .change
+        .as_ref()
+        .unwrap()
+        .text
+        .clone()
 }
 
 fn rates(rates: &[f64]) -> Vec<Document> {
@@ -56,8 +70,14 @@ fn rates(rates: &[f64]) -> Vec<Document> {
 
 /// Rates of e^difference against 100, in rounds that are ever faster.
 fn rounds(differences: &[f64]) -> (Vec<Document>, Vec<Document>) {
-    let first: Vec<f64> = (0..differences.len()).map(|round| 100.0 * 1.3_f64.powi(round as i32)).collect();
-    let other: Vec<f64> = first.iter().zip(differences).map(|(rate, difference)| rate * difference.exp()).collect();
+    let first: Vec<f64> = (0..differences.len())
+        .map(|round| 100.0 * 1.3_f64.powi(round as i32))
+        .collect();
+    let other: Vec<f64> = first
+        .iter()
+        .zip(differences)
+        .map(|(rate, difference)| rate * difference.exp())
+        .collect();
     (rates(&first), rates(&other))
 }
 
@@ -67,11 +87,21 @@ fn paired_ratios_have_the_interval_worked_out_by_hand() {
     let (first, other) = rounds(&[0.01, 0.02, 0.03]);
     let comparison = compare(Pairing::Interleaved, &first, &other);
     assert_eq!(comparison.method, Method::Paired);
-    assert!((comparison.confidence - 0.95).abs() < 1e-12, "one figure alone");
-    assert_eq!(words(&comparison, "rate"), "no difference beyond the noise (-0.6 to +4.7 %)");
+    assert!(
+        (comparison.confidence - 0.95).abs() < 1e-12,
+        "one figure alone"
+    );
+    assert_eq!(
+        words(&comparison, "rate"),
+        "no difference beyond the noise (-0.6 to +4.7 %)"
+    );
     let change = comparison.rows[0].cells[1].change.clone().unwrap();
     let interval = change.interval.unwrap();
-    assert!((interval.low.ln() + 0.005_818).abs() < 1e-4 && (interval.high.ln() - 0.045_818).abs() < 1e-4, "{interval:?}");
+    assert!(
+        (interval.low.ln() + 0.005_818).abs() < 1e-4
+            && (interval.high.ln() - 0.045_818).abs() < 1e-4,
+        "{interval:?}"
+    );
     assert!(change.weak && change.repeats == 3);
     // Standard error √(0.0002/4/5), t = 2.776 for four degrees: 0.02 ± (0.00878 + 1/1024).
     let (first, other) = rounds(&[0.01, 0.02, 0.03, 0.02, 0.02]);
@@ -83,100 +113,204 @@ fn paired_ratios_have_the_interval_worked_out_by_hand() {
 /// A run that cost the server so many steps of 10 ms for 1000 operations.
 fn with_server_cpu(steps: u64) -> Document {
     let mut document = blank();
-    document.server =
-        Some(ServerFigures { cpu_ns: steps * 10_000_000, cpu_per_operation_ns: Some(steps as f64 * 1e4), cpus: None });
+    document.server = Some(ServerFigures {
+        cpu_ns: steps * 10_000_000,
+        cpu_per_operation_ns: Some(steps as f64 * 1e4),
+        cpus: None,
+    });
     document
 }
 
 #[test]
 fn repeats_that_agree_to_a_coarse_step_are_no_certainty() {
-    // Three times 8 steps against 9: the logarithm is 0.1178 each time. A time is the difference of two readings of two counters, four
-    // roundings: q is 20 ms, 1/4 of the one and 1/4.5 of the other. Variance (1/16 + 1/20.25)/12/3 = 0.003108, standard error 0.05575;
-    // nothing below a step of 1/4 is named. t = 4.3027 for two degrees: 0.1178 ± (0.2399 + 0.25).
-    let comparison = compare(Pairing::Interleaved, &vec![with_server_cpu(8); 3], &vec![with_server_cpu(9); 3]);
-    let change = comparison.row("server.cpu_per_operation").unwrap().cells[1].change.clone().unwrap();
+    // Three times 8 steps against 9: the logarithm is 0.1178 each time. A time is the difference of
+    // two readings of two counters, four roundings: q is 20 ms, 1/4 of the one and 1/4.5 of the
+    // other. Variance (1/16 + 1/20.25)/12/3 = 0.003108, standard error 0.05575; nothing below a
+    // step of 1/4 is named. t = 4.3027 for two degrees: 0.1178 ± (0.2399 + 0.25).
+    let comparison = compare(
+        Pairing::Interleaved,
+        &vec![with_server_cpu(8); 3],
+        &vec![with_server_cpu(9); 3],
+    );
+    let change = comparison.row("server.cpu_per_operation").unwrap().cells[1]
+        .change
+        .clone()
+        .unwrap();
     assert_eq!(change.finding, Finding::NoDifference, "{change:?}");
     let (interval, difference) = (change.interval.unwrap(), 9.0_f64.ln() - 8.0_f64.ln());
     let half = 4.3027 * 0.055_75 + 0.25;
-    assert!((interval.low.ln() - (difference - half)).abs() < 1e-4, "{interval:?}");
-    assert!((interval.high.ln() - (difference + half)).abs() < 1e-4, "{interval:?}");
+    assert!(
+        (interval.low.ln() - (difference - half)).abs() < 1e-4,
+        "{interval:?}"
+    );
+    assert!(
+        (interval.high.ln() - (difference + half)).abs() < 1e-4,
+        "{interval:?}"
+    );
     // Runs made apart are as far off, and have two degrees of freedom where neither side scatters.
-    let comparison = compare(Pairing::Apart, &vec![with_server_cpu(8); 3], &vec![with_server_cpu(9); 3]);
-    let apart = comparison.row("server.cpu_per_operation").unwrap().cells[1].change.as_ref().unwrap().interval.unwrap();
-    assert!((apart.low - interval.low).abs() < 1e-9 && (apart.high - interval.high).abs() < 1e-9, "{apart:?}");
+    let comparison = compare(
+        Pairing::Apart,
+        &vec![with_server_cpu(8); 3],
+        &vec![with_server_cpu(9); 3],
+    );
+    let apart = comparison.row("server.cpu_per_operation").unwrap().cells[1]
+        .change
+        .as_ref()
+        .unwrap()
+        .interval
+        .unwrap();
+    assert!(
+        (apart.low - interval.low).abs() < 1e-9 && (apart.high - interval.high).abs() < 1e-9,
+        "{apart:?}"
+    );
     // A thousand times the time: the same step says nothing any more.
-    let comparison = compare(Pairing::Interleaved, &vec![with_server_cpu(8000); 3], &vec![with_server_cpu(9000); 3]);
-    assert!(words(&comparison, "server.cpu_per_operation").starts_with("higher by 12.5 %"), "{comparison:?}");
+    let comparison = compare(
+        Pairing::Interleaved,
+        &vec![with_server_cpu(8000); 3],
+        &vec![with_server_cpu(9000); 3],
+    );
+    assert!(
+        words(&comparison, "server.cpu_per_operation").starts_with("higher by 12.5 %"),
+        "{comparison:?}"
+    );
 }
 
 #[test]
 fn rate_is_known_to_one_operation_of_its_window() {
-    // 400 operations in 4 s against 404, twice: q is 0.25/s, 0.0025 of the one and 0.002475 of the other. Variance
-    // (0.0025² + 0.002475²)/12/2, standard error 0.000718; t = 12.706 for one degree: 0.00995 ± (0.00912 + 0.0025).
+    // 400 operations in 4 s against 404, twice: q is 0.25/s, 0.0025 of the one and 0.002475 of the
+    // other. Variance (0.0025² + 0.002475²)/12/2, standard error 0.000718; t = 12.706 for one
+    // degree: 0.00995 ± (0.00912 + 0.0025).
     let side = |rate| {
         let mut document = with_rate(rate);
         document.run.duration_ns = 4_000_000_000;
         vec![document; 2]
     };
     let comparison = compare(Pairing::Interleaved, &side(100.0), &side(101.0));
-    let interval = comparison.row("rate").unwrap().cells[1].change.as_ref().unwrap().interval.unwrap();
+    let interval = comparison.row("rate").unwrap().cells[1]
+        .change
+        .as_ref()
+        .unwrap()
+        .interval
+        .unwrap();
     let half = 12.706 * ((0.0025_f64.powi(2) + (0.25_f64 / 101.0).powi(2)) / 24.0).sqrt() + 0.0025;
-    assert!((interval.low.ln() - (1.01_f64.ln() - half)).abs() < 1e-6, "{interval:?}");
-    assert_eq!(words(&comparison, "rate"), "no difference beyond the noise (-0.2 to +2.2 %)");
+    assert!(
+        (interval.low.ln() - (1.01_f64.ln() - half)).abs() < 1e-6,
+        "{interval:?}"
+    );
+    assert_eq!(
+        words(&comparison, "rate"),
+        "no difference beyond the noise (-0.2 to +2.2 %)"
+    );
 }
 
 #[test]
 fn seconds_that_agree_leave_what_a_rate_is_rounded_by() {
-    // 16 seconds with 100 operations each against 16 with 101: no draw scatters. q is 1/16 per second, 0.000625 of the one and 0.000619
-    // of the other; standard error √((0.000625² + 0.000619²)/12) = 0.000254. Four blocks: t = 3.182 for three degrees.
+    // 16 seconds with 100 operations each against 16 with 101: no draw scatters. q is 1/16 per
+    // second, 0.000625 of the one and 0.000619 of the other; standard error √((0.000625² +
+    // 0.000619²)/12) = 0.000254. Four blocks: t = 3.182 for three degrees.
     let side = |each: u64| {
         let mut document = with_rate(each as f64);
         (document.run.duration_ns, document.series.row_seconds) = (16_000_000_000, 1);
         let from = (document.run.warm_up_ns / 1_000_000_000) as u32;
-        document.series.rows = (from..from + 16).map(|second| Row { second, ended: each, ..Row::default() }).collect();
+        document.series.rows = (from..from + 16)
+            .map(|second| Row {
+                second,
+                ended: each,
+                ..Row::default()
+            })
+            .collect();
         document
     };
     let comparison = compare(Pairing::Apart, &[side(100)], &[side(101)]);
     assert_eq!(comparison.method, Method::WithinRun);
-    let interval = comparison.row("rate").unwrap().cells[1].change.as_ref().unwrap().interval.unwrap();
-    let half = 3.1824 * ((0.000_625_f64.powi(2) + (0.0625_f64 / 101.0).powi(2)) / 12.0).sqrt() + 1.0 / 1024.0;
-    assert!((interval.low.ln() - (1.01_f64.ln() - half)).abs() < 1e-6, "{interval:?} {half}");
+    let interval = comparison.row("rate").unwrap().cells[1]
+        .change
+        .as_ref()
+        .unwrap()
+        .interval
+        .unwrap();
+    let half = 3.1824 * ((0.000_625_f64.powi(2) + (0.0625_f64 / 101.0).powi(2)) / 12.0).sqrt()
+        + 1.0 / 1024.0;
+    assert!(
+        (interval.low.ln() - (1.01_f64.ln() - half)).abs() < 1e-6,
+        "{interval:?} {half}"
+    );
 }
 
 #[test]
 fn drift_from_round_to_round_falls_out_of_pairs_but_not_of_runs_made_apart() {
     let (first, other) = rounds(&[-0.1, -0.101, -0.099, -0.1]);
     let paired = compare(Pairing::Interleaved, &first, &other);
-    assert!(words(&paired, "rate").starts_with("lower by 9.5 % (9.3 to "), "{}", words(&paired, "rate"));
+    assert!(
+        words(&paired, "rate").starts_with("lower by 9.5 % (9.3 to "),
+        "{}",
+        words(&paired, "rate")
+    );
     let apart = compare(Pairing::Apart, &first, &other);
     assert_eq!(apart.method, Method::Separate);
-    assert!(words(&apart, "rate").starts_with("no difference beyond the noise"), "{}", words(&apart, "rate"));
+    assert!(
+        words(&apart, "rate").starts_with("no difference beyond the noise"),
+        "{}",
+        words(&apart, "rate")
+    );
 }
 
 #[test]
 fn runs_made_apart_have_welch_s_interval_worked_out_by_hand() {
-    // Logarithms 0, 0.01, 0.02 against 0.1, 0.11, 0.12, 0.13. Means 0.01 and 0.115; variances over runs 0.0001/3 and
-    // 0.000 166 7/4: standard error √0.000 075, degrees (0.000 075)²/(3.33e-5²/2 + 4.17e-5²/3) = 4.96, so 4.
-    let of = |logarithms: &[f64]| rates(&logarithms.iter().map(|logarithm| logarithm.exp()).collect::<Vec<_>>());
-    let comparison = compare(Pairing::Apart, &of(&[0.0, 0.01, 0.02]), &of(&[0.1, 0.11, 0.12, 0.13]));
-    let interval = comparison.rows[0].cells[1].change.as_ref().unwrap().interval.unwrap();
+    // Logarithms 0, 0.01, 0.02 against 0.1, 0.11, 0.12, 0.13. Means 0.01 and 0.115; variances over
+    // runs 0.0001/3 and 0.000 166 7/4: standard error √0.000 075, degrees (0.000 075)²/(3.33e-5²/2
+    // + 4.17e-5²/3) = 4.96, so 4.
+    let of = |logarithms: &[f64]| {
+        rates(
+            &logarithms
+                .iter()
+                .map(|logarithm| logarithm.exp())
+                .collect::<Vec<_>>(),
+        )
+    };
+    let comparison = compare(
+        Pairing::Apart,
+        &of(&[0.0, 0.01, 0.02]),
+        &of(&[0.1, 0.11, 0.12, 0.13]),
+    );
+    let interval = comparison.rows[0].cells[1]
+        .change
+        .as_ref()
+        .unwrap()
+        .interval
+        .unwrap();
     let half = 2.7764 * 0.000_075_f64.sqrt() + 1.0 / 1024.0;
     assert!(
-        (interval.low.ln() - (0.105 - half)).abs() < 1e-4 && (interval.high.ln() - (0.105 + half)).abs() < 1e-4,
+        (interval.low.ln() - (0.105 - half)).abs() < 1e-4
+            && (interval.high.ln() - (0.105 + half)).abs() < 1e-4,
         "{interval:?}"
     );
 }
 
 #[test]
 fn single_run_is_taken_to_scatter_as_those_of_the_other_side() {
-    // Logarithms 0, 0.01, 0.02 against 0.1: standard error 0.01·√(1/3 + 1), t = 4.303 for two degrees.
-    let of = |logarithms: &[f64]| rates(&logarithms.iter().map(|logarithm| logarithm.exp()).collect::<Vec<_>>());
+    // Logarithms 0, 0.01, 0.02 against 0.1: standard error 0.01·√(1/3 + 1), t = 4.303 for two
+    // degrees.
+    let of = |logarithms: &[f64]| {
+        rates(
+            &logarithms
+                .iter()
+                .map(|logarithm| logarithm.exp())
+                .collect::<Vec<_>>(),
+        )
+    };
     for pairing in [Pairing::Apart, Pairing::Interleaved] {
         let comparison = compare(pairing, &of(&[0.0, 0.01, 0.02]), &of(&[0.1]));
         assert_eq!(comparison.method, Method::Separate);
         let change = comparison.rows[0].cells[1].change.clone().unwrap();
-        let (interval, half) = (change.interval.unwrap(), 4.3027 * 0.01 * (4.0_f64 / 3.0).sqrt() + 1.0 / 1024.0);
-        assert!((interval.low.ln() - (0.09 - half)).abs() < 1e-4, "{interval:?}");
+        let (interval, half) = (
+            change.interval.unwrap(),
+            4.3027 * 0.01 * (4.0_f64 / 3.0).sqrt() + 1.0 / 1024.0,
+        );
+        assert!(
+            (interval.low.ln() - (0.09 - half)).abs() < 1e-4,
+            "{interval:?}"
+        );
         assert_eq!((change.repeats, change.weak), (1, true));
     }
 }
@@ -185,35 +319,82 @@ fn single_run_is_taken_to_scatter_as_those_of_the_other_side() {
 fn figure_of_one_round_among_several_has_no_interval() {
     let with_connect = |document: Document| {
         let mut document = document;
-        let p50 = PercentileFigure { percentile: 50.0, value_ns: 1000, at_least: false };
-        document.measured.times.insert("connect".to_owned(), TimeFigure { percentiles: vec![p50], ..TimeFigure::default() });
+        let p50 = PercentileFigure {
+            percentile: 50.0,
+            value_ns: 1000,
+            at_least: false,
+        };
+        document.measured.times.insert(
+            "connect".to_owned(),
+            TimeFigure {
+                percentiles: vec![p50],
+                ..TimeFigure::default()
+            },
+        );
         document
     };
-    let side = || vec![with_connect(with_rate(100.0)), with_rate(100.0), with_rate(100.0)];
+    let side = || {
+        vec![
+            with_connect(with_rate(100.0)),
+            with_rate(100.0),
+            with_rate(100.0),
+        ]
+    };
     let comparison = compare(Pairing::Interleaved, &side(), &side());
     assert_eq!(comparison.method, Method::Paired);
-    assert_eq!(words(&comparison, "connect.p50"), "+0 %, noise not known (one repeat)");
+    assert_eq!(
+        words(&comparison, "connect.p50"),
+        "+0 %, noise not known (one repeat)"
+    );
 }
 
 #[test]
 fn what_cannot_be_compared_says_why() {
     let late = |at_least: bool| {
         let mut document = with_rate(100.0);
-        let p99 = PercentileFigure { percentile: 99.0, value_ns: 30_000_000_000, at_least };
-        let figure = TimeFigure { percentiles: vec![p99], mean_ns: 1.0, ..TimeFigure::default() };
-        document.measured.times.insert("response_time".to_owned(), figure);
+        let p99 = PercentileFigure {
+            percentile: 99.0,
+            value_ns: 30_000_000_000,
+            at_least,
+        };
+        let figure = TimeFigure {
+            percentiles: vec![p99],
+            mean_ns: 1.0,
+            ..TimeFigure::default()
+        };
+        document
+            .measured
+            .times
+            .insert("response_time".to_owned(), figure);
         document
     };
-    let comparison = compare(Pairing::Interleaved, &[late(false), late(false)], &[late(true), late(false)]);
-    assert_eq!(words(&comparison, "response_time.p99"), "not comparable: it falls among time-outs");
+    let comparison = compare(
+        Pairing::Interleaved,
+        &[late(false), late(false)],
+        &[late(true), late(false)],
+    );
+    assert_eq!(
+        words(&comparison, "response_time.p99"),
+        "not comparable: it falls among time-outs"
+    );
     assert!(comparison.row("response_time.p99").unwrap().cells[1].at_least);
-    assert!(comparison.row("handshake_full.p50").is_none(), "no variant has one");
-    let comparison = compare(Pairing::Interleaved, &rates(&[100.0, 100.0]), &rates(&[0.0, 100.0]));
+    assert!(
+        comparison.row("handshake_full.p50").is_none(),
+        "no variant has one"
+    );
+    let comparison = compare(
+        Pairing::Interleaved,
+        &rates(&[100.0, 100.0]),
+        &rates(&[0.0, 100.0]),
+    );
     assert_eq!(words(&comparison, "rate"), "not comparable: it is 0");
     let comparison = compare(Pairing::Interleaved, &[with_errors(0, 10)], &[]);
     assert_eq!(words(&comparison, "errors.share"), "not measured in both");
     let comparison = compare(Pairing::Interleaved, &rates(&[100.0]), &rates(&[103.0]));
-    assert_eq!(words(&comparison, "rate"), "+3.0 %, noise not known (one run each)");
+    assert_eq!(
+        words(&comparison, "rate"),
+        "+3.0 %, noise not known (one run each)"
+    );
 }
 
 #[test]
@@ -224,17 +405,41 @@ fn untrusted_runs_are_left_out_and_client_bound_ones_said() {
     let comparison = compare(Pairing::Interleaved, &rates(&[100.0, 100.0, 100.0]), &other);
     let cell = &comparison.rows[0].cells[1];
     assert_eq!((cell.runs, cell.change.as_ref().unwrap().repeats), (2, 2));
-    assert!(comparison.notes[0].starts_with("other: 1 of 3 runs cannot be trusted"), "{:?}", comparison.notes);
-    assert!(comparison.notes[1].contains("the client limited 1 of 3 runs"), "{:?}", comparison.notes);
+    assert!(
+        comparison.notes[0].starts_with("other: 1 of 3 runs cannot be trusted"),
+        "{:?}",
+        comparison.notes
+    );
+    assert!(
+        comparison.notes[1].contains("the client limited 1 of 3 runs"),
+        "{:?}",
+        comparison.notes
+    );
 }
 
 #[test]
 fn shares_differ_no_more_surely_than_their_counts_allow() {
     // One error in a thousand, thrice, against none: three events decide nothing.
-    let comparison = compare(Pairing::Interleaved, &vec![with_errors(0, 1000); 3], &vec![with_errors(1, 1000); 3]);
-    assert!(words(&comparison, "errors.share").starts_with("no difference"), "{}", words(&comparison, "errors.share"));
-    let comparison = compare(Pairing::Interleaved, &vec![with_errors(0, 1000); 3], &vec![with_errors(100, 1000); 3]);
-    assert!(words(&comparison, "errors.share").starts_with("higher by 10.0 points"), "{}", words(&comparison, "errors.share"));
+    let comparison = compare(
+        Pairing::Interleaved,
+        &vec![with_errors(0, 1000); 3],
+        &vec![with_errors(1, 1000); 3],
+    );
+    assert!(
+        words(&comparison, "errors.share").starts_with("no difference"),
+        "{}",
+        words(&comparison, "errors.share")
+    );
+    let comparison = compare(
+        Pairing::Interleaved,
+        &vec![with_errors(0, 1000); 3],
+        &vec![with_errors(100, 1000); 3],
+    );
+    assert!(
+        words(&comparison, "errors.share").starts_with("higher by 10.0 points"),
+        "{}",
+        words(&comparison, "errors.share")
+    );
 }
 
 #[test]
@@ -242,14 +447,30 @@ fn limits_regress_only_beyond_limit_and_noise() {
     let limit = |text: &str| [text.parse::<RegressionLimit>().unwrap()];
     let (first, other) = rounds(&[-0.1, -0.101, -0.099, -0.1]);
     let comparison = compare(Pairing::Interleaved, &first, &other);
-    for (text, expected) in
-        [("rate=5%", LimitOutcome::Regressed), ("rate=15%", LimitOutcome::Kept), ("connect.p50=5%", LimitOutcome::Unknown)]
-    {
+    for (text, expected) in [
+        ("rate=5%", LimitOutcome::Regressed),
+        ("rate=15%", LimitOutcome::Kept),
+        ("connect.p50=5%", LimitOutcome::Unknown),
+    ] {
         let judged = RegressionLimit::judge(&limit(text), &comparison);
-        assert_eq!(judged.iter().map(|result| result.outcome).collect::<Vec<_>>(), [expected], "{text}");
+        assert_eq!(
+            judged
+                .iter()
+                .map(|result| result.outcome)
+                .collect::<Vec<_>>(),
+            [expected],
+            "{text}"
+        );
     }
-    let noisy = compare(Pairing::Interleaved, &rates(&[100.0, 100.0]), &rates(&[80.0, 100.0]));
-    assert_eq!(RegressionLimit::judge(&limit("rate=5%"), &noisy)[0].outcome, LimitOutcome::Kept);
+    let noisy = compare(
+        Pairing::Interleaved,
+        &rates(&[100.0, 100.0]),
+        &rates(&[80.0, 100.0]),
+    );
+    assert_eq!(
+        RegressionLimit::judge(&limit("rate=5%"), &noisy)[0].outcome,
+        LimitOutcome::Kept
+    );
 }
 
 /// A run whose figures are as usual but for noise: of the round, of the run, and of each figure.
@@ -260,13 +481,22 @@ fn noisy(random: &mut Random, round: f64) -> Document {
     let measured = &mut document.measured;
     measured.rates.ok_per_second = 1000.0 / factor();
     measured.rates.payload_bytes_per_second = 356_000.0 / factor();
-    for metric in ["response_time", "connect", "handshake_full", "handshake_resumed"] {
+    for metric in [
+        "response_time",
+        "connect",
+        "handshake_full",
+        "handshake_resumed",
+    ] {
         let percentiles = [50.0, 90.0, 99.0].map(|percentile| PercentileFigure {
             percentile,
             value_ns: (1e6 * percentile * factor()) as u64,
             at_least: false,
         });
-        let figure = TimeFigure { mean_ns: 6e7 * factor(), percentiles: percentiles.to_vec(), ..TimeFigure::default() };
+        let figure = TimeFigure {
+            mean_ns: 6e7 * factor(),
+            percentiles: percentiles.to_vec(),
+            ..TimeFigure::default()
+        };
         measured.times.insert(metric.to_owned(), figure);
     }
     measured.operations.ended = 10_000;
@@ -278,17 +508,27 @@ fn noisy(random: &mut Random, round: f64) -> Document {
 fn coarse(random: &mut Random, round: f64) -> Document {
     let mut document = noisy(random, round);
     document.run.duration_ns = 1_000_000_000;
-    let steps = |mean: f64, random: &mut Random| (mean * (0.01 * random.normal()).exp() + random.uniform()).floor();
+    let steps = |mean: f64, random: &mut Random| {
+        (mean * (0.01 * random.normal()).exp() + random.uniform()).floor()
+    };
     let (server, client) = (steps(6.0, random), steps(9.0, random));
-    document.server =
-        Some(ServerFigures { cpu_ns: server as u64 * 10_000_000, cpu_per_operation_ns: Some(server * 1e7 / 300.0), cpus: None });
+    document.server = Some(ServerFigures {
+        cpu_ns: server as u64 * 10_000_000,
+        cpu_per_operation_ns: Some(server * 1e7 / 300.0),
+        cpus: None,
+    });
     document.agents.truncate(1);
     document.agents.iter_mut().for_each(|agent| {
-        agent.cpu = Some(CpuFigures { samples: 1, process_share_mean: client * 0.01, ..CpuFigures::default() });
+        agent.cpu = Some(CpuFigures {
+            samples: 1,
+            process_share_mean: client * 0.01,
+            ..CpuFigures::default()
+        });
     });
     let rates = &mut document.measured.rates;
     rates.ok_per_second = steps(300.0, random);
-    (rates.operations_per_second, rates.payload_bytes_per_second) = (300.0, rates.ok_per_second * 356.0);
+    (rates.operations_per_second, rates.payload_bytes_per_second) =
+        (300.0, rates.ok_per_second * 356.0);
     document
 }
 
@@ -300,7 +540,8 @@ fn noisy_seconds(random: &mut Random) -> Document {
     let (mut slow, mut count) = (random.normal(), 0);
     for second in 0..62 {
         slow = 0.5 * slow + 0.75_f64.sqrt() * random.normal();
-        let factors: [f64; 4] = std::array::from_fn(|_| (0.05 * slow + 0.02 * random.normal()).exp());
+        let factors: [f64; 4] =
+            std::array::from_fn(|_| (0.05 * slow + 0.02 * random.normal()).exp());
         let ended = (1000.0 / factors[0]) as u64;
         count += ended;
         let errors = random.poisson(2.0);
@@ -318,23 +559,48 @@ fn noisy_seconds(random: &mut Random) -> Document {
         });
     }
     let measured = &mut document.measured;
-    (measured.rates.ok_per_second, measured.rates.payload_bytes_per_second) = (1000.0, 356_000.0);
+    (
+        measured.rates.ok_per_second,
+        measured.rates.payload_bytes_per_second,
+    ) = (1000.0, 356_000.0);
     (measured.operations.ended, measured.operations.errors) = (count, count / 500);
-    let percentiles = [50.0, 99.0].map(|percentile| PercentileFigure { percentile, value_ns: 50_000_000, at_least: false });
-    let figure = TimeFigure { mean_ns: 6e7, percentiles: percentiles.to_vec(), ..TimeFigure::default() };
+    let percentiles = [50.0, 99.0].map(|percentile| PercentileFigure {
+        percentile,
+        value_ns: 50_000_000,
+        at_least: false,
+    });
+    let figure = TimeFigure {
+        mean_ns: 6e7,
+        percentiles: percentiles.to_vec(),
+        ..TimeFigure::default()
+    };
     measured.times.insert("response_time".to_owned(), figure);
     document
 }
 
-/// Of so many tables, those that name a difference, and of all figures with an interval those named.
+/// Of so many tables, those that name a difference, and of all figures with an interval those
+/// named.
 fn named(tables: u64, mut table: impl FnMut(&mut Random) -> Comparison) -> (f64, f64) {
     let (mut any, mut figures, mut all) = (0, 0, 0);
     for seed in 0..tables {
         let comparison = table(&mut Random(seed));
-        let changes = comparison.rows.iter().filter_map(|row| row.cells[1].change.as_ref());
-        let judged: Vec<Finding> = changes.filter(|change| change.interval.is_some()).map(|change| change.finding).collect();
-        let differ = judged.iter().filter(|finding| finding.is_difference()).count();
-        (any, figures, all) = (any + u32::from(differ > 0), figures + differ, all + judged.len());
+        let changes = comparison
+            .rows
+            .iter()
+            .filter_map(|row| row.cells[1].change.as_ref());
+        let judged: Vec<Finding> = changes
+            .filter(|change| change.interval.is_some())
+            .map(|change| change.finding)
+            .collect();
+        let differ = judged
+            .iter()
+            .filter(|finding| finding.is_difference())
+            .count();
+        (any, figures, all) = (
+            any + u32::from(differ > 0),
+            figures + differ,
+            all + judged.len(),
+        );
     }
     (f64::from(any) / tables as f64, figures as f64 / all as f64)
 }
@@ -345,12 +611,24 @@ fn interleaved_repeats_of_one_thing_name_a_difference_in_at_most_one_table_of_tw
     for (repeats, number) in [(2, 4000), (3, 1000), (5, 1000), (10, 1000)] {
         let (tables, figures) = named(number, |random| {
             let rounds: Vec<f64> = (0..repeats).map(|_| 0.1 * random.normal()).collect();
-            let mut side = || rounds.iter().map(|&round| noisy(random, round)).collect::<Vec<_>>();
+            let mut side = || {
+                rounds
+                    .iter()
+                    .map(|&round| noisy(random, round))
+                    .collect::<Vec<_>>()
+            };
             let (first, other) = (side(), side());
             compare(Pairing::Interleaved, &first, &other)
         });
-        println!("{repeats} repeats: {:.1} % of tables, {:.2} % of figures", tables * 100.0, figures * 100.0);
-        assert!(tables <= 0.05 && figures <= 0.05, "{repeats} repeats: {tables} of tables, {figures} of figures");
+        println!(
+            "{repeats} repeats: {:.1} % of tables, {:.2} % of figures",
+            tables * 100.0,
+            figures * 100.0
+        );
+        assert!(
+            tables <= 0.05 && figures <= 0.05,
+            "{repeats} repeats: {tables} of tables, {figures} of figures"
+        );
     }
 }
 
@@ -360,11 +638,20 @@ fn figures_in_coarse_steps_name_a_difference_in_at_most_one_table_of_twenty() {
         for pairing in [Pairing::Interleaved, Pairing::Apart] {
             let (tables, figures) = named(number, |random| {
                 let rounds: Vec<f64> = (0..repeats).map(|_| 0.1 * random.normal()).collect();
-                let mut side = || rounds.iter().map(|&round| coarse(random, round)).collect::<Vec<_>>();
+                let mut side = || {
+                    rounds
+                        .iter()
+                        .map(|&round| coarse(random, round))
+                        .collect::<Vec<_>>()
+                };
                 let (first, other) = (side(), side());
                 compare(pairing, &first, &other)
             });
-            println!("{repeats} repeats, {pairing:?}: {:.1} % of tables, {:.2} % of figures", tables * 100.0, figures * 100.0);
+            println!(
+                "{repeats} repeats, {pairing:?}: {:.1} % of tables, {:.2} % of figures",
+                tables * 100.0,
+                figures * 100.0
+            );
             assert!(
                 tables <= 0.05 && figures <= 0.05,
                 "{repeats} repeats, {pairing:?}: {tables} of tables, {figures} of figures"
@@ -380,8 +667,15 @@ fn runs_of_one_thing_made_apart_name_a_difference_in_at_most_one_table_of_twenty
         let (first, other) = (side(3), side(5));
         compare(Pairing::Apart, &first, &other)
     });
-    println!("3 and 5 runs: {:.1} % of tables, {:.2} % of figures", tables * 100.0, figures * 100.0);
-    assert!(tables <= 0.05 && figures <= 0.05, "{tables} of tables, {figures} of figures");
+    println!(
+        "3 and 5 runs: {:.1} % of tables, {:.2} % of figures",
+        tables * 100.0,
+        figures * 100.0
+    );
+    assert!(
+        tables <= 0.05 && figures <= 0.05,
+        "{tables} of tables, {figures} of figures"
+    );
 }
 
 #[test]
@@ -392,8 +686,15 @@ fn single_runs_of_one_thing_name_a_difference_in_at_most_one_table_of_twenty() {
         assert_eq!(comparison.method, Method::WithinRun);
         comparison
     });
-    println!("60 seconds: {:.1} % of tables, {:.2} % of figures", tables * 100.0, figures * 100.0);
-    assert!(tables <= 0.05 && figures <= 0.05, "{tables} of tables, {figures} of figures");
+    println!(
+        "60 seconds: {:.1} % of tables, {:.2} % of figures",
+        tables * 100.0,
+        figures * 100.0
+    );
+    assert!(
+        tables <= 0.05 && figures <= 0.05,
+        "{tables} of tables, {figures} of figures"
+    );
 }
 
 #[test]
@@ -406,11 +707,27 @@ fn difference_of_a_tenth_is_found_by_five_repeats_and_by_a_minute_of_seconds() {
         other.push(noisy(&mut random, round + 0.1));
     }
     let comparison = compare(Pairing::Interleaved, &first, &other);
-    assert!(words(&comparison, "response_time.p99").starts_with("higher by"), "{}", words(&comparison, "response_time.p99"));
-    assert!(words(&comparison, "rate").starts_with("lower by"), "{}", words(&comparison, "rate"));
+    assert!(
+        words(&comparison, "response_time.p99").starts_with("higher by"),
+        "{}",
+        words(&comparison, "response_time.p99")
+    );
+    assert!(
+        words(&comparison, "rate").starts_with("lower by"),
+        "{}",
+        words(&comparison, "rate")
+    );
     let (first, mut other) = (noisy_seconds(&mut random), noisy_seconds(&mut random));
-    other.series.rows.iter_mut().for_each(|row| row.response_time_mean_ns *= 1.1);
+    other
+        .series
+        .rows
+        .iter_mut()
+        .for_each(|row| row.response_time_mean_ns *= 1.1);
     let comparison = compare(Pairing::Apart, &[first], &[other]);
-    assert!(words(&comparison, "response_time.mean").starts_with("higher by"), "{}", words(&comparison, "response_time.mean"));
+    assert!(
+        words(&comparison, "response_time.mean").starts_with("higher by"),
+        "{}",
+        words(&comparison, "response_time.mean")
+    );
     assert!(comparison.row("response_time.p90").is_none());
 }

@@ -1,14 +1,20 @@
 //! A run of two agents whose every operation is written by hand.
 
-use analysis::{AgentEnd, AgentFacts, AgentSetup, Collector, CpuFigures, Document, EndCause, Setup, State};
-use measure::{Cell, CellKey, Client, Distribution, Failure, Kind, Metric, Outcome, Period, Snapshot, Stage, Totals};
+use analysis::{
+    AgentEnd, AgentFacts, AgentSetup, Collector, CpuFigures, Document, EndCause, Setup, State,
+};
+use measure::{
+    Cell, CellKey, Client, Distribution, Failure, Kind, Metric, Outcome, Period, Snapshot, Stage,
+    Totals,
+};
 use plan::{Files, Plan};
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
 
 pub const CLOSED: &str = "connections = 10\nduration = \"4s\"\nwarm_up = \"2s\"\n";
-pub const OPEN: &str = "rate = \"10/s\"\nmax_connections = 10\nduration = \"4s\"\nwarm_up = \"2s\"\n";
+pub const OPEN: &str =
+    "rate = \"10/s\"\nmax_connections = 10\nduration = \"4s\"\nwarm_up = \"2s\"\n";
 
 struct NoFiles;
 
@@ -19,9 +25,14 @@ impl Files for NoFiles {
 }
 
 pub fn plan(load: &str, thresholds: &str) -> Plan {
-    let head =
-        "name = \"scene\"\n[target]\nurl = \"http://example.test:8080/\"\n[[request]]\nname = \"a\"\n[[request]]\nname = \"b\"\n";
-    Plan::parse(&format!("{head}[load]\n{load}[thresholds]\n{thresholds}"), &mut NoFiles).unwrap()
+    let head = "name = \"scene\"\n[target]\nurl = \
+                \"http://example.test:8080/\"\n[[request]]\nname = \"a\"\n[[request]]\nname = \
+                \"b\"\n";
+    Plan::parse(
+        &format!("{head}[load]\n{load}[thresholds]\n{thresholds}"),
+        &mut NoFiles,
+    )
+    .unwrap()
 }
 
 pub fn collector(load: &str, thresholds: &str) -> Collector {
@@ -29,8 +40,15 @@ pub fn collector(load: &str, thresholds: &str) -> Collector {
         name: name.to_owned(),
         labels: [("city".to_owned(), city.to_owned())].into(),
         workers: 2,
-        facts: AgentFacts { hostname: name.to_owned(), ..AgentFacts::default() },
-        addresses: vec![if name == "one" { [192, 0, 2, 1].into() } else { [192, 0, 2, 2].into() }],
+        facts: AgentFacts {
+            hostname: name.to_owned(),
+            ..AgentFacts::default()
+        },
+        addresses: vec![if name == "one" {
+            [192, 0, 2, 1].into()
+        } else {
+            [192, 0, 2, 2].into()
+        }],
     };
     let setup = Setup {
         tool_version: "0.0.0".to_owned(),
@@ -61,53 +79,106 @@ pub struct Second {
     pub lag_ms: u64,
 }
 
-pub const QUIET: Second =
-    Second { ok: 5, timed_out: 0, not_sent: 0, response_ms: 20, service_ms: 20, delay_ms: 0, wait_ms: 0, lag_ms: 0 };
+pub const QUIET: Second = Second {
+    ok: 5,
+    timed_out: 0,
+    not_sent: 0,
+    response_ms: 20,
+    service_ms: 20,
+    delay_ms: 0,
+    wait_ms: 0,
+    lag_ms: 0,
+};
 
 pub fn key(period: Period, request: u16, address: &str) -> CellKey {
-    CellKey { period, request, address: address.parse().ok() }
+    CellKey {
+        period,
+        request,
+        address: address.parse().ok(),
+    }
 }
 
 pub fn cell(second: u32, content: Second) -> Cell {
     let mut cell = Cell::default();
     let counters = &mut cell.counters;
     counters.started = content.ok + content.timed_out + content.not_sent;
-    (counters.ok, counters.timed_out, counters.failed) = (content.ok, content.timed_out, content.not_sent);
+    (counters.ok, counters.timed_out, counters.failed) =
+        (content.ok, content.timed_out, content.not_sent);
     counters.payload_bytes = 100 * content.ok;
     counters.last_done_at_ns = u64::from(second + 1) * SECOND;
     count_within(counters, second);
     if content.timed_out > 0 {
-        counters.failures.insert(Failure { stage: Stage::Http, kind: Kind::TimeOut }, content.timed_out);
+        counters.failures.insert(
+            Failure {
+                stage: Stage::Http,
+                kind: Kind::TimeOut,
+            },
+            content.timed_out,
+        );
     }
     if content.not_sent > 0 {
-        counters.failures.insert(Failure { stage: Stage::Load, kind: Kind::NotSent }, content.not_sent);
+        counters.failures.insert(
+            Failure {
+                stage: Stage::Load,
+                kind: Kind::NotSent,
+            },
+            content.not_sent,
+        );
     }
-    for (outcome, number) in [(Outcome::Ok, content.ok), (Outcome::TimedOut, content.timed_out)] {
+    for (outcome, number) in [
+        (Outcome::Ok, content.ok),
+        (Outcome::TimedOut, content.timed_out),
+    ] {
         if number > 0 {
-            cell.response_times.insert((outcome, second), repeated(number, content.response_ms));
-            cell.times.insert((outcome, Metric::ServiceTime), repeated(number, content.service_ms));
-            cell.times.insert((outcome, Metric::Lateness), repeated(number, content.delay_ms + content.wait_ms));
-            cell.times.insert((outcome, Metric::ScheduleDelay), repeated(number, content.delay_ms));
+            cell.response_times
+                .insert((outcome, second), repeated(number, content.response_ms));
+            cell.times.insert(
+                (outcome, Metric::ServiceTime),
+                repeated(number, content.service_ms),
+            );
+            cell.times.insert(
+                (outcome, Metric::Lateness),
+                repeated(number, content.delay_ms + content.wait_ms),
+            );
+            cell.times.insert(
+                (outcome, Metric::ScheduleDelay),
+                repeated(number, content.delay_ms),
+            );
             if content.wait_ms > 0 {
-                cell.times.insert((outcome, Metric::ConnectionWait), repeated(number, content.wait_ms));
+                cell.times.insert(
+                    (outcome, Metric::ConnectionWait),
+                    repeated(number, content.wait_ms),
+                );
             }
         }
     }
     if content.not_sent > 0 {
-        cell.response_times.insert((Outcome::NotSent, second), repeated(content.not_sent, 500));
-        cell.times.insert((Outcome::NotSent, Metric::Lateness), repeated(content.not_sent, 500));
-        cell.times.insert((Outcome::NotSent, Metric::ScheduleDelay), repeated(content.not_sent, 0));
-        cell.times.insert((Outcome::NotSent, Metric::ConnectionWait), repeated(content.not_sent, 500));
+        cell.response_times
+            .insert((Outcome::NotSent, second), repeated(content.not_sent, 500));
+        cell.times.insert(
+            (Outcome::NotSent, Metric::Lateness),
+            repeated(content.not_sent, 500),
+        );
+        cell.times.insert(
+            (Outcome::NotSent, Metric::ScheduleDelay),
+            repeated(content.not_sent, 0),
+        );
+        cell.times.insert(
+            (Outcome::NotSent, Metric::ConnectionWait),
+            repeated(content.not_sent, 500),
+        );
     }
     cell
 }
 
-/// The measured part is seconds 2 to 5, its second half 4 and 5. Everything ends in the second in which it is due.
+/// The measured part is seconds 2 to 5, its second half 4 and 5. Everything ends in the second in
+/// which it is due.
 fn count_within(counters: &mut measure::Counters, second: u32) {
     let (sent, is_late) = (counters.ok + counters.timed_out, (4..6).contains(&second));
     if (2..6).contains(&second) {
         let within = &mut counters.within;
-        (within.ended, within.ok, within.payload_bytes) = (sent, counters.ok, counters.payload_bytes);
+        (within.ended, within.ok, within.payload_bytes) =
+            (sent, counters.ok, counters.payload_bytes);
         within.due_late = if is_late { counters.started } else { 0 };
         within.ended_late = if is_late { sent } else { 0 };
     }
@@ -121,14 +192,33 @@ fn repeated(number: u64, ms: u64) -> Distribution {
 
 /// Request 0 to one address and request 1 to another, the same in both.
 pub fn snapshot(second: u32, content: Second) -> Snapshot {
-    let period = if second < 2 { Period::WarmUp } else { Period::Measured };
+    let period = if second < 2 {
+        Period::WarmUp
+    } else {
+        Period::Measured
+    };
     let cell = cell(second, content);
-    let client = Client { loop_lag: repeated(10, content.lag_ms), ..Client::default() };
-    Snapshot { cells: [(key(period, 0, "10.0.0.1:80"), cell.clone()), (key(period, 1, "10.0.0.2:80"), cell)].into(), client }
+    let client = Client {
+        loop_lag: repeated(10, content.lag_ms),
+        ..Client::default()
+    };
+    Snapshot {
+        cells: [
+            (key(period, 0, "10.0.0.1:80"), cell.clone()),
+            (key(period, 1, "10.0.0.2:80"), cell),
+        ]
+        .into(),
+        client,
+    }
 }
 
 pub fn cpu(worker: f64, machine: f64) -> CpuFigures {
-    CpuFigures { samples: 4, busiest_worker_share_mean: worker, machine_busy_share_mean: machine, ..CpuFigures::default() }
+    CpuFigures {
+        samples: 4,
+        busiest_worker_share_mean: worker,
+        machine_busy_share_mean: machine,
+        ..CpuFigures::default()
+    }
 }
 
 /// Seconds 0 to 5 of both agents, of which 0 and 1 are the warm-up, with true totals.
@@ -146,7 +236,13 @@ pub fn fire(collector: &mut Collector, content: Second, cpu: CpuFigures) {
 pub fn end(sum: Snapshot, cpu: CpuFigures) -> AgentEnd {
     let mut totals = Totals::default();
     totals.add(&sum);
-    AgentEnd { cause: Some(EndCause::Plan), intervals: Some(6), totals: Some(totals), cpu: Some(cpu), ..AgentEnd::default() }
+    AgentEnd {
+        cause: Some(EndCause::Plan),
+        intervals: Some(6),
+        totals: Some(totals),
+        cpu: Some(cpu),
+        ..AgentEnd::default()
+    }
 }
 
 pub fn document(load: &str, content: Second, cpu: CpuFigures) -> Document {

@@ -5,61 +5,224 @@ use analysis::{Document, EndCause, Skew, State, Verdict, VerdictRecord, exit_cod
 
 #[test]
 fn verdict_follows_from_load_and_room() {
-    let late = Second { response_ms: 60, delay_ms: 40, ..QUIET };
-    let lagging = Second { lag_ms: 40, ..QUIET };
-    let slow_server = Second { response_ms: 3040, service_ms: 3000, wait_ms: 40, ..QUIET };
-    let not_sent = Second { not_sent: 1, ..QUIET };
-    let failing = Second { timed_out: 1, ..QUIET };
+    let late = Second {
+        response_ms: 60,
+        delay_ms: 40,
+        ..QUIET
+    };
+    let lagging = Second {
+        lag_ms: 40,
+        ..QUIET
+    };
+    let slow_server = Second {
+        response_ms: 3040,
+        service_ms: 3000,
+        wait_ms: 40,
+        ..QUIET
+    };
+    let not_sent = Second {
+        not_sent: 1,
+        ..QUIET
+    };
+    let failing = Second {
+        timed_out: 1,
+        ..QUIET
+    };
     for (what, load, content, worker, machine, verdict) in [
         ("open, in time", OPEN, QUIET, 0.3, 0.3, Verdict::LoadMet),
-        ("open, in time, though busy", OPEN, QUIET, 0.95, 0.99, Verdict::LoadMet),
-        ("open, late, worker busy", OPEN, late, 0.95, 0.5, Verdict::ClientBound),
-        ("open, late, machine busy", OPEN, late, 0.5, 0.99, Verdict::ClientBound),
-        ("open, late by itself, idle", OPEN, late, 0.3, 0.3, Verdict::Invalid),
-        ("open, slow to handle what is ready, idle", OPEN, lagging, 0.3, 0.3, Verdict::Invalid),
-        ("open, waited for connections, idle", OPEN, slow_server, 0.3, 0.3, Verdict::Undetermined),
-        ("open, waited for connections, worker busy", OPEN, slow_server, 0.95, 0.3, Verdict::ClientBound),
-        ("open, not sent, worker busy", OPEN, not_sent, 0.95, 0.3, Verdict::ClientBound),
-        ("open, not sent, idle", OPEN, not_sent, 0.3, 0.3, Verdict::Undetermined),
-        ("open, in time, many errors", OPEN, failing, 0.3, 0.3, Verdict::Undetermined),
-        ("closed, idle", CLOSED, QUIET, 0.5, 0.5, Verdict::Undetermined),
-        ("closed, slow to handle what is ready", CLOSED, lagging, 0.5, 0.5, Verdict::ClientBound),
-        ("closed, worker busy", CLOSED, QUIET, 0.9, 0.5, Verdict::ClientBound),
-        ("closed, machine busy", CLOSED, QUIET, 0.5, 0.95, Verdict::ClientBound),
+        (
+            "open, in time, though busy",
+            OPEN,
+            QUIET,
+            0.95,
+            0.99,
+            Verdict::LoadMet,
+        ),
+        (
+            "open, late, worker busy",
+            OPEN,
+            late,
+            0.95,
+            0.5,
+            Verdict::ClientBound,
+        ),
+        (
+            "open, late, machine busy",
+            OPEN,
+            late,
+            0.5,
+            0.99,
+            Verdict::ClientBound,
+        ),
+        (
+            "open, late by itself, idle",
+            OPEN,
+            late,
+            0.3,
+            0.3,
+            Verdict::Invalid,
+        ),
+        (
+            "open, slow to handle what is ready, idle",
+            OPEN,
+            lagging,
+            0.3,
+            0.3,
+            Verdict::Invalid,
+        ),
+        (
+            "open, waited for connections, idle",
+            OPEN,
+            slow_server,
+            0.3,
+            0.3,
+            Verdict::Undetermined,
+        ),
+        (
+            "open, waited for connections, worker busy",
+            OPEN,
+            slow_server,
+            0.95,
+            0.3,
+            Verdict::ClientBound,
+        ),
+        (
+            "open, not sent, worker busy",
+            OPEN,
+            not_sent,
+            0.95,
+            0.3,
+            Verdict::ClientBound,
+        ),
+        (
+            "open, not sent, idle",
+            OPEN,
+            not_sent,
+            0.3,
+            0.3,
+            Verdict::Undetermined,
+        ),
+        (
+            "open, in time, many errors",
+            OPEN,
+            failing,
+            0.3,
+            0.3,
+            Verdict::Undetermined,
+        ),
+        (
+            "closed, idle",
+            CLOSED,
+            QUIET,
+            0.5,
+            0.5,
+            Verdict::Undetermined,
+        ),
+        (
+            "closed, slow to handle what is ready",
+            CLOSED,
+            lagging,
+            0.5,
+            0.5,
+            Verdict::ClientBound,
+        ),
+        (
+            "closed, worker busy",
+            CLOSED,
+            QUIET,
+            0.9,
+            0.5,
+            Verdict::ClientBound,
+        ),
+        (
+            "closed, machine busy",
+            CLOSED,
+            QUIET,
+            0.5,
+            0.95,
+            Verdict::ClientBound,
+        ),
     ] {
         let document = document(load, content, cpu(worker, machine));
-        assert_eq!(document.verdict.verdict, verdict, "{what}: {:?}", document.verdict);
+        assert_eq!(
+            document.verdict.verdict, verdict,
+            "{what}: {:?}",
+            document.verdict
+        );
         assert!(!document.verdict.evidence.is_empty(), "{what}");
-        assert_eq!(document.verdict.missing.is_empty(), verdict != Verdict::Undetermined, "{what}");
+        assert_eq!(
+            document.verdict.missing.is_empty(),
+            verdict != Verdict::Undetermined,
+            "{what}"
+        );
     }
 }
 
 #[test]
 fn evidence_holds_the_numbers() {
-    let evidence = |load, content, worker| document(load, content, cpu(worker, 0.2)).verdict.evidence.join("; ");
-    let late = Second { delay_ms: 40, ..QUIET };
-    assert!(evidence(OPEN, late, 0.95).contains("40.0 ms or more after they were due"), "{}", evidence(OPEN, late, 0.95));
+    let evidence = |load, content, worker| {
+        document(load, content, cpu(worker, 0.2))
+            .verdict
+            .evidence
+            .join("; ")
+    };
+    let late = Second {
+        delay_ms: 40,
+        ..QUIET
+    };
+    assert!(
+        evidence(OPEN, late, 0.95).contains("40.0 ms or more after they were due"),
+        "{}",
+        evidence(OPEN, late, 0.95)
+    );
     assert!(evidence(OPEN, late, 0.95).contains("95.0 % busy"));
-    let busy_with_others = analysis::CpuFigures { process_share_mean: 0.12, ..cpu(0.1, 1.0) };
+    let busy_with_others = analysis::CpuFigures {
+        process_share_mean: 0.12,
+        ..cpu(0.1, 1.0)
+    };
     let record = document(OPEN, late, busy_with_others).verdict;
     assert!(
-        record.evidence.join("; ").contains("its machine's CPUs were 100 % busy, 0.12 of them by the agent itself"),
+        record
+            .evidence
+            .join("; ")
+            .contains("its machine's CPUs were 100 % busy, 0.12 of them by the agent itself"),
         "{record:?}"
     );
-    assert!(evidence(CLOSED, QUIET, 0.5).contains("the busiest worker was 50.0 % busy, its machine at most 20.0 %"));
-    let short = document(CLOSED, QUIET, cpu(0.5, 0.0)).verdict.evidence.join("; ");
-    assert!(short.ends_with("the busiest worker was 50.0 % busy"), "nothing is known of the machine: {short}");
-    assert!(evidence(OPEN, QUIET, 0.5).contains("80 of 80 were answered"), "{}", evidence(OPEN, QUIET, 0.5));
+    assert!(
+        evidence(CLOSED, QUIET, 0.5)
+            .contains("the busiest worker was 50.0 % busy, its machine at most 20.0 %")
+    );
+    let short = document(CLOSED, QUIET, cpu(0.5, 0.0))
+        .verdict
+        .evidence
+        .join("; ");
+    assert!(
+        short.ends_with("the busiest worker was 50.0 % busy"),
+        "nothing is known of the machine: {short}"
+    );
+    assert!(
+        evidence(OPEN, QUIET, 0.5).contains("80 of 80 were answered"),
+        "{}",
+        evidence(OPEN, QUIET, 0.5)
+    );
 }
 
 #[test]
 fn run_that_cannot_be_trusted_is_invalid() {
     type Spoil = fn(&mut analysis::Collector);
     let cases: [(&str, Spoil); 4] = [
-        ("began 80.0 ms", |collector| collector.began(1, 80_000_000, 1000)),
-        ("agent two lost its coordinator", |collector| collector.ended(1, ended(EndCause::LeaseExpired))),
-        ("agent two failed: no", |collector| collector.ended(1, ended(EndCause::Failed))),
-        ("agent two was lost (no)", |collector| collector.ended(1, ended(EndCause::Lost))),
+        ("began 80.0 ms", |collector| {
+            collector.began(1, 80_000_000, 1000)
+        }),
+        ("agent two lost its coordinator", |collector| {
+            collector.ended(1, ended(EndCause::LeaseExpired))
+        }),
+        ("agent two failed: no", |collector| {
+            collector.ended(1, ended(EndCause::Failed))
+        }),
+        ("agent two was lost (no)", |collector| {
+            collector.ended(1, ended(EndCause::Lost))
+        }),
     ];
     for (reason, spoil) in cases {
         let mut collector = collector(CLOSED, "");
@@ -72,32 +235,55 @@ fn run_that_cannot_be_trusted_is_invalid() {
     }
     let nothing = collector(CLOSED, "").document(State::Incomplete).verdict;
     let evidence = nothing.evidence.join("; ");
-    assert!(evidence.contains("never finished") && evidence.contains("no operation ended"), "{evidence}");
+    assert!(
+        evidence.contains("never finished") && evidence.contains("no operation ended"),
+        "{evidence}"
+    );
 }
 
 fn ended(cause: EndCause) -> analysis::AgentEnd {
-    analysis::AgentEnd { cause: Some(cause), text: "no".into(), ..analysis::AgentEnd::default() }
+    analysis::AgentEnd {
+        cause: Some(cause),
+        text: "no".into(),
+        ..analysis::AgentEnd::default()
+    }
 }
 
 #[test]
 fn one_agent_has_no_skew_and_a_bound_counts_as_skew() {
     let mut document = document(CLOSED, QUIET, cpu(0.3, 0.3));
-    assert_eq!(document.skew, Some(Skew { skew_ns: 2_000_000, bound_ns: 1_500_000 }));
+    assert_eq!(
+        document.skew,
+        Some(Skew {
+            skew_ns: 2_000_000,
+            bound_ns: 1_500_000
+        })
+    );
     document.skew = None;
     let mut unsure = collector(CLOSED, "");
     fire(&mut unsure, QUIET, cpu(0.3, 0.3));
     unsure.began(1, 0, 60_000_000);
-    assert_eq!(unsure.document(State::Complete).verdict.verdict, Verdict::Invalid);
+    assert_eq!(
+        unsure.document(State::Complete).verdict.verdict,
+        Verdict::Invalid
+    );
 }
 
 #[test]
 fn exit_code_puts_trust_before_thresholds() {
     let judged = |passed: Option<bool>, verdict: Verdict| -> Document {
-        let thresholds = if passed.is_some() { "\"errors.share\" = \"<= 0.5\"\n" } else { "" };
+        let thresholds = if passed.is_some() {
+            "\"errors.share\" = \"<= 0.5\"\n"
+        } else {
+            ""
+        };
         let mut collector = collector(CLOSED, thresholds);
         fire(&mut collector, QUIET, cpu(0.3, 0.3));
         let mut document = collector.document(State::Complete);
-        document.thresholds.iter_mut().for_each(|threshold| threshold.passed = passed == Some(true));
+        document
+            .thresholds
+            .iter_mut()
+            .for_each(|threshold| threshold.passed = passed == Some(true));
         document.verdict.verdict = verdict;
         document
     };
@@ -114,7 +300,11 @@ fn exit_code_puts_trust_before_thresholds() {
         (Some(false), Verdict::ClientBound, false, 3),
         (Some(false), Verdict::Invalid, false, 3),
     ] {
-        assert_eq!(exit_code(&judged(passed, verdict), strict), code, "{passed:?} {verdict:?} strict: {strict}");
+        assert_eq!(
+            exit_code(&judged(passed, verdict), strict),
+            code,
+            "{passed:?} {verdict:?} strict: {strict}"
+        );
     }
 }
 
@@ -129,8 +319,12 @@ fn fired_at(address: &str, load: &str, content: Second, machine: f64) -> analysi
         let mut totals = measure::Snapshot::default();
         for second in 0..6 {
             let cells = crate::scene::snapshot(second, content).cells.into_iter();
-            let cells = cells.map(|(key, cell)| (crate::scene::key(key.period, key.request, address), cell));
-            let recorded = measure::Snapshot { cells: cells.collect(), ..measure::Snapshot::default() };
+            let cells = cells
+                .map(|(key, cell)| (crate::scene::key(key.period, key.request, address), cell));
+            let recorded = measure::Snapshot {
+                cells: cells.collect(),
+                ..measure::Snapshot::default()
+            };
             totals.merge(&recorded);
             collector.add(agent, second, &recorded);
         }
@@ -149,23 +343,48 @@ fn target_at_an_own_address_of_an_agent_is_on_its_machine_and_on_no_other() {
         ("[::1]:80", [true, true]),
     ] {
         let document = fired_at(address, CLOSED, QUIET, 0.3);
-        assert_eq!(document.agents.iter().map(|agent| agent.target_is_local).collect::<Vec<_>>(), local, "{address}");
+        assert_eq!(
+            document
+                .agents
+                .iter()
+                .map(|agent| agent.target_is_local)
+                .collect::<Vec<_>>(),
+            local,
+            "{address}"
+        );
         let is_said = document.verdict.evidence.join("; ").contains("own machine");
-        assert_eq!(is_said, local.contains(&true), "{address}: {:?}", document.verdict);
+        assert_eq!(
+            is_said,
+            local.contains(&true),
+            "{address}: {:?}",
+            document.verdict
+        );
     }
-    // Whoever shares its machine with the server is excused; the other agent's machine is full on its own account.
+    // Whoever shares its machine with the server is excused; the other agent's machine is full on
+    // its own account.
     let record = fired_at("192.0.2.1:80", CLOSED, QUIET, 1.0).verdict;
     let evidence = record.evidence.join("; ");
     assert!(
-        record.verdict == Verdict::ClientBound && evidence.contains("agent two") && !evidence.contains("agent one"),
+        record.verdict == Verdict::ClientBound
+            && evidence.contains("agent two")
+            && !evidence.contains("agent one"),
         "{evidence}"
     );
 }
 
 #[test]
 fn target_on_the_agents_own_machine_is_said_and_excuses_a_full_machine() {
-    let late = Second { response_ms: 60, delay_ms: 40, ..QUIET };
-    let slow_server = Second { response_ms: 3040, service_ms: 3000, wait_ms: 40, ..QUIET };
+    let late = Second {
+        response_ms: 60,
+        delay_ms: 40,
+        ..QUIET
+    };
+    let slow_server = Second {
+        response_ms: 3040,
+        service_ms: 3000,
+        wait_ms: 40,
+        ..QUIET
+    };
     for (load, content, machine, verdict) in [
         (CLOSED, QUIET, 0.3, Verdict::Undetermined),
         (CLOSED, QUIET, 1.0, Verdict::Undetermined),
@@ -174,26 +393,48 @@ fn target_on_the_agents_own_machine_is_said_and_excuses_a_full_machine() {
     ] {
         let record = local(load, content, machine);
         assert_eq!(record.verdict, verdict, "{record:?}");
-        assert!(record.evidence.join("; ").contains("own machine"), "{record:?}");
+        assert!(
+            record.evidence.join("; ").contains("own machine"),
+            "{record:?}"
+        );
     }
 }
 
 #[test]
 fn throttled_client_is_seen_by_its_lag_even_beside_the_server() {
     let unused = (Some(4.0), Verdict::Undetermined);
-    for (quota, verdict) in [(None, Verdict::Undetermined), unused, (Some(0.1), Verdict::ClientBound)] {
-        let spent = analysis::CpuFigures { process_share_mean: 0.095, ..cpu(0.09, 0.5) };
-        let mut document = document(CLOSED, Second { lag_ms: 90, ..QUIET }, spent);
+    for (quota, verdict) in [
+        (None, Verdict::Undetermined),
+        unused,
+        (Some(0.1), Verdict::ClientBound),
+    ] {
+        let spent = analysis::CpuFigures {
+            process_share_mean: 0.095,
+            ..cpu(0.09, 0.5)
+        };
+        let mut document = document(
+            CLOSED,
+            Second {
+                lag_ms: 90,
+                ..QUIET
+            },
+            spent,
+        );
         document.plan.builtin_target = true;
         document.agents[1].facts.cpu_quota = quota;
         let record = VerdictRecord::of(&document);
         assert_eq!(record.verdict, verdict, "{record:?}");
         let evidence = record.evidence.join("; ");
-        assert_eq!(evidence.contains("quota is 0.1 CPUs"), quota == Some(0.1), "{evidence}");
+        assert_eq!(
+            evidence.contains("quota is 0.1 CPUs"),
+            quota == Some(0.1),
+            "{evidence}"
+        );
     }
 }
 
-/// Two agents of ten operations a second each, of which in the second half of the measured part so few end.
+/// Two agents of ten operations a second each, of which in the second half of the measured part so
+/// few end.
 fn piling_up(ended: u64) -> Document {
     let mut collector = collector(OPEN, "");
     for agent in 0..2 {
@@ -219,7 +460,11 @@ fn load_that_only_the_drain_answers_is_not_met() {
         let document = piling_up(ended);
         let evidence = document.verdict.evidence.join("; ");
         assert_eq!(document.verdict.verdict, verdict, "{evidence}");
-        let wanted = if ended == 500 { "4000 of 4000 in the second half" } else { "4000 operations were due and 2000 ended" };
+        let wanted = if ended == 500 {
+            "4000 of 4000 in the second half"
+        } else {
+            "4000 operations were due and 2000 ended"
+        };
         assert!(evidence.contains(wanted), "{evidence}");
     }
 }
@@ -234,11 +479,31 @@ fn run_that_was_stopped_does_not_say_that_all_of_its_load_was_met() {
             collector.add(agent, second, &crate::scene::snapshot(second, QUIET));
         }
         let end = crate::scene::end(totals, cpu(0.3, 0.3));
-        collector.ended(agent, analysis::AgentEnd { cause: Some(EndCause::Stopped), intervals: Some(5), ..end });
+        collector.ended(
+            agent,
+            analysis::AgentEnd {
+                cause: Some(EndCause::Stopped),
+                intervals: Some(5),
+                ..end
+            },
+        );
     }
     let document = collector.document(State::Interrupted);
-    assert_eq!(document.verdict.verdict, Verdict::Undetermined, "{:?}", document.verdict);
-    assert!(document.verdict.evidence.iter().any(|line| line.contains("was stopped")), "{:?}", document.verdict);
+    assert_eq!(
+        document.verdict.verdict,
+        Verdict::Undetermined,
+        "{:?}",
+        document.verdict
+    );
+    assert!(
+        document
+            .verdict
+            .evidence
+            .iter()
+            .any(|line| line.contains("was stopped")),
+        "{:?}",
+        document.verdict
+    );
 }
 
 #[test]
@@ -247,12 +512,25 @@ fn what_the_server_used_is_told_for_each_operation() {
     fire(&mut collector, QUIET, cpu(0.3, 0.3));
     collector.server_cpu(std::time::Duration::from_millis(240));
     let document = collector.document(State::Complete);
-    // Two agents end ten operations each in each of six seconds: 2 ms for each of 120, of which 20 end in a second.
+    // Two agents end ten operations each in each of six seconds: 2 ms for each of 120, of which 20
+    // end in a second.
     let server = document.server.unwrap();
-    assert_eq!((server.cpu_ns, server.cpu_per_operation_ns), (240_000_000, Some(2e6)));
-    assert_eq!(server.cpus, Some(2e6 * document.measured.rates.operations_per_second / 1e9));
+    assert_eq!(
+        (server.cpu_ns, server.cpu_per_operation_ns),
+        (240_000_000, Some(2e6))
+    );
+    assert_eq!(
+        server.cpus,
+        Some(2e6 * document.measured.rates.operations_per_second / 1e9)
+    );
     let record = &document.verdict;
-    assert!(record.evidence.iter().any(|line| line.ends_with("CPUs busy: 2.00 ms for each operation")), "{record:?}");
+    assert!(
+        record
+            .evidence
+            .iter()
+            .any(|line| line.ends_with("CPUs busy: 2.00 ms for each operation")),
+        "{record:?}"
+    );
     assert_eq!(record.missing.len(), 1, "{record:?}");
 }
 
@@ -269,26 +547,70 @@ fn run_under_way_blames_no_agent() {
 fn run_without_a_success_names_the_commonest_failure_and_its_cure() {
     use measure::{CertificateFault, Failure, Kind, Stage};
     for (load, kind, cure) in [
-        (CLOSED, Kind::Certificate(CertificateFault::UnknownIssuer), Some("tls.ca")),
-        (OPEN, Kind::Certificate(CertificateFault::WrongName), Some("tls.server_name")),
-        (CLOSED, Kind::AlertReceived(116), Some("tls.client_certificates")),
+        (
+            CLOSED,
+            Kind::Certificate(CertificateFault::UnknownIssuer),
+            Some("tls.ca"),
+        ),
+        (
+            OPEN,
+            Kind::Certificate(CertificateFault::WrongName),
+            Some("tls.server_name"),
+        ),
+        (
+            CLOSED,
+            Kind::AlertReceived(116),
+            Some("tls.client_certificates"),
+        ),
         (CLOSED, Kind::ShortBody, None),
     ] {
         let mut collector = collector(load, "");
-        let mut content = crate::scene::snapshot(2, Second { not_sent: 5, ..QUIET });
+        let mut content = crate::scene::snapshot(
+            2,
+            Second {
+                not_sent: 5,
+                ..QUIET
+            },
+        );
         for cell in content.cells.values_mut() {
             (cell.counters.ok, cell.counters.failed) = (0, 10);
-            cell.counters.failures =
-                [(Failure { stage: Stage::Tls, kind }, 9), (Failure { stage: Stage::Tls, kind: Kind::Eof }, 1)].into();
+            cell.counters.failures = [
+                (
+                    Failure {
+                        stage: Stage::Tls,
+                        kind,
+                    },
+                    9,
+                ),
+                (
+                    Failure {
+                        stage: Stage::Tls,
+                        kind: Kind::Eof,
+                    },
+                    1,
+                ),
+            ]
+            .into();
         }
         for agent in 0..2 {
             collector.add(agent, 2, &content);
             collector.ended(agent, crate::scene::end(content.clone(), cpu(0.99, 0.99)));
         }
         let document = collector.document(State::Complete);
-        assert_eq!((document.verdict.verdict, document.verdict_meaning()), (Verdict::Undetermined, "every operation failed"));
+        assert_eq!(
+            (document.verdict.verdict, document.verdict_meaning()),
+            (Verdict::Undetermined, "every operation failed")
+        );
         let evidence = document.verdict.evidence.join("; ");
-        assert!(evidence.starts_with("none of 40 operations succeeded: 40 failed, 0 timed out; 90.0 % of them: "), "{evidence}");
-        assert!(evidence.contains(cure.unwrap_or("[tls.short_body]")), "{evidence}");
+        assert!(
+            evidence.starts_with(
+                "none of 40 operations succeeded: 40 failed, 0 timed out; 90.0 % of them: "
+            ),
+            "{evidence}"
+        );
+        assert!(
+            evidence.contains(cure.unwrap_or("[tls.short_body]")),
+            "{evidence}"
+        );
     }
 }

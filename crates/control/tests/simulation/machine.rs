@@ -1,7 +1,8 @@
 //! A load machine: a session, clocks of its own, and a runner that fires whenever it may.
 
 use control::{
-    AgentFacts, AgentId, Boot, ConnectionId, EndCause, Mono, Now, Order, Report, RunId, Session, SessionAction, SessionEvent,
+    AgentFacts, AgentId, Boot, ConnectionId, EndCause, Mono, Now, Order, Report, RunId, Session,
+    SessionAction, SessionEvent,
 };
 use proto::Bytes;
 
@@ -26,9 +27,20 @@ pub struct Machine {
 
 enum Runner {
     Idle,
-    Preparing { run: RunId, digest: control::Digest, ready_at: u64 },
+    Preparing {
+        run: RunId,
+        digest: control::Digest,
+        ready_at: u64,
+    },
     Prepared,
-    Firing { run: RunId, at: Mono, lease_until: Boot, steps: u64, began: bool, stop: bool },
+    Firing {
+        run: RunId,
+        at: Mono,
+        lease_until: Boot,
+        steps: u64,
+        began: bool,
+        stop: bool,
+    },
 }
 
 impl Machine {
@@ -56,7 +68,10 @@ impl Machine {
     }
 
     pub fn clocks(&self, now: u64) -> Now {
-        Now { mono: Mono(now + self.clock_offset), boot: Boot(now + 3 * self.clock_offset) }
+        Now {
+            mono: Mono(now + self.clock_offset),
+            boot: Boot(now + 3 * self.clock_offset),
+        }
     }
 
     /// True time of an instant of its clock.
@@ -70,12 +85,30 @@ impl Machine {
                 self.index = assignment.agent_index;
                 let digest = control::Digest::of(assignment.plan.as_bytes());
                 self.made.clear();
-                self.runner = Runner::Preparing { run: assignment.run, digest, ready_at: now + STEP };
+                self.runner = Runner::Preparing {
+                    run: assignment.run,
+                    digest,
+                    ready_at: now + STEP,
+                };
             }
-            Order::Start { run, at, lease_until } => {
-                assert!(matches!(self.runner, Runner::Prepared), "start without preparation");
+            Order::Start {
+                run,
+                at,
+                lease_until,
+            } => {
+                assert!(
+                    matches!(self.runner, Runner::Prepared),
+                    "start without preparation"
+                );
                 assert!(lease_until > self.clocks(now).boot, "start without a lease");
-                self.runner = Runner::Firing { run, at, lease_until, steps: 0, began: false, stop: false };
+                self.runner = Runner::Firing {
+                    run,
+                    at,
+                    lease_until,
+                    steps: 0,
+                    began: false,
+                    stop: false,
+                };
             }
             Order::ExtendLease { until, .. } => {
                 if let Runner::Firing { lease_until, .. } = &mut self.runner {
@@ -105,12 +138,28 @@ impl Machine {
     pub fn step(&mut self, now: u64) -> Vec<Report> {
         let boot = self.clocks(now).boot;
         match &mut self.runner {
-            Runner::Preparing { run, digest, ready_at } if *ready_at <= now => {
-                let report = Report::Prepared { run: *run, plan_digest: *digest, addresses: vec![], workers: 1 };
+            Runner::Preparing {
+                run,
+                digest,
+                ready_at,
+            } if *ready_at <= now => {
+                let report = Report::Prepared {
+                    run: *run,
+                    plan_digest: *digest,
+                    addresses: vec![],
+                    workers: 1,
+                };
                 self.runner = Runner::Prepared;
                 vec![report]
             }
-            Runner::Firing { run, at, lease_until, steps, began, stop } if at.0 - self.clock_offset + *steps * STEP <= now => {
+            Runner::Firing {
+                run,
+                at,
+                lease_until,
+                steps,
+                began,
+                stop,
+            } if at.0 - self.clock_offset + *steps * STEP <= now => {
                 let (run, mut reports) = (*run, Vec::new());
                 let expired = boot >= *lease_until;
                 let over = *steps >= self.plan_seconds * STEPS_PER_INTERVAL;
@@ -123,7 +172,11 @@ impl Machine {
                     let interval = (*steps / STEPS_PER_INTERVAL - 1) as u32;
                     let content = vec![interval as u8; 1 + (interval as usize % 5 / 4) * 600_000];
                     self.made.push((interval, content.clone()));
-                    reports.push(Report::Interval { run, interval, encoded: content.into() });
+                    reports.push(Report::Interval {
+                        run,
+                        interval,
+                        encoded: content.into(),
+                    });
                 }
                 let cause = match (over, *stop, expired) {
                     (true, ..) => Some(EndCause::Plan),
@@ -134,7 +187,12 @@ impl Machine {
                 match cause {
                     Some(cause) => {
                         let (totals, figures) = (vec![7; self.totals_bytes].into(), Bytes::new());
-                        reports.push(Report::Ended { run, cause, totals, figures });
+                        reports.push(Report::Ended {
+                            run,
+                            cause,
+                            totals,
+                            figures,
+                        });
                         self.runner = Runner::Idle;
                     }
                     None => {

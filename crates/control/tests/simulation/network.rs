@@ -36,25 +36,53 @@ impl Network {
     pub fn open(&mut self, agent: usize, random: &mut Random) -> ConnectionId {
         self.last += 1;
         let delay_ns = 50_000 + random.below(40_000_000);
-        self.open.insert(ConnectionId(self.last), Connection { agent, up_at: 0, down_at: 0, delay_ns });
+        self.open.insert(
+            ConnectionId(self.last),
+            Connection {
+                agent,
+                up_at: 0,
+                down_at: 0,
+                delay_ns,
+            },
+        );
         ConnectionId(self.last)
     }
 
-    /// When a message to the coordinator arrives that takes so long to send, if the connection is open.
-    pub fn up(&mut self, now: u64, at: ConnectionId, sending_ns: u64, random: &mut Random) -> Option<u64> {
+    /// When a message to the coordinator arrives that takes so long to send, if the connection is
+    /// open.
+    pub fn up(
+        &mut self,
+        now: u64,
+        at: ConnectionId,
+        sending_ns: u64,
+        random: &mut Random,
+    ) -> Option<u64> {
         let connection = self.open.get_mut(&at)?;
-        connection.up_at = connection.up_at.max(now + connection.delay_ns + random.below(connection.delay_ns)) + sending_ns;
+        connection.up_at = connection
+            .up_at
+            .max(now + connection.delay_ns + random.below(connection.delay_ns))
+            + sending_ns;
         Some(connection.up_at)
     }
 
     /// When a message to the agent arrives, if the connection is open.
-    pub fn down(&mut self, now: u64, at: ConnectionId, random: &mut Random) -> Option<(usize, u64)> {
+    pub fn down(
+        &mut self,
+        now: u64,
+        at: ConnectionId,
+        random: &mut Random,
+    ) -> Option<(usize, u64)> {
         let connection = self.open.get_mut(&at)?;
-        connection.down_at = connection.down_at.max(now + connection.delay_ns + random.below(connection.delay_ns));
+        connection.down_at = connection
+            .down_at
+            .max(now + connection.delay_ns + random.below(connection.delay_ns));
         Some((connection.agent, connection.down_at))
     }
 
     pub fn of(&self, agent: usize) -> Option<ConnectionId> {
-        self.open.iter().find(|(_, connection)| connection.agent == agent).map(|(at, _)| *at)
+        self.open
+            .iter()
+            .find(|(_, connection)| connection.agent == agent)
+            .map(|(at, _)| *at)
     }
 }

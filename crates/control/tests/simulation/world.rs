@@ -3,8 +3,9 @@
 use crate::machine::Machine;
 use crate::network::{Network, Random};
 use control::{
-    ConnectionId, CoordinatorId, Digest, Disconnection, Finality, Fleet, FleetAction, FleetEvent, FleetTime, LEASE, Receipt,
-    RunEvent, RunId, RunRequest, SessionAction, SessionEvent, Stop, TICK,
+    ConnectionId, CoordinatorId, Digest, Disconnection, Finality, Fleet, FleetAction, FleetEvent,
+    FleetTime, LEASE, Receipt, RunEvent, RunId, RunRequest, SessionAction, SessionEvent, Stop,
+    TICK,
 };
 use proto::{FromAgent, FromCoordinator, from_agent, from_coordinator};
 use std::collections::BTreeMap;
@@ -27,7 +28,8 @@ pub enum Trouble {
     Violation,
     /// Agent 0 is cut off in the run, and cannot dial for a while.
     Away,
-    /// Agents upload so many bytes a second, totals of 8 MiB, and from the plan's end on connections drop every 3 seconds.
+    /// Agents upload so many bytes a second, totals of 8 MiB, and from the plan's end on
+    /// connections drop every 3 seconds.
     Narrow {
         bytes_per_second: u64,
     },
@@ -70,7 +72,9 @@ pub struct World {
 impl World {
     pub fn new(seed: u64, agents: usize, trouble: Trouble) -> World {
         let mut random = Random(seed);
-        let machines = (0..agents).map(|number| Machine::new(number, random.below(1_000 * SECOND), PLAN_SECONDS)).collect();
+        let machines = (0..agents)
+            .map(|number| Machine::new(number, random.below(1_000 * SECOND), PLAN_SECONDS))
+            .collect();
         let fleet = Fleet::new(CoordinatorId([9; 16]), "1".into());
         let fleet_clock = random.below(1_000 * SECOND);
         let mut world = World {
@@ -115,7 +119,8 @@ impl World {
         self.fleet_on(FleetEvent::Run(request));
     }
 
-    /// Goes on until the run is done, at most so many seconds of true time; a dead coordinator's run never is.
+    /// Goes on until the run is done, at most so many seconds of true time; a dead coordinator's
+    /// run never is.
     pub fn run_to_end(&mut self, seconds: u64) {
         let until = self.now + seconds * SECOND;
         while self.now < until && !matches!(self.events.last(), Some(RunEvent::Done { .. })) {
@@ -132,11 +137,20 @@ impl World {
     }
 
     pub fn last_fired_at(&self) -> Vec<(usize, u64)> {
-        self.machines.iter().map(|machine| machine.last_fired_at).enumerate().collect()
+        self.machines
+            .iter()
+            .map(|machine| machine.last_fired_at)
+            .enumerate()
+            .collect()
     }
 
     pub fn made_by(&self, index: u32) -> Vec<(u32, Vec<u8>)> {
-        self.machines.iter().find(|machine| machine.index == index).expect("an index of this run").made.clone()
+        self.machines
+            .iter()
+            .find(|machine| machine.index == index)
+            .expect("an index of this run")
+            .made
+            .clone()
     }
 
     pub fn true_skew_ns(&self) -> u64 {
@@ -153,7 +167,9 @@ impl World {
                 self.at(at, Happening::CutOff(0));
             }
             Trouble::Narrow { .. } => {
-                self.machines.iter_mut().for_each(|machine| machine.totals_bytes = 8 << 20);
+                self.machines
+                    .iter_mut()
+                    .for_each(|machine| machine.totals_bytes = 8 << 20);
                 (4..60).for_each(|nth| self.at(nth * 3 * SECOND, Happening::Drop));
             }
             Trouble::Drops => {
@@ -168,7 +184,11 @@ impl World {
             }
             Trouble::Stop => {
                 let at = 1 + self.random.below(14 * SECOND);
-                let how = if self.random.below(2) == 0 { Stop::Now } else { Stop::Drain };
+                let how = if self.random.below(2) == 0 {
+                    Stop::Now
+                } else {
+                    Stop::Drain
+                };
                 self.at(at, Happening::StopRun(how));
             }
         }
@@ -176,17 +196,26 @@ impl World {
 
     fn at(&mut self, at: u64, happening: Happening) {
         self.queued += 1;
-        self.queue.insert((at.max(self.now), self.queued), happening);
+        self.queue
+            .insert((at.max(self.now), self.queued), happening);
     }
 
     /// The next thing that happens anywhere.
     fn step(&mut self) {
-        let queued = self.queue.first_key_value().map_or(u64::MAX, |((at, _), _)| *at);
+        let queued = self
+            .queue
+            .first_key_value()
+            .map_or(u64::MAX, |((at, _), _)| *at);
         let wake = |machine: &Machine| {
             let session = machine.true_time(machine.session.wake_at(machine.clocks(self.now)));
             session.min(machine.runner_wakes_at().unwrap_or(u64::MAX))
         };
-        let next = self.machines.iter().map(wake).enumerate().min_by_key(|(_, at)| *at);
+        let next = self
+            .machines
+            .iter()
+            .map(wake)
+            .enumerate()
+            .min_by_key(|(_, at)| *at);
         match next {
             Some((number, at)) if at <= queued => {
                 self.now = self.now.max(at);
@@ -214,7 +243,9 @@ impl World {
                 self.at(self.now + TICK.as_nanos() as u64, Happening::FleetTick);
             }
             Happening::ToFleet(at, message) => self.fleet_on(FleetEvent::Received(at, message)),
-            Happening::ToAgent(agent, at, message) if self.machines[agent].connection == Some(at) => {
+            Happening::ToAgent(agent, at, message)
+                if self.machines[agent].connection == Some(at) =>
+            {
                 self.agent_on(agent, SessionEvent::Received(message));
             }
             Happening::ToAgent(..) => {}
@@ -229,9 +260,16 @@ impl World {
             Happening::CallerTakes(receipt) => self.fleet_on(FleetEvent::Delivered(receipt)),
             Happening::Drop => {
                 let agent = self.random.below(self.machines.len() as u64) as usize;
-                self.network.of(agent).into_iter().for_each(|at| self.cut(at));
+                self.network
+                    .of(agent)
+                    .into_iter()
+                    .for_each(|at| self.cut(at));
             }
-            Happening::CutOff(agent) => self.network.of(agent).into_iter().for_each(|at| self.cut(at)),
+            Happening::CutOff(agent) => self
+                .network
+                .of(agent)
+                .into_iter()
+                .for_each(|at| self.cut(at)),
             Happening::Death => {
                 self.died_at = Some(self.now);
                 let open: Vec<ConnectionId> = self.network.open.keys().copied().collect();
@@ -243,7 +281,9 @@ impl World {
 
     fn dialled(&mut self, agent: usize) {
         let is_away = agent == 0 && self.now < self.away_until && self.now > 3 * SECOND;
-        let fails = self.died_at.is_some() || is_away || (self.trouble == Trouble::Drops && self.random.below(4) == 0);
+        let fails = self.died_at.is_some()
+            || is_away
+            || (self.trouble == Trouble::Drops && self.random.below(4) == 0);
         if fails {
             return self.agent_on(agent, SessionEvent::Disconnected(retry("refused")));
         }
@@ -256,7 +296,9 @@ impl World {
 
     /// Neither side is told at once; sometimes one is not told at all and must find out.
     fn cut(&mut self, at: ConnectionId) {
-        let Some(connection) = self.network.open.remove(&at) else { return };
+        let Some(connection) = self.network.open.remove(&at) else {
+            return;
+        };
         let untold = self.random.below(6);
         if untold != 0 {
             let heard_at = self.now + self.random.below(SECOND);
@@ -276,7 +318,12 @@ impl World {
             match action {
                 FleetAction::Send(at, message) => self.send_down(at, message),
                 FleetAction::SendFiles(at, files) => files.for_each(|part| {
-                    self.send_down(at, FromCoordinator { message: Some(from_coordinator::Message::File(part)) });
+                    self.send_down(
+                        at,
+                        FromCoordinator {
+                            message: Some(from_coordinator::Message::File(part)),
+                        },
+                    );
                 }),
                 FleetAction::Close(at) => self.cut(at),
                 FleetAction::Deliver(event, receipt) => self.deliver(event, receipt),
@@ -285,7 +332,10 @@ impl World {
     }
 
     fn deliver(&mut self, event: RunEvent, receipt: Option<Receipt>) {
-        assert!(!matches!(self.events.last(), Some(RunEvent::Done { .. })), "{event:?} after the end");
+        assert!(
+            !matches!(self.events.last(), Some(RunEvent::Done { .. })),
+            "{event:?} after the end"
+        );
         self.events.push(event);
         self.times.push(self.now);
         if let Some(receipt) = receipt {
@@ -323,12 +373,19 @@ impl World {
             if self.trouble == Trouble::Violation && agent == 0 && self.runs == 1 {
                 part.part += 1;
             }
-            self.send_up(agent, FromAgent { message: Some(from_agent::Message::Interval(part)) });
+            self.send_up(
+                agent,
+                FromAgent {
+                    message: Some(from_agent::Message::Interval(part)),
+                },
+            );
         }
     }
 
     fn send_up(&mut self, agent: usize, message: FromAgent) {
-        let Some(at) = self.machines[agent].connection else { return };
+        let Some(at) = self.machines[agent].connection else {
+            return;
+        };
         let sending_ns = match (self.trouble, &message.message) {
             (Trouble::Narrow { bytes_per_second }, Some(from_agent::Message::Interval(part))) => {
                 part.content.len() as u64 * SECOND / bytes_per_second
@@ -342,5 +399,8 @@ impl World {
 }
 
 fn retry(why: &str) -> Disconnection {
-    Disconnection { why: why.into(), finality: Finality::Retry }
+    Disconnection {
+        why: why.into(),
+        finality: Finality::Retry,
+    }
 }

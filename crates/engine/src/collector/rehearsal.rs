@@ -1,5 +1,5 @@
-//! A collector without workers, for benches: intervals are handed over by whoever has made them. Nothing of a run goes
-//! through here.
+//! A collector without workers, for benches: intervals are handed over by whoever has made them.
+//! Nothing of a run goes through here.
 
 use super::{Collector, Event};
 use crate::worker::Handover;
@@ -22,8 +22,13 @@ impl CollectorRehearsal {
     pub fn start(on_event: impl FnMut(Event) + Send + 'static) -> CollectorRehearsal {
         let (handover, handed) = sync_channel(HANDOVERS);
         let (spare, spares) = channel();
-        let thread = std::thread::spawn(move || Collector::new(1, handed, vec![spare], None).run(on_event));
-        CollectorRehearsal { handover, spares, thread }
+        let thread =
+            std::thread::spawn(move || Collector::new(1, handed, vec![spare], None).run(on_event));
+        CollectorRehearsal {
+            handover,
+            spares,
+            thread,
+        }
     }
 
     /// Hands an interval over, and gives back the memory of an earlier one.
@@ -32,7 +37,13 @@ impl CollectorRehearsal {
     /// Where the collector has panicked.
     pub fn hand_over(&self, interval: Interval) -> Option<Spare> {
         let number = interval.number();
-        self.handover.send(Handover::Interval { worker: 0, number, interval }).expect("the collector goes on until the end");
+        self.handover
+            .send(Handover::Interval {
+                worker: 0,
+                number,
+                interval,
+            })
+            .expect("the collector goes on until the end");
         self.spares.try_recv().ok()
     }
 

@@ -90,7 +90,13 @@ impl Head {
 
 /// Puts a whole frame into `out`.
 pub(super) fn put(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-    Head { length: payload.len(), kind, flags, stream }.put(out);
+    Head {
+        length: payload.len(),
+        kind,
+        flags,
+        stream,
+    }
+    .put(out);
     out.extend_from_slice(payload);
 }
 
@@ -99,31 +105,52 @@ pub(super) fn put_number(out: &mut Vec<u8>, kind: u8, stream: u32, number: u32) 
     put(out, kind, 0, stream, &number.to_be_bytes());
 }
 
-/// Puts a GOAWAY without debug data into `out`: no stream of the server's was processed, for it opens none.
+/// Puts a GOAWAY without debug data into `out`: no stream of the server's was processed, for it
+/// opens none.
 pub(super) fn put_go_away(out: &mut Vec<u8>, code: u32) {
     let mut payload = [0; 8];
     payload[4..].copy_from_slice(&code.to_be_bytes());
     put(out, kind::GOAWAY, 0, 0, &payload);
 }
 
-/// Puts what a client says first into `out`: the preface, its settings, and a window for the connection as large as those
-/// of streams, so that flow control never holds a response back.
+/// Puts what a client says first into `out`: the preface, its settings, and a window for the
+/// connection as large as those of streams, so that flow control never holds a response back.
 pub(super) fn put_preface(out: &mut Vec<u8>) {
     out.extend_from_slice(PREFACE);
-    let settings = [(setting::ENABLE_PUSH, 0), (setting::INITIAL_WINDOW_SIZE, MAX_WINDOW as u32)];
+    let settings = [
+        (setting::ENABLE_PUSH, 0),
+        (setting::INITIAL_WINDOW_SIZE, MAX_WINDOW as u32),
+    ];
     let mut payload = Vec::with_capacity(settings.len() * 6);
     for (name, value) in settings {
         payload.extend_from_slice(&u16::to_be_bytes(name));
         payload.extend_from_slice(&u32::to_be_bytes(value));
     }
     put(out, kind::SETTINGS, 0, 0, &payload);
-    put_number(out, kind::WINDOW_UPDATE, 0, (MAX_WINDOW - DEFAULT_WINDOW) as u32);
+    put_number(
+        out,
+        kind::WINDOW_UPDATE,
+        0,
+        (MAX_WINDOW - DEFAULT_WINDOW) as u32,
+    );
 }
 
 /// Puts a header block into `out` as HEADERS and, beyond `most` bytes, CONTINUATION frames.
-pub(super) fn put_headers(out: &mut Vec<u8>, stream: u32, block: &[u8], ends_stream: bool, most: usize) {
+pub(super) fn put_headers(
+    out: &mut Vec<u8>,
+    stream: u32,
+    block: &[u8],
+    ends_stream: bool,
+    most: usize,
+) {
     let (first, mut rest) = block.split_at(block.len().min(most));
-    let end = |rest: &[u8]| if rest.is_empty() { flag::END_HEADERS } else { 0 };
+    let end = |rest: &[u8]| {
+        if rest.is_empty() {
+            flag::END_HEADERS
+        } else {
+            0
+        }
+    };
     let flags = end(rest) | if ends_stream { flag::END_STREAM } else { 0 };
     put(out, kind::HEADERS, flags, stream, first);
     while !rest.is_empty() {

@@ -1,7 +1,8 @@
 //! HPACK (RFC 7541): blocks of requests are written once, of responses only what counts is read.
 //!
-//! We use no dynamic table, so that a block of ours means the same on every connection and can be built before the run. A server
-//! may use one, of the default size. Of a response the status and the length matter; other fields are stepped over.
+//! We use no dynamic table, so that a block of ours means the same on every connection and can be
+//! built before the run. A server may use one, of the default size. Of a response the status and
+//! the length matter; other fields are stepped over.
 
 use super::huffman;
 use super::table::{Entry, Table};
@@ -44,21 +45,27 @@ const NAMES: [(&str, u8); 32] = [
 
 /// Lengths of the names in the static table, from index 1 on.
 const NAME_LENGTHS: [u8; 61] = [
-    10, 7, 7, 5, 5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 14, 15, 15, 13, 6, 27, 3, 5, 13, 13, 19, 16, 16, 14, 16, 13, 12, 6, 4, 4, 6, 7, 4,
-    4, 8, 17, 13, 8, 19, 13, 4, 8, 12, 18, 19, 5, 7, 7, 11, 6, 10, 25, 17, 10, 4, 3, 16,
+    10, 7, 7, 5, 5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 14, 15, 15, 13, 6, 27, 3, 5, 13, 13, 19, 16, 16, 14,
+    16, 13, 12, 6, 4, 4, 6, 7, 4, 4, 8, 17, 13, 8, 19, 13, 4, 8, 12, 18, 19, 5, 7, 7, 11, 6, 10,
+    25, 17, 10, 4, 3, 16,
 ];
 /// Last entry of the static table.
 const STATIC: usize = NAME_LENGTHS.len();
-/// A size update to 0 (RFC 7541 §6.3), for a peer whose table is smaller than the default: ours is empty anyway.
+/// A size update to 0 (RFC 7541 §6.3), for a peer whose table is smaller than the default: ours is
+/// empty anyway.
 pub(super) const NO_TABLE: u8 = 0x20;
-/// Entries of the static table for `:status` and the statuses of them; and the one for `content-length`.
+/// Entries of the static table for `:status` and the statuses of them; and the one for
+/// `content-length`.
 const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
 const FIRST_STATUS: usize = 8;
 const CONTENT_LENGTH: usize = 28;
 
 /// The two names as literals, plain and in Huffman code, which is unique.
 const STATUS_NAMES: [&[u8]; 2] = [b":status", b"\xb8\x84\x8d\x36\xa3"];
-const LENGTH_NAMES: [&[u8]; 2] = [b"content-length", b"\x21\xea\x49\x6a\x4a\xd4\x16\xa9\x93\x3f"];
+const LENGTH_NAMES: [&[u8]; 2] = [
+    b"content-length",
+    b"\x21\xea\x49\x6a\x4a\xd4\x16\xa9\x93\x3f",
+];
 
 /// A field that every block may use as it stands in the static table.
 pub(super) mod indexed {
@@ -95,8 +102,9 @@ pub(super) enum Name {
     Other,
 }
 
-/// Puts the name of a literal field that is not to be indexed into `out`; its value follows as a string. A name with an
-/// index of the static table is at most 61, which takes one more byte from 15 on (RFC 7541 §5.1, §6.2.2).
+/// Puts the name of a literal field that is not to be indexed into `out`; its value follows as a
+/// string. A name with an index of the static table is at most 61, which takes one more byte from
+/// 15 on (RFC 7541 §5.1, §6.2.2).
 pub(super) fn put_name(out: &mut Vec<u8>, name: &str) {
     match NAMES.iter().find(|(known, _)| *known == name) {
         Some(&(_, index)) => put_name_index(out, index),
@@ -118,7 +126,9 @@ pub(super) fn put_name_index(out: &mut Vec<u8>, index: u8) {
 
 /// Puts the head of a string into `out` that is not in Huffman code (RFC 7541 §5.2).
 pub(super) fn put_length(out: &mut Vec<u8>, length: usize) {
-    let Some(mut rest) = length.checked_sub(0x7f) else { return out.push(length as u8) };
+    let Some(mut rest) = length.checked_sub(0x7f) else {
+        return out.push(length as u8);
+    };
     out.push(0x7f);
     while rest >= 0x80 {
         out.push(0x80 | (rest & 0x7f) as u8);
@@ -134,9 +144,13 @@ pub(super) fn read(mut block: &[u8], table: &mut Table) -> Result<Fields, BadBlo
     while let Some(&first) = block.first() {
         match first {
             0x80..=0xff => match integer(&mut block, 7)? {
-                index @ FIRST_STATUS..15 => fields.take_status(Some(STATUSES[index - FIRST_STATUS]))?,
+                index @ FIRST_STATUS..15 => {
+                    fields.take_status(Some(STATUSES[index - FIRST_STATUS]))?
+                }
                 1..=STATIC => {}
-                index => fields.take(table.entry(index.checked_sub(STATIC + 1).ok_or(BadBlock)?)?)?,
+                index => {
+                    fields.take(table.entry(index.checked_sub(STATIC + 1).ok_or(BadBlock)?)?)?
+                }
             },
             // Before all fields (RFC 7541 §4.2).
             0x20..=0x3f if is_beginning => {
@@ -147,7 +161,10 @@ pub(super) fn read(mut block: &[u8], table: &mut Table) -> Result<Fields, BadBlo
             0x40..=0x7f => {
                 let (entry, value) = literal(&mut block, 6, table)?;
                 let value_length = value.length()?;
-                table.keep(Entry { value_length, ..entry });
+                table.keep(Entry {
+                    value_length,
+                    ..entry
+                });
                 fields.take(entry)?;
             }
             0x00..=0x1f => fields.take(literal(&mut block, 4, table)?.0)?,
@@ -157,12 +174,20 @@ pub(super) fn read(mut block: &[u8], table: &mut Table) -> Result<Fields, BadBlo
     Ok(fields)
 }
 
-/// Takes a literal field, but for the length of its value, which costs time and matters only for those that are kept.
-fn literal<'a>(block: &mut &'a [u8], prefix: u32, table: &Table) -> Result<(Entry, Text<'a>), BadBlock> {
+/// Takes a literal field, but for the length of its value, which costs time and matters only for
+/// those that are kept.
+fn literal<'a>(
+    block: &mut &'a [u8],
+    prefix: u32,
+    table: &Table,
+) -> Result<(Entry, Text<'a>), BadBlock> {
     let (name, name_length) = match integer(block, prefix)? {
         0 => {
             let name = string(block)?;
-            (literal_name(name.bytes), if prefix == 6 { name.length()? } else { 0 })
+            (
+                literal_name(name.bytes),
+                if prefix == 6 { name.length()? } else { 0 },
+            )
         }
         index @ 1..=STATIC => (static_name(index), usize::from(NAME_LENGTHS[index - 1])),
         index => {
@@ -171,14 +196,28 @@ fn literal<'a>(block: &mut &'a [u8], prefix: u32, table: &Table) -> Result<(Entr
         }
     };
     let value = string(block)?;
-    let number = if name == Name::Other { None } else { value.number() };
-    Ok((Entry { name, name_length, value_length: 0, number }, value))
+    let number = if name == Name::Other {
+        None
+    } else {
+        value.number()
+    };
+    Ok((
+        Entry {
+            name,
+            name_length,
+            value_length: 0,
+            number,
+        },
+        value,
+    ))
 }
 
 impl Fields {
     fn take(&mut self, entry: Entry) -> Result<(), BadBlock> {
         match entry.name {
-            Name::Status => self.take_status(entry.number.and_then(|number| u16::try_from(number).ok())),
+            Name::Status => {
+                self.take_status(entry.number.and_then(|number| u16::try_from(number).ok()))
+            }
             Name::ContentLength => self.take_length(entry.number.ok_or(BadBlock)?),
             Name::Other => Ok(()),
         }
@@ -216,7 +255,8 @@ fn literal_name(bytes: &[u8]) -> Name {
     }
 }
 
-/// Takes an integer with a prefix of so many bits (RFC 7541 §5.1); what is beyond 2^28 is no length or index of ours.
+/// Takes an integer with a prefix of so many bits (RFC 7541 §5.1); what is beyond 2^28 is no length
+/// or index of ours.
 fn integer(block: &mut &[u8], prefix: u32) -> Result<usize, BadBlock> {
     let (&first, rest) = block.split_first().ok_or(BadBlock)?;
     *block = rest;
@@ -256,13 +296,19 @@ impl Text<'_> {
         if self.is_huffman {
             return huffman::number(self.bytes);
         }
-        let digits = std::str::from_utf8(self.bytes).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+        let digits = std::str::from_utf8(self.bytes)
+            .ok()
+            .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
         digits.parse().ok()
     }
 
     /// Bytes of what it says.
     fn length(&self) -> Result<usize, BadBlock> {
-        if self.is_huffman { huffman::symbols(self.bytes).ok_or(BadBlock) } else { Ok(self.bytes.len()) }
+        if self.is_huffman {
+            huffman::symbols(self.bytes).ok_or(BadBlock)
+        } else {
+            Ok(self.bytes.len())
+        }
     }
 }
 
@@ -271,7 +317,10 @@ mod tests {
     use super::*;
 
     fn fields(status: u16, content_length: Option<u64>) -> Result<Fields, BadBlock> {
-        Ok(Fields { status: Some(status), content_length })
+        Ok(Fields {
+            status: Some(status),
+            content_length,
+        })
     }
 
     #[test]
@@ -280,7 +329,8 @@ mod tests {
             (b"\x88", fields(200, None)),
             // nginx: indexed status, literal length with an indexed name, plain.
             (b"\x88\x0f\x0d\x03356", fields(200, Some(356))),
-            // RFC 7541 appendix C.6.1, whose ":status: 302" is a literal in Huffman code; then the rest of that block.
+            // RFC 7541 appendix C.6.1, whose ":status: 302" is a literal in Huffman code; then the
+            // rest of that block.
             (b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b", fields(302, None)),
             // A size update first, as RFC 7541 §4.2 wants after our settings.
             (b"\x20\x8d", fields(404, None)),
@@ -311,7 +361,11 @@ mod tests {
             b"\x40",                     // nothing follows
         ];
         for block in cases {
-            assert_eq!(read(block, &mut Table::default()), Err(BadBlock), "{block:02x?}");
+            assert_eq!(
+                read(block, &mut Table::default()),
+                Err(BadBlock),
+                "{block:02x?}"
+            );
         }
     }
 
@@ -337,7 +391,11 @@ mod tests {
             ),
         ];
         for (index, (block, status, size)) in cases.into_iter().enumerate() {
-            let block = if index == 0 { [SIZE_256, block].concat() } else { block.to_vec() };
+            let block = if index == 0 {
+                [SIZE_256, block].concat()
+            } else {
+                block.to_vec()
+            };
             assert_eq!(read(&block, &mut table), fields(status, None), "{index}");
             assert_eq!(table.size(), size, "{index}");
         }

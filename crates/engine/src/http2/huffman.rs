@@ -1,7 +1,8 @@
-//! HPACK's Huffman code (RFC 7541 appendix B), as far as it is needed: numbers, and how long a string is.
+//! HPACK's Huffman code (RFC 7541 appendix B), as far as it is needed: numbers, and how long a
+//! string is.
 
-/// Lengths of codes, each with how many symbols have it. The code is canonical, so that no more is needed to step over it; the
-/// last code of 30 bits ends a string, and must not occur in one.
+/// Lengths of codes, each with how many symbols have it. The code is canonical, so that no more is
+/// needed to step over it; the last code of 30 bits ends a string, and must not occur in one.
 const LENGTHS: [(u32, u32); 21] = [
     (5, 10),
     (6, 26),
@@ -69,7 +70,8 @@ pub(super) fn symbols(bytes: &[u8]) -> Option<usize> {
 
 /// Bits of the code that `next` begins with.
 fn code_length(next: u32) -> Option<usize> {
-    // Codes of a length follow one another, behind those that are shorter: the first code beyond them, in 30 bits.
+    // Codes of a length follow one another, behind those that are shorter: the first code beyond
+    // them, in 30 bits.
     let mut end = 0;
     for (length, symbols) in LENGTHS {
         end += symbols << (30 - length);
@@ -80,7 +82,8 @@ fn code_length(next: u32) -> Option<usize> {
     None
 }
 
-/// The decimal number that a string is: 0 to 2 are the 5-bit codes of those values, 3 to 9 the 6-bit codes from 25 on.
+/// The decimal number that a string is: 0 to 2 are the 5-bit codes of those values, 3 to 9 the
+/// 6-bit codes from 25 on.
 pub(super) fn number(bytes: &[u8]) -> Option<u64> {
     let (mut bits, mut number) = (Bits { bytes, at: 0 }, None);
     while !bits.is_filling() {
@@ -94,7 +97,12 @@ pub(super) fn number(bytes: &[u8]) -> Option<u64> {
             return None;
         }
         bits.at += length;
-        number = Some(number.unwrap_or(0_u64).checked_mul(10)?.checked_add(digit.into())?);
+        number = Some(
+            number
+                .unwrap_or(0_u64)
+                .checked_mul(10)?
+                .checked_add(digit.into())?,
+        );
     }
     number
 }
@@ -104,8 +112,18 @@ mod tests {
     use super::*;
 
     /// Codes of the digits as the appendix lists them, each with its length.
-    const DIGITS: [(u32, u32); 10] =
-        [(0x0, 5), (0x1, 5), (0x2, 5), (0x19, 6), (0x1a, 6), (0x1b, 6), (0x1c, 6), (0x1d, 6), (0x1e, 6), (0x1f, 6)];
+    const DIGITS: [(u32, u32); 10] = [
+        (0x0, 5),
+        (0x1, 5),
+        (0x2, 5),
+        (0x19, 6),
+        (0x1a, 6),
+        (0x1b, 6),
+        (0x1c, 6),
+        (0x1d, 6),
+        (0x1e, 6),
+        (0x1f, 6),
+    ];
 
     fn in_huffman(number: u64) -> Vec<u8> {
         let mut bits = String::new();
@@ -116,14 +134,21 @@ mod tests {
         while !bits.len().is_multiple_of(8) {
             bits.push('1');
         }
-        bits.as_bytes().chunks(8).map(|byte| byte.iter().fold(0, |value, bit| value << 1 | (bit - b'0'))).collect()
+        bits.as_bytes()
+            .chunks(8)
+            .map(|byte| byte.iter().fold(0, |value, bit| value << 1 | (bit - b'0')))
+            .collect()
     }
 
     #[test]
     fn digits_in_huffman_code_are_read() {
         for value in (0..3000).chain([356, 1_900_544, 9_876_543_210, u64::MAX]) {
             assert_eq!(number(&in_huffman(value)), Some(value), "{value}");
-            assert_eq!(symbols(&in_huffman(value)), Some(value.to_string().len()), "{value}");
+            assert_eq!(
+                symbols(&in_huffman(value)),
+                Some(value.to_string().len()),
+                "{value}"
+            );
         }
         assert_eq!(number(&[0xff]), None);
         assert_eq!(number(&[]), None);
@@ -132,7 +157,13 @@ mod tests {
 
     #[test]
     fn code_is_whole_and_strings_of_the_rfc_have_their_lengths() {
-        assert_eq!(LENGTHS.iter().map(|(length, symbols)| symbols << (30 - length)).sum::<u32>(), END + 1);
+        assert_eq!(
+            LENGTHS
+                .iter()
+                .map(|(length, symbols)| symbols << (30 - length))
+                .sum::<u32>(),
+            END + 1
+        );
         assert_eq!(LENGTHS.iter().map(|(_, symbols)| symbols).sum::<u32>(), 257);
         let cases: [(&[u8], Option<usize>); 7] = [
             (b"\xf1\xe3\xc2\xe5\xf2\x3a\x6b\xa0\xab\x90\xf4\xff", Some("www.example.com".len())),

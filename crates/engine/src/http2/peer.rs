@@ -1,6 +1,8 @@
 //! What the peer's settings say (RFC 9113 §6.5.2).
 
-use super::frame::{DEFAULT_HEADER_TABLE, DEFAULT_MAX_FRAME, DEFAULT_WINDOW, MAX_WINDOW, code, setting};
+use super::frame::{
+    DEFAULT_HEADER_TABLE, DEFAULT_MAX_FRAME, DEFAULT_WINDOW, MAX_WINDOW, code, setting,
+};
 
 /// What the peer's settings say.
 #[derive(Debug)]
@@ -13,8 +15,8 @@ pub(super) struct Peer {
     header_table: HeaderTable,
 }
 
-/// How large a dynamic table the peer reads our header blocks with. We use none, but it wants to hear so where it has less than
-/// the default (RFC 7541 §4.2).
+/// How large a dynamic table the peer reads our header blocks with. We use none, but it wants to
+/// hear so where it has less than the default (RFC 7541 §4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HeaderTable {
     /// As large as it need not be told.
@@ -42,7 +44,9 @@ impl Peer {
     /// Takes one setting; by how much windows of streams change. An error is a code of RFC 9113 §7.
     pub(super) fn set(&mut self, name: u16, value: u32) -> Result<i64, u32> {
         match name {
-            setting::HEADER_TABLE_SIZE if value < DEFAULT_HEADER_TABLE && self.header_table == HeaderTable::Default => {
+            setting::HEADER_TABLE_SIZE
+                if value < DEFAULT_HEADER_TABLE && self.header_table == HeaderTable::Default =>
+            {
                 self.header_table = HeaderTable::Shrunk;
             }
             setting::MAX_CONCURRENT_STREAMS => self.max_streams = value,

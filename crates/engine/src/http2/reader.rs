@@ -20,7 +20,11 @@ enum State {
     /// Before the padding's length of a DATA frame.
     PadLength(Head),
     /// In a DATA frame: bytes of the body still to come, and of padding behind them.
-    Data { head: Head, left: usize, padding: usize },
+    Data {
+        head: Head,
+        left: usize,
+        padding: usize,
+    },
 }
 
 impl Reader {
@@ -31,7 +35,11 @@ impl Reader {
                 State::Head => self.read_head(&mut bytes, session)?,
                 State::Frame(head) => self.read_frame(head, &mut bytes, session)?,
                 State::PadLength(head) => self.read_pad_length(head, &mut bytes)?,
-                State::Data { head, left, padding } => self.read_data(head, left, padding, &mut bytes, session),
+                State::Data {
+                    head,
+                    left,
+                    padding,
+                } => self.read_data(head, left, padding, &mut bytes, session),
             };
             if !enough {
                 return Ok(());
@@ -41,7 +49,10 @@ impl Reader {
 
     /// Whether there was a whole head.
     fn read_head(&mut self, bytes: &mut &[u8], session: &mut Session) -> Result<bool, u32> {
-        let Some(head) = self.whole(HEAD, bytes, |bytes| bytes.try_into().map(Head::parse).ok()).flatten() else {
+        let Some(head) = self
+            .whole(HEAD, bytes, |bytes| bytes.try_into().map(Head::parse).ok())
+            .flatten()
+        else {
             return Ok(false);
         };
         if head.length > DEFAULT_MAX_FRAME {
@@ -53,44 +64,93 @@ impl Reader {
             return Err(code::PROTOCOL_ERROR);
         } else {
             session.begin_data(head)?;
-            if head.has(flag::PADDED) { State::PadLength(head) } else { State::Data { head, left: head.length, padding: 0 } }
+            if head.has(flag::PADDED) {
+                State::PadLength(head)
+            } else {
+                State::Data {
+                    head,
+                    left: head.length,
+                    padding: 0,
+                }
+            }
         };
         Ok(true)
     }
 
-    fn read_frame(&mut self, head: Head, bytes: &mut &[u8], session: &mut Session) -> Result<bool, u32> {
-        let Some(taken) = self.whole(head.length, bytes, |payload| session.take_frame(head, payload)) else { return Ok(false) };
+    fn read_frame(
+        &mut self,
+        head: Head,
+        bytes: &mut &[u8],
+        session: &mut Session,
+    ) -> Result<bool, u32> {
+        let Some(taken) = self.whole(head.length, bytes, |payload| {
+            session.take_frame(head, payload)
+        }) else {
+            return Ok(false);
+        };
         self.state = State::Head;
         taken.map(|()| true)
     }
 
     fn read_pad_length(&mut self, head: Head, bytes: &mut &[u8]) -> Result<bool, u32> {
         let Some((&padding, rest)) = bytes.split_first() else {
-            return if head.length == 0 { Err(code::FRAME_SIZE_ERROR) } else { Ok(false) };
+            return if head.length == 0 {
+                Err(code::FRAME_SIZE_ERROR)
+            } else {
+                Ok(false)
+            };
         };
         *bytes = rest;
         let padding = usize::from(padding);
-        let left = head.length.checked_sub(1 + padding).ok_or(code::PROTOCOL_ERROR)?;
-        self.state = State::Data { head, left, padding };
+        let left = head
+            .length
+            .checked_sub(1 + padding)
+            .ok_or(code::PROTOCOL_ERROR)?;
+        self.state = State::Data {
+            head,
+            left,
+            padding,
+        };
         Ok(true)
     }
 
-    fn read_data(&mut self, head: Head, left: usize, padding: usize, bytes: &mut &[u8], session: &mut Session) -> bool {
+    fn read_data(
+        &mut self,
+        head: Head,
+        left: usize,
+        padding: usize,
+        bytes: &mut &[u8],
+        session: &mut Session,
+    ) -> bool {
         let (body, rest) = bytes.split_at(bytes.len().min(left));
         let (filling, rest) = rest.split_at(rest.len().min(padding));
         *bytes = rest;
         session.take_data(head.stream, body.len() as u64);
         let (left, padding) = (left - body.len(), padding - filling.len());
         let is_over = left + padding == 0;
-        self.state = if is_over { State::Head } else { State::Data { head, left, padding } };
+        self.state = if is_over {
+            State::Head
+        } else {
+            State::Data {
+                head,
+                left,
+                padding,
+            }
+        };
         if is_over {
             session.end_data(head);
         }
         is_over
     }
 
-    /// Gives the next `length` bytes to `take` once they are there, without a copy where they came in one piece.
-    fn whole<T>(&mut self, length: usize, bytes: &mut &[u8], take: impl FnOnce(&[u8]) -> T) -> Option<T> {
+    /// Gives the next `length` bytes to `take` once they are there, without a copy where they came
+    /// in one piece.
+    fn whole<T>(
+        &mut self,
+        length: usize,
+        bytes: &mut &[u8],
+        take: impl FnOnce(&[u8]) -> T,
+    ) -> Option<T> {
         if self.pieces.is_empty()
             && let Some((whole, rest)) = bytes.split_at_checked(length)
         {
@@ -115,6 +175,9 @@ pub(super) fn without_padding(head: Head, payload: &[u8]) -> Result<&[u8], u32> 
         return Ok(payload);
     }
     let (&padding, rest) = payload.split_first().ok_or(code::FRAME_SIZE_ERROR)?;
-    let length = rest.len().checked_sub(usize::from(padding)).ok_or(code::PROTOCOL_ERROR)?;
+    let length = rest
+        .len()
+        .checked_sub(usize::from(padding))
+        .ok_or(code::PROTOCOL_ERROR)?;
     Ok(&rest[..length])
 }

@@ -28,15 +28,26 @@ enum Part {
 
 impl Requests {
     pub(crate) fn new(plan: &Plan) -> Requests {
-        Requests(plan.requests().iter().map(|request| Prebuilt::new(plan, request)).collect())
+        Requests(
+            plan.requests()
+                .iter()
+                .map(|request| Prebuilt::new(plan, request))
+                .collect(),
+        )
     }
 
     /// Puts the request's block into `block`; its body, where it has one.
     pub(crate) fn write(&self, index: u16, values: Values, block: &mut Vec<u8>) -> Option<Upload> {
         let request = &self.0[usize::from(index)];
-        let upload = request.body.as_ref().map(|body| Upload::new(Arc::clone(body), values));
+        let upload = request
+            .body
+            .as_ref()
+            .map(|body| Upload::new(Arc::clone(body), values));
         let length = upload.as_ref().map_or(0, Upload::left);
-        request.block.iter().for_each(|part| part.put(values, length, block));
+        request
+            .block
+            .iter()
+            .for_each(|part| part.put(values, length, block));
         upload
     }
 }
@@ -45,21 +56,32 @@ impl Prebuilt {
     fn new(plan: &Plan, request: &plan::Request) -> Prebuilt {
         let mut block = Block::default();
         block.method(&request.method);
-        block.bytes(&[if plan.target().url.scheme == Scheme::Https { indexed::SCHEME_HTTPS } else { indexed::SCHEME_HTTP }]);
+        block.bytes(&[if plan.target().url.scheme == Scheme::Https {
+            indexed::SCHEME_HTTPS
+        } else {
+            indexed::SCHEME_HTTP
+        }]);
         let mut path = Vec::new();
         match &request.path {
             Some(given) => template(&mut path, given),
             None => literal(&mut path, plan.target().url.path.as_bytes()),
         }
         block.path(path);
-        let host = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        let host = request
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let mut value = Vec::new();
         match host {
             Some((_, given)) => template(&mut value, given),
             None => literal(&mut value, authority(plan).as_bytes()),
         }
         block.index(name::AUTHORITY, value);
-        for (name, given) in request.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("host")) {
+        for (name, given) in request
+            .headers
+            .iter()
+            .filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
+        {
             let mut value = Vec::new();
             template(&mut value, given);
             block.field(&name.to_ascii_lowercase(), value);
@@ -69,7 +91,10 @@ impl Prebuilt {
             block.named("content-length");
             block.0.push(Part::BodyLength);
         }
-        Prebuilt { block: block.0, body }
+        Prebuilt {
+            block: block.0,
+            body,
+        }
     }
 }
 

@@ -1,9 +1,11 @@
-//! HPACK's dynamic table (RFC 7541 §2.3.2), as the peer fills it: of a field, only what counts is kept.
+//! HPACK's dynamic table (RFC 7541 §2.3.2), as the peer fills it: of a field, only what counts is
+//! kept.
 
 use super::hpack::{BadBlock, Name};
 use std::collections::VecDeque;
 
-/// What a table holds unless settings say otherwise (RFC 9113 §6.5.2). Servers that do not read our settings use it too.
+/// What a table holds unless settings say otherwise (RFC 9113 §6.5.2). Servers that do not read our
+/// settings use it too.
 const MAX_SIZE: usize = 4096;
 /// What a field counts beyond its name and value (RFC 7541 §4.1).
 const OVERHEAD: usize = 32;
@@ -30,7 +32,11 @@ pub(super) struct Entry {
 
 impl Default for Table {
     fn default() -> Table {
-        Table { entries: VecDeque::new(), size: 0, most: MAX_SIZE }
+        Table {
+            entries: VecDeque::new(),
+            size: 0,
+            most: MAX_SIZE,
+        }
     }
 }
 
@@ -46,7 +52,8 @@ impl Table {
         self.entries.get(behind).copied().ok_or(BadBlock)
     }
 
-    /// Keeps a field, in the place of the oldest ones; one that is too large empties the table (RFC 7541 §4.4).
+    /// Keeps a field, in the place of the oldest ones; one that is too large empties the table (RFC
+    /// 7541 §4.4).
     pub(super) fn keep(&mut self, entry: Entry) {
         self.make_room(entry.size());
         if entry.size() <= self.most {

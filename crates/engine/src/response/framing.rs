@@ -20,9 +20,15 @@ impl Framing {
         for field in fields {
             // Most fields are told apart by their length alone.
             match field.name.len() {
-                14 if field.name.eq_ignore_ascii_case("content-length") => framing.take_length(field.value)?,
-                17 if field.name.eq_ignore_ascii_case("transfer-encoding") => framing.take_coding(field.value),
-                10 if field.name.eq_ignore_ascii_case("connection") => framing.take_connection(field.value),
+                14 if field.name.eq_ignore_ascii_case("content-length") => {
+                    framing.take_length(field.value)?
+                }
+                17 if field.name.eq_ignore_ascii_case("transfer-encoding") => {
+                    framing.take_coding(field.value)
+                }
+                10 if field.name.eq_ignore_ascii_case("connection") => {
+                    framing.take_connection(field.value)
+                }
                 _ => {}
             }
         }
@@ -36,7 +42,10 @@ impl Framing {
             if part.is_empty() || !part.iter().all(u8::is_ascii_digit) {
                 return Err(BadFraming);
             }
-            let length = std::str::from_utf8(part).ok().and_then(|digits| digits.parse().ok()).ok_or(BadFraming)?;
+            let length = std::str::from_utf8(part)
+                .ok()
+                .and_then(|digits| digits.parse().ok())
+                .ok_or(BadFraming)?;
             if self.length.is_some_and(|before| before != length) {
                 return Err(BadFraming);
             }
@@ -65,7 +74,11 @@ impl Framing {
         !self.close && (minor_version >= 1 || self.keep_alive)
     }
 
-    pub(super) fn state(&self, minor_version: u8, keep_alive: &mut bool) -> Result<State, Unreadable> {
+    pub(super) fn state(
+        &self,
+        minor_version: u8,
+        keep_alive: &mut bool,
+    ) -> Result<State, Unreadable> {
         if self.chunked {
             if self.length.is_some() || minor_version == 0 {
                 return Err(BadFraming); // request smuggling's favourite; RFC 9112 §6.3 item 3

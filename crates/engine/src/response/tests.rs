@@ -1,7 +1,11 @@
 use super::*;
 
 /// Feeds `bytes` in pieces of `step`; status, body bytes, whether whole, and bytes taken.
-fn read(bytes: &[u8], step: usize, head_only: bool) -> Result<(Option<u16>, u64, bool, usize), Unreadable> {
+fn read(
+    bytes: &[u8],
+    step: usize,
+    head_only: bool,
+) -> Result<(Option<u16>, u64, bool, usize), Unreadable> {
     let mut response = Response::default();
     response.expect(head_only);
     let mut taken = 0;
@@ -12,7 +16,12 @@ fn read(bytes: &[u8], step: usize, head_only: bool) -> Result<(Option<u16>, u64,
             break;
         }
     }
-    Ok((response.status, response.body_bytes, response.is_whole(), taken))
+    Ok((
+        response.status,
+        response.body_bytes,
+        response.is_whole(),
+        taken,
+    ))
 }
 
 #[test]
@@ -46,7 +55,8 @@ fn known_heads_mean_what_they_meant() {
     let five: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     let fifty: &[u8] = b"HTTP/1.1 404 OK\r\nContent-Length: 50\r\n\r\n";
     let last: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
-    let interim: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let interim: &[u8] =
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     let mut response = Response::default();
     for (bytes, head_only, whole) in [
         (five, false, true),
@@ -66,24 +76,40 @@ fn known_heads_mean_what_they_meant() {
         let mut alone = Response::default();
         alone.expect(head_only);
         assert_eq!(response.feed(bytes), alone.feed(bytes));
-        let figures = |response: &Response| (response.answer(), response.is_whole(), response.in_body(), response.keep_alive);
+        let figures = |response: &Response| {
+            (
+                response.answer(),
+                response.is_whole(),
+                response.in_body(),
+                response.keep_alive,
+            )
+        };
         assert_eq!(figures(&response), figures(&alone));
         assert_eq!(response.is_whole(), whole);
     }
-    assert_eq!(response.known.head, last[..last.len() - 5], "the last head is the known one");
+    assert_eq!(
+        response.known.head,
+        last[..last.len() - 5],
+        "the last head is the known one"
+    );
 }
 
 #[test]
 fn head_request_has_no_body() {
     let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n";
-    assert_eq!(read(bytes, bytes.len(), true), Ok((Some(200), 0, true, bytes.len())));
+    assert_eq!(
+        read(bytes, bytes.len(), true),
+        Ok((Some(200), 0, true, bytes.len()))
+    );
 }
 
 #[test]
 fn body_without_length_ends_with_the_connection() {
     let mut response = Response::default();
     response.expect(false);
-    response.feed(b"HTTP/1.1 200 OK\r\n\r\nabc").expect("a legal response");
+    response
+        .feed(b"HTTP/1.1 200 OK\r\n\r\nabc")
+        .expect("a legal response");
     assert!(!response.is_whole() && !response.keep_alive);
     assert!(response.ended());
     assert_eq!(response.body_bytes, 3);
@@ -93,7 +119,9 @@ fn body_without_length_ends_with_the_connection() {
 fn short_body_is_not_whole_at_the_end() {
     let mut response = Response::default();
     response.expect(false);
-    response.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc").expect("a legal head");
+    response
+        .feed(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
+        .expect("a legal head");
     assert!(response.in_body() && !response.ended());
 }
 
@@ -101,15 +129,26 @@ fn short_body_is_not_whole_at_the_end() {
 fn connection_fields_decide_about_reuse() {
     let cases: [(&[u8], bool); 4] = [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: foo, Close\r\n\r\n", false),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: foo, Close\r\n\r\n",
+            false,
+        ),
         (b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", false),
-        (b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n", true),
+        (
+            b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n",
+            true,
+        ),
     ];
     for (bytes, keep_alive) in cases {
         let mut response = Response::default();
         response.expect(false);
         response.feed(bytes).expect("a legal response");
-        assert_eq!(response.keep_alive, keep_alive, "{}", String::from_utf8_lossy(bytes));
+        assert_eq!(
+            response.keep_alive,
+            keep_alive,
+            "{}",
+            String::from_utf8_lossy(bytes)
+        );
     }
 }
 
@@ -129,7 +168,12 @@ fn broken_framing_is_refused() {
     ];
     for bytes in cases {
         for step in [1, bytes.len()] {
-            assert_eq!(read(bytes, step, false), Err(BadFraming), "{} by {step}", String::from_utf8_lossy(bytes));
+            assert_eq!(
+                read(bytes, step, false),
+                Err(BadFraming),
+                "{} by {step}",
+                String::from_utf8_lossy(bytes)
+            );
         }
     }
 }
@@ -137,7 +181,8 @@ fn broken_framing_is_refused() {
 /// A legal head of so many fields, each with a value of so many bytes.
 fn head_of(fields: usize, length: usize) -> Vec<u8> {
     let mut head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n".to_vec();
-    (0..fields).for_each(|number| head.extend(format!("X-{number}: {}\r\n", "v".repeat(length)).bytes()));
+    (0..fields)
+        .for_each(|number| head.extend(format!("X-{number}: {}\r\n", "v".repeat(length)).bytes()));
     head.extend_from_slice(b"\r\n");
     head
 }
@@ -153,7 +198,10 @@ fn head_that_comes_byte_by_byte_costs_what_its_bytes_cost() {
     };
     let small = [head_of(10, 600), b"ok".to_vec()].concat();
     let (small, large) = (cost(&small).min(cost(&small)), cost(&bytes));
-    assert!(large < small * 40, "10 times the bytes: {small} ns, then {large} ns");
+    assert!(
+        large < small * 40,
+        "10 times the bytes: {small} ns, then {large} ns"
+    );
 }
 
 #[test]
@@ -161,14 +209,27 @@ fn what_other_clients_take_is_valid() {
     let cases: [(&str, Vec<u8>); 5] = [
         ("250 fields", head_of(250, 10)),
         ("a head of 100 KB", head_of(50, 2000)),
-        ("a folded field", b"HTTP/1.1 200 OK\r\nX-A: one\r\n two\r\nContent-Length:\r\n\t2\r\n\r\n".to_vec()),
-        ("HTTP/1.2", b"HTTP/1.2 200 OK\r\nContent-Length: 2\r\n\r\n".to_vec()),
-        ("HTTP/1.9 behind an empty line", b"\r\nHTTP/1.9 200 OK\r\nContent-Length: 2\r\n\r\n".to_vec()),
+        (
+            "a folded field",
+            b"HTTP/1.1 200 OK\r\nX-A: one\r\n two\r\nContent-Length:\r\n\t2\r\n\r\n".to_vec(),
+        ),
+        (
+            "HTTP/1.2",
+            b"HTTP/1.2 200 OK\r\nContent-Length: 2\r\n\r\n".to_vec(),
+        ),
+        (
+            "HTTP/1.9 behind an empty line",
+            b"\r\nHTTP/1.9 200 OK\r\nContent-Length: 2\r\n\r\n".to_vec(),
+        ),
     ];
     for (what, head) in cases {
         let bytes = [head, b"ok".to_vec()].concat();
         for step in [1, 700, bytes.len()] {
-            assert_eq!(read(&bytes, step, false), Ok((Some(200), 2, true, bytes.len())), "{what} by {step}");
+            assert_eq!(
+                read(&bytes, step, false),
+                Ok((Some(200), 2, true, bytes.len())),
+                "{what} by {step}"
+            );
         }
     }
 }
@@ -178,10 +239,20 @@ fn endless_head_and_chunk_lines_are_refused() {
     let mut response = Response::default();
     response.expect(false);
     response.feed(b"HTTP/1.1 200 OK\r\n").expect("a beginning");
-    let refused = (0..10_000).find_map(|_| response.feed(b"X-Long: aaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n").err());
+    let refused = (0..10_000).find_map(|_| {
+        response
+            .feed(b"X-Long: aaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n")
+            .err()
+    });
     assert_eq!(refused, Some(TooLarge));
     response.expect(false);
-    response.feed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;").expect("a beginning");
-    let refused = (0..10_000).find_map(|_| response.feed(b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").err());
+    response
+        .feed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;")
+        .expect("a beginning");
+    let refused = (0..10_000).find_map(|_| {
+        response
+            .feed(b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")
+            .err()
+    });
     assert_eq!(refused, Some(TooLarge));
 }

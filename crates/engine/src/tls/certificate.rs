@@ -1,5 +1,5 @@
-//! Why a server's certificate was refused, in words that whoever made it can act on: rustls says for several of the usual
-//! mistakes no more than that something is wrong, or blames a signature.
+//! Why a server's certificate was refused, in words that whoever made it can act on: rustls says
+//! for several of the usual mistakes no more than that something is wrong, or blames a signature.
 
 use super::der::{any, element};
 use measure::CertificateFault;
@@ -53,15 +53,18 @@ impl Refused<'_> {
         match error {
             E::Expired | E::ExpiredContext { .. } => CertificateFault::Expired,
             E::NotValidYet | E::NotValidYetContext { .. } => CertificateFault::NotYetValid,
-            E::NotValidForNameContext { presented, .. } if presented.is_empty() => CertificateFault::NoSubjectAltName,
+            E::NotValidForNameContext { presented, .. } if presented.is_empty() => {
+                CertificateFault::NoSubjectAltName
+            }
             E::NotValidForName | E::NotValidForNameContext { .. } => CertificateFault::WrongName,
             E::UnknownIssuer if self.is_self_signed() => CertificateFault::SelfSigned,
             E::UnknownIssuer => CertificateFault::UnknownIssuer,
             E::BadSignature if self.has_weak_key() => CertificateFault::WeakKey,
             E::BadSignature => CertificateFault::BadSignature,
-            E::UnsupportedSignatureAlgorithmContext { signature_algorithm_id, .. } if is_forgeable(signature_algorithm_id) => {
-                CertificateFault::WeakSignature
-            }
+            E::UnsupportedSignatureAlgorithmContext {
+                signature_algorithm_id,
+                ..
+            } if is_forgeable(signature_algorithm_id) => CertificateFault::WeakSignature,
             E::Revoked => CertificateFault::Revoked,
             E::InvalidPurpose | E::InvalidPurposeContext { .. } => CertificateFault::WrongPurpose,
             E::BadEncoding => CertificateFault::Malformed,
@@ -85,10 +88,24 @@ impl Refused<'_> {
 
     /// Whether a key of the chain, or of a root that may have signed a part of it, is too short.
     fn has_weak_key(&self) -> bool {
-        let chain: Vec<Fields<'_>> = std::iter::once(self.leaf).chain(self.rest).filter_map(|der| fields(der)).collect();
-        let has_issued = |subject: &[u8]| chain.iter().any(|certificate| certificate.issuer == subject);
-        let roots = self.roots.roots.iter().filter(|root| has_issued(&root.subject));
-        let keys = chain.iter().map(|certificate| certificate.key).chain(roots.map(|root| &*root.subject_public_key_info));
+        let chain: Vec<Fields<'_>> = std::iter::once(self.leaf)
+            .chain(self.rest)
+            .filter_map(|der| fields(der))
+            .collect();
+        let has_issued = |subject: &[u8]| {
+            chain
+                .iter()
+                .any(|certificate| certificate.issuer == subject)
+        };
+        let roots = self
+            .roots
+            .roots
+            .iter()
+            .filter(|root| has_issued(&root.subject));
+        let keys = chain
+            .iter()
+            .map(|certificate| certificate.key)
+            .chain(roots.map(|root| &*root.subject_public_key_info));
         keys.filter_map(rsa_bits).any(|bits| bits < RSA_BITS_MIN)
     }
 }
@@ -100,9 +117,18 @@ fn fields(certificate: &[u8]) -> Option<Fields<'_>> {
     let (_serial_number, _signature) = (any(&mut signed)?, any(&mut signed)?);
     let issuer = element(&mut signed, SEQUENCE)?;
     let _validity = any(&mut signed)?;
-    let (subject, key) = (element(&mut signed, SEQUENCE)?, element(&mut signed, SEQUENCE)?);
+    let (subject, key) = (
+        element(&mut signed, SEQUENCE)?,
+        element(&mut signed, SEQUENCE)?,
+    );
     let is_ca = is_ca(signed).unwrap_or(false);
-    Some(Fields { is_version_1: version.is_none(), issuer, subject, key, is_ca })
+    Some(Fields {
+        is_version_1: version.is_none(),
+        issuer,
+        subject,
+        key,
+        is_ca,
+    })
 }
 
 /// Whether the basic constraints among what follows the key say so (RFC 5280 §4.2.1.9).
@@ -149,7 +175,11 @@ mod tests {
         let mut params = CertificateParams::new(["localhost".to_owned()]).expect("is a name");
         params.is_ca = is_ca;
         let key = KeyPair::generate().expect("makes a key");
-        params.self_signed(&key).expect("signs itself").der().clone()
+        params
+            .self_signed(&key)
+            .expect("signs itself")
+            .der()
+            .clone()
     }
 
     #[test]
@@ -163,7 +193,11 @@ mod tests {
             let der = certificate(is_ca);
             let fields = fields(&der).expect("is a certificate");
             assert_eq!(
-                (fields.is_ca, fields.is_version_1, fields.issuer == fields.subject),
+                (
+                    fields.is_ca,
+                    fields.is_version_1,
+                    fields.issuer == fields.subject
+                ),
                 (expected, false, true),
                 "{is_ca:?}"
             );
@@ -176,8 +210,15 @@ mod tests {
     #[test]
     fn forgeable_signatures_are_told_from_sound_ones() {
         // sha1WithRSAEncryption with its NULL, and sha256WithRSAEncryption.
-        let sha1 = [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x05, 0x05, 0x00];
-        let sha256 = [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0b, 0x05, 0x00];
-        assert_eq!([&sha1[..], &sha256[..], &[]].map(is_forgeable), [true, false, false]);
+        let sha1 = [
+            0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x05, 0x05, 0x00,
+        ];
+        let sha256 = [
+            0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0b, 0x05, 0x00,
+        ];
+        assert_eq!(
+            [&sha1[..], &sha256[..], &[]].map(is_forgeable),
+            [true, false, false]
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! `key_exchange = "cheap"`: the server does all of its work, the client next to none of it.
 //!
-//! The secrecy of a load test's own connection is given up, knowingly. Never for real data; results made with it say so.
+//! The secrecy of a load test's own connection is given up, knowingly. Never for real data; results
+//! made with it say so.
 
 mod hybrid;
 mod reused_ml_kem;
@@ -14,8 +15,8 @@ use rustls::crypto::SupportedKxGroup;
 use rustls::{Error, NamedGroup};
 use unit_curve::UnitCurve;
 
-/// The cheap form of a group, with key pairs of its own; `None` for a group that has none. What is made lives as long as the
-/// process: rustls wants groups that are `'static`.
+/// The cheap form of a group, with key pairs of its own; `None` for a group that has none. What is
+/// made lives as long as the process: rustls wants groups that are `'static`.
 pub(crate) fn group(name: NamedGroup) -> Result<Option<&'static dyn SupportedKxGroup>, Error> {
     Ok(Some(match name {
         NamedGroup::secp256r1 => &UnitCurve::P256,
@@ -23,12 +24,18 @@ pub(crate) fn group(name: NamedGroup) -> Result<Option<&'static dyn SupportedKxG
         NamedGroup::X25519 => leak(ReusedX25519::new()?),
         NamedGroup::MLKEM768 => leak(ReusedMlKem::new_768()?),
         NamedGroup::MLKEM1024 => leak(ReusedMlKem::new_1024()?),
-        NamedGroup::X25519MLKEM768 => {
-            leak(Hybrid::new(name, Layout::KemFirst, leak(ReusedX25519::new()?), leak(ReusedMlKem::new_768()?))?)
-        }
-        NamedGroup::secp256r1MLKEM768 => {
-            leak(Hybrid::new(name, Layout::KemLast, &UnitCurve::P256, leak(ReusedMlKem::new_768()?))?)
-        }
+        NamedGroup::X25519MLKEM768 => leak(Hybrid::new(
+            name,
+            Layout::KemFirst,
+            leak(ReusedX25519::new()?),
+            leak(ReusedMlKem::new_768()?),
+        )?),
+        NamedGroup::secp256r1MLKEM768 => leak(Hybrid::new(
+            name,
+            Layout::KemLast,
+            &UnitCurve::P256,
+            leak(ReusedMlKem::new_768()?),
+        )?),
         _ => return Ok(None),
     }))
 }
@@ -46,7 +53,11 @@ mod tests {
 
     /// rustls's own group, as a server uses it.
     fn fresh(name: NamedGroup) -> &'static dyn SupportedKxGroup {
-        aws_lc_rs::ALL_KX_GROUPS.iter().find(|group| group.name() == name).copied().expect("rustls has it")
+        aws_lc_rs::ALL_KX_GROUPS
+            .iter()
+            .find(|group| group.name() == name)
+            .copied()
+            .expect("rustls has it")
     }
 
     #[test]
@@ -61,21 +72,36 @@ mod tests {
                     assert_eq!(ours.group(), name);
                     let server = fresh(name).start_and_complete(ours.pub_key()).unwrap();
                     let secret = ours.complete(&server.pub_key).unwrap();
-                    assert_eq!(secret.secret_bytes(), server.secret.secret_bytes(), "{}", wanted.name);
+                    assert_eq!(
+                        secret.secret_bytes(),
+                        server.secret.secret_bytes(),
+                        "{}",
+                        wanted.name
+                    );
                     secret.secret_bytes().to_vec()
                 })
                 .collect();
-            assert_ne!(secrets[0], secrets[1], "{}: the server's share is new each time", wanted.name);
+            assert_ne!(
+                secrets[0], secrets[1],
+                "{}: the server's share is new each time",
+                wanted.name
+            );
         }
     }
 
     /// Servers may have a table of its multiples: OpenJDK 25 then needs a third of the time.
     #[test]
     fn no_curve_is_offered_its_own_generator() {
-        for (name, algorithm, bytes) in [(NamedGroup::secp256r1, &ECDH_P256, 32), (NamedGroup::secp384r1, &ECDH_P384, 48)] {
+        for (name, algorithm, bytes) in [
+            (NamedGroup::secp256r1, &ECDH_P256, 32),
+            (NamedGroup::secp384r1, &ECDH_P384, 48),
+        ] {
             let mut one = vec![0; bytes];
             one[bytes - 1] = 1;
-            let generator = PrivateKey::from_private_key(algorithm, &one).unwrap().compute_public_key().unwrap();
+            let generator = PrivateKey::from_private_key(algorithm, &one)
+                .unwrap()
+                .compute_public_key()
+                .unwrap();
             let ours = group(name).unwrap().unwrap().start().unwrap();
             assert_ne!(ours.pub_key(), generator.as_ref(), "{name:?}");
         }
@@ -83,9 +109,10 @@ mod tests {
 
     #[test]
     fn classical_part_of_a_hybrid_can_be_taken_alone() {
-        for (hybrid, classical) in
-            [(NamedGroup::X25519MLKEM768, NamedGroup::X25519), (NamedGroup::secp256r1MLKEM768, NamedGroup::secp256r1)]
-        {
+        for (hybrid, classical) in [
+            (NamedGroup::X25519MLKEM768, NamedGroup::X25519),
+            (NamedGroup::secp256r1MLKEM768, NamedGroup::secp256r1),
+        ] {
             let ours = group(hybrid).unwrap().unwrap().start().unwrap();
             let (name, share) = ours.hybrid_component().expect("it is offered beside");
             assert_eq!(name, classical);
@@ -101,7 +128,12 @@ mod tests {
             let name = NamedGroup::from(wanted.code);
             for share in [&[][..], &[0; 32], &[4; 66], &[0; 1200]] {
                 let ours = group(name).unwrap().unwrap().start().unwrap();
-                assert!(ours.complete(share).is_err(), "{}: {} bytes", wanted.name, share.len());
+                assert!(
+                    ours.complete(share).is_err(),
+                    "{}: {} bytes",
+                    wanted.name,
+                    share.len()
+                );
             }
         }
     }

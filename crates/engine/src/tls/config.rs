@@ -6,8 +6,13 @@ use super::sessions::Sessions;
 use super::verifier::Verifier;
 use super::{cheap, hkdf};
 use crate::key_log::KeySink;
-use plan::{Host, KeyExchange, Plan, RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify};
-use rustls::client::{ClientSessionStore, Resumption as RustlsResumption, Tls12Resumption, WebPkiServerVerifier};
+use plan::{
+    Host, KeyExchange, Plan, RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion,
+    Verify,
+};
+use rustls::client::{
+    ClientSessionStore, Resumption as RustlsResumption, Tls12Resumption, WebPkiServerVerifier,
+};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -19,7 +24,10 @@ use std::sync::Arc;
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file with certificates has none, or a broken one.
-    #[error("{field}: {file} holds no usable certificate ({reason}); give a PEM file with -----BEGIN CERTIFICATE-----")]
+    #[error(
+        "{field}: {file} holds no usable certificate ({reason}); give a PEM file with -----BEGIN \
+         CERTIFICATE-----"
+    )]
     Certificates {
         /// Field of the plan.
         field: &'static str,
@@ -30,7 +38,8 @@ pub enum TlsError {
     },
     /// A private key cannot be used.
     #[error(
-        "tls.client_certificates: {file} holds no usable private key ({reason}); give an unencrypted PEM key (PKCS#8, PKCS#1 or SEC1)"
+        "tls.client_certificates: {file} holds no usable private key ({reason}); give an \
+         unencrypted PEM key (PKCS#8, PKCS#1 or SEC1)"
     )]
     Key {
         /// File as the plan names it.
@@ -39,7 +48,10 @@ pub enum TlsError {
         reason: String,
     },
     /// Certificate and key are of different pairs.
-    #[error("tls.client_certificates: the key {key} does not belong to the certificate {cert}; give the two of one pair")]
+    #[error(
+        "tls.client_certificates: the key {key} does not belong to the certificate {cert}; give \
+         the two of one pair"
+    )]
     Mismatch {
         /// Certificate file.
         cert: String,
@@ -48,7 +60,8 @@ pub enum TlsError {
     },
     /// A client identity that is used here was not sent.
     #[error(
-        "tls.client_certificates: {file} did not come with the plan, though a virtual user of this agent has it; run the coordinator's version here"
+        "tls.client_certificates: {file} did not come with the plan, though a virtual user of \
+         this agent has it; run the coordinator's version here"
     )]
     NotHere {
         /// File as the plan names it.
@@ -56,7 +69,8 @@ pub enum TlsError {
     },
     /// The platform has no roots.
     #[error(
-        "tls.ca: this machine's own root certificates cannot be read ({0}); name a CA file in tls.ca, or set tls.verify = \"none\""
+        "tls.ca: this machine's own root certificates cannot be read ({0}); name a CA file in \
+         tls.ca, or set tls.verify = \"none\""
     )]
     PlatformRoots(String),
     /// The name to verify is no name.
@@ -76,12 +90,12 @@ pub(crate) struct Materials {
     tls: Tls,
 }
 
-/// TLS of one worker: one configuration, one verifier, one resolver for the whole run, since rustls drops a session
-/// silently unless verifier and resolver are those it was made with.
+/// TLS of one worker: one configuration, one verifier, one resolver for the whole run, since rustls
+/// drops a session silently unless verifier and resolver are those it was made with.
 pub(crate) struct WorkerTls {
     pub(crate) config: Arc<ClientConfig>,
-    /// The same for connections whose request goes out as early data, where the plan asks for that: rustls announces it with
-    /// every session that allows it.
+    /// The same for connections whose request goes out as early data, where the plan asks for that:
+    /// rustls announces it with every session that allows it.
     pub(crate) early_config: Option<Arc<ClientConfig>>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) verifier: Arc<Verifier>,
@@ -98,8 +112,14 @@ pub(crate) struct WorkerTls {
 impl Materials {
     /// Parses what the plan names and agent `agent` of `agents` uses; `None` for a plain target.
     pub(crate) fn new(plan: &Plan, agent: u32, agents: u32) -> Result<Option<Materials>, TlsError> {
-        let Some(tls) = plan.tls() else { return Ok(None) };
-        let roots = if tls.verify == Verify::None { RootCertStore::empty() } else { roots(tls)? };
+        let Some(tls) = plan.tls() else {
+            return Ok(None);
+        };
+        let roots = if tls.verify == Verify::None {
+            RootCertStore::empty()
+        } else {
+            roots(tls)?
+        };
         let credentials = Credentials::new(plan, agent, agents, &aws_lc_rs::default_provider())?;
         let server_name = server_name(plan, tls)?;
         let lasts = match plan.connection().requests {
@@ -107,25 +127,42 @@ impl Materials {
             RequestsPerConnection::Limited(number) => number.get() > 1,
             RequestsPerConnection::Unlimited => true,
         };
-        Ok(Some(Materials { roots: Arc::new(roots), credentials, server_name, lasts, tls: tls.clone() }))
+        Ok(Some(Materials {
+            roots: Arc::new(roots),
+            credentials,
+            server_name,
+            lasts,
+            tls: tls.clone(),
+        }))
     }
 }
 
 impl WorkerTls {
-    /// Builds a worker's own configuration: nothing of it is shared with another worker, so nothing contends. Its users
-    /// have the client identities at `places`.
-    pub(crate) fn new(materials: &Materials, places: &BTreeSet<usize>, sink: Option<KeySink>) -> Result<WorkerTls, TlsError> {
+    /// Builds a worker's own configuration: nothing of it is shared with another worker, so nothing
+    /// contends. Its users have the client identities at `places`.
+    pub(crate) fn new(
+        materials: &Materials,
+        places: &BTreeSet<usize>,
+        sink: Option<KeySink>,
+    ) -> Result<WorkerTls, TlsError> {
         let tls = &materials.tls;
         let provider = Arc::new(provider(tls)?);
         let verifier = Arc::new(verifier(materials, &provider)?);
         let identities = Arc::new(materials.credentials.identities(places, &provider)?);
-        let sessions = Arc::new(Sessions::new(tls.resumption != Resumption::Never, tls.key_share));
+        let sessions = Arc::new(Sessions::new(
+            tls.resumption != Resumption::Never,
+            tls.key_share,
+        ));
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions(tls))?
             .dangerous()
             .with_custom_certificate_verifier(Arc::clone(&verifier) as _)
             .with_client_cert_resolver(Arc::clone(&identities) as _);
-        config.alpn_protocols = tls.alpn.iter().map(|protocol| protocol.clone().into_bytes()).collect();
+        config.alpn_protocols = tls
+            .alpn
+            .iter()
+            .map(|protocol| protocol.clone().into_bytes())
+            .collect();
         // Connections that last are taken over from rustls after their handshake: see `direct`.
         config.enable_secret_extraction = true;
         config.resumption = resumption(tls, Arc::clone(&sessions) as _);
@@ -158,11 +195,15 @@ impl WorkerTls {
 }
 
 impl WorkerTls {
-    /// Draws random bytes on this thread: aws-lc seeds a generator per thread at its first use, from CPU jitter, which takes
-    /// milliseconds that no operation should see.
+    /// Draws random bytes on this thread: aws-lc seeds a generator per thread at its first use,
+    /// from CPU jitter, which takes milliseconds that no operation should see.
     pub(crate) fn seed_thread(&self) {
         // A source that fails now fails again in the first handshake, and is counted there.
-        let _ = self.config.crypto_provider().secure_random.fill(&mut [0; 32]);
+        let _ = self
+            .config
+            .crypto_provider()
+            .secure_random
+            .fill(&mut [0; 32]);
     }
 }
 
@@ -172,21 +213,36 @@ fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
         let found = rustls_native_certs::load_native_certs();
         let (added, _) = roots.add_parsable_certificates(found.certs);
         if added == 0 {
-            let reason = found.errors.first().map_or("there are none".to_owned(), ToString::to_string);
+            let reason = found
+                .errors
+                .first()
+                .map_or("there are none".to_owned(), ToString::to_string);
             return Err(TlsError::PlatformRoots(reason));
         }
         return Ok(roots);
     };
-    let error = |reason: String| TlsError::Certificates { field: "tls.ca", file: ca.name.clone(), reason };
+    let error = |reason: String| TlsError::Certificates {
+        field: "tls.ca",
+        file: ca.name.clone(),
+        reason,
+    };
     for certificate in certificates(&ca.content).map_err(error)? {
-        roots.add(certificate).map_err(|problem| error(problem.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|problem| error(problem.to_string()))?;
     }
     Ok(roots)
 }
 
 pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
-    let found: Vec<_> = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-    if found.is_empty() { Err("it has no CERTIFICATE section".into()) } else { Ok(found) }
+    let found: Vec<_> = CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())?;
+    if found.is_empty() {
+        Err("it has no CERTIFICATE section".into())
+    } else {
+        Ok(found)
+    }
 }
 
 fn server_name(plan: &Plan, tls: &Tls) -> Result<ServerName<'static>, TlsError> {
@@ -201,27 +257,60 @@ fn server_name(plan: &Plan, tls: &Tls) -> Result<ServerName<'static>, TlsError> 
 fn verifier(materials: &Materials, provider: &Arc<CryptoProvider>) -> Result<Verifier, TlsError> {
     let mode = materials.tls.verify;
     if mode == Verify::None {
-        return Ok(Verifier::new(mode, None, Arc::clone(&materials.roots), Arc::clone(provider)));
+        return Ok(Verifier::new(
+            mode,
+            None,
+            Arc::clone(&materials.roots),
+            Arc::clone(provider),
+        ));
     }
-    let full = WebPkiServerVerifier::builder_with_provider(Arc::clone(&materials.roots), Arc::clone(provider))
-        .build()
-        .map_err(|error| TlsError::PlatformRoots(error.to_string()))?;
-    Ok(Verifier::new(mode, Some(full), Arc::clone(&materials.roots), Arc::clone(provider)))
+    let full = WebPkiServerVerifier::builder_with_provider(
+        Arc::clone(&materials.roots),
+        Arc::clone(provider),
+    )
+    .build()
+    .map_err(|error| TlsError::PlatformRoots(error.to_string()))?;
+    Ok(Verifier::new(
+        mode,
+        Some(full),
+        Arc::clone(&materials.roots),
+        Arc::clone(provider),
+    ))
 }
 
 fn provider(tls: &Tls) -> Result<CryptoProvider, TlsError> {
     let everything = aws_lc_rs::default_provider();
-    let cipher_suites = tls.cipher_suites.iter().filter_map(|wanted| hkdf::suite(wanted.code)).collect();
-    let kx_groups = tls.groups.iter().map(|wanted| group(wanted.code, tls.key_exchange)).collect::<Result<Vec<_>, _>>()?;
-    Ok(CryptoProvider { cipher_suites, kx_groups: kx_groups.into_iter().flatten().collect(), ..everything })
+    let cipher_suites = tls
+        .cipher_suites
+        .iter()
+        .filter_map(|wanted| hkdf::suite(wanted.code))
+        .collect();
+    let kx_groups = tls
+        .groups
+        .iter()
+        .map(|wanted| group(wanted.code, tls.key_exchange))
+        .collect::<Result<Vec<_>, _>>()?;
+    Ok(CryptoProvider {
+        cipher_suites,
+        kx_groups: kx_groups.into_iter().flatten().collect(),
+        ..everything
+    })
 }
 
-fn group(code: u16, key_exchange: KeyExchange) -> Result<Option<&'static dyn SupportedKxGroup>, TlsError> {
+fn group(
+    code: u16,
+    key_exchange: KeyExchange,
+) -> Result<Option<&'static dyn SupportedKxGroup>, TlsError> {
     let cheap = match key_exchange {
         KeyExchange::Cheap => cheap::group(NamedGroup::from(code))?,
         KeyExchange::Fresh => None,
     };
-    let fresh = || aws_lc_rs::ALL_KX_GROUPS.iter().find(|group| u16::from(group.name()) == code).copied();
+    let fresh = || {
+        aws_lc_rs::ALL_KX_GROUPS
+            .iter()
+            .find(|group| u16::from(group.name()) == code)
+            .copied()
+    };
     Ok(cheap.or_else(fresh))
 }
 
@@ -240,10 +329,17 @@ fn versions(tls: &Tls) -> Vec<&'static SupportedProtocolVersion> {
 
 fn resumption(tls: &Tls, store: Arc<dyn ClientSessionStore>) -> RustlsResumption {
     let tls12 = match tls.resumption {
-        // Not even the ticket extension is sent, so the server does no work for tickets nobody uses.
+        // Not even the ticket extension is sent, so the server does no work for tickets nobody
+        // uses.
         Resumption::Never => Tls12Resumption::Disabled,
-        Resumption::Share { kind: ResumptionKind::SessionId, .. } => Tls12Resumption::SessionIdOnly,
-        Resumption::Share { kind: ResumptionKind::Any, .. } => Tls12Resumption::SessionIdOrTickets,
+        Resumption::Share {
+            kind: ResumptionKind::SessionId,
+            ..
+        } => Tls12Resumption::SessionIdOnly,
+        Resumption::Share {
+            kind: ResumptionKind::Any,
+            ..
+        } => Tls12Resumption::SessionIdOrTickets,
     };
     RustlsResumption::store(store).tls12_resumption(tls12)
 }

@@ -1,4 +1,5 @@
-//! As much of DER (X.690 §8, §10) as it takes to find a few fields in certificates and OCSP responses.
+//! As much of DER (X.690 §8, §10) as it takes to find a few fields in certificates and OCSP
+//! responses.
 
 use measure::calendar::days;
 
@@ -20,7 +21,12 @@ pub(super) fn any<'a>(rest: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
         0..=0x7f => (usize::from(first), after),
         0x81..=0x83 => {
             let (digits, after) = after.split_at_checked(usize::from(first & 0x7f))?;
-            (digits.iter().fold(0, |length, &byte| length << 8 | usize::from(byte)), after)
+            (
+                digits
+                    .iter()
+                    .fold(0, |length, &byte| length << 8 | usize::from(byte)),
+                after,
+            )
         }
         _ => return None,
     };
@@ -29,10 +35,17 @@ pub(super) fn any<'a>(rest: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     Some((tag, content))
 }
 
-/// Seconds since 1970 of a GeneralizedTime's content, which has whole seconds and UTC (RFC 5280 §4.1.2.5.2).
+/// Seconds since 1970 of a GeneralizedTime's content, which has whole seconds and UTC (RFC 5280
+/// §4.1.2.5.2).
 pub(super) fn seconds(time: &[u8]) -> Option<i64> {
-    let digits = time.strip_suffix(b"Z").filter(|digits| digits.len() == 14 && digits.iter().all(u8::is_ascii_digit))?;
-    let number = |from: usize, to: usize| digits[from..to].iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'));
+    let digits = time
+        .strip_suffix(b"Z")
+        .filter(|digits| digits.len() == 14 && digits.iter().all(u8::is_ascii_digit))?;
+    let number = |from: usize, to: usize| {
+        digits[from..to]
+            .iter()
+            .fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))
+    };
     let of_day = number(8, 10) * 3600 + number(10, 12) * 60 + number(12, 14);
     Some(days(number(0, 4), number(4, 6), number(6, 8)) * 86_400 + of_day)
 }
@@ -47,7 +60,13 @@ mod tests {
         assert_eq!(element(&mut rest, 0x30), None);
         assert_eq!(element(&mut rest, 0x02), Some(&[0x05][..]));
         assert_eq!(any(&mut rest), Some((0x04, &[0xaa, 0xbb][..])));
-        for mut broken in [&[][..], &[0x02], &[0x02, 0x02, 0x01], &[0x02, 0x80], &[0x02, 0x84, 0, 0, 0, 1, 1]] {
+        for mut broken in [
+            &[][..],
+            &[0x02],
+            &[0x02, 0x02, 0x01],
+            &[0x02, 0x80],
+            &[0x02, 0x84, 0, 0, 0, 1, 1],
+        ] {
             assert_eq!(any(&mut broken), None, "{broken:?}");
         }
     }

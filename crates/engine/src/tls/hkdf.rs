@@ -1,8 +1,9 @@
 //! HKDF of TLS 1.3 (RFC 5869; RFC 8446 §7.1) from keyed states that are kept.
 //!
-//! HMAC begins with a block of its key, inside and outside. AWS-LC's HKDF hashes these two anew for every value that it derives
-//! from a secret, and a handshake derives some two dozen; SHA-384 was a fifth of a cheap handshake's cost. Here it is once per
-//! secret. The suites are otherwise AWS-LC's.
+//! HMAC begins with a block of its key, inside and outside. AWS-LC's HKDF hashes these two anew for
+//! every value that it derives from a secret, and a handshake derives some two dozen; SHA-384 was a
+//! fifth of a cheap handshake's cost. Here it is once per secret. The suites are otherwise
+//! AWS-LC's.
 
 use hmac::{Hmac, KeyInit, Mac};
 use rustls::crypto::CipherSuiteCommon;
@@ -19,25 +20,49 @@ const BLOCKS_MAX: usize = 255;
 
 static SHA_256: LazyLock<KeptHkdf<Hmac<Sha256>>> = LazyLock::new(KeptHkdf::new);
 static SHA_384: LazyLock<KeptHkdf<Hmac<Sha384>>> = LazyLock::new(KeptHkdf::new);
-static SUITES: LazyLock<Vec<SupportedCipherSuite>> = LazyLock::new(|| ALL_CIPHER_SUITES.iter().map(with_kept_hkdf).collect());
+static SUITES: LazyLock<Vec<SupportedCipherSuite>> =
+    LazyLock::new(|| ALL_CIPHER_SUITES.iter().map(with_kept_hkdf).collect());
 
 /// The cipher suite of this number (RFC 8446 §B.4), where there is one.
 pub(super) fn suite(code: u16) -> Option<SupportedCipherSuite> {
-    SUITES.iter().find(|suite| u16::from(suite.suite()) == code).copied()
+    SUITES
+        .iter()
+        .find(|suite| u16::from(suite.suite()) == code)
+        .copied()
 }
 
 fn with_kept_hkdf(suite: &SupportedCipherSuite) -> SupportedCipherSuite {
-    let SupportedCipherSuite::Tls13(theirs) = *suite else { return *suite };
-    let Tls13CipherSuite { common: CipherSuiteCommon { suite, hash_provider, confidentiality_limit }, aead_alg, quic, .. } =
-        *theirs;
+    let SupportedCipherSuite::Tls13(theirs) = *suite else {
+        return *suite;
+    };
+    let Tls13CipherSuite {
+        common:
+            CipherSuiteCommon {
+                suite,
+                hash_provider,
+                confidentiality_limit,
+            },
+        aead_alg,
+        quic,
+        ..
+    } = *theirs;
     let hkdf_provider: &'static dyn Hkdf = match hash_provider.algorithm() {
         HashAlgorithm::SHA256 => &*SHA_256,
         HashAlgorithm::SHA384 => &*SHA_384,
         _ => theirs.hkdf_provider,
     };
-    let common = CipherSuiteCommon { suite, hash_provider, confidentiality_limit };
+    let common = CipherSuiteCommon {
+        suite,
+        hash_provider,
+        confidentiality_limit,
+    };
     // rustls wants suites that live as long as the process; this happens once in it.
-    SupportedCipherSuite::Tls13(Box::leak(Box::new(Tls13CipherSuite { common, hkdf_provider, aead_alg, quic })))
+    SupportedCipherSuite::Tls13(Box::leak(Box::new(Tls13CipherSuite {
+        common,
+        hkdf_provider,
+        aead_alg,
+        quic,
+    })))
 }
 
 /// HKDF with a hash of `M`.
@@ -51,7 +76,9 @@ struct Expander<M>(M);
 
 impl<M: Mac + KeyInit + Clone + Send + Sync + 'static> KeptHkdf<M> {
     fn new() -> KeptHkdf<M> {
-        KeptHkdf { early: extract::<M>(None, &zeros::<M>()) }
+        KeptHkdf {
+            early: extract::<M>(None, &zeros::<M>()),
+        }
     }
 }
 
@@ -72,7 +99,12 @@ impl<M: Mac + KeyInit + Clone + Send + Sync + 'static> Hkdf for KeptHkdf<M> {
     }
 
     fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> Tag {
-        Tag::new(&keyed::<M>(key.as_ref()).chain_update(message).finalize().into_bytes())
+        Tag::new(
+            &keyed::<M>(key.as_ref())
+                .chain_update(message)
+                .finalize()
+                .into_bytes(),
+        )
     }
 }
 
@@ -102,7 +134,12 @@ impl<M: Mac + Clone + Send + Sync> HkdfExpander for Expander<M> {
 
 impl<M: Mac + Clone> Expander<M> {
     /// Block `number` of the output: T(number) of RFC 5869 §2.3.
-    fn block(&self, last: Option<&hmac::digest::Output<M>>, info: &[&[u8]], number: u8) -> hmac::digest::Output<M> {
+    fn block(
+        &self,
+        last: Option<&hmac::digest::Output<M>>,
+        info: &[&[u8]],
+        number: u8,
+    ) -> hmac::digest::Output<M> {
         let mut mac = self.0.clone();
         last.into_iter().for_each(|last| mac.update(last));
         info.iter().for_each(|part| mac.update(part));
@@ -133,21 +170,30 @@ mod tests {
 
     fn both(theirs: &SupportedCipherSuite) -> Option<[&'static Tls13CipherSuite; 2]> {
         let ours = suite(theirs.suite().into()).expect("every suite is there");
-        ours.tls13().zip(theirs.tls13()).map(|(ours, theirs)| [ours, theirs])
+        ours.tls13()
+            .zip(theirs.tls13())
+            .map(|(ours, theirs)| [ours, theirs])
     }
 
     fn expanded(expander: &dyn HkdfExpander) -> (Vec<u8>, Vec<u8>, usize) {
         let mut long = vec![0; 150];
-        expander.expand_slice(&[b"some", b"info"], &mut long).expect("short enough");
-        (expander.expand_block(&[b"label", b""]).as_ref().to_vec(), long, expander.hash_len())
+        expander
+            .expand_slice(&[b"some", b"info"], &mut long)
+            .expect("short enough");
+        (
+            expander.expand_block(&[b"label", b""]).as_ref().to_vec(),
+            long,
+            expander.hash_len(),
+        )
     }
 
     #[test]
     fn values_are_those_of_aws_lc() {
         let secrets: [&[u8]; 3] = [b"", &[7; 48], &[9; 200]];
         for pair in ALL_CIPHER_SUITES.iter().filter_map(both) {
-            let of =
-                |derive: &dyn Fn(&dyn Hkdf) -> Box<dyn HkdfExpander>| pair.map(|suite| expanded(&*derive(suite.hkdf_provider)));
+            let of = |derive: &dyn Fn(&dyn Hkdf) -> Box<dyn HkdfExpander>| {
+                pair.map(|suite| expanded(&*derive(suite.hkdf_provider)))
+            };
             for salt in [None, Some(&[3; 32][..]), Some(&[4; 150][..])] {
                 let [ours, theirs] = of(&|hkdf| hkdf.extract_from_zero_ikm(salt));
                 assert_eq!(ours, theirs);
@@ -159,7 +205,13 @@ mod tests {
             let okm = OkmBlock::new(&[5; 48][..pair[0].common.hash_provider.output_len()]);
             let [ours, theirs] = of(&|hkdf| hkdf.expander_for_okm(&okm));
             assert_eq!(ours, theirs);
-            let [ours, theirs] = pair.map(|suite| suite.hkdf_provider.hmac_sign(&okm, b"message").as_ref().to_vec());
+            let [ours, theirs] = pair.map(|suite| {
+                suite
+                    .hkdf_provider
+                    .hmac_sign(&okm, b"message")
+                    .as_ref()
+                    .to_vec()
+            });
             assert_eq!(ours, theirs);
         }
     }
@@ -167,13 +219,20 @@ mod tests {
     #[test]
     fn three_suites_of_tls_1_3_are_there_and_all_of_tls_1_2() {
         assert_eq!(ALL_CIPHER_SUITES.iter().filter_map(both).count(), 3);
-        assert!(ALL_CIPHER_SUITES.iter().all(|theirs| suite(theirs.suite().into()).is_some()));
+        assert!(
+            ALL_CIPHER_SUITES
+                .iter()
+                .all(|theirs| suite(theirs.suite().into()).is_some())
+        );
         assert!(suite(0x0005).is_none(), "RC4");
     }
 
     #[test]
     fn value_that_is_too_long_is_refused() {
-        let [ours, _] = ALL_CIPHER_SUITES.iter().find_map(both).expect("there is one of TLS 1.3");
+        let [ours, _] = ALL_CIPHER_SUITES
+            .iter()
+            .find_map(both)
+            .expect("there is one of TLS 1.3");
         let expander = ours.hkdf_provider.extract_from_zero_ikm(None);
         let most = 255 * expander.hash_len();
         assert!(expander.expand_slice(&[], &mut vec![0; most]).is_ok());

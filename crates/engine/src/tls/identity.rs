@@ -1,4 +1,5 @@
-//! Client identities, handed out over virtual users: parsed once per agent, made into keys once per worker.
+//! Client identities, handed out over virtual users: parsed once per agent, made into keys once per
+//! worker.
 
 use super::config::{TlsError, certificates};
 use plan::{ClientCertificate, ClientCertificates, Minting, Owner, Plan, PrivateFile};
@@ -16,7 +17,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A chain, leaf first, and its key.
 type Pair = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// The identities of this agent's virtual users. Those of others are not here: no key goes where it is not used.
+/// The identities of this agent's virtual users. Those of others are not here: no key goes where it
+/// is not used.
 pub(crate) struct Credentials {
     /// How many the plan has, here or elsewhere.
     total: usize,
@@ -32,9 +34,23 @@ pub(crate) struct Identities {
 
 impl Credentials {
     /// Parses what the virtual users of `agent` of `agents` need.
-    pub(crate) fn new(plan: &Plan, agent: u32, agents: u32, provider: &CryptoProvider) -> Result<Credentials, TlsError> {
-        let Some(tls) = plan.tls() else { return Ok(Credentials { total: 0, own: BTreeMap::new() }) };
-        let places = plan.identities(Owner { agent, agents, ..Owner::ALONE });
+    pub(crate) fn new(
+        plan: &Plan,
+        agent: u32,
+        agents: u32,
+        provider: &CryptoProvider,
+    ) -> Result<Credentials, TlsError> {
+        let Some(tls) = plan.tls() else {
+            return Ok(Credentials {
+                total: 0,
+                own: BTreeMap::new(),
+            });
+        };
+        let places = plan.identities(Owner {
+            agent,
+            agents,
+            ..Owner::ALONE
+        });
         let parsed = |place: usize| {
             let pair = match &tls.client_certificates {
                 ClientCertificates::Files(pairs) => pair(&pairs[place], provider)?,
@@ -42,60 +58,102 @@ impl Credentials {
             };
             Ok((place, pair))
         };
-        let own = places.into_iter().map(parsed).collect::<Result<_, TlsError>>()?;
-        Ok(Credentials { total: tls.client_certificates.number(), own })
+        let own = places
+            .into_iter()
+            .map(parsed)
+            .collect::<Result<_, TlsError>>()?;
+        Ok(Credentials {
+            total: tls.client_certificates.number(),
+            own,
+        })
     }
 
     /// Keys of a worker whose users have the identities at `places`.
-    pub(crate) fn identities(&self, places: &BTreeSet<usize>, provider: &CryptoProvider) -> Result<Identities, TlsError> {
+    pub(crate) fn identities(
+        &self,
+        places: &BTreeSet<usize>,
+        provider: &CryptoProvider,
+    ) -> Result<Identities, TlsError> {
         let mut keys = vec![None; self.total];
         for (&place, (chain, key)) in self.own.iter().filter(|(place, _)| places.contains(place)) {
             let key = provider.key_provider.load_private_key(key.clone_key())?;
             keys[place] = Some(Arc::new(CertifiedKey::new(chain.clone(), key)));
         }
-        Ok(Identities { keys, current: AtomicUsize::new(0) })
+        Ok(Identities {
+            keys,
+            current: AtomicUsize::new(0),
+        })
     }
 }
 
 fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<Pair, TlsError> {
     let (cert, key) = (&files.cert, &files.key);
-    let bad_chain = |reason| TlsError::Certificates { field: "tls.client_certificates", file: cert.name.clone(), reason };
+    let bad_chain = |reason| TlsError::Certificates {
+        field: "tls.client_certificates",
+        file: cert.name.clone(),
+        reason,
+    };
     let chain = certificates(content(cert)?).map_err(bad_chain)?;
-    let bad_key = |reason: String| TlsError::Key { file: key.name.clone(), reason };
-    let der = PrivateKeyDer::from_pem_slice(content(key)?).map_err(|error| bad_key(error.to_string()))?;
+    let bad_key = |reason: String| TlsError::Key {
+        file: key.name.clone(),
+        reason,
+    };
+    let der =
+        PrivateKeyDer::from_pem_slice(content(key)?).map_err(|error| bad_key(error.to_string()))?;
     let signing = provider.key_provider.load_private_key(der.clone_key());
-    let certified = CertifiedKey::new(chain.clone(), signing.map_err(|error| bad_key(error.to_string()))?);
+    let certified = CertifiedKey::new(
+        chain.clone(),
+        signing.map_err(|error| bad_key(error.to_string()))?,
+    );
     match certified.keys_match() {
-        Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok((chain, der)),
-        Err(_) => Err(TlsError::Mismatch { cert: cert.name.clone(), key: key.name.clone() }),
+        Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {
+            Ok((chain, der))
+        }
+        Err(_) => Err(TlsError::Mismatch {
+            cert: cert.name.clone(),
+            key: key.name.clone(),
+        }),
     }
 }
 
 /// Certificate and key were made together, so nothing about them is checked.
 fn minted(minting: &Minting, place: usize) -> Result<Pair, TlsError> {
-    let identity = u32::try_from(place).ok().and_then(|place| minting.minted.identities.get(&place));
-    let identity = identity.ok_or_else(|| TlsError::NotHere { file: format!("minted certificate {place}") })?;
+    let identity = u32::try_from(place)
+        .ok()
+        .and_then(|place| minting.minted.identities.get(&place));
+    let identity = identity.ok_or_else(|| TlsError::NotHere {
+        file: format!("minted certificate {place}"),
+    })?;
     let chain = std::iter::once(&identity.certificate).chain(&minting.minted.chain);
     let key = PrivatePkcs8KeyDer::from(identity.key.clone()).into();
-    Ok((chain.map(|der| CertificateDer::from(der.clone())).collect(), key))
+    Ok((
+        chain.map(|der| CertificateDer::from(der.clone())).collect(),
+        key,
+    ))
 }
 
 fn content(file: &PrivateFile) -> Result<&[u8], TlsError> {
-    file.content.as_deref().ok_or_else(|| TlsError::NotHere { file: file.name.clone() })
+    file.content.as_deref().ok_or_else(|| TlsError::NotHere {
+        file: file.name.clone(),
+    })
 }
 
 impl Identities {
     /// From now on the identity of the cluster's virtual user `user` is used.
     pub(crate) fn select(&self, user: u64) {
         if self.keys.len() > 1 {
-            self.current.store((user % self.keys.len() as u64) as usize, Ordering::Relaxed);
+            self.current
+                .store((user % self.keys.len() as u64) as usize, Ordering::Relaxed);
         }
     }
 }
 
 impl ResolvesClientCert for Identities {
     fn resolve(&self, _: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        let key = self.keys.get(self.current.load(Ordering::Relaxed))?.as_ref()?;
+        let key = self
+            .keys
+            .get(self.current.load(Ordering::Relaxed))?
+            .as_ref()?;
         key.key.choose_scheme(schemes).map(|_| Arc::clone(key))
     }
 

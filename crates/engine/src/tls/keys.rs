@@ -1,12 +1,13 @@
-//! What rustls says of a worker's secrets, in NSS's format, which Wireshark reads; only where plan and agent want it.
+//! What rustls says of a worker's secrets, in NSS's format, which Wireshark reads; only where plan
+//! and agent want it.
 
 use crate::key_log::{Ending, KeySink};
 use rustls::KeyLog;
 use std::fmt::{self, Write as _};
 use std::sync::{Mutex, MutexGuard};
 
-/// Secrets of one worker's handshakes: those of the handshake under way are taken by its stream, which keeps them until it
-/// is known whether they are wanted.
+/// Secrets of one worker's handshakes: those of the handshake under way are taken by its stream,
+/// which keeps them until it is known whether they are wanted.
 pub(crate) struct Keys {
     sink: KeySink,
     // Only one thread ever locks it; rustls wants Sync.
@@ -15,7 +16,10 @@ pub(crate) struct Keys {
 
 impl Keys {
     pub(crate) fn new(sink: KeySink) -> Keys {
-        Keys { sink, lines: Mutex::default() }
+        Keys {
+            sink,
+            lines: Mutex::default(),
+        }
     }
 
     /// Moves what was said since this was last asked to the end of `lines`.
@@ -29,8 +33,8 @@ impl Keys {
         said.clear();
     }
 
-    /// An operation has ended on the connection with these `lines`: they are written where the plan wants them, and then are
-    /// empty. A connection that never had a secret has none to write.
+    /// An operation has ended on the connection with these `lines`: they are written where the plan
+    /// wants them, and then are empty. A connection that never had a secret has none to write.
     pub(crate) fn judge(&self, lines: &mut String, ending: Ending) {
         if !lines.is_empty() && self.sink.wants(ending) {
             self.sink.give(std::mem::take(lines));
@@ -38,13 +42,17 @@ impl Keys {
     }
 
     fn lock(&self) -> MutexGuard<'_, String> {
-        self.lines.lock().expect("no thread panics while it holds a worker's secrets")
+        self.lines
+            .lock()
+            .expect("no thread panics while it holds a worker's secrets")
     }
 }
 
 impl KeyLog for Keys {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
-        let (mut lines, hex) = (self.lock(), |bytes: &[u8]| bytes.iter().fold(String::new(), push_hex));
+        let (mut lines, hex) = (self.lock(), |bytes: &[u8]| {
+            bytes.iter().fold(String::new(), push_hex)
+        });
         let (client_random, secret) = (hex(client_random), hex(secret));
         writeln!(lines, "{label} {client_random} {secret}").expect("a string takes everything");
     }
@@ -74,7 +82,9 @@ mod tests {
     #[test]
     fn a_line_is_label_random_and_secret_in_hexadecimal_digits() {
         let path = std::env::temp_dir().join(format!("keys-line-{}", std::process::id()));
-        let (_file, sink) = crate::key_log::open(Wanted::All, Some(&path)).unwrap().unwrap();
+        let (_file, sink) = crate::key_log::open(Wanted::All, Some(&path))
+            .unwrap()
+            .unwrap();
         let keys = Keys::new(sink);
         let mut lines = String::new();
         keys.log("CLIENT_RANDOM", &[0xab, 0x01], &[0x00, 0xff]);

@@ -12,10 +12,11 @@ use std::sync::{Mutex, MutexGuard};
 /// TLS 1.3 tickets kept per user; servers send one to four at a time and each works once.
 const TICKETS: usize = 4;
 
-/// One worker's session store: rustls asks it for "the" session, and it answers for the worker's current user.
+/// One worker's session store: rustls asks it for "the" session, and it answers for the worker's
+/// current user.
 ///
-/// The group that an address took last is kept for all users, and also when nothing is ever resumed, but only where the plan
-/// wants key shares for it.
+/// The group that an address took last is kept for all users, and also when nothing is ever
+/// resumed, but only where the plan wants key shares for it.
 pub(crate) struct Sessions {
     /// Whether new sessions are kept.
     keeping: bool,
@@ -71,43 +72,53 @@ impl Sessions {
         }
     }
 
-    /// Whatever rustls asks or stores from now on is for `user`'s connection to `address`, which offers a session or not.
+    /// Whatever rustls asks or stores from now on is for `user`'s connection to `address`, which
+    /// offers a session or not.
     pub(crate) fn begin(&self, user: u32, address: u16, offering: bool) {
         self.select(user, address);
         self.offering.store(offering, Relaxed);
         self.lock().found = None;
     }
 
-    /// Whatever rustls stores from now on is for `user`, and comes from `address` (its index in the recorder).
+    /// Whatever rustls stores from now on is for `user`, and comes from `address` (its index in the
+    /// recorder).
     #[inline]
     pub(crate) fn select(&self, user: u32, address: u16) {
         self.current.store(user as usize, Relaxed);
         self.address.store(address, Relaxed);
     }
 
-    /// The session that the connection made since [`Sessions::begin`] was given, and the address that had issued it.
+    /// The session that the connection made since [`Sessions::begin`] was given, and the address
+    /// that had issued it.
     pub(crate) fn found(&self) -> Option<(Found, u16)> {
         self.lock().found
     }
 
-    /// The address (its index in the recorder) that issued the session which `user` would offer next; 0 where it has none.
+    /// The address (its index in the recorder) that issued the session which `user` would offer
+    /// next; 0 where it has none.
     pub(crate) fn issuer(&self, user: u32) -> u16 {
         let inner = self.lock();
         let session = inner.users.get(user as usize).and_then(|user| {
             let (ticket, tls12) = (user.tickets.back(), user.tls12.as_ref());
             // rustls asks for a ticket first.
-            ticket.map(|(_, issuer)| *issuer).or(tls12.map(|(_, issuer)| *issuer))
+            ticket
+                .map(|(_, issuer)| *issuer)
+                .or(tls12.map(|(_, issuer)| *issuer))
         });
         session.unwrap_or(0)
     }
 
-    /// Bytes of early data that the session allows which the connection being made will offer; 0 where it has none.
+    /// Bytes of early data that the session allows which the connection being made will offer; 0
+    /// where it has none.
     pub(crate) fn early_data_room(&self) -> usize {
         if !self.offering.load(Relaxed) {
             return 0;
         }
         let inner = self.lock();
-        let ticket = inner.users.get(self.current.load(Relaxed)).and_then(|user| user.tickets.back());
+        let ticket = inner
+            .users
+            .get(self.current.load(Relaxed))
+            .and_then(|user| user.tickets.back());
         ticket.map_or(0, |(ticket, _)| ticket.max_early_data_size() as usize)
     }
 
@@ -121,7 +132,9 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().expect("no thread panics while it holds a worker's sessions")
+        self.inner
+            .lock()
+            .expect("no thread panics while it holds a worker's sessions")
     }
 
     /// Keeps a session for the current user, where sessions are kept.
@@ -138,7 +151,11 @@ impl Sessions {
     }
 
     /// The current user's session, where the connection being made is to offer one.
-    fn offer<T>(&self, found: Found, take: impl FnOnce(&mut User) -> Option<Issued<T>>) -> Option<T> {
+    fn offer<T>(
+        &self,
+        found: Found,
+        take: impl FnOnce(&mut User) -> Option<Issued<T>>,
+    ) -> Option<T> {
         if !self.offering.load(Relaxed) {
             return None;
         }
@@ -163,7 +180,10 @@ impl ClientSessionStore for Sessions {
 
     /// rustls takes the first group of the plan where there is none.
     fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
-        *self.lock().groups.get(usize::from(self.address.load(Relaxed)))?
+        *self
+            .lock()
+            .groups
+            .get(usize::from(self.address.load(Relaxed)))?
     }
 
     fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {

@@ -1,4 +1,5 @@
-//! The times that a stapled OCSP response states (RFC 6960 §4.2.1). What it says of the certificate is nothing to a load test.
+//! The times that a stapled OCSP response states (RFC 6960 §4.2.1). What it says of the certificate
+//! is nothing to a load test.
 
 use super::der::{any, element, seconds};
 use measure::Staple;
@@ -48,7 +49,11 @@ fn times(response: &[u8]) -> Option<Staple> {
         Some(mut inside) => seconds(element(&mut inside, TIME)?)?,
         None => 0,
     };
-    Some(Staple { this_update, next_update, produced_at })
+    Some(Staple {
+        this_update,
+        next_update,
+        produced_at,
+    })
 }
 
 /// The signed part of a successful basic response.
@@ -76,29 +81,72 @@ mod tests {
 
     fn response(next_update: bool, version: bool) -> Vec<u8> {
         let time = |text: &str| wrapped(TIME, text.as_bytes());
-        let next_update = if next_update { wrapped(OPTIONAL, &time("20261127151600Z")) } else { Vec::new() };
+        let next_update = if next_update {
+            wrapped(OPTIONAL, &time("20261127151600Z"))
+        } else {
+            Vec::new()
+        };
         // Status "good" is an empty [0].
-        let single = [wrapped(SEQUENCE, &[1; 60]), vec![0x80, 0], time("20261120151600Z"), next_update].concat();
+        let single = [
+            wrapped(SEQUENCE, &[1; 60]),
+            vec![0x80, 0],
+            time("20261120151600Z"),
+            next_update,
+        ]
+        .concat();
         let responses = wrapped(SEQUENCE, &wrapped(SEQUENCE, &single));
-        let version = if version { wrapped(OPTIONAL, &[0x02, 1, 0]) } else { Vec::new() };
-        let data = [version, wrapped(0xa2, &[0x04, 2, 7, 7]), time("20261120151700Z"), responses].concat();
-        let basic = wrapped(SEQUENCE, &[wrapped(SEQUENCE, &data), vec![0x30, 0, 0x03, 0]].concat());
-        let bytes = wrapped(SEQUENCE, &[wrapped(OID, BASIC), wrapped(OCTETS, &basic)].concat());
-        wrapped(SEQUENCE, &[vec![ENUMERATED, 1, 0], wrapped(OPTIONAL, &bytes)].concat())
+        let version = if version {
+            wrapped(OPTIONAL, &[0x02, 1, 0])
+        } else {
+            Vec::new()
+        };
+        let data = [
+            version,
+            wrapped(0xa2, &[0x04, 2, 7, 7]),
+            time("20261120151700Z"),
+            responses,
+        ]
+        .concat();
+        let basic = wrapped(
+            SEQUENCE,
+            &[wrapped(SEQUENCE, &data), vec![0x30, 0, 0x03, 0]].concat(),
+        );
+        let bytes = wrapped(
+            SEQUENCE,
+            &[wrapped(OID, BASIC), wrapped(OCTETS, &basic)].concat(),
+        );
+        wrapped(
+            SEQUENCE,
+            &[vec![ENUMERATED, 1, 0], wrapped(OPTIONAL, &bytes)].concat(),
+        )
     }
 
     #[test]
     fn times_are_read_with_and_without_what_is_optional() {
-        let staple = Staple { this_update: 1_795_187_760, next_update: 1_795_792_560, produced_at: 1_795_187_820 };
+        let staple = Staple {
+            this_update: 1_795_187_760,
+            next_update: 1_795_792_560,
+            produced_at: 1_795_187_820,
+        };
         assert_eq!(times(&response(true, false)), Some(staple));
-        assert_eq!(times(&response(false, true)), Some(Staple { next_update: 0, ..staple }));
+        assert_eq!(
+            times(&response(false, true)),
+            Some(Staple {
+                next_update: 0,
+                ..staple
+            })
+        );
     }
 
     #[test]
     fn what_cannot_be_read_is_a_staple_without_times() {
         let mut staples = Staples::default();
         assert_eq!(staples.read(&[]), None);
-        assert_eq!(staples.read(&[0x30, 3, ENUMERATED, 1, 6]), Some(Staple::default()), "the responder says unauthorized");
+        assert_eq!(
+            staples.read(&[0x30, 3, ENUMERATED, 1, 6]),
+            Some(Staple::default()),
+            "the responder says unauthorized"
+        );
         let whole = response(true, true);
         for cut in 1..whole.len() {
             assert_eq!(times(&whole[..cut]), None, "cut after {cut} bytes");

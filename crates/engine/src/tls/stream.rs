@@ -1,4 +1,5 @@
-//! The TLS side of one connection: bytes from the socket in, plaintext and bytes for the socket out, nothing buffered here.
+//! The TLS side of one connection: bytes from the socket in, plaintext and bytes for the socket
+//! out, nothing buffered here.
 
 use super::config::WorkerTls;
 use super::direct::Direct;
@@ -19,25 +20,28 @@ const RECORD_OVERHEAD: usize = 64;
 
 /// The random of a ServerHello that is a HelloRetryRequest (RFC 8446 §4.1.3).
 const RETRY_RANDOM: [u8; 32] = [
-    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91, 0xc2, 0xa2, 0x11, 0x16, 0x7a,
-    0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
+    0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
+    0xc2, 0xa2, 0x11, 0x16, 0x7a, 0xbb, 0x8c, 0x5e, 0x07, 0x9e, 0x09, 0xe2, 0xc8, 0xa8, 0x33, 0x9c,
 ];
 
 pub(crate) struct TlsStream {
     side: Side,
     /// More requests than one are to go over it.
     lasts: bool,
-    /// The ClientHello carried a session, which the address with this index (in the recorder) had issued.
+    /// The ClientHello carried a session, which the address with this index (in the recorder) had
+    /// issued.
     pub(crate) offered: Option<u16>,
     /// A session was to be offered and there was none.
     pub(crate) none_at_hand: bool,
     early_data: EarlyData,
     retried: bool,
     answered: bool,
-    /// The worker's, which is shared by all of its connections: what it has seen is taken before another one comes by.
+    /// The worker's, which is shared by all of its connections: what it has seen is taken before
+    /// another one comes by.
     verifier: Arc<Verifier>,
     seen: Seen,
-    /// The worker's, as above, where secrets are wanted; and this connection's, until they are written.
+    /// The worker's, as above, where secrets are wanted; and this connection's, until they are
+    /// written.
     keys: Option<Arc<Keys>>,
     secrets: String,
     /// A fatal alert that went out unencrypted.
@@ -81,16 +85,22 @@ pub(crate) struct Advance {
 pub(crate) struct Broken(pub(crate) Kind);
 
 impl TlsStream {
-    /// Begins a handshake for the worker's current user; its ClientHello goes to `outgoing`, and `early` data behind it, which
-    /// is of one record at most and fits into [`Sessions::early_data_room`](super::sessions::Sessions::early_data_room).
+    /// Begins a handshake for the worker's current user; its ClientHello goes to `outgoing`, and
+    /// `early` data behind it, which is of one record at most and fits into
+    /// [`Sessions::early_data_room`](super::sessions::Sessions::early_data_room).
     pub(crate) fn new(
         tls: &WorkerTls,
         offering: bool,
         early: Option<&[u8]>,
         outgoing: &mut Vec<u8>,
     ) -> Result<TlsStream, Broken> {
-        let config = tls.early_config.as_ref().filter(|_| early.is_some()).unwrap_or(&tls.config);
-        let connection = UnbufferedClientConnection::new(Arc::clone(config), tls.server_name.clone());
+        let config = tls
+            .early_config
+            .as_ref()
+            .filter(|_| early.is_some())
+            .unwrap_or(&tls.config);
+        let connection =
+            UnbufferedClientConnection::new(Arc::clone(config), tls.server_name.clone());
         let connection = connection.map_err(|error| Broken(kind(&error, None, None)))?;
         let mut stream = TlsStream {
             side: Side::Rustls(connection),
@@ -108,7 +118,10 @@ impl TlsStream {
         };
         let before = outgoing.len();
         stream.take_in(&mut [], early, outgoing, &mut |_| {})?;
-        let found = tls.sessions.found().filter(|(found, _)| offers_session(&outgoing[before..], *found));
+        let found = tls
+            .sessions
+            .found()
+            .filter(|(found, _)| offers_session(&outgoing[before..], *found));
         stream.offered = found.map(|(_, issuer)| issuer);
         stream.none_at_hand = offering && stream.offered.is_none();
         Ok(stream)
@@ -149,7 +162,8 @@ impl TlsStream {
         advance
     }
 
-    /// An operation on this connection has ended: its secrets are written where the plan wants them.
+    /// An operation on this connection has ended: its secrets are written where the plan wants
+    /// them.
     #[inline]
     pub(crate) fn operation_ended(&mut self, ending: impl FnOnce() -> Ending) {
         if let Some(keys) = &self.keys {
@@ -165,10 +179,16 @@ impl TlsStream {
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<Advance, Broken> {
         self.look_for_retry(incoming);
-        let mut advance = Advance { consumed: 0, closed: false };
+        let mut advance = Advance {
+            consumed: 0,
+            closed: false,
+        };
         loop {
-            let Side::Rustls(connection) = &mut self.side else { return Err(Broken(Kind::BadTls)) };
-            let UnbufferedStatus { discard, state } = connection.process_tls_records(&mut incoming[advance.consumed..]);
+            let Side::Rustls(connection) = &mut self.side else {
+                return Err(Broken(Kind::BadTls));
+            };
+            let UnbufferedStatus { discard, state } =
+                connection.process_tls_records(&mut incoming[advance.consumed..]);
             let go_on = match state {
                 Ok(ConnectionState::EncodeTlsData(data)) => {
                     let before = outgoing.len();
@@ -181,8 +201,12 @@ impl TlsStream {
                     true
                 }
                 Ok(ConnectionState::TransmitTlsData(mut data)) => {
-                    if let (Some(plain), Some(mut early)) = (early.take(), data.may_encrypt_early_data()) {
-                        self.early_data = put_early(plain.len(), outgoing, |room| early.encrypt(plain, room).ok());
+                    if let (Some(plain), Some(mut early)) =
+                        (early.take(), data.may_encrypt_early_data())
+                    {
+                        self.early_data = put_early(plain.len(), outgoing, |room| {
+                            early.encrypt(plain, room).ok()
+                        });
                     }
                     data.done();
                     true
@@ -198,7 +222,13 @@ impl TlsStream {
                     false
                 }
                 Ok(_) => false,
-                Err(error) => return Err(self.fail(&error, &mut incoming[advance.consumed + discard..], outgoing)),
+                Err(error) => {
+                    return Err(self.fail(
+                        &error,
+                        &mut incoming[advance.consumed + discard..],
+                        outgoing,
+                    ));
+                }
             };
             advance.consumed += discard;
             if !go_on {
@@ -207,30 +237,43 @@ impl TlsStream {
         }
     }
 
-    /// Encrypts `plain` into `outgoing`; only once the handshake is done. `leftover` is the input that was not consumed:
-    /// rustls may hold places in it, and takes what it is done with.
-    pub(crate) fn encrypt(&mut self, plain: &[u8], leftover: &mut Vec<u8>, outgoing: &mut Vec<u8>) -> Result<(), Broken> {
+    /// Encrypts `plain` into `outgoing`; only once the handshake is done. `leftover` is the input
+    /// that was not consumed: rustls may hold places in it, and takes what it is done with.
+    pub(crate) fn encrypt(
+        &mut self,
+        plain: &[u8],
+        leftover: &mut Vec<u8>,
+        outgoing: &mut Vec<u8>,
+    ) -> Result<(), Broken> {
         if let Side::Direct(direct) = &mut self.side {
             return direct.encrypt(plain, outgoing);
         }
         for fragment in plain.chunks(FRAGMENT) {
             let room = fragment.len() + RECORD_OVERHEAD;
-            self.write(leftover, outgoing, room, |traffic, room| traffic.encrypt(fragment, room).ok())?;
+            self.write(leftover, outgoing, room, |traffic, room| {
+                traffic.encrypt(fragment, room).ok()
+            })?;
         }
         // Only now: with it went what rustls had still to say, such as an answer to a key update.
         self.take_over(leftover);
         Ok(())
     }
 
-    /// Takes the records of a connection that lasts over from rustls, behind its first request: that is not worth it for a
-    /// single one. What is in `leftover` may be half rustls's already, so it waits for a time without.
+    /// Takes the records of a connection that lasts over from rustls, behind its first request:
+    /// that is not worth it for a single one. What is in `leftover` may be half rustls's already,
+    /// so it waits for a time without.
     #[inline]
     fn take_over(&mut self, leftover: &[u8]) {
         if !self.lasts || !leftover.is_empty() {
             return;
         }
-        let Side::Rustls(connection) = &mut self.side else { return };
-        let is_ready = matches!(connection.process_tls_records(&mut []).state, Ok(ConnectionState::WriteTraffic(_)));
+        let Side::Rustls(connection) = &mut self.side else {
+            return;
+        };
+        let is_ready = matches!(
+            connection.process_tls_records(&mut []).state,
+            Ok(ConnectionState::WriteTraffic(_))
+        );
         if !is_ready {
             return;
         }
@@ -248,12 +291,15 @@ impl TlsStream {
         }
     }
 
-    /// Puts a close_notify into `outgoing`, where the handshake has come far enough for one; `leftover` as in `encrypt`.
+    /// Puts a close_notify into `outgoing`, where the handshake has come far enough for one;
+    /// `leftover` as in `encrypt`.
     pub(crate) fn close(&mut self, leftover: &mut Vec<u8>, outgoing: &mut Vec<u8>) {
         if let Side::Direct(direct) = &mut self.side {
             return direct.close(outgoing);
         }
-        let _ = self.write(leftover, outgoing, RECORD_OVERHEAD, |traffic, room| traffic.queue_close_notify(room).ok());
+        let _ = self.write(leftover, outgoing, RECORD_OVERHEAD, |traffic, room| {
+            traffic.queue_close_notify(room).ok()
+        });
     }
 
     fn write(
@@ -284,7 +330,8 @@ impl TlsStream {
         }
     }
 
-    /// Whether a request went out as early data, and the server took it; the latter only once the handshake is done.
+    /// Whether a request went out as early data, and the server took it; the latter only once the
+    /// handshake is done.
     pub(crate) fn early_data(&self) -> Option<bool> {
         match self.early_data {
             EarlyData::None => None,
@@ -304,13 +351,21 @@ impl TlsStream {
     /// What was agreed on; only once the handshake is done, and before the first request.
     pub(crate) fn negotiated(&self) -> Option<Negotiated> {
         let (seen, kind) = (self.seen, self.handshake_kind());
-        let Side::Rustls(connection) = &self.side else { return None };
+        let Side::Rustls(connection) = &self.side else {
+            return None;
+        };
         Some(Negotiated {
             version: connection.protocol_version().map_or(0, u16::from),
-            suite: connection.negotiated_cipher_suite().map_or(0, |suite| u16::from(suite.suite())),
-            group: connection.negotiated_key_exchange_group().map_or(0, |group| u16::from(group.name())),
+            suite: connection
+                .negotiated_cipher_suite()
+                .map_or(0, |suite| u16::from(suite.suite())),
+            group: connection
+                .negotiated_key_exchange_group()
+                .map_or(0, |group| u16::from(group.name())),
             signature_scheme: seen.signature_scheme,
-            alpn: connection.alpn_protocol().map_or_else(String::new, |name| String::from_utf8_lossy(name).into_owned()),
+            alpn: connection.alpn_protocol().map_or_else(String::new, |name| {
+                String::from_utf8_lossy(name).into_owned()
+            }),
             kind,
             ocsp_staple: seen.ocsp_staple,
         })
@@ -318,7 +373,11 @@ impl TlsStream {
 
     /// Full or resumed; only once the handshake is done, and before the first request.
     pub(crate) fn handshake_kind(&self) -> HandshakeKind {
-        let kind = if let Side::Rustls(connection) = &self.side { connection.handshake_kind() } else { None };
+        let kind = if let Side::Rustls(connection) = &self.side {
+            connection.handshake_kind()
+        } else {
+            None
+        };
         let resumed = kind == Some(rustls::HandshakeKind::Resumed);
         match (resumed, self.retried) {
             (false, false) => HandshakeKind::Full,
@@ -330,7 +389,11 @@ impl TlsStream {
 
     /// The server's chain, leaf first; only before the first request.
     pub(crate) fn chain(&self) -> Option<&[rustls::pki_types::CertificateDer<'static>]> {
-        if let Side::Rustls(connection) = &self.side { connection.peer_certificates() } else { None }
+        if let Side::Rustls(connection) = &self.side {
+            connection.peer_certificates()
+        } else {
+            None
+        }
     }
 
     /// A handshake's first record from the server tells whether it asks for another hello.
@@ -346,7 +409,8 @@ impl TlsStream {
     fn fail(&mut self, error: &Error, rest: &mut [u8], outgoing: &mut Vec<u8>) -> Broken {
         // Once only: after the alert rustls would look at the same broken input again.
         if let Ok(connection) = self.rustls()
-            && let Ok(ConnectionState::EncodeTlsData(data)) = connection.process_tls_records(rest).state
+            && let Ok(ConnectionState::EncodeTlsData(data)) =
+                connection.process_tls_records(rest).state
         {
             let before = outgoing.len();
             encode(data, outgoing);
@@ -366,30 +430,42 @@ fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, outgoing: &mut Vec<
         outgoing.resize(before + room, 0);
         match data.encode(&mut outgoing[before..]) {
             Ok(written) => return outgoing.truncate(before + written),
-            Err(rustls::unbuffered::EncodeError::InsufficientSize(needed)) => room = needed.required_size,
+            Err(rustls::unbuffered::EncodeError::InsufficientSize(needed)) => {
+                room = needed.required_size
+            }
             Err(_) => return outgoing.truncate(before),
         }
     }
 }
 
-/// Puts early data of `length` bytes behind the ClientHello in `outgoing`; `encrypt` is rustls's, whose type has no name.
-fn put_early(length: usize, outgoing: &mut Vec<u8>, encrypt: impl FnOnce(&mut [u8]) -> Option<usize>) -> EarlyData {
+/// Puts early data of `length` bytes behind the ClientHello in `outgoing`; `encrypt` is rustls's,
+/// whose type has no name.
+fn put_early(
+    length: usize,
+    outgoing: &mut Vec<u8>,
+    encrypt: impl FnOnce(&mut [u8]) -> Option<usize>,
+) -> EarlyData {
     let before = outgoing.len();
     outgoing.resize(before + length + RECORD_OVERHEAD, 0);
     let written = encrypt(&mut outgoing[before..]).unwrap_or(0);
     outgoing.truncate(before + written);
-    if written == 0 { EarlyData::None } else { EarlyData::Sent(written) }
+    if written == 0 {
+        EarlyData::None
+    } else {
+        EarlyData::Sent(written)
+    }
 }
 
-/// Whether a record that rustls wrote is an EndOfEarlyData, which it sends only where the server has taken early data, and
-/// which its unbuffered API does not tell otherwise: no other handshake record is so short (4 bytes of message, one of type,
-/// 16 of tag; RFC 8446 §4.5, §5.2).
+/// Whether a record that rustls wrote is an EndOfEarlyData, which it sends only where the server
+/// has taken early data, and which its unbuffered API does not tell otherwise: no other handshake
+/// record is so short (4 bytes of message, one of type, 16 of tag; RFC 8446 §4.5, §5.2).
 fn is_end_of_early_data(record: &[u8]) -> bool {
     matches!(record, [23, 3, 3, 0, 21, ..])
 }
 
-/// Whether a ClientHello carries the session that was found: a pre_shared_key (41), a non-empty session ticket (35), or the
-/// id of a TLS 1.2 session. A hello that offers TLS 1.3 has a random id where there is no such session (RFC 8446 §D.4).
+/// Whether a ClientHello carries the session that was found: a pre_shared_key (41), a non-empty
+/// session ticket (35), or the id of a TLS 1.2 session. A hello that offers TLS 1.3 has a random id
+/// where there is no such session (RFC 8446 §D.4).
 fn offers_session(record: &[u8], found: Found) -> bool {
     let walk = || -> Option<bool> {
         let mut rest = record.get(5 + 4 + 2 + 32..)?;
@@ -414,7 +490,9 @@ fn offers_session(record: &[u8], found: Found) -> bool {
 /// Takes a vector with a length of `size` bytes before it.
 fn take<'a>(rest: &mut &'a [u8], size: usize) -> Option<&'a [u8]> {
     let (length, after) = rest.split_at_checked(size)?;
-    let length = length.iter().fold(0, |length, &byte| length << 8 | usize::from(byte));
+    let length = length
+        .iter()
+        .fold(0, |length, &byte| length << 8 | usize::from(byte));
     let (body, after) = after.split_at_checked(length)?;
     *rest = after;
     Some(body)

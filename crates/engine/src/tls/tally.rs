@@ -1,4 +1,5 @@
-//! Certificate chains seen by a worker: each is hashed and described once, then known by comparison.
+//! Certificate chains seen by a worker: each is hashed and described once, then known by
+//! comparison.
 
 use super::certificate::rsa_bits;
 use super::der::element;
@@ -7,8 +8,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::server::ParsedCertificate;
 use std::collections::HashMap;
 
-/// Most different chains of a worker's run; those that come beyond are counted as one, since a server could show a new one at
-/// every handshake.
+/// Most different chains of a worker's run; those that come beyond are counted as one, since a
+/// server could show a new one at every handshake.
 const KNOWN: usize = 256;
 
 #[derive(Debug, Default)]
@@ -40,11 +41,19 @@ impl Chains {
 
 /// What stands for the chains beyond those that are told apart.
 fn others() -> Chain {
-    Chain { sha256: [0; 32], key: "others".to_owned(), certificates: 0, bytes: 0 }
+    Chain {
+        sha256: [0; 32],
+        key: "others".to_owned(),
+        certificates: 0,
+        bytes: 0,
+    }
 }
 
 fn describe(chain: &[CertificateDer<'static>]) -> Chain {
-    let all: Vec<u8> = chain.iter().flat_map(|certificate| certificate.iter().copied()).collect();
+    let all: Vec<u8> = chain
+        .iter()
+        .flat_map(|certificate| certificate.iter().copied())
+        .collect();
     Chain {
         sha256: plan::Sha256::of(&all).0,
         key: chain.first().map_or_else(String::new, key),
@@ -55,7 +64,9 @@ fn describe(chain: &[CertificateDer<'static>]) -> Chain {
 
 /// Key of a certificate, such as `ECDSA P-256` or `RSA 2048`.
 fn key(leaf: &CertificateDer<'static>) -> String {
-    let Ok(parsed) = ParsedCertificate::try_from(leaf) else { return "unknown".into() };
+    let Ok(parsed) = ParsedCertificate::try_from(leaf) else {
+        return "unknown".into();
+    };
     let spki = parsed.subject_public_key_info();
     key_of_spki(&spki).unwrap_or_else(|| "unknown".into())
 }
@@ -63,7 +74,10 @@ fn key(leaf: &CertificateDer<'static>) -> String {
 /// Object identifiers as DER contents (RFC 3279, RFC 5480, RFC 8410).
 const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
 const CURVES: [(&[u8], &str); 3] = [
-    (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07], "ECDSA P-256"),
+    (
+        &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07],
+        "ECDSA P-256",
+    ),
     (&[0x2b, 0x81, 0x04, 0x00, 0x22], "ECDSA P-384"),
     (&[0x2b, 0x81, 0x04, 0x00, 0x23], "ECDSA P-521"),
 ];
@@ -78,7 +92,10 @@ fn key_of_spki(spki: &[u8]) -> Option<String> {
     match element(&mut algorithm, 0x06)? {
         EC => {
             let curve = element(&mut algorithm, 0x06)?;
-            CURVES.iter().find(|(oid, _)| *oid == curve).map(|(_, name)| (*name).to_owned())
+            CURVES
+                .iter()
+                .find(|(oid, _)| *oid == curve)
+                .map(|(_, name)| (*name).to_owned())
         }
         ED25519 => Some("Ed25519".into()),
         _ => None,
@@ -94,7 +111,9 @@ mod tests {
         let mut chains = Chains::default();
         let chain = |number: u32| vec![CertificateDer::from(number.to_be_bytes().to_vec())];
         let first = chains.describe(&chain(0));
-        let described: std::collections::BTreeSet<Chain> = (0..10_000).map(|number| chains.describe(&chain(number))).collect();
+        let described: std::collections::BTreeSet<Chain> = (0..10_000)
+            .map(|number| chains.describe(&chain(number)))
+            .collect();
         assert_eq!(described.len(), KNOWN + 1);
         assert_eq!(chains.describe(&chain(0)), first);
         assert_eq!(chains.describe(&chain(9_999)).key, "others");

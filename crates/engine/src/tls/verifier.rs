@@ -11,10 +11,12 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Most chains remembered by `verify = "once"`; a service has a few, and an attacker is not the matter here.
+/// Most chains remembered by `verify = "once"`; a service has a few, and an attacker is not the
+/// matter here.
 const REMEMBERED: usize = 64;
 
-/// Checks as much as the plan asks, and notes the signature scheme and the OCSP staple of each handshake.
+/// Checks as much as the plan asks, and notes the signature scheme and the OCSP staple of each
+/// handshake.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     full: Option<Arc<WebPkiServerVerifier>>,
@@ -63,7 +65,13 @@ impl Verifier {
         roots: Arc<RootCertStore>,
         provider: Arc<CryptoProvider>,
     ) -> Verifier {
-        Verifier { full, roots, provider, mode, inner: Mutex::new(Inner::default()) }
+        Verifier {
+            full,
+            roots,
+            provider,
+            mode,
+            inner: Mutex::new(Inner::default()),
+        }
     }
 
     /// What was seen since this was last asked.
@@ -72,7 +80,9 @@ impl Verifier {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().expect("no thread panics while it holds a worker's verifier")
+        self.inner
+            .lock()
+            .expect("no thread panics while it holds a worker's verifier")
     }
 
     fn check_signature(
@@ -89,23 +99,45 @@ impl Verifier {
         }
     }
 
-    fn note_fault(&self, inner: &mut Inner, error: &Error, leaf: &CertificateDer<'_>, rest: &[CertificateDer<'_>]) {
+    fn note_fault(
+        &self,
+        inner: &mut Inner,
+        error: &Error,
+        leaf: &CertificateDer<'_>,
+        rest: &[CertificateDer<'_>],
+    ) {
         if let Error::InvalidCertificate(error) = error {
-            inner.seen.fault = Some(Refused { leaf, rest, roots: &self.roots }.fault(error));
+            inner.seen.fault = Some(
+                Refused {
+                    leaf,
+                    rest,
+                    roots: &self.roots,
+                }
+                .fault(error),
+            );
         }
     }
 }
 
 impl Inner {
     fn has_accepted(&self, leaf: &CertificateDer<'_>, rest: &[CertificateDer<'_>]) -> bool {
-        self.accepted.iter().any(|chain| chain.split_first().is_some_and(|(first, others)| first == leaf && others == rest))
+        self.accepted.iter().any(|chain| {
+            chain
+                .split_first()
+                .is_some_and(|(first, others)| first == leaf && others == rest)
+        })
     }
 
     fn accept(&mut self, leaf: &CertificateDer<'_>, rest: &[CertificateDer<'_>]) {
         if self.accepted.len() == REMEMBERED {
             self.accepted.remove(0);
         }
-        self.accepted.push(std::iter::once(leaf).chain(rest).map(|der| der.clone().into_owned()).collect());
+        self.accepted.push(
+            std::iter::once(leaf)
+                .chain(rest)
+                .map(|der| der.clone().into_owned())
+                .collect(),
+        );
     }
 }
 
@@ -122,9 +154,12 @@ impl ServerCertVerifier for Verifier {
         inner.seen.ocsp_staple = inner.staples.read(ocsp);
         // A worker verifies for one name only, so an accepted chain is accepted for that name.
         let skip = self.mode == Verify::Once && inner.has_accepted(leaf, rest);
-        let Some(full) = self.full.as_ref().filter(|_| !skip) else { return Ok(ServerCertVerified::assertion()) };
+        let Some(full) = self.full.as_ref().filter(|_| !skip) else {
+            return Ok(ServerCertVerified::assertion());
+        };
         let verified = full.verify_server_cert(leaf, rest, name, ocsp, now);
-        let verified = verified.inspect_err(|error| self.note_fault(&mut inner, error, leaf, rest))?;
+        let verified =
+            verified.inspect_err(|error| self.note_fault(&mut inner, error, leaf, rest))?;
         if self.mode == Verify::Once {
             inner.accept(leaf, rest);
         }
@@ -138,7 +173,9 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let algorithms = &self.provider.signature_verification_algorithms;
-        self.check_signature(cert, signed, || verify_tls12_signature(message, cert, signed, algorithms))
+        self.check_signature(cert, signed, || {
+            verify_tls12_signature(message, cert, signed, algorithms)
+        })
     }
 
     fn verify_tls13_signature(
@@ -148,10 +185,14 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let algorithms = &self.provider.signature_verification_algorithms;
-        self.check_signature(cert, signed, || verify_tls13_signature(message, cert, signed, algorithms))
+        self.check_signature(cert, signed, || {
+            verify_tls13_signature(message, cert, signed, algorithms)
+        })
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.provider
+            .signature_verification_algorithms
+            .supported_schemes()
     }
 }

@@ -1,5 +1,5 @@
-//! HTTP/2 connections that take no more operations while some are still under way: these end there, on a seat of its own, and the
-//! next connection is opened at once.
+//! HTTP/2 connections that take no more operations while some are still under way: these end there,
+//! on a seat of its own, and the next connection is opened at once.
 
 use super::Worker;
 use crate::connection::{Connection, Http, Stage as ConnectionStage};
@@ -7,37 +7,65 @@ use crate::slot::{Role, Whereabouts, token};
 use crate::source::Source;
 
 impl Worker {
-    /// Sets the seat's connection aside where it takes no more operations and has some under way; its seat now.
+    /// Sets the seat's connection aside where it takes no more operations and has some under way;
+    /// its seat now.
     pub(super) fn set_aside_if_draining(&mut self, seat: u32) -> u32 {
         let is_serving = self.slots.seat(seat).role == Role::Serving;
-        if !is_serving || !self.slots.connection(seat).is_some_and(|connection| is_draining(connection)) {
+        if !is_serving
+            || !self
+                .slots
+                .connection(seat)
+                .is_some_and(|connection| is_draining(connection))
+        {
             return seat;
         }
         let now = self.parts.clock.now();
         let aside = self.slots.set_aside(seat);
-        let (from, to) = (self.slots.of_seat(seat).start, self.slots.of_seat(aside).start);
+        let (from, to) = (
+            self.slots.of_seat(seat).start,
+            self.slots.of_seat(aside).start,
+        );
         for lane in 0..self.slots.width() {
             self.lend(from + lane, to + lane);
         }
         let generation = self.slots.seat(aside).generation;
         if let Some(connection) = self.slots.connection(aside) {
-            connection.unwritten.iter_mut().for_each(|slot| *slot = *slot - from + to);
+            connection
+                .unwritten
+                .iter_mut()
+                .for_each(|slot| *slot = *slot - from + to);
             self.parts.recorder.draining(connection.id);
             // Tells at once what there is to read, too.
-            let _ = self.parts.poller.modify(&connection.socket.0, token(aside, generation));
+            let _ = self
+                .parts
+                .poller
+                .modify(&connection.socket.0, token(aside, generation));
         }
         self.dirty.push(aside);
         if matches!(self.parts.source, Source::Open(_)) {
-            let free: Vec<u32> = self.slots.of_seat(seat).filter(|&slot| !self.slots.is_flying(slot)).collect();
-            free.into_iter().for_each(|slot| self.slots.slot(slot).parked = true);
+            let free: Vec<u32> = self
+                .slots
+                .of_seat(seat)
+                .filter(|&slot| !self.slots.is_flying(slot))
+                .collect();
+            free.into_iter()
+                .for_each(|slot| self.slots.slot(slot).parked = true);
         }
         self.wake(seat, now);
         aside
     }
 
-    /// Moves an operation that is under way on a draining connection to the slot of that one's seat. What waits to be sent stays.
+    /// Moves an operation that is under way on a draining connection to the slot of that one's
+    /// seat. What waits to be sent stays.
     fn lend(&mut self, home: u32, guest: u32) {
-        let Some(flight) = self.slots.slot(home).flight.take_if(|flight| flight.sent_at.is_some()) else { return };
+        let Some(flight) = self
+            .slots
+            .slot(home)
+            .flight
+            .take_if(|flight| flight.sent_at.is_some())
+        else {
+            return;
+        };
         self.deadlines.hand_on(home, guest);
         self.slots.slot(guest).flight = Some(flight);
         if matches!(self.parts.source, Source::Closed(_)) {
@@ -46,7 +74,8 @@ impl Worker {
         }
     }
 
-    /// An operation that is to be sent again leaves a draining connection, where another seat has room for it; its slot then.
+    /// An operation that is to be sent again leaves a draining connection, where another seat has
+    /// room for it; its slot then.
     pub(super) fn bring_home(&mut self, slot: u32) -> u32 {
         let seat = self.slots.seat_of(slot);
         if self.slots.seat(seat).role == Role::Serving {
@@ -87,7 +116,12 @@ impl Worker {
 }
 
 fn is_draining(connection: &Connection) -> bool {
-    let Http::Two(session) = &connection.http else { return false };
+    let Http::Two(session) = &connection.http else {
+        return false;
+    };
     let is_over = session.draining || session.is_spent() || connection.is_full();
-    is_over && session.active() > 0 && connection.stage == ConnectionStage::Open && !connection.peer_ended
+    is_over
+        && session.active() > 0
+        && connection.stage == ConnectionStage::Open
+        && !connection.peer_ended
 }

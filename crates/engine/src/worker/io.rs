@@ -21,7 +21,9 @@ impl Worker {
     pub(super) fn on_ready(&mut self, seat: u32, ready: Ready) {
         let state = self.slots.seat(seat);
         let (generation, opener) = (state.generation, state.opener);
-        let Some(connection) = &state.connection else { return };
+        let Some(connection) = &state.connection else {
+            return;
+        };
         if connection.stage == ConnectionStage::Connecting {
             let Some(slot) = opener else { return };
             if ready.failed || !ready.writable {
@@ -29,11 +31,17 @@ impl Worker {
             }
             self.on_connected(slot);
         }
-        // Before the rest of a request is sent: a server that answers early may have reset what is still to come.
+        // Before the rest of a request is sent: a server that answers early may have reset what is
+        // still to come.
         if ready.readable || ready.ended {
             self.read(seat, generation, ready.ended);
         }
-        if self.slots.stands(seat, generation) && self.slots.connection(seat).is_some_and(|connection| connection.has_unsent()) {
+        if self.slots.stands(seat, generation)
+            && self
+                .slots
+                .connection(seat)
+                .is_some_and(|connection| connection.has_unsent())
+        {
             if self.flush(seat) {
                 self.upload(seat);
             }
@@ -43,10 +51,14 @@ impl Worker {
 
     fn on_connect_failed(&mut self, slot: u32, ready: Ready) {
         let seat = self.slots.seat_of(slot);
-        let failure = self.slots.connection(seat).and_then(|connection| connection.socket.failure());
+        let failure = self
+            .slots
+            .connection(seat)
+            .and_then(|connection| connection.socket.failure());
         let now = self.parts.clock.now();
         match failure {
-            // A connect is refused; only a connection that stood is reset (tcp_reset() in the kernel's tcp_input.c).
+            // A connect is refused; only a connection that stood is reset (tcp_reset() in the
+            // kernel's tcp_input.c).
             Some(Kind::Reset) => self.on_reset_at_once(slot, now),
             Some(kind) => self.fail(slot, Stage::Connect, kind, now),
             None if ready.failed => self.fail(slot, Stage::Connect, Kind::Reset, now),
@@ -57,13 +69,22 @@ impl Worker {
     /// TCP stood, and was gone before anything could be sent.
     fn on_reset_at_once(&mut self, slot: u32, now: u64) {
         self.note_connected(slot, now);
-        let stage = if self.parts.tls.is_some() { Stage::Tls } else { Stage::Http };
+        let stage = if self.parts.tls.is_some() {
+            Stage::Tls
+        } else {
+            Stage::Http
+        };
         self.fail(slot, stage, Kind::Reset, now);
     }
 
     /// Goes on with the connections that had more to read than their share.
     pub(super) fn read_on(&mut self) {
-        for Unread { seat, generation, ended } in std::mem::take(&mut self.unread) {
+        for Unread {
+            seat,
+            generation,
+            ended,
+        } in std::mem::take(&mut self.unread)
+        {
             self.read(seat, generation, ended);
         }
     }
@@ -81,14 +102,28 @@ impl Worker {
             }
             // With several slots it is HTTP/2, where every frame names its stream.
             let first = self.slots.of_seat(seat).start;
-            let expecting = self.slots.flight(first).is_some_and(|flight| flight.sent_at.is_some());
-            let Some(connection) = self.slots.connection(seat) else { return };
+            let expecting = self
+                .slots
+                .flight(first)
+                .is_some_and(|flight| flight.sent_at.is_some());
+            let Some(connection) = self.slots.connection(seat) else {
+                return;
+            };
             connection.peer_ended = ended;
             let before = connection.received_bytes;
-            let received = connection.receive(self.parts.clock, &mut self.buffer, &mut self.outgoing, expecting);
+            let received = connection.receive(
+                self.parts.clock,
+                &mut self.buffer,
+                &mut self.outgoing,
+                expecting,
+            );
             let (id, bytes) = (connection.id, connection.received_bytes - before);
             if bytes > 0 {
-                let at = if let Ok(Received::Bytes { at, .. }) = received { at } else { self.parts.clock.now() };
+                let at = if let Ok(Received::Bytes { at, .. }) = received {
+                    at
+                } else {
+                    self.parts.clock.now()
+                };
                 self.roll(at);
                 self.parts.recorder.wire_bytes(id, at, 0, bytes);
                 self.note_lag(at);
@@ -100,7 +135,12 @@ impl Worker {
                 }
                 Ok(Received::Nothing) => return,
                 Ok(Received::End) => return self.on_end(seat),
-                Ok(Received::Bytes { at, answered, more, closed }) => {
+                Ok(Received::Bytes {
+                    at,
+                    answered,
+                    more,
+                    closed,
+                }) => {
                     self.on_bytes(seat, at, answered);
                     if closed && self.slots.stands(seat, generation) {
                         return self.on_end(seat);
@@ -111,12 +151,18 @@ impl Worker {
                 }
             }
         }
-        self.unread.push(Unread { seat, generation, ended });
+        self.unread.push(Unread {
+            seat,
+            generation,
+            ended,
+        });
     }
 
     /// Bytes were read at `at` and digested.
     fn on_bytes(&mut self, seat: u32, at: u64, answered: bool) {
-        let Some(connection) = self.slots.connection(seat) else { return };
+        let Some(connection) = self.slots.connection(seat) else {
+            return;
+        };
         if let Some(tls) = &self.parts.tls {
             let number = tls.sessions.take_received();
             if number > 0 {
@@ -141,7 +187,9 @@ impl Worker {
     /// Bytes of a body that goes on count in the second in which they come, not in that of its end.
     pub(super) fn count_body(&mut self, slot: u32, at: u64) {
         let lane = self.slots.lane_of(slot);
-        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        let Some((connection, flight)) = self.slots.both(slot) else {
+            return;
+        };
         if matches!(&connection.http, Http::One(response) if response.is_whole()) {
             return;
         }
@@ -154,7 +202,10 @@ impl Worker {
 
     /// `answered` where the response to a request that went out as early data has begun to come.
     fn on_handshake_bytes(&mut self, seat: u32, at: u64, answered: bool) {
-        let tls = self.slots.connection(seat).and_then(|connection| connection.tls.as_ref());
+        let tls = self
+            .slots
+            .connection(seat)
+            .and_then(|connection| connection.tls.as_ref());
         let handshaking = tls.is_some_and(|tls| tls.is_handshaking());
         if let Some(slot) = self.slots.seat(seat).opener.filter(|_| !handshaking) {
             let (now, generation) = (self.parts.clock.now(), self.slots.seat(seat).generation);
@@ -165,7 +216,9 @@ impl Worker {
             self.on_taken_early(seat, generation);
             self.on_answer_ahead(seat, generation);
             let is_http2 = |connection: &mut Connection| matches!(connection.http, Http::Two(_));
-            if self.slots.stands(seat, generation) && self.slots.connection(seat).is_some_and(is_http2) {
+            if self.slots.stands(seat, generation)
+                && self.slots.connection(seat).is_some_and(is_http2)
+            {
                 self.on_frames(seat, at);
             }
         } else if !self.outgoing.is_empty() {
@@ -173,21 +226,29 @@ impl Worker {
         }
     }
 
-    /// The handshake is done: what early data was answered with may be here, and our Finished waits to go out.
+    /// The handshake is done: what early data was answered with may be here, and our Finished waits
+    /// to go out.
     fn on_taken_early(&mut self, seat: u32, generation: u32) {
         if !self.slots.stands(seat, generation) {
             return;
         }
-        let tls = self.slots.connection(seat).and_then(|connection| connection.tls.as_ref());
+        let tls = self
+            .slots
+            .connection(seat)
+            .and_then(|connection| connection.tls.as_ref());
         if tls.and_then(TlsStream::early_data) == Some(true) {
             self.on_open_bytes(self.slots.of_seat(seat).start);
         }
     }
 
-    /// HTTP/1.1: a server may answer before it is asked, and what came with the end of the handshake comes but once.
+    /// HTTP/1.1: a server may answer before it is asked, and what came with the end of the
+    /// handshake comes but once.
     fn on_answer_ahead(&mut self, seat: u32, generation: u32) {
         let slot = self.slots.of_seat(seat).start;
-        let is_asked = self.slots.flight(slot).is_some_and(|flight| flight.sent_at.is_some());
+        let is_asked = self
+            .slots
+            .flight(slot)
+            .is_some_and(|flight| flight.sent_at.is_some());
         if !is_asked || !self.slots.stands(seat, generation) {
             return;
         }
@@ -211,7 +272,9 @@ impl Worker {
             return;
         }
         let is_flying = self.slots.is_flying(slot);
-        let Some(connection) = self.slots.connection(slot) else { return };
+        let Some(connection) = self.slots.connection(slot) else {
+            return;
+        };
         if is_flying {
             if matches!(&connection.http, Http::One(response) if response.is_whole()) {
                 self.on_response(slot);
@@ -229,14 +292,20 @@ impl Worker {
         self.roll(now);
         let (slot, is_busy) = (self.slots.of_seat(seat).start, self.slots.is_busy(seat));
         let opener = self.slots.seat(seat).opener;
-        let Some(connection) = self.slots.connection(seat) else { return };
+        let Some(connection) = self.slots.connection(seat) else {
+            return;
+        };
         if let Some(kind) = connection.broken {
             return self.on_lost(seat, kind, now);
         }
         match connection.stage {
-            ConnectionStage::Connecting => self.fail(opener.unwrap_or(slot), Stage::Connect, Kind::Reset, now),
+            ConnectionStage::Connecting => {
+                self.fail(opener.unwrap_or(slot), Stage::Connect, Kind::Reset, now)
+            }
             ConnectionStage::Ending if is_busy => self.succeed(slot, Verdict::Ok, now),
-            ConnectionStage::Handshaking | ConnectionStage::Open | ConnectionStage::Ending => self.on_lost(seat, Kind::Eof, now),
+            ConnectionStage::Handshaking | ConnectionStage::Open | ConnectionStage::Ending => {
+                self.on_lost(seat, Kind::Eof, now)
+            }
         }
     }
 
@@ -250,7 +319,11 @@ impl Worker {
             Fault::Socket(kind) => return self.on_lost(seat, kind, now),
         };
         self.say_alert(seat);
-        match self.slots.of_seat(seat).find(|&slot| self.slots.is_flying(slot)) {
+        match self
+            .slots
+            .of_seat(seat)
+            .find(|&slot| self.slots.is_flying(slot))
+        {
             Some(slot) => self.fail(slot, stage, kind, now),
             None => self.lose_idle(seat, now),
         }
@@ -264,7 +337,12 @@ impl Worker {
             // What cannot be wrapped any more is not said.
             let _ = connection.wrap_frames(&mut self.outgoing);
             let now = self.parts.clock.now();
-            send_last(&mut self.parts.recorder, connection, &mut self.outgoing, now);
+            send_last(
+                &mut self.parts.recorder,
+                connection,
+                &mut self.outgoing,
+                now,
+            );
         }
         self.outgoing.clear();
     }
@@ -275,7 +353,11 @@ impl Worker {
             return self.lose_idle(seat, now);
         }
         let opener = self.slots.seat(seat).opener;
-        match self.slots.connection(seat).map(|connection| (connection.stage, &connection.http)) {
+        match self
+            .slots
+            .connection(seat)
+            .map(|connection| (connection.stage, &connection.http))
+        {
             Some((ConnectionStage::Open, Http::Two(_))) => self.on_streams_lost(seat, kind, now),
             Some((ConnectionStage::Open, Http::One(_))) => self.on_response_lost(seat, kind, now),
             _ => {
@@ -288,9 +370,13 @@ impl Worker {
 
     /// HTTP/1.1: the connection ended under an operation.
     fn on_response_lost(&mut self, slot: u32, kind: Kind, now: u64) {
-        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        let Some((connection, flight)) = self.slots.both(slot) else {
+            return;
+        };
         let is_meant = connection.is_end_meant();
-        let Http::One(response) = &mut connection.http else { return };
+        let Http::One(response) = &mut connection.http else {
+            return;
+        };
         if kind == Kind::Eof && is_meant && response.ended() {
             // The end has come: there is none to wait for.
             connection.stage = ConnectionStage::Ending;
@@ -309,14 +395,18 @@ impl Worker {
         let lost = self.slots.seat(seat).connection.take();
         let ending = lost.filter(|connection| connection.stage == ConnectionStage::Ending);
         if let Some(connection) = &ending {
-            self.parts.recorder.end_awaited(connection.id, now.saturating_sub(connection.ending_at), true);
+            self.parts.recorder.end_awaited(
+                connection.id,
+                now.saturating_sub(connection.ending_at),
+                true,
+            );
         }
         let awaited = ending.is_some();
         self.on_idle_lost(seat, awaited, now);
     }
 
-    /// A connection without an operation is gone: an idle one, which is opened again when it is needed, or one whose end
-    /// was awaited.
+    /// A connection without an operation is gone: an idle one, which is opened again when it is
+    /// needed, or one whose end was awaited.
     fn on_idle_lost(&mut self, seat: u32, awaited: bool, now: u64) {
         let slot = self.slots.of_seat(seat).start;
         if awaited {
@@ -326,8 +416,8 @@ impl Worker {
         self.wake(seat, now);
     }
 
-    /// Sends what waits in `outgoing`. Whether the connection still stands: where it does not, its operations have ended, and
-    /// the seat may have the next one under way.
+    /// Sends what waits in `outgoing`. Whether the connection still stands: where it does not, its
+    /// operations have ended, and the seat may have the next one under way.
     pub(super) fn flush(&mut self, seat: u32) -> bool {
         if !self.parts.lease.holds() {
             self.outgoing.clear();
@@ -358,26 +448,42 @@ impl Worker {
         }
     }
 
-    /// Requests that were under way to the socket have all been taken by it, but for bodies that HTTP/2's windows hold back.
+    /// Requests that were under way to the socket have all been taken by it, but for bodies that
+    /// HTTP/2's windows hold back.
     fn note_written(&mut self, seat: u32, now: u64) {
         let mut index = 0;
-        while let Some(slot) = self.slots.connection(seat).and_then(|connection| connection.unwritten.get(index).copied()) {
+        while let Some(slot) = self
+            .slots
+            .connection(seat)
+            .and_then(|connection| connection.unwritten.get(index).copied())
+        {
             let lane = self.slots.lane_of(slot);
-            let Some(connection) = self.slots.connection(seat).filter(|connection| connection.is_sent(lane)) else {
+            let Some(connection) = self
+                .slots
+                .connection(seat)
+                .filter(|connection| connection.is_sent(lane))
+            else {
                 index += 1;
                 continue;
             };
             connection.unwritten.swap_remove(index);
-            if let Some(flight) = self.slots.flight(slot).filter(|flight| flight.sent_at.is_some()) {
+            if let Some(flight) = self
+                .slots
+                .flight(slot)
+                .filter(|flight| flight.sent_at.is_some())
+            {
                 flight.written_at.get_or_insert(now);
             }
         }
     }
 
-    /// A reset overtakes nothing that the peer said before it: an early answer or an alert counts before the failure.
+    /// A reset overtakes nothing that the peer said before it: an early answer or an alert counts
+    /// before the failure.
     fn on_send_failed(&mut self, seat: u32, kind: Kind) {
         let generation = self.slots.seat(seat).generation;
-        let Some(connection) = self.slots.connection(seat) else { return };
+        let Some(connection) = self.slots.connection(seat) else {
+            return;
+        };
         if connection.broken.replace(kind).is_none() {
             self.read(seat, generation, true);
         }
@@ -389,7 +495,12 @@ impl Worker {
 }
 
 /// Sends the last words on a connection that is given up, as far as the socket takes them at once.
-pub(super) fn send_last(recorder: &mut Recorder, connection: &mut Connection, words: &mut Vec<u8>, now: u64) {
+pub(super) fn send_last(
+    recorder: &mut Recorder,
+    connection: &mut Connection,
+    words: &mut Vec<u8>,
+    now: u64,
+) {
     let before = connection.sent_bytes;
     let _ = connection.send(words);
     recorder.wire_bytes(connection.id, now, connection.sent_bytes - before, 0);

@@ -27,32 +27,68 @@ impl Worker {
         flight.tried_at = now;
         let begun_at = flight.begun_at;
         let issuer = self.issuer(seat);
-        match self.parts.endpoints.next(Question { slot, begun_at, issuer }, now) {
+        match self.parts.endpoints.next(
+            Question {
+                slot,
+                begun_at,
+                issuer,
+            },
+            now,
+        ) {
             Ok(Next::Connect(address)) => self.connect(slot, address, now),
             Ok(Next::Wait) => {
                 self.flight(slot).resolving = true;
-                self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.connect));
+                self.deadlines.set(
+                    slot,
+                    now + nanoseconds(self.parts.plan.connection().timeouts.connect),
+                );
             }
             Err(kind) => self.fail(slot, Stage::Dns, kind, now),
         }
     }
 
-    /// Who issued the session that the seat's next connection offers; 0 where it offers none. That it is settled before the
-    /// address is known lets every address be offered the sessions of every other one.
+    /// Who issued the session that the seat's next connection offers; 0 where it offers none. That
+    /// it is settled before the address is known lets every address be offered the sessions of
+    /// every other one.
     fn issuer(&mut self, seat: u32) -> u16 {
-        if self.parts.tls.as_ref().is_none_or(|tls| tls.offering_share == 0.0) {
+        if self
+            .parts
+            .tls
+            .as_ref()
+            .is_none_or(|tls| tls.offering_share == 0.0)
+        {
             return 0;
         }
-        let offering = self.slots.seat(seat).offering.unwrap_or_else(|| self.offers());
+        let offering = self
+            .slots
+            .seat(seat)
+            .offering
+            .unwrap_or_else(|| self.offers());
         self.slots.seat(seat).offering = Some(offering);
         let owner = self.slots.owner(seat);
-        self.parts.tls.as_ref().filter(|_| offering).map_or(0, |tls| tls.sessions.issuer(owner))
+        self.parts
+            .tls
+            .as_ref()
+            .filter(|_| offering)
+            .map_or(0, |tls| tls.sessions.issuer(owner))
     }
 
-    /// A lookup has ended; an operation that gave up waiting is not concerned any more, nor is the one after it.
-    pub(super) fn on_resolved(&mut self, question: Question, found: Result<SocketAddr, Kind>, now: u64) {
+    /// A lookup has ended; an operation that gave up waiting is not concerned any more, nor is the
+    /// one after it.
+    pub(super) fn on_resolved(
+        &mut self,
+        question: Question,
+        found: Result<SocketAddr, Kind>,
+        now: u64,
+    ) {
         let Question { slot, begun_at, .. } = question;
-        let Some(flight) = self.slots.flight(slot).filter(|flight| flight.begun_at == begun_at) else { return };
+        let Some(flight) = self
+            .slots
+            .flight(slot)
+            .filter(|flight| flight.begun_at == begun_at)
+        else {
+            return;
+        };
         if !std::mem::take(&mut flight.resolving) {
             return;
         }
@@ -69,7 +105,10 @@ impl Worker {
         }
         let index = self.parts.recorder.address(address);
         let id = {
-            let flight = self.slots.flight(slot).expect("a connection is opened for an operation");
+            let flight = self
+                .slots
+                .flight(slot)
+                .expect("a connection is opened for an operation");
             go_to(&mut self.parts.recorder, flight, index);
             flight.id
         };
@@ -87,11 +126,25 @@ impl Worker {
         }
         let seat = self.slots.seat(number);
         seat.generation = seat.generation.wrapping_add(1);
-        if self.parts.poller.add(&socket.0, token(number, seat.generation)).is_err() {
+        if self
+            .parts
+            .poller
+            .add(&socket.0, token(number, seat.generation))
+            .is_err()
+        {
             return self.fail(slot, Stage::Connect, Kind::FilesExhausted, now);
         }
-        seat.connection = Some(Box::new(Connection::new(socket, http, self.requests_each, id, at)));
-        self.deadlines.set(slot, at + nanoseconds(self.parts.plan.connection().timeouts.connect));
+        seat.connection = Some(Box::new(Connection::new(
+            socket,
+            http,
+            self.requests_each,
+            id,
+            at,
+        )));
+        self.deadlines.set(
+            slot,
+            at + nanoseconds(self.parts.plan.connection().timeouts.connect),
+        );
     }
 
     /// The HTTP of a new connection.
@@ -117,7 +170,9 @@ impl Worker {
 
     pub(super) fn note_connected(&mut self, slot: u32, now: u64) {
         self.roll(now);
-        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        let Some((connection, flight)) = self.slots.both(slot) else {
+            return;
+        };
         connection.connected_at = now;
         flight.connect = Some(now.saturating_sub(connection.connect_at));
         self.parts.recorder.connect_opened(flight.id);
@@ -127,13 +182,20 @@ impl Worker {
         let seat = self.slots.seat_of(slot);
         let offering = self.slots.seat(seat).offering.take().unwrap_or(false);
         let (user, owner) = (self.slots.seat(seat).user, self.slots.owner(seat));
-        let (Some(tls), Some(connection)) = (&self.parts.tls, self.slots.connection(seat)) else { return };
+        let (Some(tls), Some(connection)) = (&self.parts.tls, self.slots.connection(seat)) else {
+            return;
+        };
         tls.sessions.begin(owner, connection.id.address, offering);
         tls.identities.select(user);
         connection.stage = ConnectionStage::Handshaking;
-        self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.handshake));
+        self.deadlines.set(
+            slot,
+            now + nanoseconds(self.parts.plan.connection().timeouts.handshake),
+        );
         let is_early = self.may_be_early(slot);
-        let (Some(tls), Some(connection)) = (&self.parts.tls, self.slots.connection(seat)) else { return };
+        let (Some(tls), Some(connection)) = (&self.parts.tls, self.slots.connection(seat)) else {
+            return;
+        };
         self.outgoing.clear();
         let early = is_early.then_some(self.plain.as_slice());
         let went_early = match TlsStream::new(tls, offering, early, &mut self.outgoing) {
@@ -150,9 +212,18 @@ impl Worker {
 
     /// Whether the slot's request, which is then in `plain`, may go out with the ClientHello.
     fn may_be_early(&mut self, slot: u32) -> bool {
-        let Some(tls) = self.parts.tls.as_ref().filter(|tls| tls.early_config.is_some()) else { return false };
+        let Some(tls) = self
+            .parts
+            .tls
+            .as_ref()
+            .filter(|tls| tls.early_config.is_some())
+        else {
+            return false;
+        };
         let room = tls.sessions.early_data_room().min(FRAGMENT);
-        let may = |flight: &mut Flight| flight.early == Early::May && self.requests.of(flight.id.request).is_safe;
+        let may = |flight: &mut Flight| {
+            flight.early == Early::May && self.requests.of(flight.id.request).is_safe
+        };
         if room == 0 || !self.slots.flight(slot).is_some_and(may) {
             return false;
         }
@@ -161,7 +232,11 @@ impl Worker {
 
     /// Whether one more handshake is to offer a session; exact over many by carrying the remainder.
     fn offers(&mut self) -> bool {
-        let share = self.parts.tls.as_ref().map_or(0.0, |tls| tls.offering_share);
+        let share = self
+            .parts
+            .tls
+            .as_ref()
+            .map_or(0.0, |tls| tls.offering_share);
         self.offering += share;
         let offers = self.offering >= 1.0;
         if offers {
@@ -172,14 +247,24 @@ impl Worker {
 
     /// The handshake is done; what it agreed on is tallied.
     pub(super) fn on_handshake(&mut self, slot: u32, now: u64) {
-        let Some((connection, flight)) = self.slots.both(slot) else { return };
-        let Some(stream) = &connection.tls else { return };
-        let Some(negotiated) = stream.negotiated() else { return };
+        let Some((connection, flight)) = self.slots.both(slot) else {
+            return;
+        };
+        let Some(stream) = &connection.tls else {
+            return;
+        };
+        let Some(negotiated) = stream.negotiated() else {
+            return;
+        };
         let kind = negotiated.kind;
         let full = matches!(kind, HandshakeKind::Full | HandshakeKind::FullRetried);
-        let chain = stream.chain().filter(|_| full).map(|chain| self.chains.describe(chain));
+        let chain = stream
+            .chain()
+            .filter(|_| full)
+            .map(|chain| self.chains.describe(chain));
         let early_data = stream.early_data();
-        let sent = (connection.sent_bytes + self.outgoing.len() as u64).saturating_sub(stream.early_bytes());
+        let sent = (connection.sent_bytes + self.outgoing.len() as u64)
+            .saturating_sub(stream.early_bytes());
         let handshake = Handshake {
             negotiated: &negotiated,
             chain: chain.as_ref(),
@@ -205,7 +290,9 @@ impl Worker {
         let number = self.slots.seat_of(slot);
         let seat = self.slots.seat(number);
         seat.opener = None;
-        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        let Some((connection, flight)) = self.slots.both(slot) else {
+            return;
+        };
         connection.stage = ConnectionStage::Open;
         flight.ready_at = Some(now);
         if self.handshake_only {
@@ -224,13 +311,20 @@ impl Worker {
 
     /// The server has the request already: its time counts from when it was sent.
     fn on_early_data_taken(&mut self, slot: u32) {
-        let Some(sent_at) = self.slots.flight(slot).and_then(|flight| flight.sent_at) else { return };
-        self.deadlines.set(slot, sent_at + nanoseconds(self.parts.plan.connection().timeouts.request));
+        let Some(sent_at) = self.slots.flight(slot).and_then(|flight| flight.sent_at) else {
+            return;
+        };
+        self.deadlines.set(
+            slot,
+            sent_at + nanoseconds(self.parts.plan.connection().timeouts.request),
+        );
     }
 
     /// The server has passed the request over: it goes out again as if it never had.
     fn take_back(&mut self, slot: u32) {
-        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        let Some((connection, flight)) = self.slots.both(slot) else {
+            return;
+        };
         connection.requests_begun -= 1;
         connection.unwritten.retain(|&unwritten| unwritten != slot);
         // What came nevertheless is no answer to it.
@@ -238,10 +332,13 @@ impl Worker {
         flight.take_back();
     }
 
-    /// The server has taken the request as early data, and answers that it wants it after the handshake (RFC 8470 §5.2): once
-    /// more on this connection, where that serves on, else on a new one.
+    /// The server has taken the request as early data, and answers that it wants it after the
+    /// handshake (RFC 8470 §5.2): once more on this connection, where that serves on, else on a new
+    /// one.
     pub(super) fn send_late(&mut self, slot: u32, now: u64) {
-        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        let Some((connection, flight)) = self.slots.both(slot) else {
+            return;
+        };
         self.parts.recorder.too_early(flight.id);
         if connection.stage == ConnectionStage::Open && !connection.is_spoilt() {
             connection.requests_begun -= 1;
@@ -254,14 +351,19 @@ impl Worker {
         self.open(slot, now);
     }
 
-    /// Handshake only, where slot and seat are one: our Finished goes out, then our end of the connection, and the server's
-    /// is awaited if asked for.
+    /// Handshake only, where slot and seat are one: our Finished goes out, then our end of the
+    /// connection, and the server's is awaited if asked for.
     fn end_handshake_only(&mut self, slot: u32) {
         if !self.flush(slot) {
             return;
         }
-        let Some((connection, _)) = self.slots.both(slot) else { return };
-        let (close, confirm) = (self.parts.plan.connection().close, self.parts.plan.connection().confirm);
+        let Some((connection, _)) = self.slots.both(slot) else {
+            return;
+        };
+        let (close, confirm) = (
+            self.parts.plan.connection().close,
+            self.parts.plan.connection().confirm,
+        );
         if close == Close::Rst || !confirm {
             let now = self.parts.clock.now();
             return self.succeed(slot, Verdict::OkUnconfirmed, now);
@@ -274,7 +376,10 @@ impl Worker {
         if let Some(connection) = self.slots.connection(slot) {
             connection.socket.shutdown();
             let now = self.parts.clock.now();
-            self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.request));
+            self.deadlines.set(
+                slot,
+                now + nanoseconds(self.parts.plan.connection().timeouts.request),
+            );
         }
     }
 }

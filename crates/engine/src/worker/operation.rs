@@ -13,8 +13,8 @@ use measure::{CellId, Failure, Kind, Operation, Period, Stage, Verdict};
 use plan::Close;
 use std::time::Duration;
 
-/// The loop wakes microseconds after the end, and what was due before it is still begun then; a process that was stopped
-/// wakes seconds after it, and begins nothing.
+/// The loop wakes microseconds after the end, and what was due before it is still begun then; a
+/// process that was stopped wakes seconds after it, and begins nothing.
 const GRACE_NS: u64 = 10_000_000;
 /// The server wants the request once the handshake is done (RFC 8470 §5.2).
 const TOO_EARLY: u16 = 425;
@@ -23,7 +23,8 @@ const BACK_OFF_FIRST_NS: u64 = 10_000_000;
 const BACK_OFF_LONGEST_NS: u64 = 1_000_000_000;
 
 impl Worker {
-    /// Closed loop: the user of `slot` begins its next operation, waits for its connection, or rests until its next span.
+    /// Closed loop: the user of `slot` begins its next operation, waits for its connection, or
+    /// rests until its next span.
     pub(super) fn begin_as_user(&mut self, slot: u32, now: u64) {
         if self.phase != Phase::Firing || now >= self.timeline.end_at || self.slots.is_taken(slot) {
             return;
@@ -35,20 +36,36 @@ impl Worker {
         if !self.is_active(slot, now) {
             return;
         }
-        let Source::Closed(users) = &mut self.parts.source else { return };
+        let Source::Closed(users) = &mut self.parts.source else {
+            return;
+        };
         let period = self.timeline.period(now);
-        let Some(seq) = users.take(period) else { return self.retire(slot) };
-        self.begin(slot, Arrival { seq, intended_at: now, period }, None, now);
+        let Some(seq) = users.take(period) else {
+            return self.retire(slot);
+        };
+        self.begin(
+            slot,
+            Arrival {
+                seq,
+                intended_at: now,
+                period,
+            },
+            None,
+            now,
+        );
     }
 
-    /// Whether the user may begin now; where not, its connection is closed and its next span awaited.
+    /// Whether the user may begin now; where not, its connection is closed and its next span
+    /// awaited.
     fn is_active(&mut self, slot: u32, now: u64) -> bool {
         let number = self.slots.seat_of(slot);
         let seat = self.slots.seat(number);
         if now < seat.active_until {
             return true;
         }
-        let Source::Closed(users) = &self.parts.source else { return true };
+        let Source::Closed(users) = &self.parts.source else {
+            return true;
+        };
         match users.span(number, now) {
             Some(span) if span.start <= now => seat.active_until = span.end,
             Some(span) => {
@@ -72,15 +89,19 @@ impl Worker {
         }
     }
 
-    /// Open loop: gives due arrivals to slots, while the run lasts. At its end all that are due, else a batch; what a
-    /// worker that overslept the end finds is left to the drain, and not sent.
+    /// Open loop: gives due arrivals to slots, while the run lasts. At its end all that are due,
+    /// else a batch; what a worker that overslept the end finds is left to the drain, and not sent.
     pub(super) fn take_arrivals(&mut self, now: u64) {
         let last = now >= self.timeline.end_at;
         let overslept = now > self.timeline.end_at.saturating_add(GRACE_NS);
         let mut taken = 0;
         while self.phase == Phase::Firing && !overslept && (last || taken < BEGUN_AT_ONCE) {
-            let Source::Open(arrivals) = &mut self.parts.source else { return };
-            let Some(arrival) = arrivals.take(now) else { return };
+            let Source::Open(arrivals) = &mut self.parts.source else {
+                return;
+            };
+            let Some(arrival) = arrivals.take(now) else {
+                return;
+            };
             taken += 1;
             self.dispatch(arrival);
         }
@@ -89,13 +110,26 @@ impl Worker {
     /// The most recently idle connection, else a new one, else the queue, else not sent.
     fn dispatch(&mut self, arrival: Arrival) {
         let now = self.parts.clock.now();
-        let slot = if self.queue.is_empty() { self.pick_slot() } else { None };
+        let slot = if self.queue.is_empty() {
+            self.pick_slot()
+        } else {
+            None
+        };
         if let Some(slot) = slot {
             self.begin(slot, arrival, Some(now), now);
         } else if self.queue.len() < QUEUE {
-            self.queue.push_back(Waiting { arrival, noticed_at: now });
+            self.queue.push_back(Waiting {
+                arrival,
+                noticed_at: now,
+            });
         } else {
-            self.not_sent(Waiting { arrival, noticed_at: now }, now);
+            self.not_sent(
+                Waiting {
+                    arrival,
+                    noticed_at: now,
+                },
+                now,
+            );
         }
     }
 
@@ -103,7 +137,13 @@ impl Worker {
     pub(super) fn serve_queue(&mut self) {
         while self.phase == Phase::Firing && !self.queue.is_empty() {
             let Some(slot) = self.pick_slot() else { return };
-            let Some(Waiting { arrival, noticed_at }) = self.queue.pop_front() else { return };
+            let Some(Waiting {
+                arrival,
+                noticed_at,
+            }) = self.queue.pop_front()
+            else {
+                return;
+            };
             let now = self.parts.clock.now();
             self.begin(slot, arrival, Some(noticed_at), now);
         }
@@ -120,7 +160,10 @@ impl Worker {
         while let Some(seat) = self.free.pop() {
             self.slots.seat(seat).is_listed = false;
             let slot = self.slots.of_seat(seat).start;
-            if self.slots.connection(seat).is_none() && !self.slots.must_wait(slot) && !self.slots.is_flying(slot) {
+            if self.slots.connection(seat).is_none()
+                && !self.slots.must_wait(slot)
+                && !self.slots.is_flying(slot)
+            {
                 return Some(slot);
             }
         }
@@ -129,14 +172,19 @@ impl Worker {
 
     /// Another connection of the open loop, where it may have one.
     fn add_seat(&mut self) -> Option<u32> {
-        let Source::Open(arrivals) = &self.parts.source else { return None };
+        let Source::Open(arrivals) = &self.parts.source else {
+            return None;
+        };
         let seat = self.slots.add(arrivals.user(self.slots.serving())?);
         let slots = self.slots.of_seat(seat);
-        slots.clone().for_each(|slot| self.slots.slot(slot).parked = true);
+        slots
+            .clone()
+            .for_each(|slot| self.slots.slot(slot).parked = true);
         Some(slots.start)
     }
 
-    /// Open loop: a slot that cannot send now waits until its connection can; a seat without one can have another.
+    /// Open loop: a slot that cannot send now waits until its connection can; a seat without one
+    /// can have another.
     fn put_aside(&mut self, slot: u32) {
         if self.slots.is_flying(slot) {
             return;
@@ -144,28 +192,49 @@ impl Worker {
         self.slots.slot(slot).parked = true;
         let number = self.slots.seat_of(slot);
         let seat = self.slots.seat(number);
-        if seat.connection.is_none() && seat.opener.is_none() && !std::mem::replace(&mut seat.is_listed, true) {
+        if seat.connection.is_none()
+            && seat.opener.is_none()
+            && !std::mem::replace(&mut seat.is_listed, true)
+        {
             self.free.push(number);
         }
     }
 
-    /// Begins an operation on `slot`, over its seat's connection where that has one. `noticed_at` is when the loop saw that an
-    /// arrival of an open loop was due.
+    /// Begins an operation on `slot`, over its seat's connection where that has one. `noticed_at`
+    /// is when the loop saw that an arrival of an open loop was due.
     fn begin(&mut self, slot: u32, arrival: Arrival, noticed_at: Option<u64>, now: u64) {
         self.roll(now);
         self.parts.recorder.begun(now);
-        let Arrival { seq, intended_at, period } = arrival;
+        let Arrival {
+            seq,
+            intended_at,
+            period,
+        } = arrival;
         let request = self.requests.at(seq);
         self.in_flight += 1;
         let seat = self.slots.seat_of(slot);
-        let address = self.slots.connection(seat).map(|connection| connection.id.address);
-        let id = CellId { period, request, address: address.unwrap_or(0) };
+        let address = self
+            .slots
+            .connection(seat)
+            .map(|connection| connection.id.address);
+        let id = CellId {
+            period,
+            request,
+            address: address.unwrap_or(0),
+        };
         let random = self.parts.random.bits();
         self.pauses.clear(slot);
         let place = self.slots.slot(slot);
         place.parked = false;
-        place.flight = Some(Flight { noticed_at, ..Flight::new(id, seq, random, intended_at, now) });
-        if address.is_some() { self.reuse(slot, now) } else { self.open(slot, now) }
+        place.flight = Some(Flight {
+            noticed_at,
+            ..Flight::new(id, seq, random, intended_at, now)
+        });
+        if address.is_some() {
+            self.reuse(slot, now)
+        } else {
+            self.open(slot, now)
+        }
     }
 
     fn reuse(&mut self, slot: u32, now: u64) {
@@ -180,20 +249,29 @@ impl Worker {
 
     /// Sends the slot's request over the open connection of its seat.
     pub(super) fn send_request(&mut self, slot: u32, now: u64) {
-        if self.frames.is_some() { self.send_stream(slot, now) } else { self.send_alone(slot, now) }
+        if self.frames.is_some() {
+            self.send_stream(slot, now)
+        } else {
+            self.send_alone(slot, now)
+        }
     }
 
     /// HTTP/1.1, where slot and seat are one.
     fn send_alone(&mut self, slot: u32, now: u64) {
         let upload = self.write_alone(slot);
         self.note_sent(slot, now);
-        let Some(connection) = self.slots.connection(slot) else { return };
+        let Some(connection) = self.slots.connection(slot) else {
+            return;
+        };
         if upload.is_some() && self.requests_each == 1 {
             connection.socket.send_at_once();
         }
         connection.upload = upload;
         let wrapped = connection.wrap(&self.plain, &mut self.outgoing);
-        self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.request));
+        self.deadlines.set(
+            slot,
+            now + nanoseconds(self.parts.plan.connection().timeouts.request),
+        );
         match wrapped {
             Ok(()) if self.flush(slot) => self.upload(slot),
             Ok(()) => {}
@@ -201,21 +279,32 @@ impl Worker {
         }
     }
 
-    /// Writes the slot's request, the next of its connection, into `plain`; what is left of it, where it is large.
+    /// Writes the slot's request, the next of its connection, into `plain`; what is left of it,
+    /// where it is large.
     pub(super) fn write_alone(&mut self, slot: u32) -> Option<Upload> {
         let closes = self.parts.plan.connection().close == Close::Server;
         let user = self.slots.seat(slot).user;
         let (connection, flight) = self.slots.both(slot)?;
         let is_last = connection.is_next_last();
         self.plain.clear();
-        let values = Values { user, seq: flight.seq, random: flight.random };
-        self.requests.of(flight.id.request).write(closes && is_last, values, &mut self.plain)
+        let values = Values {
+            user,
+            seq: flight.seq,
+            random: flight.random,
+        };
+        self.requests
+            .of(flight.id.request)
+            .write(closes && is_last, values, &mut self.plain)
     }
 
     /// The request in `plain` is on its way.
     pub(super) fn note_sent(&mut self, slot: u32, now: u64) {
-        let Some((connection, flight)) = self.slots.both(slot) else { return };
-        let Http::One(response) = &mut connection.http else { return };
+        let Some((connection, flight)) = self.slots.both(slot) else {
+            return;
+        };
+        let Http::One(response) = &mut connection.http else {
+            return;
+        };
         connection.requests_begun += 1;
         response.expect(self.requests.of(flight.id.request).is_head);
         flight.sent_at = Some(now);
@@ -226,7 +315,9 @@ impl Worker {
     pub(super) fn on_response(&mut self, slot: u32) {
         let now = self.parts.clock.now();
         let lane = self.slots.lane_of(slot);
-        let Some((connection, flight)) = self.slots.both(slot) else { return };
+        let Some((connection, flight)) = self.slots.both(slot) else {
+            return;
+        };
         let expect = &self.requests.of(flight.id.request).expect;
         let answer = connection.answer(lane);
         let status = answer.status.unwrap_or(0);
@@ -240,19 +331,29 @@ impl Worker {
         } else {
             None
         };
-        let verdict = kind.map_or(Verdict::Ok, |kind| Verdict::Failed(Failure { stage: Stage::Http, kind }));
+        let verdict = kind.map_or(Verdict::Ok, |kind| {
+            Verdict::Failed(Failure {
+                stage: Stage::Http,
+                kind,
+            })
+        });
         self.succeed(slot, verdict, now);
     }
 
-    /// The operation has its answer, wanted or not: recorded, and the connection goes on or is closed.
+    /// The operation has its answer, wanted or not: recorded, and the connection goes on or is
+    /// closed.
     pub(super) fn succeed(&mut self, slot: u32, verdict: Verdict, now: u64) {
         self.record(slot, verdict, now);
         let close = self.parts.plan.connection().close;
         let seat = self.slots.seat_of(slot);
         self.slots.seat(seat).failures = 0;
-        let Some(connection) = self.slots.connection(seat) else { return self.go_on(slot, now) };
+        let Some(connection) = self.slots.connection(seat) else {
+            return self.go_on(slot, now);
+        };
         connection.has_served = true;
-        let Http::One(_) = &connection.http else { return self.go_on(slot, now) };
+        let Http::One(_) = &connection.http else {
+            return self.go_on(slot, now);
+        };
         let (full, spoilt) = (connection.is_full(), connection.is_spoilt());
         if connection.stage == ConnectionStage::Ending {
             self.slots.seat(seat).connection = None;
@@ -264,35 +365,55 @@ impl Worker {
         if close == Close::Server && full && !connection.unsolicited {
             // The slot is busy until the server has closed; the operation itself is over.
             (connection.stage, connection.ending_at) = (ConnectionStage::Ending, now);
-            self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.request));
+            self.deadlines.set(
+                slot,
+                now + nanoseconds(self.parts.plan.connection().timeouts.request),
+            );
             return;
         }
         self.close(seat);
         self.go_on(slot, now);
     }
 
-    /// The operation failed, and its connection is of no use any more, to none of the seat's operations.
+    /// The operation failed, and its connection is of no use any more, to none of the seat's
+    /// operations.
     pub(super) fn fail(&mut self, slot: u32, stage: Stage, kind: Kind, now: u64) {
-        let Some(flight) = self.slots.flight(slot) else { return };
+        let Some(flight) = self.slots.flight(slot) else {
+            return;
+        };
         let opened = flight.ready_at.is_some() || flight.reused || flight.resent;
         let id = flight.id;
         let seat = self.slots.seat_of(slot);
-        // A server that accepts connections and breaks every one at once is let alone, too; a time-out has waited already.
-        let served = self.slots.connection(seat).is_some_and(|connection| connection.has_served);
-        let is_useless = !opened || (!served && kind != Kind::TimeOut && self.slots.seat(seat).role == Role::Serving);
-        let failed: Vec<u32> = self.slots.of_seat(seat).filter(|&slot| self.slots.is_flying(slot)).collect();
-        failed.iter().for_each(|&slot| self.record(slot, Verdict::Failed(Failure { stage, kind }), now));
+        // A server that accepts connections and breaks every one at once is let alone, too; a
+        // time-out has waited already.
+        let served = self
+            .slots
+            .connection(seat)
+            .is_some_and(|connection| connection.has_served);
+        let is_useless = !opened
+            || (!served && kind != Kind::TimeOut && self.slots.seat(seat).role == Role::Serving);
+        let failed: Vec<u32> = self
+            .slots
+            .of_seat(seat)
+            .filter(|&slot| self.slots.is_flying(slot))
+            .collect();
+        failed
+            .iter()
+            .for_each(|&slot| self.record(slot, Verdict::Failed(Failure { stage, kind }), now));
         self.give_up(seat);
         self.slots.seat(seat).opener = None;
         if is_useless && matches!(self.parts.source, Source::Closed(_)) {
-            failed.into_iter().for_each(|slot| self.slots.slot(slot).parked = true);
+            failed
+                .into_iter()
+                .for_each(|slot| self.slots.slot(slot).parked = true);
             return self.back_off(slot, id, now);
         }
         failed.into_iter().for_each(|slot| self.go_on(slot, now));
         self.wake(seat, now);
     }
 
-    /// A user whose connection could not be opened, or broke before it served, waits: 10 ms doubling to 1 s, jittered.
+    /// A user whose connection could not be opened, or broke before it served, waits: 10 ms
+    /// doubling to 1 s, jittered.
     pub(super) fn back_off(&mut self, slot: u32, id: CellId, now: u64) {
         if self.phase != Phase::Firing {
             return;
@@ -309,7 +430,9 @@ impl Worker {
 
     pub(super) fn record(&mut self, slot: u32, verdict: Verdict, now: u64) {
         let (seat, lane) = (self.slots.seat_of(slot), self.slots.lane_of(slot));
-        let Some(mut flight) = self.slots.slot(slot).flight.take() else { return };
+        let Some(mut flight) = self.slots.slot(slot).flight.take() else {
+            return;
+        };
         count_start(&mut self.parts.recorder, &mut flight);
         self.in_flight -= 1;
         self.deadlines.clear(slot);
@@ -344,7 +467,8 @@ impl Worker {
         self.parts.recorder.ended(&operation);
     }
 
-    /// The slot is free: its user's next operation now or after a pause; in an open loop it waits for an arrival.
+    /// The slot is free: its user's next operation now or after a pause; in an open loop it waits
+    /// for an arrival.
     pub(super) fn go_on(&mut self, slot: u32, now: u64) {
         if self.frames.is_some() {
             let seat = self.slots.seat_of(slot);
@@ -360,7 +484,10 @@ impl Worker {
             Source::Closed(users) => match users.think_time {
                 None => self.begin_as_user(slot, now),
                 Some(pause) => {
-                    let wait = self.parts.random.between(nanoseconds(pause.min), nanoseconds(pause.max));
+                    let wait = self
+                        .parts
+                        .random
+                        .between(nanoseconds(pause.min), nanoseconds(pause.max));
                     self.pauses.set(slot, now + wait);
                 }
             },
@@ -380,20 +507,30 @@ impl Worker {
 
     /// Closes the seat's connection as the plan says.
     pub(super) fn close(&mut self, seat: u32) {
-        let Some(mut connection) = self.slots.seat(seat).connection.take() else { return };
+        let Some(mut connection) = self.slots.seat(seat).connection.take() else {
+            return;
+        };
         if self.parts.plan.connection().close == Close::Rst {
             connection.socket.reset_on_close();
         } else if self.parts.lease.holds() {
             self.outgoing.clear();
             connection.notify_close(&mut self.outgoing);
             let now = self.parts.clock.now();
-            send_last(&mut self.parts.recorder, &mut connection, &mut self.outgoing, now);
+            send_last(
+                &mut self.parts.recorder,
+                &mut connection,
+                &mut self.outgoing,
+                now,
+            );
         }
     }
 
-    /// Drops the seat's connection without a word; where the plan closes by a reset, this is one too.
+    /// Drops the seat's connection without a word; where the plan closes by a reset, this is one
+    /// too.
     pub(super) fn give_up(&mut self, seat: u32) {
-        let Some(connection) = self.slots.seat(seat).connection.take() else { return };
+        let Some(connection) = self.slots.seat(seat).connection.take() else {
+            return;
+        };
         if self.parts.plan.connection().close == Close::Rst {
             connection.socket.reset_on_close();
         }
@@ -410,10 +547,15 @@ impl Worker {
             let stage = self.stage_of(slot);
             return self.fail(slot, stage, Kind::TimeOut, now);
         }
-        // The server did not close a connection that was over; nothing depends on it but the user's next one.
+        // The server did not close a connection that was over; nothing depends on it but the user's
+        // next one.
         self.roll(now);
         if let Some(connection) = self.slots.connection(seat) {
-            self.parts.recorder.end_awaited(connection.id, now.saturating_sub(connection.ending_at), false);
+            self.parts.recorder.end_awaited(
+                connection.id,
+                now.saturating_sub(connection.ending_at),
+                false,
+            );
         }
         self.give_up(seat);
         self.go_on(slot, now);
@@ -425,33 +567,47 @@ impl Worker {
         if self.waits(slot) {
             return Stage::Stream;
         }
-        let resolving = self.slots.flight(slot).is_some_and(|flight| flight.resolving);
-        match self.slots.connection(seat).map(|connection| connection.stage) {
+        let resolving = self
+            .slots
+            .flight(slot)
+            .is_some_and(|flight| flight.resolving);
+        match self
+            .slots
+            .connection(seat)
+            .map(|connection| connection.stage)
+        {
             None if resolving => Stage::Dns,
             None | Some(ConnectionStage::Connecting) => Stage::Connect,
             Some(ConnectionStage::Handshaking) => Stage::Tls,
-            Some(ConnectionStage::Open | ConnectionStage::Ending) if self.handshake_only => Stage::Tls,
+            Some(ConnectionStage::Open | ConnectionStage::Ending) if self.handshake_only => {
+                Stage::Tls
+            }
             Some(ConnectionStage::Open | ConnectionStage::Ending) => Stage::Http,
         }
     }
 
-    /// Whether the slot's operation waits for a stream of HTTP/2: for one to become free, or for a connection that another
-    /// operation opens.
+    /// Whether the slot's operation waits for a stream of HTTP/2: for one to become free, or for a
+    /// connection that another operation opens.
     pub(super) fn waits(&mut self, slot: u32) -> bool {
         let seat = self.slots.seat_of(slot);
         let opens = self.slots.seat(seat).opener == Some(slot);
         self.frames.is_some()
             && !self.handshake_only
             && !opens
-            && self.slots.flight(slot).is_some_and(|flight| flight.sent_at.is_none())
+            && self
+                .slots
+                .flight(slot)
+                .is_some_and(|flight| flight.sent_at.is_none())
     }
 
     pub(super) fn flight(&mut self, slot: u32) -> &mut Flight {
-        self.slots.flight(slot).expect("called for a slot whose operation was just begun")
+        self.slots
+            .flight(slot)
+            .expect("called for a slot whose operation was just begun")
     }
 
-    /// The server closed an open connection as we sent on it: once more on a new one, instants unchanged
-    /// (RFC 9112 §9.3.1).
+    /// The server closed an open connection as we sent on it: once more on a new one, instants
+    /// unchanged (RFC 9112 §9.3.1).
     pub(super) fn resend(&mut self, slot: u32, now: u64) {
         self.slots.seat(slot).connection = None;
         let flight = self.flight(slot);
@@ -467,6 +623,8 @@ fn ending(flight: &Flight, verdict: Verdict, now: u64) -> Ending {
     match verdict {
         _ if flight.id.period == Period::WarmUp => Ending::WarmUp,
         Verdict::Failed(_) => Ending::Failed,
-        Verdict::Ok | Verdict::OkUnconfirmed => Ending::Ok(Duration::from_nanos(now.saturating_sub(flight.begun_at))),
+        Verdict::Ok | Verdict::OkUnconfirmed => {
+            Ending::Ok(Duration::from_nanos(now.saturating_sub(flight.begun_at)))
+        }
     }
 }

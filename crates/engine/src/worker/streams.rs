@@ -9,17 +9,28 @@ use crate::source::{Source, nanoseconds};
 use measure::{Failure, Kind, Stage, Verdict};
 
 impl Worker {
-    /// Sends the operation of `slot` on a stream of its own; the frames leave with those of the seat's other slots.
+    /// Sends the operation of `slot` on a stream of its own; the frames leave with those of the
+    /// seat's other slots.
     pub(super) fn send_stream(&mut self, slot: u32, now: u64) {
         let (seat, lane) = (self.slots.seat_of(slot), self.slots.lane_of(slot));
         let user = self.slots.seat(seat).user;
-        let (Some(frames), Some((connection, flight))) = (&self.frames, self.slots.both(slot)) else { return };
-        let Http::Two(session) = &mut connection.http else { return };
+        let (Some(frames), Some((connection, flight))) = (&self.frames, self.slots.both(slot))
+        else {
+            return;
+        };
+        let Http::Two(session) = &mut connection.http else {
+            return;
+        };
         if !session.accepts() {
-            let waits_until = flight.tried_at + nanoseconds(self.parts.plan.connection().timeouts.request);
+            let waits_until =
+                flight.tried_at + nanoseconds(self.parts.plan.connection().timeouts.request);
             return self.deadlines.set(slot, waits_until);
         }
-        let values = Values { user, seq: flight.seq, random: flight.random };
+        let values = Values {
+            user,
+            seq: flight.seq,
+            random: flight.random,
+        };
         self.plain.clear();
         let body = frames.write(flight.id.request, values, &mut self.plain);
         let head_only = self.requests.of(flight.id.request).is_head;
@@ -27,7 +38,10 @@ impl Worker {
         flight.sent_at = Some(now);
         connection.requests_begun += 1;
         connection.unwritten.push(slot);
-        self.deadlines.set(slot, now + nanoseconds(self.parts.plan.connection().timeouts.request));
+        self.deadlines.set(
+            slot,
+            now + nanoseconds(self.parts.plan.connection().timeouts.request),
+        );
         if self.dirty.last() != Some(&seat) {
             self.dirty.push(seat);
         }
@@ -40,10 +54,13 @@ impl Worker {
         }
     }
 
-    /// Sends the frames of one open connection, behind what waits in `outgoing`: as much as the socket takes.
+    /// Sends the frames of one open connection, behind what waits in `outgoing`: as much as the
+    /// socket takes.
     pub(super) fn flush_frames(&mut self, seat: u32) {
         loop {
-            let Some(connection) = self.slots.connection(seat) else { return };
+            let Some(connection) = self.slots.connection(seat) else {
+                return;
+            };
             if connection.stage != ConnectionStage::Open {
                 return;
             }
@@ -54,14 +71,21 @@ impl Worker {
                 }
                 return;
             }
-            let Http::Two(session) = &mut connection.http else { return };
+            let Http::Two(session) = &mut connection.http else {
+                return;
+            };
             session.send_bodies();
             match connection.wrap_frames(&mut self.outgoing) {
                 Ok(()) if self.outgoing.is_empty() => return,
                 Ok(()) => {}
                 Err(fault) => return self.on_fault(seat, fault),
             }
-            if !self.flush(seat) || self.slots.connection(seat).is_none_or(|connection| connection.has_unsent()) {
+            if !self.flush(seat)
+                || self
+                    .slots
+                    .connection(seat)
+                    .is_none_or(|connection| connection.has_unsent())
+            {
                 return;
             }
         }
@@ -77,7 +101,11 @@ impl Worker {
         if self.act_on_happened(seat, at) {
             let seat = self.set_aside_if_draining(seat);
             self.close_if_over(seat);
-            if self.slots.session(seat).is_some_and(|session| session.is_stuck()) {
+            if self
+                .slots
+                .session(seat)
+                .is_some_and(|session| session.is_stuck())
+            {
                 let now = self.parts.clock.now();
                 self.wake(seat, now);
             }
@@ -87,12 +115,16 @@ impl Worker {
 
     fn count_bodies(&mut self, seat: u32, at: u64) {
         let first = self.slots.of_seat(seat).start;
-        let Some(session) = self.slots.session(seat) else { return };
+        let Some(session) = self.slots.session(seat) else {
+            return;
+        };
         if session.progressed.is_empty() {
             return;
         }
         let mut progressed = std::mem::take(&mut session.progressed);
-        progressed.drain(..).for_each(|lane| self.count_body(first + lane, at));
+        progressed
+            .drain(..)
+            .for_each(|lane| self.count_body(first + lane, at));
         if let Some(session) = self.slots.session(seat) {
             session.progressed = progressed; // its room serves again
         }
@@ -101,7 +133,9 @@ impl Worker {
     /// Acts on all that has happened on the seat's connection; whether that still stands.
     fn act_on_happened(&mut self, seat: u32, at: u64) -> bool {
         let generation = self.slots.seat(seat).generation;
-        let Some(session) = self.slots.session(seat) else { return false };
+        let Some(session) = self.slots.session(seat) else {
+            return false;
+        };
         let mut happened = std::mem::take(&mut session.happened);
         for one in happened.drain(..) {
             if self.slots.stands(seat, generation) {
@@ -115,10 +149,15 @@ impl Worker {
         stands
     }
 
-    /// What came in the same read as the fault that ends the connection counts before it; nothing begins any more.
+    /// What came in the same read as the fault that ends the connection counts before it; nothing
+    /// begins any more.
     pub(super) fn on_last_frames(&mut self, seat: u32) {
         let at = self.parts.clock.now();
-        if let Some(connection) = self.slots.connection(seat).filter(|connection| connection.stage == ConnectionStage::Open) {
+        if let Some(connection) = self
+            .slots
+            .connection(seat)
+            .filter(|connection| connection.stage == ConnectionStage::Open)
+        {
             connection.peer_ended = true;
             self.act_on_happened(seat, at);
         }
@@ -129,7 +168,10 @@ impl Worker {
         self.roll(now);
         let first = self.slots.of_seat(seat).start;
         match happened {
-            Happened::Settled { max_streams, is_first } => self.on_settled(seat, max_streams, is_first, now),
+            Happened::Settled {
+                max_streams,
+                is_first,
+            } => self.on_settled(seat, max_streams, is_first, now),
             Happened::Begun { lane } => {
                 if let Some(flight) = self.slots.flight(first + lane) {
                     flight.first_byte_at.get_or_insert(at);
@@ -139,7 +181,11 @@ impl Worker {
             Happened::Malformed { lane } => self.fail_stream(first + lane, Kind::BadFraming, now),
             Happened::Reset { lane, code } => self.on_reset(first + lane, code, now),
             Happened::Unprocessed { lane } => {
-                let code = self.slots.connection(seat).and_then(|connection| connection.go_away).unwrap_or(error::NO_ERROR);
+                let code = self
+                    .slots
+                    .connection(seat)
+                    .and_then(|connection| connection.go_away)
+                    .unwrap_or(error::NO_ERROR);
                 self.send_again(first + lane, Kind::GoAway(code), now);
             }
             Happened::GoAway { code } => {
@@ -174,9 +220,12 @@ impl Worker {
         self.send_again(slot, Kind::StreamReset(code), now);
     }
 
-    /// The server has not processed the operation, so it may be sent once more, whatever its method (RFC 9113 §8.7).
+    /// The server has not processed the operation, so it may be sent once more, whatever its method
+    /// (RFC 9113 §8.7).
     fn send_again(&mut self, slot: u32, kind: Kind, now: u64) {
-        let Some(flight) = self.slots.flight(slot) else { return };
+        let Some(flight) = self.slots.flight(slot) else {
+            return;
+        };
         if flight.resent {
             return self.fail_stream(slot, kind, now);
         }
@@ -204,13 +253,16 @@ impl Worker {
         }
         if let (Some(sent_at), Some(connection)) = (sent_at, self.slots.connection(seat)) {
             let is_silent = connection.heard_at < sent_at;
-            let Http::Two(session) = &mut connection.http else { return };
+            let Http::Two(session) = &mut connection.http else {
+                return;
+            };
             if !session.is_settled() {
                 // It has never spoken HTTP/2, and takes nothing else before it does.
                 return self.fail(slot, Stage::Http, Kind::TimeOut, now);
             }
             session.cancel(lane);
-            // Nothing at all came since, or no stream is allowed: the next operations try another connection.
+            // Nothing at all came since, or no stream is allowed: the next operations try another
+            // connection.
             session.draining |= is_silent || (session.active() == 0 && !session.accepts());
         }
         self.dirty.push(seat);
@@ -221,9 +273,14 @@ impl Worker {
 
     /// Closes a connection that takes no more operations and has none under way.
     fn close_if_over(&mut self, seat: u32) {
-        let Some(connection) = self.slots.connection(seat) else { return };
+        let Some(connection) = self.slots.connection(seat) else {
+            return;
+        };
         let is_over = match &connection.http {
-            Http::Two(session) => session.active() == 0 && (session.draining || session.is_spent() || connection.is_full()),
+            Http::Two(session) => {
+                session.active() == 0
+                    && (session.draining || session.is_spent() || connection.is_full())
+            }
             Http::One(_) => false,
         };
         if is_over && connection.stage == ConnectionStage::Open {
@@ -233,14 +290,18 @@ impl Worker {
         }
     }
 
-    /// Slots that wait for the seat's connection go on, as far as it takes them: operations that are to be sent again
-    /// first, then those that would begin.
+    /// Slots that wait for the seat's connection go on, as far as it takes them: operations that
+    /// are to be sent again first, then those that would begin.
     pub(super) fn wake(&mut self, seat: u32, now: u64) {
         if self.slots.width() == 1 && self.frames.is_none() {
             return;
         }
         for slot in self.slots.of_seat(seat) {
-            if self.slots.flight(slot).is_none_or(|flight| flight.sent_at.is_some()) {
+            if self
+                .slots
+                .flight(slot)
+                .is_none_or(|flight| flight.sent_at.is_some())
+            {
                 continue;
             }
             let slot = self.bring_home(slot);
@@ -259,23 +320,40 @@ impl Worker {
         }
     }
 
-    /// The stream of `slot` is over. Where the server allows fewer streams than the seat has slots, those that wait for one have
-    /// it next, in turn, before the slot's own next operation.
+    /// The stream of `slot` is over. Where the server allows fewer streams than the seat has slots,
+    /// those that wait for one have it next, in turn, before the slot's own next operation.
     pub(super) fn pass_stream_on(&mut self, slot: u32, now: u64) {
-        let (seat, lane, width) = (self.slots.seat_of(slot), self.slots.lane_of(slot), self.slots.width());
-        if !self.slots.session(seat).is_some_and(|session| session.is_limited()) {
+        let (seat, lane, width) = (
+            self.slots.seat_of(slot),
+            self.slots.lane_of(slot),
+            self.slots.width(),
+        );
+        if !self
+            .slots
+            .session(seat)
+            .is_some_and(|session| session.is_limited())
+        {
             return;
         }
         let first = slot - lane;
         for other in (1..width).map(|after| first + (lane + after) % width) {
-            if !self.slots.connection(seat).is_some_and(|connection| connection.takes()) {
+            if !self
+                .slots
+                .connection(seat)
+                .is_some_and(|connection| connection.takes())
+            {
                 return;
             }
-            let is_unsent = self.slots.flight(other).map(|flight| flight.sent_at.is_none());
+            let is_unsent = self
+                .slots
+                .flight(other)
+                .map(|flight| flight.sent_at.is_none());
             match is_unsent {
                 Some(true) => self.send_waiting(other, now),
                 // An open loop's arrivals find the stream with `slot`.
-                None if matches!(self.parts.source, Source::Closed(_)) && std::mem::take(&mut self.slots.slot(other).parked) => {
+                None if matches!(self.parts.source, Source::Closed(_))
+                    && std::mem::take(&mut self.slots.slot(other).parked) =>
+                {
                     self.begin_as_user(other, now);
                 }
                 _ => {}
@@ -294,39 +372,69 @@ impl Worker {
         }
     }
 
-    /// The connection ended under its streams. Those that the server cannot have processed, or that may be repeated, are
-    /// sent once more on a new one, instants unchanged; the others failed.
+    /// The connection ended under its streams. Those that the server cannot have processed, or that
+    /// may be repeated, are sent once more on a new one, instants unchanged; the others failed.
     pub(super) fn on_streams_lost(&mut self, seat: u32, kind: Kind, now: u64) {
-        let Some(connection) = self.slots.connection(seat) else { return };
+        let Some(connection) = self.slots.connection(seat) else {
+            return;
+        };
         let kind = match (kind, connection.go_away) {
             (Kind::Eof, Some(code)) if code != error::NO_ERROR => Kind::GoAway(code),
             _ => kind,
         };
         let mut failed = Vec::new();
         for slot in self.slots.of_seat(seat) {
-            let Some(flight) = self.slots.flight(slot) else { continue };
+            let Some(flight) = self.slots.flight(slot) else {
+                continue;
+            };
             let (waits, id) = (flight.sent_at.is_none(), flight.id);
-            let repeatable = flight.reused && !flight.resent && self.requests.of(id.request).is_idempotent;
+            let repeatable =
+                flight.reused && !flight.resent && self.requests.of(id.request).is_idempotent;
             if !waits && repeatable && flight.first_byte_at.is_none() {
                 flight.send_again(now);
                 self.parts.recorder.reused_closed(id);
             } else if !waits {
                 let lane = self.slots.lane_of(slot);
-                let in_body = self.slots.connection(seat).is_some_and(|connection| connection.answer(lane).status.is_some());
-                let kind = if kind == Kind::Eof && in_body { Kind::ShortBody } else { kind };
-                self.record(slot, Verdict::Failed(Failure { stage: Stage::Http, kind }), now);
+                let in_body = self
+                    .slots
+                    .connection(seat)
+                    .is_some_and(|connection| connection.answer(lane).status.is_some());
+                let kind = if kind == Kind::Eof && in_body {
+                    Kind::ShortBody
+                } else {
+                    kind
+                };
+                self.record(
+                    slot,
+                    Verdict::Failed(Failure {
+                        stage: Stage::Http,
+                        kind,
+                    }),
+                    now,
+                );
                 failed.push((slot, id));
             }
         }
-        let served = self.slots.seat(seat).connection.take().is_some_and(|connection| connection.has_served);
-        if let Some(&(slot, id)) = failed.first().filter(|_| !served && !self.slots.is_busy(seat))
+        let served = self
+            .slots
+            .seat(seat)
+            .connection
+            .take()
+            .is_some_and(|connection| connection.has_served);
+        if let Some(&(slot, id)) = failed
+            .first()
+            .filter(|_| !served && !self.slots.is_busy(seat))
             && matches!(self.parts.source, Source::Closed(_))
             && self.slots.seat(seat).role == Role::Serving
         {
-            failed.iter().for_each(|&(slot, _)| self.slots.slot(slot).parked = true);
+            failed
+                .iter()
+                .for_each(|&(slot, _)| self.slots.slot(slot).parked = true);
             return self.back_off(slot, id, now);
         }
         self.wake(seat, now);
-        failed.into_iter().for_each(|(slot, _)| self.go_on(slot, now));
+        failed
+            .into_iter()
+            .for_each(|(slot, _)| self.go_on(slot, now));
     }
 }

@@ -25,7 +25,9 @@ impl Worker {
     /// Sends on with the seat's request until that is over, or its socket takes no more for now.
     pub(super) fn upload(&mut self, seat: u32) {
         for _ in 0..WINDOWS_AT_ONCE {
-            let Some(connection) = self.slots.connection(seat) else { return };
+            let Some(connection) = self.slots.connection(seat) else {
+                return;
+            };
             // What waits goes first: see `on_ready`.
             if connection.has_unsent() || !connection.next_window(&mut self.plain) {
                 return;

@@ -1,76 +1,181 @@
-//! Broken servers: each fault is one counted kind at its stage, never a hang, a panic or a busy loop.
+//! Broken servers: each fault is one counted kind at its stage, never a hang, a panic or a busy
+//! loop.
 
 use crate::support::{parse, run};
 use measure::{Counters, Period};
 use std::time::{Duration, Instant};
 use target::{
-    Answer, BadFraming, CertificateFault, Config, ConnectionFault, Ending, Fault, Framing, KeepAlive, LastRequest, Place,
-    Running, Tls,
+    Answer, BadFraming, CertificateFault, Config, ConnectionFault, Ending, Fault, Framing,
+    KeepAlive, LastRequest, Place, Running, Tls,
 };
 
-const TIMEOUTS: &str = "connection.timeouts = { connect = \"400ms\", handshake = \"400ms\", request = \"400ms\" }\n";
+const TIMEOUTS: &str =
+    "connection.timeouts = { connect = \"400ms\", handshake = \"400ms\", request = \"400ms\" }\n";
 const LOAD: &str = "load = { connections = 2, requests = 6 }\n";
 
 fn answering(answer: Answer) -> Config {
-    Config { answer, ..Config::plain() }
+    Config {
+        answer,
+        ..Config::plain()
+    }
 }
 
 fn with_tls(config: Config) -> Config {
-    Config { tls: Some(Tls::default()), ..config }
+    Config {
+        tls: Some(Tls::default()),
+        ..config
+    }
 }
 
 fn measured(config: Config, sections: &str) -> Counters {
     let server = Running::new(config).unwrap();
-    let text = format!("name = \"t\"\ntarget.url = \"{}\"\n{TIMEOUTS}{sections}", server.url("/"));
-    let text =
-        if server.ca_pem().is_some() && !sections.contains("tls.") { format!("{text}tls.ca = \"ca.pem\"\n") } else { text };
+    let text = format!(
+        "name = \"t\"\ntarget.url = \"{}\"\n{TIMEOUTS}{sections}",
+        server.url("/")
+    );
+    let text = if server.ca_pem().is_some() && !sections.contains("tls.") {
+        format!("{text}tls.ca = \"ca.pem\"\n")
+    } else {
+        text
+    };
     let outcome = run(parse(&text, server.ca_pem()));
     outcome.counters(Period::Measured)
 }
 
 /// Names of the failures and how often each came.
 fn failures(counters: &Counters) -> Vec<(String, u64)> {
-    counters.failures.iter().map(|(failure, number)| (failure.to_string(), *number)).collect()
+    counters
+        .failures
+        .iter()
+        .map(|(failure, number)| (failure.to_string(), *number))
+        .collect()
 }
 
 #[test]
 fn each_fault_has_one_name() {
     let stop = |at, then| Answer::faulty(Fault::Stop { at, then });
-    let broken = |fault| Config { connection_fault: Some(fault), ..Config::plain() };
-    let certificate = |fault| Config { tls: Some(Tls { certificate_fault: Some(fault), ..Tls::default() }), ..Config::default() };
+    let broken = |fault| Config {
+        connection_fault: Some(fault),
+        ..Config::plain()
+    };
+    let certificate = |fault| Config {
+        tls: Some(Tls {
+            certificate_fault: Some(fault),
+            ..Tls::default()
+        }),
+        ..Config::default()
+    };
     let cases: Vec<(&str, Config, &str)> = vec![
-        ("closes before the head", answering(stop(Place::BeforeHead, Ending::Orderly)), "http.eof"),
-        ("closes in the head", answering(stop(Place::InHead, Ending::Orderly)), "http.eof"),
-        ("closes in the body", answering(stop(Place::InBody, Ending::Orderly)), "http.short_body"),
-        ("resets in the body", answering(stop(Place::InBody, Ending::Reset)), "http.reset"),
-        ("hangs in the body", answering(stop(Place::InBody, Ending::Hang)), "http.time_out"),
-        ("never answers", answering(Answer::faulty(Fault::never_answers())), "http.time_out"),
-        ("answers 500", answering(Answer::status(500)), "http.status.500"),
-        ("answers 404 over TLS", with_tls(answering(Answer::status(404))), "http.status.404"),
-        ("closes TLS in the body", with_tls(answering(stop(Place::InBody, Ending::Truncate))), "http.short_body"),
-        ("resets the handshake", with_tls(broken(ConnectionFault::Reset)), "tls.reset"),
-        ("closes the handshake", with_tls(broken(ConnectionFault::Close)), "tls.eof"),
-        ("speaks garbage", with_tls(broken(ConnectionFault::Garbage)), "tls.bad_tls"),
-        ("is silent in the handshake", with_tls(broken(ConnectionFault::Silence)), "tls.time_out"),
-        ("expired", certificate(CertificateFault::Expired), "tls.certificate.expired"),
-        ("not yet valid", certificate(CertificateFault::NotYetValid), "tls.certificate.not_yet_valid"),
-        ("wrong name", certificate(CertificateFault::WrongName), "tls.certificate.wrong_name"),
-        ("self-signed", certificate(CertificateFault::SelfSigned), "tls.certificate.self_signed"),
+        (
+            "closes before the head",
+            answering(stop(Place::BeforeHead, Ending::Orderly)),
+            "http.eof",
+        ),
+        (
+            "closes in the head",
+            answering(stop(Place::InHead, Ending::Orderly)),
+            "http.eof",
+        ),
+        (
+            "closes in the body",
+            answering(stop(Place::InBody, Ending::Orderly)),
+            "http.short_body",
+        ),
+        (
+            "resets in the body",
+            answering(stop(Place::InBody, Ending::Reset)),
+            "http.reset",
+        ),
+        (
+            "hangs in the body",
+            answering(stop(Place::InBody, Ending::Hang)),
+            "http.time_out",
+        ),
+        (
+            "never answers",
+            answering(Answer::faulty(Fault::never_answers())),
+            "http.time_out",
+        ),
+        (
+            "answers 500",
+            answering(Answer::status(500)),
+            "http.status.500",
+        ),
+        (
+            "answers 404 over TLS",
+            with_tls(answering(Answer::status(404))),
+            "http.status.404",
+        ),
+        (
+            "closes TLS in the body",
+            with_tls(answering(stop(Place::InBody, Ending::Truncate))),
+            "http.short_body",
+        ),
+        (
+            "resets the handshake",
+            with_tls(broken(ConnectionFault::Reset)),
+            "tls.reset",
+        ),
+        (
+            "closes the handshake",
+            with_tls(broken(ConnectionFault::Close)),
+            "tls.eof",
+        ),
+        (
+            "speaks garbage",
+            with_tls(broken(ConnectionFault::Garbage)),
+            "tls.bad_tls",
+        ),
+        (
+            "is silent in the handshake",
+            with_tls(broken(ConnectionFault::Silence)),
+            "tls.time_out",
+        ),
+        (
+            "expired",
+            certificate(CertificateFault::Expired),
+            "tls.certificate.expired",
+        ),
+        (
+            "not yet valid",
+            certificate(CertificateFault::NotYetValid),
+            "tls.certificate.not_yet_valid",
+        ),
+        (
+            "wrong name",
+            certificate(CertificateFault::WrongName),
+            "tls.certificate.wrong_name",
+        ),
+        (
+            "self-signed",
+            certificate(CertificateFault::SelfSigned),
+            "tls.certificate.self_signed",
+        ),
     ];
     for (name, config, failure) in cases {
         let began = Instant::now();
         let counters = measured(config, LOAD);
         assert_eq!(failures(&counters), [(failure.to_owned(), 6)], "{name}");
         assert_eq!((counters.started, counters.ok), (6, 0), "{name}");
-        assert!(began.elapsed() < Duration::from_secs(8), "{name} took {:?}", began.elapsed());
+        assert!(
+            began.elapsed() < Duration::from_secs(8),
+            "{name} took {:?}",
+            began.elapsed()
+        );
     }
 }
 
 #[test]
 fn every_bad_framing_is_refused() {
-    for framing in BadFraming::ALL.into_iter().filter(|framing| *framing != BadFraming::SurplusBytes) {
+    for framing in BadFraming::ALL
+        .into_iter()
+        .filter(|framing| *framing != BadFraming::SurplusBytes)
+    {
         let counters = measured(answering(Answer::faulty(Fault::BadFraming(framing))), LOAD);
-        let name = if matches!(framing, BadFraming::HeaderTooLarge | BadFraming::TooManyHeaders) {
+        let name = if matches!(
+            framing,
+            BadFraming::HeaderTooLarge | BadFraming::TooManyHeaders
+        ) {
             "http.head_too_large"
         } else {
             "http.bad_framing"
@@ -81,19 +186,34 @@ fn every_bad_framing_is_refused() {
 
 #[test]
 fn surplus_bytes_spoil_the_connection_and_not_the_answer() {
-    let counters = measured(answering(Answer::faulty(Fault::BadFraming(BadFraming::SurplusBytes))), LOAD);
-    assert_eq!((counters.ok, counters.connections.opened), (6, 6), "{counters:?}");
+    let counters = measured(
+        answering(Answer::faulty(Fault::BadFraming(BadFraming::SurplusBytes))),
+        LOAD,
+    );
+    assert_eq!(
+        (counters.ok, counters.connections.opened),
+        (6, 6),
+        "{counters:?}"
+    );
 }
 
 #[test]
 fn surplus_bytes_are_judged_alike_with_and_without_tls() {
     for surplus in [1, 7, 17_000, 40_000, 300_000] {
         for then in [Ending::Orderly, Ending::Truncate, Ending::Hang] {
-            let bytes = [b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec(), vec![b'x'; surplus]].concat();
+            let bytes = [
+                b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec(),
+                vec![b'x'; surplus],
+            ]
+            .concat();
             let config = answering(Answer::faulty(Fault::Raw { bytes, then }));
             let judged = [config.clone(), with_tls(config)].map(|config| {
                 let counters = measured(config, LOAD);
-                (counters.ok, failures(&counters), counters.connections.opened)
+                (
+                    counters.ok,
+                    failures(&counters),
+                    counters.connections.opened,
+                )
             });
             assert_eq!(judged[0], judged[1], "{surplus} bytes, {then:?}");
             assert_eq!(judged[0], (6, vec![], 6), "{surplus} bytes, {then:?}");
@@ -104,88 +224,190 @@ fn surplus_bytes_are_judged_alike_with_and_without_tls() {
 #[test]
 fn sound_answers_of_every_form_are_ok() {
     let answers = [
-        Answer { framing: Framing::Chunked, body_bytes: 200_000, ..Answer::default() },
-        Answer { framing: Framing::EofDelimited, ..Answer::default() },
-        Answer { interim: vec![100, 103], ..Answer::default() },
+        Answer {
+            framing: Framing::Chunked,
+            body_bytes: 200_000,
+            ..Answer::default()
+        },
+        Answer {
+            framing: Framing::EofDelimited,
+            ..Answer::default()
+        },
+        Answer {
+            interim: vec![100, 103],
+            ..Answer::default()
+        },
         Answer::status(204),
         Answer::status(304),
-        Answer { body_bytes: 0, ..Answer::default() },
-        Answer { body_bytes: 3_000_000, ..Answer::default() },
+        Answer {
+            body_bytes: 0,
+            ..Answer::default()
+        },
+        Answer {
+            body_bytes: 3_000_000,
+            ..Answer::default()
+        },
     ];
     for answer in answers {
-        let expected = if matches!(answer.status, 204 | 304) { 0 } else { 6 * answer.body_bytes };
-        for config in [answering(answer.clone()), with_tls(answering(answer.clone()))] {
+        let expected = if matches!(answer.status, 204 | 304) {
+            0
+        } else {
+            6 * answer.body_bytes
+        };
+        for config in [
+            answering(answer.clone()),
+            with_tls(answering(answer.clone())),
+        ] {
             let counters = measured(config, LOAD);
-            assert_eq!((counters.ok, counters.payload_bytes), (6, expected), "{answer:?}: {:?}", failures(&counters));
+            assert_eq!(
+                (counters.ok, counters.payload_bytes),
+                (6, expected),
+                "{answer:?}: {:?}",
+                failures(&counters)
+            );
         }
     }
 }
 
 #[test]
 fn head_requests_have_no_body() {
-    let counters = measured(Config::plain(), &format!("request = {{ method = \"HEAD\" }}\n{LOAD}"));
+    let counters = measured(
+        Config::plain(),
+        &format!("request = {{ method = \"HEAD\" }}\n{LOAD}"),
+    );
     assert_eq!((counters.ok, counters.payload_bytes), (6, 0));
 }
 
 #[test]
 fn unexpected_length_and_status_are_failures() {
-    let counters = measured(Config::plain(), &format!("request = {{ expect = {{ bytes = 355 }} }}\n{LOAD}"));
+    let counters = measured(
+        Config::plain(),
+        &format!("request = {{ expect = {{ bytes = 355 }} }}\n{LOAD}"),
+    );
     assert_eq!(failures(&counters), [("http.body_length".to_owned(), 6)]);
-    let counters = measured(answering(Answer::status(404)), &format!("request = {{ expect = {{ status = [404] }} }}\n{LOAD}"));
+    let counters = measured(
+        answering(Answer::status(404)),
+        &format!("request = {{ expect = {{ status = [404] }} }}\n{LOAD}"),
+    );
     assert_eq!(counters.ok, 6);
 }
 
 #[test]
 fn reused_connection_that_the_server_closed_is_no_failure() {
-    // The server says nothing and closes when the third request comes: each reused connection is tried once and replaced.
-    let keep_alive = KeepAlive { requests: std::num::NonZeroU32::new(2), last: LastRequest::Silent, ..KeepAlive::default() };
-    let counters = measured(Config { keep_alive, ..Config::plain() }, "load = { connections = 1, requests = 20 }\n");
-    assert_eq!((counters.ok, failures(&counters).len()), (20, 0), "{:?}", failures(&counters));
+    // The server says nothing and closes when the third request comes: each reused connection is
+    // tried once and replaced.
+    let keep_alive = KeepAlive {
+        requests: std::num::NonZeroU32::new(2),
+        last: LastRequest::Silent,
+        ..KeepAlive::default()
+    };
+    let counters = measured(
+        Config {
+            keep_alive,
+            ..Config::plain()
+        },
+        "load = { connections = 1, requests = 20 }\n",
+    );
+    assert_eq!(
+        (counters.ok, failures(&counters).len()),
+        (20, 0),
+        "{:?}",
+        failures(&counters)
+    );
     assert_eq!(counters.connections.opened, 10);
 }
 
 #[test]
 fn refused_connections_are_retried_with_back_off() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let text =
-        format!("name = \"t\"\ntarget.url = \"http://127.0.0.1:{port}/\"\nload = {{ connections = 4, duration = \"1500ms\" }}\n");
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let text = format!(
+        "name = \"t\"\ntarget.url = \"http://127.0.0.1:{port}/\"\nload = {{ connections = 4, \
+         duration = \"1500ms\" }}\n"
+    );
     let counters = run(parse(&text, None)).measured();
     let refused: u64 = counters.failures.values().sum();
-    assert_eq!(failures(&counters), [("connect.refused".to_owned(), refused)]);
+    assert_eq!(
+        failures(&counters),
+        [("connect.refused".to_owned(), refused)]
+    );
     // 10, 20, 40 … ms at most, jittered down to half: 8 to 15 tries a user in 1.5 s, not thousands.
     assert!((20..=80).contains(&refused), "{refused}");
-    assert_eq!(counters.connections.back_offs, refused, "{:?}", counters.connections);
+    assert_eq!(
+        counters.connections.back_offs, refused,
+        "{:?}",
+        counters.connections
+    );
 }
 
 #[test]
 fn target_that_may_not_be_fired_at_is_refused_before_the_run() {
-    let plan = parse("name = \"t\"\ntarget.url = \"http://192.0.2.1/\"\nload = { connections = 1, requests = 1 }\n", None);
-    let placement = engine::Placement { agent: 0, agents: 1, cpus: vec![None] };
-    let refused = engine::prepare(plan.into(), placement, engine::Policy::default()).err().unwrap().to_string();
+    let plan = parse(
+        "name = \"t\"\ntarget.url = \"http://192.0.2.1/\"\nload = { connections = 1, requests = 1 \
+         }\n",
+        None,
+    );
+    let placement = engine::Placement {
+        agent: 0,
+        agents: 1,
+        cpus: vec![None],
+    };
+    let refused = engine::prepare(plan.into(), placement, engine::Policy::default())
+        .err()
+        .unwrap()
+        .to_string();
     assert!(refused.contains("--allow 192.0.2.1"), "{refused}");
 }
 
 #[test]
 fn more_users_than_open_files_are_refused_before_the_run() {
-    let plan =
-        parse("name = \"t\"\ntarget.url = \"http://127.0.0.1/\"\nload = { connections = 9999999, duration = \"1s\" }\n", None);
-    let placement = engine::Placement { agent: 0, agents: 1, cpus: vec![None] };
-    let refused = engine::prepare(plan.into(), placement, engine::Policy::default()).err().unwrap().to_string();
+    let plan = parse(
+        "name = \"t\"\ntarget.url = \"http://127.0.0.1/\"\nload = { connections = 9999999, \
+         duration = \"1s\" }\n",
+        None,
+    );
+    let placement = engine::Placement {
+        agent: 0,
+        agents: 1,
+        cpus: vec![None],
+    };
+    let refused = engine::prepare(plan.into(), placement, engine::Policy::default())
+        .err()
+        .unwrap()
+        .to_string();
     assert!(refused.contains("hard limit"), "{refused}");
 }
 
 #[test]
 fn more_requests_and_addresses_than_totals_hold_are_refused_before_the_run() {
     let refused = |requests: usize, addresses: u8| {
-        let list: Vec<String> = (1..=addresses).map(|last| format!("127.0.0.{last}")).collect();
-        let requests: String = (0..requests).map(|nth| format!("[[request]]\npath = \"/{nth}\"\n")).collect();
+        let list: Vec<String> = (1..=addresses)
+            .map(|last| format!("127.0.0.{last}"))
+            .collect();
+        let requests: String = (0..requests)
+            .map(|nth| format!("[[request]]\npath = \"/{nth}\"\n"))
+            .collect();
         let target = format!("target = {{ url = \"http://edge.test/\", addresses = {list:?} }}");
         let text = format!("{target}\nload = {{ connections = 1, requests = 1 }}\n{requests}");
-        let placement = engine::Placement { agent: 0, agents: 1, cpus: vec![None] };
-        let prepared = engine::prepare(parse(&text, None).into(), placement, engine::Policy::default());
+        let placement = engine::Placement {
+            agent: 0,
+            agents: 1,
+            cpus: vec![None],
+        };
+        let prepared = engine::prepare(
+            parse(&text, None).into(),
+            placement,
+            engine::Policy::default(),
+        );
         prepared.err().map(|error| error.to_string())
     };
     assert_eq!(refused(100, 16), None);
     let said = refused(1000, 5).unwrap();
-    assert!(said.contains("1000 requests at 5 addresses") && said.contains("12000 cells"), "{said}");
+    assert!(
+        said.contains("1000 requests at 5 addresses") && said.contains("12000 cells"),
+        "{said}"
+    );
 }

@@ -1,4 +1,5 @@
-//! Servers and proxies written by hand, for what the `target` crate does not do: ends at the worst moment, early answers.
+//! Servers and proxies written by hand, for what the `target` crate does not do: ends at the worst
+//! moment, early answers.
 
 use crate::support::{Named, Outcome, parse, run, run_share};
 use engine::{Event, Lease, Placement, Policy, Stop};
@@ -33,19 +34,30 @@ fn reset(stream: TcpStream) {
 }
 
 fn failures(counters: &Counters) -> Vec<(String, u64)> {
-    counters.failures.iter().map(|(failure, number)| (failure.to_string(), *number)).collect()
+    counters
+        .failures
+        .iter()
+        .map(|(failure, number)| (failure.to_string(), *number))
+        .collect()
 }
 
 fn measured(url: &str, sections: &str, ca: Option<&str>) -> Counters {
-    run(parse(&format!("name = \"t\"\ntarget.url = \"{url}\"\n{sections}\n"), ca)).measured()
+    run(parse(
+        &format!("name = \"t\"\ntarget.url = \"{url}\"\n{sections}\n"),
+        ca,
+    ))
+    .measured()
 }
 
-/// Takes what the client says to the server, and gives all that the server says to it until it is quiet, at once.
+/// Takes what the client says to the server, and gives all that the server says to it until it is
+/// quiet, at once.
 fn exchange(mut client: &TcpStream, mut server: &TcpStream) -> Vec<u8> {
     let mut bytes = [0; 16 * 1024];
     let said = client.read(&mut bytes).unwrap_or(0);
     let _ = server.write_all(&bytes[..said]);
-    server.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    server
+        .set_read_timeout(Some(Duration::from_millis(50)))
+        .unwrap();
     let mut answer = Vec::new();
     while let Ok(more @ 1..) = server.read(&mut bytes) {
         answer.extend_from_slice(&bytes[..more]);
@@ -53,7 +65,8 @@ fn exchange(mut client: &TcpStream, mut server: &TcpStream) -> Vec<u8> {
     answer
 }
 
-/// Takes the server's whole first flight to the client and resets the connection before the client's Finished can come.
+/// Takes the server's whole first flight to the client and resets the connection before the
+/// client's Finished can come.
 fn reset_after_the_servers_flight(mut client: TcpStream, server: SocketAddr) {
     let flight = exchange(&client, &TcpStream::connect(server).unwrap());
     let _ = client.write_all(&flight);
@@ -67,30 +80,66 @@ fn handshake_that_is_reset_as_it_ends_is_never_ok() {
         let address = server.address();
         let proxy = listen(move |client| reset_after_the_servers_flight(client, address));
         let sections = format!(
-            "tls.ca = \"ca.pem\"\nconnection = {{ requests = 0, confirm = {confirm} }}\nload = {{ connections = 1, requests = 6 }}"
+            "tls.ca = \"ca.pem\"\nconnection = {{ requests = 0, confirm = {confirm} }}\nload = {{ \
+             connections = 1, requests = 6 }}"
         );
         let counters = measured(&format!("https://{proxy}/"), &sections, server.ca_pem());
         let handshakes: u64 = counters.negotiated.values().sum();
-        assert_eq!((counters.started, counters.connections.attempted, handshakes), (6, 6, 6), "confirm {confirm}: {counters:?}");
+        assert_eq!(
+            (counters.started, counters.connections.attempted, handshakes),
+            (6, 6, 6),
+            "confirm {confirm}: {counters:?}"
+        );
         // Unconfirmed, an operation is ok where the reset comes only after our Finished.
         let resets = 6 - counters.unconfirmed;
-        assert_eq!((counters.ok, confirm && resets < 6), (counters.unconfirmed, false), "{:?}", failures(&counters));
-        assert!(resets == 0 || failures(&counters) == [("tls.reset".to_owned(), resets)], "{:?}", failures(&counters));
+        assert_eq!(
+            (counters.ok, confirm && resets < 6),
+            (counters.unconfirmed, false),
+            "{:?}",
+            failures(&counters)
+        );
+        assert!(
+            resets == 0 || failures(&counters) == [("tls.reset".to_owned(), resets)],
+            "{:?}",
+            failures(&counters)
+        );
     }
 }
 
 #[test]
 fn body_that_ends_with_the_connection_leaves_no_end_to_wait_for() {
     for tls in [None, Some(Tls::default())] {
-        let answer = Answer { framing: Framing::EofDelimited, ..Answer::default() };
-        let server = Running::new(Config { answer, tls, ..Config::default() }).unwrap();
-        let ca = if server.ca_pem().is_some() { "tls.ca = \"ca.pem\"\n" } else { "" };
-        let sections =
-            format!("{ca}connection = {{ requests = 1, close = \"server\" }}\nload = {{ connections = 1, requests = 4 }}");
+        let answer = Answer {
+            framing: Framing::EofDelimited,
+            ..Answer::default()
+        };
+        let server = Running::new(Config {
+            answer,
+            tls,
+            ..Config::default()
+        })
+        .unwrap();
+        let ca = if server.ca_pem().is_some() {
+            "tls.ca = \"ca.pem\"\n"
+        } else {
+            ""
+        };
+        let sections = format!(
+            "{ca}connection = {{ requests = 1, close = \"server\" }}\nload = {{ connections = 1, \
+             requests = 4 }}"
+        );
         let began = Instant::now();
         let counters = measured(&server.url("/"), &sections, server.ca_pem());
-        assert_eq!((counters.ok, failures(&counters).len()), (4, 0), "{counters:?}");
-        assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
+        assert_eq!(
+            (counters.ok, failures(&counters).len()),
+            (4, 0),
+            "{counters:?}"
+        );
+        assert!(
+            began.elapsed() < Duration::from_secs(5),
+            "it took {:?}",
+            began.elapsed()
+        );
     }
 }
 
@@ -102,27 +151,43 @@ fn waits_for_an_end_that_does_not_come_are_counted() {
             let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
         }
     });
-    let sections = "connection = { requests = 1, close = \"server\", timeouts.request = \"200ms\" }\nload = { connections = 1, requests = 3 }";
+    let sections = "connection = { requests = 1, close = \"server\", timeouts.request = \"200ms\" \
+                    }\nload = { connections = 1, requests = 3 }";
     let counters = measured(&format!("http://{server}/"), sections, None);
     let connections = &counters.connections;
     assert_eq!((counters.ok, connections.opened), (3, 3));
     // The last one is awaited by nobody.
     assert_eq!(connections.left_open, 2, "{connections:?}");
-    assert!((400_000_000..).contains(&connections.end_wait_ns), "{connections:?}");
+    assert!(
+        (400_000_000..).contains(&connections.end_wait_ns),
+        "{connections:?}"
+    );
 }
 
 #[test]
 fn users_of_a_server_that_breaks_every_connection_back_off() {
     let cases: [(&str, SocketAddr); 3] = [
-        ("closes", listen(|mut client| _ = client.read(&mut [0; 512]))),
+        (
+            "closes",
+            listen(|mut client| _ = client.read(&mut [0; 512])),
+        ),
         ("resets", listen(reset)),
-        ("speaks something else", listen(|mut client| _ = client.write_all(b"220 mail.example ESMTP\r\n"))),
+        (
+            "speaks something else",
+            listen(|mut client| _ = client.write_all(b"220 mail.example ESMTP\r\n")),
+        ),
     ];
     for (what, server) in cases {
         for http in ["1.1", "2"] {
-            let sections = format!("connection.http = \"{http}\"\nload = {{ connections = 2, duration = \"500ms\" }}");
+            let sections = format!(
+                "connection.http = \"{http}\"\nload = {{ connections = 2, duration = \"500ms\" }}"
+            );
             let counters = measured(&format!("http://{server}/"), &sections, None);
-            assert!((1..40).contains(&counters.failed), "{what}, HTTP/{http}: {:?}", failures(&counters));
+            assert!(
+                (1..40).contains(&counters.failed),
+                "{what}, HTTP/{http}: {:?}",
+                failures(&counters)
+            );
             assert!(counters.connections.back_offs > 0, "{what}, HTTP/{http}");
         }
     }
@@ -145,7 +210,11 @@ fn kept_connections_are_told_that_the_run_ends() {
     let sections = "tls.ca = \"ca.pem\"\nload = { connections = 1, requests = 1 }";
     let counters = measured(&format!("https://{proxy}/"), sections, server.ca_pem());
     assert_eq!(counters.ok, 1);
-    assert_eq!(said.recv_timeout(Duration::from_secs(5)), Ok(24), "a close_notify is one record of 24 bytes");
+    assert_eq!(
+        said.recv_timeout(Duration::from_secs(5)),
+        Ok(24),
+        "a close_notify is one record of 24 bytes"
+    );
 }
 
 /// The server's answer but for its last record, a close_notify.
@@ -159,7 +228,11 @@ fn without_close_notify(mut client: TcpStream, server: SocketAddr) {
             rest = &rest[5 + usize::from(u16::from_be_bytes([high, low]))..];
         }
         // A close_notify is the one record of 24 bytes: header, level and code, type, tag.
-        let end = if last == 24 { said.len() - last } else { said.len() };
+        let end = if last == 24 {
+            said.len() - last
+        } else {
+            said.len()
+        };
         let _ = client.write_all(&said[..end]);
     }
 }
@@ -167,12 +240,23 @@ fn without_close_notify(mut client: TcpStream, server: SocketAddr) {
 #[test]
 fn body_that_only_tcp_ends_may_have_been_cut() {
     let (to_the_end, with_length) = (Framing::EofDelimited, Framing::ContentLength);
-    for (framing, names) in [(to_the_end, vec![("http.short_body".to_owned(), 3)]), (with_length, vec![])] {
-        let answer = Answer { framing, ..Answer::default() };
-        let server = Running::new(Config { answer, ..Config::default() }).unwrap();
+    for (framing, names) in [
+        (to_the_end, vec![("http.short_body".to_owned(), 3)]),
+        (with_length, vec![]),
+    ] {
+        let answer = Answer {
+            framing,
+            ..Answer::default()
+        };
+        let server = Running::new(Config {
+            answer,
+            ..Config::default()
+        })
+        .unwrap();
         let address = server.address();
         let proxy = listen(move |client| without_close_notify(client, address));
-        let sections = "tls.ca = \"ca.pem\"\nconnection.requests = 1\nload = { connections = 1, requests = 3 }";
+        let sections = "tls.ca = \"ca.pem\"\nconnection.requests = 1\nload = { connections = 1, \
+                        requests = 3 }";
         let counters = measured(&format!("https://{proxy}/"), sections, server.ca_pem());
         assert_eq!(failures(&counters), names, "{framing:?}");
     }
@@ -181,9 +265,22 @@ fn body_that_only_tcp_ends_may_have_been_cut() {
 #[test]
 fn workers_without_connections_leave_their_arrivals_to_those_with() {
     let server = Running::new(Config::plain()).unwrap();
-    let load = "load = { rate = \"400/s\", requests = 40, max_connections = 2, warm_up = \"100ms\" }";
-    let plan = parse(&format!("name = \"t\"\ntarget.url = \"{}\"\n{load}\n", server.url("/")), None);
-    let Outcome { sum, .. } = run_share(plan, 0, 1, 5, Lease::until(engine::boot_time_ns() + 5_000_000_000));
+    let load =
+        "load = { rate = \"400/s\", requests = 40, max_connections = 2, warm_up = \"100ms\" }";
+    let plan = parse(
+        &format!(
+            "name = \"t\"\ntarget.url = \"{}\"\n{load}\n",
+            server.url("/")
+        ),
+        None,
+    );
+    let Outcome { sum, .. } = run_share(
+        plan,
+        0,
+        1,
+        5,
+        Lease::until(engine::boot_time_ns() + 5_000_000_000),
+    );
     let ok: u64 = sum.cells.values().map(|cell| cell.counters.ok).sum();
     assert_eq!((ok, server.stop().requests), (80, 80));
 }
@@ -192,24 +289,36 @@ fn workers_without_connections_leave_their_arrivals_to_those_with() {
 fn addresses_of_the_plan_are_not_allowed_by_the_name_of_its_host() {
     let mut policy = Policy::default();
     policy.allow("edge.example").unwrap();
-    let text = "name = \"t\"\ntarget = { url = \"http://edge.example/\", addresses = [\"192.0.2.1\"] }\nload = { connections = 1, requests = 1 }\n";
-    let placement = Placement { agent: 0, agents: 1, cpus: vec![None] };
-    let refused = engine::prepare(parse(text, None).into(), placement, policy).err().unwrap().to_string();
+    let text = "name = \"t\"\ntarget = { url = \"http://edge.example/\", addresses = \
+                [\"192.0.2.1\"] }\nload = { connections = 1, requests = 1 }\n";
+    let placement = Placement {
+        agent: 0,
+        agents: 1,
+        cpus: vec![None],
+    };
+    let refused = engine::prepare(parse(text, None).into(), placement, policy)
+        .err()
+        .unwrap()
+        .to_string();
     assert!(refused.contains("--allow 192.0.2.1"), "{refused}");
 }
 
-/// Answers before it has read the request, and closes with the rest of it unread, which resets the connection.
+/// Answers before it has read the request, and closes with the rest of it unread, which resets the
+/// connection.
 fn answer_early(mut client: TcpStream) {
     let mut head = [0; 512];
     let _ = client.read(&mut head);
-    let _ = client.write_all(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let _ = client.write_all(
+        b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    );
 }
 
 #[test]
 fn early_answer_to_a_large_body_is_read_before_the_reset() {
     let url = format!("http://{}/", listen(answer_early));
     let text = format!(
-        "name = \"t\"\ntarget.url = \"{url}\"\nrequest = {{ method = \"POST\", body_file = \"body\" }}\nload = {{ connections = 1, requests = 20 }}\n"
+        "name = \"t\"\ntarget.url = \"{url}\"\nrequest = {{ method = \"POST\", body_file = \
+         \"body\" }}\nload = {{ connections = 1, requests = 20 }}\n"
     );
     let mut files = Named(vec![("body".to_owned(), vec![b'x'; 8 << 20])]);
     let counters = run(Plan::parse(&text, &mut files).unwrap()).measured();
@@ -219,8 +328,15 @@ fn early_answer_to_a_large_body_is_read_before_the_reset() {
 #[test]
 fn connection_ended_by_close_notify_is_not_used_again() {
     let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
-    let answer = Answer::faulty(Fault::Raw { bytes, then: Ending::Orderly });
-    let server = Running::new(Config { answer, ..Config::default() }).unwrap();
+    let answer = Answer::faulty(Fault::Raw {
+        bytes,
+        then: Ending::Orderly,
+    });
+    let server = Running::new(Config {
+        answer,
+        ..Config::default()
+    })
+    .unwrap();
     let address = server.address();
     let proxy = listen(move |mut client| {
         let server = TcpStream::connect(address).unwrap();
@@ -230,10 +346,14 @@ fn connection_ended_by_close_notify_is_not_used_again() {
         // TLS alone has ended: TCP waits for the client.
         let _ = client.read(&mut [0; 512]);
     });
-    let sections = "tls.ca = \"ca.pem\"\nrequest.method = \"POST\"\nload = { connections = 2, requests = 6 }";
+    let sections =
+        "tls.ca = \"ca.pem\"\nrequest.method = \"POST\"\nload = { connections = 2, requests = 6 }";
     let counters = measured(&format!("https://{proxy}/"), sections, server.ca_pem());
     assert_eq!((counters.ok, failures(&counters)), (6, vec![]));
-    assert_eq!((counters.connections.reused, counters.connections.opened), (0, 6));
+    assert_eq!(
+        (counters.connections.reused, counters.connections.opened),
+        (0, 6)
+    );
 }
 
 #[test]
@@ -244,9 +364,16 @@ fn connection_that_is_reset_as_soon_as_it_stands_was_opened() {
         counting.fetch_add(1, Ordering::SeqCst);
         reset(client);
     });
-    let counters = measured(&format!("http://{proxy}/"), "load = { connections = 20, requests = 60 }", None);
+    let counters = measured(
+        &format!("http://{proxy}/"),
+        "load = { connections = 20, requests = 60 }",
+        None,
+    );
     assert_eq!(failures(&counters), [("http.reset".to_owned(), 60)]);
-    assert_eq!((counters.connections.opened, accepted.load(Ordering::SeqCst)), (60, 60));
+    assert_eq!(
+        (counters.connections.opened, accepted.load(Ordering::SeqCst)),
+        (60, 60)
+    );
 }
 
 #[test]
@@ -254,8 +381,14 @@ fn wire_bytes_are_what_crossed_the_wire() {
     for (name, sections) in [
         ("one each", "connection.requests = 1"),
         ("handshake only", "connection.requests = 0"),
-        ("unconfirmed", "connection = { requests = 0, confirm = false }"),
-        ("server closes", "connection = { requests = 2, close = \"server\" }"),
+        (
+            "unconfirmed",
+            "connection = { requests = 0, confirm = false }",
+        ),
+        (
+            "server closes",
+            "connection = { requests = 2, close = \"server\" }",
+        ),
     ] {
         let server = Running::new(Config::default()).unwrap();
         let (address, crossed) = (server.address(), Arc::new(AtomicU64::new(0)));
@@ -275,14 +408,19 @@ fn wire_bytes_are_what_crossed_the_wire() {
             let _ = server.shutdown(Shutdown::Write);
             back.join().unwrap();
         });
-        let sections = format!("tls.ca = \"ca.pem\"\n{sections}\nload = {{ connections = 2, requests = 20 }}");
+        let sections =
+            format!("tls.ca = \"ca.pem\"\n{sections}\nload = {{ connections = 2, requests = 20 }}");
         let counters = measured(&format!("https://{proxy}/"), &sections, server.ca_pem());
         assert_eq!((counters.ok, failures(&counters)), (20, vec![]), "{name}");
         let until = Instant::now() + Duration::from_secs(5);
         while crossed.load(Ordering::SeqCst) < counters.wire_bytes_sent && Instant::now() < until {
             std::thread::yield_now();
         }
-        assert_eq!(counters.wire_bytes_sent, crossed.load(Ordering::SeqCst), "{name}");
+        assert_eq!(
+            counters.wire_bytes_sent,
+            crossed.load(Ordering::SeqCst),
+            "{name}"
+        );
     }
 }
 
@@ -290,7 +428,8 @@ fn wire_bytes_are_what_crossed_the_wire() {
 fn lookup_that_finds_no_room_is_no_time_out() {
     let server = Running::new(Config::plain()).unwrap();
     let text = format!(
-        "name = \"t\"\ntarget = {{ url = \"http://localhost:{}/\", dns = \"connection\" }}\nload = {{ connections = 4000, duration = \"300ms\" }}\n",
+        "name = \"t\"\ntarget = {{ url = \"http://localhost:{}/\", dns = \"connection\" }}\nload \
+         = {{ connections = 4000, duration = \"300ms\" }}\n",
         server.address().port()
     );
     let counters = run(parse(&text, None)).measured();
@@ -299,13 +438,27 @@ fn lookup_that_finds_no_room_is_no_time_out() {
 
 #[test]
 fn run_that_is_stopped_before_its_start_has_begun_nothing() {
-    for load in ["load = { rate = \"100/s\", requests = 10 }", "load = { connections = 2, requests = 10 }"] {
-        let plan = parse(&format!("name = \"t\"\ntarget.url = \"http://127.0.0.1:1/\"\n{load}\n"), None);
-        let placement = Placement { agent: 0, agents: 1, cpus: vec![None] };
+    for load in [
+        "load = { rate = \"100/s\", requests = 10 }",
+        "load = { connections = 2, requests = 10 }",
+    ] {
+        let plan = parse(
+            &format!("name = \"t\"\ntarget.url = \"http://127.0.0.1:1/\"\n{load}\n"),
+            None,
+        );
+        let placement = Placement {
+            agent: 0,
+            agents: 1,
+            cpus: vec![None],
+        };
         let prepared = engine::prepare(plan.into(), placement, Policy::default()).unwrap();
         let (send, receive) = channel();
         let start_at = engine::monotonic_ns() + 60_000_000_000;
-        let running = prepared.start(start_at, Lease::unlimited(), move |event| send.send(event).unwrap()).unwrap();
+        let running = prepared
+            .start(start_at, Lease::unlimited(), move |event| {
+                send.send(event).unwrap()
+            })
+            .unwrap();
         running.stop(Stop::Drain);
         running.join();
         let totals = receive.into_iter().find_map(|event| match event {
@@ -329,7 +482,8 @@ fn operation_sent_again_to_another_address_has_begun_there() {
     let sound = Running::new(Config::plain()).unwrap();
     let addresses = [closing, sound.address()].map(|address| address.to_string());
     let text = format!(
-        "name = \"t\"\ntarget = {{ url = \"http://edge.test/\", addresses = {addresses:?} }}\nload = {{ connections = 3, requests = 30 }}\n"
+        "name = \"t\"\ntarget = {{ url = \"http://edge.test/\", addresses = {addresses:?} \
+         }}\nload = {{ connections = 3, requests = 30 }}\n"
     );
     let moved = || {
         let outcome = run(parse(&text, None));
@@ -337,13 +491,19 @@ fn operation_sent_again_to_another_address_has_begun_there() {
         for (key, cell) in &outcome.sum.cells {
             let counters = &cell.counters;
             assert_eq!(counters.begun(), counters.ended(), "{key:?}: {counters:?}");
-            (started, moved) = (started + counters.started, moved + counters.moved.unsigned_abs());
+            (started, moved) = (
+                started + counters.started,
+                moved + counters.moved.unsigned_abs(),
+            );
         }
         assert_eq!(started, 30);
         moved
     };
     // On a busy machine the sound address can serve all before the other one answers.
-    assert!((0..5).any(|_| moved() > 0), "some are sent again to the other address");
+    assert!(
+        (0..5).any(|_| moved() > 0),
+        "some are sent again to the other address"
+    );
 }
 
 #[test]
@@ -353,23 +513,46 @@ fn phases_of_an_operation_sent_again_are_those_of_its_last_attempt() {
         let _ = client.read(&mut [0; 512]);
         let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
         let _ = client.read(&mut [0; 512]);
-        // Nothing more comes of the second request, so that the connection is closed after the pause.
+        // Nothing more comes of the second request, so that the connection is closed after the
+        // pause.
         client.set_read_timeout(Some(PAUSE)).unwrap();
         let _ = client.read(&mut [0; 512]);
     });
     let text = format!(
-        "name = \"t\"\ntarget = {{ url = \"http://localhost:{}/\", dns = \"connection\" }}\nload = {{ connections = 1, requests = 2 }}\n",
+        "name = \"t\"\ntarget = {{ url = \"http://localhost:{}/\", dns = \"connection\" }}\nload \
+         = {{ connections = 1, requests = 2 }}\n",
         server.port()
     );
     let outcome = run(parse(&text, None));
-    assert_eq!((outcome.measured().ok, outcome.measured().connections.reused_closed), (2, 1));
+    assert_eq!(
+        (
+            outcome.measured().ok,
+            outcome.measured().connections.reused_closed
+        ),
+        (2, 1)
+    );
     let longest = |metric| {
-        let times = outcome.sum.cells.values().filter_map(|cell| cell.times.get(&(measure::Outcome::Ok, metric)));
+        let times = outcome
+            .sum
+            .cells
+            .values()
+            .filter_map(|cell| cell.times.get(&(measure::Outcome::Ok, metric)));
         Duration::from_nanos(times.map(|times| times.max).max().unwrap())
     };
     let parts = [Metric::Opening, Metric::Processing].map(longest);
-    assert!(parts.into_iter().chain([longest(Metric::Dns)]).all(|part| part < PAUSE), "{parts:?}, {:?}", longest(Metric::Dns));
-    assert!(longest(Metric::ServiceTime) >= PAUSE, "{:?}", longest(Metric::ServiceTime));
+    assert!(
+        parts
+            .into_iter()
+            .chain([longest(Metric::Dns)])
+            .all(|part| part < PAUSE),
+        "{parts:?}, {:?}",
+        longest(Metric::Dns)
+    );
+    assert!(
+        longest(Metric::ServiceTime) >= PAUSE,
+        "{:?}",
+        longest(Metric::ServiceTime)
+    );
 }
 
 #[test]
@@ -389,17 +572,29 @@ fn connection_that_is_given_up_is_reset_where_the_plan_says_so() {
                 send.send(client.read(&mut [0; 512]).is_err()).unwrap();
             });
             let sections = format!(
-                "connection = {{ close = \"{close}\", timeouts.request = \"100ms\" }}\nload = {{ connections = 1, requests = 1 }}"
+                "connection = {{ close = \"{close}\", timeouts.request = \"100ms\" }}\nload = {{ \
+                 connections = 1, requests = 1 }}"
             );
             let counters = measured(&format!("http://{server}/"), &sections, None);
-            assert_eq!(failures(&counters).iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), names, "{what}");
+            assert_eq!(
+                failures(&counters)
+                    .iter()
+                    .map(|(name, _)| name.as_str())
+                    .collect::<Vec<_>>(),
+                names,
+                "{what}"
+            );
             let found = ends.recv_timeout(Duration::from_secs(5)).unwrap();
-            assert_eq!(found, is_reset, "a connection that {what}, closed by {close}");
+            assert_eq!(
+                found, is_reset,
+                "a connection that {what}, closed by {close}"
+            );
         }
     }
 }
 
-/// Answers with chunks of a byte each, faster than they can be read, for as long as the client takes them.
+/// Answers with chunks of a byte each, faster than they can be read, for as long as the client
+/// takes them.
 fn answer_without_end(mut client: TcpStream) {
     let mut head = [0; 512];
     let _ = client.read(&mut head);
@@ -413,9 +608,17 @@ fn answer_without_end(mut client: TcpStream) {
 fn answer_without_end_keeps_nothing_else_waiting() {
     let url = format!("http://{}/", listen(answer_without_end));
     let began = Instant::now();
-    let counters = measured(&url, "connection.timeouts.request = \"400ms\"\nload = { connections = 2, requests = 2 }", None);
+    let counters = measured(
+        &url,
+        "connection.timeouts.request = \"400ms\"\nload = { connections = 2, requests = 2 }",
+        None,
+    );
     assert_eq!(failures(&counters), [("http.time_out".to_owned(), 2)]);
-    assert!(began.elapsed() < Duration::from_secs(5), "it took {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "it took {:?}",
+        began.elapsed()
+    );
 }
 
 /// A server that says `words` to everybody, then nothing, and reads on.
@@ -433,23 +636,52 @@ fn odd_http2_servers_fail_every_operation_and_hold_nobody_up() {
     const GO_AWAY: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x02";
     let cases: [(&str, SocketAddr, &[&str]); 6] = [
         ("says nothing", saying(b""), &["http.time_out"]),
-        ("says its settings and nothing more", saying(SETTINGS), &["http.time_out"]),
+        (
+            "says its settings and nothing more",
+            saying(SETTINGS),
+            &["http.time_out"],
+        ),
         ("allows no streams", saying(NO_STREAMS), &["http.time_out"]),
-        ("speaks HTTP/1.1", saying(b"HTTP/1.1 400 Bad Request\r\n\r\n"), &["http.bad_framing"]),
-        ("goes away at once", saying(GO_AWAY), &["http.go_away.internal_error"]),
-        ("closes at once", listen(drop), &["http.eof", "http.reset", "connect.reset"]),
+        (
+            "speaks HTTP/1.1",
+            saying(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+            &["http.bad_framing"],
+        ),
+        (
+            "goes away at once",
+            saying(GO_AWAY),
+            &["http.go_away.internal_error"],
+        ),
+        (
+            "closes at once",
+            listen(drop),
+            &["http.eof", "http.reset", "connect.reset"],
+        ),
     ];
     for (what, server, names) in cases {
         for load in ["connections = 2", "rate = \"20/s\", max_connections = 2"] {
             let sections = format!(
-                "connection = {{ http = \"2\", streams = 3, timeouts = {{ request = \"100ms\" }} }}\nload = {{ {load}, requests = 12 }}"
+                "connection = {{ http = \"2\", streams = 3, timeouts = {{ request = \"100ms\" }} \
+                 }}\nload = {{ {load}, requests = 12 }}"
             );
             let began = Instant::now();
             let counters = measured(&format!("http://{server}/"), &sections, None);
-            assert!(began.elapsed() < Duration::from_secs(20), "{what}, {load}: {:?}", began.elapsed());
-            assert_eq!((counters.started, counters.ended(), counters.ok), (12, 12, 0), "{what}, {load}");
+            assert!(
+                began.elapsed() < Duration::from_secs(20),
+                "{what}, {load}: {:?}",
+                began.elapsed()
+            );
+            assert_eq!(
+                (counters.started, counters.ended(), counters.ok),
+                (12, 12, 0),
+                "{what}, {load}"
+            );
             let known = |name: &str| names.contains(&name) || name == "load.not_sent";
-            assert!(failures(&counters).iter().all(|(name, _)| known(name)), "{what}, {load}: {:?}", failures(&counters));
+            assert!(
+                failures(&counters).iter().all(|(name, _)| known(name)),
+                "{what}, {load}: {:?}",
+                failures(&counters)
+            );
         }
     }
 }
@@ -466,7 +698,12 @@ fn one_stream_at_a_time() -> SocketAddr {
             let mut head = [0; 9];
             reader.read_exact(&mut head)?;
             let [l0, l1, l2, kind, _, id @ ..] = head;
-            copy(&mut reader.by_ref().take(u32::from_be_bytes([0, l0, l1, l2]).into()), &mut std::io::sink())?;
+            copy(
+                &mut reader
+                    .by_ref()
+                    .take(u32::from_be_bytes([0, l0, l1, l2]).into()),
+                &mut std::io::sink(),
+            )?;
             if kind == HEADERS {
                 let [i0, i1, i2, i3] = id;
                 writer.write_all(&[0, 0, 1, HEADERS, 0x05, i0, i1, i2, i3, 0x88])?;
@@ -478,19 +715,38 @@ fn one_stream_at_a_time() -> SocketAddr {
 
 #[test]
 fn slots_that_wait_for_a_stream_have_it_while_another_pauses() {
-    let sections = "connection = { http = \"2\", streams = 3 }\nload = { connections = 2, requests = 6, think_time = \"5s\" }";
+    let sections = "connection = { http = \"2\", streams = 3 }\nload = { connections = 2, \
+                    requests = 6, think_time = \"5s\" }";
     let began = Instant::now();
-    let counters = measured(&format!("http://{}/", one_stream_at_a_time()), sections, None);
+    let counters = measured(
+        &format!("http://{}/", one_stream_at_a_time()),
+        sections,
+        None,
+    );
     assert_eq!((counters.ok, failures(&counters)), (6, vec![]));
-    assert_eq!((counters.connections.opened, counters.http2.limited_connections), (2, 2));
-    assert!(began.elapsed() < Duration::from_secs(5), "every slot has a turn without a pause: {:?}", began.elapsed());
+    assert_eq!(
+        (
+            counters.connections.opened,
+            counters.http2.limited_connections
+        ),
+        (2, 2)
+    );
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "every slot has a turn without a pause: {:?}",
+        began.elapsed()
+    );
 }
 
 #[test]
 fn http2_users_whose_connections_fail_at_once_wait_and_end() {
     // Nobody can connect to the broadcast address: the failure is known before connect returns.
-    let text = "name = \"t\"\ntarget.url = \"http://127.255.255.255:9/\"\nconnection = { http = \"2\", streams = 4 }\nload = { connections = 3, requests = 30 }\n";
+    let text = "name = \"t\"\ntarget.url = \"http://127.255.255.255:9/\"\nconnection = { http = \
+                \"2\", streams = 4 }\nload = { connections = 3, requests = 30 }\n";
     let counters = run(parse(text, None)).measured();
-    assert_eq!((counters.started, counters.ended(), counters.ok), (30, 30, 0));
+    assert_eq!(
+        (counters.started, counters.ended(), counters.ok),
+        (30, 30, 0)
+    );
     assert!(counters.connections.back_offs > 0);
 }

@@ -1,4 +1,5 @@
-//! HTTP/2 servers written by hand: they go away, allow no stream any more, or answer one request late.
+//! HTTP/2 servers written by hand: they go away, allow no stream any more, or answer one request
+//! late.
 
 use crate::support::{Outcome, parse, run};
 use measure::Metric;
@@ -15,11 +16,21 @@ const GO_AWAY: u8 = 7;
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let [_, l0, l1, l2] = (payload.len() as u32).to_be_bytes();
-    [&[l0, l1, l2, kind, flags], &stream.to_be_bytes()[..], payload].concat()
+    [
+        &[l0, l1, l2, kind, flags],
+        &stream.to_be_bytes()[..],
+        payload,
+    ]
+    .concat()
 }
 
 fn max_streams(number: u32) -> Vec<u8> {
-    frame(SETTINGS, 0, 0, &[&[0, 3], &number.to_be_bytes()[..]].concat())
+    frame(
+        SETTINGS,
+        0,
+        0,
+        &[&[0, 3], &number.to_be_bytes()[..]].concat(),
+    )
 }
 
 /// 200 and nothing more.
@@ -27,8 +38,12 @@ fn answer(stream: u32) -> Vec<u8> {
     frame(HEADERS, 0x05, stream, &[0x88])
 }
 
-/// Gives each connection's number and each request's stream to `serve`, which says what the server writes.
-fn serving(first: Vec<u8>, serve: impl Fn(u64, u32, &TcpStream) -> Vec<u8> + Send + Sync + 'static) -> SocketAddr {
+/// Gives each connection's number and each request's stream to `serve`, which says what the server
+/// writes.
+fn serving(
+    first: Vec<u8>,
+    serve: impl Fn(u64, u32, &TcpStream) -> Vec<u8> + Send + Sync + 'static,
+) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (serve, first) = (Arc::new(serve), Arc::new(first));
@@ -43,9 +58,11 @@ fn serving(first: Vec<u8>, serve: impl Fn(u64, u32, &TcpStream) -> Vec<u8> + Sen
                     let mut head = [0; 9];
                     reader.read_exact(&mut head)?;
                     let [l0, l1, l2, kind, _, i0, i1, i2, i3] = head;
-                    reader.read_exact(&mut vec![0; u32::from_be_bytes([0, l0, l1, l2]) as usize])?;
+                    reader
+                        .read_exact(&mut vec![0; u32::from_be_bytes([0, l0, l1, l2]) as usize])?;
                     if kind == HEADERS {
-                        let said = serve(number as u64, u32::from_be_bytes([i0, i1, i2, i3]), &stream);
+                        let said =
+                            serve(number as u64, u32::from_be_bytes([i0, i1, i2, i3]), &stream);
                         writer.write_all(&said)?;
                     }
                 }
@@ -55,34 +72,45 @@ fn serving(first: Vec<u8>, serve: impl Fn(u64, u32, &TcpStream) -> Vec<u8> + Sen
     address
 }
 
-/// Answers stream 1 of the first connection after `late`, everything else at once; that connection goes away after its third
-/// stream. Counts what it has answered before the late one.
+/// Answers stream 1 of the first connection after `late`, everything else at once; that connection
+/// goes away after its third stream. Counts what it has answered before the late one.
 fn going_away(late: Duration, before: Arc<AtomicU64>) -> SocketAddr {
     let is_over = Arc::new(AtomicU64::new(0));
-    serving(frame(SETTINGS, 0, 0, &[]), move |connection, id, stream| match (connection, id) {
-        (0, 1) => {
-            let (stream, is_over) = (stream.try_clone().unwrap(), Arc::clone(&is_over));
-            std::thread::spawn(move || {
-                std::thread::sleep(late);
-                is_over.store(1, Ordering::SeqCst);
-                let _ = (&stream).write_all(&answer(1));
-            });
-            vec![]
-        }
-        (0, 5) => [answer(5), frame(GO_AWAY, 0, 0, &[0, 0, 0, 5, 0, 0, 0, 0])].concat(),
-        _ => {
-            before.fetch_add(1 - is_over.load(Ordering::SeqCst), Ordering::SeqCst);
-            answer(id)
-        }
-    })
+    serving(
+        frame(SETTINGS, 0, 0, &[]),
+        move |connection, id, stream| match (connection, id) {
+            (0, 1) => {
+                let (stream, is_over) = (stream.try_clone().unwrap(), Arc::clone(&is_over));
+                std::thread::spawn(move || {
+                    std::thread::sleep(late);
+                    is_over.store(1, Ordering::SeqCst);
+                    let _ = (&stream).write_all(&answer(1));
+                });
+                vec![]
+            }
+            (0, 5) => [answer(5), frame(GO_AWAY, 0, 0, &[0, 0, 0, 5, 0, 0, 0, 0])].concat(),
+            _ => {
+                before.fetch_add(1 - is_over.load(Ordering::SeqCst), Ordering::SeqCst);
+                answer(id)
+            }
+        },
+    )
 }
 
 fn running(address: SocketAddr, sections: &str) -> Outcome {
-    run(parse(&format!("name = \"t\"\ntarget.url = \"http://{address}/\"\n{sections}\n"), None))
+    run(parse(
+        &format!("name = \"t\"\ntarget.url = \"http://{address}/\"\n{sections}\n"),
+        None,
+    ))
 }
 
 fn failures(outcome: &Outcome) -> Vec<(String, u64)> {
-    outcome.measured().failures.iter().map(|(failure, number)| (failure.to_string(), *number)).collect()
+    outcome
+        .measured()
+        .failures
+        .iter()
+        .map(|(failure, number)| (failure.to_string(), *number))
+        .collect()
 }
 
 #[test]
@@ -90,16 +118,32 @@ fn next_connection_is_opened_while_one_drains() {
     for load in ["connections = 1", "rate = \"300/s\", max_connections = 1"] {
         let before = Arc::new(AtomicU64::new(0));
         let server = going_away(Duration::from_secs(2), Arc::clone(&before));
-        let sections = format!("connection = {{ http = \"2\", streams = 3 }}\nload = {{ {load}, requests = 300 }}");
+        let sections = format!(
+            "connection = {{ http = \"2\", streams = 3 }}\nload = {{ {load}, requests = 300 }}"
+        );
         let outcome = running(server, &sections);
         let counters = outcome.measured();
         assert_eq!((counters.ok, failures(&outcome)), (300, vec![]), "{load}");
-        assert_eq!((counters.connections.opened, counters.http2.go_aways), (2, 1), "{load}");
+        assert_eq!(
+            (counters.connections.opened, counters.http2.go_aways),
+            (2, 1),
+            "{load}"
+        );
         assert_eq!(counters.http2.draining_connections, 1, "{load}");
         let before = before.load(Ordering::SeqCst);
-        assert!(before > 250, "{load}: {before} of 300 are answered while one is under way");
-        let late = outcome.sum.cells.values().filter_map(|cell| cell.times.get(&(measure::Outcome::Ok, Metric::Lateness)));
-        assert!(late.map(|times| times.max).max().unwrap_or(0) < 1_000_000_000, "{load}: nothing waits for the drain");
+        assert!(
+            before > 250,
+            "{load}: {before} of 300 are answered while one is under way"
+        );
+        let late = outcome
+            .sum
+            .cells
+            .values()
+            .filter_map(|cell| cell.times.get(&(measure::Outcome::Ok, Metric::Lateness)));
+        assert!(
+            late.map(|times| times.max).max().unwrap_or(0) < 1_000_000_000,
+            "{load}: nothing waits for the drain"
+        );
     }
 }
 
@@ -108,7 +152,9 @@ fn bytes_of_a_body_count_in_the_second_in_which_they_come() {
     const PAUSE: Duration = Duration::from_millis(1_300);
     const HALF: [u8; 9_000] = [b'x'; 9_000];
     let two = serving(frame(SETTINGS, 0, 0, &[]), |_, id, mut stream| {
-        stream.write_all(&[frame(HEADERS, 0x04, id, &[0x88]), frame(DATA, 0, id, &HALF)].concat()).unwrap();
+        stream
+            .write_all(&[frame(HEADERS, 0x04, id, &[0x88]), frame(DATA, 0, id, &HALF)].concat())
+            .unwrap();
         std::thread::sleep(PAUSE);
         frame(DATA, 1, id, &HALF)
     });
@@ -117,17 +163,42 @@ fn bytes_of_a_body_count_in_the_second_in_which_they_come() {
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let _ = stream.read(&mut [0; 512]).unwrap();
-        stream.write_all(&[&b"HTTP/1.1 200 OK\r\nContent-Length: 18000\r\n\r\n"[..], &HALF].concat()).unwrap();
+        stream
+            .write_all(
+                &[
+                    &b"HTTP/1.1 200 OK\r\nContent-Length: 18000\r\n\r\n"[..],
+                    &HALF,
+                ]
+                .concat(),
+            )
+            .unwrap();
         std::thread::sleep(PAUSE);
         stream.write_all(&HALF).unwrap();
         let _ = stream.read(&mut [0; 512]);
     });
     for (version, server) in [("1.1", one), ("2", two)] {
-        let outcome = running(server, &format!("connection.http = \"{version}\"\nload = {{ connections = 1, requests = 1 }}"));
-        let payload = |cells: &measure::Snapshot| cells.cells.values().map(|cell| cell.counters.payload_bytes).sum::<u64>();
-        let seconds: Vec<u64> =
-            outcome.intervals.iter().map(|(_, interval)| payload(interval)).filter(|&bytes| bytes > 0).collect();
-        assert_eq!((outcome.measured().ok, seconds), (1, vec![9_000, 9_000]), "HTTP/{version}");
+        let outcome = running(
+            server,
+            &format!("connection.http = \"{version}\"\nload = {{ connections = 1, requests = 1 }}"),
+        );
+        let payload = |cells: &measure::Snapshot| {
+            cells
+                .cells
+                .values()
+                .map(|cell| cell.counters.payload_bytes)
+                .sum::<u64>()
+        };
+        let seconds: Vec<u64> = outcome
+            .intervals
+            .iter()
+            .map(|(_, interval)| payload(interval))
+            .filter(|&bytes| bytes > 0)
+            .collect();
+        assert_eq!(
+            (outcome.measured().ok, seconds),
+            (1, vec![9_000, 9_000]),
+            "HTTP/{version}"
+        );
     }
 }
 
@@ -135,24 +206,36 @@ fn bytes_of_a_body_count_in_the_second_in_which_they_come() {
 fn operation_on_a_draining_connection_is_sent_again_from_its_user() {
     for load in ["connections = 2", "rate = \"100/s\", max_connections = 2"] {
         // The second GOAWAY says that the late one was not processed after all.
-        let server = serving(frame(SETTINGS, 0, 0, &[]), move |connection, id, stream| match (connection, id) {
-            (0 | 1, 1) => {
-                let stream = stream.try_clone().unwrap();
-                std::thread::spawn(move || {
-                    std::thread::sleep(Duration::from_millis(300));
-                    let _ = (&stream).write_all(&frame(GO_AWAY, 0, 0, &[0; 8]));
-                });
-                vec![]
-            }
-            (0 | 1, 3) => [answer(3), frame(GO_AWAY, 0, 0, &[0, 0, 0, 3, 0, 0, 0, 0])].concat(),
-            _ => answer(id),
-        });
-        let sections = format!("connection = {{ http = \"2\", streams = 2 }}\nload = {{ {load}, requests = 100 }}");
+        let server = serving(
+            frame(SETTINGS, 0, 0, &[]),
+            move |connection, id, stream| match (connection, id) {
+                (0 | 1, 1) => {
+                    let stream = stream.try_clone().unwrap();
+                    std::thread::spawn(move || {
+                        std::thread::sleep(Duration::from_millis(300));
+                        let _ = (&stream).write_all(&frame(GO_AWAY, 0, 0, &[0; 8]));
+                    });
+                    vec![]
+                }
+                (0 | 1, 3) => [answer(3), frame(GO_AWAY, 0, 0, &[0, 0, 0, 3, 0, 0, 0, 0])].concat(),
+                _ => answer(id),
+            },
+        );
+        let sections = format!(
+            "connection = {{ http = \"2\", streams = 2 }}\nload = {{ {load}, requests = 100 }}"
+        );
         let outcome = running(server, &sections);
         let counters = outcome.measured();
-        assert_eq!((counters.started, counters.ok, failures(&outcome)), (100, 100, vec![]), "{load}");
         assert_eq!(
-            (counters.http2.draining_connections > 0, counters.http2.sent_again),
+            (counters.started, counters.ok, failures(&outcome)),
+            (100, 100, vec![]),
+            "{load}"
+        );
+        assert_eq!(
+            (
+                counters.http2.draining_connections > 0,
+                counters.http2.sent_again
+            ),
             (true, 2),
             "{load}: {:?}",
             counters.http2
@@ -162,19 +245,33 @@ fn operation_on_a_draining_connection_is_sent_again_from_its_user() {
 
 #[test]
 fn operation_that_waits_for_a_stream_times_out_under_its_own_name() {
-    for load in ["connections = 1, requests = 30", "rate = \"100/s\", max_connections = 1, requests = 30"] {
+    for load in [
+        "connections = 1, requests = 30",
+        "rate = \"100/s\", max_connections = 1, requests = 30",
+    ] {
         // The first connection allows no stream any more after its third request.
-        let server = serving(max_streams(10), |connection, id, _| match (connection, id) {
-            (0, 5) => [max_streams(0), answer(5)].concat(),
-            _ => answer(id),
+        let server = serving(max_streams(10), |connection, id, _| {
+            match (connection, id) {
+                (0, 5) => [max_streams(0), answer(5)].concat(),
+                _ => answer(id),
+            }
         });
-        let sections =
-            format!("connection = {{ http = \"2\", streams = 2, timeouts = {{ request = \"300ms\" }} }}\nload = {{ {load} }}");
+        let sections = format!(
+            "connection = {{ http = \"2\", streams = 2, timeouts = {{ request = \"300ms\" }} \
+             }}\nload = {{ {load} }}"
+        );
         let began = Instant::now();
         let outcome = running(server, &sections);
         let counters = outcome.measured();
-        let names: Vec<String> = failures(&outcome).into_iter().map(|(name, _)| name).collect();
-        assert_eq!((counters.ended(), counters.failed), (30, 0), "{load}: {names:?}");
+        let names: Vec<String> = failures(&outcome)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(
+            (counters.ended(), counters.failed),
+            (30, 0),
+            "{load}: {names:?}"
+        );
         assert_eq!(names, ["stream.time_out"], "{load}");
         assert!(began.elapsed() < Duration::from_secs(10), "{load}");
     }

@@ -12,7 +12,10 @@ fn server(config: Config) -> Running {
 /// Runs `load` against a server of this configuration, over one agent with one worker.
 fn against(config: Config, sections: &str) -> (crate::support::Outcome, Counts) {
     let server = server(config);
-    let text = format!("name = \"t\"\ntarget.url = \"{}\"\n{sections}\n", server.url("/"));
+    let text = format!(
+        "name = \"t\"\ntarget.url = \"{}\"\n{sections}\n",
+        server.url("/")
+    );
     let ca = server.ca_pem().map(str::to_owned);
     let outcome = run(parse(&text, ca.as_deref()));
     (outcome, server.stop())
@@ -27,44 +30,85 @@ const CA: &str = "tls.ca = \"ca.pem\"\n";
 #[test]
 fn closed_loop_counts_what_the_server_counted() {
     for (name, config, sections, connections) in [
-        ("keep-alive", Config::plain(), "load = { connections = 7, requests = 500 }", 7),
-        ("one each", Config::plain(), "connection.requests = 1\nload = { connections = 7, requests = 300 }", 300),
-        ("three each", Config::plain(), "connection.requests = 3\nload = { connections = 5, requests = 300 }", 0),
+        (
+            "keep-alive",
+            Config::plain(),
+            "load = { connections = 7, requests = 500 }",
+            7,
+        ),
+        (
+            "one each",
+            Config::plain(),
+            "connection.requests = 1\nload = { connections = 7, requests = 300 }",
+            300,
+        ),
+        (
+            "three each",
+            Config::plain(),
+            "connection.requests = 3\nload = { connections = 5, requests = 300 }",
+            0,
+        ),
         (
             "server closes",
             Config::plain(),
-            "connection = { requests = 2, close = \"server\" }\nload = { connections = 4, requests = 100 }",
+            "connection = { requests = 2, close = \"server\" }\nload = { connections = 4, \
+             requests = 100 }",
             0,
         ),
         (
             "reset",
             Config::plain(),
-            "connection = { requests = 1, close = \"rst\" }\nload = { connections = 4, requests = 100 }",
+            "connection = { requests = 1, close = \"rst\" }\nload = { connections = 4, requests = \
+             100 }",
             100,
         ),
-        ("TLS keep-alive", tls(), "tls.ca = \"ca.pem\"\nload = { connections = 7, requests = 500 }", 7),
-        ("TLS one each", tls(), "tls.ca = \"ca.pem\"\nconnection.requests = 1\nload = { connections = 7, requests = 60 }", 60),
+        (
+            "TLS keep-alive",
+            tls(),
+            "tls.ca = \"ca.pem\"\nload = { connections = 7, requests = 500 }",
+            7,
+        ),
+        (
+            "TLS one each",
+            tls(),
+            "tls.ca = \"ca.pem\"\nconnection.requests = 1\nload = { connections = 7, requests = \
+             60 }",
+            60,
+        ),
     ] {
         let (outcome, counts) = against(config, sections);
         let measured = outcome.measured();
         assert_eq!(measured.failures, [].into(), "{name}");
-        assert_eq!((measured.started, measured.ok), (counts.requests, counts.requests), "{name}");
+        assert_eq!(
+            (measured.started, measured.ok),
+            (counts.requests, counts.requests),
+            "{name}"
+        );
         assert_eq!(measured.connections.opened, counts.connections, "{name}");
         if connections > 0 {
             assert_eq!(counts.connections, connections, "{name}");
         }
-        assert_eq!(measured.payload_bytes, counts.response_payload_bytes, "{name}");
+        assert_eq!(
+            measured.payload_bytes, counts.response_payload_bytes,
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn handshake_only_ends_with_the_servers_confirmation() {
     for confirm in [true, false] {
-        let sections =
-            format!("{CA}connection = {{ requests = 0, confirm = {confirm} }}\nload = {{ connections = 3, requests = 50 }}");
+        let sections = format!(
+            "{CA}connection = {{ requests = 0, confirm = {confirm} }}\nload = {{ connections = 3, \
+             requests = 50 }}"
+        );
         let (outcome, counts) = against(tls(), &sections);
         let measured = outcome.measured();
-        assert_eq!((measured.ok, measured.failures.len()), (50, 0), "confirm {confirm}: {measured:?}");
+        assert_eq!(
+            (measured.ok, measured.failures.len()),
+            (50, 0),
+            "confirm {confirm}: {measured:?}"
+        );
         assert_eq!(measured.unconfirmed, if confirm { 0 } else { 50 });
         assert_eq!(counts.connections, 50);
         assert!(!confirm || counts.handshakes_full == 50, "{counts:?}");
@@ -74,16 +118,25 @@ fn handshake_only_ends_with_the_servers_confirmation() {
 #[test]
 fn open_loop_sends_every_arrival_of_its_schedule() {
     for arrivals in ["even", "poisson"] {
-        let sections = format!("load = {{ rate = \"400/s\", arrivals = \"{arrivals}\", requests = 400 }}");
+        let sections =
+            format!("load = {{ rate = \"400/s\", arrivals = \"{arrivals}\", requests = 400 }}");
         let (outcome, counts) = against(Config::plain(), &sections);
         let measured = outcome.measured();
-        assert_eq!((measured.ok, counts.requests), (400, 400), "{arrivals}: {:?}", measured.failures);
+        assert_eq!(
+            (measured.ok, counts.requests),
+            (400, 400),
+            "{arrivals}: {:?}",
+            measured.failures
+        );
     }
 }
 
 #[test]
 fn warm_up_has_totals_of_its_own() {
-    let (outcome, counts) = against(Config::plain(), "load = { rate = \"200/s\", requests = 100, warm_up = \"500ms\" }");
+    let (outcome, counts) = against(
+        Config::plain(),
+        "load = { rate = \"200/s\", requests = 100, warm_up = \"500ms\" }",
+    );
     let (warm_up, measured) = (outcome.counters(Period::WarmUp), outcome.measured());
     assert_eq!((warm_up.ok, measured.ok), (100, 100));
     assert_eq!(counts.requests, 200);
@@ -91,20 +144,39 @@ fn warm_up_has_totals_of_its_own() {
 
 #[test]
 fn intervals_sum_to_the_totals_and_are_consecutive() {
-    let (outcome, _) = against(Config::plain(), "load = { connections = 2, duration = \"2200ms\", think_time = \"5ms\" }");
-    let numbers: Vec<u32> = outcome.intervals.iter().map(|interval| interval.0).collect();
+    let (outcome, _) = against(
+        Config::plain(),
+        "load = { connections = 2, duration = \"2200ms\", think_time = \"5ms\" }",
+    );
+    let numbers: Vec<u32> = outcome
+        .intervals
+        .iter()
+        .map(|interval| interval.0)
+        .collect();
     assert_eq!(numbers, (0..numbers.len() as u32).collect::<Vec<_>>());
     assert!(numbers.len() >= 3, "{numbers:?}");
     let mut totals = measure::Totals::default();
-    outcome.intervals.iter().for_each(|(_, snapshot)| totals.add(snapshot));
+    outcome
+        .intervals
+        .iter()
+        .for_each(|(_, snapshot)| totals.add(snapshot));
     assert_eq!(totals, outcome.totals);
 }
 
 #[test]
 fn shares_of_agents_and_workers_sum_to_the_plan() {
     let server = server(Config::plain());
-    let text = format!("name = \"t\"\ntarget.url = \"{}\"\nload = {{ connections = 7, requests = 101 }}\n", server.url("/"));
-    let ok: Vec<u64> = (0..3).map(|agent| run_share(parse(&text, None), agent, 3, 2, Lease::unlimited()).measured().ok).collect();
+    let text = format!(
+        "name = \"t\"\ntarget.url = \"{}\"\nload = {{ connections = 7, requests = 101 }}\n",
+        server.url("/")
+    );
+    let ok: Vec<u64> = (0..3)
+        .map(|agent| {
+            run_share(parse(&text, None), agent, 3, 2, Lease::unlimited())
+                .measured()
+                .ok
+        })
+        .collect();
     assert_eq!(ok, [33, 34, 34]);
     assert_eq!(server.stop().requests, 101);
 }
@@ -112,7 +184,10 @@ fn shares_of_agents_and_workers_sum_to_the_plan() {
 #[test]
 fn workers_without_users_leave_their_part_to_those_with() {
     let server = server(Config::plain());
-    let text = format!("name = \"t\"\ntarget.url = \"{}\"\nload = {{ connections = 2, requests = 50 }}\n", server.url("/"));
+    let text = format!(
+        "name = \"t\"\ntarget.url = \"{}\"\nload = {{ connections = 2, requests = 50 }}\n",
+        server.url("/")
+    );
     let outcome = run_share(parse(&text, None), 0, 1, 5, Lease::unlimited());
     assert_eq!((outcome.measured().ok, server.stop().requests), (50, 50));
 }
@@ -120,11 +195,18 @@ fn workers_without_users_leave_their_part_to_those_with() {
 #[test]
 fn expired_lease_ends_the_load() {
     let server = server(Config::plain());
-    let text = format!("name = \"t\"\ntarget.url = \"{}\"\nload = {{ connections = 3, duration = \"30s\" }}\n", server.url("/"));
+    let text = format!(
+        "name = \"t\"\ntarget.url = \"{}\"\nload = {{ connections = 3, duration = \"30s\" }}\n",
+        server.url("/")
+    );
     let lease = Lease::until(boot_time_ns() + 500_000_000);
     let outcome = run_share(parse(&text, None), 0, 1, 1, lease);
     assert_eq!(outcome.workers[0].cut, Some(Cut::LeaseExpired));
-    assert!(outcome.workers[0].whole.wall_ns < 2_000_000_000, "{:?}", outcome.workers);
+    assert!(
+        outcome.workers[0].whole.wall_ns < 2_000_000_000,
+        "{:?}",
+        outcome.workers
+    );
     assert!(outcome.measured().ok > 0);
     drop(server);
 }
@@ -132,37 +214,87 @@ fn expired_lease_ends_the_load() {
 #[test]
 fn resumption_is_a_decision() {
     let load = "connection.requests = 1\nload = { connections = 2, requests = 40 }\n";
-    for (choice, offered) in [("\"never\"", 0), ("\"always\"", 38), ("{ share = 0.5 }", 19)] {
-        let tickets = Config { tls: Some(Tls { tickets: true, ..Tls::default() }), ..Config::default() };
+    for (choice, offered) in [
+        ("\"never\"", 0),
+        ("\"always\"", 38),
+        ("{ share = 0.5 }", 19),
+    ] {
+        let tickets = Config {
+            tls: Some(Tls {
+                tickets: true,
+                ..Tls::default()
+            }),
+            ..Config::default()
+        };
         let (outcome, counts) = against(tickets, &format!("{CA}{load}tls.resumption = {choice}"));
         let resumption = outcome.measured().resumption;
-        assert_eq!((resumption.offered, resumption.accepted), (offered, offered), "{choice}: {resumption:?}");
-        assert_eq!((counts.handshakes_resumed, counts.handshakes_full), (offered, 40 - offered), "{choice}");
+        assert_eq!(
+            (resumption.offered, resumption.accepted),
+            (offered, offered),
+            "{choice}: {resumption:?}"
+        );
+        assert_eq!(
+            (counts.handshakes_resumed, counts.handshakes_full),
+            (offered, 40 - offered),
+            "{choice}"
+        );
     }
 }
 
 #[test]
 fn session_of_tls12_by_id_is_offered_also_where_tls13_could_be_spoken() {
-    let tls = Tls { versions: vec![TlsVersion::V12], session_cache: true, ..Tls::default() };
+    let tls = Tls {
+        versions: vec![TlsVersion::V12],
+        session_cache: true,
+        ..Tls::default()
+    };
     let (outcome, counts) = against(
-        Config { tls: Some(tls), ..Config::default() },
-        &format!("{CA}connection.requests = 1\nload = {{ connections = 2, requests = 40 }}\ntls.resumption = \"always\""),
+        Config {
+            tls: Some(tls),
+            ..Config::default()
+        },
+        &format!(
+            "{CA}connection.requests = 1\nload = {{ connections = 2, requests = 40 \
+             }}\ntls.resumption = \"always\""
+        ),
     );
     let resumption = outcome.measured().resumption;
     assert_eq!(counts.handshakes_resumed, 38);
-    assert_eq!((resumption.offered, resumption.accepted, resumption.none_at_hand), (38, 38, 2), "{resumption:?}");
+    assert_eq!(
+        (
+            resumption.offered,
+            resumption.accepted,
+            resumption.none_at_hand
+        ),
+        (38, 38, 2),
+        "{resumption:?}"
+    );
 }
 
 #[test]
 fn signature_belongs_to_its_own_handshake_however_many_are_under_way() {
     for version in [TlsVersion::V12, TlsVersion::V13] {
-        let tls = Tls { versions: vec![version], ..Tls::default() };
+        let tls = Tls {
+            versions: vec![version],
+            ..Tls::default()
+        };
         let (outcome, _) = against(
-            Config { tls: Some(tls), ..Config::default() },
+            Config {
+                tls: Some(tls),
+                ..Config::default()
+            },
             &format!("{CA}connection.requests = 1\nload = {{ connections = 20, requests = 200 }}"),
         );
-        let schemes: Vec<_> =
-            outcome.measured().negotiated.iter().map(|(agreed, &count)| (agreed.signature_scheme, count)).collect();
-        assert_eq!(schemes, [(0x0403, 200)], "{version:?}: all are ecdsa_secp256r1_sha256");
+        let schemes: Vec<_> = outcome
+            .measured()
+            .negotiated
+            .iter()
+            .map(|(agreed, &count)| (agreed.signature_scheme, count))
+            .collect();
+        assert_eq!(
+            schemes,
+            [(0x0403, 200)],
+            "{version:?}: all are ecdsa_secp256r1_sha256"
+        );
     }
 }

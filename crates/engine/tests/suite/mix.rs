@@ -29,7 +29,10 @@ fn serve(mut stream: &TcpStream, paths: &Paths) -> Result<(), Error> {
     for line in BufReader::new(stream).lines() {
         let line = line?;
         if let Some(path) = line.strip_prefix("GET ") {
-            paths.lock().unwrap().push(path.split(' ').next().unwrap_or_default().to_owned());
+            paths
+                .lock()
+                .unwrap()
+                .push(path.split(' ').next().unwrap_or_default().to_owned());
         }
         if line.is_empty() {
             stream.write_all(OK)?;
@@ -38,22 +41,36 @@ fn serve(mut stream: &TcpStream, paths: &Paths) -> Result<(), Error> {
     Ok(())
 }
 
-/// Number and request of each of 200 operations of this load, ascending, where agents with so many workers each make them.
+/// Number and request of each of 200 operations of this load, ascending, where agents with so many
+/// workers each make them.
 fn requests(load: &str, workers: &[usize]) -> Vec<(u64, String)> {
     let (address, paths) = listen();
     let text = format!(
-        "name = \"t\"\ntarget.url = \"http://{address}/\"\n\
-         [[request]]\nname = \"often\"\npath = \"/often/{{seq}}\"\nweight = 9\n\
-         [[request]]\nname = \"rare\"\npath = \"/rare/{{seq}}\"\n\
-         [load]\nrequests = 200\n{load}\n"
+        "name = \"t\"\ntarget.url = \"http://{address}/\"\n[[request]]\nname = \"often\"\npath = \
+         \"/often/{{seq}}\"\nweight = 9\n[[request]]\nname = \"rare\"\npath = \
+         \"/rare/{{seq}}\"\n[load]\nrequests = 200\n{load}\n"
     );
     for (agent, &workers_of_it) in (0..).zip(workers) {
-        let outcome = run_share(parse(&text, None), agent, workers.len() as u32, workers_of_it, Lease::unlimited());
-        assert_eq!(outcome.measured().failures, [].into(), "agent {agent}, {workers:?} workers");
+        let outcome = run_share(
+            parse(&text, None),
+            agent,
+            workers.len() as u32,
+            workers_of_it,
+            Lease::unlimited(),
+        );
+        assert_eq!(
+            outcome.measured().failures,
+            [].into(),
+            "agent {agent}, {workers:?} workers"
+        );
     }
     let paths = std::mem::take(&mut *paths.lock().unwrap());
-    let parted = paths.iter().filter_map(|path| path.strip_prefix('/')?.split_once('/'));
-    let mut requests: Vec<(u64, String)> = parted.map(|(name, seq)| (seq.parse().unwrap(), name.to_owned())).collect();
+    let parted = paths
+        .iter()
+        .filter_map(|path| path.strip_prefix('/')?.split_once('/'));
+    let mut requests: Vec<(u64, String)> = parted
+        .map(|(name, seq)| (seq.parse().unwrap(), name.to_owned()))
+        .collect();
     requests.sort_unstable();
     requests
 }
@@ -65,8 +82,14 @@ fn mix_is_that_of_the_plan_in_every_cycle_of_the_cluster_whatever_the_fleet() {
     assert!(of_one.iter().map(|(seq, _)| *seq).eq(0..200), "{of_one:?}");
     for workers in [&[4][..], &[5, 5], &[2, 2, 2, 2, 2], &[1, 3]] {
         let of_fleet = requests(load, workers);
-        let rare: Vec<usize> = of_fleet.chunks(10).map(|cycle| cycle.iter().filter(|(_, name)| name == "rare").count()).collect();
-        assert_eq!(rare, [1; 20], "of each ten arrivals, with {workers:?} workers");
+        let rare: Vec<usize> = of_fleet
+            .chunks(10)
+            .map(|cycle| cycle.iter().filter(|(_, name)| name == "rare").count())
+            .collect();
+        assert_eq!(
+            rare, [1; 20],
+            "of each ten arrivals, with {workers:?} workers"
+        );
         assert_eq!(of_fleet, of_one, "{workers:?} workers");
     }
 }
@@ -74,8 +97,19 @@ fn mix_is_that_of_the_plan_in_every_cycle_of_the_cluster_whatever_the_fleet() {
 #[test]
 fn operations_of_users_have_numbers_of_their_own_however_many_workers_agents_have() {
     for workers in [&[2, 4][..], &[5, 1, 3]] {
-        let seqs: Vec<u64> = requests("connections = 20", workers).into_iter().map(|(seq, _)| seq).collect();
-        let twice: Vec<u64> = seqs.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
-        assert_eq!((seqs.len(), twice), (200, vec![]), "numbers that two operations share, with {workers:?} workers");
+        let seqs: Vec<u64> = requests("connections = 20", workers)
+            .into_iter()
+            .map(|(seq, _)| seq)
+            .collect();
+        let twice: Vec<u64> = seqs
+            .windows(2)
+            .filter(|pair| pair[0] == pair[1])
+            .map(|pair| pair[0])
+            .collect();
+        assert_eq!(
+            (seqs.len(), twice),
+            (200, vec![]),
+            "numbers that two operations share, with {workers:?} workers"
+        );
     }
 }

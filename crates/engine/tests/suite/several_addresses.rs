@@ -11,19 +11,34 @@ const X25519: u16 = 0x001d;
 const SECP384R1: u16 = 0x0018;
 
 fn server(tls: Tls) -> Running {
-    Running::new(Config { tls: Some(tls), ..Config::default() }).unwrap()
+    Running::new(Config {
+        tls: Some(tls),
+        ..Config::default()
+    })
+    .unwrap()
 }
 
 /// Runs `sections` over all servers, whose certificates are not looked at.
 fn over(servers: &[Running], sections: &str) -> Outcome {
-    let addresses: Vec<String> = servers.iter().map(|server| server.address().to_string()).collect();
-    let target = format!("target = {{ url = \"https://localhost/\", addresses = {addresses:?} }}\n");
-    run(parse(&format!("{target}tls.verify = \"none\"\nconnection.requests = 1\n{sections}\n"), None))
+    let addresses: Vec<String> = servers
+        .iter()
+        .map(|server| server.address().to_string())
+        .collect();
+    let target =
+        format!("target = {{ url = \"https://localhost/\", addresses = {addresses:?} }}\n");
+    run(parse(
+        &format!("{target}tls.verify = \"none\"\nconnection.requests = 1\n{sections}\n"),
+        None,
+    ))
 }
 
 fn of(outcome: &Outcome, server: &Running) -> Counters {
     let mut sum = Counters::default();
-    let cells = outcome.sum.cells.iter().filter(|(key, _)| key.address == Some(server.address()));
+    let cells = outcome
+        .sum
+        .cells
+        .iter()
+        .filter(|(key, _)| key.address == Some(server.address()));
     cells.for_each(|(_, cell)| sum.merge(&cell.counters));
     sum
 }
@@ -33,7 +48,11 @@ fn agreed(counters: &Counters) -> (BTreeMap<u16, u64>, u64) {
     let (mut groups, mut retried) = (BTreeMap::new(), 0);
     for (negotiated, &count) in &counters.negotiated {
         *groups.entry(negotiated.group).or_default() += count;
-        retried += if negotiated.kind == HandshakeKind::FullRetried { count } else { 0 };
+        retried += if negotiated.kind == HandshakeKind::FullRetried {
+            count
+        } else {
+            0
+        };
     }
     (groups, retried)
 }
@@ -42,15 +61,35 @@ fn agreed(counters: &Counters) -> (BTreeMap<u16, u64>, u64) {
 fn each_address_has_a_key_share_of_its_own_and_only_the_plan_remembers() {
     for (key_share, retried) in [("first", 20), ("remembered", 1)] {
         let servers = [
-            server(Tls { versions: vec![TlsVersion::V13], groups: Some(vec![SECP384R1]), ..Tls::default() }),
-            server(Tls { versions: vec![TlsVersion::V13], groups: Some(vec![SECP384R1, X25519]), ..Tls::default() }),
-            server(Tls { versions: vec![TlsVersion::V13], groups: Some(vec![X25519]), ..Tls::default() }),
+            server(Tls {
+                versions: vec![TlsVersion::V13],
+                groups: Some(vec![SECP384R1]),
+                ..Tls::default()
+            }),
+            server(Tls {
+                versions: vec![TlsVersion::V13],
+                groups: Some(vec![SECP384R1, X25519]),
+                ..Tls::default()
+            }),
+            server(Tls {
+                versions: vec![TlsVersion::V13],
+                groups: Some(vec![X25519]),
+                ..Tls::default()
+            }),
         ];
-        let tls = format!("tls.groups = [\"X25519\", \"secp384r1\"]\ntls.key_share = \"{key_share}\"\n");
-        let outcome = over(&servers, &format!("{tls}load = {{ connections = 1, requests = 60 }}"));
+        let tls =
+            format!("tls.groups = [\"X25519\", \"secp384r1\"]\ntls.key_share = \"{key_share}\"\n");
+        let outcome = over(
+            &servers,
+            &format!("{tls}load = {{ connections = 1, requests = 60 }}"),
+        );
         let expected = [(SECP384R1, retried), (X25519, 0), (X25519, 0)];
         for (server, (group, retried)) in servers.iter().zip(expected) {
-            assert_eq!(agreed(&of(&outcome, server)), ([(group, 20)].into(), retried), "{key_share}: {group:#06x}");
+            assert_eq!(
+                agreed(&of(&outcome, server)),
+                ([(group, 20)].into(), retried),
+                "{key_share}: {group:#06x}"
+            );
         }
     }
 }
@@ -60,7 +99,9 @@ fn pairs(outcome: &Outcome, servers: &[Running]) -> BTreeMap<(SocketAddr, Socket
     let mut pairs = BTreeMap::new();
     for server in servers {
         for (offer, count) in of(outcome, server).session_offers {
-            *pairs.entry((offer.issuer.unwrap(), server.address())).or_default() += count;
+            *pairs
+                .entry((offer.issuer.unwrap(), server.address()))
+                .or_default() += count;
         }
     }
     pairs
@@ -75,20 +116,42 @@ fn every_address_is_offered_the_sessions_of_every_other_one_alike() {
         "load = { connections = 6, requests = 180 }",
     ];
     for number in [2, 3] {
-        for (load, resumption) in loads.into_iter().flat_map(|load| [(load, "\"always\""), (load, "{ share = 0.5 }")]) {
+        for (load, resumption) in loads
+            .into_iter()
+            .flat_map(|load| [(load, "\"always\""), (load, "{ share = 0.5 }")])
+        {
             let versions = vec![TlsVersion::V13];
-            let tickets = || server(Tls { versions: versions.clone(), tickets: true, ..Tls::default() });
+            let tickets = || {
+                server(Tls {
+                    versions: versions.clone(),
+                    tickets: true,
+                    ..Tls::default()
+                })
+            };
             let servers: Vec<Running> = std::iter::repeat_with(tickets).take(number).collect();
             let outcome = over(&servers, &format!("tls.resumption = {resumption}\n{load}"));
-            let (pairs, what) = (pairs(&outcome, &servers), format!("{number} addresses, {load}, {resumption}"));
+            let (pairs, what) = (
+                pairs(&outcome, &servers),
+                format!("{number} addresses, {load}, {resumption}"),
+            );
             let offered: u64 = pairs.values().sum();
-            assert_eq!(pairs.len(), number * number, "{what}: {offered} offered: {pairs:?}");
+            assert_eq!(
+                pairs.len(),
+                number * number,
+                "{what}: {offered} offered: {pairs:?}"
+            );
             let share = offered as f64 / pairs.len() as f64;
             let (least, most) = (pairs.values().min().unwrap(), pairs.values().max().unwrap());
-            assert!(*least as f64 > 0.5 * share && (*most as f64) < 1.7 * share, "{what}: {share:.1} each: {pairs:?}");
+            assert!(
+                *least as f64 > 0.5 * share && (*most as f64) < 1.7 * share,
+                "{what}: {share:.1} each: {pairs:?}"
+            );
             for server in &servers {
                 let begun = of(&outcome, server).started as f64 / 180.0 * number as f64;
-                assert!((0.8..1.2).contains(&begun), "{what}: {begun:.2} of its share of the operations");
+                assert!(
+                    (0.8..1.2).contains(&begun),
+                    "{what}: {begun:.2} of its share of the operations"
+                );
             }
         }
     }

@@ -11,7 +11,11 @@ pub struct Named(pub Vec<(String, Vec<u8>)>);
 
 impl Files for Named {
     fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, content)| content.clone()).ok_or_else(|| "no such file".into())
+        self.0
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, content)| content.clone())
+            .ok_or_else(|| "no such file".into())
     }
 
     fn list(&mut self, _: &str) -> Result<Vec<String>, String> {
@@ -46,16 +50,27 @@ impl Outcome {
 }
 
 pub fn parse(text: &str, ca: Option<&str>) -> Plan {
-    let files = ca.map(|pem| ("ca.pem".to_owned(), pem.as_bytes().to_vec())).into_iter().collect();
+    let files = ca
+        .map(|pem| ("ca.pem".to_owned(), pem.as_bytes().to_vec()))
+        .into_iter()
+        .collect();
     Plan::parse(text, &mut Named(files)).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
 
 /// Runs `plan` as agent `agent` of `agents` with so many workers.
 pub fn run_share(plan: Plan, agent: u32, agents: u32, workers: usize, lease: Lease) -> Outcome {
-    let placement = Placement { agent, agents, cpus: vec![None; workers] };
+    let placement = Placement {
+        agent,
+        agents,
+        cpus: vec![None; workers],
+    };
     let prepared = engine::prepare(Arc::new(plan), placement, Policy::default()).unwrap();
     let (send, receive) = channel();
-    let running = prepared.start(monotonic_ns() + 20_000_000, lease, move |event| send.send(event).unwrap()).unwrap();
+    let running = prepared
+        .start(monotonic_ns() + 20_000_000, lease, move |event| {
+            send.send(event).unwrap()
+        })
+        .unwrap();
     let mut intervals = Vec::new();
     for event in receive {
         match event {
@@ -63,10 +78,20 @@ pub fn run_share(plan: Plan, agent: u32, agents: u32, workers: usize, lease: Lea
             Event::Interval { number, snapshot } => intervals.push((number, snapshot)),
             Event::Ended { totals, workers } => {
                 running.join();
-                let workers = workers.into_iter().map(|worker| worker.expect("no worker panics")).collect();
+                let workers = workers
+                    .into_iter()
+                    .map(|worker| worker.expect("no worker panics"))
+                    .collect();
                 let mut sum = Snapshot::default();
-                intervals.iter().for_each(|(_, snapshot)| sum.merge(snapshot));
-                return Outcome { sum, totals, intervals, workers };
+                intervals
+                    .iter()
+                    .for_each(|(_, snapshot)| sum.merge(snapshot));
+                return Outcome {
+                    sum,
+                    totals,
+                    intervals,
+                    workers,
+                };
             }
         }
     }

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const TOO_EARLY: &[u8] = b"HTTP/1.1 425 Too Early\r\nContent-Length: 0\r\n\r\n";
-const TOO_EARLY_AND_CLOSED: &[u8] = b"HTTP/1.1 425 Too Early\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+const TOO_EARLY_AND_CLOSED: &[u8] =
+    b"HTTP/1.1 425 Too Early\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Requests that came as early data, and after the handshake.
@@ -44,14 +45,21 @@ fn listen(early: &'static [u8]) -> (SocketAddr, Arc<Came>) {
     (address, came)
 }
 
-fn serve(mut stream: TcpStream, config: Arc<ServerConfig>, early: &[u8], came: &Came) -> Result<(), Error> {
+fn serve(
+    mut stream: TcpStream,
+    config: Arc<ServerConfig>,
+    early: &[u8],
+    came: &Came,
+) -> Result<(), Error> {
     let mut tls = ServerConnection::new(config).map_err(Error::other)?;
     let (mut before, mut bytes) = (0, [0; 4096]);
     loop {
         while tls.wants_write() {
             tls.write_tls(&mut stream)?;
         }
-        before += tls.early_data().map_or(0, |mut data| data.read(&mut bytes).unwrap_or(0));
+        before += tls
+            .early_data()
+            .map_or(0, |mut data| data.read(&mut bytes).unwrap_or(0));
         if before > 0 && !tls.is_handshaking() {
             before = 0;
             came.early.fetch_add(1, Ordering::SeqCst);
@@ -73,7 +81,9 @@ fn serve(mut stream: TcpStream, config: Arc<ServerConfig>, early: &[u8], came: &
 /// Six requests of one user, two on each connection.
 fn measured(server: SocketAddr, more: &str) -> Counters {
     let text = format!(
-        "name = \"t\"\ntarget.url = \"https://{server}/\"\ntls = {{ verify = \"none\", resumption = \"always\", early_data = true }}\nconnection.requests = 2\nload = {{ connections = 1, requests = 6 }}\n{more}\n"
+        "name = \"t\"\ntarget.url = \"https://{server}/\"\ntls = {{ verify = \"none\", resumption \
+         = \"always\", early_data = true }}\nconnection.requests = 2\nload = {{ connections = 1, \
+         requests = 6 }}\n{more}\n"
     );
     run(parse(&text, None)).measured()
 }
@@ -81,15 +91,25 @@ fn measured(server: SocketAddr, more: &str) -> Counters {
 #[test]
 fn request_that_was_too_early_is_sent_again_after_the_handshake() {
     // The first connection has no session to offer.
-    for (answer, more, opened, again) in
-        [(TOO_EARLY, "", 3, 2), (TOO_EARLY_AND_CLOSED, "", 5, 2), (TOO_EARLY, "request.expect.status = [200, 425]", 3, 0)]
-    {
+    for (answer, more, opened, again) in [
+        (TOO_EARLY, "", 3, 2),
+        (TOO_EARLY_AND_CLOSED, "", 5, 2),
+        (TOO_EARLY, "request.expect.status = [200, 425]", 3, 0),
+    ] {
         let (server, came) = listen(answer);
         let counters = measured(server, more);
         let case = format!("{} {more}: {counters:?}", String::from_utf8_lossy(answer));
-        assert_eq!((counters.started, counters.ok, counters.failures.len()), (6, 6, 0), "{case}");
+        assert_eq!(
+            (counters.started, counters.ok, counters.failures.len()),
+            (6, 6, 0),
+            "{case}"
+        );
         let early = &counters.early_data;
-        assert_eq!((early.accepted, early.rejected, early.too_early), (2, 0, again), "{case}");
+        assert_eq!(
+            (early.accepted, early.rejected, early.too_early),
+            (2, 0, again),
+            "{case}"
+        );
         assert_eq!(counters.connections.opened, opened, "{case}");
         let came = [&came.early, &came.late].map(|came| came.load(Ordering::SeqCst));
         assert_eq!(came, [2, 4 + again], "{case}");

@@ -1,5 +1,6 @@
-//! IANA's names of TLS code points, for reports. 0 ("none") is empty, a code without a name here is hexadecimal.
-//! Source: the registries "TLS Parameters" and "TLS Extensions" of IANA; X25519 and X448 are written as RFC 7748 does.
+//! IANA's names of TLS code points, for reports. 0 ("none") is empty, a code without a name here is
+//! hexadecimal. Source: the registries "TLS Parameters" and "TLS Extensions" of IANA; X25519 and
+//! X448 are written as RFC 7748 does.
 
 use std::borrow::Cow;
 
@@ -30,13 +31,19 @@ pub fn signature_scheme_name(code: u16) -> Cow<'static, str> {
 /// Name of an alert, such as `handshake_failure`; a code without one is `alert_254`.
 #[must_use]
 pub fn alert_name(code: u8) -> Cow<'static, str> {
-    known(&ALERTS, code).map_or_else(|| Cow::Owned(format!("{UNNAMED_ALERT}{code}")), Cow::Borrowed)
+    known(&ALERTS, code).map_or_else(
+        || Cow::Owned(format!("{UNNAMED_ALERT}{code}")),
+        Cow::Borrowed,
+    )
 }
 
 /// The inverse of [`alert_name`].
 #[must_use]
 pub fn alert_code(name: &str) -> Option<u8> {
-    let named = ALERTS.iter().find(|(_, known)| *known == name).map(|&(code, _)| code);
+    let named = ALERTS
+        .iter()
+        .find(|(_, known)| *known == name)
+        .map(|&(code, _)| code);
     named.or_else(|| name.strip_prefix(UNNAMED_ALERT)?.parse().ok())
 }
 
@@ -51,11 +58,19 @@ fn name_of(names: &[(u16, &'static str)], code: u16) -> Cow<'static, str> {
 }
 
 fn known<C: Copy + PartialEq>(names: &[(C, &'static str)], code: C) -> Option<&'static str> {
-    names.iter().find(|(known, _)| *known == code).map(|&(_, name)| name)
+    names
+        .iter()
+        .find(|(known, _)| *known == code)
+        .map(|&(_, name)| name)
 }
 
-const VERSIONS: [(u16, &str); 5] =
-    [(0x0300, "SSL 3.0"), (0x0301, "TLS 1.0"), (0x0302, "TLS 1.1"), (0x0303, "TLS 1.2"), (0x0304, "TLS 1.3")];
+const VERSIONS: [(u16, &str); 5] = [
+    (0x0300, "SSL 3.0"),
+    (0x0301, "TLS 1.0"),
+    (0x0302, "TLS 1.1"),
+    (0x0303, "TLS 1.2"),
+    (0x0304, "TLS 1.3"),
+];
 
 /// What TLS 1.3 and 1.2 clients and servers of today negotiate.
 const SUITES: [(u16, &str); 36] = [
@@ -193,7 +208,10 @@ mod tests {
             (version_name(0x0305), "0x0305"),
             (group_name(0), ""),
             (suite_name(0x1302), "TLS_AES_256_GCM_SHA384"),
-            (suite_name(0xcca9), "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"),
+            (
+                suite_name(0xcca9),
+                "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+            ),
             (suite_name(0x1306), "0x1306"),
             (group_name(0x001d), "X25519"),
             (group_name(0x11ec), "X25519MLKEM768"),
@@ -212,7 +230,12 @@ mod tests {
     fn no_code_and_no_name_stands_twice() {
         for table in [&VERSIONS[..], &SUITES, &GROUPS, &SIGNATURE_SCHEMES] {
             for (index, (code, name)) in table.iter().enumerate() {
-                assert!(table[..index].iter().all(|(other, known)| other != code && known != name), "{name}");
+                assert!(
+                    table[..index]
+                        .iter()
+                        .all(|(other, known)| other != code && known != name),
+                    "{name}"
+                );
             }
         }
     }

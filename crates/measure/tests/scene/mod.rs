@@ -1,24 +1,34 @@
 //! Operations and recorders for the tests of this folder.
 
-use measure::{CellId, Chain, Handshake, HandshakeKind, Negotiated, Operation, Period, Recorder, Verdict};
+use measure::{
+    CellId, Chain, Handshake, HandshakeKind, Negotiated, Operation, Period, Recorder, Verdict,
+};
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
 
 pub fn key(request: u16, address: u16) -> CellId {
-    CellId { period: Period::Measured, request, address }
+    CellId {
+        period: Period::Measured,
+        request,
+        address,
+    }
 }
 
 /// One worker with three addresses, indices 1 to 3.
 pub fn recorder(requests: u16) -> Recorder {
     let mut recorder = Recorder::new(requests);
     for last in 1..=3 {
-        assert_eq!(recorder.address(([10, 0, 0, last], 443).into()), u16::from(last));
+        assert_eq!(
+            recorder.address(([10, 0, 0, last], 443).into()),
+            u16::from(last)
+        );
     }
     recorder
 }
 
-/// An operation of an open loop on an open connection: 5 ms late (2 of them until it was noticed), 1 ms to write, 10 ms to the first byte, 2 ms to read.
+/// An operation of an open loop on an open connection: 5 ms late (2 of them until it was noticed),
+/// 1 ms to write, 10 ms to the first byte, 2 ms to read.
 pub fn operation(intended_at: u64) -> Operation {
     let begun_at = intended_at + 5 * MS;
     Operation {
@@ -44,14 +54,39 @@ pub fn operation(intended_at: u64) -> Operation {
 pub fn negotiated(kind: HandshakeKind) -> Negotiated {
     let signature_scheme = if kind.is_resumed() { 0 } else { 0x0403 };
     let alpn = "http/1.1".to_owned();
-    Negotiated { version: 0x0304, suite: 0x1302, group: 0x001d, signature_scheme, alpn, kind, ocsp_staple: None }
+    Negotiated {
+        version: 0x0304,
+        suite: 0x1302,
+        group: 0x001d,
+        signature_scheme,
+        alpn,
+        kind,
+        ocsp_staple: None,
+    }
 }
 
 pub fn chain() -> Chain {
-    Chain { sha256: [7; 32], key: "ECDSA P-256".to_owned(), certificates: 2, bytes: 1234 }
+    Chain {
+        sha256: [7; 32],
+        key: "ECDSA P-256".to_owned(),
+        certificates: 2,
+        bytes: 1234,
+    }
 }
 
-pub fn handshake<'a>(negotiated: &'a Negotiated, chain: Option<&'a Chain>, offered: bool) -> Handshake<'a> {
+pub fn handshake<'a>(
+    negotiated: &'a Negotiated,
+    chain: Option<&'a Chain>,
+    offered: bool,
+) -> Handshake<'a> {
     let (offered, bytes_sent, bytes_received) = (offered.then_some(1), 300, 2000);
-    Handshake { negotiated, chain, offered, none_at_hand: false, early_data: None, bytes_sent, bytes_received }
+    Handshake {
+        negotiated,
+        chain,
+        offered,
+        none_at_hand: false,
+        early_data: None,
+        bytes_sent,
+        bytes_received,
+    }
 }

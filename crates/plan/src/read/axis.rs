@@ -30,7 +30,10 @@ pub(crate) fn read<'a>(section: &Section<'a>) -> Vec<Axis<'a>> {
     let mut axes = Vec::new();
     gather(section, &mut Vec::new(), &mut axes);
     if axes.is_empty() && section.is_given() && section.all().is_empty() {
-        section.problem("has no axis; write one such as \"tls.versions\" = [[\"1.2\"], [\"1.3\"]], or remove the section");
+        section.problem(
+            "has no axis; write one such as \"tls.versions\" = [[\"1.2\"], [\"1.3\"]], or remove \
+             the section",
+        );
     }
     axes
 }
@@ -51,17 +54,28 @@ fn gather<'a>(section: &Section<'a>, path: &mut Vec<String>, axes: &mut Vec<Axis
 }
 
 fn one<'a>(field: Field<'a>, path: &[String]) -> Option<Axis<'a>> {
-    if let Some((_, why)) = SHARED.iter().find(|(key, _)| path.first().is_some_and(|first| first == key)) {
+    if let Some((_, why)) = SHARED
+        .iter()
+        .find(|(key, _)| path.first().is_some_and(|first| first == key))
+    {
         field.problem(why);
         return None;
     }
-    let values = field.list("all values that the path takes, as in \"tls.versions\" = [[\"1.2\"], [\"1.3\"]]")?;
+    let values = field
+        .list("all values that the path takes, as in \"tls.versions\" = [[\"1.2\"], [\"1.3\"]]")?;
     if values.is_empty() {
-        field.problem("[] takes no value, so that there would be no run; write at least one, or remove the axis");
+        field.problem(
+            "[] takes no value, so that there would be no run; write at least one, or remove the \
+             axis",
+        );
         return None;
     }
     let values = labelled(&values, &path.join("."));
-    Some(Axis { field, path: path.to_vec(), values })
+    Some(Axis {
+        field,
+        path: path.to_vec(),
+        values,
+    })
 }
 
 fn labelled(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
@@ -69,14 +83,20 @@ fn labelled(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
     let mut value = |(index, field): (usize, &Field<'_>)| {
         let text = content(&field.node.value);
         if let Some(first) = written.get(&text) {
-            field.problem(format_args!("is the value [{first}] once more; remove one of the two (repeats stand in [repeat])"));
+            field.problem(format_args!(
+                "is the value [{first}] once more; remove one of the two (repeats stand in \
+                 [repeat])"
+            ));
         }
         let mut label = format!("{}={}", fit(path, usize::MAX), fit(&text, MAX_LABEL_CHARS));
         if !labels.insert(label.clone()) {
             label += &format!("~{}", index + 1);
         }
         written.entry(text).or_insert(index);
-        AxisValue { label, node: field.node.clone() }
+        AxisValue {
+            label,
+            node: field.node.clone(),
+        }
     };
     fields.iter().enumerate().map(&mut value).collect()
 }
@@ -90,9 +110,20 @@ fn content(value: &Value) -> String {
         Value::Decimal(number) => format!("{number:?}"),
         Value::Flag(flag) => flag.to_string(),
         Value::Date(date) => date.clone(),
-        Value::List(nodes) => format!("[{}]", joined(nodes.iter().map(|node| content(&node.value)).collect())),
+        Value::List(nodes) => format!(
+            "[{}]",
+            joined(nodes.iter().map(|node| content(&node.value)).collect())
+        ),
         Value::Table(table) => {
-            format!("{{{}}}", joined(table.iter().map(|(key, entry)| format!("{key} {}", content(&entry.node.value))).collect()))
+            format!(
+                "{{{}}}",
+                joined(
+                    table
+                        .iter()
+                        .map(|(key, entry)| format!("{key} {}", content(&entry.node.value)))
+                        .collect()
+                )
+            )
         }
     }
 }
@@ -100,10 +131,22 @@ fn content(value: &Value) -> String {
 /// `text` as a part of a folder's name.
 fn fit(text: &str, most: usize) -> String {
     let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
-    let words: Vec<&str> = text.split(|c| !is_fit(c)).filter(|word| !word.is_empty()).collect();
-    let fit: String = words.join("-").replace("-+-", "+").chars().take(most).collect();
+    let words: Vec<&str> = text
+        .split(|c| !is_fit(c))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let fit: String = words
+        .join("-")
+        .replace("-+-", "+")
+        .chars()
+        .take(most)
+        .collect();
     let fit = fit.trim_matches(['-', '+', '.']);
-    if fit.is_empty() { "none".to_owned() } else { fit.to_owned() }
+    if fit.is_empty() {
+        "none".to_owned()
+    } else {
+        fit.to_owned()
+    }
 }
 
 #[cfg(test)]

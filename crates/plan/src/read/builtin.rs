@@ -14,7 +14,8 @@ const DEFAULT_BODY_BYTES: u64 = 1024;
 /// Each server that has something to do takes eight bytes.
 const MAX_SERVERS: u32 = 1_000_000;
 const HOUR: Duration = Duration::from_secs(3600);
-/// Of a stall and of a service time: what is shorter than a microsecond no clock of the target keeps.
+/// Of a stall and of a service time: what is shorter than a microsecond no clock of the target
+/// keeps.
 const SPANS: RangeInclusive<Duration> = Duration::from_micros(1)..=HOUR;
 const STALL: &str = "{ every = \"10s\", for = \"1s\" }";
 const SERVERS: &str = "{ count = 4, service_time = \"10ms\" }";
@@ -26,21 +27,43 @@ pub(crate) fn builtin(field: Field<'_>) -> Option<(Builtin, Option<Url>)> {
         None => field.section()?,
     };
     let tls = section.read("tls", |field| field.flag()).unwrap_or(true);
-    let key = section.read("key", |field| field.choice(&[("p256", BuiltinKey::P256), ("rsa2048", BuiltinKey::Rsa2048)]));
-    let body_bytes = section.read("body_bytes", |field| field.whole(0..=MAX_BODY_BYTES)).unwrap_or(DEFAULT_BODY_BYTES);
-    let delay = section.read("delay", |field| field.duration(Duration::ZERO..=HOUR)).unwrap_or_default();
+    let key = section.read("key", |field| {
+        field.choice(&[("p256", BuiltinKey::P256), ("rsa2048", BuiltinKey::Rsa2048)])
+    });
+    let body_bytes = section
+        .read("body_bytes", |field| field.whole(0..=MAX_BODY_BYTES))
+        .unwrap_or(DEFAULT_BODY_BYTES);
+    let delay = section
+        .read("delay", |field| field.duration(Duration::ZERO..=HOUR))
+        .unwrap_or_default();
     let pace = pace(&section);
     let at = section.read("at", url);
     section.finish();
-    Some((Builtin { tls, key: key.unwrap_or(BuiltinKey::P256), body_bytes, delay, pace: pace? }, at))
+    Some((
+        Builtin {
+            tls,
+            key: key.unwrap_or(BuiltinKey::P256),
+            body_bytes,
+            delay,
+            pace: pace?,
+        },
+        at,
+    ))
 }
 
 /// `None` where what is given is wrong, and reported.
 fn pace(section: &Section<'_>) -> Option<BuiltinPace> {
-    let (stall, servers) = (section.read("stall", stall), section.read("servers", servers));
+    let (stall, servers) = (
+        section.read("stall", stall),
+        section.read("servers", servers),
+    );
     match (section.has("stall"), section.has("servers")) {
         (true, true) => {
-            section.problem_at("servers", "given beside stall; keep one: servers for a known capacity, stall for known pauses");
+            section.problem_at(
+                "servers",
+                "given beside stall; keep one: servers for a known capacity, stall for known \
+                 pauses",
+            );
             None
         }
         (true, false) => stall,
@@ -51,28 +74,58 @@ fn pace(section: &Section<'_>) -> Option<BuiltinPace> {
 
 fn stall(field: Field<'_>) -> Option<BuiltinPace> {
     let section = table(&field, STALL)?;
-    let missing = missing(&section, &[("every", "how far apart stalls begin"), ("for", "how long each lasts")], STALL);
+    let missing = missing(
+        &section,
+        &[
+            ("every", "how far apart stalls begin"),
+            ("for", "how long each lasts"),
+        ],
+        STALL,
+    );
     let every = section.read("every", span);
     let lasts = section.read("for", span);
     let first = section.read("first", |field| field.duration(Duration::ZERO..=HOUR));
-    let (is_first_wrong, is_lasting) = (section.has("first") && first.is_none(), section.field("for"));
+    let (is_first_wrong, is_lasting) = (
+        section.has("first") && first.is_none(),
+        section.field("for"),
+    );
     section.finish();
     let (every, lasts) = every.zip(lasts).filter(|_| !missing && !is_first_wrong)?;
     if lasts >= every {
         let most = duration::write(every);
-        is_lasting?.refuse(format_args!("never lets it answer: stalls begin every \"{most}\"; write less than that"));
+        is_lasting?.refuse(format_args!(
+            "never lets it answer: stalls begin every \"{most}\"; write less than that"
+        ));
         return None;
     }
-    Some(BuiltinPace::Stall { every, lasts, first: first.unwrap_or(every) })
+    Some(BuiltinPace::Stall {
+        every,
+        lasts,
+        first: first.unwrap_or(every),
+    })
 }
 
 fn servers(field: Field<'_>) -> Option<BuiltinPace> {
     let section = table(&field, SERVERS)?;
-    missing(&section, &[("count", "how many there are"), ("service_time", "how long each takes for a request")], SERVERS);
-    let count = section.read("count", |field| field.whole32(1..=MAX_SERVERS)).and_then(NonZeroU32::new);
+    missing(
+        &section,
+        &[
+            ("count", "how many there are"),
+            ("service_time", "how long each takes for a request"),
+        ],
+        SERVERS,
+    );
+    let count = section
+        .read("count", |field| field.whole32(1..=MAX_SERVERS))
+        .and_then(NonZeroU32::new);
     let service_time = section.read("service_time", span);
     section.finish();
-    count.zip(service_time).map(|(count, service_time)| BuiltinPace::Servers { count, service_time })
+    count
+        .zip(service_time)
+        .map(|(count, service_time)| BuiltinPace::Servers {
+            count,
+            service_time,
+        })
 }
 
 fn table<'a>(field: &Field<'a>, example: &str) -> Option<Section<'a>> {
@@ -86,7 +139,9 @@ fn table<'a>(field: &Field<'a>, example: &str) -> Option<Section<'a>> {
 /// Reports each of `keys`, told with what it is, that is not given; whether there was one.
 fn missing(section: &Section<'_>, keys: &[(&str, &str)], example: &str) -> bool {
     let absent: Vec<_> = keys.iter().filter(|(key, _)| !section.has(key)).collect();
-    absent.iter().for_each(|(key, what)| section.problem_at(key, format_args!("missing; say {what}, such as {example}")));
+    absent.iter().for_each(|(key, what)| {
+        section.problem_at(key, format_args!("missing; say {what}, such as {example}"))
+    });
     !absent.is_empty()
 }
 

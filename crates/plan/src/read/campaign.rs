@@ -20,18 +20,40 @@ pub(crate) fn read(text: &str, source: &dyn Source) -> Result<Campaign, Problems
     check_size(text)?;
     let once = Once::new(source);
     let context = Context::new(text, &once);
-    let Some(Node { value: Value::Table(mut base), .. }) = context.tree() else { return context.finish(None) };
-    let around: Table = SECTIONS.into_iter().filter_map(|key| base.remove_entry(key)).collect();
+    let Some(Node {
+        value: Value::Table(mut base),
+        ..
+    }) = context.tree()
+    else {
+        return context.finish(None);
+    };
+    let around: Table = SECTIONS
+        .into_iter()
+        .filter_map(|key| base.remove_entry(key))
+        .collect();
     let campaign = {
         let around = Section::new(&context, String::new(), 0, &around);
-        let repeat = around.section("repeat").map_or_else(Repeat::default, repeat::read);
+        let repeat = around
+            .section("repeat")
+            .map_or_else(Repeat::default, repeat::read);
         let looked_for = looked_for(&around);
         let overlays = Overlays::read(&around, repeat.times);
-        let readings = Readings { text, once: &once, base: &base, looked_for: &looked_for };
+        let readings = Readings {
+            text,
+            once: &once,
+            base: &base,
+            looked_for: &looked_for,
+        };
         let runs = repeat.runs(overlays.all.len());
         let (variants, mut notes) = readings.all(overlays, &context);
         notes.splice(0..0, context.take_notes());
-        variants.map(|variants| Campaign { variants, runs, repeat, search: looked_for.search(), notes })
+        variants.map(|variants| Campaign {
+            variants,
+            runs,
+            repeat,
+            search: looked_for.search(),
+            notes,
+        })
     };
     context.finish(campaign)
 }
@@ -55,7 +77,11 @@ impl LookedFor {
     }
 
     fn search(&self) -> Option<Search> {
-        if let LookedFor::For(search, _) = self { Some(search.clone()) } else { None }
+        if let LookedFor::For(search, _) = self {
+            Some(search.clone())
+        } else {
+            None
+        }
     }
 }
 
@@ -78,18 +104,29 @@ struct Readings<'a> {
 }
 
 impl Readings<'_> {
-    /// Every variant, or `None` where something is wrong and reported to `context`; and every remark.
-    fn all(&self, overlays: Overlays, context: &Context<'_>) -> (Option<Vec<Variant>>, Vec<String>) {
+    /// Every variant, or `None` where something is wrong and reported to `context`; and every
+    /// remark.
+    fn all(
+        &self,
+        overlays: Overlays,
+        context: &Context<'_>,
+    ) -> (Option<Vec<Variant>>, Vec<String>) {
         let (mut found, mut noted, mut beyond, mut bytes) = (Merged::new(), Merged::new(), 0, 0);
         let mut plans = Vec::new();
         for (index, overlay) in overlays.all.iter().enumerate() {
             let inner = Context::new(self.text, self.once);
             let plan = self.one(overlay, &inner);
             let (findings, more) = inner.take_findings().into_each();
-            findings.into_iter().for_each(|finding| found.add(index, finding));
-            plan.iter().flat_map(|plan| plan.notes.clone()).for_each(|note| noted.add(index, note));
+            findings
+                .into_iter()
+                .for_each(|finding| found.add(index, finding));
+            plan.iter()
+                .flat_map(|plan| plan.notes.clone())
+                .for_each(|note| noted.add(index, note));
             beyond = more.max(beyond);
-            bytes += plan.as_ref().map_or(self.text.len(), |plan| plan.canonical_text().len());
+            bytes += plan
+                .as_ref()
+                .map_or(self.text.len(), |plan| plan.canonical_text().len());
             plans.push(plan);
             if found.len() + beyond > MAX_PROBLEMS {
                 break;
@@ -98,16 +135,30 @@ impl Readings<'_> {
                 context.problem(
                     "",
                     None,
-                    "the plans of all variants come to more than 64 MiB; write fewer, or put bodies into files".to_owned(),
+                    "the plans of all variants come to more than 64 MiB; write fewer, or put \
+                     bodies into files"
+                        .to_owned(),
                 );
                 break;
             }
         }
-        let read = Overlays { all: overlays.all.into_iter().take(plans.len()).collect() };
+        let read = Overlays {
+            all: overlays.all.into_iter().take(plans.len()).collect(),
+        };
         report(context, found, &read, beyond);
-        let mut notes: Vec<String> =
-            noted.each().map(|(note, of)| read.who(&of).map_or(note.clone(), |who| format!("{who}: {note}"))).collect();
-        let variant = |(overlay, plan): (Overlay, Option<Plan>)| Some(Variant { name: overlay.name, plan: plan? });
+        let mut notes: Vec<String> = noted
+            .each()
+            .map(|(note, of)| {
+                read.who(&of)
+                    .map_or(note.clone(), |who| format!("{who}: {note}"))
+            })
+            .collect();
+        let variant = |(overlay, plan): (Overlay, Option<Plan>)| {
+            Some(Variant {
+                name: overlay.name,
+                plan: plan?,
+            })
+        };
         let variants: Option<Vec<Variant>> = read.all.into_iter().zip(plans).map(variant).collect();
         notes.extend(variants.iter().flat_map(|variants| alike(variants)));
         (variants, notes)
@@ -125,7 +176,9 @@ impl Readings<'_> {
 
 fn report(context: &Context<'_>, found: Merged<Finding>, read: &Overlays, beyond: usize) {
     for (Finding { at, path, message }, of) in found.each() {
-        let message = read.who(&of).map_or(message.clone(), |who| format!("{message} (in {who})"));
+        let message = read
+            .who(&of)
+            .map_or(message.clone(), |who| format!("{message} (in {who})"));
         context.problem(&path, at, message);
     }
     context.problems_beyond(beyond);
@@ -135,8 +188,18 @@ fn report(context: &Context<'_>, found: Merged<Finding>, read: &Overlays, beyond
 fn alike(variants: &[Variant]) -> Vec<String> {
     let mut by_digest: BTreeMap<Sha256, Vec<&str>> = BTreeMap::new();
     for variant in variants {
-        by_digest.entry(variant.plan.digest()).or_default().push(&variant.name);
+        by_digest
+            .entry(variant.plan.digest())
+            .or_default()
+            .push(&variant.name);
     }
     let several = by_digest.into_values().filter(|names| names.len() > 1);
-    several.map(|names| format!("{} are the same plan: what differs between them is noise", product::list(&names))).collect()
+    several
+        .map(|names| {
+            format!(
+                "{} are the same plan: what differs between them is noise",
+                product::list(&names)
+            )
+        })
+        .collect()
 }

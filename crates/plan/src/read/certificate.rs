@@ -27,36 +27,58 @@ pub(crate) fn key(field: &Field<'_>) -> Option<PrivateFile> {
 
 /// The pair of the files `cert` and `key`, read on behalf of `field`.
 pub(crate) fn pair(field: &Field<'_>, cert: &str, key: &str) -> Option<ClientCertificate> {
-    let cert = checked(field, field.named_private_file(cert, None, MAX_PEM_BYTES)?, is_certificate);
-    let key = checked(field, field.named_private_file(key, None, MAX_PEM_BYTES)?, is_key);
-    Some(ClientCertificate { cert: cert?, key: key? })
+    let cert = checked(
+        field,
+        field.named_private_file(cert, None, MAX_PEM_BYTES)?,
+        is_certificate,
+    );
+    let key = checked(
+        field,
+        field.named_private_file(key, None, MAX_PEM_BYTES)?,
+        is_key,
+    );
+    Some(ClientCertificate {
+        cert: cert?,
+        key: key?,
+    })
 }
 
 /// What every agent is sent holds no secret.
 fn has_no_key(text: &str) -> Result<(), &'static str> {
     if text.contains("PRIVATE KEY-----") {
-        return Err("holds a private key too, and is sent to every agent; name a file with the certificates alone");
+        return Err(
+            "holds a private key too, and is sent to every agent; name a file with the \
+             certificates alone",
+        );
     }
     Ok(())
 }
 
-/// Reports the first body that is also a file with a client's, or a CA's, key: those go to whom they belong, bodies to every
-/// agent.
-pub(crate) fn check_bodies(root: &Section<'_>, requests: &[Request], certificates: &ClientCertificates) {
+/// Reports the first body that is also a file with a client's, or a CA's, key: those go to whom
+/// they belong, bodies to every agent.
+pub(crate) fn check_bodies(
+    root: &Section<'_>,
+    requests: &[Request],
+    certificates: &ClientCertificates,
+) {
     let bodies = requests.iter().filter_map(|request| match &request.body {
         Some(Body::File(file)) => Some(file),
         _ => None,
     });
-    let mut with_key = bodies.filter(|body| has_no_key(&String::from_utf8_lossy(&body.content)).is_err());
+    let mut with_key =
+        bodies.filter(|body| has_no_key(&String::from_utf8_lossy(&body.content)).is_err());
     let also = with_key.find_map(|body| {
-        let private = certificates.private().find(|private| private.sha256 == body.sha256)?;
+        let private = certificates
+            .private()
+            .find(|private| private.sha256 == body.sha256)?;
         Some((&body.name, &private.name))
     });
     if let Some((body, private)) = also {
         root.problem_at(
             "request",
             format!(
-                "the body_file {body:?} holds a private key of tls.client_certificates too (there {private:?}), and every agent is sent all bodies; name another file"
+                "the body_file {body:?} holds a private key of tls.client_certificates too (there \
+                 {private:?}), and every agent is sent all bodies; name another file"
             ),
         );
     }
@@ -65,7 +87,8 @@ pub(crate) fn check_bodies(root: &Section<'_>, requests: &[Request], certificate
 /// What is wrong with a text, in words.
 type Fault = fn(&str) -> Result<(), &'static str>;
 
-/// `file`, where `fault` finds nothing wrong with its text; one that is elsewhere was looked at there.
+/// `file`, where `fault` finds nothing wrong with its text; one that is elsewhere was looked at
+/// there.
 fn checked(field: &Field<'_>, file: PrivateFile, fault: Fault) -> Option<PrivateFile> {
     if let Some(content) = &file.content {
         holds(field, &file.name, content, fault)?;
@@ -74,24 +97,35 @@ fn checked(field: &Field<'_>, file: PrivateFile, fault: Fault) -> Option<Private
 }
 
 fn holds(field: &Field<'_>, name: &str, content: &[u8], fault: Fault) -> Option<()> {
-    fault(&String::from_utf8_lossy(content)).map_err(|why| field.problem(format_args!("{name:?} {why}"))).ok()
+    fault(&String::from_utf8_lossy(content))
+        .map_err(|why| field.problem(format_args!("{name:?} {why}")))
+        .ok()
 }
 
 fn is_certificate(text: &str) -> Result<(), &'static str> {
     if text.contains(CERTIFICATE) || text.contains("-----BEGIN TRUSTED CERTIFICATE-----") {
         return Ok(());
     }
-    Err("holds no certificate in PEM; convert DER with `openssl x509 -inform der -in FILE -out FILE.pem`")
+    Err(
+        "holds no certificate in PEM; convert DER with `openssl x509 -inform der -in FILE -out \
+         FILE.pem`",
+    )
 }
 
 fn is_key(text: &str) -> Result<(), &'static str> {
-    if text.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----") || text.contains("Proc-Type: 4,ENCRYPTED") {
+    if text.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----")
+        || text.contains("Proc-Type: 4,ENCRYPTED")
+    {
         return Err(
-            "is encrypted with a passphrase, which nobody could type during a run; decrypt it with `openssl pkey -in FILE -out FILE.key`",
+            "is encrypted with a passphrase, which nobody could type during a run; decrypt it \
+             with `openssl pkey -in FILE -out FILE.key`",
         );
     }
     if text.contains("PRIVATE KEY-----") {
         return Ok(());
     }
-    Err("holds no private key in PEM; convert DER with `openssl pkey -inform der -in FILE -out FILE.key`")
+    Err(
+        "holds no private key in PEM; convert DER with `openssl pkey -inform der -in FILE -out \
+         FILE.key`",
+    )
 }

@@ -16,26 +16,48 @@ const MAX_STREAMS: u32 = 10_000;
 const MS: Duration = Duration::from_millis(1);
 
 pub(crate) fn read(section: Section<'_>) -> Option<Connection> {
-    let requests = section.read("requests", requests).unwrap_or(RequestsPerConnection::Unlimited);
-    let close =
-        section.read("close", |field| field.choice(&[("fin", Close::Fin), ("server", Close::Server), ("rst", Close::Rst)]));
+    let requests = section
+        .read("requests", requests)
+        .unwrap_or(RequestsPerConnection::Unlimited);
+    let close = section.read("close", |field| {
+        field.choice(&[
+            ("fin", Close::Fin),
+            ("server", Close::Server),
+            ("rst", Close::Rst),
+        ])
+    });
     let close = close.unwrap_or(Close::Fin);
     let confirm = confirm(&section, requests, close);
     let http = http(&section);
-    let source_addresses = section.read("source_addresses", source_addresses).unwrap_or_default();
-    let timeouts = section.section("timeouts").map_or_else(Timeouts::default, timeouts);
+    let source_addresses = section
+        .read("source_addresses", source_addresses)
+        .unwrap_or_default();
+    let timeouts = section
+        .section("timeouts")
+        .map_or_else(Timeouts::default, timeouts);
     check_close(&section, requests, close);
     check_http2(&section, http, requests, close);
     section.finish();
-    Some(Connection { requests, close, confirm, http, source_addresses, timeouts })
+    Some(Connection {
+        requests,
+        close,
+        confirm,
+        http,
+        source_addresses,
+        timeouts,
+    })
 }
 
 fn requests(field: Field<'_>) -> Option<RequestsPerConnection> {
     if let Value::Whole(_) = field.node.value {
         let number = field.whole32(0..=u32::MAX)?;
-        return Some(NonZeroU32::new(number).map_or(RequestsPerConnection::HandshakeOnly, RequestsPerConnection::Limited));
+        return Some(NonZeroU32::new(number).map_or(
+            RequestsPerConnection::HandshakeOnly,
+            RequestsPerConnection::Limited,
+        ));
     }
-    let example = "\"unlimited\" (keep-alive), 1 (keep-alive off), another number, or 0 (handshake only)";
+    let example =
+        "\"unlimited\" (keep-alive), 1 (keep-alive off), another number, or 0 (handshake only)";
     if field.text(example)? == "unlimited" {
         return Some(RequestsPerConnection::Unlimited);
     }
@@ -43,18 +65,23 @@ fn requests(field: Field<'_>) -> Option<RequestsPerConnection> {
     None
 }
 
-/// Whether a handshake-only operation waits for the server's end; a reset leaves nothing to wait for.
+/// Whether a handshake-only operation waits for the server's end; a reset leaves nothing to wait
+/// for.
 fn confirm(section: &Section<'_>, requests: RequestsPerConnection, close: Close) -> bool {
     let given = section.read("confirm", |field| field.flag());
     let handshake_only = requests == RequestsPerConnection::HandshakeOnly;
     match given {
         Some(false) if !handshake_only => {
-            section.problem_at("confirm", "false has a meaning only for handshakes alone; remove it, or write requests = 0");
+            section.problem_at(
+                "confirm",
+                "false has a meaning only for handshakes alone; remove it, or write requests = 0",
+            );
         }
         Some(true) if handshake_only && close == Close::Rst => {
             section.problem_at(
                 "confirm",
-                "true cannot be had with close = \"rst\": a reset connection confirms nothing; remove one of them",
+                "true cannot be had with close = \"rst\": a reset connection confirms nothing; \
+                 remove one of them",
             );
         }
         _ => {}
@@ -66,10 +93,15 @@ fn http(section: &Section<'_>) -> HttpVersion {
     let version = section.read("http", version);
     let streams = section.read("streams", |field| field.whole32(1..=MAX_STREAMS));
     match version {
-        Some(HttpVersion::Http2 { .. }) => HttpVersion::Http2 { streams: streams.unwrap_or(1) },
+        Some(HttpVersion::Http2 { .. }) => HttpVersion::Http2 {
+            streams: streams.unwrap_or(1),
+        },
         Some(HttpVersion::Http11) | None => {
             if streams.is_some() {
-                section.problem_at("streams", "belongs to HTTP/2; write http = \"2\" beside it, or remove it");
+                section.problem_at(
+                    "streams",
+                    "belongs to HTTP/2; write http = \"2\" beside it, or remove it",
+                );
             }
             HttpVersion::Http11
         }
@@ -81,30 +113,46 @@ fn version(field: Field<'_>) -> Option<HttpVersion> {
     match field.text(example)? {
         "1.1" => return Some(HttpVersion::Http11),
         "2" | "2.0" | "h2" => return Some(HttpVersion::Http2 { streams: 1 }),
-        "3" | "3.0" | "h3" => field.refuse("asks for HTTP/3, which is not in this release; write \"1.1\" or \"2\""),
+        "3" | "3.0" | "h3" => {
+            field.refuse("asks for HTTP/3, which is not in this release; write \"1.1\" or \"2\"")
+        }
         _ => field.refuse(format_args!("is not known here; write {example}")),
     }
     None
 }
 
 /// What HTTP/2 has no form for.
-fn check_http2(section: &Section<'_>, http: HttpVersion, requests: RequestsPerConnection, close: Close) {
-    let HttpVersion::Http2 { streams } = http else { return };
+fn check_http2(
+    section: &Section<'_>,
+    http: HttpVersion,
+    requests: RequestsPerConnection,
+    close: Close,
+) {
+    let HttpVersion::Http2 { streams } = http else {
+        return;
+    };
     if close == Close::Server && requests != RequestsPerConnection::HandshakeOnly {
         section.problem_at(
             "close",
-            "\"server\" asks the server to close in a header field that HTTP/2 does not have; write \"fin\" or \"rst\"",
+            "\"server\" asks the server to close in a header field that HTTP/2 does not have; \
+             write \"fin\" or \"rst\"",
         );
     }
     if requests == RequestsPerConnection::HandshakeOnly && streams > 1 {
-        section.problem_at("streams", "has no meaning with requests = 0, which sends no request; remove it");
+        section.problem_at(
+            "streams",
+            "has no meaning with requests = 0, which sends no request; remove it",
+        );
     }
 }
 
 fn source_addresses(field: Field<'_>) -> Option<Vec<IpAddr>> {
     let addresses = field.list_of("one such as [\"10.0.1.1\", \"10.0.1.2\"]", source_address)?;
     if addresses.len() > MAX_SOURCE_ADDRESSES {
-        field.problem(format_args!("has {} addresses; write at most {MAX_SOURCE_ADDRESSES}", addresses.len()));
+        field.problem(format_args!(
+            "has {} addresses; write at most {MAX_SOURCE_ADDRESSES}",
+            addresses.len()
+        ));
         return None;
     }
     Some(addresses)
@@ -114,8 +162,12 @@ fn source_address(field: &Field<'_>) -> Option<IpAddr> {
     let text = field.text("an address such as \"10.0.1.1\"")?;
     match text.parse::<IpAddr>() {
         Ok(ip) if !ip.is_unspecified() => return Some(ip),
-        Ok(_) => field.refuse("is no address of a machine; leave source_addresses out to let the kernel choose"),
-        Err(_) => field.refuse("is not an IP address; write one such as \"10.0.1.1\" (ports are the kernel's)"),
+        Ok(_) => field.refuse(
+            "is no address of a machine; leave source_addresses out to let the kernel choose",
+        ),
+        Err(_) => field.refuse(
+            "is not an IP address; write one such as \"10.0.1.1\" (ports are the kernel's)",
+        ),
     }
     None
 }
@@ -123,13 +175,21 @@ fn source_address(field: &Field<'_>) -> Option<IpAddr> {
 impl Default for Timeouts {
     /// 5 s to connect, 5 s for the handshake, 30 s for the request.
     fn default() -> Timeouts {
-        Timeouts { connect: Duration::from_secs(5), handshake: Duration::from_secs(5), request: Duration::from_secs(30) }
+        Timeouts {
+            connect: Duration::from_secs(5),
+            handshake: Duration::from_secs(5),
+            request: Duration::from_secs(30),
+        }
     }
 }
 
 fn timeouts(section: Section<'_>) -> Timeouts {
     let default = Timeouts::default();
-    let timeout = |key, default| section.read(key, |field| field.duration(MS..=HOUR)).unwrap_or(default);
+    let timeout = |key, default| {
+        section
+            .read(key, |field| field.duration(MS..=HOUR))
+            .unwrap_or(default)
+    };
     let timeouts = Timeouts {
         connect: timeout("connect", default.connect),
         handshake: timeout("handshake", default.handshake),
@@ -146,10 +206,12 @@ fn check_close(section: &Section<'_>, requests: RequestsPerConnection, close: Cl
     match requests {
         RequestsPerConnection::HandshakeOnly => section.problem_at(
             "close",
-            "\"server\" asks the server to close in a request, and with requests = 0 there is none; write \"fin\" or \"rst\"",
+            "\"server\" asks the server to close in a request, and with requests = 0 there is \
+             none; write \"fin\" or \"rst\"",
         ),
         RequestsPerConnection::Unlimited => section.context.note(
-            "connection.close = \"server\" has no effect: with requests = \"unlimited\" no request is the last of its connection"
+            "connection.close = \"server\" has no effect: with requests = \"unlimited\" no \
+             request is the last of its connection"
                 .to_owned(),
         ),
         RequestsPerConnection::Limited(_) => {}

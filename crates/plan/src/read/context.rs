@@ -16,7 +16,12 @@ pub(crate) struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub(crate) fn new(text: &'a str, source: &'a dyn Source) -> Context<'a> {
-        Context { text, findings: RefCell::default(), notes: RefCell::default(), source }
+        Context {
+            text,
+            findings: RefCell::default(),
+            notes: RefCell::default(),
+            source,
+        }
     }
 
     /// The text as a tree; `None` where it is no TOML.
@@ -28,7 +33,11 @@ impl<'a> Context<'a> {
                 Some(root)
             }
             Err(error) => {
-                self.problem("", error.span().map(|span| span.start), not_toml(error.message()));
+                self.problem(
+                    "",
+                    error.span().map(|span| span.start),
+                    not_toml(error.message()),
+                );
                 None
             }
         }
@@ -45,9 +54,19 @@ impl<'a> Context<'a> {
         self.problem_with(path, at, || message);
     }
 
-    /// As [`Context::problem`], for a message that takes work: it is not made where there are too many to show.
-    pub(crate) fn problem_with(&self, path: &str, at: Option<usize>, message: impl FnOnce() -> String) {
-        self.findings.borrow_mut().add(|| Finding { at, path: path.to_owned(), message: message() });
+    /// As [`Context::problem`], for a message that takes work: it is not made where there are too
+    /// many to show.
+    pub(crate) fn problem_with(
+        &self,
+        path: &str,
+        at: Option<usize>,
+        message: impl FnOnce() -> String,
+    ) {
+        self.findings.borrow_mut().add(|| Finding {
+            at,
+            path: path.to_owned(),
+            message: message(),
+        });
     }
 
     /// So many more, which nobody kept.
@@ -77,7 +96,11 @@ impl<'a> Context<'a> {
     }
 
     /// As [`Context::content`], for a file that is not for everybody.
-    pub(crate) fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<Content>, String> {
+    pub(crate) fn private(
+        &self,
+        name: &str,
+        known: Option<Sha256>,
+    ) -> Result<Option<Content>, String> {
         self.source.private(name, known)
     }
 
@@ -98,7 +121,8 @@ impl<'a> Context<'a> {
 /// What the parser says; where it speaks of a table in braces, what it means.
 fn not_toml(message: &str) -> String {
     let cure = if message.contains("inline table") {
-        "; a table in braces takes no fields after them: write it as [name], with its fields on the lines below"
+        "; a table in braces takes no fields after them: write it as [name], with its fields on \
+         the lines below"
     } else {
         ""
     };

@@ -10,7 +10,8 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A value of a plan with its path and place. Its readers give `None` where they have reported a problem.
+/// A value of a plan with its path and place. Its readers give `None` where they have reported a
+/// problem.
 #[derive(Clone)]
 pub(crate) struct Field<'a> {
     pub(crate) context: &'a Context<'a>,
@@ -21,7 +22,8 @@ pub(crate) struct Field<'a> {
 impl<'a> Field<'a> {
     /// Reports `message`.
     pub(crate) fn problem(&self, message: impl Display) {
-        self.context.problem(&self.path, Some(self.node.at), message.to_string());
+        self.context
+            .problem(&self.path, Some(self.node.at), message.to_string());
     }
 
     /// Reports the value, followed by why it is refused and what to write instead.
@@ -30,7 +32,10 @@ impl<'a> Field<'a> {
     }
 
     pub(crate) fn wrong_type(&self, wanted: &str, example: &str) {
-        self.problem(format_args!("found {} where {wanted} belongs; write {example}", found(&self.node.value)));
+        self.problem(format_args!(
+            "found {} where {wanted} belongs; write {example}",
+            found(&self.node.value)
+        ));
     }
 
     pub(crate) fn text(&self, example: &str) -> Option<&'a str> {
@@ -43,7 +48,11 @@ impl<'a> Field<'a> {
 
     /// `true` or `false`, where other types are right too.
     pub(crate) fn silent_flag(&self) -> Option<bool> {
-        if let Value::Flag(flag) = self.node.value { Some(flag) } else { None }
+        if let Value::Flag(flag) = self.node.value {
+            Some(flag)
+        } else {
+            None
+        }
     }
 
     pub(crate) fn flag(&self) -> Option<bool> {
@@ -57,12 +66,25 @@ impl<'a> Field<'a> {
     /// A whole number within `range`.
     pub(crate) fn whole(&self, range: RangeInclusive<u64>) -> Option<u64> {
         let Value::Whole(number) = self.node.value else {
-            self.wrong_type("a whole number", &format!("a number from {} to {}, without quotes", range.start(), range.end()));
+            self.wrong_type(
+                "a whole number",
+                &format!(
+                    "a number from {} to {}, without quotes",
+                    range.start(),
+                    range.end()
+                ),
+            );
             return None;
         };
-        let inside = u64::try_from(number).ok().filter(|number| range.contains(number));
+        let inside = u64::try_from(number)
+            .ok()
+            .filter(|number| range.contains(number));
         if inside.is_none() {
-            self.refuse(format_args!("is out of range; write a number from {} to {}", range.start(), range.end()));
+            self.refuse(format_args!(
+                "is out of range; write a number from {} to {}",
+                range.start(),
+                range.end()
+            ));
         }
         inside
     }
@@ -70,7 +92,8 @@ impl<'a> Field<'a> {
     /// As [`Field::whole`], for ranges within 32 bits.
     pub(crate) fn whole32(&self, range: RangeInclusive<u32>) -> Option<u32> {
         let wide = u64::from(*range.start())..=u64::from(*range.end());
-        self.whole(wide).and_then(|number| u32::try_from(number).ok())
+        self.whole(wide)
+            .and_then(|number| u32::try_from(number).ok())
     }
 
     /// A number, whole or not.
@@ -88,22 +111,33 @@ impl<'a> Field<'a> {
     /// A duration within `range`.
     pub(crate) fn duration(&self, range: RangeInclusive<Duration>) -> Option<Duration> {
         if let Value::Whole(number) = self.node.value {
-            self.refuse(format_args!("has no unit; write \"{number}s\" for seconds, or another unit: ns, us, ms, m, h"));
+            self.refuse(format_args!(
+                "has no unit; write \"{number}s\" for seconds, or another unit: ns, us, ms, m, h"
+            ));
             return None;
         }
-        let duration = duration::parse(self.text("a duration such as \"10s\"")?).map_err(|why| self.refuse(why)).ok()?;
+        let duration = duration::parse(self.text("a duration such as \"10s\"")?)
+            .map_err(|why| self.refuse(why))
+            .ok()?;
         if range.contains(&duration) {
             return Some(duration);
         }
-        let (least, most) = (duration::write(*range.start()), duration::write(*range.end()));
-        self.refuse(format_args!("is out of range; write a duration from \"{least}\" to \"{most}\""));
+        let (least, most) = (
+            duration::write(*range.start()),
+            duration::write(*range.end()),
+        );
+        self.refuse(format_args!(
+            "is out of range; write a duration from \"{least}\" to \"{most}\""
+        ));
         None
     }
 
     pub(crate) fn rate(&self) -> Option<Rate> {
         if let Value::Whole(_) | Value::Decimal(_) = self.node.value {
             let number = shown(&self.node.value);
-            self.refuse(format_args!("has no unit; write \"{number}/s\", or /m for a minute, /h for an hour"));
+            self.refuse(format_args!(
+                "has no unit; write \"{number}/s\", or /m for a minute, /h for an hour"
+            ));
             return None;
         }
         self.parsed("a rate such as \"2000/s\"")
@@ -111,15 +145,24 @@ impl<'a> Field<'a> {
 
     /// A string that `T` can read; its error reads on after the value.
     pub(crate) fn parsed<T: FromStr<Err: Display>>(&self, example: &str) -> Option<T> {
-        self.text(example)?.parse().map_err(|why| self.refuse(why)).ok()
+        self.text(example)?
+            .parse()
+            .map_err(|why| self.refuse(why))
+            .ok()
     }
 
     /// One of a few words.
     pub(crate) fn choice<T: Clone>(&self, choices: &[(&str, T)]) -> Option<T> {
-        let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
+        let names: Vec<String> = choices
+            .iter()
+            .map(|(name, _)| format!("{name:?}"))
+            .collect();
         let names = either(&names);
         let text = self.text(&names)?;
-        let choice = choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| choice.clone());
+        let choice = choices
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|(_, choice)| choice.clone());
         if choice.is_none() {
             self.refuse(format_args!("is not known here; write {names}"));
         }
@@ -132,22 +175,38 @@ impl<'a> Field<'a> {
             self.wrong_type("a list", example);
             return None;
         };
-        let element = |(index, node)| Field { context: self.context, path: format!("{}[{index}]", self.path), node };
+        let element = |(index, node)| Field {
+            context: self.context,
+            path: format!("{}[{index}]", self.path),
+            node,
+        };
         Some(nodes.iter().enumerate().map(element).collect())
     }
 
     /// The elements of a list, each as `read` takes it; `None` where one is wrong.
-    pub(crate) fn list_of<T>(&self, example: &str, mut read: impl FnMut(&Field<'a>) -> Option<T>) -> Option<Vec<T>> {
+    pub(crate) fn list_of<T>(
+        &self,
+        example: &str,
+        mut read: impl FnMut(&Field<'a>) -> Option<T>,
+    ) -> Option<Vec<T>> {
         let read: Vec<Option<T>> = self.list(example)?.iter().map(&mut read).collect();
         read.into_iter().collect()
     }
 
     pub(crate) fn section(&self) -> Option<Section<'a>> {
         if let Value::Table(table) = &self.node.value {
-            return Some(Section::new(self.context, self.path.clone(), self.node.at, table));
+            return Some(Section::new(
+                self.context,
+                self.path.clone(),
+                self.node.at,
+                table,
+            ));
         }
         let name = &self.path;
-        self.wrong_type("a table", &format!("[{name}] with its fields on the lines below"));
+        self.wrong_type(
+            "a table",
+            &format!("[{name}] with its fields on the lines below"),
+        );
         None
     }
 
@@ -155,8 +214,15 @@ impl<'a> Field<'a> {
     pub(crate) fn file(&self, max_bytes: usize) -> Option<File> {
         let (name, known) = self.file_name()?;
         let content = self.context.content(name, known);
-        let Content { bytes: content, sha256 } = self.checked(name, known, max_bytes, content)?;
-        Some(File { name: name.to_owned(), sha256, content })
+        let Content {
+            bytes: content,
+            sha256,
+        } = self.checked(name, known, max_bytes, content)?;
+        Some(File {
+            name: name.to_owned(),
+            sha256,
+            content,
+        })
     }
 
     /// As [`Field::file`], for one that is not for everybody.
@@ -166,14 +232,27 @@ impl<'a> Field<'a> {
     }
 
     /// The private file `name`, read on behalf of this field.
-    pub(crate) fn named_private_file(&self, name: &str, known: Option<Sha256>, max_bytes: usize) -> Option<PrivateFile> {
-        let elsewhere = |sha256| PrivateFile { name: name.to_owned(), sha256, content: None };
+    pub(crate) fn named_private_file(
+        &self,
+        name: &str,
+        known: Option<Sha256>,
+        max_bytes: usize,
+    ) -> Option<PrivateFile> {
+        let elsewhere = |sha256| PrivateFile {
+            name: name.to_owned(),
+            sha256,
+            content: None,
+        };
         let content = match (self.context.private(name, known), known) {
             (Ok(None), Some(sha256)) => return Some(elsewhere(sha256)),
-            (content, _) => content.and_then(|content| content.ok_or_else(|| "its hash is not stated".to_owned())),
+            (content, _) => content
+                .and_then(|content| content.ok_or_else(|| "its hash is not stated".to_owned())),
         };
         let content = self.checked(name, known, max_bytes, content)?;
-        Some(PrivateFile { content: Some(content.bytes), ..elsewhere(content.sha256) })
+        Some(PrivateFile {
+            content: Some(content.bytes),
+            ..elsewhere(content.sha256)
+        })
     }
 
     /// Name and, where it is stated, hash of a file.
@@ -182,22 +261,38 @@ impl<'a> Field<'a> {
             Value::Text(name) => Some((name.as_str(), None)),
             Value::Table(_) => self.section().and_then(named_with_hash),
             _ => {
-                self.wrong_type("the name of a file", "one such as \"ca.pem\", relative to the plan");
+                self.wrong_type(
+                    "the name of a file",
+                    "one such as \"ca.pem\", relative to the plan",
+                );
                 None
             }
         }
     }
 
     /// The content, where it is there, small enough, and what the stated hash says.
-    fn checked(&self, name: &str, known: Option<Sha256>, max_bytes: usize, content: Result<Content, String>) -> Option<Content> {
+    fn checked(
+        &self,
+        name: &str,
+        known: Option<Sha256>,
+        max_bytes: usize,
+        content: Result<Content, String>,
+    ) -> Option<Content> {
         match content {
-            Err(why) => self.problem(format_args!("{name:?} cannot be read: {why}; paths are relative to the plan file")),
-            Ok(content) if content.bytes.len() > max_bytes => {
-                self.problem(format_args!("{name:?} has {} bytes; use a file of at most {max_bytes}", content.bytes.len()));
-            }
-            Ok(Content { sha256, .. }) if known.is_some_and(|known| known != sha256) => self.problem(format_args!(
-                "{name:?} has the SHA-256 {sha256}, which is not the stated one; correct sha256, or the file"
+            Err(why) => self.problem(format_args!(
+                "{name:?} cannot be read: {why}; paths are relative to the plan file"
             )),
+            Ok(content) if content.bytes.len() > max_bytes => {
+                self.problem(format_args!(
+                    "{name:?} has {} bytes; use a file of at most {max_bytes}",
+                    content.bytes.len()
+                ));
+            }
+            Ok(Content { sha256, .. }) if known.is_some_and(|known| known != sha256) => self
+                .problem(format_args!(
+                    "{name:?} has the SHA-256 {sha256}, which is not the stated one; correct \
+                     sha256, or the file"
+                )),
             Ok(content) => return Some(content),
         }
         None
@@ -226,7 +321,9 @@ fn named_with_hash(section: Section<'_>) -> Option<(&str, Option<Sha256>)> {
 /// A value as a message shows it.
 fn shown(value: &Value) -> String {
     match value {
-        Value::Text(text) if text.chars().count() > 60 => format!("{:?}…", text.chars().take(60).collect::<String>()),
+        Value::Text(text) if text.chars().count() > 60 => {
+            format!("{:?}…", text.chars().take(60).collect::<String>())
+        }
         Value::Text(text) => format!("{text:?}"),
         Value::Whole(number) => number.to_string(),
         Value::Decimal(number) => format!("{number:?}"),

@@ -3,7 +3,8 @@
 use crate::{Problem, Problems};
 use std::collections::HashMap;
 
-/// More would help nobody, and a machine may write a plan with a problem in each of a million bytes.
+/// More would help nobody, and a machine may write a plan with a problem in each of a million
+/// bytes.
 pub(crate) const MAX_PROBLEMS: usize = 200;
 
 /// Something wrong. Its place is worked out only when it is shown.
@@ -24,7 +25,11 @@ pub(crate) struct Findings {
 
 impl Findings {
     pub(crate) fn add(&mut self, finding: impl FnOnce() -> Finding) {
-        if self.all.len() < MAX_PROBLEMS { self.all.push(finding()) } else { self.beyond += 1 }
+        if self.all.len() < MAX_PROBLEMS {
+            self.all.push(finding())
+        } else {
+            self.beyond += 1
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -42,12 +47,21 @@ impl Findings {
 
     /// In the file's order, with their places in `text`.
     pub(crate) fn into_problems(mut self, text: &str) -> Problems {
-        self.all.sort_by_key(|finding| finding.at.unwrap_or(usize::MAX));
-        let problem = |Finding { at, path, message }| Problem { path, place: at.map(|at| place(text, at)), message };
+        self.all
+            .sort_by_key(|finding| finding.at.unwrap_or(usize::MAX));
+        let problem = |Finding { at, path, message }| Problem {
+            path,
+            place: at.map(|at| place(text, at)),
+            message,
+        };
         let mut problems: Vec<Problem> = self.all.into_iter().map(problem).collect();
         if self.beyond > 0 {
             let message = format!("at least {} more problems are not shown", self.beyond);
-            problems.push(Problem { path: String::new(), place: None, message });
+            problems.push(Problem {
+                path: String::new(),
+                place: None,
+                message,
+            });
         }
         Problems(problems)
     }
@@ -57,7 +71,10 @@ impl Findings {
 pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line_begins = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (before.matches('\n').count() + 1, before[line_begins..].chars().count() + 1)
+    (
+        before.matches('\n').count() + 1,
+        before[line_begins..].chars().count() + 1,
+    )
 }
 
 /// What was said in the variants of one text, each thing once, with the variants that say it.
@@ -69,7 +86,10 @@ pub(crate) struct Merged<T> {
 
 impl<T: Clone + Eq + std::hash::Hash> Merged<T> {
     pub(crate) fn new() -> Merged<T> {
-        Merged { said: Vec::new(), index: HashMap::new() }
+        Merged {
+            said: Vec::new(),
+            index: HashMap::new(),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -101,14 +121,28 @@ mod tests {
     #[test]
     fn each_thing_is_kept_once_with_who_said_it() {
         let mut merged = Merged::new();
-        for (variant, thing) in [(0, "y"), (0, "x"), (0, "y"), (1, "x"), (1, "z"), (2, "x"), (2, "y")] {
+        for (variant, thing) in [
+            (0, "y"),
+            (0, "x"),
+            (0, "y"),
+            (1, "x"),
+            (1, "z"),
+            (2, "x"),
+            (2, "y"),
+        ] {
             merged.add(variant, thing);
         }
-        assert_eq!(merged.each().collect::<Vec<_>>(), [("y", vec![0, 2]), ("x", vec![0, 1, 2]), ("z", vec![1])]);
+        assert_eq!(
+            merged.each().collect::<Vec<_>>(),
+            [("y", vec![0, 2]), ("x", vec![0, 1, 2]), ("z", vec![1])]
+        );
     }
 
     #[test]
     fn places_are_in_characters() {
-        assert_eq!([0, 3, 5].map(|at| place("äb\ncd", at)), [(1, 1), (1, 3), (2, 2)]);
+        assert_eq!(
+            [0, 3, 5].map(|at| place("äb\ncd", at)),
+            [(1, 1), (1, 3), (2, 2)]
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Reads `request.headers`: names and values as RFC 9110 allows them, without those that are the engine's.
+//! Reads `request.headers`: names and values as RFC 9110 allows them, without those that are the
+//! engine's.
 
 use crate::Template;
 use crate::read::field::Field;
@@ -12,39 +13,68 @@ const MAX_VALUE_BYTES: usize = 16 << 10;
 /// Fields that a plan must not write, with what to write instead.
 const RESERVED: [(&str, &str); 4] = [
     ("content-length", "is counted from the body; remove it"),
-    ("transfer-encoding", "frames the body, which is sent with its length; remove it"),
-    ("connection", "follows from connection.requests and connection.close; remove it and set those"),
-    ("upgrade", "would leave HTTP/1.1 in the midst of a connection; remove it"),
+    (
+        "transfer-encoding",
+        "frames the body, which is sent with its length; remove it",
+    ),
+    (
+        "connection",
+        "follows from connection.requests and connection.close; remove it and set those",
+    ),
+    (
+        "upgrade",
+        "would leave HTTP/1.1 in the midst of a connection; remove it",
+    ),
 ];
 
 /// Header fields in the file's order; a list of values gives several fields of one name.
 pub(crate) fn all(section: Section<'_>) -> Vec<(String, Template)> {
     let mut headers: Vec<(String, Template)> = Vec::new();
     for (name, field) in section.all() {
-        let repeats = headers.iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(name));
+        let repeats = headers
+            .iter()
+            .any(|(earlier, _)| earlier.eq_ignore_ascii_case(name));
         if repeats {
-            field.problem("given twice: header names know no upper and lower case; write one, with a list of values if it is to be sent twice");
+            field.problem(
+                "given twice: header names know no upper and lower case; write one, with a list \
+                 of values if it is to be sent twice",
+            );
         } else if is_name(name, &field) {
-            headers.extend(values(&field).into_iter().map(|value| (name.to_owned(), value)));
+            headers.extend(
+                values(&field)
+                    .into_iter()
+                    .map(|value| (name.to_owned(), value)),
+            );
         }
     }
     if headers.len() > MAX_HEADERS {
-        section.problem(format_args!("has {} fields; write at most {MAX_HEADERS}", headers.len()));
+        section.problem(format_args!(
+            "has {} fields; write at most {MAX_HEADERS}",
+            headers.len()
+        ));
     }
     headers
 }
 
 /// RFC 9110 §5.6.2.
 pub(crate) fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 fn is_name(name: &str, field: &Field<'_>) -> bool {
     if !is_token(name) || name.len() > MAX_NAME_BYTES {
-        field.problem("is not a header name (RFC 9110 §5.1); write letters, digits and hyphens, such as accept-language");
+        field.problem(
+            "is not a header name (RFC 9110 §5.1); write letters, digits and hyphens, such as \
+             accept-language",
+        );
         return false;
     }
-    let reserved = RESERVED.iter().find(|(reserved, _)| name.eq_ignore_ascii_case(reserved));
+    let reserved = RESERVED
+        .iter()
+        .find(|(reserved, _)| name.eq_ignore_ascii_case(reserved));
     if let Some((_, cure)) = reserved {
         field.problem(cure);
     }
@@ -53,7 +83,9 @@ fn is_name(name: &str, field: &Field<'_>) -> bool {
 
 fn values(field: &Field<'_>) -> Vec<Template> {
     match field.node.value {
-        Value::List(_) => field.list_of("a value or a list of values", value).unwrap_or_default(),
+        Value::List(_) => field
+            .list_of("a value or a list of values", value)
+            .unwrap_or_default(),
         _ => value(field).into_iter().collect(),
     }
 }
@@ -61,11 +93,16 @@ fn values(field: &Field<'_>) -> Vec<Template> {
 fn value(field: &Field<'_>) -> Option<Template> {
     let text = field.text("the value in quotes")?;
     if let Some(character) = text.chars().find(|&c| c.is_control() && c != '\t') {
-        field.refuse(format_args!("holds {character:?}, which would end or break the header; remove it"));
+        field.refuse(format_args!(
+            "holds {character:?}, which would end or break the header; remove it"
+        ));
     } else if text.trim() != text {
         field.refuse("has spaces around it, which no server sees; remove them");
     } else if text.len() > MAX_VALUE_BYTES {
-        field.refuse(format_args!("has {} bytes; write at most {MAX_VALUE_BYTES}", text.len()));
+        field.refuse(format_args!(
+            "has {} bytes; write at most {MAX_VALUE_BYTES}",
+            text.len()
+        ));
     } else {
         return Some(Template::from(text));
     }

@@ -21,7 +21,9 @@ const EXAMPLE: &str = "a folder, or a list such as [{ cert = \"a.pem\", key = \"
 
 pub(crate) fn read(field: &Field<'_>) -> Option<ClientCertificates> {
     match &field.node.value {
-        Value::Table(_) => minting(field.section()?).map(|minting| ClientCertificates::Mint(Box::new(minting))),
+        Value::Table(_) => {
+            minting(field.section()?).map(|minting| ClientCertificates::Mint(Box::new(minting)))
+        }
         Value::Text(folder) => few_enough(field, folder_of(field, folder)?),
         _ => few_enough(field, field.list_of(EXAMPLE, pair)?),
     }
@@ -31,7 +33,8 @@ fn few_enough(field: &Field<'_>, pairs: Vec<ClientCertificate>) -> Option<Client
     let number = pairs.len();
     if number > MAX_FILES {
         field.problem(format_args!(
-            "has {number} certificates; use at most {MAX_FILES}, or have them minted: {{ mint = {number}, ca = \"ca.pem\", ca_key = \"ca.key\" }}"
+            "has {number} certificates; use at most {MAX_FILES}, or have them minted: {{ mint = \
+             {number}, ca = \"ca.pem\", ca_key = \"ca.key\" }}"
         ));
         return None;
     }
@@ -40,17 +43,27 @@ fn few_enough(field: &Field<'_>, pairs: Vec<ClientCertificate>) -> Option<Client
 
 fn pair(field: &Field<'_>) -> Option<ClientCertificate> {
     let section = field.section()?;
-    require(&section, &["cert", "key"], "a client certificate is a pair such as { cert = \"a.pem\", key = \"a.key\" }");
+    require(
+        &section,
+        &["cert", "key"],
+        "a client certificate is a pair such as { cert = \"a.pem\", key = \"a.key\" }",
+    );
     let cert = section.read("cert", |field| certificate::chain(&field));
     let key = section.read("key", |field| certificate::key(&field));
     section.finish();
-    Some(ClientCertificate { cert: cert?, key: key? })
+    Some(ClientCertificate {
+        cert: cert?,
+        key: key?,
+    })
 }
 
 fn minting(section: Section<'_>) -> Option<Minting> {
     let all = "minting takes { mint = 1000, ca = \"ca.pem\", ca_key = \"ca.key\" }";
     if section.has("cert") || section.has("key") {
-        section.problem("is one pair where a list of them belongs; write [{ cert = \"a.pem\", key = \"a.key\" }]");
+        section.problem(
+            "is one pair where a list of them belongs; write [{ cert = \"a.pem\", key = \"a.key\" \
+             }]",
+        );
         return None;
     }
     require(&section, &["mint", "ca", "ca_key"], all);
@@ -67,7 +80,14 @@ fn minting(section: Section<'_>) -> Option<Minting> {
     };
     section.finish();
     let (subject, validity) = (subject?, validity?);
-    Some(Minting { number: number?, ca: ca?, ca_key: ca_key?, subject, validity, minted: Arc::default() })
+    Some(Minting {
+        number: number?,
+        ca: ca?,
+        ca_key: ca_key?,
+        subject,
+        validity,
+        minted: Arc::default(),
+    })
 }
 
 fn require(section: &Section<'_>, keys: &[&str], why: &str) {
@@ -76,18 +96,25 @@ fn require(section: &Section<'_>, keys: &[&str], why: &str) {
     }
 }
 
-/// Every `NAME.pem` or `NAME.crt` with the `NAME.key` beside it, by name. A key without a certificate is a slip; a
-/// certificate without a key may be a CA's.
+/// Every `NAME.pem` or `NAME.crt` with the `NAME.key` beside it, by name. A key without a
+/// certificate is a slip; a certificate without a key may be a CA's.
 fn folder_of(field: &Field<'_>, folder: &str) -> Option<Vec<ClientCertificate>> {
     let list = field.context.list(folder).map_err(|why| {
-        field.problem(format_args!("the folder {folder:?} cannot be listed: {why}; paths are relative to the plan file"));
+        field.problem(format_args!(
+            "the folder {folder:?} cannot be listed: {why}; paths are relative to the plan file"
+        ));
     });
     let mut names = list.ok()?;
     names.sort_unstable();
     let has = |name: &String| names.binary_search(name).is_ok();
-    let keys: Vec<(&str, &String)> = names.iter().filter_map(|name| Some((name.strip_suffix(".key")?, name))).collect();
+    let keys: Vec<(&str, &String)> = names
+        .iter()
+        .filter_map(|name| Some((name.strip_suffix(".key")?, name)))
+        .collect();
     if keys.is_empty() {
-        field.problem(format_args!("the folder {folder:?} has no pair of files NAME.pem (or NAME.crt) and NAME.key"));
+        field.problem(format_args!(
+            "the folder {folder:?} has no pair of files NAME.pem (or NAME.crt) and NAME.key"
+        ));
         return None;
     }
     let identity = |(stem, key): &(&str, &String)| {
@@ -95,16 +122,34 @@ fn folder_of(field: &Field<'_>, folder: &str) -> Option<Vec<ClientCertificate>> 
         match (has(&pem), has(&crt)) {
             (true, false) => certificate::pair(field, &pem, key),
             (false, true) => certificate::pair(field, &crt, key),
-            (true, true) => refuse(field, key, &format!("two certificates, {pem:?} and {crt:?}; keep one of them")),
-            (false, false) => refuse(field, key, &format!("no certificate; put {pem:?} beside it, or remove it")),
+            (true, true) => refuse(
+                field,
+                key,
+                &format!("two certificates, {pem:?} and {crt:?}; keep one of them"),
+            ),
+            (false, false) => refuse(
+                field,
+                key,
+                &format!("no certificate; put {pem:?} beside it, or remove it"),
+            ),
         }
     };
-    let pairs: Vec<Option<ClientCertificate>> = keys.iter().take(MAX_FILES + 1).map(identity).collect();
+    let pairs: Vec<Option<ClientCertificate>> =
+        keys.iter().take(MAX_FILES + 1).map(identity).collect();
     let is_alone = |name: &&String| {
-        let stem = name.strip_suffix(".pem").or_else(|| name.strip_suffix(".crt"));
+        let stem = name
+            .strip_suffix(".pem")
+            .or_else(|| name.strip_suffix(".crt"));
         stem.is_some_and(|stem| !has(&format!("{stem}.key")))
     };
-    note_unused(field, &names.iter().filter(is_alone).map(String::as_str).collect::<Vec<&str>>());
+    note_unused(
+        field,
+        &names
+            .iter()
+            .filter(is_alone)
+            .map(String::as_str)
+            .collect::<Vec<&str>>(),
+    );
     pairs.into_iter().collect()
 }
 
@@ -118,7 +163,14 @@ fn note_unused(field: &Field<'_>, names: &[&str]) {
         return;
     }
     let (shown, more) = names.split_at(names.len().min(SHOWN));
-    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    let more = if more.is_empty() {
+        String::new()
+    } else {
+        format!(" and {} more", more.len())
+    };
     let shown = shown.join(", ");
-    field.context.note(format!("tls.client_certificates: not used, since no key of the same name stands beside: {shown}{more}"));
+    field.context.note(format!(
+        "tls.client_certificates: not used, since no key of the same name stands beside: \
+         {shown}{more}"
+    ));
 }

@@ -14,7 +14,9 @@ const US: Duration = Duration::from_micros(1);
 pub(crate) fn key_log(section: &Section<'_>) -> KeyLog {
     let log = section.read("key_log", read).unwrap_or(KeyLog::Off);
     if log != KeyLog::Off {
-        let note = "tls.key_log writes secrets: whoever has the files can read what was sent. Agents write them on their own machines, and only where they are started with --key-log";
+        let note = "tls.key_log writes secrets: whoever has the files can read what was sent. \
+                    Agents write them on their own machines, and only where they are started with \
+                    --key-log";
         section.context.note(note.to_owned());
     }
     log
@@ -28,7 +30,8 @@ fn read(field: Field<'_>) -> Option<KeyLog> {
         "off" => return Some(KeyLog::Off),
         "all" => return Some(KeyLog::All),
         _ => field.refuse(
-            "is not known here; write \"off\", \"all\" or { failed = 10 }; where the file comes to is said by each agent's --key-log",
+            "is not known here; write \"off\", \"all\" or { failed = 10 }; where the file comes \
+             to is said by each agent's --key-log",
         ),
     }
     None
@@ -38,14 +41,29 @@ fn sampled(section: Section<'_>) -> Option<KeyLog> {
     let failed = section.read("failed", |field| field.whole32(1..=MAX_SAMPLE));
     let slow = section.read("slow", |field| field.whole32(1..=MAX_SAMPLE));
     let over = section.read("over", |field| field.duration(US..=HOUR));
-    let (has_failed, has_slow, has_over) = (section.has("failed"), section.has("slow"), section.has("over"));
+    let (has_failed, has_slow, has_over) = (
+        section.has("failed"),
+        section.has("slow"),
+        section.has("over"),
+    );
     match (has_failed, has_slow, has_over) {
-        (_, true, false) => section.problem_at("slow", "does not say what is slow; add over = \"100ms\""),
-        (_, false, true) => section.problem_at("over", "does not say how many connections; add slow = 10"),
-        (false, false, false) => section.problem("takes no connection; write { failed = 10 }, or \"all\""),
+        (_, true, false) => {
+            section.problem_at("slow", "does not say what is slow; add over = \"100ms\"")
+        }
+        (_, false, true) => {
+            section.problem_at("over", "does not say how many connections; add slow = 10")
+        }
+        (false, false, false) => {
+            section.problem("takes no connection; write { failed = 10 }, or \"all\"")
+        }
         _ => {}
     }
     section.finish();
-    let whole = failed.is_some() == has_failed && slow.is_some() == has_slow && over.is_some() == has_over;
-    whole.then(|| KeyLog::Sampled { failed: failed.unwrap_or(0), slow: slow.unwrap_or(0), over: over.unwrap_or_default() })
+    let whole =
+        failed.is_some() == has_failed && slow.is_some() == has_slow && over.is_some() == has_over;
+    whole.then(|| KeyLog::Sampled {
+        failed: failed.unwrap_or(0),
+        slow: slow.unwrap_or(0),
+        over: over.unwrap_or_default(),
+    })
 }

@@ -105,55 +105,137 @@ pub(crate) const CAMPAIGN_KEYS: &[&str] = &[
 
 /// Names that other tools have for what a plan calls otherwise.
 const RENAMED: &[(&[&str], &str)] = &[
-    (&["users", "vus", "virtual_users", "concurrency", "clients"], "write connections in [load]"),
-    (&["threads", "workers"], "leave it out: each agent runs a worker per CPU, or as many as its --workers says"),
-    (&["rps", "qps", "arrival_rate", "throughput"], "write rate in [load], such as \"2000/s\""),
-    (&["keepalive", "keep_alive"], "write requests in [connection]: \"unlimited\" is keep-alive on, 1 is off"),
-    (&["insecure", "skip_verify", "verify_peer"], "write verify = \"none\" in [tls]"),
+    (
+        &["users", "vus", "virtual_users", "concurrency", "clients"],
+        "write connections in [load]",
+    ),
+    (
+        &["threads", "workers"],
+        "leave it out: each agent runs a worker per CPU, or as many as its --workers says",
+    ),
+    (
+        &["rps", "qps", "arrival_rate", "throughput"],
+        "write rate in [load], such as \"2000/s\"",
+    ),
+    (
+        &["keepalive", "keep_alive"],
+        "write requests in [connection]: \"unlimited\" is keep-alive on, 1 is off",
+    ),
+    (
+        &["insecure", "skip_verify", "verify_peer"],
+        "write verify = \"none\" in [tls]",
+    ),
     (&["sni"], "write server_name in [tls]"),
-    (&["ciphers", "ciphersuites", "suites"], "write cipher_suites in [tls]"),
+    (
+        &["ciphers", "ciphersuites", "suites"],
+        "write cipher_suites in [tls]",
+    ),
     (&["curves"], "write groups in [tls]"),
-    (&["min_version", "max_version", "protocols"], "write versions in [tls], such as [\"1.2\", \"1.3\"]"),
+    (
+        &["min_version", "max_version", "protocols"],
+        "write versions in [tls], such as [\"1.2\", \"1.3\"]",
+    ),
     (
         &["client_cert", "client_certificate", "certificate", "certs"],
         "write client_certificates in [tls], such as [{ cert = \"a.pem\", key = \"a.key\" }]",
     ),
-    (&["zero_rtt", "0rtt", "0-rtt", "earlydata"], "write early_data in [tls]"),
-    (&["session_tickets", "tickets", "session_reuse", "reuse", "resume"], "write resumption in [tls]"),
     (
-        &["renegotiation", "renegotiate", "client_renegotiation", "allow_renegotiation"],
-        "rustls never renegotiates, and TLS 1.3 forbids it (RFC 8446 §4.1.2); try `openssl s_client -tls1_2` and type R",
+        &["zero_rtt", "0rtt", "0-rtt", "earlydata"],
+        "write early_data in [tls]",
     ),
     (
-        &["signature_algorithms", "signature_schemes", "sigalgs", "signatures"],
-        "rustls offers all that it verifies, and never SHA-1; try `openssl s_client -sigalgs`, which can offer others",
+        &[
+            "session_tickets",
+            "tickets",
+            "session_reuse",
+            "reuse",
+            "resume",
+        ],
+        "write resumption in [tls]",
     ),
     (
-        &["psk", "psk_identity", "pre_shared_key", "external_psk", "srp"],
+        &[
+            "renegotiation",
+            "renegotiate",
+            "client_renegotiation",
+            "allow_renegotiation",
+        ],
+        "rustls never renegotiates, and TLS 1.3 forbids it (RFC 8446 §4.1.2); try `openssl \
+         s_client -tls1_2` and type R",
+    ),
+    (
+        &[
+            "signature_algorithms",
+            "signature_schemes",
+            "sigalgs",
+            "signatures",
+        ],
+        "rustls offers all that it verifies, and never SHA-1; try `openssl s_client -sigalgs`, \
+         which can offer others",
+    ),
+    (
+        &[
+            "psk",
+            "psk_identity",
+            "pre_shared_key",
+            "external_psk",
+            "srp",
+        ],
         "rustls has no keys that both sides know beforehand; try `openssl s_client -psk`",
     ),
     (
-        &["compression", "heartbeat", "dtls", "quic", "max_fragment_length", "record_size_limit"],
+        &[
+            "compression",
+            "heartbeat",
+            "dtls",
+            "quic",
+            "max_fragment_length",
+            "record_size_limit",
+        ],
         "rustls has no such thing; try `openssl s_client`, which has most of them",
     ),
     (
         &["ocsp", "stapling", "ocsp_stapling", "status_request"],
         "leave it out: a staple is always asked for, and is in the result",
     ),
-    (&["keylog", "sslkeylogfile", "key_log_file"], "write key_log in [tls], such as \"all\""),
-    (&["timeout"], "write timeouts in [connection], such as { request = \"30s\" }"),
-    (&["stages", "ramp", "ramp_up", "rampup"], "write a [[load.stage]] with over and to"),
+    (
+        &["keylog", "sslkeylogfile", "key_log_file"],
+        "write key_log in [tls], such as \"all\"",
+    ),
+    (
+        &["timeout"],
+        "write timeouts in [connection], such as { request = \"30s\" }",
+    ),
+    (
+        &["stages", "ramp", "ramp_up", "rampup"],
+        "write a [[load.stage]] with over and to",
+    ),
     (&["warmup"], "write warm_up in [load]"),
     (&["iterations", "number"], "write requests in [load]"),
-    (&["hosts", "server", "servers", "resolve", "connect_to"], "write addresses in [target]"),
-    (&["host"], "write the host in target.url; a Host field of its own stands in request.headers"),
-    (&["requests_per_connection"], "write requests in [connection]"),
-    (&["scenarios"], "write several [[request]] with their weight"),
+    (
+        &["hosts", "server", "servers", "resolve", "connect_to"],
+        "write addresses in [target]",
+    ),
+    (
+        &["host"],
+        "write the host in target.url; a Host field of its own stands in request.headers",
+    ),
+    (
+        &["requests_per_connection"],
+        "write requests in [connection]",
+    ),
+    (
+        &["scenarios"],
+        "write several [[request]] with their weight",
+    ),
 ];
 
 /// What to write instead of the unknown `key` of the table `path`, whose keys are `siblings`.
 pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
-    let containing = siblings.iter().copied().find(|sibling| key.len() > 3 && sibling.contains(key));
+    let containing = siblings
+        .iter()
+        .copied()
+        .find(|sibling| key.len() > 3 && sibling.contains(key));
     if let Some(sibling) = nearest(key, siblings.iter().copied()).or(containing) {
         return format!("write {sibling}");
     }
@@ -163,7 +245,11 @@ pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
     if let Some(elsewhere) = elsewhere(path, key) {
         return format!("write it as {elsewhere}");
     }
-    if siblings.is_empty() { "remove it".to_owned() } else { format!("the keys here are {}", siblings.join(", ")) }
+    if siblings.is_empty() {
+        "remove it".to_owned()
+    } else {
+        format!("the keys here are {}", siblings.join(", "))
+    }
 }
 
 /// The path whose last name is, or nearly is, `key`.
@@ -172,7 +258,13 @@ fn elsewhere(path: &str, key: &str) -> Option<&'static str> {
     // What the built-in target has is hardly meant by somebody who writes of something else.
     let is_far = |table: &str| table.starts_with("target.builtin") && !path.starts_with("target");
     let is_elsewhere = |table: &str| table != path && !is_far(table);
-    let candidates = || KEYS.iter().copied().filter(|known| known.rsplit_once('.').is_some_and(|(table, _)| is_elsewhere(table)));
+    let candidates = || {
+        KEYS.iter().copied().filter(|known| {
+            known
+                .rsplit_once('.')
+                .is_some_and(|(table, _)| is_elsewhere(table))
+        })
+    };
     let lasts: Vec<String> = candidates().map(|known| last(&known)).collect();
     let name = nearest(key, lasts.iter().map(String::as_str))?.to_owned();
     candidates().find(|known| last(known) == name)
@@ -185,7 +277,10 @@ fn nearest<'n>(key: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n st
     }
     let key = key.to_ascii_lowercase().replace('-', "_");
     let distances = names.map(|name| (damerau_levenshtein(&key, name), name));
-    distances.min().filter(|(distance, name)| *distance <= name.len() / 3).map(|(_, name)| name)
+    distances
+        .min()
+        .filter(|(distance, name)| *distance <= name.len() / 3)
+        .map(|(_, name)| name)
 }
 
 #[cfg(test)]
@@ -201,13 +296,24 @@ mod tests {
             ("load", "warm-up", "write warm_up"),
             ("load", "stages", "write stage"),
             ("load", "vus", "write connections in [load]"),
-            ("load", "timeout", "write timeouts in [connection], such as { request = \"30s\" }"),
+            (
+                "load",
+                "timeout",
+                "write timeouts in [connection], such as { request = \"30s\" }",
+            ),
             ("load", "url", "write it as target.url"),
-            ("load", "xyzzy", "the keys here are connections, rate, duration, warm_up, stage"),
+            (
+                "load",
+                "xyzzy",
+                "the keys here are connections, rate, duration, warm_up, stage",
+            ),
         ];
         for (path, key, cured) in cases {
             assert_eq!(cure(path, key, &load), cured, "{key}");
         }
-        assert_eq!(cure("", "duration", &["name", "target", "load"]), "write it as load.duration");
+        assert_eq!(
+            cure("", "duration", &["name", "target", "load"]),
+            "write it as load.duration"
+        );
     }
 }

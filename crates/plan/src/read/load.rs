@@ -33,22 +33,46 @@ pub(crate) fn read(section: Section<'_>, amount: Amount<'_>) -> Option<Load> {
         Amount::Unknown => read_both(&section),
     };
     let stages = section.read("stage", |field| stages(&field, shape.as_ref()));
-    let stages = if section.has("stage") { stages } else { Some(Vec::new()) };
+    let stages = if section.has("stage") {
+        stages
+    } else {
+        Some(Vec::new())
+    };
     let (stages, end) = match amount {
         Amount::Own => (stages.clone(), end(&section, stages.as_deref())),
         Amount::Searched(search) => (Some(Vec::new()), Some(replaced_end(&section, search.hold))),
         Amount::Unknown => (None, read_end(&section).and(None)),
     };
-    let warm_up = section.read("warm_up", |field| field.duration(Duration::ZERO..=24 * HOUR)).unwrap_or_default();
-    let seed = section.read("seed", |field| field.whole(0..=i64::MAX.unsigned_abs())).unwrap_or(DEFAULT_SEED);
-    let connect_ramp = section.read("connect_ramp", |field| field.duration(Duration::ZERO..=HOUR)).unwrap_or_default();
+    let warm_up = section
+        .read("warm_up", |field| {
+            field.duration(Duration::ZERO..=24 * HOUR)
+        })
+        .unwrap_or_default();
+    let seed = section
+        .read("seed", |field| field.whole(0..=i64::MAX.unsigned_abs()))
+        .unwrap_or(DEFAULT_SEED);
+    let connect_ramp = section
+        .read("connect_ramp", |field| {
+            field.duration(Duration::ZERO..=HOUR)
+        })
+        .unwrap_or_default();
     if let (Some(shape), Some(stages)) = (&shape, &stages) {
         check_amount(&section, shape, stages, warm_up);
     }
     if let (Some(stages), Some(end)) = (&stages, end) {
         check_length(&section, stages, end);
     }
-    let load = shape.zip(stages).zip(end).map(|((shape, stages), end)| Load { shape, stages, end, warm_up, seed, connect_ramp });
+    let load = shape
+        .zip(stages)
+        .zip(end)
+        .map(|((shape, stages), end)| Load {
+            shape,
+            stages,
+            end,
+            warm_up,
+            seed,
+            connect_ramp,
+        });
     if let Some(load) = &load {
         check_end(&section, load, amount);
     }
@@ -61,12 +85,14 @@ fn shape(section: &Section<'_>) -> Option<Shape> {
         (true, false) => closed(section),
         (false, true) => open(section),
         (true, true) => {
-            let cure = "given beside connections; keep rate for an open loop (and bound its connections by max_connections), or connections for a closed loop";
+            let cure = "given beside connections; keep rate for an open loop (and bound its \
+                        connections by max_connections), or connections for a closed loop";
             section.problem_at("rate", cure);
             read_both(section)
         }
         (false, false) => {
-            let cure = "says no amount; write connections = 50 (a closed loop of so many virtual users) or rate = \"500/s\" (an open loop)";
+            let cure = "says no amount; write connections = 50 (a closed loop of so many virtual \
+                        users) or rate = \"500/s\" (an open loop)";
             section.problem(cure);
             read_both(section)
         }
@@ -85,7 +111,12 @@ fn read_both(section: &Section<'_>) -> Option<Shape> {
 
 fn closed(section: &Section<'_>) -> Option<Shape> {
     let think_time = beside_connections(section);
-    section.read("connections", connections).map(|connections| Shape::Closed { connections, think_time })
+    section
+        .read("connections", connections)
+        .map(|connections| Shape::Closed {
+            connections,
+            think_time,
+        })
 }
 
 /// What a closed loop has beside its virtual users.
@@ -93,15 +124,23 @@ fn beside_connections(section: &Section<'_>) -> Option<ThinkTime> {
     section.field("rate");
     section.refuse(
         &["max_connections"],
-        "belongs to an open loop; a closed loop never has more connections than virtual users, so remove it",
+        "belongs to an open loop; a closed loop never has more connections than virtual users, so \
+         remove it",
     );
-    section.refuse(&["arrivals"], "belongs to an open loop; remove it, or write rate in place of connections");
+    section.refuse(
+        &["arrivals"],
+        "belongs to an open loop; remove it, or write rate in place of connections",
+    );
     section.read("think_time", think_time).flatten()
 }
 
 fn open(section: &Section<'_>) -> Option<Shape> {
     let (arrivals, max_connections) = around_rate(section);
-    section.read("rate", rate).map(|rate| Shape::Open { rate, arrivals, max_connections })
+    section.read("rate", rate).map(|rate| Shape::Open {
+        rate,
+        arrivals,
+        max_connections,
+    })
 }
 
 /// What an open loop has beside its rate.
@@ -109,36 +148,54 @@ fn around_rate(section: &Section<'_>) -> (Arrivals, u32) {
     section.field("connections");
     section.refuse(
         &["think_time"],
-        "belongs to a closed loop: arrivals do not wait for answers; remove it, or write connections in place of rate",
+        "belongs to a closed loop: arrivals do not wait for answers; remove it, or write \
+         connections in place of rate",
     );
-    section
-        .refuse(&["connect_ramp"], "belongs to a closed loop: an open loop opens connections as arrivals need them; remove it");
+    section.refuse(
+        &["connect_ramp"],
+        "belongs to a closed loop: an open loop opens connections as arrivals need them; remove it",
+    );
     let arrivals = section.read("arrivals", arrivals).unwrap_or(Arrivals::Even);
-    (arrivals, section.read("max_connections", max_connections).unwrap_or(DEFAULT_MAX_CONNECTIONS))
+    (
+        arrivals,
+        section
+            .read("max_connections", max_connections)
+            .unwrap_or(DEFAULT_MAX_CONNECTIONS),
+    )
 }
 
 /// The shape of a search's first hold.
 fn searched(section: &Section<'_>, range: SearchRange) -> Option<Shape> {
     match range {
         SearchRange::Rate { .. } if section.has("connections") => {
-            let cure = "makes a closed loop, and search.rate looks for the rate of an open one; remove it, or write search.connections in place of search.rate";
+            let cure = "makes a closed loop, and search.rate looks for the rate of an open one; \
+                        remove it, or write search.connections in place of search.rate";
             section.problem_at("connections", cure);
             read_both(section)
         }
         SearchRange::Connections { .. } if section.has("rate") => {
-            let cure = "makes an open loop, and search.connections looks for the virtual users of a closed one; remove it, or write search.rate in place of search.connections";
+            let cure = "makes an open loop, and search.connections looks for the virtual users of \
+                        a closed one; remove it, or write search.rate in place of \
+                        search.connections";
             section.problem_at("rate", cure);
             read_both(section)
         }
         SearchRange::Rate { from, .. } => {
             section.read("rate", rate);
             let (arrivals, max_connections) = around_rate(section);
-            Some(Shape::Open { rate: from, arrivals, max_connections })
+            Some(Shape::Open {
+                rate: from,
+                arrivals,
+                max_connections,
+            })
         }
         SearchRange::Connections { from, .. } => {
             section.read("connections", connections);
             let think_time = beside_connections(section);
-            Some(Shape::Closed { connections: from, think_time })
+            Some(Shape::Closed {
+                connections: from,
+                think_time,
+            })
         }
     }
 }
@@ -152,7 +209,9 @@ fn replaced_end(section: &Section<'_>, hold: Duration) -> End {
         .map(|key| format!("load.{key}"))
         .collect();
     if !given.is_empty() {
-        section.context.note(format!("[search] takes the place of {}", given.join(", ")));
+        section
+            .context
+            .note(format!("[search] takes the place of {}", given.join(", ")));
     }
     End::Duration(hold)
 }
@@ -208,13 +267,18 @@ fn pause(field: Field<'_>) -> Option<Duration> {
 fn stages(field: &Field<'_>, shape: Option<&Shape>) -> Option<Vec<Stage>> {
     let fields = field.list("a [[load.stage]] with over and to")?;
     if fields.len() > MAX_STAGES {
-        field.problem(format_args!("has {} entries; write at most {MAX_STAGES}", fields.len()));
+        field.problem(format_args!(
+            "has {} entries; write at most {MAX_STAGES}",
+            fields.len()
+        ));
         return None;
     }
     let mut before = shape.map_or(0.0, amount);
     let mut stages = Vec::new();
     for field in &fields {
-        let stage = field.section().and_then(|section| stage(section, shape, before));
+        let stage = field
+            .section()
+            .and_then(|section| stage(section, shape, before));
         before = stage.map_or(before, |stage| stage.to);
         stages.push(stage);
     }
@@ -234,18 +298,27 @@ fn stage(section: Section<'_>, shape: Option<&Shape>, before: f64) -> Option<Sta
     let to = section.read("to", |field| stage_amount(&field, shape));
     let (has_over, has_to) = (section.has("over"), section.has("to"));
     if !has_over && !has_to {
-        section.problem("is empty; write over (how long) and to (the amount at its end), such as over = \"60s\", to = 250");
+        section.problem(
+            "is empty; write over (how long) and to (the amount at its end), such as over = \
+             \"60s\", to = 250",
+        );
     }
     section.finish();
     let over = if has_over { over? } else { Duration::ZERO };
-    Some(Stage { over, to: if has_to { to? } else { before } })
+    Some(Stage {
+        over,
+        to: if has_to { to? } else { before },
+    })
 }
 
 fn stage_amount(field: &Field<'_>, shape: Option<&Shape>) -> Option<f64> {
     let is_number = matches!(field.node.value, Value::Whole(_));
     match shape {
         Some(Shape::Closed { .. }) if !is_number => {
-            field.refuse("is no number of virtual users, and connections makes this a closed loop; write one such as 250");
+            field.refuse(
+                "is no number of virtual users, and connections makes this a closed loop; write \
+                 one such as 250",
+            );
             None
         }
         Some(Shape::Open { .. }) => rate(field.clone()).map(Rate::as_per_second),
@@ -256,7 +329,10 @@ fn stage_amount(field: &Field<'_>, shape: Option<&Shape>) -> Option<f64> {
 
 fn end(section: &Section<'_>, stages: Option<&[Stage]>) -> Option<End> {
     let end = read_end(section);
-    match (section.has("duration") || section.has("requests"), section.has("stage")) {
+    match (
+        section.has("duration") || section.has("requests"),
+        section.has("stage"),
+    ) {
         (true, _) => end,
         (false, true) => end_of_stages(section, stages?),
         (false, false) => {
@@ -271,7 +347,10 @@ fn read_end(section: &Section<'_>) -> Option<End> {
     let duration = section.read("duration", |field| field.duration(MS..=MONTH));
     let requests = section.read("requests", |field| field.whole(1..=MAX_REQUESTS));
     if section.has("duration") && section.has("requests") {
-        section.problem_at("requests", "given beside duration; keep the one that shall end the run");
+        section.problem_at(
+            "requests",
+            "given beside duration; keep the one that shall end the run",
+        );
         return None;
     }
     duration.map(End::Duration).or(requests.map(End::Requests))
@@ -282,22 +361,37 @@ fn end_of_stages(section: &Section<'_>, stages: &[Stage]) -> Option<End> {
     if sum > MONTH {
         section.problem_at("stage", TOO_LONG);
     } else if sum.is_zero() {
-        section.problem_at("stage", "gives no length to the run; write duration = \"60s\", or over in a stage");
+        section.problem_at(
+            "stage",
+            "gives no length to the run; write duration = \"60s\", or over in a stage",
+        );
     }
     (!sum.is_zero() && sum <= MONTH).then_some(End::Duration(sum))
 }
 
 fn length(stages: &[Stage]) -> Duration {
-    stages.iter().fold(Duration::ZERO, |sum, stage| sum.saturating_add(stage.over))
+    stages
+        .iter()
+        .fold(Duration::ZERO, |sum, stage| sum.saturating_add(stage.over))
 }
 
 fn check_amount(section: &Section<'_>, shape: &Shape, stages: &[Stage], warm_up: Duration) {
-    let key = if matches!(shape, Shape::Closed { .. }) { "connections" } else { "rate" };
+    let key = if matches!(shape, Shape::Closed { .. }) {
+        "connections"
+    } else {
+        "rate"
+    };
     let first = amount(shape);
     if Profile::new(first, stages).peak() == 0.0 {
-        section.problem_at(key, "0 is no load; write a value above 0, or a [[load.stage]] that raises it");
+        section.problem_at(
+            key,
+            "0 is no load; write a value above 0, or a [[load.stage]] that raises it",
+        );
     } else if first == 0.0 && !warm_up.is_zero() {
-        section.problem_at("warm_up", format_args!("runs at the first amount, and that is 0; remove it, or raise {key}"));
+        section.problem_at(
+            "warm_up",
+            format_args!("runs at the first amount, and that is 0; remove it, or raise {key}"),
+        );
     }
 }
 
@@ -306,7 +400,12 @@ fn check_length(section: &Section<'_>, stages: &[Stage], end: End) {
     match end {
         End::Duration(duration) if length > duration => {
             let cure = crate::duration::write(length);
-            section.problem_at("duration", format_args!("ends before the stages do; write at least \"{cure}\", or leave it out"));
+            section.problem_at(
+                "duration",
+                format_args!(
+                    "ends before the stages do; write at least \"{cure}\", or leave it out"
+                ),
+            );
         }
         End::Requests(_) if length > MONTH => section.problem_at("stage", TOO_LONG),
         _ => {}
@@ -318,29 +417,45 @@ fn check_end(section: &Section<'_>, load: &Load, amount: Amount<'_>) {
     let profile = Profile::measured(load);
     match load.end {
         End::Duration(duration) if load.connect_ramp > load.warm_up + duration => {
-            let end = if let Amount::Searched(_) = amount { "search.hold" } else { "duration" };
-            section.problem_at("connect_ramp", format_args!("is longer than warm_up and {end} together; shorten it"));
+            let end = if let Amount::Searched(_) = amount {
+                "search.hold"
+            } else {
+                "duration"
+            };
+            section.problem_at(
+                "connect_ramp",
+                format_args!("is longer than warm_up and {end} together; shorten it"),
+            );
         }
         End::Requests(requests) if !reaches(load, &profile, requests) => {
-            section.problem_at("requests", "is never reached, or not in 720h; raise the load, or write a duration instead");
+            section.problem_at(
+                "requests",
+                "is never reached, or not in 720h; raise the load, or write a duration instead",
+            );
         }
         End::Requests(requests) => note_idle(section, load, &profile, requests),
         End::Duration(_) => {}
     }
 }
 
-/// Whether so many operations can begin within the longest run. A closed loop's speed is the server's.
+/// Whether so many operations can begin within the longest run. A closed loop's speed is the
+/// server's.
 fn reaches(load: &Load, profile: &Profile, requests: u64) -> bool {
     match load.shape {
         Shape::Closed { .. } => profile.ceiling().is_none(),
-        Shape::Open { .. } => profile.instant_of(requests as f64).is_some_and(|at_ns| Duration::from_nanos(at_ns) <= MONTH),
+        Shape::Open { .. } => profile
+            .instant_of(requests as f64)
+            .is_some_and(|at_ns| Duration::from_nanos(at_ns) <= MONTH),
     }
 }
 
 fn note_idle(section: &Section<'_>, load: &Load, profile: &Profile, requests: u64) {
     let idle = profile.peak() - requests as f64;
     if matches!(load.shape, Shape::Closed { .. }) && idle > 0.0 {
-        let note = format!("load.requests = {requests} is below load.connections: {idle} virtual users have nothing to do");
+        let note = format!(
+            "load.requests = {requests} is below load.connections: {idle} virtual users have \
+             nothing to do"
+        );
         section.context.note(note);
     }
 }

@@ -1,7 +1,9 @@
-//! From text to a plan, or to every problem of the text at once. Raw and canonical text have this one reader.
+//! From text to a plan, or to every problem of the text at once. Raw and canonical text have this
+//! one reader.
 //!
-//! Each section's reader asks its [`section::Section`] for the keys it knows, and reports what is wrong as it goes on;
-//! a part is `None` only after something was reported about it. A campaign reads the plan once for each variant.
+//! Each section's reader asks its [`section::Section`] for the keys it knows, and reports what is
+//! wrong as it goes on; a part is `None` only after something was reported about it. A campaign
+//! reads the plan once for each variant.
 
 mod axis;
 mod builtin;
@@ -35,8 +37,8 @@ pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
 pub(crate) use source::{Hashes, Names, Source};
 
 use crate::{
-    Builtin, Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Request, RequestsPerConnection, Scheme,
-    Shape, Target, Tls, duration,
+    Builtin, Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Request,
+    RequestsPerConnection, Scheme, Shape, Target, Tls, duration,
 };
 use context::Context;
 use field::Field;
@@ -65,16 +67,25 @@ fn one(context: &Context<'_>, table: &node::Table, amount: Amount<'_>) -> Option
     let plan = plan.filter(|_| !context.has_problems())?;
     let (bytes, most) = (plan.canonical_text().len(), Plan::MAX_CANONICAL_BYTES);
     if bytes > most {
-        let message =
-            format!("the plan has {bytes} bytes with its defaults written out, and at most {most} travel; put bodies into files");
+        let message = format!(
+            "the plan has {bytes} bytes with its defaults written out, and at most {most} travel; \
+             put bodies into files"
+        );
         context.problem("", None, message);
     }
-    Some(Plan { notes: context.take_notes(), ..plan })
+    Some(Plan {
+        notes: context.take_notes(),
+        ..plan
+    })
 }
 
 /// `bytes` as text, where they are UTF-8.
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Problems> {
-    let wrong = |at| alone(format!("the plan is not UTF-8 at byte {at}; save it as UTF-8"));
+    let wrong = |at| {
+        alone(format!(
+            "the plan is not UTF-8 at byte {at}; save it as UTF-8"
+        ))
+    };
     std::str::from_utf8(bytes).map_err(|error| wrong(error.valid_up_to()))
 }
 
@@ -83,44 +94,83 @@ fn check_size(text: &str) -> Result<(), Problems> {
     if bytes <= most {
         return Ok(());
     }
-    Err(alone(format!("the plan has {bytes} bytes; write at most {most} (bodies can stand in files)")))
+    Err(alone(format!(
+        "the plan has {bytes} bytes; write at most {most} (bodies can stand in files)"
+    )))
 }
 
 /// A problem of the text as a whole.
 fn alone(message: String) -> Problems {
-    Problems(vec![Problem { path: String::new(), place: None, message }])
+    Problems(vec![Problem {
+        path: String::new(),
+        place: None,
+        message,
+    }])
 }
 
 fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
     let name = root.read("name", name).unwrap_or_else(|| "plan".to_owned());
     let target = root.section("target").and_then(target::read);
     let connection = root.section("connection").and_then(connection::read);
-    let per_connection = connection.as_ref().map_or(RequestsPerConnection::Unlimited, |connection| connection.requests);
-    let around = request::Around { url: target.as_ref().map(|target| &target.url), per_connection };
+    let per_connection = connection
+        .as_ref()
+        .map_or(RequestsPerConnection::Unlimited, |connection| {
+            connection.requests
+        });
+    let around = request::Around {
+        url: target.as_ref().map(|target| &target.url),
+        per_connection,
+    };
     let requests = request::read(root.context, root.field("request"), around);
-    let http = connection.as_ref().map_or(HttpVersion::Http11, |connection| connection.http);
+    let http = connection
+        .as_ref()
+        .map_or(HttpVersion::Http11, |connection| connection.http);
     check_fields(&root, requests.as_deref().unwrap_or_default(), http);
-    if http != HttpVersion::Http11 && target.as_ref().is_some_and(|target| target.builtin.is_some()) {
+    if http != HttpVersion::Http11
+        && target
+            .as_ref()
+            .is_some_and(|target| target.builtin.is_some())
+    {
         root.problem_at(
             "connection",
-            "asks for HTTP/2, which the built-in target does not speak; write http = \"1.1\", or name a target.url",
+            "asks for HTTP/2, which the built-in target does not speak; write http = \"1.1\", or \
+             name a target.url",
         );
     }
-    let tls = tls(&root, target.as_ref(), tls::Around { per_connection, http });
+    let tls = tls(
+        &root,
+        target.as_ref(),
+        tls::Around {
+            per_connection,
+            http,
+        },
+    );
     if let (Some(requests), Some(Some(tls))) = (&requests, &tls) {
         certificate::check_bodies(&root, requests, &tls.client_certificates);
     }
-    let load = root.section("load").and_then(|section| load::read(section, amount));
-    let thresholds = root.section("thresholds").map(|section| threshold::read(&section));
+    let load = root
+        .section("load")
+        .and_then(|section| load::read(section, amount));
+    let thresholds = root
+        .section("thresholds")
+        .map(|section| threshold::read(&section));
     refuse_sections_of_campaigns(&root);
     if let (Some(target), Some(connection), Some(load)) = (&target, &connection, &load) {
         note_time_wait(root.context, target, connection, load);
-        if target.url.scheme == Scheme::Http && per_connection == RequestsPerConnection::HandshakeOnly {
-            root.context.note("connection.requests = 0 with a plain http target measures TCP connects alone".to_owned());
-        }
-        if per_connection == RequestsPerConnection::HandshakeOnly && target.builtin.as_ref().is_some_and(Builtin::waits) {
+        if target.url.scheme == Scheme::Http
+            && per_connection == RequestsPerConnection::HandshakeOnly
+        {
             root.context.note(
-                "target.builtin.delay, stall and servers have no effect with connection.requests = 0: nothing is asked for"
+                "connection.requests = 0 with a plain http target measures TCP connects alone"
+                    .to_owned(),
+            );
+        }
+        if per_connection == RequestsPerConnection::HandshakeOnly
+            && target.builtin.as_ref().is_some_and(Builtin::waits)
+        {
+            root.context.note(
+                "target.builtin.delay, stall and servers have no effect with connection.requests \
+                 = 0: nothing is asked for"
                     .to_owned(),
             );
         }
@@ -130,7 +180,16 @@ fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
     }
     root.finish();
     let (target, requests, connection) = (target?, requests?, connection?);
-    Some(Plan { name, target, requests, connection, tls: tls?, load: load?, thresholds: thresholds?, notes: Vec::new() })
+    Some(Plan {
+        name,
+        target,
+        requests,
+        connection,
+        tls: tls?,
+        load: load?,
+        thresholds: thresholds?,
+        notes: Vec::new(),
+    })
 }
 
 /// Fields of a connection, which HTTP/2 does not know (RFC 9113 §8.2.2).
@@ -138,11 +197,20 @@ fn check_fields(root: &Section<'_>, requests: &[Request], http: HttpVersion) {
     if http == HttpVersion::Http11 {
         return;
     }
-    let foreign = |name: &str| ["keep-alive", "proxy-connection", "te"].iter().any(|known| name.eq_ignore_ascii_case(known));
-    let found = requests.iter().flat_map(|request| &request.headers).find(|(name, _)| foreign(name));
+    let foreign = |name: &str| {
+        ["keep-alive", "proxy-connection", "te"]
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known))
+    };
+    let found = requests
+        .iter()
+        .flat_map(|request| &request.headers)
+        .find(|(name, _)| foreign(name));
     if let Some((name, _)) = found {
-        let message =
-            format!("has the header field {name:?}, which HTTP/2 forbids (RFC 9113 §8.2.2); remove it, or write http = \"1.1\"");
+        let message = format!(
+            "has the header field {name:?}, which HTTP/2 forbids (RFC 9113 §8.2.2); remove it, or \
+             write http = \"1.1\""
+        );
         root.problem_at("request", message);
     }
 }
@@ -153,18 +221,26 @@ fn name(field: Field<'_>) -> Option<String> {
     if is_fit(text, MAX_NAME_BYTES) {
         return Some(text.to_owned());
     }
-    let words: Vec<&str> = text.split(|c| !is_of_name(c)).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = text
+        .split(|c| !is_of_name(c))
+        .filter(|word| !word.is_empty())
+        .collect();
     let fit: String = words.join("-").chars().take(MAX_NAME_BYTES).collect();
-    let fit = Some(fit.trim_matches(['-', '.', '_'])).filter(|fit| !fit.is_empty()).unwrap_or("plan");
+    let fit = Some(fit.trim_matches(['-', '.', '_']))
+        .filter(|fit| !fit.is_empty())
+        .unwrap_or("plan");
     field.refuse(format_args!(
-        "is not fit for the name of a folder; write letters, digits, \".\", \"_\" and \"-\", such as {fit:?}"
+        "is not fit for the name of a folder; write letters, digits, \".\", \"_\" and \"-\", such \
+         as {fit:?}"
     ));
     None
 }
 
 /// Whether `text` can be a part of a folder's name.
 fn is_fit(text: &str, max_bytes: usize) -> bool {
-    text.len() <= max_bytes && text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(is_of_name)
+    text.len() <= max_bytes
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(is_of_name)
 }
 
 fn is_of_name(c: char) -> bool {
@@ -176,14 +252,19 @@ fn is_of_name(c: char) -> bool {
 fn tls(root: &Section<'_>, target: Option<&Target>, around: tls::Around) -> Option<Option<Tls>> {
     if target.is_some_and(|target| target.url.scheme == Scheme::Http) {
         if root.field("tls").is_some() {
-            root.context.note("[tls] is ignored: the target is plain http".to_owned());
+            root.context
+                .note("[tls] is ignored: the target is plain http".to_owned());
         }
         return Some(None);
     }
     let section = root.section("tls")?;
-    let brings_its_ca = target.is_some_and(|target| target.builtin.is_some() && target.url.port == 0);
+    let brings_its_ca =
+        target.is_some_and(|target| target.builtin.is_some() && target.url.port == 0);
     if brings_its_ca && section.has("ca") {
-        section.problem_at("ca", "given for the built-in target, which brings its own; remove it");
+        section.problem_at(
+            "ca",
+            "given for the built-in target, which brings its own; remove it",
+        );
     }
     tls::read(section, around).map(Some)
 }
@@ -192,33 +273,48 @@ fn tls(root: &Section<'_>, target: Option<&Target>, around: tls::Around) -> Opti
 fn refuse_sections_of_campaigns(root: &Section<'_>) {
     for key in ["variants", "matrix", "repeat", "search"] {
         if let Some(field) = root.field(key) {
-            field.problem(format_args!("asks for several runs, and this is the plan of one; remove [{key}]"));
+            field.problem(format_args!(
+                "asks for several runs, and this is the plan of one; remove [{key}]"
+            ));
         }
     }
 }
 
 /// Minted certificates must not expire under the run.
 fn check_validity(context: &Context<'_>, tls: &Tls, load: &Load) {
-    let (Some(minting), End::Duration(duration)) = (tls.client_certificates.minting(), load.end) else { return };
+    let (Some(minting), End::Duration(duration)) = (tls.client_certificates.minting(), load.end)
+    else {
+        return;
+    };
     let firing = load.warm_up + duration;
     if minting.validity < firing {
         let firing = duration::write(firing);
-        let message = format!("ends before the load does, after {firing}; write at least \"{firing}\"");
+        let message =
+            format!("ends before the load does, after {firing}; write at least \"{firing}\"");
         context.problem("tls.client_certificates.validity", None, message);
     }
 }
 
-/// An open loop that closes its connections itself runs out of local ports: each stays in TIME_WAIT for 60 s.
+/// An open loop that closes its connections itself runs out of local ports: each stays in TIME_WAIT
+/// for 60 s.
 fn note_time_wait(context: &Context<'_>, target: &Target, connection: &Connection, load: &Load) {
     let per_connection = match connection.requests {
         RequestsPerConnection::HandshakeOnly => 1.0,
         RequestsPerConnection::Limited(requests) => f64::from(requests.get()),
         RequestsPerConnection::Unlimited => return,
     };
-    // Linux reuses TIME_WAIT ports on loopback (tcp_tw_reuse = 2, Documentation/networking/ip-sysctl.rst).
-    let is_local = matches!(&target.url.host, Host::Ip(ip) if ip.is_loopback()) && target.addresses.is_empty();
-    let Shape::Open { rate, .. } = load.shape else { return };
-    let peak = load.stages.iter().fold(rate.as_per_second(), |peak, stage| peak.max(stage.to)) / per_connection;
+    // Linux reuses TIME_WAIT ports on loopback (tcp_tw_reuse = 2,
+    // Documentation/networking/ip-sysctl.rst).
+    let is_local =
+        matches!(&target.url.host, Host::Ip(ip) if ip.is_loopback()) && target.addresses.is_empty();
+    let Shape::Open { rate, .. } = load.shape else {
+        return;
+    };
+    let peak = load
+        .stages
+        .iter()
+        .fold(rate.as_per_second(), |peak, stage| peak.max(stage.to))
+        / per_connection;
     let pairs = target.addresses.len().max(1) * connection.source_addresses.len().max(1);
     if connection.close == Close::Fin && !is_local && peak > TIME_WAIT_RATE * pairs as f64 {
         context.note(time_wait_text(peak, pairs));
@@ -228,6 +324,9 @@ fn note_time_wait(context: &Context<'_>, target: &Target, connection: &Connectio
 fn time_wait_text(peak: f64, pairs: usize) -> String {
     let bound = (TIME_WAIT_RATE * pairs as f64).floor();
     format!(
-        "connection.close = \"fin\" leaves each closed connection in TIME_WAIT here for 60 s: 28,232 ports last for about 470 new connections/s per source address and target address, {bound}/s for one agent of this plan, which asks for {peak:.0}/s over all agents; use enough agents, more source_addresses, or close = \"server\" or \"rst\""
+        "connection.close = \"fin\" leaves each closed connection in TIME_WAIT here for 60 s: \
+         28,232 ports last for about 470 new connections/s per source address and target address, \
+         {bound}/s for one agent of this plan, which asks for {peak:.0}/s over all agents; use \
+         enough agents, more source_addresses, or close = \"server\" or \"rst\""
     )
 }

@@ -1,4 +1,5 @@
-//! A TOML document as a tree with places, in which `"a.b" = 1`, `a.b = 1` and `[a]` with `b = 1` are the same.
+//! A TOML document as a tree with places, in which `"a.b" = 1`, `a.b = 1` and `[a]` with `b = 1`
+//! are the same.
 
 use std::collections::BTreeMap;
 use toml_edit::{Document, Item, TableLike};
@@ -12,7 +13,8 @@ pub(crate) struct Node {
     /// Byte offset in the text.
     pub(crate) at: usize,
     pub(crate) value: Value,
-    /// A table written as `{ … }`: one value, where a table of dotted keys or under a header is several with paths.
+    /// A table written as `{ … }`: one value, where a table of dotted keys or under a header is
+    /// several with paths.
     pub(crate) braced: bool,
 }
 
@@ -54,7 +56,11 @@ pub(crate) fn tree(document: &Document<&str>) -> (Node, Vec<Twice>) {
 
 impl Node {
     pub(crate) fn new(at: usize, value: Value) -> Node {
-        Node { at, value, braced: false }
+        Node {
+            at,
+            value,
+            braced: false,
+        }
     }
 }
 
@@ -95,7 +101,12 @@ impl Builder {
         let value = match item {
             Item::Value(value) => return self.value(value, path, place),
             Item::Table(table) => Value::Table(self.table(table, path, at)),
-            Item::ArrayOfTables(tables) => Value::List(tables.iter().map(|table| self.element(table, path, place)).collect()),
+            Item::ArrayOfTables(tables) => Value::List(
+                tables
+                    .iter()
+                    .map(|table| self.element(table, path, place))
+                    .collect(),
+            ),
             Item::None => Value::Table(Table::new()),
         };
         Node::new(at, value)
@@ -114,10 +125,19 @@ impl Builder {
             toml_edit::Value::Float(number) => Value::Decimal(*number.value()),
             toml_edit::Value::Boolean(flag) => Value::Flag(*flag.value()),
             toml_edit::Value::Datetime(date) => Value::Date(date.value().to_string()),
-            toml_edit::Value::Array(array) => Value::List(array.iter().map(|item| self.value(item, path, at)).collect()),
+            toml_edit::Value::Array(array) => Value::List(
+                array
+                    .iter()
+                    .map(|item| self.value(item, path, at))
+                    .collect(),
+            ),
             toml_edit::Value::InlineTable(table) => {
                 let value = Value::Table(self.table(table, path, at));
-                return Node { at, value, braced: !table.is_dotted() };
+                return Node {
+                    at,
+                    value,
+                    braced: !table.is_dotted(),
+                };
             }
         };
         Node::new(at, value)
@@ -164,12 +184,20 @@ impl Builder {
                     self.merge(present, &path, &name, entry);
                 }
             }
-            _ => self.twice.push(Twice { path, first: present.at.min(entry.at), second: present.at.max(entry.at) }),
+            _ => self.twice.push(Twice {
+                path,
+                first: present.at.min(entry.at),
+                second: present.at.max(entry.at),
+            }),
         }
     }
 }
 
 /// `name` after `path`, with a dot between where there is a path.
 pub(crate) fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
 }

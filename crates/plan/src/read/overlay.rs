@@ -5,11 +5,26 @@ use crate::read::node::{Entry, Node, Table, Value, join};
 
 /// Keys that are the same for every variant, with the reason.
 pub(crate) const SHARED: [(&str, &str); 5] = [
-    ("name", "is the same for every variant, whose own name stands beside it; remove it here"),
-    ("variants", "stands once, at the top level; write every variant there"),
-    ("matrix", "stands once, at the top level, and is multiplied with every variant; remove it here"),
-    ("repeat", "stands once, at the top level, and holds for every variant; remove it here"),
-    ("search", "stands once, at the top level, and is done for every variant; remove it here"),
+    (
+        "name",
+        "is the same for every variant, whose own name stands beside it; remove it here",
+    ),
+    (
+        "variants",
+        "stands once, at the top level; write every variant there",
+    ),
+    (
+        "matrix",
+        "stands once, at the top level, and is multiplied with every variant; remove it here",
+    ),
+    (
+        "repeat",
+        "stands once, at the top level, and holds for every variant; remove it here",
+    ),
+    (
+        "search",
+        "stands once, at the top level, and is done for every variant; remove it here",
+    ),
 ];
 
 /// `base` with `above` laid over it. What does not fit is reported.
@@ -22,10 +37,16 @@ pub(crate) fn over(base: &Table, above: &Table, context: &Context<'_>) -> Table 
 fn lay(below: &mut Table, above: &Table, path: &str, context: &Context<'_>) {
     for (name, entry) in above {
         let path = join(path, name);
-        match (below.get_mut(name).map(|below| &mut below.node.value), &entry.node.value) {
-            (Some(Value::Table(below)), Value::Table(above)) if !entry.node.braced => lay(below, above, &path, context),
+        match (
+            below.get_mut(name).map(|below| &mut below.node.value),
+            &entry.node.value,
+        ) {
+            (Some(Value::Table(below)), Value::Table(above)) if !entry.node.braced => {
+                lay(below, above, &path, context)
+            }
             (Some(Value::List(_)), Value::Table(_)) if !entry.node.braced => {
-                let cure = "is a list in the file, and no path leads into a list; write the whole list here";
+                let cure = "is a list in the file, and no path leads into a list; write the whole \
+                            list here";
                 context.problem(&path, Some(entry.at), cure.to_owned());
             }
             _ => drop(below.insert(name.clone(), entry.clone())),
@@ -35,7 +56,9 @@ fn lay(below: &mut Table, above: &Table, path: &str, context: &Context<'_>) {
 
 /// Whether `table` says what stands at `path`.
 pub(crate) fn says(table: &Table, path: &[String]) -> bool {
-    let Some((first, rest)) = path.split_first() else { return true };
+    let Some((first, rest)) = path.split_first() else {
+        return true;
+    };
     match table.get(first).map(|entry| &entry.node.value) {
         Some(Value::Table(inner)) => says(inner, rest),
         Some(_) => true,
@@ -47,10 +70,24 @@ pub(crate) fn says(table: &Table, path: &[String]) -> bool {
 pub(crate) fn put(table: &mut Table, path: &[String], at: usize, node: Node) {
     match path {
         [] => {}
-        [last] => drop(table.insert(last.clone(), Entry { at, node: Node { braced: true, ..node } })),
+        [last] => drop(table.insert(
+            last.clone(),
+            Entry {
+                at,
+                node: Node {
+                    braced: true,
+                    ..node
+                },
+            },
+        )),
         [first, rest @ ..] => {
-            let new = || Entry { at, node: Node::new(at, Value::Table(Table::new())) };
-            if let Value::Table(inner) = &mut table.entry(first.clone()).or_insert_with(new).node.value {
+            let new = || Entry {
+                at,
+                node: Node::new(at, Value::Table(Table::new())),
+            };
+            if let Value::Table(inner) =
+                &mut table.entry(first.clone()).or_insert_with(new).node.value
+            {
                 put(inner, rest, at, node);
             }
         }

@@ -1,10 +1,14 @@
 //! Whether a hold of a capacity search is long enough for a small overload to show.
 //!
-//! At a rate 3 % above what the target can do, each second leaves 0.03 s of work behind, so an arrival t seconds after the
-//! beginning of the warm-up waits 0.03·t. In a hold of h seconds after a warm-up of w, the wait grows evenly from 0.03·w to
-//! 0.03·(w + h); its percentile p is 0.03·(w + h·p/100). What the answer takes without any wait is left out.
+//! At a rate 3 % above what the target can do, each second leaves 0.03 s of work behind, so an
+//! arrival t seconds after the beginning of the warm-up waits 0.03·t. In a hold of h seconds after
+//! a warm-up of w, the wait grows evenly from 0.03·w to 0.03·(w + h); its percentile p is 0.03·(w +
+//! h·p/100). What the answer takes without any wait is left out.
 
-use crate::{Capacity, Comparison, Limit, Metric, Plan, RequestsPerConnection, SearchRange, Statistic, Threshold, duration};
+use crate::{
+    Capacity, Comparison, Limit, Metric, Plan, RequestsPerConnection, SearchRange, Statistic,
+    Threshold, duration,
+};
 use std::time::Duration;
 
 /// The share of the capacity by which the target is overloaded.
@@ -12,19 +16,29 @@ const OVERLOAD: f64 = 0.03;
 /// Histograms that do not grow with the target's queue.
 const NOT_OF_TARGET: [&str; 3] = ["lateness", "dns", "send"];
 
-/// A remark where `capacity.hold` is so short that no threshold would notice. A closed loop never builds up such a queue.
+/// A remark where `capacity.hold` is so short that no threshold would notice. A closed loop never
+/// builds up such a queue.
 pub(crate) fn note(plan: &Plan, capacity: &Capacity) -> Option<String> {
-    let SearchRange::Rate { .. } = capacity.range else { return None };
+    let SearchRange::Rate { .. } = capacity.range else {
+        return None;
+    };
     let (hold, warm_up) = (capacity.hold.as_secs_f64(), plan.load.warm_up.as_secs_f64());
-    let needed = plan.thresholds.iter().filter_map(|threshold| needed_hold(threshold, plan)).reduce(f64::min);
+    let needed = plan
+        .thresholds
+        .iter()
+        .filter_map(|threshold| needed_hold(threshold, plan))
+        .reduce(f64::min);
     if needed.is_some_and(|needed| needed < hold) {
         return None;
     }
     let last = OVERLOAD * (hold + warm_up);
-    let longer =
-        needed.filter(|needed| *needed < 3600.0).map(|needed| format!("hold = \"{}s\" or longer, or ", needed.floor() + 1.0));
+    let longer = needed
+        .filter(|needed| *needed < 3600.0)
+        .map(|needed| format!("hold = \"{}s\" or longer, or ", needed.floor() + 1.0));
     Some(format!(
-        "search.hold = \"{}\" is too short for an overload of 3 % to show: by its end arrivals wait {} (0.03 of warm_up and hold), and no threshold notices that; write {}a threshold such as \"response_time.p99\" = \"<= {}\"",
+        "search.hold = \"{}\" is too short for an overload of 3 % to show: by its end arrivals \
+         wait {} (0.03 of warm_up and hold), and no threshold notices that; write {}a threshold \
+         such as \"response_time.p99\" = \"<= {}\"",
         duration::write(capacity.hold),
         in_ms(last),
         longer.unwrap_or_default(),
@@ -32,7 +46,8 @@ pub(crate) fn note(plan: &Plan, capacity: &Capacity) -> Option<String> {
     ))
 }
 
-/// Seconds that a hold must exceed for the overload to break `threshold`; `None` where no length would do.
+/// Seconds that a hold must exceed for the overload to break `threshold`; `None` where no length
+/// would do.
 fn needed_hold(threshold: &Threshold, plan: &Plan) -> Option<f64> {
     if !matches!(threshold.comparison, Comparison::Below | Comparison::AtMost) {
         return None;
@@ -40,9 +55,16 @@ fn needed_hold(threshold: &Threshold, plan: &Plan) -> Option<f64> {
     let warm_up = plan.load.warm_up.as_secs_f64();
     // Seconds of overload until arrivals wait so long.
     let until = |wait: Duration| wait.as_secs_f64() / OVERLOAD;
-    let at_share = |wait, share: f64| (share > 0.0).then(|| ((until(wait) - warm_up) / share).max(0.0));
+    let at_share =
+        |wait, share: f64| (share > 0.0).then(|| ((until(wait) - warm_up) / share).max(0.0));
     match (&threshold.metric, threshold.limit) {
-        (Metric::Time { histogram, statistic }, Limit::Time(limit)) if !NOT_OF_TARGET.contains(&histogram.as_str()) => {
+        (
+            Metric::Time {
+                histogram,
+                statistic,
+            },
+            Limit::Time(limit),
+        ) if !NOT_OF_TARGET.contains(&histogram.as_str()) => {
             match statistic {
                 Statistic::Percentile(percentile) => at_share(limit, percentile / 100.0),
                 Statistic::Max => at_share(limit, 1.0),
@@ -70,5 +92,7 @@ fn time_out(plan: &Plan) -> Duration {
 }
 
 fn in_ms(seconds: f64) -> String {
-    duration::write(Duration::from_millis(((seconds * 1e3).round() as u64).max(1)))
+    duration::write(Duration::from_millis(
+        ((seconds * 1e3).round() as u64).max(1),
+    ))
 }

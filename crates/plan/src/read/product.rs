@@ -29,16 +29,35 @@ pub(crate) struct Overlays {
 impl Overlays {
     /// What the sections say; one of too many, so that the rest of the file is read all the same.
     pub(crate) fn read(around: &Section<'_>, times: u32) -> Overlays {
-        let (Some(variants), Some(matrix)) = (around.section("variants"), around.section("matrix")) else {
-            return Overlays { all: vec![product(&variant::unnamed(), &[], 0)] };
+        let (Some(variants), Some(matrix)) = (around.section("variants"), around.section("matrix"))
+        else {
+            return Overlays {
+                all: vec![product(&variant::unnamed(), &[], 0)],
+            };
         };
         let (named, axes) = (variant::read(&variants), axis::read(&matrix));
         check_apart(&named, &axes);
-        let combinations = axes.iter().fold(1usize, |product, axis| product.saturating_mul(axis.values.len()));
+        let combinations = axes.iter().fold(1usize, |product, axis| {
+            product.saturating_mul(axis.values.len())
+        });
         let fits = check_count(around, named.len(), combinations, times);
-        let (named, combinations) = if fits { (&named[..], combinations) } else { (&named[..1], 1) };
-        let each = named.iter().flat_map(|variant| (0..combinations).map(|combination| product(variant, &axes, combination)));
-        Overlays { all: each.enumerate().map(|(index, each)| Overlay { name: short(each.name, index), ..each }).collect() }
+        let (named, combinations) = if fits {
+            (&named[..], combinations)
+        } else {
+            (&named[..1], 1)
+        };
+        let each = named.iter().flat_map(|variant| {
+            (0..combinations).map(|combination| product(variant, &axes, combination))
+        });
+        Overlays {
+            all: each
+                .enumerate()
+                .map(|(index, each)| Overlay {
+                    name: short(each.name, index),
+                    ..each
+                })
+                .collect(),
+        }
     }
 
     /// What tells the variants `of` (ascending) from the others; `None` where they are all.
@@ -50,11 +69,19 @@ impl Overlays {
         if let Some(label) = labels.iter().find(|label| self.with(label) == of) {
             return Some(list(&[label]));
         }
-        Some(list(&of.iter().map(|&index| self.all[index].name.as_str()).collect::<Vec<_>>()))
+        Some(list(
+            &of.iter()
+                .map(|&index| self.all[index].name.as_str())
+                .collect::<Vec<_>>(),
+        ))
     }
 
     fn with(&self, label: &String) -> Vec<usize> {
-        let each = self.all.iter().enumerate().filter(|(_, each)| each.labels.contains(label));
+        let each = self
+            .all
+            .iter()
+            .enumerate()
+            .filter(|(_, each)| each.labels.contains(label));
         each.map(|(index, _)| index).collect()
     }
 }
@@ -65,51 +92,96 @@ fn product(variant: &Named, axes: &[Axis<'_>], mut combination: usize) -> Overla
     for axis in axes.iter().rev() {
         let value = &axis.values[combination % axis.values.len()];
         combination /= axis.values.len();
-        overlay::put(&mut table, &axis.path, axis.field.node.at, value.node.clone());
+        overlay::put(
+            &mut table,
+            &axis.path,
+            axis.field.node.at,
+            value.node.clone(),
+        );
         labels.push(value.label.clone());
     }
     labels.extend(Some(variant.name.clone()).filter(|name| !name.is_empty()));
     labels.reverse();
-    let name = if labels.is_empty() { Campaign::BASE.to_owned() } else { labels.join(",") };
-    Overlay { name, table, labels }
+    let name = if labels.is_empty() {
+        Campaign::BASE.to_owned()
+    } else {
+        labels.join(",")
+    };
+    Overlay {
+        name,
+        table,
+        labels,
+    }
 }
 
 fn short(name: String, index: usize) -> String {
-    if name.len() <= MAX_NAME_BYTES { name } else { format!("{}~{}", &name[..MAX_NAME_BYTES - 8], index + 1) }
+    if name.len() <= MAX_NAME_BYTES {
+        name
+    } else {
+        format!("{}~{}", &name[..MAX_NAME_BYTES - 8], index + 1)
+    }
 }
 
 /// An axis moves what no variant sets.
 fn check_apart(named: &[Named], axes: &[Axis<'_>]) {
     for axis in axes {
-        if let Some(variant) = named.iter().find(|variant| overlay::says(&variant.table, &axis.path)) {
-            axis.field.problem(format_args!("is set by variants.{} too; remove it from one of the two", variant.name));
+        if let Some(variant) = named
+            .iter()
+            .find(|variant| overlay::says(&variant.table, &axis.path))
+        {
+            axis.field.problem(format_args!(
+                "is set by variants.{} too; remove it from one of the two",
+                variant.name
+            ));
         }
     }
 }
 
 fn check_count(around: &Section<'_>, variants: usize, combinations: usize, times: u32) -> bool {
     let most = Campaign::MAX_RUNS;
-    let runs = variants.saturating_mul(combinations).saturating_mul(times as usize);
+    let runs = variants
+        .saturating_mul(combinations)
+        .saturating_mul(times as usize);
     if variants > most {
-        around.problem_at("variants", format_args!("has {variants} variants; write at most {most}"));
+        around.problem_at(
+            "variants",
+            format_args!("has {variants} variants; write at most {most}"),
+        );
     } else if runs > most {
-        let key = ["matrix", "variants", "repeat"].into_iter().find(|key| around.has(key)).unwrap_or("repeat");
+        let key = ["matrix", "variants", "repeat"]
+            .into_iter()
+            .find(|key| around.has(key))
+            .unwrap_or("repeat");
         let message = format!(
-            "comes to {runs} runs ({variants} from [variants] × {combinations} from [matrix] × {times} from [repeat]); write at most {most}"
+            "comes to {runs} runs ({variants} from [variants] × {combinations} from [matrix] × \
+             {times} from [repeat]); write at most {most}"
         );
         around.problem_at(key, message);
     }
     runs <= most
 }
 
-/// `variant a`, `variants a, b and c`, `variants a, b, c and 5 more`; names with commas stand in quotes.
+/// `variant a`, `variants a, b and c`, `variants a, b, c and 5 more`; names with commas stand in
+/// quotes.
 pub(crate) fn list(names: &[&str]) -> String {
-    let quoted = |name: &&str| if name.contains(',') { format!("{name:?}") } else { (*name).to_owned() };
+    let quoted = |name: &&str| {
+        if name.contains(',') {
+            format!("{name:?}")
+        } else {
+            (*name).to_owned()
+        }
+    };
     let shown: Vec<String> = names.iter().take(MAX_NAMES).map(quoted).collect();
     match shown.as_slice() {
         [one] => format!("variant {one}"),
-        [rest @ .., last] if names.len() <= MAX_NAMES => format!("variants {} and {last}", rest.join(", ")),
-        _ => format!("variants {} and {} more", shown.join(", "), names.len() - MAX_NAMES),
+        [rest @ .., last] if names.len() <= MAX_NAMES => {
+            format!("variants {} and {last}", rest.join(", "))
+        }
+        _ => format!(
+            "variants {} and {} more",
+            shown.join(", "),
+            names.len() - MAX_NAMES
+        ),
     }
 }
 
@@ -121,9 +193,18 @@ mod tests {
     fn variants_are_told_apart_by_what_they_share() {
         let overlay = |name: &str, version: &str| {
             let labels = vec![name.to_owned(), version.to_owned()];
-            Overlay { name: labels.join(","), table: Table::new(), labels }
+            Overlay {
+                name: labels.join(","),
+                table: Table::new(),
+                labels,
+            }
         };
-        let all = vec![overlay("a", "v=2"), overlay("a", "v=3"), overlay("b", "v=2"), overlay("b", "v=3")];
+        let all = vec![
+            overlay("a", "v=2"),
+            overlay("a", "v=3"),
+            overlay("b", "v=2"),
+            overlay("b", "v=3"),
+        ];
         let overlays = Overlays { all };
         let cases: [(&[usize], Option<&str>); 5] = [
             (&[0, 1, 2, 3], None),
@@ -140,6 +221,9 @@ mod tests {
     #[test]
     fn many_names_are_counted() {
         assert_eq!(list(&["a", "b", "c"]), "variants a, b and c");
-        assert_eq!(list(&["a", "b", "c", "d", "e"]), "variants a, b, c and 2 more");
+        assert_eq!(
+            list(&["a", "b", "c", "d", "e"]),
+            "variants a, b, c and 2 more"
+        );
     }
 }

@@ -9,13 +9,30 @@ const DEFAULT_SEED: u64 = 1;
 
 pub(crate) fn read(section: Section<'_>) -> Repeat {
     let default = Repeat::default();
-    let times = section.read("times", |field| field.whole32(1..=Campaign::MAX_RUNS as u32)).unwrap_or(default.times);
-    let pause = section.read("pause", |field| field.duration(Duration::ZERO..=HOUR)).unwrap_or(default.pause);
-    let shuffle = section.read("shuffle", |field| field.flag()).unwrap_or(false);
-    let seed = section.read("seed", |field| field.whole(0..=i64::MAX.unsigned_abs())).unwrap_or(DEFAULT_SEED);
+    let times = section
+        .read("times", |field| {
+            field.whole32(1..=Campaign::MAX_RUNS as u32)
+        })
+        .unwrap_or(default.times);
+    let pause = section
+        .read("pause", |field| field.duration(Duration::ZERO..=HOUR))
+        .unwrap_or(default.pause);
+    let shuffle = section
+        .read("shuffle", |field| field.flag())
+        .unwrap_or(false);
+    let seed = section
+        .read("seed", |field| field.whole(0..=i64::MAX.unsigned_abs()))
+        .unwrap_or(DEFAULT_SEED);
     if section.has("seed") && !shuffle {
-        section.context.note("repeat.seed has no effect without shuffle = true: it is the seed of the order of runs".to_owned());
+        section.context.note(
+            "repeat.seed has no effect without shuffle = true: it is the seed of the order of runs"
+                .to_owned(),
+        );
     }
     section.finish();
-    Repeat { times, pause, shuffle: shuffle.then_some(seed) }
+    Repeat {
+        times,
+        pause,
+        shuffle: shuffle.then_some(seed),
+    }
 }

@@ -13,7 +13,9 @@ const MAX_WEIGHT: u32 = 10_000;
 const MAX_WEIGHT_SUM: u32 = 1_000_000;
 const MAX_NAME_CHARS: usize = 100;
 const MAX_BODY_BYTES: usize = 64 << 20;
-const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"];
+const METHODS: [&str; 8] = [
+    "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE",
+];
 
 /// What the rest of the plan says that a request's reading needs.
 #[derive(Clone, Copy)]
@@ -24,18 +26,30 @@ pub(crate) struct Around<'u> {
 }
 
 /// All requests; one that asks for the URL where none is given.
-pub(crate) fn read<'a>(context: &'a Context<'a>, field: Option<Field<'a>>, around: Around<'_>) -> Option<Vec<Request>> {
+pub(crate) fn read<'a>(
+    context: &'a Context<'a>,
+    field: Option<Field<'a>>,
+    around: Around<'_>,
+) -> Option<Vec<Request>> {
     let fields = match &field {
-        None => return one(Section::absent(context, "request"), around).map(|request| vec![request]),
+        None => {
+            return one(Section::absent(context, "request"), around).map(|request| vec![request]);
+        }
         Some(field) if matches!(field.node.value, Value::List(_)) => field.list("[[request]]")?,
         Some(field) => vec![field.clone()],
     };
     if let Some(field) = field.filter(|_| !count_is_right(&fields, around)) {
-        field.problem(format_args!("has {} entries; write {}", fields.len(), right_count(around)));
+        field.problem(format_args!(
+            "has {} entries; write {}",
+            fields.len(),
+            right_count(around)
+        ));
         return None;
     }
-    let requests: Vec<Option<Request>> =
-        fields.iter().map(|field| field.section().and_then(|section| one(section, around))).collect();
+    let requests: Vec<Option<Request>> = fields
+        .iter()
+        .map(|field| field.section().and_then(|section| one(section, around)))
+        .collect();
     let requests: Vec<Request> = requests.into_iter().collect::<Option<_>>()?;
     check_names(&fields, &requests);
     check_weights(&fields, &requests);
@@ -43,15 +57,19 @@ pub(crate) fn read<'a>(context: &'a Context<'a>, field: Option<Field<'a>>, aroun
 }
 
 fn count_is_right(fields: &[Field<'_>], around: Around<'_>) -> bool {
-    let most = if around.per_connection == RequestsPerConnection::HandshakeOnly { 1 } else { MAX_REQUESTS };
+    let most = if around.per_connection == RequestsPerConnection::HandshakeOnly {
+        1
+    } else {
+        MAX_REQUESTS
+    };
     (1..=most).contains(&fields.len())
 }
 
 fn right_count(around: Around<'_>) -> String {
     match around.per_connection {
-        RequestsPerConnection::HandshakeOnly => {
-            "at most one, since connection.requests = 0 sends none and takes only its name".to_owned()
-        }
+        RequestsPerConnection::HandshakeOnly => "at most one, since connection.requests = 0 sends \
+                                                 none and takes only its name"
+            .to_owned(),
         _ => format!("between 1 and {MAX_REQUESTS}"),
     }
 }
@@ -60,15 +78,22 @@ fn check_weights(fields: &[Field<'_>], requests: &[Request]) {
     let sum: u32 = requests.iter().map(|request| request.weight).sum();
     if let Some(field) = fields.first().filter(|_| sum > MAX_WEIGHT_SUM) {
         field.problem(format_args!(
-            "begins requests whose weights sum up to {sum}; divide them so that they sum up to at most {MAX_WEIGHT_SUM}"
+            "begins requests whose weights sum up to {sum}; divide them so that they sum up to at \
+             most {MAX_WEIGHT_SUM}"
         ));
     }
 }
 
 fn check_names(fields: &[Field<'_>], requests: &[Request]) {
     for (index, request) in requests.iter().enumerate() {
-        if let Some(first) = requests[..index].iter().position(|other| other.name == request.name) {
-            let message = format!("has the name {:?} of request[{first}]; give it a name of its own", request.name);
+        if let Some(first) = requests[..index]
+            .iter()
+            .position(|other| other.name == request.name)
+        {
+            let message = format!(
+                "has the name {:?} of request[{first}]; give it a name of its own",
+                request.name
+            );
             fields[index].problem(message);
         }
     }
@@ -77,7 +102,11 @@ fn check_names(fields: &[Field<'_>], requests: &[Request]) {
 fn one(section: Section<'_>, around: Around<'_>) -> Option<Request> {
     let handshake_only = around.per_connection == RequestsPerConnection::HandshakeOnly;
     let name = section.read("name", name);
-    let request = if handshake_only { only_named(&section) } else { sent(&section) };
+    let request = if handshake_only {
+        only_named(&section)
+    } else {
+        sent(&section)
+    };
     let request = request.map(|request| {
         let name = name.unwrap_or_else(|| default_name(&request, around));
         Request { name, ..request }
@@ -88,27 +117,67 @@ fn one(section: Section<'_>, around: Around<'_>) -> Option<Request> {
 
 /// With `connection.requests = 0` nothing is sent, so nothing but a name can be said.
 fn only_named(section: &Section<'_>) -> Option<Request> {
-    let why = "has no meaning with connection.requests = 0, which sends no request; remove it, or write requests = 1";
-    section.refuse(&["weight", "method", "path", "headers", "body", "body_file", "expect"], why);
+    let why = "has no meaning with connection.requests = 0, which sends no request; remove it, or \
+               write requests = 1";
+    section.refuse(
+        &[
+            "weight",
+            "method",
+            "path",
+            "headers",
+            "body",
+            "body_file",
+            "expect",
+        ],
+        why,
+    );
     Some(nothing())
 }
 
 fn nothing() -> Request {
-    let expect = Expect { status: StatusSet::default(), bytes: None };
-    Request { name: String::new(), method: "GET".to_owned(), path: None, headers: Vec::new(), body: None, weight: 1, expect }
+    let expect = Expect {
+        status: StatusSet::default(),
+        bytes: None,
+    };
+    Request {
+        name: String::new(),
+        method: "GET".to_owned(),
+        path: None,
+        headers: Vec::new(),
+        body: None,
+        weight: 1,
+        expect,
+    }
 }
 
 fn sent(section: &Section<'_>) -> Option<Request> {
-    let method = section.read("method", method).unwrap_or_else(|| "GET".to_owned());
+    let method = section
+        .read("method", method)
+        .unwrap_or_else(|| "GET".to_owned());
     let path = section.read("path", path);
-    let headers = section.read("headers", |field| field.section().map(header::all)).unwrap_or_default();
+    let headers = section
+        .read("headers", |field| field.section().map(header::all))
+        .unwrap_or_default();
     let body = body(section);
     if body.is_some() && method == "TRACE" {
-        section.problem_at("method", "\"TRACE\" must not have a body (RFC 9110 §9.3.8); remove the body");
+        section.problem_at(
+            "method",
+            "\"TRACE\" must not have a body (RFC 9110 §9.3.8); remove the body",
+        );
     }
-    let weight = section.read("weight", |field| field.whole32(1..=MAX_WEIGHT)).unwrap_or(1);
+    let weight = section
+        .read("weight", |field| field.whole32(1..=MAX_WEIGHT))
+        .unwrap_or(1);
     let expect = section.section("expect").map(expect)?;
-    Some(Request { name: String::new(), method, path, headers, body, weight, expect })
+    Some(Request {
+        name: String::new(),
+        method,
+        path,
+        headers,
+        body,
+        weight,
+        expect,
+    })
 }
 
 /// Method and path, without the query.
@@ -122,15 +191,21 @@ fn default_name(request: &Request, around: Around<'_>) -> String {
         (None, None) => "/".to_owned(),
     };
     let path = path.split('?').next().unwrap_or_default();
-    format!("{} {path}", request.method).chars().take(MAX_NAME_CHARS).collect()
+    format!("{} {path}", request.method)
+        .chars()
+        .take(MAX_NAME_CHARS)
+        .collect()
 }
 
 fn name(field: Field<'_>) -> Option<String> {
     let text = field.text("a name such as \"index\"")?;
-    let fits = (1..=MAX_NAME_CHARS).contains(&text.chars().count()) && !text.contains(char::is_control) && text.trim() == text;
+    let fits = (1..=MAX_NAME_CHARS).contains(&text.chars().count())
+        && !text.contains(char::is_control)
+        && text.trim() == text;
     if !fits {
         field.refuse(format_args!(
-            "is not fit for a name; write 1 to {MAX_NAME_CHARS} characters without control characters or spaces around"
+            "is not fit for a name; write 1 to {MAX_NAME_CHARS} characters without control \
+             characters or spaces around"
         ));
     }
     fits.then(|| text.to_owned())
@@ -144,7 +219,9 @@ fn method(field: Field<'_>) -> Option<String> {
     } else if upper == "CONNECT" {
         field.refuse("opens a tunnel, which is no request to a server; write another method");
     } else if text != upper && METHODS.contains(&upper.as_str()) {
-        field.refuse(format_args!("is not {upper}: methods know upper and lower case; write {upper:?}"));
+        field.refuse(format_args!(
+            "is not {upper}: methods know upper and lower case; write {upper:?}"
+        ));
     } else {
         return Some(text.to_owned());
     }
@@ -154,12 +231,21 @@ fn method(field: Field<'_>) -> Option<String> {
 fn path(field: Field<'_>) -> Option<Template> {
     let text = field.text("a path such as \"/item/{seq}\"")?;
     if !text.starts_with('/') && text != "*" {
-        let cure = if text.contains("://") { "the scheme and host stand in target.url" } else { "it begins with \"/\"" };
-        field.refuse(format_args!("is not a path: {cure}; write one such as \"/index.html\""));
+        let cure = if text.contains("://") {
+            "the scheme and host stand in target.url"
+        } else {
+            "it begins with \"/\""
+        };
+        field.refuse(format_args!(
+            "is not a path: {cure}; write one such as \"/index.html\""
+        ));
     } else if text.contains('#') {
-        field.refuse("has a fragment, which is never sent to a server; remove it from the \"#\" on");
+        field
+            .refuse("has a fragment, which is never sent to a server; remove it from the \"#\" on");
     } else if let Some(character) = text.chars().find(|c| !c.is_ascii_graphic()) {
-        field.refuse(format_args!("holds {character:?}, which cannot stand in a path; write it percent-encoded"));
+        field.refuse(format_args!(
+            "holds {character:?}, which cannot stand in a path; write it percent-encoded"
+        ));
     } else {
         return Some(Template::from(text));
     }
@@ -167,8 +253,14 @@ fn path(field: Field<'_>) -> Option<Template> {
 }
 
 fn body(section: &Section<'_>) -> Option<Body> {
-    let text = section.read("body", |field| field.text("the body's text").map(|text| Body::Text(Template::from(text))));
-    let file = section.read("body_file", |field| field.file(MAX_BODY_BYTES).map(Body::File));
+    let text = section.read("body", |field| {
+        field
+            .text("the body's text")
+            .map(|text| Body::Text(Template::from(text)))
+    });
+    let file = section.read("body_file", |field| {
+        field.file(MAX_BODY_BYTES).map(Body::File)
+    });
     if section.has("body") && section.has("body_file") {
         section.problem_at("body_file", "given beside body; keep one of them");
     }
@@ -185,7 +277,10 @@ fn expect(section: Section<'_>) -> Expect {
 fn statuses(field: Field<'_>) -> Option<StatusSet> {
     let ranges = field.list_of("one such as [\"2xx\", 404]", status)?;
     if ranges.is_empty() {
-        field.problem("[] expects no status at all; write one such as [\"2xx\"], or leave it out for all below 400");
+        field.problem(
+            "[] expects no status at all; write one such as [\"2xx\"], or leave it out for all \
+             below 400",
+        );
         return None;
     }
     Some(StatusSet::new(ranges))
@@ -197,7 +292,9 @@ fn status(field: &Field<'_>) -> Option<(u16, u16)> {
         _ => status_set::range(field.text("a status such as 404 or \"2xx\"")?),
     };
     if range.is_none() {
-        field.refuse("is not a status or a range of them; write one such as 404, \"2xx\" or \"200-299\"");
+        field.refuse(
+            "is not a status or a range of them; write one such as 404, \"2xx\" or \"200-299\"",
+        );
     }
     range
 }

@@ -23,26 +23,47 @@ const WAYS: [&str; 3] = ["rate", "connections", "agents"];
 pub(crate) fn read(section: Section<'_>) -> Option<Search> {
     let given: Vec<&str> = WAYS.into_iter().filter(|way| section.has(way)).collect();
     match given.as_slice() {
-        [] => section.problem("says not what to search; write rate = { from = \"100/s\", to = \"50000/s\" }, connections = { from = 10, to = 5000 } or agents = [1, 2, 4]"),
+        [] => section.problem(
+            "says not what to search; write rate = { from = \"100/s\", to = \"50000/s\" }, \
+             connections = { from = 10, to = 5000 } or agents = [1, 2, 4]",
+        ),
         [_] => {}
         [first, others @ ..] => others.iter().for_each(|way| {
-            section.problem_at(way, format_args!("given beside {first}; keep one: each search is a plan of its own"));
+            section.problem_at(
+                way,
+                format_args!("given beside {first}; keep one: each search is a plan of its own"),
+            );
         }),
     }
     let rates = section.read("rate", rates);
     let connections = section.read("connections", connections);
     let agents = section.read("agents", |field| agents(&field));
     if given == ["agents"] {
-        let why =
-            "belongs to a search for the highest load; the runs of a search over agents are as long as [load] says, so remove it";
+        let why = "belongs to a search for the highest load; the runs of a search over agents are \
+                   as long as [load] says, so remove it";
         section.refuse(&["hold", "precision", "settle"], why);
     }
-    let hold = section.read("hold", |field| field.duration(SHORTEST_HOLD..=DAY)).unwrap_or(DEFAULT_HOLD);
-    let precision = section.read("precision", |field| precision(&field)).unwrap_or(DEFAULT_PRECISION);
-    let settle = section.read("settle", |field| field.duration(Duration::ZERO..=HOUR)).unwrap_or(DEFAULT_SETTLE);
+    let hold = section
+        .read("hold", |field| field.duration(SHORTEST_HOLD..=DAY))
+        .unwrap_or(DEFAULT_HOLD);
+    let precision = section
+        .read("precision", |field| precision(&field))
+        .unwrap_or(DEFAULT_PRECISION);
+    let settle = section
+        .read("settle", |field| field.duration(Duration::ZERO..=HOUR))
+        .unwrap_or(DEFAULT_SETTLE);
     section.finish();
-    let capacity = rates.or(connections).map(|range| Search::Capacity(Capacity { range, hold, precision, settle }));
-    capacity.or(agents.map(Search::Agents)).filter(|_| given.len() == 1)
+    let capacity = rates.or(connections).map(|range| {
+        Search::Capacity(Capacity {
+            range,
+            hold,
+            precision,
+            settle,
+        })
+    });
+    capacity
+        .or(agents.map(Search::Agents))
+        .filter(|_| given.len() == 1)
 }
 
 fn rates(field: Field<'_>) -> Option<SearchRange> {
@@ -51,7 +72,11 @@ fn rates(field: Field<'_>) -> Option<SearchRange> {
 }
 
 fn connections(field: Field<'_>) -> Option<SearchRange> {
-    let (from, to) = ends(field.section()?, |field| field.whole32(1..=MAX_CONNECTIONS), "from = 10, to = 5000")?;
+    let (from, to) = ends(
+        field.section()?,
+        |field| field.whole32(1..=MAX_CONNECTIONS),
+        "from = 10, to = 5000",
+    )?;
     Some(SearchRange::Connections { from, to })
 }
 
@@ -64,16 +89,28 @@ fn rate(field: Field<'_>) -> Option<Rate> {
     fits.then_some(rate)
 }
 
-fn ends<'a, T: PartialOrd>(section: Section<'a>, mut read: impl FnMut(Field<'a>) -> Option<T>, example: &str) -> Option<(T, T)> {
+fn ends<'a, T: PartialOrd>(
+    section: Section<'a>,
+    mut read: impl FnMut(Field<'a>) -> Option<T>,
+    example: &str,
+) -> Option<(T, T)> {
     for key in ["from", "to"] {
         if !section.has(key) {
-            section.problem_at(key, format_args!("missing; a range has two ends, such as {example}"));
+            section.problem_at(
+                key,
+                format_args!("missing; a range has two ends, such as {example}"),
+            );
         }
     }
-    let ends = section.read("from", &mut read).zip(section.read("to", &mut read));
+    let ends = section
+        .read("from", &mut read)
+        .zip(section.read("to", &mut read));
     let backwards = ends.as_ref().is_some_and(|(from, to)| from >= to);
     if backwards {
-        section.problem_at("from", "is not below to, and the search goes upwards; exchange the two, or write a higher to");
+        section.problem_at(
+            "from",
+            "is not below to, and the search goes upwards; exchange the two, or write a higher to",
+        );
     }
     section.finish();
     ends.filter(|_| !backwards)
@@ -91,21 +128,30 @@ fn precision(field: &Field<'_>) -> Option<f64> {
 fn agents(field: &Field<'_>) -> Option<Vec<u32>> {
     let fields = field.list("one such as [1, 2, 4]")?;
     if !(2..=MAX_NUMBERS_OF_AGENTS).contains(&fields.len()) {
-        let message = format!("has {} numbers; write 2 to {MAX_NUMBERS_OF_AGENTS} of them, such as [1, 2, 4]", fields.len());
+        let message = format!(
+            "has {} numbers; write 2 to {MAX_NUMBERS_OF_AGENTS} of them, such as [1, 2, 4]",
+            fields.len()
+        );
         field.problem(message);
         return None;
     }
-    let numbers: Vec<Option<u32>> = fields.iter().map(|field| field.whole32(1..=MAX_AGENTS)).collect();
+    let numbers: Vec<Option<u32>> = fields
+        .iter()
+        .map(|field| field.whole32(1..=MAX_AGENTS))
+        .collect();
     let numbers: Vec<u32> = numbers.into_iter().collect::<Option<_>>()?;
     let backwards = numbers.windows(2).position(|pair| pair[0] >= pair[1]);
     if let Some(index) = backwards {
-        fields[index + 1]
-            .refuse(format_args!("is not above the {} before it; write the numbers in ascending order", numbers[index]));
+        fields[index + 1].refuse(format_args!(
+            "is not above the {} before it; write the numbers in ascending order",
+            numbers[index]
+        ));
     }
     backwards.is_none().then_some(numbers)
 }
 
-/// `plan` as the search of a file, which is written at `at`, needs it. What does not fit is reported.
+/// `plan` as the search of a file, which is written at `at`, needs it. What does not fit is
+/// reported.
 pub(crate) fn prepared(mut plan: Plan, search: &Search, at: usize, context: &Context<'_>) -> Plan {
     match search {
         Search::Capacity(capacity) => {
@@ -116,7 +162,8 @@ pub(crate) fn prepared(mut plan: Plan, search: &Search, at: usize, context: &Con
         Search::Agents(numbers) => {
             let most = numbers.iter().copied().max().unwrap_or(1);
             if let Err(problem) = plan.for_agents(most) {
-                let message = format!("{most} agents, each with the load of [load], are too many: {problem}");
+                let message =
+                    format!("{most} agents, each with the load of [load], are too many: {problem}");
                 context.problem("search.agents", Some(at), message);
             }
         }
@@ -128,9 +175,15 @@ pub(crate) fn prepared(mut plan: Plan, search: &Search, at: usize, context: &Con
 fn imply_threshold(plan: &mut Plan) {
     if plan.thresholds.is_empty() {
         let metric = Metric::Number("errors.count".to_owned());
-        plan.thresholds.push(Threshold { metric, comparison: Comparison::AtMost, limit: Limit::Number(0.0) });
+        plan.thresholds.push(Threshold {
+            metric,
+            comparison: Comparison::AtMost,
+            limit: Limit::Number(0.0),
+        });
         plan.notes.push(
-            "there are no [thresholds], so [search] looks for the highest load with \"errors.count\" = \"<= 0\"".to_owned(),
+            "there are no [thresholds], so [search] looks for the highest load with \
+             \"errors.count\" = \"<= 0\""
+                .to_owned(),
         );
     }
 }

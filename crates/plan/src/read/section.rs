@@ -20,13 +20,30 @@ pub(crate) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    pub(crate) fn new(context: &'a Context<'a>, path: String, at: usize, table: &'a Table) -> Section<'a> {
-        Section { context, path, at: Some(at), table, asked: RefCell::default() }
+    pub(crate) fn new(
+        context: &'a Context<'a>,
+        path: String,
+        at: usize,
+        table: &'a Table,
+    ) -> Section<'a> {
+        Section {
+            context,
+            path,
+            at: Some(at),
+            table,
+            asked: RefCell::default(),
+        }
     }
 
     /// A table that the text does not have: all defaults.
     pub(crate) fn absent(context: &'a Context<'a>, path: &str) -> Section<'a> {
-        Section { context, path: path.to_owned(), at: None, table: &NOTHING, asked: RefCell::default() }
+        Section {
+            context,
+            path: path.to_owned(),
+            at: None,
+            table: &NOTHING,
+            asked: RefCell::default(),
+        }
     }
 
     /// The field `key`, where it is given.
@@ -39,7 +56,11 @@ impl<'a> Section<'a> {
     }
 
     /// The field `key` as `read` takes it; `None` where it is absent, or wrong and reported.
-    pub(crate) fn read<T>(&self, key: &'static str, read: impl FnOnce(Field<'a>) -> Option<T>) -> Option<T> {
+    pub(crate) fn read<T>(
+        &self,
+        key: &'static str,
+        read: impl FnOnce(Field<'a>) -> Option<T>,
+    ) -> Option<T> {
         self.field(key).and_then(read)
     }
 
@@ -53,9 +74,16 @@ impl<'a> Section<'a> {
 
     /// Every field in the file's order, for tables whose keys are names.
     pub(crate) fn all(&self) -> Vec<(&'a str, Field<'a>)> {
-        let mut fields: Vec<(&'a str, &'a Entry)> = self.table.iter().map(|(name, entry)| (name.as_str(), entry)).collect();
+        let mut fields: Vec<(&'a str, &'a Entry)> = self
+            .table
+            .iter()
+            .map(|(name, entry)| (name.as_str(), entry))
+            .collect();
         fields.sort_by_key(|(_, entry)| entry.at);
-        fields.into_iter().map(|(name, entry)| (name, self.field_of(name, entry))).collect()
+        fields
+            .into_iter()
+            .map(|(name, entry)| (name, self.field_of(name, entry)))
+            .collect()
     }
 
     /// Whether the text has this table.
@@ -69,13 +97,15 @@ impl<'a> Section<'a> {
 
     /// A problem of the table as a whole.
     pub(crate) fn problem(&self, message: impl Display) {
-        self.context.problem(&self.path, self.at, message.to_string());
+        self.context
+            .problem(&self.path, self.at, message.to_string());
     }
 
     /// A problem of the key `key`, which need not be given.
     pub(crate) fn problem_at(&self, key: &str, message: impl Display) {
         let at = self.table.get(key).map(|entry| entry.node.at).or(self.at);
-        self.context.problem(&join(&self.path, key), at, message.to_string());
+        self.context
+            .problem(&join(&self.path, key), at, message.to_string());
     }
 
     /// Reports each of `keys` that is given, though it has no meaning here.
@@ -90,19 +120,32 @@ impl<'a> Section<'a> {
     /// Reports every key that nobody asked for.
     pub(crate) fn finish(self) {
         let asked = self.asked.borrow();
-        for (name, entry) in self.table.iter().filter(|(name, _)| !asked.contains(&name.as_str())) {
+        for (name, entry) in self
+            .table
+            .iter()
+            .filter(|(name, _)| !asked.contains(&name.as_str()))
+        {
             let message = || format!("unknown key; {}", known::cure(&self.path, name, &asked));
-            self.context.problem_with(&join(&self.path, &short(name)), Some(entry.at), message);
+            self.context
+                .problem_with(&join(&self.path, &short(name)), Some(entry.at), message);
         }
     }
 
     fn field_of(&self, name: &str, entry: &'a Entry) -> Field<'a> {
-        Field { context: self.context, path: join(&self.path, &short(name)), node: &entry.node }
+        Field {
+            context: self.context,
+            path: join(&self.path, &short(name)),
+            node: &entry.node,
+        }
     }
 }
 
 /// A key as a message shows it: not longer than a line, without control characters.
 fn short(name: &str) -> String {
     let shown: String = name.chars().take(60).flat_map(char::escape_debug).collect();
-    if name.chars().count() > 60 { shown + "…" } else { shown }
+    if name.chars().count() > 60 {
+        shown + "…"
+    } else {
+        shown
+    }
 }

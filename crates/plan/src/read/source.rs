@@ -10,7 +10,8 @@ use std::sync::Arc;
 pub(crate) trait Source {
     /// Content of the file `name`, whose hash may be known.
     fn content(&self, name: &str, known: Option<Sha256>) -> Result<Content, String>;
-    /// As [`Source::content`], for a file that is not for everybody: `None` where it is known by its hash alone.
+    /// As [`Source::content`], for a file that is not for everybody: `None` where it is known by
+    /// its hash alone.
     fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<Content>, String> {
         self.content(name, known).map(Some)
     }
@@ -27,7 +28,10 @@ pub(crate) struct Content {
 
 impl Content {
     fn of(bytes: Arc<[u8]>) -> Content {
-        Content { sha256: Sha256::of(&bytes), bytes }
+        Content {
+            sha256: Sha256::of(&bytes),
+            bytes,
+        }
     }
 }
 
@@ -46,7 +50,10 @@ pub(crate) struct Hashes<'a>(pub(crate) &'a dyn Fn(Sha256) -> Option<Arc<[u8]>>)
 
 impl Source for Names<'_> {
     fn content(&self, name: &str, _known: Option<Sha256>) -> Result<Content, String> {
-        self.0.borrow_mut().read(name).map(|bytes| Content::of(bytes.into()))
+        self.0
+            .borrow_mut()
+            .read(name)
+            .map(|bytes| Content::of(bytes.into()))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>, String> {
@@ -57,7 +64,9 @@ impl Source for Names<'_> {
 impl Source for Hashes<'_> {
     fn content(&self, _name: &str, known: Option<Sha256>) -> Result<Content, String> {
         let known = known.ok_or("canonical text names files with their sha256")?;
-        (self.0)(known).map(Content::of).ok_or_else(|| "no content with its hash is at hand".to_owned())
+        (self.0)(known)
+            .map(Content::of)
+            .ok_or_else(|| "no content with its hash is at hand".to_owned())
     }
 
     fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<Content>, String> {
@@ -81,18 +90,29 @@ pub(crate) struct Once<'a> {
 
 impl<'a> Once<'a> {
     pub(crate) fn new(source: &'a dyn Source) -> Once<'a> {
-        Once { source, contents: RefCell::default(), lists: RefCell::default() }
+        Once {
+            source,
+            contents: RefCell::default(),
+            lists: RefCell::default(),
+        }
     }
 }
 
 impl Source for Once<'_> {
     fn content(&self, name: &str, known: Option<Sha256>) -> Result<Content, String> {
         let mut contents = self.contents.borrow_mut();
-        contents.entry(name.to_owned()).or_insert_with(|| self.source.content(name, known)).clone()
+        contents
+            .entry(name.to_owned())
+            .or_insert_with(|| self.source.content(name, known))
+            .clone()
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>, String> {
-        self.lists.borrow_mut().entry(folder.to_owned()).or_insert_with(|| self.source.list(folder)).clone()
+        self.lists
+            .borrow_mut()
+            .entry(folder.to_owned())
+            .or_insert_with(|| self.source.list(folder))
+            .clone()
     }
 }
 
@@ -103,6 +123,9 @@ mod tests {
     #[test]
     fn bytes_of_a_file_are_not_in_its_debug_text() {
         let content = Content::of(b"PRIVATE KEY".as_slice().into());
-        assert_eq!(format!("{content:?}"), format!("Content({}, 11 bytes)", content.sha256));
+        assert_eq!(
+            format!("{content:?}"),
+            format!("Content({}, 11 bytes)", content.sha256)
+        );
     }
 }

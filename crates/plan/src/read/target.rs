@@ -27,22 +27,42 @@ fn is_wanted(field: &Field<'_>) -> bool {
 }
 
 fn with_builtin(section: &Section<'_>, builtin: Option<(Builtin, Option<Url>)>) -> Option<Target> {
-    section
-        .refuse(&["url", "addresses", "dns"], "has no meaning with target.builtin, which brings its own; remove one of the two");
+    section.refuse(
+        &["url", "addresses", "dns"],
+        "has no meaning with target.builtin, which brings its own; remove one of the two",
+    );
     let (builtin, listening_at) = builtin?;
     let url = listening_at.unwrap_or_else(|| not_listening(&builtin));
-    Some(Target { url, addresses: Vec::new(), dns: Dns::Once, builtin: Some(builtin) })
+    Some(Target {
+        url,
+        addresses: Vec::new(),
+        dns: Dns::Once,
+        builtin: Some(builtin),
+    })
 }
 
 /// Stands in for a built-in target's URL until it listens.
 fn not_listening(builtin: &Builtin) -> Url {
-    let scheme = if builtin.tls { Scheme::Https } else { Scheme::Http };
-    Url { scheme, host: Host::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST)), port: 0, path: "/".to_owned() }
+    let scheme = if builtin.tls {
+        Scheme::Https
+    } else {
+        Scheme::Http
+    };
+    Url {
+        scheme,
+        host: Host::Ip(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        port: 0,
+        path: "/".to_owned(),
+    }
 }
 
 fn elsewhere(section: &Section<'_>) -> Option<Target> {
     if !section.has("url") {
-        section.problem_at("url", "missing; write where the load goes, such as \"https://edge.test:8443/\", or builtin = true");
+        section.problem_at(
+            "url",
+            "missing; write where the load goes, such as \"https://edge.test:8443/\", or builtin \
+             = true",
+        );
     }
     let url = section.read("url", url);
     let addresses = section.read("addresses", addresses).unwrap_or_default();
@@ -51,10 +71,17 @@ fn elsewhere(section: &Section<'_>) -> Option<Target> {
     let resolves = addresses.is_empty() && matches!(url.host, Host::Name(_));
     if dns != Dns::Once && !resolves {
         section.context.note(
-            "target.dns has no effect: nothing is resolved where addresses are given or the host is an IP address".to_owned(),
+            "target.dns has no effect: nothing is resolved where addresses are given or the host \
+             is an IP address"
+                .to_owned(),
         );
     }
-    Some(Target { url, addresses, dns, builtin: None })
+    Some(Target {
+        url,
+        addresses,
+        dns,
+        builtin: None,
+    })
 }
 
 pub(crate) fn url(field: Field<'_>) -> Option<Url> {
@@ -62,7 +89,9 @@ pub(crate) fn url(field: Field<'_>) -> Option<Url> {
     let url = match text.parse::<Url>() {
         Ok(url) => url,
         // The value is not repeated: it may hold a password.
-        Err(why @ UrlError::UserInfo) => return report(|| field.problem(format_args!("the URL {why}"))),
+        Err(why @ UrlError::UserInfo) => {
+            return report(|| field.problem(format_args!("the URL {why}")));
+        }
         Err(why) => return report(|| field.refuse(why)),
     };
     if Template::from(url.path.as_str()).is_literal() {
@@ -82,7 +111,10 @@ fn addresses(field: Field<'_>) -> Option<Vec<Address>> {
         item.parsed::<Address>("an address such as \"10.0.0.11\"")
     })?;
     if addresses.len() > MAX_ADDRESSES {
-        field.problem(format_args!("has {} addresses; write at most {MAX_ADDRESSES}", addresses.len()));
+        field.problem(format_args!(
+            "has {} addresses; write at most {MAX_ADDRESSES}",
+            addresses.len()
+        ));
         return None;
     }
     Some(addresses)
@@ -92,9 +124,13 @@ fn dns(field: Field<'_>) -> Option<Dns> {
     match field.text("\"once\", \"connection\", or a duration such as \"30s\"")? {
         "once" => Some(Dns::Once),
         "connection" => Some(Dns::EveryConnection),
-        text if text.starts_with(|c: char| c.is_ascii_digit()) => field.duration(MS..=24 * HOUR).map(Dns::Every),
+        text if text.starts_with(|c: char| c.is_ascii_digit()) => {
+            field.duration(MS..=24 * HOUR).map(Dns::Every)
+        }
         _ => {
-            field.refuse("is not known here; write \"once\", \"connection\", or a duration such as \"30s\"");
+            field.refuse(
+                "is not known here; write \"once\", \"connection\", or a duration such as \"30s\"",
+            );
             None
         }
     }

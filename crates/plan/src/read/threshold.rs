@@ -10,14 +10,20 @@ const MAX_THRESHOLDS: usize = 1000;
 pub(crate) fn read(section: &Section<'_>) -> Vec<Threshold> {
     let fields = section.all();
     if fields.len() > MAX_THRESHOLDS {
-        section.problem(format_args!("has {} lines; write at most {MAX_THRESHOLDS}", fields.len()));
+        section.problem(format_args!(
+            "has {} lines; write at most {MAX_THRESHOLDS}",
+            fields.len()
+        ));
         return Vec::new();
     }
     let mut thresholds: Vec<Threshold> = Vec::new();
     for (name, field) in fields {
         match one(name, &field) {
             Some(same) if thresholds.iter().any(|other| other.metric == same.metric) => {
-                field.problem(format_args!("is {} once more; keep one of the two", same.metric));
+                field.problem(format_args!(
+                    "is {} once more; keep one of the two",
+                    same.metric
+                ));
             }
             threshold => thresholds.extend(threshold),
         }
@@ -30,12 +36,18 @@ fn one(name: &str, field: &Field<'_>) -> Option<Threshold> {
     let example = example(&metric);
     let text = field.text(example)?.trim();
     let Some((comparison, rest)) = Comparison::split(text) else {
-        field.refuse(format_args!("does not begin with <, <=, > or >=; write one such as {example}"));
+        field.refuse(format_args!(
+            "does not begin with <, <=, > or >=; write one such as {example}"
+        ));
         return None;
     };
-    let limit =
-        limit(&metric, rest.trim()).map_err(|why| field.refuse(format_args!("compares with {:?}, which {why}", rest.trim())));
-    limit.ok().map(|limit| Threshold { metric, comparison, limit })
+    let limit = limit(&metric, rest.trim())
+        .map_err(|why| field.refuse(format_args!("compares with {:?}, which {why}", rest.trim())));
+    limit.ok().map(|limit| Threshold {
+        metric,
+        comparison,
+        limit,
+    })
 }
 
 fn example(metric: &Metric) -> &'static str {
@@ -48,15 +60,33 @@ fn example(metric: &Metric) -> &'static str {
 }
 
 fn limit(metric: &Metric, text: &str) -> Result<Limit, String> {
-    let Metric::Number(name) = metric else { return duration::parse(text).map(Limit::Time) };
+    let Metric::Number(name) = metric else {
+        return duration::parse(text).map(Limit::Time);
+    };
     let (number, unit) = match (text.strip_suffix('%'), text.strip_suffix("/s")) {
-        (Some(percent), _) if name.ends_with(".share") => (decimal(percent.trim()).map(|percent| percent / 100.0), 1.0),
+        (Some(percent), _) if name.ends_with(".share") => {
+            (decimal(percent.trim()).map(|percent| percent / 100.0), 1.0)
+        }
         (_, Some(rate)) if name.ends_with("rate") => (decimal(rate.trim()), f64::INFINITY),
-        _ => (decimal(text), if name.ends_with(".share") { 1.0 } else { f64::INFINITY }),
+        _ => (
+            decimal(text),
+            if name.ends_with(".share") {
+                1.0
+            } else {
+                f64::INFINITY
+            },
+        ),
     };
     match number {
         Some(number) if number <= unit => Ok(Limit::Number(number)),
-        Some(_) => Err("is more than a share can be; write a number from 0 to 1, or a percentage such as \"0.1%\"".to_owned()),
-        None => Err(format!("is not a number; write one such as {}", example(metric))),
+        Some(_) => Err(
+            "is more than a share can be; write a number from 0 to 1, or a percentage such as \
+             \"0.1%\""
+                .to_owned(),
+        ),
+        None => Err(format!(
+            "is not a number; write one such as {}",
+            example(metric)
+        )),
     }
 }

@@ -6,8 +6,8 @@ use crate::read::node::Value;
 use crate::read::section::Section;
 use crate::read::{certificate, identities};
 use crate::{
-    CipherSuite, ClientCertificates, Group, Host, HttpVersion, KeyExchange, KeyShare, RequestsPerConnection, Resumption,
-    ResumptionKind, Tls, TlsVersion, Verify,
+    CipherSuite, ClientCertificates, Group, Host, HttpVersion, KeyExchange, KeyShare,
+    RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify,
 };
 
 /// What `[connection]` says that `[tls]` must go with.
@@ -26,24 +26,41 @@ impl Around {
 pub(crate) fn read(section: Section<'_>, around: Around) -> Option<Tls> {
     let versions = versions(&section);
     let cipher_suites = cipher_suites(&section, versions.as_deref());
-    let versions = versions.or_else(|| cipher_suites.as_deref().map(versions_of)).unwrap_or_default();
-    let groups = section.read("groups", groups).unwrap_or_else(|| Group::DEFAULT.to_vec());
+    let versions = versions
+        .or_else(|| cipher_suites.as_deref().map(versions_of))
+        .unwrap_or_default();
+    let groups = section
+        .read("groups", groups)
+        .unwrap_or_else(|| Group::DEFAULT.to_vec());
     check_groups(&section, &versions, &groups);
     let key_share = key_share(&section, &groups);
-    let resumption = section.read("resumption", resumption).unwrap_or(Resumption::Never);
+    let resumption = section
+        .read("resumption", resumption)
+        .unwrap_or(Resumption::Never);
     check_resumption(&section, &versions, resumption);
-    let early_data = section.read("early_data", |field| field.flag()).unwrap_or(false);
+    let early_data = section
+        .read("early_data", |field| field.flag())
+        .unwrap_or(false);
     if early_data {
         check_early_data(&section, &versions, resumption, around);
     }
-    let verify =
-        section.read("verify", |field| field.choice(&[("full", Verify::Full), ("once", Verify::Once), ("none", Verify::None)]));
+    let verify = section.read("verify", |field| {
+        field.choice(&[
+            ("full", Verify::Full),
+            ("once", Verify::Once),
+            ("none", Verify::None),
+        ])
+    });
     let key_exchange = key_exchange(&section);
     let ca = section.read("ca", |field| certificate::authorities(&field));
     let none = ClientCertificates::Files(Vec::new());
-    let client_certificates = section.read("client_certificates", |field| identities::read(&field)).unwrap_or(none);
+    let client_certificates = section
+        .read("client_certificates", |field| identities::read(&field))
+        .unwrap_or(none);
     let server_name = section.read("server_name", server_name);
-    let alpn = section.read("alpn", |field| alpn(&field, around)).unwrap_or_else(|| default_alpn(around));
+    let alpn = section
+        .read("alpn", |field| alpn(&field, around))
+        .unwrap_or_else(|| default_alpn(around));
     let key_log = key_log(&section);
     section.finish();
     let (verify, cipher_suites) = (verify.unwrap_or(Verify::Full), cipher_suites?);
@@ -79,16 +96,23 @@ fn versions(section: &Section<'_>) -> Option<Vec<TlsVersion>> {
 
 fn version(field: &Field<'_>) -> Option<TlsVersion> {
     if let Value::Decimal(number) = field.node.value {
-        field.refuse(format_args!("is a number, and versions are words; write \"{number:?}\""));
+        field.refuse(format_args!(
+            "is a number, and versions are words; write \"{number:?}\""
+        ));
         return None;
     }
     let text = field.text("\"1.2\" or \"1.3\"")?;
     let name = text.to_ascii_lowercase().replace([' ', '_', '-'], "");
-    match name.strip_prefix("tls").unwrap_or(&name).trim_start_matches('v') {
+    match name
+        .strip_prefix("tls")
+        .unwrap_or(&name)
+        .trim_start_matches('v')
+    {
         "1.2" | "12" => return Some(TlsVersion::V12),
         "1.3" | "13" => return Some(TlsVersion::V13),
         "1" | "1.0" | "1.1" | "10" | "11" | "ssl3" | "sslv3" | "ssl2" | "sslv2" => field.refuse(
-            "is deprecated (RFC 8996) and not offered by rustls; write \"1.2\" or \"1.3\", or use `openssl s_client -tls1_1` from an old OpenSSL",
+            "is deprecated (RFC 8996) and not offered by rustls; write \"1.2\" or \"1.3\", or use \
+             `openssl s_client -tls1_1` from an old OpenSSL",
         ),
         _ => field.refuse("is not a TLS version; write \"1.2\" or \"1.3\""),
     }
@@ -96,14 +120,24 @@ fn version(field: &Field<'_>) -> Option<TlsVersion> {
 }
 
 /// The suites asked for, or all of the versions.
-fn cipher_suites(section: &Section<'_>, versions: Option<&[TlsVersion]>) -> Option<Vec<CipherSuite>> {
+fn cipher_suites(
+    section: &Section<'_>,
+    versions: Option<&[TlsVersion]>,
+) -> Option<Vec<CipherSuite>> {
     let Some(field) = section.field("cipher_suites") else {
-        let offered = |suite: &CipherSuite| versions.is_none_or(|versions| versions.contains(&suite.version()));
+        let offered = |suite: &CipherSuite| {
+            versions.is_none_or(|versions| versions.contains(&suite.version()))
+        };
         return Some(CipherSuite::ALL.into_iter().filter(offered).collect());
     };
-    let suites = field.list_of("one such as [\"TLS_AES_128_GCM_SHA256\"]", |item| item.parsed("\"TLS_AES_128_GCM_SHA256\""))?;
+    let suites = field.list_of("one such as [\"TLS_AES_128_GCM_SHA256\"]", |item| {
+        item.parsed("\"TLS_AES_128_GCM_SHA256\"")
+    })?;
     if suites.is_empty() {
-        field.problem("[] offers no suite; write one such as [\"TLS_AES_128_GCM_SHA256\"], or leave it out for all");
+        field.problem(
+            "[] offers no suite; write one such as [\"TLS_AES_128_GCM_SHA256\"], or leave it out \
+             for all",
+        );
         return None;
     }
     let suites = without_repeats(suites);
@@ -114,19 +148,30 @@ fn cipher_suites(section: &Section<'_>, versions: Option<&[TlsVersion]>) -> Opti
 /// Where no versions are asked for, they are those of the suites.
 fn versions_of(suites: &[CipherSuite]) -> Vec<TlsVersion> {
     let has = |version: &TlsVersion| suites.iter().any(|suite| suite.version() == *version);
-    [TlsVersion::V12, TlsVersion::V13].into_iter().filter(has).collect()
+    [TlsVersion::V12, TlsVersion::V13]
+        .into_iter()
+        .filter(has)
+        .collect()
 }
 
 fn check_suites(field: &Field<'_>, versions: &[TlsVersion], suites: &[CipherSuite]) {
-    for suite in suites.iter().filter(|suite| !versions.contains(&suite.version())) {
+    for suite in suites
+        .iter()
+        .filter(|suite| !versions.contains(&suite.version()))
+    {
         let (name, version) = (suite.name, suite.version());
         field.problem(format_args!(
-            "{name} belongs to TLS {version}, which versions does not offer; remove it, or add \"{version}\" to versions"
+            "{name} belongs to TLS {version}, which versions does not offer; remove it, or add \
+             \"{version}\" to versions"
         ));
     }
-    for version in versions.iter().filter(|version| !versions_of(suites).contains(version)) {
+    for version in versions
+        .iter()
+        .filter(|version| !versions_of(suites).contains(version))
+    {
         field.problem(format_args!(
-            "has no suite of TLS {version}, which versions offers; add one, or remove \"{version}\" from versions"
+            "has no suite of TLS {version}, which versions offers; add one, or remove \
+             \"{version}\" from versions"
         ));
     }
 }
@@ -144,16 +189,22 @@ fn without_repeats<T: PartialEq>(items: Vec<T>) -> Vec<T> {
 fn groups(field: Field<'_>) -> Option<Vec<Group>> {
     let groups = field.list_of("one such as [\"X25519\"]", |item| item.parsed("\"X25519\""))?;
     if groups.is_empty() {
-        field.problem("[] offers no group; write one such as [\"X25519\"], or leave it out for the default");
+        field.problem(
+            "[] offers no group; write one such as [\"X25519\"], or leave it out for the default",
+        );
         return None;
     }
     Some(without_repeats(groups))
 }
 
 fn check_groups(section: &Section<'_>, versions: &[TlsVersion], groups: &[Group]) {
-    for version in versions.iter().filter(|version| !groups.iter().any(|group| group.fits(**version))) {
+    for version in versions
+        .iter()
+        .filter(|version| !groups.iter().any(|group| group.fits(**version)))
+    {
         let message = format!(
-            "has no group for TLS {version}, which versions offers: ML-KEM belongs to TLS 1.3; add one such as \"X25519\", or write versions = [\"1.3\"]"
+            "has no group for TLS {version}, which versions offers: ML-KEM belongs to TLS 1.3; \
+             add one such as \"X25519\", or write versions = [\"1.3\"]"
         );
         section.problem_at("groups", message);
     }
@@ -163,7 +214,10 @@ fn resumption(field: Field<'_>) -> Option<Resumption> {
     if let Value::Table(_) = field.node.value {
         return share(field.section()?);
     }
-    let always = Resumption::Share { share: 1.0, kind: ResumptionKind::Any };
+    let always = Resumption::Share {
+        share: 1.0,
+        kind: ResumptionKind::Any,
+    };
     match field.text("\"never\", \"always\" or { share = 0.8 }")? {
         "never" => return Some(Resumption::Never),
         "always" => return Some(always),
@@ -173,10 +227,19 @@ fn resumption(field: Field<'_>) -> Option<Resumption> {
 }
 
 fn share(section: Section<'_>) -> Option<Resumption> {
-    let kinds = [("any", ResumptionKind::Any), ("session-id", ResumptionKind::SessionId)];
-    let kind = section.read("kind", |field| field.choice(&kinds)).unwrap_or(ResumptionKind::Any);
+    let kinds = [
+        ("any", ResumptionKind::Any),
+        ("session-id", ResumptionKind::SessionId),
+    ];
+    let kind = section
+        .read("kind", |field| field.choice(&kinds))
+        .unwrap_or(ResumptionKind::Any);
     let share = section.read("share", |field| above_zero(&field));
-    let all = if section.has("share") { share } else { Some(1.0) };
+    let all = if section.has("share") {
+        share
+    } else {
+        Some(1.0)
+    };
     section.finish();
     all.map(|share| Resumption::Share { share, kind })
 }
@@ -193,56 +256,95 @@ fn above_zero(field: &Field<'_>) -> Option<f64> {
 }
 
 fn check_resumption(section: &Section<'_>, versions: &[TlsVersion], resumption: Resumption) {
-    let Resumption::Share { kind: ResumptionKind::SessionId, .. } = resumption else { return };
+    let Resumption::Share {
+        kind: ResumptionKind::SessionId,
+        ..
+    } = resumption
+    else {
+        return;
+    };
     match versions {
         [TlsVersion::V13] => section.problem_at(
             "resumption",
-            "kind = \"session-id\" is TLS 1.2's (RFC 5246 §7.4.1.2), and versions offers only 1.3; write versions = [\"1.2\"] or kind = \"any\"",
+            "kind = \"session-id\" is TLS 1.2's (RFC 5246 §7.4.1.2), and versions offers only \
+             1.3; write versions = [\"1.2\"] or kind = \"any\"",
         ),
         [TlsVersion::V12, TlsVersion::V13] => section.context.note(
-            "tls.resumption.kind = \"session-id\" resumes nothing where the server chooses TLS 1.3; versions = [\"1.2\"] makes sure".to_owned(),
+            "tls.resumption.kind = \"session-id\" resumes nothing where the server chooses TLS \
+             1.3; versions = [\"1.2\"] makes sure"
+                .to_owned(),
         ),
         _ => {}
     }
 }
 
 /// Early data is a request that goes out with the ClientHello of a resumed TLS 1.3 session.
-fn check_early_data(section: &Section<'_>, versions: &[TlsVersion], resumption: Resumption, around: Around) {
+fn check_early_data(
+    section: &Section<'_>,
+    versions: &[TlsVersion],
+    resumption: Resumption,
+    around: Around,
+) {
     let why_not = if !versions.is_empty() && !versions.contains(&TlsVersion::V13) {
-        Some("is TLS 1.3's (RFC 8446 §2.3), which versions does not offer; add \"1.3\" to versions, or remove it")
+        Some(
+            "is TLS 1.3's (RFC 8446 §2.3), which versions does not offer; add \"1.3\" to \
+             versions, or remove it",
+        )
     } else if resumption == Resumption::Never {
         Some("needs a session to resume; write resumption = \"always\" beside it, or remove it")
-    } else if matches!(resumption, Resumption::Share { kind: ResumptionKind::SessionId, .. }) {
+    } else if matches!(
+        resumption,
+        Resumption::Share {
+            kind: ResumptionKind::SessionId,
+            ..
+        }
+    ) {
         Some("goes with TLS 1.3's tickets; write kind = \"any\" in resumption, or remove it")
     } else if around.handshake_only() {
         Some("is a request, and connection.requests = 0 sends none; remove it")
     } else if around.http != HttpVersion::Http11 {
-        Some("goes with HTTP/1.1 in this release; write http = \"1.1\" in [connection], or remove it")
+        Some(
+            "goes with HTTP/1.1 in this release; write http = \"1.1\" in [connection], or remove \
+             it",
+        )
     } else {
         None
     };
     match why_not {
         Some(why) => section.problem_at("early_data", why),
         None => section.context.note(
-            "tls.early_data: whoever sees a request that goes out as early data can send it again (RFC 8446 §8); only requests with GET, HEAD, OPTIONS or TRACE do so".to_owned(),
+            "tls.early_data: whoever sees a request that goes out as early data can send it again \
+             (RFC 8446 §8); only requests with GET, HEAD, OPTIONS or TRACE do so"
+                .to_owned(),
         ),
     }
 }
 
 fn key_share(section: &Section<'_>, groups: &[Group]) -> KeyShare {
-    let kinds = [("first", KeyShare::First), ("remembered", KeyShare::Remembered)];
-    let key_share = section.read("key_share", |field| field.choice(&kinds)).unwrap_or(KeyShare::First);
+    let kinds = [
+        ("first", KeyShare::First),
+        ("remembered", KeyShare::Remembered),
+    ];
+    let key_share = section
+        .read("key_share", |field| field.choice(&kinds))
+        .unwrap_or(KeyShare::First);
     if key_share == KeyShare::Remembered && groups.len() == 1 {
-        section.context.note("tls.key_share = \"remembered\" changes nothing: tls.groups has one group only".to_owned());
+        section.context.note(
+            "tls.key_share = \"remembered\" changes nothing: tls.groups has one group only"
+                .to_owned(),
+        );
     }
     key_share
 }
 
 fn key_exchange(section: &Section<'_>) -> KeyExchange {
     let kinds = [("fresh", KeyExchange::Fresh), ("cheap", KeyExchange::Cheap)];
-    let key_exchange = section.read("key_exchange", |field| field.choice(&kinds)).unwrap_or(KeyExchange::Fresh);
+    let key_exchange = section
+        .read("key_exchange", |field| field.choice(&kinds))
+        .unwrap_or(KeyExchange::Fresh);
     if key_exchange == KeyExchange::Cheap {
-        let note = "tls.key_exchange = \"cheap\" gives up the secrecy of these connections: send no real data; the report says that it was used";
+        let note = "tls.key_exchange = \"cheap\" gives up the secrecy of these connections: send \
+                    no real data; the report says that it was used";
         section.context.note(note.to_owned());
     }
     key_exchange
@@ -265,11 +367,14 @@ fn default_alpn(around: Around) -> Vec<String> {
 }
 
 fn alpn(field: &Field<'_>, around: Around) -> Option<Vec<String>> {
-    let protocols = without_repeats(field.list_of("one such as [\"http/1.1\"]", |item| protocol(item, around))?);
+    let protocols = without_repeats(
+        field.list_of("one such as [\"http/1.1\"]", |item| protocol(item, around))?,
+    );
     let speaks_h2 = matches!(around.http, HttpVersion::Http2 { .. }) && !around.handshake_only();
     if speaks_h2 && protocols != ["h2"] {
         field.problem(
-            "does not go with connection.http = \"2\", which is agreed on by \"h2\" alone; write [\"h2\"], or remove it",
+            "does not go with connection.http = \"2\", which is agreed on by \"h2\" alone; write \
+             [\"h2\"], or remove it",
         );
         return None;
     }
@@ -282,9 +387,14 @@ fn protocol(field: &Field<'_>, around: Around) -> Option<String> {
     if !(1..=255).contains(&text.len()) || text.contains(char::is_control) {
         field.refuse("is not a protocol's name (RFC 7301); write one such as \"http/1.1\"");
     } else if text == "h3" && !around.handshake_only() {
-        field.refuse("would let the server choose HTTP/3, which is not in this release; write \"http/1.1\"");
+        field.refuse(
+            "would let the server choose HTTP/3, which is not in this release; write \"http/1.1\"",
+        );
     } else if text == "h2" && around.http == HttpVersion::Http11 && !around.handshake_only() {
-        field.refuse("would let the server choose HTTP/2; write http = \"2\" in [connection], or \"http/1.1\" here");
+        field.refuse(
+            "would let the server choose HTTP/2; write http = \"2\" in [connection], or \
+             \"http/1.1\" here",
+        );
     } else {
         return Some(text.to_owned());
     }

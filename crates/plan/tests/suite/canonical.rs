@@ -63,7 +63,10 @@ fn canonical_text_writes_every_default_out() {
     let golden = include_str!("canonical/full.toml");
     assert_eq!(plan.canonical_text(), golden);
     // Agents and coordinators of one version must agree; a change here is a change of the wire.
-    assert_eq!(plan.digest().to_string(), include_str!("canonical/full.sha256").trim());
+    assert_eq!(
+        plan.digest().to_string(),
+        include_str!("canonical/full.sha256").trim()
+    );
 }
 
 #[test]
@@ -98,8 +101,13 @@ fn one_plan_has_one_text_however_it_is_written() {
 fn a_listening_builtin_target_reads_back_with_its_address_and_ca() {
     let plan = parse("target.builtin = true\nload.rate = \"5/s\"\nload.duration = \"1s\"").unwrap();
     let pem = b"-----BEGIN CERTIFICATE-----\n";
-    let listening = plan.clone().with_builtin_at("127.0.0.1:4433".parse().unwrap(), Some(pem));
-    assert_eq!(listening.target().url.to_string(), "https://127.0.0.1:4433/");
+    let listening = plan
+        .clone()
+        .with_builtin_at("127.0.0.1:4433".parse().unwrap(), Some(pem));
+    assert_eq!(
+        listening.target().url.to_string(),
+        "https://127.0.0.1:4433/"
+    );
     assert_eq!(listening.files().len(), 1);
     assert_eq!(again(&listening).as_ref(), Ok(&listening));
     assert_ne!(listening.digest(), plan.digest());
@@ -108,61 +116,140 @@ fn a_listening_builtin_target_reads_back_with_its_address_and_ca() {
 #[test]
 fn canonical_text_wants_its_files_by_hash() {
     let plan = parse(FULL).unwrap();
-    let missing = plan::Plan::parse_canonical(&plan.canonical_text(), &|_| None).unwrap_err().to_string();
+    let missing = plan::Plan::parse_canonical(&plan.canonical_text(), &|_| None)
+        .unwrap_err()
+        .to_string();
     // Client certificates and keys may be elsewhere.
-    assert_eq!(missing.matches("no content with its hash is at hand").count(), 2, "{missing}");
+    assert_eq!(
+        missing
+            .matches("no content with its hash is at hand")
+            .count(),
+        2,
+        "{missing}"
+    );
     let forged =
-        plan::Plan::parse_canonical(&plan.canonical_text(), &|_| Some(b"else".as_slice().into())).unwrap_err().to_string();
-    assert_eq!(forged.matches("which is not the stated one").count(), 4, "{forged}");
-    let by_name = "load = { rate = \"1/s\", requests = 1 }\ntarget.url = \"https://a.test\"\ntls.ca = \"ca.pem\"";
-    let by_name = plan::Plan::parse_canonical(by_name, &|_| None).unwrap_err().to_string();
-    assert!(by_name.contains("canonical text names files with their sha256"), "{by_name}");
+        plan::Plan::parse_canonical(&plan.canonical_text(), &|_| Some(b"else".as_slice().into()))
+            .unwrap_err()
+            .to_string();
+    assert_eq!(
+        forged.matches("which is not the stated one").count(),
+        4,
+        "{forged}"
+    );
+    let by_name = "load = { rate = \"1/s\", requests = 1 }\ntarget.url = \"https://a.test\"\ntls.ca = \
+         \"ca.pem\"";
+    let by_name = plan::Plan::parse_canonical(by_name, &|_| None)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        by_name.contains("canonical text names files with their sha256"),
+        "{by_name}"
+    );
 }
 
 #[test]
 fn private_files_may_be_known_by_their_hash_alone() {
     let plan = parse(FULL).unwrap();
     let public: Vec<_> = plan.files().into_iter().cloned().collect();
-    let content = |sha256| public.iter().find(|file| file.sha256 == sha256).map(|file| file.content.clone());
+    let content = |sha256| {
+        public
+            .iter()
+            .find(|file| file.sha256 == sha256)
+            .map(|file| file.content.clone())
+    };
     let without = plan::Plan::parse_canonical(&plan.canonical_text(), &content).unwrap();
-    assert_eq!((&without, without.canonical_text()), (&plan, plan.canonical_text()));
-    let keys = [&plan, &without].map(|plan| plan.tls().unwrap().client_certificates.files()[0].key.clone());
-    assert_eq!(keys.each_ref().map(|key| key.content.is_some()), [true, false]);
+    assert_eq!(
+        (&without, without.canonical_text()),
+        (&plan, plan.canonical_text())
+    );
+    let keys = [&plan, &without].map(|plan| {
+        plan.tls().unwrap().client_certificates.files()[0]
+            .key
+            .clone()
+    });
+    assert_eq!(
+        keys.each_ref().map(|key| key.content.is_some()),
+        [true, false]
+    );
     // The content is never printed.
-    assert_eq!(format!("{:?}", keys[0]), format!("PrivateFile(\"a.key\", {}, at hand)", keys[0].sha256));
+    assert_eq!(
+        format!("{:?}", keys[0]),
+        format!("PrivateFile(\"a.key\", {}, at hand)", keys[0].sha256)
+    );
 }
 
 #[test]
 fn minting_is_written_out_and_what_was_minted_is_no_part_of_the_text() {
-    let text = "target.url = \"https://a.test\"\nload = { connections = 3, requests = 3 }\n\
-        tls.client_certificates = { mint = 2, ca = \"ca.pem\", ca_key = \"a.key\" }";
+    let text = "target.url = \"https://a.test\"\nload = { connections = 3, requests = 3 \
+                }\ntls.client_certificates = { mint = 2, ca = \"ca.pem\", ca_key = \"a.key\" }";
     let plan = parse(text).unwrap();
-    let line = plan.canonical_text().lines().find(|line| line.starts_with("client_certificates")).unwrap().to_owned();
-    let (ca, key) = (plan::Sha256::of(b"-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"), {
-        plan::Sha256::of(b"-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n")
-    });
-    let files = format!("ca = {{ file = \"ca.pem\", sha256 = \"{ca}\" }}, ca_key = {{ file = \"a.key\", sha256 = \"{key}\" }}");
-    let expected = format!("client_certificates = {{ mint = 2, {files}, subject = \"CN=user-{{user}}\", validity = \"24h\" }}");
+    let line = plan
+        .canonical_text()
+        .lines()
+        .find(|line| line.starts_with("client_certificates"))
+        .unwrap()
+        .to_owned();
+    let (ca, key) = (
+        plan::Sha256::of(b"-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"),
+        { plan::Sha256::of(b"-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n") },
+    );
+    let files = format!(
+        "ca = {{ file = \"ca.pem\", sha256 = \"{ca}\" }}, ca_key = {{ file = \"a.key\", sha256 = \
+         \"{key}\" }}"
+    );
+    let expected = format!(
+        "client_certificates = {{ mint = 2, {files}, subject = \"CN=user-{{user}}\", validity = \
+         \"24h\" }}"
+    );
     assert_eq!(line, expected);
     // The CA and its key stay where the plan was read.
     assert_eq!(plan.files().len(), 0);
     let elsewhere = plan::Plan::parse_canonical(&plan.canonical_text(), &|_| None).unwrap();
     assert_eq!(elsewhere, plan);
-    assert!(elsewhere.tls().unwrap().client_certificates.minting().unwrap().ca_key.content.is_none());
-    assert_eq!(elsewhere.with_minted(plan::Minted::default()).digest(), plan.digest());
+    assert!(
+        elsewhere
+            .tls()
+            .unwrap()
+            .client_certificates
+            .minting()
+            .unwrap()
+            .ca_key
+            .content
+            .is_none()
+    );
+    assert_eq!(
+        elsewhere.with_minted(plan::Minted::default()).digest(),
+        plan.digest()
+    );
 }
 
 #[test]
 fn identities_go_round_users_and_agents() {
     let plan = |load: &str, mint: u32| {
-        let tls = format!("tls.client_certificates = {{ mint = {mint}, ca = \"ca.pem\", ca_key = \"a.key\" }}");
-        parse(&format!("target.url = \"https://a.test\"\nload = {load}\n{tls}")).unwrap()
+        let tls = format!(
+            "tls.client_certificates = {{ mint = {mint}, ca = \"ca.pem\", ca_key = \"a.key\" }}"
+        );
+        parse(&format!(
+            "target.url = \"https://a.test\"\nload = {load}\n{tls}"
+        ))
+        .unwrap()
     };
     let places = |plan: &plan::Plan, agent, agents, worker, workers| {
-        plan.identities(plan::Owner { agent, agents, worker, workers }).into_iter().collect::<Vec<usize>>()
+        plan.identities(plan::Owner {
+            agent,
+            agents,
+            worker,
+            workers,
+        })
+        .into_iter()
+        .collect::<Vec<usize>>()
     };
-    // Users 0 to 5: agent 0 has 0, 2, 4, agent 1 has 1, 3, 5, and so have the connections of an open loop.
-    for load in ["{ connections = 6, requests = 9 }", "{ rate = \"1/s\", max_connections = 6, requests = 9 }"] {
+    // Users 0 to 5: agent 0 has 0, 2, 4, agent 1 has 1, 3, 5, and so have the connections of an
+    // open loop.
+    for load in [
+        "{ connections = 6, requests = 9 }",
+        "{ rate = \"1/s\", max_connections = 6, requests = 9 }",
+    ] {
         assert_eq!(places(&plan(load, 4), 0, 2, 0, 1), [0, 2]);
         assert_eq!(places(&plan(load, 4), 1, 2, 0, 1), [1, 3]);
         assert_eq!(places(&plan(load, 9), 1, 2, 0, 1), [1, 3, 5]);

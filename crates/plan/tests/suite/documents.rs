@@ -32,11 +32,22 @@ fn blocks(document: &str) -> Vec<(String, usize, String)> {
 
 /// Where a block shows one section only, the others are these.
 fn completed(text: &str) -> String {
-    let has =
-        |table: &str| text.lines().any(|line| line.starts_with(&format!("[{table}]")) || line.starts_with(&format!("{table}.")));
-    let target = if has("target") { "" } else { "target.url = \"https://edge.test/\"\n" };
+    let has = |table: &str| {
+        text.lines().any(|line| {
+            line.starts_with(&format!("[{table}]")) || line.starts_with(&format!("{table}."))
+        })
+    };
+    let target = if has("target") {
+        ""
+    } else {
+        "target.url = \"https://edge.test/\"\n"
+    };
     let is_search = text.contains("rate = { from") || text.contains("connections = { from");
-    let load = if has("load") || is_search { "" } else { "load = { connections = 50, duration = \"60s\" }\n" };
+    let load = if has("load") || is_search {
+        ""
+    } else {
+        "load = { connections = 50, duration = \"60s\" }\n"
+    };
     format!("{target}{load}{text}")
 }
 
@@ -50,7 +61,9 @@ fn every_example_of_the_documentation_is_read() {
         match kind.as_str() {
             "toml" => assert_eq!(campaign(&whole).err(), None, "docs/PLAN.md, line {line}"),
             "toml,fail" => {
-                let (_, _, message) = blocks.next().expect("what a wrong plan says stands below it");
+                let (_, _, message) = blocks
+                    .next()
+                    .expect("what a wrong plan says stands below it");
                 let problems = campaign(&text).expect_err("this plan is wrong");
                 assert_eq!(problems + "\n", message, "docs/PLAN.md, line {line}");
             }
@@ -65,16 +78,30 @@ fn every_example_of_the_documentation_is_read() {
 fn the_documentation_has_every_key() {
     let document = std::fs::read_to_string(repository().join("docs/PLAN.md")).unwrap();
     for path in Plan::KEYS.iter().chain(Campaign::KEYS) {
-        assert!(document.contains(&format!("`{path}`")), "docs/PLAN.md does not have `{path}`");
+        assert!(
+            document.contains(&format!("`{path}`")),
+            "docs/PLAN.md does not have `{path}`"
+        );
     }
     for figure in plan::Metric::NUMBERS {
-        assert!(document.contains(&format!("`{figure}`")), "docs/PLAN.md does not have `{figure}`");
+        assert!(
+            document.contains(&format!("`{figure}`")),
+            "docs/PLAN.md does not have `{figure}`"
+        );
     }
     for suite in plan::CipherSuite::ALL {
-        assert!(document.contains(suite.name), "docs/PLAN.md does not have {}", suite.name);
+        assert!(
+            document.contains(suite.name),
+            "docs/PLAN.md does not have {}",
+            suite.name
+        );
     }
     for group in plan::Group::ALL {
-        assert!(document.contains(group.name), "docs/PLAN.md does not have {}", group.name);
+        assert!(
+            document.contains(group.name),
+            "docs/PLAN.md does not have {}",
+            group.name
+        );
     }
 }
 
@@ -84,13 +111,21 @@ fn every_example_plan_is_right_and_leaves_nothing_to_remark() {
     for folder in ["examples", "examples/nginx"] {
         for entry in std::fs::read_dir(repository().join(folder)).unwrap() {
             let path = entry.unwrap().path();
-            if path.extension().is_some_and(|extension| extension == "toml") {
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "toml")
+            {
                 let bytes = std::fs::read(&path).unwrap();
                 let campaign = Campaign::parse_bytes(&bytes, &mut Folder::new())
                     .unwrap_or_else(|problems| panic!("{}:\n{problems}", path.display()));
                 // A variant over plain HTTP has this to say.
-                let is_known = |note: &String| note.ends_with("[tls] is ignored: the target is plain http");
-                let remarks: Vec<&String> = campaign.notes().iter().filter(|note| !is_known(note)).collect();
+                let is_known =
+                    |note: &String| note.ends_with("[tls] is ignored: the target is plain http");
+                let remarks: Vec<&String> = campaign
+                    .notes()
+                    .iter()
+                    .filter(|note| !is_known(note))
+                    .collect();
                 assert_eq!(remarks, Vec::<&String>::new(), "{}", path.display());
                 read += 1;
             }

@@ -3,7 +3,8 @@
 use plan::{Deal, Mix};
 use proptest::prelude::*;
 
-/// Chance is given so many of its standard deviations, which is never in the lifetime of these tests.
+/// Chance is given so many of its standard deviations, which is never in the lifetime of these
+/// tests.
 const DEVIATIONS: f64 = 7.0;
 
 fn weights() -> impl Strategy<Value = Vec<u32>> {
@@ -18,7 +19,10 @@ fn weights() -> impl Strategy<Value = Vec<u32>> {
 
 /// Workers of the whole cluster; among them multiples of short cycles.
 fn workers() -> impl Strategy<Value = u64> {
-    prop_oneof![1u64..9, proptest::sample::select(&[10u64, 16, 20, 32, 48, 60, 64, 120, 128][..])]
+    prop_oneof![
+        1u64..9,
+        proptest::sample::select(&[10u64, 16, 20, 32, 48, 60, 64, 120, 128][..])
+    ]
 }
 
 fn gcd(a: u32, b: u32) -> u32 {
@@ -42,13 +46,18 @@ fn stretches(mix: &Mix, numbers: impl Iterator<Item = u64>, request: usize) -> (
     let (mut with, mut without, mut longest) = (0, 0, (0, 0));
     for seq in numbers {
         let is_it = usize::from(mix.at(seq)) == request;
-        (with, without) = if is_it { (with + 1, 0) } else { (0, without + 1) };
+        (with, without) = if is_it {
+            (with + 1, 0)
+        } else {
+            (0, without + 1)
+        };
         longest = (longest.0.max(with), longest.1.max(without));
     }
     (f64::from(longest.0), f64::from(longest.1))
 }
 
-/// No stretch of draws with this probability each is longer, among some thousands, in the lifetime of these tests.
+/// No stretch of draws with this probability each is longer, among some thousands, in the lifetime
+/// of these tests.
 fn stretch_by_chance(probability: f64) -> f64 {
     1.0 + 1e13_f64.ln() / -probability.ln()
 }
@@ -87,7 +96,8 @@ proptest! {
         let whole = f64::from(weights.iter().sum::<u32>());
         for (request, &count) in counts(&mix, from..from + 1000, weights.len()).iter().enumerate() {
             let expected = 1000.0 * f64::from(weights[request]) / whole;
-            // Two cycles are cut, each into parts of its order with three ends; an end cuts a group of 16, and is off by 4 at most.
+            // Two cycles are cut, each into parts of its order with three ends; an end cuts a group
+            // of 16, and is off by 4 at most.
             prop_assert!((f64::from(count) - expected).abs() <= 32.0, "{} for {}", count, expected);
         }
     }

@@ -25,37 +25,60 @@ fn target() -> impl Strategy<Value = String> {
 }
 
 fn request() -> impl Strategy<Value = String> {
-    let method = one_of(&["", "method = \"HEAD\"\n", "method = \"PROPFIND\"\n", "weight = 7\n"]);
+    let method = one_of(&[
+        "",
+        "method = \"HEAD\"\n",
+        "method = \"PROPFIND\"\n",
+        "weight = 7\n",
+    ]);
     let path = one_of(&["", "path = \"/{user}/{seq}?{random}\"\n", "path = \"*\"\n"]);
     let headers = one_of(&[
         "",
         "headers = { accept = \"*/*\", x-a = [\"1\", \"{user}\"], \"a.b\" = \"\" }\n",
         "headers.host = \"b.test\"\n",
     ]);
-    let expect = one_of(&["", "expect = { status = [\"2xx\", 404], bytes = 3 }\n", "expect = { status = [\"100-999\"] }\n"]);
+    let expect = one_of(&[
+        "",
+        "expect = { status = [\"2xx\", 404], bytes = 3 }\n",
+        "expect = { status = [\"100-999\"] }\n",
+    ]);
     let body = prop_oneof![
         Just(String::new()),
         Just("body_file = \"body.json\"\n".to_owned()),
-        // Any text can be a body; its TOML is Rust's debug form where that has no escapes of its own.
+        // Any text can be a body; its TOML is Rust's debug form where that has no escapes of its
+        // own.
         any::<String>().prop_map(|text| format!("body = {}\n", toml_edit::Value::from(text))),
     ];
-    (method, path, headers, expect, body)
-        .prop_map(|(method, path, headers, expect, body)| format!("{method}{path}{headers}{expect}{body}"))
+    (method, path, headers, expect, body).prop_map(|(method, path, headers, expect, body)| {
+        format!("{method}{path}{headers}{expect}{body}")
+    })
 }
 
 fn requests() -> impl Strategy<Value = String> {
     proptest::collection::vec(request(), 0..4).prop_map(|requests| {
         let numbered = requests.iter().enumerate();
-        numbered.map(|(number, fields)| format!("[[request]]\nname = \"n{number}\"\n{fields}")).collect()
+        numbered
+            .map(|(number, fields)| format!("[[request]]\nname = \"n{number}\"\n{fields}"))
+            .collect()
     })
 }
 
 fn connection() -> impl Strategy<Value = String> {
-    let requests = one_of(&["", "requests = 1\n", "requests = 100\n", "requests = \"unlimited\"\n"]);
+    let requests = one_of(&[
+        "",
+        "requests = 1\n",
+        "requests = 100\n",
+        "requests = \"unlimited\"\n",
+    ]);
     let close = one_of(&["", "close = \"rst\"\n", "close = \"server\"\n"]);
-    let rest =
-        one_of(&["", "source_addresses = [\"10.0.1.1\", \"::1\"]\n", "timeouts = { request = \"1h\" }\n", "http = \"1.1\"\n"]);
-    (requests, close, rest).prop_map(|(requests, close, rest)| format!("[connection]\n{requests}{close}{rest}"))
+    let rest = one_of(&[
+        "",
+        "source_addresses = [\"10.0.1.1\", \"::1\"]\n",
+        "timeouts = { request = \"1h\" }\n",
+        "http = \"1.1\"\n",
+    ]);
+    (requests, close, rest)
+        .prop_map(|(requests, close, rest)| format!("[connection]\n{requests}{close}{rest}"))
 }
 
 fn tls() -> impl Strategy<Value = String> {
@@ -65,9 +88,17 @@ fn tls() -> impl Strategy<Value = String> {
         "versions = [\"1.3\", \"1.2\"]\n",
         "cipher_suites = [\"TLS_AES_128_GCM_SHA256\"]\n",
     ]);
-    let groups = one_of(&["", "groups = [\"P-256\"]\n", "groups = [\"X25519MLKEM768\", \"X25519\"]\n"]);
-    let resumption = (0.001f64..=1.0).prop_map(|share| format!("resumption = {{ share = {share:?} }}\n"));
-    let resumption = prop_oneof![resumption, one_of(&["", "resumption = \"never\"\n", "resumption = \"always\"\n"])];
+    let groups = one_of(&[
+        "",
+        "groups = [\"P-256\"]\n",
+        "groups = [\"X25519MLKEM768\", \"X25519\"]\n",
+    ]);
+    let resumption =
+        (0.001f64..=1.0).prop_map(|share| format!("resumption = {{ share = {share:?} }}\n"));
+    let resumption = prop_oneof![
+        resumption,
+        one_of(&["", "resumption = \"never\"\n", "resumption = \"always\"\n"])
+    ];
     let rest = one_of(&[
         "",
         "verify = \"once\"\nkey_exchange = \"cheap\"\n",
@@ -77,10 +108,12 @@ fn tls() -> impl Strategy<Value = String> {
         "alpn = [\"http/1.1\"]\nkey_log = \"all\"\n",
         "key_log = { failed = 3, slow = 10, over = \"1.5s\" }\n",
         "client_certificates = \"clients\"\n",
-        "client_certificates = { mint = 7, ca = \"ca.pem\", ca_key = \"a.key\", subject = \"O=a,CN={user}\", validity = \"800h\" }\n",
+        "client_certificates = { mint = 7, ca = \"ca.pem\", ca_key = \"a.key\", subject = \
+         \"O=a,CN={user}\", validity = \"800h\" }\n",
     ]);
-    (versions, groups, resumption, rest)
-        .prop_map(|(versions, groups, resumption, rest)| format!("[tls]\n{versions}{groups}{resumption}{rest}"))
+    (versions, groups, resumption, rest).prop_map(|(versions, groups, resumption, rest)| {
+        format!("[tls]\n{versions}{groups}{resumption}{rest}")
+    })
 }
 
 fn load() -> impl Strategy<Value = String> {
@@ -90,26 +123,48 @@ fn load() -> impl Strategy<Value = String> {
     ];
     let closed = (
         1u32..5000,
-        one_of(&["", "think_time = \"1s\"\n", "think_time = { min = \"0s\", max = \"2ms\" }\n", "connect_ramp = \"1ms\"\n"]),
+        one_of(&[
+            "",
+            "think_time = \"1s\"\n",
+            "think_time = { min = \"0s\", max = \"2ms\" }\n",
+            "connect_ramp = \"1ms\"\n",
+        ]),
     );
-    let closed = closed.prop_map(|(connections, rest)| format!("connections = {connections}\n{rest}"));
+    let closed =
+        closed.prop_map(|(connections, rest)| format!("connections = {connections}\n{rest}"));
     // Fast enough that the most requests fit into the longest run.
-    let open = (1000u32..1_000_000, one_of(&["s", "m", "h"]), one_of(&["", "arrivals = \"poisson\"\n", "max_connections = 7\n"]));
-    let open = open.prop_map(|(rate, unit, rest)| format!("rate = \"{}/{unit}\"\n{rest}", rate as f32 / 7.0));
+    let open = (
+        1000u32..1_000_000,
+        one_of(&["s", "m", "h"]),
+        one_of(&["", "arrivals = \"poisson\"\n", "max_connections = 7\n"]),
+    );
+    let open = open
+        .prop_map(|(rate, unit, rest)| format!("rate = \"{}/{unit}\"\n{rest}", rate as f32 / 7.0));
     let warm_up = one_of(&["", "warm_up = \"10s\"\n", "seed = 9\n"]);
-    (prop_oneof![closed, open], end, warm_up).prop_map(|(shape, end, warm_up)| format!("[load]\n{shape}{end}{warm_up}"))
+    (prop_oneof![closed, open], end, warm_up)
+        .prop_map(|(shape, end, warm_up)| format!("[load]\n{shape}{end}{warm_up}"))
 }
 
 fn thresholds() -> impl Strategy<Value = String> {
-    let time = (0u64..10_000_000_000).prop_map(|ns| format!("\"response_time.p99.9\" = \"<= {ns}ns\"\n"));
-    let share = (0u32..=1_000_000).prop_map(|ppm| format!("errors.share = \"< {}\"\n", f64::from(ppm) / 1e6));
+    let time =
+        (0u64..10_000_000_000).prop_map(|ns| format!("\"response_time.p99.9\" = \"<= {ns}ns\"\n"));
+    let share = (0u32..=1_000_000)
+        .prop_map(|ppm| format!("errors.share = \"< {}\"\n", f64::from(ppm) / 1e6));
     (time, share).prop_map(|(time, share)| format!("[thresholds]\n{time}{share}"))
 }
 
 fn valid() -> impl Strategy<Value = String> {
-    (target(), requests(), connection(), tls(), load(), thresholds()).prop_map(
-        |(target, requests, connection, tls, load, thresholds)| format!("{target}{requests}{connection}{tls}{load}{thresholds}"),
+    (
+        target(),
+        requests(),
+        connection(),
+        tls(),
+        load(),
+        thresholds(),
     )
+        .prop_map(|(target, requests, connection, tls, load, thresholds)| {
+            format!("{target}{requests}{connection}{tls}{load}{thresholds}")
+        })
 }
 
 /// Sections that make several runs of any of the plans above.
@@ -120,9 +175,17 @@ fn several() -> impl Strategy<Value = String> {
         "[variants.a.thresholds]\nrate = \"> 1\"\n[variants.b]\nconnection = {}\n",
         "[variants]\n\"a.load\" = { rate = \"5/s\", duration = \"1s\" }\n",
     ]);
-    let matrix = one_of(&["", "[matrix]\nload.seed = [1, 2, 3]\n\"load.warm_up\" = [\"0s\", \"1s\"]\n"]);
-    let repeat = one_of(&["", "[repeat]\ntimes = 3\nshuffle = true\n", "[repeat]\npause = \"0s\"\n"]);
-    (variants, matrix, repeat).prop_map(|(variants, matrix, repeat)| format!("{variants}{matrix}{repeat}"))
+    let matrix = one_of(&[
+        "",
+        "[matrix]\nload.seed = [1, 2, 3]\n\"load.warm_up\" = [\"0s\", \"1s\"]\n",
+    ]);
+    let repeat = one_of(&[
+        "",
+        "[repeat]\ntimes = 3\nshuffle = true\n",
+        "[repeat]\npause = \"0s\"\n",
+    ]);
+    (variants, matrix, repeat)
+        .prop_map(|(variants, matrix, repeat)| format!("{variants}{matrix}{repeat}"))
 }
 
 fn search() -> impl Strategy<Value = String> {
@@ -141,13 +204,22 @@ fn all_read_back(campaign: &Campaign) -> Result<(), TestCaseError> {
         let searched = match campaign.search() {
             Some(Search::Capacity(capacity)) => {
                 let (from, to) = capacity.range.ends();
-                vec![capacity.plan_at(plan, from), capacity.plan_at(plan, (from * to).sqrt()), capacity.plan_at(plan, to)]
+                vec![
+                    capacity.plan_at(plan, from),
+                    capacity.plan_at(plan, (from * to).sqrt()),
+                    capacity.plan_at(plan, to),
+                ]
             }
-            Some(Search::Agents(agents)) => agents.iter().map(|agents| plan.for_agents(*agents)).collect(),
+            Some(Search::Agents(agents)) => agents
+                .iter()
+                .map(|agents| plan.for_agents(*agents))
+                .collect(),
             None => Vec::new(),
         };
-        let searched: Vec<Plan> =
-            searched.into_iter().collect::<Result<_, _>>().map_err(|problem| TestCaseError::fail(problem.to_string()))?;
+        let searched: Vec<Plan> = searched
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .map_err(|problem| TestCaseError::fail(problem.to_string()))?;
         for plan in searched.iter().chain([plan]) {
             let second = again(plan);
             prop_assert_eq!(second.as_ref(), Ok(plan));
@@ -160,7 +232,10 @@ fn all_read_back(campaign: &Campaign) -> Result<(), TestCaseError> {
 fn mutated(valid: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     let edit = (
         any::<prop::sample::Index>(),
-        prop_oneof![any::<char>(), proptest::sample::select("0-.\"[]{}=\n\\s/,%e9".chars().collect::<Vec<_>>())],
+        prop_oneof![
+            any::<char>(),
+            proptest::sample::select("0-.\"[]{}=\n\\s/,%e9".chars().collect::<Vec<_>>())
+        ],
         0..4u8,
     );
     (valid, proptest::collection::vec(edit, 1..8)).prop_map(|(text, edits)| {
@@ -250,7 +325,8 @@ proptest! {
     #[test]
     fn every_run_of_a_campaign_reads_back(plan in valid(), several in several()) {
         let text = format!("{plan}{several}");
-        // A variant may ask for the other kind of loop with what belongs to this one; then its problems name it.
+        // A variant may ask for the other kind of loop with what belongs to this one; then its
+        // problems name it.
         match campaign(&text) {
             Ok(campaign) => all_read_back(&campaign)?,
             Err(problems) => prop_assert!(several.contains("a.load") && problems.contains("load."), "{}\n{}", problems, text),

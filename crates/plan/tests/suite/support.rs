@@ -13,7 +13,8 @@ impl Folder {
     pub fn new() -> Folder {
         let certificate = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
         let key = "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n";
-        let locked = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAA==\n-----END ENCRYPTED PRIVATE KEY-----\n";
+        let locked =
+            "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAA==\n-----END ENCRYPTED PRIVATE KEY-----\n";
         let files = [
             ("ca.pem", certificate),
             ("a.pem", certificate),
@@ -36,19 +37,36 @@ impl Folder {
             ("body.json", "{\"hello\": 1}"),
             ("ca.der", "\u{30}\u{3}binary"),
         ];
-        Folder(files.into_iter().map(|(name, content)| (name.to_owned(), content.as_bytes().to_vec())).collect())
+        Folder(
+            files
+                .into_iter()
+                .map(|(name, content)| (name.to_owned(), content.as_bytes().to_vec()))
+                .collect(),
+        )
     }
 }
 
 impl Files for Folder {
     fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
-        self.0.get(name).cloned().ok_or_else(|| "no such file".to_owned())
+        self.0
+            .get(name)
+            .cloned()
+            .ok_or_else(|| "no such file".to_owned())
     }
 
     fn list(&mut self, folder: &str) -> Result<Vec<String>, String> {
         let inside = format!("{}/", folder.trim_end_matches('/'));
-        let names: Vec<String> = self.0.keys().filter(|name| name.starts_with(&inside)).cloned().collect();
-        if names.is_empty() { Err("no such folder".to_owned()) } else { Ok(names) }
+        let names: Vec<String> = self
+            .0
+            .keys()
+            .filter(|name| name.starts_with(&inside))
+            .cloned()
+            .collect();
+        if names.is_empty() {
+            Err("no such folder".to_owned())
+        } else {
+            Ok(names)
+        }
     }
 }
 
@@ -64,9 +82,19 @@ pub fn campaign(text: &str) -> Result<Campaign, String> {
 
 /// The plan of the canonical text of `plan`, with its files by hash.
 pub fn again(plan: &Plan) -> Result<Plan, String> {
-    let mut files: BTreeMap<Sha256, Arc<[u8]>> =
-        plan.files().into_iter().map(|file| (file.sha256, file.content.clone())).collect();
-    let pairs = plan.tls().into_iter().flat_map(|tls| tls.client_certificates.files()).flat_map(|pair| [&pair.cert, &pair.key]);
+    let mut files: BTreeMap<Sha256, Arc<[u8]>> = plan
+        .files()
+        .into_iter()
+        .map(|file| (file.sha256, file.content.clone()))
+        .collect();
+    let pairs = plan
+        .tls()
+        .into_iter()
+        .flat_map(|tls| tls.client_certificates.files())
+        .flat_map(|pair| [&pair.cert, &pair.key]);
     files.extend(pairs.filter_map(|file| Some((file.sha256, file.content.clone()?))));
-    Plan::parse_canonical(&plan.canonical_text(), &|sha256| files.get(&sha256).cloned()).map_err(|problems| problems.to_string())
+    Plan::parse_canonical(&plan.canonical_text(), &|sha256| {
+        files.get(&sha256).cloned()
+    })
+    .map_err(|problems| problems.to_string())
 }

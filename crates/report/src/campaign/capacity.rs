@@ -7,13 +7,22 @@ use analysis::human::number;
 use analysis::{CampaignDocument, CapacityRow, Knee};
 
 /// What the two columns of amounts are.
-const HOW: &str = "the limit lies between the highest load that passed, with nothing failing below it, and the lowest that failed, with nothing passing above it; how much another search would differ, only another one tells";
+const HOW: &str = "the limit lies between the highest load that passed, with nothing failing \
+                   below it, and the lowest that failed, with nothing passing above it; how much \
+                   another search would differ, only another one tells";
 
 pub(super) fn section(campaign: &CampaignDocument) -> Option<Section> {
     let rows = &campaign.capacities;
     let first = rows.first()?;
-    let change =
-        |row: &CapacityRow| row.change.as_ref().map(|change| (row.variant.clone(), paint(change.finding), change.text.clone()));
+    let change = |row: &CapacityRow| {
+        row.change.as_ref().map(|change| {
+            (
+                row.variant.clone(),
+                paint(change.finding),
+                change.text.clone(),
+            )
+        })
+    };
     Some(Section {
         title: format!("Capacity, against {}", first.variant),
         sentences: vec![(Paint::Faint, HOW.to_owned())],
@@ -24,7 +33,9 @@ pub(super) fn section(campaign: &CampaignDocument) -> Option<Section> {
 }
 
 fn row(row: &CapacityRow) -> Vec<String> {
-    let show = |amount: Option<f64>| amount.map_or_else(|| "-".to_owned(), |amount| row.amount.display(amount));
+    let show = |amount: Option<f64>| {
+        amount.map_or_else(|| "-".to_owned(), |amount| row.amount.display(amount))
+    };
     vec![
         row.variant.clone(),
         row.searches.to_string(),
@@ -35,5 +46,9 @@ fn row(row: &CapacityRow) -> Vec<String> {
 }
 
 fn knee(knee: &Knee) -> String {
-    format!("{:.0} users, {}/s", knee.users, number(knee.plateau_ok_per_second))
+    format!(
+        "{:.0} users, {}/s",
+        knee.users,
+        number(knee.plateau_ok_per_second)
+    )
 }

@@ -1,12 +1,15 @@
-//! A campaign as one long table, a value in a row, for spreadsheets and data frames (RFC 4180 with plain newlines).
+//! A campaign as one long table, a value in a row, for spreadsheets and data frames (RFC 4180 with
+//! plain newlines).
 
 use super::search::{outcome, purpose};
 use analysis::{
-    CampaignDocument, CapacityRow, ComparedFigure, Comparison, HoldRecord, RunSummary, ScalingRow, Unit, VariantSearch,
+    CampaignDocument, CapacityRow, ComparedFigure, Comparison, HoldRecord, RunSummary, ScalingRow,
+    Unit, VariantSearch,
 };
 use std::fmt::Write as _;
 
-/// `amount` is what was held, or the number of agents; `low` and `high` are the ends of a change's interval.
+/// `amount` is what was held, or the number of agents; `low` and `high` are the ends of a change's
+/// interval.
 const HEADER: &str = "section,variant,repeat,step,amount,name,value,unit,low,high,remark";
 
 /// A row; empty cells say nothing.
@@ -26,8 +29,12 @@ struct Line {
 
 pub(crate) fn render(campaign: &CampaignDocument) -> String {
     let mut lines: Vec<Line> = campaign.runs.iter().flat_map(run).collect();
-    lines
-        .extend(campaign.comparison.iter().flat_map(|comparison| comparison.rows.iter().flat_map(|row| figure(row, comparison))));
+    lines.extend(campaign.comparison.iter().flat_map(|comparison| {
+        comparison
+            .rows
+            .iter()
+            .flat_map(|row| figure(row, comparison))
+    }));
     lines.extend(campaign.searches.iter().flat_map(search));
     lines.extend(campaign.capacities.iter().flat_map(capacity));
     for scaled in &campaign.scalings {
@@ -51,8 +58,16 @@ fn run(run: &RunSummary) -> Vec<Line> {
         ("ended", Some(run.ended as f64), "count"),
         ("errors", Some(run.errors as f64), "count"),
         ("ok_per_second", Some(run.ok_per_second), "per_second"),
-        ("response_time_p50", run.response_time_p50_ns.map(|ns| ns as f64), "ns"),
-        ("response_time_p99", run.response_time_p99_ns.map(|ns| ns as f64), "ns"),
+        (
+            "response_time_p50",
+            run.response_time_p50_ns.map(|ns| ns as f64),
+            "ns",
+        ),
+        (
+            "response_time_p99",
+            run.response_time_p99_ns.map(|ns| ns as f64),
+            "ns",
+        ),
     ];
     each(&at, &values)
 }
@@ -60,14 +75,37 @@ fn run(run: &RunSummary) -> Vec<Line> {
 fn figure(figure: &ComparedFigure, comparison: &Comparison) -> Vec<Line> {
     let mut lines = Vec::new();
     for (variant, cell) in comparison.variants.iter().zip(&figure.cells) {
-        let at = Line { variant: variant.clone(), name: figure.name.clone(), ..Line::default() };
+        let at = Line {
+            variant: variant.clone(),
+            name: figure.name.clone(),
+            ..Line::default()
+        };
         let remark = if cell.at_least { "at_least" } else { "" }.to_owned();
-        lines.push(Line { section: "value", value: cell.value, unit: unit(figure.unit), remark, ..at.clone() });
+        lines.push(Line {
+            section: "value",
+            value: cell.value,
+            unit: unit(figure.unit),
+            remark,
+            ..at.clone()
+        });
         if let Some(change) = &cell.change {
-            let ends = change.interval.map(|interval| (interval.low, interval.high));
-            let unit = if figure.unit == Unit::Share { "difference" } else { "ratio" };
+            let ends = change
+                .interval
+                .map(|interval| (interval.low, interval.high));
+            let unit = if figure.unit == Unit::Share {
+                "difference"
+            } else {
+                "ratio"
+            };
             let remark = change.text.clone();
-            lines.push(Line { section: "change", value: change.estimate, unit, ends, remark, ..at });
+            lines.push(Line {
+                section: "change",
+                value: change.estimate,
+                unit,
+                ends,
+                remark,
+                ..at
+            });
         }
     }
     lines
@@ -75,21 +113,58 @@ fn figure(figure: &ComparedFigure, comparison: &Comparison) -> Vec<Line> {
 
 fn search(searched: &VariantSearch) -> Vec<Line> {
     let record = &searched.search;
-    let at = Line { variant: searched.variant.clone(), repeat: Some(searched.repeat), ..Line::default() };
+    let at = Line {
+        variant: searched.variant.clone(),
+        repeat: Some(searched.repeat),
+        ..Line::default()
+    };
     let passed = record.answer.as_ref().and_then(analysis::Answer::passed);
-    let answer = Line { section: "answer", name: "passed".into(), value: passed, remark: record.statement.clone(), ..at.clone() };
-    record.steps.iter().flat_map(|step| hold(step, &at)).chain([answer]).collect()
+    let answer = Line {
+        section: "answer",
+        name: "passed".into(),
+        value: passed,
+        remark: record.statement.clone(),
+        ..at.clone()
+    };
+    record
+        .steps
+        .iter()
+        .flat_map(|step| hold(step, &at))
+        .chain([answer])
+        .collect()
 }
 
 fn hold(step: &HoldRecord, at: &Line) -> Vec<Line> {
     let figures = &step.result.figures;
-    let remark = format!("{}: {}", purpose(step.purpose), outcome(&step.result.outcome));
-    let at = Line { section: "hold", step: Some(step.step), amount: Some(step.amount), remark, ..at.clone() };
+    let remark = format!(
+        "{}: {}",
+        purpose(step.purpose),
+        outcome(&step.result.outcome)
+    );
+    let at = Line {
+        section: "hold",
+        step: Some(step.step),
+        amount: Some(step.amount),
+        remark,
+        ..at.clone()
+    };
     let values = [
-        ("started_per_second", Some(figures.started_per_second), "per_second"),
+        (
+            "started_per_second",
+            Some(figures.started_per_second),
+            "per_second",
+        ),
         ("ok_per_second", Some(figures.ok_per_second), "per_second"),
-        ("response_time_p50", figures.response_time_p50_ns.map(|ns| ns as f64), "ns"),
-        ("response_time_p99", figures.response_time_p99_ns.map(|ns| ns as f64), "ns"),
+        (
+            "response_time_p50",
+            figures.response_time_p50_ns.map(|ns| ns as f64),
+            "ns",
+        ),
+        (
+            "response_time_p99",
+            figures.response_time_p99_ns.map(|ns| ns as f64),
+            "ns",
+        ),
         ("errors", Some(figures.errors as f64), "count"),
         ("busiest_worker", figures.busiest_worker_share, "share"),
     ];
@@ -97,7 +172,11 @@ fn hold(step: &HoldRecord, at: &Line) -> Vec<Line> {
 }
 
 fn capacity(row: &CapacityRow) -> Vec<Line> {
-    let at = Line { section: "capacity", variant: row.variant.clone(), ..Line::default() };
+    let at = Line {
+        section: "capacity",
+        variant: row.variant.clone(),
+        ..Line::default()
+    };
     let knee = row.knee.as_ref();
     let mut lines = each(
         &at,
@@ -105,12 +184,22 @@ fn capacity(row: &CapacityRow) -> Vec<Line> {
             ("passed", row.passed, ""),
             ("failed", row.failed, ""),
             ("knee", knee.map(|knee| knee.users), "users"),
-            ("plateau_ok_per_second", knee.map(|knee| knee.plateau_ok_per_second), "per_second"),
+            (
+                "plateau_ok_per_second",
+                knee.map(|knee| knee.plateau_ok_per_second),
+                "per_second",
+            ),
         ],
     );
     lines.extend(row.change.as_ref().map(|change| {
         let ends = change.high.map(|high| (change.low, high));
-        Line { name: "capacity".into(), unit: "ratio", ends, remark: change.text.clone(), ..at }
+        Line {
+            name: "capacity".into(),
+            unit: "ratio",
+            ends,
+            remark: change.text.clone(),
+            ..at
+        }
     }));
     lines
 }
@@ -125,9 +214,17 @@ fn agents(row: &ScalingRow, variant: &str, repeat: u32) -> Vec<Line> {
         ..Line::default()
     };
     let values = [
-        ("started_per_second", Some(row.started_per_second), "per_second"),
+        (
+            "started_per_second",
+            Some(row.started_per_second),
+            "per_second",
+        ),
         ("ok_per_second", Some(row.ok_per_second), "per_second"),
-        ("response_time_p99", row.response_time_p99_ns.map(|ns| ns as f64), "ns"),
+        (
+            "response_time_p99",
+            row.response_time_p99_ns.map(|ns| ns as f64),
+            "ns",
+        ),
         ("error_share", row.error_share, "share"),
         ("busiest_worker", row.busiest_worker_share, "share"),
         ("server_cpus", row.server_cpus, "count"),
@@ -136,8 +233,17 @@ fn agents(row: &ScalingRow, variant: &str, repeat: u32) -> Vec<Line> {
 }
 
 fn each(at: &Line, values: &[(&str, Option<f64>, &'static str)]) -> Vec<Line> {
-    let line = |&(name, value, unit): &(&str, Option<f64>, &'static str)| Line { name: name.into(), value, unit, ..at.clone() };
-    values.iter().filter(|(_, value, _)| value.is_some()).map(line).collect()
+    let line = |&(name, value, unit): &(&str, Option<f64>, &'static str)| Line {
+        name: name.into(),
+        value,
+        unit,
+        ..at.clone()
+    };
+    values
+        .iter()
+        .filter(|(_, value, _)| value.is_some())
+        .map(line)
+        .collect()
 }
 
 fn unit(unit: Unit) -> &'static str {
@@ -152,8 +258,16 @@ fn unit(unit: Unit) -> &'static str {
 
 fn write(text: &mut String, line: &Line) {
     let whole = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
-    let real = |number: Option<f64>| number.map(|number| format!("{number:.6}")).map(trimmed).unwrap_or_default();
-    let (low, high) = (real(line.ends.map(|ends| ends.0)), real(line.ends.map(|ends| ends.1)));
+    let real = |number: Option<f64>| {
+        number
+            .map(|number| format!("{number:.6}"))
+            .map(trimmed)
+            .unwrap_or_default()
+    };
+    let (low, high) = (
+        real(line.ends.map(|ends| ends.0)),
+        real(line.ends.map(|ends| ends.1)),
+    );
     let cells = [
         line.section.to_owned(),
         quoted(&line.variant),
@@ -171,10 +285,20 @@ fn write(text: &mut String, line: &Line) {
 }
 
 fn trimmed(number: String) -> String {
-    number.trim_end_matches('0').trim_end_matches('.').to_owned()
+    number
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
 }
 
 fn quoted(text: &str) -> String {
-    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if clean.contains([',', '"']) { format!("\"{}\"", clean.replace('"', "\"\"")) } else { clean }
+    let clean: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if clean.contains([',', '"']) {
+        format!("\"{}\"", clean.replace('"', "\"\""))
+    } else {
+        clean
+    }
 }

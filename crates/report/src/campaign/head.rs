@@ -7,11 +7,21 @@ use analysis::{CampaignDocument, LimitOutcome, LimitResult, State};
 pub(super) fn section(campaign: &CampaignDocument) -> Section {
     let mut sentences = vec![(Paint::Faint, what_ran(campaign))];
     if !campaign.differences.is_empty() {
-        sentences.push((Paint::Doubtful, "the plans differ, so these are not two runs of the same thing:".to_owned()));
+        sentences.push((
+            Paint::Doubtful,
+            "the plans differ, so these are not two runs of the same thing:".to_owned(),
+        ));
     }
     let differences = campaign.differences.iter();
-    let facts = differences.map(|difference| (ITEM.to_owned(), Paint::Doubtful, difference.display())).collect();
-    Section { title: campaign.name.clone(), sentences, facts, ..Section::default() }
+    let facts = differences
+        .map(|difference| (ITEM.to_owned(), Paint::Doubtful, difference.display()))
+        .collect();
+    Section {
+        title: campaign.name.clone(),
+        sentences,
+        facts,
+        ..Section::default()
+    }
 }
 
 fn what_ran(campaign: &CampaignDocument) -> String {
@@ -32,11 +42,23 @@ fn what_ran(campaign: &CampaignDocument) -> String {
 }
 
 pub(super) fn limits(campaign: &CampaignDocument) -> Option<Section> {
-    let failed = campaign.limits.iter().filter(|limit| limit.outcome != LimitOutcome::Kept).count();
+    let failed = campaign
+        .limits
+        .iter()
+        .filter(|limit| limit.outcome != LimitOutcome::Kept)
+        .count();
     let number = campaign.limits.len();
-    let title = if failed == 0 { format!("Limits: all {number} kept") } else { format!("Limits: {failed} of {number} not kept") };
+    let title = if failed == 0 {
+        format!("Limits: all {number} kept")
+    } else {
+        format!("Limits: {failed} of {number} not kept")
+    };
     let facts = campaign.limits.iter().map(limit).collect();
-    (number > 0).then_some(Section { title, facts, ..Section::default() })
+    (number > 0).then_some(Section {
+        title,
+        facts,
+        ..Section::default()
+    })
 }
 
 fn limit(result: &LimitResult) -> (String, Paint, String) {
@@ -45,12 +67,28 @@ fn limit(result: &LimitResult) -> (String, Paint, String) {
         LimitOutcome::Regressed => ("✗", Paint::Bad, ""),
         LimitOutcome::Unknown => ("✗", Paint::Doubtful, "cannot be told, "),
     };
-    (mark.to_owned(), paint, format!("{}, {}: {told}{}", result.limit.display(), result.variant, result.text))
+    (
+        mark.to_owned(),
+        paint,
+        format!(
+            "{}, {}: {told}{}",
+            result.limit.display(),
+            result.variant,
+            result.text
+        ),
+    )
 }
 
 pub(super) fn notes(campaign: &CampaignDocument) -> Option<Section> {
-    let compared = campaign.comparison.iter().flat_map(|comparison| &comparison.notes);
+    let compared = campaign
+        .comparison
+        .iter()
+        .flat_map(|comparison| &comparison.notes);
     let item = |note: &String| (ITEM.to_owned(), Paint::Plain, note.clone());
     let facts: Vec<_> = campaign.notes.iter().chain(compared).map(item).collect();
-    (!facts.is_empty()).then_some(Section { title: "Notes".to_owned(), facts, ..Section::default() })
+    (!facts.is_empty()).then_some(Section {
+        title: "Notes".to_owned(),
+        facts,
+        ..Section::default()
+    })
 }

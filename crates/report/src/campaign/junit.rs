@@ -1,7 +1,10 @@
-//! A campaign for build servers: a case for each threshold of each variant, each limit and each search.
+//! A campaign for build servers: a case for each threshold of each variant, each limit and each
+//! search.
 
 use crate::junit::{Case, name_of, suite};
-use analysis::{Answer, CampaignDocument, LimitOutcome, LimitResult, RunSummary, VariantSearch, Verdict};
+use analysis::{
+    Answer, CampaignDocument, LimitOutcome, LimitResult, RunSummary, VariantSearch, Verdict,
+};
 
 pub(crate) fn render(campaign: &CampaignDocument) -> String {
     let mut cases = Vec::new();
@@ -12,7 +15,11 @@ pub(crate) fn render(campaign: &CampaignDocument) -> String {
         }
     }
     for variant in variants {
-        let runs: Vec<&RunSummary> = campaign.runs.iter().filter(|run| run.variant == variant).collect();
+        let runs: Vec<&RunSummary> = campaign
+            .runs
+            .iter()
+            .filter(|run| run.variant == variant)
+            .collect();
         cases.extend(of_variant(variant, &runs));
     }
     cases.extend(campaign.limits.iter().map(limit));
@@ -23,22 +30,41 @@ pub(crate) fn render(campaign: &CampaignDocument) -> String {
 /// A threshold fails where it fails in one repeat.
 fn of_variant(variant: &str, runs: &[&RunSummary]) -> Vec<Case> {
     let thresholds = runs.first().map_or(0, |run| run.thresholds.len());
-    let mut cases: Vec<Case> = (0..thresholds).filter_map(|index| threshold(variant, runs, index)).collect();
-    let distrusted = |run: &&&RunSummary| matches!(run.verdict, Verdict::Invalid | Verdict::ClientBound);
-    let bad: Vec<String> =
-        runs.iter().filter(distrusted).map(|run| format!("repeat {}: {}", run.repeat + 1, run.verdict.name())).collect();
+    let mut cases: Vec<Case> = (0..thresholds)
+        .filter_map(|index| threshold(variant, runs, index))
+        .collect();
+    let distrusted =
+        |run: &&&RunSummary| matches!(run.verdict, Verdict::Invalid | Verdict::ClientBound);
+    let bad: Vec<String> = runs
+        .iter()
+        .filter(distrusted)
+        .map(|run| format!("repeat {}: {}", run.repeat + 1, run.verdict.name()))
+        .collect();
     let failure = (!bad.is_empty()).then(|| bad.join("; "));
-    cases.push(Case { class: variant.to_owned(), name: "verdict".to_owned(), failure });
+    cases.push(Case {
+        class: variant.to_owned(),
+        name: "verdict".to_owned(),
+        failure,
+    });
     cases
 }
 
 fn threshold(variant: &str, runs: &[&RunSummary], index: usize) -> Option<Case> {
-    let judged: Vec<_> = runs.iter().filter_map(|run| Some((run.repeat, run.thresholds.get(index)?))).collect();
+    let judged: Vec<_> = runs
+        .iter()
+        .filter_map(|run| Some((run.repeat, run.thresholds.get(index)?)))
+        .collect();
     let (_, first) = judged.first()?;
     let missed = judged.iter().filter(|(_, judgement)| !judgement.passed);
-    let missed: Vec<String> = missed.map(|(repeat, judgement)| format!("repeat {}: {}", repeat + 1, judgement.miss())).collect();
+    let missed: Vec<String> = missed
+        .map(|(repeat, judgement)| format!("repeat {}: {}", repeat + 1, judgement.miss()))
+        .collect();
     let failure = (!missed.is_empty()).then(|| missed.join("; "));
-    Some(Case { class: variant.to_owned(), name: name_of(first), failure })
+    Some(Case {
+        class: variant.to_owned(),
+        name: name_of(first),
+        failure,
+    })
 }
 
 fn limit(result: &LimitResult) -> Case {
@@ -47,7 +73,11 @@ fn limit(result: &LimitResult) -> Case {
         LimitOutcome::Regressed => Some(result.text.clone()),
         LimitOutcome::Unknown => Some(format!("cannot be told: {}", result.text)),
     };
-    Case { class: result.variant.clone(), name: result.limit.display(), failure }
+    Case {
+        class: result.variant.clone(),
+        name: result.limit.display(),
+        failure,
+    }
 }
 
 fn search(searched: &VariantSearch) -> Case {
@@ -57,5 +87,9 @@ fn search(searched: &VariantSearch) -> Case {
         Some(_) => Some(record.statement.clone()),
         None => Some("the search did not come to its end".to_owned()),
     };
-    Case { class: searched.variant.clone(), name: format!("search, repeat {}", searched.repeat + 1), failure }
+    Case {
+        class: searched.variant.clone(),
+        name: format!("search, repeat {}", searched.repeat + 1),
+        failure,
+    }
 }

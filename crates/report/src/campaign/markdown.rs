@@ -21,18 +21,31 @@ pub(crate) fn render(campaign: &CampaignDocument) -> String {
 
 /// Without headings, the first row is the headings.
 fn write_table(text: &mut String, section: &Section) {
-    let Some((first, rest)) = section.rows.split_first() else { return };
-    let headings: Vec<String> = section.headings.iter().map(|&heading| heading.to_owned()).collect();
+    let Some((first, rest)) = section.rows.split_first() else {
+        return;
+    };
+    let headings: Vec<String> = section
+        .headings
+        .iter()
+        .map(|&heading| heading.to_owned())
+        .collect();
     let is_named = headings.iter().any(|heading| !heading.is_empty());
     text.push('\n');
-    if is_named { table(text, &headings, &section.rows) } else { table(text, first, rest) }
+    if is_named {
+        table(text, &headings, &section.rows)
+    } else {
+        table(text, first, rest)
+    }
 }
 
 fn write_list(text: &mut String, section: &Section) {
     if !section.facts.is_empty() {
         text.push('\n');
     }
-    section.facts.iter().for_each(|(label, _, fact)| item(text, &format!("{}{fact}", labelled(label))));
+    section
+        .facts
+        .iter()
+        .for_each(|(label, _, fact)| item(text, &format!("{}{fact}", labelled(label))));
 }
 
 /// A name gets a colon; marks and numbers have what they need; an item has its own mark here.

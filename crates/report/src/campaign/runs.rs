@@ -14,7 +14,9 @@ pub(super) fn section(campaign: &CampaignDocument) -> Option<Section> {
         title: "Runs".to_owned(),
         headings: vec!["", "verdict", "ended", "errors", "ok/s", "p50", "p99"],
         rows: campaign.runs.iter().map(row).collect(),
-        facts: failed.map(|(paint, sentence)| ("✗".to_owned(), paint, sentence)).collect(),
+        facts: failed
+            .map(|(paint, sentence)| ("✗".to_owned(), paint, sentence))
+            .collect(),
         ..Section::default()
     })
 }
@@ -24,7 +26,11 @@ fn name(run: &RunSummary) -> String {
 }
 
 fn row(run: &RunSummary) -> Vec<String> {
-    let time = |value: Option<u64>, at_least| value.map(|ns| time_or_more(ns as f64, at_least)).unwrap_or_default();
+    let time = |value: Option<u64>, at_least| {
+        value
+            .map(|ns| time_or_more(ns as f64, at_least))
+            .unwrap_or_default()
+    };
     vec![
         name(run),
         run.verdict.name().to_owned(),

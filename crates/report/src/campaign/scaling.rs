@@ -8,10 +8,15 @@ use analysis::{ScalingRow, VariantScaling};
 pub(super) fn section(scaled: &VariantScaling) -> Section {
     let rows = &scaled.scaling.rows;
     let knows_server = rows.iter().any(|row| row.server_cpus.is_some());
-    let mut headings = vec!["agents", "begun/s", "ok/s", "p99", "errors", "worker", "verdict"];
+    let mut headings = vec![
+        "agents", "begun/s", "ok/s", "p99", "errors", "worker", "verdict",
+    ];
     headings.extend(knows_server.then_some("server CPUs"));
     Section {
-        title: format!("Agents: {}", variant_name(&scaled.variant, scaled.repeat, scaled.repeat + 1)),
+        title: format!(
+            "Agents: {}",
+            variant_name(&scaled.variant, scaled.repeat, scaled.repeat + 1)
+        ),
         sentences: vec![(Paint::Title, scaled.scaling.statement.clone())],
         headings,
         rows: rows.iter().map(|each| row(each, knows_server)).collect(),
@@ -24,7 +29,9 @@ fn row(row: &ScalingRow, knows_server: bool) -> Vec<String> {
         row.agents.to_string(),
         number(row.started_per_second),
         number(row.ok_per_second),
-        row.response_time_p99_ns.map(|ns| time_or_more(ns as f64, row.response_time_p99_at_least)).unwrap_or_default(),
+        row.response_time_p99_ns
+            .map(|ns| time_or_more(ns as f64, row.response_time_p99_at_least))
+            .unwrap_or_default(),
         row.error_share.map(share).unwrap_or_default(),
         row.busiest_worker_share.map(share).unwrap_or_default(),
         row.verdict.name().to_owned(),

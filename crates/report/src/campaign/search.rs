@@ -7,11 +7,16 @@ use analysis::{Answer, HoldOutcome, HoldRecord, Purpose, SearchRecord, VariantSe
 
 pub(super) fn section(searched: &VariantSearch) -> Section {
     let record = &searched.search;
-    let title = format!("Search: {}", variant_name(&searched.variant, searched.repeat, searched.repeat + 1));
+    let title = format!(
+        "Search: {}",
+        variant_name(&searched.variant, searched.repeat, searched.repeat + 1)
+    );
     Section {
         title,
         sentences: vec![answer(record)],
-        headings: vec!["hold", "amount", "for", "outcome", "ok/s", "p50", "p99", "errors", "worker"],
+        headings: vec![
+            "hold", "amount", "for", "outcome", "ok/s", "p50", "p99", "errors", "worker",
+        ],
         rows: record.steps.iter().map(|step| row(step, record)).collect(),
         facts: record.steps.iter().filter_map(reasons).collect(),
     }
@@ -22,14 +27,23 @@ fn answer(record: &SearchRecord) -> (Paint, String) {
         Some(Answer::Found { .. } | Answer::AtLeast { .. }) => Paint::Good,
         Some(Answer::BelowFrom { .. } | Answer::Invalid { .. }) => Paint::Bad,
         Some(Answer::ClientBound { .. }) => Paint::Doubtful,
-        None => return (Paint::Doubtful, "the search did not come to its end".to_owned()),
+        None => {
+            return (
+                Paint::Doubtful,
+                "the search did not come to its end".to_owned(),
+            );
+        }
     };
     (paint, record.statement.clone())
 }
 
 fn row(step: &HoldRecord, record: &SearchRecord) -> Vec<String> {
     let figures = &step.result.figures;
-    let time = |value: Option<u64>, at_least| value.map(|ns| time_or_more(ns as f64, at_least)).unwrap_or_default();
+    let time = |value: Option<u64>, at_least| {
+        value
+            .map(|ns| time_or_more(ns as f64, at_least))
+            .unwrap_or_default()
+    };
     vec![
         step.step.to_string(),
         record.bounds.amount().display(step.amount),
@@ -37,7 +51,10 @@ fn row(step: &HoldRecord, record: &SearchRecord) -> Vec<String> {
         outcome(&step.result.outcome).to_owned(),
         number(figures.ok_per_second),
         time(figures.response_time_p50_ns, false),
-        time(figures.response_time_p99_ns, figures.response_time_p99_at_least),
+        time(
+            figures.response_time_p99_ns,
+            figures.response_time_p99_at_least,
+        ),
         figures.error_share.map(share).unwrap_or_default(),
         figures.busiest_worker_share.map(share).unwrap_or_default(),
     ]
@@ -64,7 +81,9 @@ pub(super) fn outcome(outcome: &HoldOutcome) -> &'static str {
 fn reasons(step: &HoldRecord) -> Option<(String, Paint, String)> {
     let reasons = match &step.result.outcome {
         HoldOutcome::Passed => return None,
-        HoldOutcome::Failed { reasons } | HoldOutcome::ClientBound { reasons, .. } | HoldOutcome::Invalid { reasons } => reasons,
+        HoldOutcome::Failed { reasons }
+        | HoldOutcome::ClientBound { reasons, .. }
+        | HoldOutcome::Invalid { reasons } => reasons,
     };
     Some((format!("{}:", step.step), Paint::Plain, reasons.join("; ")))
 }

@@ -7,36 +7,46 @@ use analysis::{ComparedCell, ComparedFigure, Comparison, Finding, Method};
 
 pub(super) fn sections(comparison: &Comparison) -> Vec<Section> {
     let others = comparison.variants.iter().enumerate().skip(1);
-    std::iter::once(values(comparison)).chain(others.map(|(index, name)| changes(comparison, index, name))).collect()
+    std::iter::once(values(comparison))
+        .chain(others.map(|(index, name)| changes(comparison, index, name)))
+        .collect()
 }
 
 /// Headings are the variants' names, so the first row holds them.
 fn values(comparison: &Comparison) -> Section {
-    let names = std::iter::once(String::new()).chain(comparison.variants.iter().cloned()).collect();
+    let names = std::iter::once(String::new())
+        .chain(comparison.variants.iter().cloned())
+        .collect();
     let mut headings = vec![""];
     headings.resize(comparison.variants.len() + 1, "");
     Section {
         title: "Side by side".to_owned(),
         sentences: vec![(Paint::Faint, method(comparison))],
         headings,
-        rows: std::iter::once(names).chain(comparison.rows.iter().map(row)).collect(),
+        rows: std::iter::once(names)
+            .chain(comparison.rows.iter().map(row))
+            .collect(),
         ..Section::default()
     }
 }
 
 fn method(comparison: &Comparison) -> String {
     if comparison.looked_at == 0 {
-        return "nothing tells how much these figures scatter: make repeats, or runs of 16 s or more".to_owned();
+        return "nothing tells how much these figures scatter: make repeats, or runs of 16 s or \
+                more"
+            .to_owned();
     }
     let rests = match comparison.method {
         Method::Paired => "intervals rest on the ratios within each round of repeats",
         Method::Separate => "intervals rest on how the runs of each side scatter",
         Method::WithinRun => {
-            "within this run only: intervals rest on the seconds of single runs, and what differs from run to run is not in them"
+            "within this run only: intervals rest on the seconds of single runs, and what differs \
+             from run to run is not in them"
         }
     };
     format!(
-        "{rests}, with 95 % confidence; a difference is named only where chance would not bring it among {} changes, and its interval is widened to {} for that",
+        "{rests}, with 95 % confidence; a difference is named only where chance would not bring \
+         it among {} changes, and its interval is widened to {} for that",
         comparison.looked_at,
         share(comparison.confidence)
     )
@@ -45,14 +55,22 @@ fn method(comparison: &Comparison) -> String {
 fn row(figure: &ComparedFigure) -> Vec<String> {
     let value = |cell: &ComparedCell| {
         let sign = if cell.at_least { "≥ " } else { "" };
-        cell.value.map(|value| format!("{sign}{}", figure.unit.display(value))).unwrap_or_default()
+        cell.value
+            .map(|value| format!("{sign}{}", figure.unit.display(value)))
+            .unwrap_or_default()
     };
-    std::iter::once(figure.name.clone()).chain(figure.cells.iter().map(value)).collect()
+    std::iter::once(figure.name.clone())
+        .chain(figure.cells.iter().map(value))
+        .collect()
 }
 
 fn changes(comparison: &Comparison, index: usize, name: &str) -> Section {
     let first = comparison.variants.first().map_or("", String::as_str);
-    let is_in_both = |row: &&ComparedFigure| [0, index].iter().all(|&at| row.cells.get(at).is_some_and(|c| c.value.is_some()));
+    let is_in_both = |row: &&ComparedFigure| {
+        [0, index]
+            .iter()
+            .all(|&at| row.cells.get(at).is_some_and(|c| c.value.is_some()))
+    };
     let measured = || comparison.rows.iter().filter(is_in_both);
     let cells = || measured().filter_map(|row| Some((row, row.cells.get(index)?.change.as_ref()?)));
     let repeats = cells().map(|(_, change)| change.repeats).max().unwrap_or(0);
@@ -65,7 +83,9 @@ fn changes(comparison: &Comparison, index: usize, name: &str) -> Section {
     };
     Section {
         title: format!("{name} against {first}{strength}"),
-        facts: cells().map(|(row, change)| (row.name.clone(), paint(change.finding), change.text.clone())).collect(),
+        facts: cells()
+            .map(|(row, change)| (row.name.clone(), paint(change.finding), change.text.clone()))
+            .collect(),
         ..Section::default()
     }
 }

@@ -11,22 +11,47 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
         return;
     }
     page.title("Agents");
-    let mut table = Table::new(&["", "ended", "ok/s", "p99", "late p99", "worker", "machine", "run"]);
-    document.agents_by_name().into_iter().for_each(|(agent, group)| table.row(row(agent, group)));
+    let mut table = Table::new(&[
+        "", "ended", "ok/s", "p99", "late p99", "worker", "machine", "run",
+    ]);
+    document
+        .agents_by_name()
+        .into_iter()
+        .for_each(|(agent, group)| table.row(row(agent, group)));
     page.table(&table);
     if let Some(skew) = document.skew {
         let (apart, bound) = (time(skew.skew_ns as f64), time(skew.bound_ns as f64));
-        page.paragraph(Paint::Plain, "  ", &format!("they began {apart} ± {bound} apart"));
+        page.paragraph(
+            Paint::Plain,
+            "  ",
+            &format!("they began {apart} ± {bound} apart"),
+        );
     }
-    document.agents.iter().for_each(|agent| trouble(page, agent));
+    document
+        .agents
+        .iter()
+        .for_each(|agent| trouble(page, agent));
 }
 
 fn row(agent: &AgentResult, group: &Group) -> Vec<String> {
     let figures = &group.figures;
-    let p99 = figures.times.get("response_time").and_then(|figure| figure.percentile(99.0));
+    let p99 = figures
+        .times
+        .get("response_time")
+        .and_then(|figure| figure.percentile(99.0));
     // The agent's own part; results of versions that did not keep it apart have the whole.
-    let late = agent.schedule_delay.as_ref().or(agent.lateness.as_ref()).and_then(|figure| figure.percentile(99.0));
-    let busy = |of: fn(&analysis::CpuFigures) -> f64| agent.cpu.as_ref().map(|cpu| share(of(cpu))).unwrap_or_default();
+    let late = agent
+        .schedule_delay
+        .as_ref()
+        .or(agent.lateness.as_ref())
+        .and_then(|figure| figure.percentile(99.0));
+    let busy = |of: fn(&analysis::CpuFigures) -> f64| {
+        agent
+            .cpu
+            .as_ref()
+            .map(|cpu| share(of(cpu)))
+            .unwrap_or_default()
+    };
     vec![
         agent.name.clone(),
         figures.operations.ended.to_string(),
@@ -52,14 +77,33 @@ fn ended(agent: &AgentResult) -> &'static str {
 }
 
 fn trouble(page: &mut Page, agent: &AgentResult) {
-    let missing: u64 = agent.missing_intervals.iter().map(|&(first, last)| u64::from(last.saturating_sub(first)) + 1).sum();
+    let missing: u64 = agent
+        .missing_intervals
+        .iter()
+        .map(|&(first, last)| u64::from(last.saturating_sub(first)) + 1)
+        .sum();
     if missing > 0 {
-        page.paragraph(Paint::Bad, "  ", &format!("{}: {missing} seconds of its figures never came", agent.name));
+        page.paragraph(
+            Paint::Bad,
+            "  ",
+            &format!(
+                "{}: {missing} seconds of its figures never came",
+                agent.name
+            ),
+        );
     }
     if agent.totals_match == Some(false) {
-        page.paragraph(Paint::Bad, "  ", &format!("{}: its intervals do not add up to its totals", agent.name));
+        page.paragraph(
+            Paint::Bad,
+            "  ",
+            &format!("{}: its intervals do not add up to its totals", agent.name),
+        );
     }
     if !agent.ended_text.is_empty() {
-        page.paragraph(Paint::Bad, "  ", &format!("{}: {}", agent.name, agent.ended_text));
+        page.paragraph(
+            Paint::Bad,
+            "  ",
+            &format!("{}: {}", agent.name, agent.ended_text),
+        );
     }
 }

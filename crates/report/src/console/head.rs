@@ -6,7 +6,11 @@ use analysis::human::{bytes, number, share, time};
 use analysis::{Document, Figures, LoadRecord, State, Verdict};
 
 pub(crate) fn write(page: &mut Page, document: &Document) {
-    page.paragraph(Paint::Title, "", &format!("{} · {}", document.run.name, document.plan.url));
+    page.paragraph(
+        Paint::Title,
+        "",
+        &format!("{} · {}", document.run.name, document.plan.url),
+    );
     page.paragraph(Paint::Faint, "", &what_ran(document));
     verdict(page, document);
     page.blank();
@@ -17,7 +21,10 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
 pub(crate) fn write_notes(page: &mut Page, document: &Document) {
     if !document.notes.is_empty() {
         page.title("Notes");
-        document.notes.iter().for_each(|note| page.paragraph(Paint::Plain, "  · ", note));
+        document
+            .notes
+            .iter()
+            .for_each(|note| page.paragraph(Paint::Plain, "  · ", note));
     }
 }
 
@@ -28,29 +35,57 @@ fn what_ran(document: &Document) -> String {
         State::Interrupted => "INTERRUPTED · ",
         State::Incomplete => "INCOMPLETE · ",
     };
-    let warm_up = if run.warm_up_ns > 0 { format!(" after {} of warm-up", time(run.warm_up_ns as f64)) } else { String::new() };
+    let warm_up = if run.warm_up_ns > 0 {
+        format!(" after {} of warm-up", time(run.warm_up_ns as f64))
+    } else {
+        String::new()
+    };
     let agents = counted(document.agents.len(), "agent");
-    format!("{state}{} · {agents} · {} measured{warm_up} · {}", load(document), time(run.duration_ns as f64), run.started_at)
+    format!(
+        "{state}{} · {agents} · {} measured{warm_up} · {}",
+        load(document),
+        time(run.duration_ns as f64),
+        run.started_at
+    )
 }
 
 fn load(document: &Document) -> String {
     match &document.plan.load {
-        LoadRecord::Closed { connections, stages, think_time } => {
+        LoadRecord::Closed {
+            connections,
+            stages,
+            think_time,
+        } => {
             let pause = if *think_time { " with think time" } else { "" };
             let streams = match document.plan.streams {
                 Some(streams @ 2..) => format!(" with {streams} streams each"),
                 _ => String::new(),
             };
-            format!("{connections} virtual users{streams}{pause}{}", then_stages(*stages))
+            format!(
+                "{connections} virtual users{streams}{pause}{}",
+                then_stages(*stages)
+            )
         }
-        LoadRecord::Open { arrivals_per_second, stages, .. } => {
-            format!("{} arrivals/s{}", number(*arrivals_per_second), then_stages(*stages))
+        LoadRecord::Open {
+            arrivals_per_second,
+            stages,
+            ..
+        } => {
+            format!(
+                "{} arrivals/s{}",
+                number(*arrivals_per_second),
+                then_stages(*stages)
+            )
         }
     }
 }
 
 fn then_stages(stages: u32) -> String {
-    if stages == 0 { String::new() } else { format!(", then {}", counted(stages as usize, "stage")) }
+    if stages == 0 {
+        String::new()
+    } else {
+        format!(", then {}", counted(stages as usize, "stage"))
+    }
 }
 
 pub(super) fn counted(count: usize, noun: &str) -> String {
@@ -65,9 +100,19 @@ fn verdict(page: &mut Page, document: &Document) {
         Verdict::ClientBound | Verdict::NetworkBound | Verdict::Undetermined => Paint::Doubtful,
     };
     page.blank();
-    page.paragraph(paint, "Verdict: ", &format!("{} — {}", record.verdict.name(), document.verdict_meaning()));
-    record.evidence.iter().for_each(|evidence| page.paragraph(Paint::Plain, "  · ", evidence));
-    record.missing.iter().for_each(|missing| page.paragraph(Paint::Faint, "  · to know more: ", missing));
+    page.paragraph(
+        paint,
+        "Verdict: ",
+        &format!("{} — {}", record.verdict.name(), document.verdict_meaning()),
+    );
+    record
+        .evidence
+        .iter()
+        .for_each(|evidence| page.paragraph(Paint::Plain, "  · ", evidence));
+    record
+        .missing
+        .iter()
+        .for_each(|missing| page.paragraph(Paint::Faint, "  · to know more: ", missing));
 }
 
 fn totals(page: &mut Page, document: &Document) {
@@ -77,54 +122,116 @@ fn totals(page: &mut Page, document: &Document) {
     page.fact("Errors", &errors_line(figures));
     page.fact("Rate", &rate_line(figures));
     // Every response has a body, wanted or not.
-    let responses: u64 = figures.statuses.values().fold(0, |sum: u64, &count| sum.saturating_add(count));
+    let responses: u64 = figures
+        .statuses
+        .values()
+        .fold(0, |sum: u64, &count| sum.saturating_add(count));
     let each = sizes.payload_bytes as f64 / responses.max(1) as f64;
-    let body =
-        format!("{}, {}/s, {} each", bytes(sizes.payload_bytes as f64), bytes(rates.payload_bytes_per_second), bytes(each));
+    let body = format!(
+        "{}, {}/s, {} each",
+        bytes(sizes.payload_bytes as f64),
+        bytes(rates.payload_bytes_per_second),
+        bytes(each)
+    );
     if document.plan.requests_per_connection != Some(0) {
         page.fact("Bodies", &body);
     }
-    let received = (sizes.wire_received_bytes, rates.wire_received_bytes_per_second);
+    let received = (
+        sizes.wire_received_bytes,
+        rates.wire_received_bytes_per_second,
+    );
     let sent = (sizes.wire_sent_bytes, rates.wire_sent_bytes_per_second);
     let wire = |(total, rate): (u64, f64)| format!("{} ({}/s)", bytes(total as f64), bytes(rate));
-    page.fact("On the wire", &format!("{} received, {} sent", wire(received), wire(sent)));
+    page.fact(
+        "On the wire",
+        &format!("{} received, {} sent", wire(received), wire(sent)),
+    );
     page.fact("Connections", &connections_line(figures));
 }
 
 /// What was due stands there too where not all of it was begun.
 fn rate_line(figures: &Figures) -> String {
     let rates = &figures.rates;
-    let due = if figures.operations.not_sent > 0 { format!(" of {}/s due", number(rates.due_per_second)) } else { String::new() };
-    let (ok, ended) = (number(rates.ok_per_second), number(rates.operations_per_second));
-    format!("{ok}/s ok, {ended}/s ended, {}/s begun{due}", number(rates.started_per_second))
+    let due = if figures.operations.not_sent > 0 {
+        format!(" of {}/s due", number(rates.due_per_second))
+    } else {
+        String::new()
+    };
+    let (ok, ended) = (
+        number(rates.ok_per_second),
+        number(rates.operations_per_second),
+    );
+    format!(
+        "{ok}/s ok, {ended}/s ended, {}/s begun{due}",
+        number(rates.started_per_second)
+    )
 }
 
 fn operations_line(figures: &Figures) -> String {
     let operations = &figures.operations;
-    let unfinished = operations.started.saturating_add(operations.not_sent).saturating_sub(operations.ended);
-    let unfinished = if unfinished > 0 { format!(", {unfinished} not ended") } else { String::new() };
-    format!("{} ended, {} ok{unfinished}", operations.ended, operations.ok)
+    let unfinished = operations
+        .started
+        .saturating_add(operations.not_sent)
+        .saturating_sub(operations.ended);
+    let unfinished = if unfinished > 0 {
+        format!(", {unfinished} not ended")
+    } else {
+        String::new()
+    };
+    format!(
+        "{} ended, {} ok{unfinished}",
+        operations.ended, operations.ok
+    )
 }
 
 fn errors_line(figures: &Figures) -> String {
     let operations = &figures.operations;
-    let Some(errors) = operations.error_share.filter(|&errors| errors > 0.0) else { return "none".to_owned() };
-    let not_sent = if operations.not_sent > 0 { format!(" ({} not sent)", operations.not_sent) } else { String::new() };
-    let parts = format!("{} failed{not_sent}, {} timed out", operations.failed, operations.timed_out);
+    let Some(errors) = operations.error_share.filter(|&errors| errors > 0.0) else {
+        return "none".to_owned();
+    };
+    let not_sent = if operations.not_sent > 0 {
+        format!(" ({} not sent)", operations.not_sent)
+    } else {
+        String::new()
+    };
+    let parts = format!(
+        "{} failed{not_sent}, {} timed out",
+        operations.failed, operations.timed_out
+    );
     format!("{} ({}): {parts}", operations.errors, share(errors))
 }
 
 fn connections_line(figures: &Figures) -> String {
     let connections = &figures.connections;
     let failed = connections.attempted.saturating_sub(connections.opened);
-    let failed = if failed > 0 { format!(" of {} attempted", connections.attempted) } else { String::new() };
-    format!("{} opened{failed}, reused by {} operations", connections.opened, connections.reused)
+    let failed = if failed > 0 {
+        format!(" of {} attempted", connections.attempted)
+    } else {
+        String::new()
+    };
+    format!(
+        "{} opened{failed}, reused by {} operations",
+        connections.opened, connections.reused
+    )
 }
 
 fn warm_up(page: &mut Page, document: &Document) {
-    let Some(figures) = &document.warm_up else { return };
-    let p50 = figures.times.get("response_time").and_then(|figure| figure.percentile(50.0));
-    let p50 = p50.map_or_else(String::new, |p50| format!(", response time p50 {}", analysis::human::percentile(p50)));
+    let Some(figures) = &document.warm_up else {
+        return;
+    };
+    let p50 = figures
+        .times
+        .get("response_time")
+        .and_then(|figure| figure.percentile(50.0));
+    let p50 = p50.map_or_else(String::new, |p50| {
+        format!(", response time p50 {}", analysis::human::percentile(p50))
+    });
     let operations = &figures.operations;
-    page.fact("Warm-up", &format!("{} operations, {} errors{p50}; not part of the figures", operations.ended, operations.errors));
+    page.fact(
+        "Warm-up",
+        &format!(
+            "{} operations, {} errors{p50}; not part of the figures",
+            operations.ended, operations.errors
+        ),
+    );
 }

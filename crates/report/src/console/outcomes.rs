@@ -24,7 +24,10 @@ fn statuses(page: &mut Page, figures: &Figures) {
     }
     page.title("Status codes");
     let mut table = Table::new(&["", ""]);
-    figures.statuses.iter().for_each(|(status, count)| table.row(vec![status.to_string(), count.to_string()]));
+    figures
+        .statuses
+        .iter()
+        .for_each(|(status, count)| table.row(vec![status.to_string(), count.to_string()]));
     page.table(&table);
 }
 
@@ -33,10 +36,19 @@ fn errors(page: &mut Page, figures: &Figures) {
         return;
     }
     page.title("Errors");
-    let digits = figures.errors.iter().map(|error| error.count.to_string().len()).max().unwrap_or(0);
+    let digits = figures
+        .errors
+        .iter()
+        .map(|error| error.count.to_string().len())
+        .max()
+        .unwrap_or(0);
     for error in &figures.errors {
         let text = format!("{} [{}, {}]", error.words, error.name, share(error.share));
-        page.paragraph(Paint::Plain, &format!("  {:>digits$}  ", error.count), &text);
+        page.paragraph(
+            Paint::Plain,
+            &format!("  {:>digits$}  ", error.count),
+            &text,
+        );
     }
 }
 
@@ -47,18 +59,40 @@ fn groups(page: &mut Page, title: &str, groups: &[Group]) {
     }
     page.title(title);
     let mut table = Table::new(&["", "ended", "errors", "ok/s", "p50", "p99"]);
-    groups.iter().take(ROWS_MAX).for_each(|group| table.row(row(group)));
+    groups
+        .iter()
+        .take(ROWS_MAX)
+        .for_each(|group| table.row(row(group)));
     page.table(&table);
     if groups.len() > ROWS_MAX {
-        page.paragraph(Paint::Faint, "  ", &format!("and {} in result.json", counted(groups.len() - ROWS_MAX, "more row")));
+        page.paragraph(
+            Paint::Faint,
+            "  ",
+            &format!(
+                "and {} in result.json",
+                counted(groups.len() - ROWS_MAX, "more row")
+            ),
+        );
     }
 }
 
 fn row(group: &Group) -> Vec<String> {
     let figures = &group.figures;
     let response_time = figures.times.get("response_time");
-    let at = |wanted| response_time.and_then(|figure| figure.percentile(wanted)).map(percentile).unwrap_or_default();
+    let at = |wanted| {
+        response_time
+            .and_then(|figure| figure.percentile(wanted))
+            .map(percentile)
+            .unwrap_or_default()
+    };
     let operations = &figures.operations;
     let rate = number(figures.rates.ok_per_second);
-    vec![group.name.clone(), operations.ended.to_string(), operations.errors.to_string(), rate, at(50.0), at(99.0)]
+    vec![
+        group.name.clone(),
+        operations.ended.to_string(),
+        operations.errors.to_string(),
+        rate,
+        at(50.0),
+        at(99.0),
+    ]
 }

@@ -6,8 +6,12 @@ use analysis::human::{percentile, time, time_or_more};
 use analysis::{Column, Document, Figures, TimeFigure};
 
 /// ab's rows by our metrics.
-const STAGES: [(&str, &str); 4] =
-    [("connect", "opening"), ("processing", "processing"), ("waiting", "first_byte"), ("total", "service_time")];
+const STAGES: [(&str, &str); 4] = [
+    ("connect", "opening"),
+    ("processing", "processing"),
+    ("waiting", "first_byte"),
+    ("total", "service_time"),
+];
 
 /// Phases in the order they happen.
 const PHASES: [(&str, &str); 9] = [
@@ -42,7 +46,11 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
         return;
     }
     let is_cheap = !document.plan.cheap_modes().is_empty();
-    page.title(if is_cheap { "Times (measured with a cheap client, see Notes)" } else { "Times" });
+    page.title(if is_cheap {
+        "Times (measured with a cheap client, see Notes)"
+    } else {
+        "Times"
+    });
     stages(page, figures);
     phases(page, figures);
     percentiles(page, figures);
@@ -52,10 +60,19 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
 fn stages(page: &mut Page, figures: &Figures) {
     let mut table = Table::new(&["", "min", "mean", "sd", "median", "max"]);
     for (label, metric) in STAGES {
-        let Some(figure) = figures.times.get(metric) else { continue };
+        let Some(figure) = figures.times.get(metric) else {
+            continue;
+        };
         let median = figure.percentile(50.0).map(percentile).unwrap_or_default();
         let (mean, max) = mean_and_max(figure);
-        table.row(vec![label.to_owned(), time(figure.min_ns as f64), mean, time(figure.sd_ns), median, max]);
+        table.row(vec![
+            label.to_owned(),
+            time(figure.min_ns as f64),
+            mean,
+            time(figure.sd_ns),
+            median,
+            max,
+        ]);
     }
     page.table(&table);
 }
@@ -63,16 +80,33 @@ fn stages(page: &mut Page, figures: &Figures) {
 /// Both are lower bounds as soon as one operation timed out, or one arrival was never sent.
 fn mean_and_max(figure: &TimeFigure) -> (String, String) {
     let at_least = figure.timed_out > 0 || figure.not_sent > 0;
-    (time_or_more(figure.mean_ns, at_least), time_or_more(figure.max_ns as f64, at_least))
+    (
+        time_or_more(figure.mean_ns, at_least),
+        time_or_more(figure.max_ns as f64, at_least),
+    )
 }
 
 fn phases(page: &mut Page, figures: &Figures) {
     let mut table = Table::new(&["", "count", "mean", "p50", "p99", "max"]);
     for (label, metric) in PHASES {
-        let Some(figure) = figures.times.get(metric) else { continue };
-        let at = |wanted| figure.percentile(wanted).map(percentile).unwrap_or_default();
+        let Some(figure) = figures.times.get(metric) else {
+            continue;
+        };
+        let at = |wanted| {
+            figure
+                .percentile(wanted)
+                .map(percentile)
+                .unwrap_or_default()
+        };
         let (mean, max) = mean_and_max(figure);
-        table.row(vec![label.to_owned(), figure.count.to_string(), mean, at(50.0), at(99.0), max]);
+        table.row(vec![
+            label.to_owned(),
+            figure.count.to_string(),
+            mean,
+            at(50.0),
+            at(99.0),
+            max,
+        ]);
     }
     if !table.is_empty() {
         page.title("Phases");
@@ -81,21 +115,42 @@ fn phases(page: &mut Page, figures: &Figures) {
 }
 
 fn percentiles(page: &mut Page, figures: &Figures) {
-    let listed: Vec<(&str, &TimeFigure)> =
-        LISTED.iter().filter_map(|&(label, metric)| Some((label, figures.times.get(metric)?))).collect();
-    let Some((_, first)) = listed.first() else { return };
+    let listed: Vec<(&str, &TimeFigure)> = LISTED
+        .iter()
+        .filter_map(|&(label, metric)| Some((label, figures.times.get(metric)?)))
+        .collect();
+    let Some((_, first)) = listed.first() else {
+        return;
+    };
     page.title("Percentiles");
-    let headings: Vec<&str> = std::iter::once("").chain(listed.iter().map(|&(label, _)| label)).collect();
+    let headings: Vec<&str> = std::iter::once("")
+        .chain(listed.iter().map(|&(label, _)| label))
+        .collect();
     let mut table = Table::new(&headings);
     for wanted in first.percentiles.iter().map(|figure| figure.percentile) {
-        let cells = listed.iter().map(|(_, figure)| figure.percentile(wanted).map(percentile).unwrap_or_default());
-        table.row(std::iter::once(format!("{wanted} %")).chain(cells).collect());
+        let cells = listed.iter().map(|(_, figure)| {
+            figure
+                .percentile(wanted)
+                .map(percentile)
+                .unwrap_or_default()
+        });
+        table.row(
+            std::iter::once(format!("{wanted} %"))
+                .chain(cells)
+                .collect(),
+        );
     }
     page.table(&table);
 }
 
 fn picture(page: &mut Page, figures: &Figures) {
-    let Some(figure) = figures.times.get("response_time").filter(|figure| !figure.picture.is_empty()) else { return };
+    let Some(figure) = figures
+        .times
+        .get("response_time")
+        .filter(|figure| !figure.picture.is_empty())
+    else {
+        return;
+    };
     page.title("Response time");
     let rows = rows(&figure.picture);
     let most = rows.iter().map(|(_, count)| *count).max().unwrap_or(0);
@@ -103,7 +158,11 @@ fn picture(page: &mut Page, figures: &Figures) {
     let mut table = Table::new(&["", "", ""]);
     for (label, count) in &rows {
         let bar = "█".repeat(bar_length(*count, most, longest));
-        table.row(vec![label.clone(), count.to_string(), format!("{bar:<longest$}")]);
+        table.row(vec![
+            label.clone(),
+            count.to_string(),
+            format!("{bar:<longest$}"),
+        ]);
     }
     page.table(&table);
 }
@@ -113,7 +172,10 @@ fn rows(picture: &[Column]) -> Vec<(String, u64)> {
     let mut rows: Vec<(String, u64)> = Vec::new();
     for columns in picture.chunks(picture.len().div_ceil(PICTURE_ROWS)) {
         let count = columns.iter().map(|column| column.count).sum::<u64>();
-        let label = columns.last().map(|column| format!("≤ {}", time(column.to_ns as f64))).unwrap_or_default();
+        let label = columns
+            .last()
+            .map(|column| format!("≤ {}", time(column.to_ns as f64)))
+            .unwrap_or_default();
         match rows.last_mut() {
             Some((last, sum)) if *last == label => *sum += count,
             _ => rows.push((label, count)),
@@ -134,14 +196,25 @@ mod tests {
 
     #[test]
     fn bars_are_in_proportion_and_never_hide_a_value() {
-        for (count, most, length) in [(0, 10, 0), (1, 1000, 1), (5, 10, 20), (10, 10, 40), (0, 0, 0)] {
+        for (count, most, length) in [
+            (0, 10, 0),
+            (1, 1000, 1),
+            (5, 10, 20),
+            (10, 10, 40),
+            (0, 0, 0),
+        ] {
             assert_eq!(bar_length(count, most, 40), length, "{count} of {most}");
         }
     }
 
     #[test]
     fn rows_with_one_bound_are_one_row() {
-        let picture: Vec<Column> = (0..60).map(|_| Column { to_ns: 1000, count: 1 }).collect();
+        let picture: Vec<Column> = (0..60)
+            .map(|_| Column {
+                to_ns: 1000,
+                count: 1,
+            })
+            .collect();
         assert_eq!(rows(&picture), [("≤ 1.00 µs".to_owned(), 60)]);
     }
 }

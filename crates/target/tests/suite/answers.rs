@@ -1,4 +1,5 @@
-//! Answers on the good path: framing, statuses, keep-alive, delays, and that the counts say what happened.
+//! Answers on the good path: framing, statuses, keep-alive, delays, and that the counts say what
+//! happened.
 
 use crate::client::{Client, DEADLINE, GET, sound};
 use std::num::NonZeroU32;
@@ -19,17 +20,28 @@ fn keep_alive_answers_request_after_request_and_counts_them() {
     }
     drop(client);
     let counts = target.stop();
-    assert_eq!((counts.connections, counts.requests, counts.responses), (1, 3, 3));
-    assert_eq!((counts.statuses[&200], counts.response_payload_bytes), (3, 3 * 356));
+    assert_eq!(
+        (counts.connections, counts.requests, counts.responses),
+        (1, 3, 3)
+    );
+    assert_eq!(
+        (counts.statuses[&200], counts.response_payload_bytes),
+        (3, 3 * 356)
+    );
     assert_eq!(counts.connections_open, 0);
 }
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {
     let paths = vec![("/a".to_owned(), Answer::status(404))];
-    let target = start(Config { paths, ..Config::plain() });
+    let target = start(Config {
+        paths,
+        ..Config::plain()
+    });
     let mut client = Client::plain(&target);
-    client.send(b"GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    client.send(
+        b"GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+    );
     let answers = String::from_utf8(client.receive_all().0).unwrap();
     let first = answers.find("HTTP/1.1 404 Not Found").unwrap();
     assert!(first < answers.find("HTTP/1.1 200 OK").unwrap());
@@ -39,25 +51,67 @@ fn pipelined_requests_are_answered_in_order() {
 fn answers_are_framed_as_asked() {
     let body = "x".repeat(3);
     let cases = [
-        (200, Framing::ContentLength, format!("content-length: 3\r\nconnection: close\r\n\r\n{body}")),
-        (200, Framing::Chunked, format!("transfer-encoding: chunked\r\nconnection: close\r\n\r\n3\r\n{body}\r\n0\r\n\r\n")),
-        (200, Framing::EofDelimited, format!("text/plain\r\nconnection: close\r\n\r\n{body}")),
-        (204, Framing::ContentLength, "text/plain\r\nconnection: close\r\n\r\n".to_owned()),
-        (304, Framing::Chunked, "text/plain\r\nconnection: close\r\n\r\n".to_owned()),
+        (
+            200,
+            Framing::ContentLength,
+            format!("content-length: 3\r\nconnection: close\r\n\r\n{body}"),
+        ),
+        (
+            200,
+            Framing::Chunked,
+            format!(
+                "transfer-encoding: chunked\r\nconnection: close\r\n\r\n3\r\n{body}\r\n0\r\n\r\n"
+            ),
+        ),
+        (
+            200,
+            Framing::EofDelimited,
+            format!("text/plain\r\nconnection: close\r\n\r\n{body}"),
+        ),
+        (
+            204,
+            Framing::ContentLength,
+            "text/plain\r\nconnection: close\r\n\r\n".to_owned(),
+        ),
+        (
+            304,
+            Framing::Chunked,
+            "text/plain\r\nconnection: close\r\n\r\n".to_owned(),
+        ),
     ];
     for (status, framing, tail) in cases {
-        let answer = Answer { status, framing, body_bytes: 3, ..Answer::default() };
-        let target = start(Config { answer, ..Config::plain() });
-        let text = whole(&target, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-        assert!(text.starts_with(&format!("HTTP/1.1 {status} ")) && text.ends_with(&tail), "{text}");
+        let answer = Answer {
+            status,
+            framing,
+            body_bytes: 3,
+            ..Answer::default()
+        };
+        let target = start(Config {
+            answer,
+            ..Config::plain()
+        });
+        let text = whole(
+            &target,
+            "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        );
+        assert!(
+            text.starts_with(&format!("HTTP/1.1 {status} ")) && text.ends_with(&tail),
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn head_gets_the_head_alone() {
     let target = start(Config::plain());
-    let text = whole(&target, "HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    assert!(text.ends_with("content-length: 356\r\nconnection: close\r\n\r\n"), "{text}");
+    let text = whole(
+        &target,
+        "HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+    );
+    assert!(
+        text.ends_with("content-length: 356\r\nconnection: close\r\n\r\n"),
+        "{text}"
+    );
     assert_eq!(target.stop().response_payload_bytes, 0);
 }
 
@@ -77,10 +131,24 @@ fn request_bodies_are_read_and_counted() {
 #[test]
 fn interim_answers_come_before_the_final_one() {
     for delay in [Duration::ZERO, Duration::from_millis(2)] {
-        let answer = Answer { interim: vec![100, 103], delay, ..Answer::default() };
-        let target = start(Config { answer, ..Config::plain() });
-        let text = whole(&target, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-        let order = ["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 103 Early Hints\r\n", "HTTP/1.1 200 OK\r\n"];
+        let answer = Answer {
+            interim: vec![100, 103],
+            delay,
+            ..Answer::default()
+        };
+        let target = start(Config {
+            answer,
+            ..Config::plain()
+        });
+        let text = whole(
+            &target,
+            "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        );
+        let order = [
+            "HTTP/1.1 100 Continue\r\n\r\n",
+            "HTTP/1.1 103 Early Hints\r\n",
+            "HTTP/1.1 200 OK\r\n",
+        ];
         let places: Vec<_> = order.iter().map(|part| text.find(part).unwrap()).collect();
         assert!(places.is_sorted() && places[0] == 0, "{text}");
     }
@@ -89,7 +157,13 @@ fn interim_answers_come_before_the_final_one() {
 #[test]
 fn a_delay_is_never_shorter_than_asked() {
     let delay = Duration::from_millis(20);
-    let target = start(Config { answer: Answer { delay, ..Answer::default() }, ..Config::plain() });
+    let target = start(Config {
+        answer: Answer {
+            delay,
+            ..Answer::default()
+        },
+        ..Config::plain()
+    });
     let mut client = Client::plain(&target);
     let sent_at = Instant::now();
     client.send(GET);
@@ -100,8 +174,15 @@ fn a_delay_is_never_shorter_than_asked() {
 #[test]
 fn the_last_request_of_a_connection_is_announced_or_a_surprise() {
     for (last, announced) in [(LastRequest::Announced, true), (LastRequest::Silent, false)] {
-        let keep_alive = KeepAlive { requests: NonZeroU32::new(2), last, idle: None };
-        let target = start(Config { keep_alive, ..Config::plain() });
+        let keep_alive = KeepAlive {
+            requests: NonZeroU32::new(2),
+            last,
+            idle: None,
+        };
+        let target = start(Config {
+            keep_alive,
+            ..Config::plain()
+        });
         let mut client = Client::plain(&target);
         client.send(GET);
         assert_eq!(client.receive(sound().len()), sound());
@@ -115,8 +196,14 @@ fn the_last_request_of_a_connection_is_announced_or_a_surprise() {
 #[test]
 fn an_idle_connection_is_closed_after_its_time() {
     let idle = Duration::from_millis(20);
-    let keep_alive = KeepAlive { idle: Some(idle), ..KeepAlive::default() };
-    let target = start(Config { keep_alive, ..Config::plain() });
+    let keep_alive = KeepAlive {
+        idle: Some(idle),
+        ..KeepAlive::default()
+    };
+    let target = start(Config {
+        keep_alive,
+        ..Config::plain()
+    });
     let mut client = Client::plain(&target);
     let idle_since = Instant::now();
     client.send(GET);
@@ -137,7 +224,10 @@ fn bad_requests_are_refused_and_counted() {
 #[test]
 fn several_threads_share_one_address_and_one_count() {
     let threads = std::num::NonZeroUsize::new(3).unwrap();
-    let target = start(Config { threads, ..Config::plain() });
+    let target = start(Config {
+        threads,
+        ..Config::plain()
+    });
     for _ in 0..12 {
         let mut client = Client::plain(&target);
         client.send(GET);
@@ -149,7 +239,10 @@ fn several_threads_share_one_address_and_one_count() {
 
 #[test]
 fn serve_runs_on_the_callers_runtime_until_told_to_stop() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let target = target::Target::bind(Config::plain()).unwrap();
     let (address, tally) = (target.address(), target.tally());
     let client = async {

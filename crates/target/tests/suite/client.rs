@@ -1,4 +1,5 @@
-//! A blocking client over std and rustls, as small as can be: it sends bytes and shows what comes back.
+//! A blocking client over std and rustls, as small as can be: it sends bytes and shows what comes
+//! back.
 
 use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject as _;
@@ -17,7 +18,8 @@ pub const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// The default answer of a target, whole.
 pub fn sound() -> String {
-    let head = "HTTP/1.1 200 OK\r\nserver: cannonade-target\r\ncontent-type: text/plain\r\ncontent-length: 356\r\n\r\n";
+    let head = "HTTP/1.1 200 OK\r\nserver: cannonade-target\r\ncontent-type: \
+                text/plain\r\ncontent-length: 356\r\n\r\n";
     format!("{head}{}", "x".repeat(356))
 }
 
@@ -36,7 +38,10 @@ impl Client {
     /// Connects and completes the handshake.
     pub fn tls(target: &Running, config: &Arc<ClientConfig>) -> io::Result<Client> {
         let name = ServerName::try_from("localhost").unwrap();
-        let mut stream = StreamOwned::new(ClientConnection::new(config.clone(), name).unwrap(), connect(target));
+        let mut stream = StreamOwned::new(
+            ClientConnection::new(config.clone(), name).unwrap(),
+            connect(target),
+        );
         while stream.conn.is_handshaking() {
             stream.conn.complete_io(&mut stream.sock)?;
         }
@@ -67,13 +72,17 @@ impl Client {
 
     /// Which kind of handshake it was.
     pub fn handshake(&self) -> HandshakeKind {
-        let Client::Tls(stream) = self else { panic!("has no handshake") };
+        let Client::Tls(stream) = self else {
+            panic!("has no handshake")
+        };
         stream.conn.handshake_kind().unwrap()
     }
 
     /// The rustls side.
     pub fn session(&self) -> &ClientConnection {
-        let Client::Tls(stream) = self else { panic!("has no session") };
+        let Client::Tls(stream) = self else {
+            panic!("has no session")
+        };
         &stream.conn
     }
 
@@ -86,16 +95,25 @@ impl Client {
 }
 
 /// A client configuration that trusts the target's CA and speaks these versions.
-pub fn trusting(target: &Running, versions: &[&'static rustls::SupportedProtocolVersion]) -> Arc<ClientConfig> {
+pub fn trusting(
+    target: &Running,
+    versions: &[&'static rustls::SupportedProtocolVersion],
+) -> Arc<ClientConfig> {
     let builder = ClientConfig::builder_with_protocol_versions(versions);
-    Arc::new(builder.with_root_certificates(roots(target)).with_no_client_auth())
+    Arc::new(
+        builder
+            .with_root_certificates(roots(target))
+            .with_no_client_auth(),
+    )
 }
 
 /// The roots a client of this target needs.
 pub fn roots(target: &Running) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     let pem = target.ca_pem().unwrap();
-    roots.add(rustls::pki_types::CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
+    roots
+        .add(rustls::pki_types::CertificateDer::from_pem_slice(pem.as_bytes()).unwrap())
+        .unwrap();
     roots
 }
 

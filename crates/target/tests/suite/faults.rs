@@ -16,7 +16,10 @@ fn stopping(at: Place, then: Ending) -> Answer {
 
 /// One request over TLS, with all that comes back.
 fn over_tls(answer: Answer) -> (String, std::io::Result<()>) {
-    let target = start(Config { answer, ..Config::default() });
+    let target = start(Config {
+        answer,
+        ..Config::default()
+    });
     let mut client = Client::tls(&target, &trusting(&target, &[&TLS13])).unwrap();
     client.send(GET);
     let (bytes, end) = client.receive_all();
@@ -27,7 +30,11 @@ fn over_tls(answer: Answer) -> (String, std::io::Result<()>) {
 #[test]
 fn an_answer_stops_where_it_is_told_to() {
     let head = sound().len() - 356;
-    for (at, bytes) in [(Place::BeforeHead, 0), (Place::InHead, head / 2), (Place::InBody, head + 178)] {
+    for (at, bytes) in [
+        (Place::BeforeHead, 0),
+        (Place::InHead, head / 2),
+        (Place::InBody, head + 178),
+    ] {
         let (text, end) = over_tls(stopping(at, Ending::Orderly));
         assert_eq!(text, sound()[..bytes], "{at:?}");
         assert!(end.is_ok());
@@ -36,29 +43,58 @@ fn an_answer_stops_where_it_is_told_to() {
 
 #[test]
 fn a_chunked_answer_stops_inside_its_chunk() {
-    let answer = Answer { framing: Framing::Chunked, body_bytes: 10, ..stopping(Place::InBody, Ending::Orderly) };
+    let answer = Answer {
+        framing: Framing::Chunked,
+        body_bytes: 10,
+        ..stopping(Place::InBody, Ending::Orderly)
+    };
     assert!(over_tls(answer).0.ends_with("\r\n\r\na\r\nxxxxx"));
 }
 
 #[test]
 fn the_connection_ends_as_told() {
-    let cases = [(Ending::Truncate, ErrorKind::UnexpectedEof), (Ending::Reset, ErrorKind::ConnectionReset)];
+    let cases = [
+        (Ending::Truncate, ErrorKind::UnexpectedEof),
+        (Ending::Reset, ErrorKind::ConnectionReset),
+    ];
     for (then, kind) in cases {
-        assert_eq!(over_tls(stopping(Place::InBody, then)).1.unwrap_err().kind(), kind);
+        assert_eq!(
+            over_tls(stopping(Place::InBody, then))
+                .1
+                .unwrap_err()
+                .kind(),
+            kind
+        );
     }
 }
 
 #[test]
 fn a_hanging_connection_stays_until_the_client_goes() {
     let never = Answer::faulty(Fault::never_answers());
-    let silent = Config { connection_fault: Some(ConnectionFault::Silence), ..Config::plain() };
-    for config in [Config { answer: never, ..Config::plain() }, silent] {
+    let silent = Config {
+        connection_fault: Some(ConnectionFault::Silence),
+        ..Config::plain()
+    };
+    for config in [
+        Config {
+            answer: never,
+            ..Config::plain()
+        },
+        silent,
+    ] {
         let target = start(config);
         let mut client = Client::plain(&target);
         client.send(GET);
-        let Client::Plain(stream) = &client else { panic!("is plain") };
-        stream.set_read_timeout(Some(Duration::from_millis(30))).unwrap();
-        assert_eq!(client.receive_all().1.unwrap_err().kind(), ErrorKind::WouldBlock);
+        let Client::Plain(stream) = &client else {
+            panic!("is plain")
+        };
+        stream
+            .set_read_timeout(Some(Duration::from_millis(30)))
+            .unwrap();
+        assert_eq!(
+            client.receive_all().1.unwrap_err().kind(),
+            ErrorKind::WouldBlock
+        );
         wait_for_open(&target, 1);
         drop(client);
         wait_for_open(&target, 0);
@@ -68,39 +104,62 @@ fn a_hanging_connection_stays_until_the_client_goes() {
 fn wait_for_open(target: &Running, connections: u64) {
     let deadline = Instant::now() + DEADLINE;
     while target.counts().connections_open != connections {
-        assert!(Instant::now() < deadline, "{connections} connections are not open, but {:?}", target.counts());
+        assert!(
+            Instant::now() < deadline,
+            "{connections} connections are not open, but {:?}",
+            target.counts()
+        );
         std::thread::yield_now();
     }
 }
 
 #[test]
 fn the_first_requests_may_be_sound() {
-    let answer = Answer { sound_first: 1, ..stopping(Place::BeforeHead, Ending::Orderly) };
-    let target = start(Config { answer, ..Config::plain() });
+    let answer = Answer {
+        sound_first: 1,
+        ..stopping(Place::BeforeHead, Ending::Orderly)
+    };
+    let target = start(Config {
+        answer,
+        ..Config::plain()
+    });
     let mut client = Client::plain(&target);
     client.send(GET);
     assert_eq!(client.receive(sound().len()), sound());
     client.send(GET);
     assert!(client.receive_all().0.is_empty());
     let counts = target.stop();
-    assert_eq!((counts.requests, counts.responses, counts.faults), (2, 1, 1));
+    assert_eq!(
+        (counts.requests, counts.responses, counts.faults),
+        (2, 1, 1)
+    );
 }
 
 #[test]
 fn bad_framing_is_sent_as_it_is() {
     for kind in BadFraming::ALL {
-        let target = start(Config { answer: Answer::faulty(Fault::BadFraming(kind)), ..Config::plain() });
+        let target = start(Config {
+            answer: Answer::faulty(Fault::BadFraming(kind)),
+            ..Config::plain()
+        });
         let mut client = Client::plain(&target);
         client.send(GET);
         let text = client.receive(20);
-        assert_ne!(text, sound()[..20].to_owned() + "content-length: 356", "{kind:?}");
+        assert_ne!(
+            text,
+            sound()[..20].to_owned() + "content-length: 356",
+            "{kind:?}"
+        );
         assert_eq!((target.counts().responses, target.counts().faults), (0, 1));
     }
 }
 
 #[test]
 fn raw_bytes_are_sent_as_they_are() {
-    let raw = Fault::Raw { bytes: b"anything".to_vec(), then: Ending::Orderly };
+    let raw = Fault::Raw {
+        bytes: b"anything".to_vec(),
+        then: Ending::Orderly,
+    };
     assert_eq!(over_tls(Answer::faulty(raw)).0, "anything");
 }
 
@@ -112,17 +171,28 @@ fn connection_faults_show_in_the_handshake() {
         (ConnectionFault::Garbage, ErrorKind::InvalidData),
     ];
     for (fault, kind) in cases {
-        let target = start(Config { connection_fault: Some(fault), ..Config::default() });
-        let error = Client::tls(&target, &trusting(&target, &[&TLS13])).err().unwrap();
+        let target = start(Config {
+            connection_fault: Some(fault),
+            ..Config::default()
+        });
+        let error = Client::tls(&target, &trusting(&target, &[&TLS13]))
+            .err()
+            .unwrap();
         assert_eq!(error.kind(), kind, "{fault:?}: {error}");
     }
 }
 
 #[test]
 fn connection_faults_work_without_tls_too() {
-    let target = start(Config { connection_fault: Some(ConnectionFault::Reset), ..Config::plain() });
+    let target = start(Config {
+        connection_fault: Some(ConnectionFault::Reset),
+        ..Config::plain()
+    });
     let mut client = Client::plain(&target);
     client.send(GET);
-    assert_eq!(client.receive_all().1.unwrap_err().kind(), ErrorKind::ConnectionReset);
+    assert_eq!(
+        client.receive_all().1.unwrap_err().kind(),
+        ErrorKind::ConnectionReset
+    );
     assert_eq!(target.stop().requests, 0);
 }

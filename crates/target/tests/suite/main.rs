@@ -1,6 +1,9 @@
 //! The target from outside: what goes over the wire, and that its counts agree.
 
-#![expect(clippy::unwrap_used, reason = "the suite is test code throughout, helpers too")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "the suite is test code throughout, helpers too"
+)]
 
 mod answers;
 mod client;

@@ -9,16 +9,24 @@ use target::{Answer, Config, Pace, Running};
 const MS: Duration = Duration::from_millis(1);
 
 fn paced(pace: Pace) -> Answer {
-    Answer { pace, ..Answer::default() }
+    Answer {
+        pace,
+        ..Answer::default()
+    }
 }
 
 fn servers(count: u32, service_time: Duration) -> Pace {
-    Pace::Servers { count: NonZeroU32::new(count).unwrap(), service_time }
+    Pace::Servers {
+        count: NonZeroU32::new(count).unwrap(),
+        service_time,
+    }
 }
 
 /// Sends a request on a new connection for each instant, all at once; gives how long each took.
 fn burst(target: &Running, requests: usize) -> Vec<Duration> {
-    let mut clients: Vec<_> = std::iter::repeat_with(|| Client::plain(target)).take(requests).collect();
+    let mut clients: Vec<_> = std::iter::repeat_with(|| Client::plain(target))
+        .take(requests)
+        .collect();
     let sent_at = Instant::now();
     clients.iter_mut().for_each(|client| client.send(GET));
     let receive = |client: &mut Client| {
@@ -30,28 +38,51 @@ fn burst(target: &Running, requests: usize) -> Vec<Duration> {
 
 #[test]
 fn servers_take_one_request_each_at_a_time_over_all_connections() {
-    let target = Running::new(Config { answer: paced(servers(2, 20 * MS)), ..Config::plain() }).unwrap();
+    let target = Running::new(Config {
+        answer: paced(servers(2, 20 * MS)),
+        ..Config::plain()
+    })
+    .unwrap();
     let mut took = burst(&target, 6);
     took.sort_unstable();
     for (nth, took) in (0..).zip(took) {
         let served = 20 * MS * (nth / 2 + 1);
-        assert!((served..DEADLINE).contains(&took), "request {nth} after {took:?}");
+        assert!(
+            (served..DEADLINE).contains(&took),
+            "request {nth} after {took:?}"
+        );
     }
     let counts = target.stop();
-    assert_eq!((counts.requests, counts.responses, counts.statuses[&200]), (6, 6, 6));
+    assert_eq!(
+        (counts.requests, counts.responses, counts.statuses[&200]),
+        (6, 6, 6)
+    );
 }
 
 #[test]
 fn connections_on_several_threads_stand_in_one_line() {
     let threads = std::num::NonZeroUsize::new(3).unwrap();
-    let target = Running::new(Config { threads, answer: paced(servers(1, 5 * MS)), ..Config::plain() }).unwrap();
+    let target = Running::new(Config {
+        threads,
+        answer: paced(servers(1, 5 * MS)),
+        ..Config::plain()
+    })
+    .unwrap();
     assert!(burst(&target, 12).into_iter().max().unwrap() >= 60 * MS);
 }
 
 #[test]
 fn what_comes_in_a_stall_is_answered_at_its_end_over_tls_too() {
-    let stall = Pace::Stall { every: 1000 * MS, lasts: 30 * MS, first: Duration::ZERO };
-    let target = Running::new(Config { answer: paced(stall), ..Config::default() }).unwrap();
+    let stall = Pace::Stall {
+        every: 1000 * MS,
+        lasts: 30 * MS,
+        first: Duration::ZERO,
+    };
+    let target = Running::new(Config {
+        answer: paced(stall),
+        ..Config::default()
+    })
+    .unwrap();
     let mut client = Client::tls(&target, &trusting(&target, &[&TLS13])).unwrap();
     let took = [30 * MS, Duration::ZERO].map(|at_least| {
         let sent_at = Instant::now();
@@ -68,9 +99,18 @@ fn what_comes_in_a_stall_is_answered_at_its_end_over_tls_too() {
 
 #[test]
 fn stalls_can_be_counted_from_a_given_instant() {
-    let stall = Pace::Stall { every: 1000 * MS, lasts: 40 * MS, first: 20 * MS };
+    let stall = Pace::Stall {
+        every: 1000 * MS,
+        lasts: 40 * MS,
+        first: 20 * MS,
+    };
     let paced_from = Instant::now();
-    let target = Running::new(Config { answer: paced(stall), paced_from: Some(paced_from), ..Config::plain() }).unwrap();
+    let target = Running::new(Config {
+        answer: paced(stall),
+        paced_from: Some(paced_from),
+        ..Config::plain()
+    })
+    .unwrap();
     let mut client = Client::plain(&target);
     while paced_from.elapsed() < 20 * MS {
         std::thread::yield_now();
@@ -83,7 +123,12 @@ fn stalls_can_be_counted_from_a_given_instant() {
 #[test]
 fn each_path_has_a_line_of_its_own() {
     let paths = vec![("/free".to_owned(), Answer::default())];
-    let target = Running::new(Config { answer: paced(servers(1, DEADLINE)), paths, ..Config::plain() }).unwrap();
+    let target = Running::new(Config {
+        answer: paced(servers(1, DEADLINE)),
+        paths,
+        ..Config::plain()
+    })
+    .unwrap();
     let (mut waiting, mut free) = (Client::plain(&target), Client::plain(&target));
     waiting.send(GET);
     free.send(b"GET /free HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -92,8 +137,15 @@ fn each_path_has_a_line_of_its_own() {
 
 #[test]
 fn interim_answers_come_before_the_wait() {
-    let answer = Answer { interim: vec![103], ..paced(servers(1, DEADLINE)) };
-    let target = Running::new(Config { answer, ..Config::plain() }).unwrap();
+    let answer = Answer {
+        interim: vec![103],
+        ..paced(servers(1, DEADLINE))
+    };
+    let target = Running::new(Config {
+        answer,
+        ..Config::plain()
+    })
+    .unwrap();
     let mut client = Client::plain(&target);
     client.send(GET);
     assert_eq!(client.receive(12), "HTTP/1.1 103");
@@ -101,7 +153,20 @@ fn interim_answers_come_before_the_wait() {
 
 #[test]
 fn stall_without_an_end_is_refused() {
-    let stall = Pace::Stall { every: MS, lasts: MS, first: Duration::ZERO };
-    let refused = Running::new(Config { answer: paced(stall), ..Config::plain() });
-    assert!(refused.err().unwrap().to_string().starts_with("a stall of 1ms every 1ms would never end"));
+    let stall = Pace::Stall {
+        every: MS,
+        lasts: MS,
+        first: Duration::ZERO,
+    };
+    let refused = Running::new(Config {
+        answer: paced(stall),
+        ..Config::plain()
+    });
+    assert!(
+        refused
+            .err()
+            .unwrap()
+            .to_string()
+            .starts_with("a stall of 1ms every 1ms would never end")
+    );
 }

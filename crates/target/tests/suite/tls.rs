@@ -1,16 +1,24 @@
-//! Handshakes: versions, keys, suites, resumption, client certificates, unsound certificates, staples.
+//! Handshakes: versions, keys, suites, resumption, client certificates, unsound certificates,
+//! staples.
 
 use crate::client::{Client, GET, roots, sound, trusting};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, DigitallySignedStruct, HandshakeKind, ProtocolVersion, SignatureScheme, SupportedProtocolVersion};
+use rustls::{
+    ClientConfig, DigitallySignedStruct, HandshakeKind, ProtocolVersion, SignatureScheme,
+    SupportedProtocolVersion,
+};
 use std::sync::{Arc, Mutex};
 use target::{Authority, CertificateFault, Config, KeyKind, Running, Tls, TlsVersion};
 
 fn start(tls: Tls) -> Running {
-    Running::new(Config { tls: Some(tls), ..Config::default() }).unwrap()
+    Running::new(Config {
+        tls: Some(tls),
+        ..Config::default()
+    })
+    .unwrap()
 }
 
 fn exchange(client: &mut Client) {
@@ -21,14 +29,24 @@ fn exchange(client: &mut Client) {
 #[test]
 fn both_keys_and_both_versions_answer() {
     for key in [KeyKind::P256, KeyKind::Rsa2048] {
-        let target = start(Tls { key, ..Tls::default() });
+        let target = start(Tls {
+            key,
+            ..Tls::default()
+        });
         for version in [&TLS12, &TLS13] {
             let mut client = Client::tls(&target, &trusting(&target, &[version])).unwrap();
             assert_eq!(client.session().protocol_version(), Some(version.version));
             exchange(&mut client);
         }
         let counts = target.stop();
-        assert_eq!((counts.handshakes_full, counts.handshakes_resumed, counts.responses), (2, 0, 2));
+        assert_eq!(
+            (
+                counts.handshakes_full,
+                counts.handshakes_resumed,
+                counts.responses
+            ),
+            (2, 0, 2)
+        );
     }
 }
 
@@ -46,14 +64,38 @@ fn resumption_is_as_configured_and_counted() {
         (true, true, &TLS13, true),
     ];
     for (tickets, session_cache, version, resumed) in cases {
-        let target = start(Tls { tickets, session_cache, ..Tls::default() });
-        let config = trusting(&target, &[if version.version == ProtocolVersion::TLSv1_2 { &TLS12 } else { &TLS13 }]);
-        let kinds: Vec<HandshakeKind> = (0..3).map(|_| handshake_and_exchange(&target, &config)).collect();
-        let later = if resumed { HandshakeKind::Resumed } else { HandshakeKind::Full };
-        assert_eq!(kinds, [HandshakeKind::Full, later, later], "{tickets} {session_cache} {version:?}");
+        let target = start(Tls {
+            tickets,
+            session_cache,
+            ..Tls::default()
+        });
+        let config = trusting(
+            &target,
+            &[if version.version == ProtocolVersion::TLSv1_2 {
+                &TLS12
+            } else {
+                &TLS13
+            }],
+        );
+        let kinds: Vec<HandshakeKind> = (0..3)
+            .map(|_| handshake_and_exchange(&target, &config))
+            .collect();
+        let later = if resumed {
+            HandshakeKind::Resumed
+        } else {
+            HandshakeKind::Full
+        };
+        assert_eq!(
+            kinds,
+            [HandshakeKind::Full, later, later],
+            "{tickets} {session_cache} {version:?}"
+        );
         let counts = target.stop();
         let expected = if resumed { (1, 2) } else { (3, 0) };
-        assert_eq!((counts.handshakes_full, counts.handshakes_resumed), expected);
+        assert_eq!(
+            (counts.handshakes_full, counts.handshakes_resumed),
+            expected
+        );
     }
 }
 
@@ -74,13 +116,26 @@ fn versions_suites_and_groups_are_those_configured() {
     let client = Client::tls(&target, &trusting(&target, &[&TLS12, &TLS13])).unwrap();
     let session = client.session();
     assert_eq!(session.protocol_version(), Some(ProtocolVersion::TLSv1_2));
-    assert_eq!(session.negotiated_cipher_suite().map(|suite| u16::from(suite.suite())), Some(0xc02b));
-    assert_eq!(session.negotiated_key_exchange_group().map(|group| u16::from(group.name())), Some(0x0018));
+    assert_eq!(
+        session
+            .negotiated_cipher_suite()
+            .map(|suite| u16::from(suite.suite())),
+        Some(0xc02b)
+    );
+    assert_eq!(
+        session
+            .negotiated_key_exchange_group()
+            .map(|group| u16::from(group.name())),
+        Some(0x0018)
+    );
 }
 
 #[test]
 fn a_group_the_client_did_not_share_for_costs_a_retry() {
-    let target = start(Tls { groups: Some(vec![0x0018]), ..Tls::default() });
+    let target = start(Tls {
+        groups: Some(vec![0x0018]),
+        ..Tls::default()
+    });
     let kind = handshake_and_exchange(&target, &trusting(&target, &[&TLS13]));
     assert_eq!(kind, HandshakeKind::FullWithHelloRetryRequest);
     let counts = target.stop();
@@ -89,11 +144,29 @@ fn a_group_the_client_did_not_share_for_costs_a_retry() {
 
 #[test]
 fn options_that_do_not_exist_are_refused_by_name() {
-    let suites = Tls { cipher_suites: Some(vec![0x002f]), ..Tls::default() };
-    let groups = Tls { groups: Some(vec![0x0016]), ..Tls::default() };
-    let client_ca = Tls { client_ca_pem: Some("nothing".to_owned()), ..Tls::default() };
-    for (tls, message) in [(suites, "cipher suite 0x002f"), (groups, "group 0x0016"), (client_ca, "client CA")] {
-        let error = Running::new(Config { tls: Some(tls), ..Config::default() }).err().unwrap();
+    let suites = Tls {
+        cipher_suites: Some(vec![0x002f]),
+        ..Tls::default()
+    };
+    let groups = Tls {
+        groups: Some(vec![0x0016]),
+        ..Tls::default()
+    };
+    let client_ca = Tls {
+        client_ca_pem: Some("nothing".to_owned()),
+        ..Tls::default()
+    };
+    for (tls, message) in [
+        (suites, "cipher suite 0x002f"),
+        (groups, "group 0x0016"),
+        (client_ca, "client CA"),
+    ] {
+        let error = Running::new(Config {
+            tls: Some(tls),
+            ..Config::default()
+        })
+        .err()
+        .unwrap();
         assert!(error.to_string().contains(message), "{error}");
     }
 }
@@ -103,21 +176,39 @@ fn a_client_certificate_is_required_and_counted() {
     let authority = Authority::new(KeyKind::P256).unwrap();
     let stranger = Authority::new(KeyKind::P256).unwrap();
     for version in [&TLS12, &TLS13] {
-        let target = start(Tls { client_ca_pem: Some(authority.pem().to_owned()), ..Tls::default() });
+        let target = start(Tls {
+            client_ca_pem: Some(authority.pem().to_owned()),
+            ..Tls::default()
+        });
         exchange(&mut Client::tls(&target, &identified(&target, version, &authority)).unwrap());
-        for config in [trusting(&target, &[version]), identified(&target, version, &stranger)] {
+        for config in [
+            trusting(&target, &[version]),
+            identified(&target, version, &stranger),
+        ] {
             assert!(refused_with_an_alert(&target, &config));
         }
         let counts = target.stop();
-        assert_eq!((counts.handshakes_full, counts.client_certificates, counts.handshakes_failed), (1, 1, 2));
+        assert_eq!(
+            (
+                counts.handshakes_full,
+                counts.client_certificates,
+                counts.handshakes_failed
+            ),
+            (1, 1, 2)
+        );
     }
 }
 
-fn identified(target: &Running, version: &'static SupportedProtocolVersion, authority: &Authority) -> Arc<ClientConfig> {
+fn identified(
+    target: &Running,
+    version: &'static SupportedProtocolVersion,
+    authority: &Authority,
+) -> Arc<ClientConfig> {
     let identity = authority.client("user").unwrap();
     let chain = vec![CertificateDer::from_pem_slice(identity.cert_pem.as_bytes()).unwrap()];
     let key = PrivateKeyDer::from_pem_slice(identity.key_pem.as_bytes()).unwrap();
-    let builder = ClientConfig::builder_with_protocol_versions(&[version]).with_root_certificates(roots(target));
+    let builder = ClientConfig::builder_with_protocol_versions(&[version])
+        .with_root_certificates(roots(target));
     Arc::new(builder.with_client_auth_cert(chain, key).unwrap())
 }
 
@@ -127,28 +218,53 @@ fn refused_with_an_alert(target: &Running, config: &Arc<ClientConfig>) -> bool {
         Err(error) => error,
         Ok(mut client) => client.receive_all().1.unwrap_err(),
     };
-    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    let cause = error
+        .get_ref()
+        .and_then(|cause| cause.downcast_ref::<rustls::Error>());
     matches!(cause, Some(rustls::Error::AlertReceived(_)))
 }
 
 #[test]
 fn unsound_certificates_have_just_their_fault() {
-    use rustls::CertificateError::{ExpiredContext, NotValidForNameContext, NotValidYetContext, UnknownIssuer};
-    let check = |fault, fits: fn(&rustls::CertificateError) -> bool| {
-        let target = start(Tls { certificate_fault: Some(fault), ..Tls::default() });
-        let error = Client::tls(&target, &trusting(&target, &[&TLS13])).err().unwrap();
-        let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-        assert!(matches!(cause, Some(rustls::Error::InvalidCertificate(reason)) if fits(reason)), "{fault:?}: {error}");
+    use rustls::CertificateError::{
+        ExpiredContext, NotValidForNameContext, NotValidYetContext, UnknownIssuer,
     };
-    check(CertificateFault::Expired, |reason| matches!(reason, ExpiredContext { .. }));
-    check(CertificateFault::NotYetValid, |reason| matches!(reason, NotValidYetContext { .. }));
-    check(CertificateFault::WrongName, |reason| matches!(reason, NotValidForNameContext { .. }));
-    check(CertificateFault::SelfSigned, |reason| matches!(reason, UnknownIssuer));
+    let check = |fault, fits: fn(&rustls::CertificateError) -> bool| {
+        let target = start(Tls {
+            certificate_fault: Some(fault),
+            ..Tls::default()
+        });
+        let error = Client::tls(&target, &trusting(&target, &[&TLS13]))
+            .err()
+            .unwrap();
+        let cause = error
+            .get_ref()
+            .and_then(|cause| cause.downcast_ref::<rustls::Error>());
+        assert!(
+            matches!(cause, Some(rustls::Error::InvalidCertificate(reason)) if fits(reason)),
+            "{fault:?}: {error}"
+        );
+    };
+    check(CertificateFault::Expired, |reason| {
+        matches!(reason, ExpiredContext { .. })
+    });
+    check(CertificateFault::NotYetValid, |reason| {
+        matches!(reason, NotValidYetContext { .. })
+    });
+    check(CertificateFault::WrongName, |reason| {
+        matches!(reason, NotValidForNameContext { .. })
+    });
+    check(CertificateFault::SelfSigned, |reason| {
+        matches!(reason, UnknownIssuer)
+    });
 }
 
 #[test]
 fn names_are_added_to_the_certificate() {
-    let target = start(Tls { names: vec!["edge.test".to_owned(), "10.0.0.11".to_owned()], ..Tls::default() });
+    let target = start(Tls {
+        names: vec!["edge.test".to_owned(), "10.0.0.11".to_owned()],
+        ..Tls::default()
+    });
     let client = Client::tls(&target, &trusting(&target, &[&TLS13])).unwrap();
     let leaf = &client.session().peer_certificates().unwrap()[0];
     let leaf = rustls::server::ParsedCertificate::try_from(leaf).unwrap();
@@ -162,10 +278,15 @@ fn names_are_added_to_the_certificate() {
 fn the_staple_is_sent_as_it_is() {
     let staple = b"whatever stands for an OCSP response".to_vec();
     for version in [&TLS12, &TLS13] {
-        let target = start(Tls { ocsp_staple: Some(staple.clone()), ..Tls::default() });
+        let target = start(Tls {
+            ocsp_staple: Some(staple.clone()),
+            ..Tls::default()
+        });
         let seen = Arc::new(StapleSeen::default());
         let builder = ClientConfig::builder_with_protocol_versions(&[version]).dangerous();
-        let config = builder.with_custom_certificate_verifier(seen.clone()).with_no_client_auth();
+        let config = builder
+            .with_custom_certificate_verifier(seen.clone())
+            .with_no_client_auth();
         Client::tls(&target, &Arc::new(config)).unwrap();
         assert_eq!(*seen.0.lock().unwrap(), staple);
     }

@@ -7,12 +7,15 @@ use std::io::Read as _;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Says to the client what the server says once that has said all of it, so that its Finished and what follows come at once.
+/// Says to the client what the server says once that has said all of it, so that its Finished and
+/// what follows come at once.
 fn gathering(server: SocketAddr) -> SocketAddr {
     listen(move |_, client| {
         let mut server = TcpStream::connect(server).unwrap();
         let _ = pass_on(&client, &server);
-        server.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        server
+            .set_read_timeout(Some(Duration::from_millis(20)))
+            .unwrap();
         let (mut said, mut bytes) = (Vec::new(), [0; 4096]);
         loop {
             match server.read(&mut bytes) {
@@ -25,17 +28,24 @@ fn gathering(server: SocketAddr) -> SocketAddr {
     })
 }
 
-/// Failed with: it hangs; 7 of 60 done in 33s, errors 4 (57.1 %). curl and ab take each for the answer.
+/// Failed with: it hangs; 7 of 60 done in 33s, errors 4 (57.1 %). curl and ab take each for the
+/// answer.
 #[test]
 fn answer_before_the_request_is_the_answer_to_it() {
     let pki = Pki::new();
-    let options = OtherOptions { answers_first: true, ..OtherOptions::default() };
-    let Some(server) = OtherServer::start(OtherKind::Python, &pki, options) else { return };
+    let options = OtherOptions {
+        answers_first: true,
+        ..OtherOptions::default()
+    };
+    let Some(server) = OtherServer::start(OtherKind::Python, &pki, options) else {
+        return;
+    };
     for version in ["1.2", "1.3"] {
         for address in [server.address(), gathering(server.address())] {
             let before = server.requests().len();
             for requests in ["1", "\"unlimited\""] {
-                let sections = format!("tls.versions = [\"{version}\"]\nconnection.requests = {requests}\n");
+                let sections =
+                    format!("tls.versions = [\"{version}\"]\nconnection.requests = {requests}\n");
                 let document = run(&plan(&format!("https://{address}/"), &pki, &sections));
                 assert_all_ok(&document.measured);
             }
@@ -48,12 +58,19 @@ fn answer_before_the_request_is_the_answer_to_it() {
 #[test]
 fn answer_at_once_over_plain_tcp_is_the_answer_to_the_request() {
     let body = "x".repeat(interop::BODY_BYTES);
-    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
     let server = listen(move |_, mut client| {
         say(&client, answer.as_bytes());
         while let Ok(1..) = client.read(&mut [0; 4096]) {}
     });
-    let document = run(&plan(&format!("http://{server}/"), &Pki::new(), "connection.requests = 1\n"));
+    let document = run(&plan(
+        &format!("http://{server}/"),
+        &Pki::new(),
+        "connection.requests = 1\n",
+    ));
     assert_all_ok(&document.measured);
 }
 
@@ -65,9 +82,25 @@ fn interim_answers_without_end_time_out() {
         let interim = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n".repeat(20);
         while say(&client, &interim) {}
     });
-    let text = plan(&format!("http://{server}/"), &Pki::new(), "connection.timeouts.request = \"300ms\"\n");
-    let finished = CoordinatorCommand::local(1, &format!("load = {{ connections = 2, requests = 6 }}\n{text}")).run();
+    let text = plan(
+        &format!("http://{server}/"),
+        &Pki::new(),
+        "connection.timeouts.request = \"300ms\"\n",
+    );
+    let finished = CoordinatorCommand::local(
+        1,
+        &format!("load = {{ connections = 2, requests = 6 }}\n{text}"),
+    )
+    .run();
     let measured = finished.clean().document().measured;
-    let errors: Vec<_> = measured.errors.iter().map(|error| (error.name.as_str(), error.count)).collect();
-    assert_eq!((measured.operations.ended, errors), (6, vec![("http.time_out", 6)]), "{finished}");
+    let errors: Vec<_> = measured
+        .errors
+        .iter()
+        .map(|error| (error.name.as_str(), error.count))
+        .collect();
+    assert_eq!(
+        (measured.operations.ended, errors),
+        (6, vec![("http.time_out", 6)]),
+        "{finished}"
+    );
 }

@@ -1,4 +1,5 @@
-//! A server whose handshake comes in TLS records of one byte each (RFC 8446 §5.1: messages may be fragmented).
+//! A server whose handshake comes in TLS records of one byte each (RFC 8446 §5.1: messages may be
+//! fragmented).
 
 use super::relay::{hear, listen, pass_on, say};
 use crate::{REQUESTS, assert_all_ok, run};
@@ -30,7 +31,11 @@ impl Tearing {
             let record: Vec<u8> = self.unread.drain(..length).collect();
             self.encrypted |= kind == CHANGE_CIPHER_SPEC;
             if kind == HANDSHAKE && !self.encrypted {
-                torn.extend(record[HEAD_BYTES..].iter().flat_map(|&byte| [kind, major, minor, 0, 1, byte]));
+                torn.extend(
+                    record[HEAD_BYTES..]
+                        .iter()
+                        .flat_map(|&byte| [kind, major, minor, 0, 1, byte]),
+                );
             } else {
                 torn.extend(record);
             }
@@ -51,15 +56,43 @@ fn tearing(server: SocketAddr) -> SocketAddr {
 #[test]
 fn handshake_in_records_of_one_byte_is_completed() {
     let pki = Pki::new();
-    for server in [NginxServer::Tls12Rsa, NginxServer::Tls12Tickets, NginxServer::Tls13, NginxServer::Http2] {
-        let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else { return };
-        let url = format!("https://{}/", tearing(nginx.address(server)));
-        let Some(told) = curl(&["--cacert", pki.ca().to_str().unwrap(), "-o", "/dev/null", "-w", "%{http_code}", &url]) else {
+    for server in [
+        NginxServer::Tls12Rsa,
+        NginxServer::Tls12Tickets,
+        NginxServer::Tls13,
+        NginxServer::Http2,
+    ] {
+        let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
             return;
         };
-        assert_eq!((told.code, told.output.as_str()), (0, "200"), "{server:?}: {}", told.error);
-        let more = if server == NginxServer::Http2 { "connection.http = \"2\"\n" } else { "connection.requests = 1\n" };
+        let url = format!("https://{}/", tearing(nginx.address(server)));
+        let Some(told) = curl(&[
+            "--cacert",
+            pki.ca().to_str().unwrap(),
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code}",
+            &url,
+        ]) else {
+            return;
+        };
+        assert_eq!(
+            (told.code, told.output.as_str()),
+            (0, "200"),
+            "{server:?}: {}",
+            told.error
+        );
+        let more = if server == NginxServer::Http2 {
+            "connection.http = \"2\"\n"
+        } else {
+            "connection.requests = 1\n"
+        };
         assert_all_ok(&run(&plan(&url, &pki, more)).measured);
-        assert_eq!(nginx.wait_for_requests(1 + REQUESTS as usize).len() as u64, 1 + REQUESTS, "{server:?}");
+        assert_eq!(
+            nginx.wait_for_requests(1 + REQUESTS as usize).len() as u64,
+            1 + REQUESTS,
+            "{server:?}"
+        );
     }
 }

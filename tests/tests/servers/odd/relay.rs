@@ -5,7 +5,8 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Gives every connection to `serve` with its number, from 0, on a thread of its own, for as long as the test lives.
+/// Gives every connection to `serve` with its number, from 0, on a thread of its own, for as long
+/// as the test lives.
 pub fn listen(serve: impl Fn(u64, TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = interop::listen([127, 0, 0, 1].into());
     let address = listener.local_addr().unwrap();
@@ -21,8 +22,8 @@ fn accept(listener: &TcpListener, serve: &Arc<impl Fn(u64, TcpStream) + Send + S
     }
 }
 
-/// Takes what the client says to the server on a thread of its own, and its end too. Until that thread has ended, it holds
-/// the client's connection.
+/// Takes what the client says to the server on a thread of its own, and its end too. Until that
+/// thread has ended, it holds the client's connection.
 pub fn pass_on(client: &TcpStream, server: &TcpStream) -> JoinHandle<()> {
     let (mut client, mut server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
     std::thread::spawn(move || {

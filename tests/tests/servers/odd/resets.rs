@@ -1,4 +1,5 @@
-//! A server whose connections are reset after any number of its bytes: at once, in the handshake, in the head, in the body.
+//! A server whose connections are reset after any number of its bytes: at once, in the handshake,
+//! in the head, in the body.
 
 use super::relay::{hear, listen, pass_on, say};
 use interop::{CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, plan};
@@ -40,7 +41,8 @@ fn say_so_much(client: &TcpStream, server: TcpStream, mut left: usize) -> Said {
     if left == 0 { Said::Cut } else { Said::All }
 }
 
-/// A relay that resets connection `n` after `n` times so many bytes of the server; and how many it has reset.
+/// A relay that resets connection `n` after `n` times so many bytes of the server; and how many it
+/// has reset.
 fn resetting(server: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
     let count = Arc::new(AtomicU64::new(0));
     let resets = Arc::clone(&count);
@@ -61,9 +63,14 @@ fn resets_after_any_number_of_bytes_are_each_one_failed_operation() {
         (NginxServer::Plain, "connection.requests = 1\n"),
         (NginxServer::Tls12Rsa, "connection.requests = 1\n"),
         (NginxServer::Tls13, "connection.requests = 1\n"),
-        (NginxServer::Http2, "connection = { http = \"2\", requests = 1 }\n"),
+        (
+            NginxServer::Http2,
+            "connection = { http = \"2\", requests = 1 }\n",
+        ),
     ] {
-        let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else { return };
+        let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+            return;
+        };
         let (relay, resets) = resetting(nginx.address(server));
         let scheme = if server.is_tls() { "https" } else { "http" };
         let text = plan(&format!("{scheme}://{relay}/"), &pki, sections);
@@ -72,9 +79,23 @@ fn resets_after_any_number_of_bytes_are_each_one_failed_operation() {
         let measured = finished.clean().document().measured;
         let (operations, resets) = (&measured.operations, resets.load(Ordering::SeqCst));
         let errors: u64 = measured.errors.iter().map(|error| error.count).sum();
-        println!("{server:?}: {resets} reset, {operations:?}, {:?}", measured.errors);
-        assert_eq!((operations.ended, operations.ok + errors), (CONNECTIONS, CONNECTIONS), "{server:?}: {finished}");
+        println!(
+            "{server:?}: {resets} reset, {operations:?}, {:?}",
+            measured.errors
+        );
+        assert_eq!(
+            (operations.ended, operations.ok + errors),
+            (CONNECTIONS, CONNECTIONS),
+            "{server:?}: {finished}"
+        );
         assert_eq!(errors, resets, "{server:?}: {finished}");
-        assert!(measured.errors.iter().all(|error| error.name.ends_with("reset")), "{server:?}: {:?}", measured.errors);
+        assert!(
+            measured
+                .errors
+                .iter()
+                .all(|error| error.name.ends_with("reset")),
+            "{server:?}: {:?}",
+            measured.errors
+        );
     }
 }

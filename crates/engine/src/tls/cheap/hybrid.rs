@@ -1,5 +1,5 @@
-//! A classical group and ML-KEM side by side (draft-ietf-tls-ecdhe-mlkem §4), both cheap. As with rustls's own hybrids a server
-//! without ML-KEM can take the classical share alone.
+//! A classical group and ML-KEM side by side (draft-ietf-tls-ecdhe-mlkem §4), both cheap. As with
+//! rustls's own hybrids a server without ML-KEM can take the classical share alone.
 
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
 use rustls::ffdhe_groups::FfdheGroup;
@@ -42,7 +42,14 @@ impl Hybrid {
     ) -> Result<Hybrid, Error> {
         let classical_share = classical.start()?.pub_key().to_vec();
         let share = layout.join(&classical_share, kem.start()?.pub_key());
-        Ok(Hybrid(Arc::new(Parts { name, layout, classical, kem, classical_share, share })))
+        Ok(Hybrid(Arc::new(Parts {
+            name,
+            layout,
+            classical,
+            kem,
+            classical_share,
+            share,
+        })))
     }
 }
 
@@ -66,10 +73,18 @@ impl SupportedKxGroup for Hybrid {
 
 impl ActiveKeyExchange for Hybrid {
     fn complete(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, Error> {
-        let (classical, ciphertext) = self.0.layout.split(peer).ok_or(PeerMisbehaved::InvalidKeyShare)?;
+        let (classical, ciphertext) = self
+            .0
+            .layout
+            .split(peer)
+            .ok_or(PeerMisbehaved::InvalidKeyShare)?;
         let classical = self.0.classical.start()?.complete(classical)?;
         let kem = self.0.kem.start()?.complete(ciphertext)?;
-        Ok(SharedSecret::from(self.0.layout.join(classical.secret_bytes(), kem.secret_bytes())))
+        Ok(SharedSecret::from(
+            self.0
+                .layout
+                .join(classical.secret_bytes(), kem.secret_bytes()),
+        ))
     }
 
     fn hybrid_component(&self) -> Option<(NamedGroup, &[u8])> {
@@ -104,7 +119,9 @@ impl Layout {
     /// Classical share and ciphertext of a server.
     fn split(self, share: &[u8]) -> Option<(&[u8], &[u8])> {
         match self {
-            Layout::KemFirst => share.split_at_checked(CIPHERTEXT).map(|(kem, classical)| (classical, kem)),
+            Layout::KemFirst => share
+                .split_at_checked(CIPHERTEXT)
+                .map(|(kem, classical)| (classical, kem)),
             Layout::KemLast => share.split_at_checked(share.len().checked_sub(CIPHERTEXT)?),
         }
     }

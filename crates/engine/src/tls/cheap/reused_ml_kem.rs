@@ -1,4 +1,5 @@
-//! ML-KEM (FIPS 203) with one key pair, used again and again: the generation is saved, the decapsulation is done.
+//! ML-KEM (FIPS 203) with one key pair, used again and again: the generation is saved, the
+//! decapsulation is done.
 
 use aws_lc_rs::kem::{Algorithm, AlgorithmId, DecapsulationKey, ML_KEM_768, ML_KEM_1024};
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
@@ -26,11 +27,23 @@ impl ReusedMlKem {
         ReusedMlKem::new(NamedGroup::MLKEM1024, &ML_KEM_1024)
     }
 
-    fn new(name: NamedGroup, algorithm: &'static Algorithm<AlgorithmId>) -> Result<ReusedMlKem, Error> {
+    fn new(
+        name: NamedGroup,
+        algorithm: &'static Algorithm<AlgorithmId>,
+    ) -> Result<ReusedMlKem, Error> {
         let failed = |_| Error::General("cannot make an ML-KEM key pair".into());
         let private = DecapsulationKey::generate(algorithm).map_err(failed)?;
-        let public = private.encapsulation_key().and_then(|key| key.key_bytes()).map_err(failed)?.as_ref().to_vec();
-        Ok(ReusedMlKem(Arc::new(Pair { name, private, public })))
+        let public = private
+            .encapsulation_key()
+            .and_then(|key| key.key_bytes())
+            .map_err(failed)?
+            .as_ref()
+            .to_vec();
+        Ok(ReusedMlKem(Arc::new(Pair {
+            name,
+            private,
+            public,
+        })))
     }
 }
 
@@ -55,7 +68,11 @@ impl SupportedKxGroup for ReusedMlKem {
 impl ActiveKeyExchange for ReusedMlKem {
     /// The server's share is a ciphertext.
     fn complete(self: Box<Self>, ciphertext: &[u8]) -> Result<SharedSecret, Error> {
-        let secret = self.0.private.decapsulate(ciphertext.into()).map_err(|_| PeerMisbehaved::InvalidKeyShare)?;
+        let secret = self
+            .0
+            .private
+            .decapsulate(ciphertext.into())
+            .map_err(|_| PeerMisbehaved::InvalidKeyShare)?;
         Ok(SharedSecret::from(secret.as_ref()))
     }
 

@@ -21,7 +21,10 @@ impl ReusedX25519 {
         let failed = |_| Error::General("cannot make an X25519 key pair".into());
         let private = PrivateKey::generate(&X25519).map_err(failed)?;
         let public = private.compute_public_key().map_err(failed)?;
-        let public = public.as_ref().try_into().map_err(|_| Error::General("an X25519 public key is not 32 bytes".into()))?;
+        let public = public
+            .as_ref()
+            .try_into()
+            .map_err(|_| Error::General("an X25519 public key is not 32 bytes".into()))?;
         Ok(ReusedX25519(Arc::new(Pair { private, public })))
     }
 }
@@ -44,7 +47,9 @@ impl ActiveKeyExchange for ReusedX25519 {
     fn complete(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, Error> {
         let peer = UnparsedPublicKey::new(&X25519, peer);
         let refused: Error = PeerMisbehaved::InvalidKeyShare.into();
-        agreement::agree(&self.0.private, peer, refused, |secret| Ok(SharedSecret::from(secret)))
+        agreement::agree(&self.0.private, peer, refused, |secret| {
+            Ok(SharedSecret::from(secret))
+        })
     }
 
     fn pub_key(&self) -> &[u8] {
