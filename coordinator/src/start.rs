@@ -17,7 +17,12 @@ pub struct StartArgs {
     #[arg(long, conflicts_with_all = ["listen", "state", "token_file"])]
     pub local: bool,
     /// Wait for so many agents; with --local start so many
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=10_000),
+    )]
     pub agents: u32,
     /// Let agents join at this address
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:7711")]
@@ -48,11 +53,21 @@ pub struct StartArgs {
     #[arg(long)]
     pub strict: bool,
     /// Load threads of each local agent [default: one per CPU it gets]
-    #[arg(long, value_name = "N", requires = "local", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "local",
+        value_parser = clap::value_parser!(u32).range(1..=1024),
+    )]
     pub workers: Option<u32>,
     /// Let local agents load this host, address or network beside loopback and private addresses;
     /// may be given several times
-    #[arg(long, value_name = "CIDR|HOST[:PORT]", requires = "local", value_parser = agent::parse_allowed)]
+    #[arg(
+        long,
+        value_name = "CIDR|HOST[:PORT]",
+        requires = "local",
+        value_parser = agent::parse_allowed,
+    )]
     pub allow: Vec<String>,
     /// Let local agents write the secrets of TLS connections to new files in this folder, where the
     /// plan asks for it (tls.key_log)
