@@ -3,7 +3,7 @@
 use crate::figures::{share, sum};
 use measure::http2::error_name;
 use measure::tls::alert_name;
-use measure::{CertificateFault, Counters, Failure, Kind, Stage};
+use measure::{CertificateFault, Counters, Failure, FailureStage, Kind};
 use serde::{Deserialize, Serialize};
 
 /// TLS alert `certificate_required` (RFC 8446 §6.2).
@@ -65,16 +65,16 @@ pub(crate) fn count_under(counters: &Counters, prefix: &str) -> u64 {
 pub fn words(failure: Failure) -> String {
     let fixed = match (failure.stage, failure.kind) {
         (_, Kind::Refused) => "connection refused: nothing listens there, or its queue is full",
-        (Stage::Connect, Kind::Reset) => "connection reset while connecting",
-        (Stage::Tls, Kind::Reset) => "connection reset during the TLS handshake",
+        (FailureStage::Connect, Kind::Reset) => "connection reset while connecting",
+        (FailureStage::Tls, Kind::Reset) => "connection reset during the TLS handshake",
         (_, Kind::Reset) => "connection reset by the server",
         (_, Kind::Unreachable) => "no route to the server",
-        (Stage::Dns, Kind::TimeOut) => "name was not resolved in time",
-        (Stage::Connect, Kind::TimeOut) => "connection was not accepted in time",
-        (Stage::Tls, Kind::TimeOut) => "TLS handshake was not finished in time",
-        (Stage::Stream, Kind::TimeOut) => "no HTTP/2 stream was free in time",
+        (FailureStage::Dns, Kind::TimeOut) => "name was not resolved in time",
+        (FailureStage::Connect, Kind::TimeOut) => "connection was not accepted in time",
+        (FailureStage::Tls, Kind::TimeOut) => "TLS handshake was not finished in time",
+        (FailureStage::Stream, Kind::TimeOut) => "no HTTP/2 stream was free in time",
         (_, Kind::TimeOut) => "response did not come in time",
-        (Stage::Tls, Kind::Eof) => "server closed the connection during the TLS handshake",
+        (FailureStage::Tls, Kind::Eof) => "server closed the connection during the TLS handshake",
         (_, Kind::Eof) => "server closed the connection before it answered",
         (_, Kind::Certificate(fault)) => in_words(fault),
         (_, Kind::BadTls) => "what came is not TLS, or breaks its rules",
@@ -205,16 +205,16 @@ pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn failure(stage: Stage, kind: Kind) -> Failure {
+    fn failure(stage: FailureStage, kind: Kind) -> Failure {
         Failure { stage, kind }
     }
 
     #[test]
     fn alerts_are_told_apart_by_direction() {
-        let received = words(failure(Stage::Tls, Kind::AlertReceived(40)));
+        let received = words(failure(FailureStage::Tls, Kind::AlertReceived(40)));
         assert_eq!(received, "server ended TLS with alert handshake_failure");
         assert_eq!(
-            words(failure(Stage::Tls, Kind::AlertSent(48))),
+            words(failure(FailureStage::Tls, Kind::AlertSent(48))),
             "client ended TLS with alert unknown_ca"
         );
     }
@@ -227,13 +227,13 @@ mod tests {
         };
         counters
             .failures
-            .insert(failure(Stage::Http, Kind::Status(503)), 1);
+            .insert(failure(FailureStage::Http, Kind::Status(503)), 1);
         counters
             .failures
-            .insert(failure(Stage::Http, Kind::Status(50)), 2);
+            .insert(failure(FailureStage::Http, Kind::Status(50)), 2);
         counters
             .failures
-            .insert(failure(Stage::Tls, Kind::BadTls), 3);
+            .insert(failure(FailureStage::Tls, Kind::BadTls), 3);
         for (prefix, count) in [
             ("http", 3),
             ("http.status", 3),
@@ -256,10 +256,10 @@ mod tests {
         };
         counters
             .failures
-            .insert(failure(Stage::Connect, Kind::Refused), 7);
+            .insert(failure(FailureStage::Connect, Kind::Refused), 7);
         counters
             .failures
-            .insert(failure(Stage::Http, Kind::TimeOut), 1);
+            .insert(failure(FailureStage::Http, Kind::TimeOut), 1);
         let errors: Vec<_> = ErrorFigure::of(&counters)
             .into_iter()
             .map(|error| (error.name, error.share))

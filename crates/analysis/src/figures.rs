@@ -310,7 +310,7 @@ impl Bytes {
 }
 
 impl Connections {
-    fn of(counted: &measure::Connections) -> Connections {
+    fn of(counted: &measure::ConnectionCounts) -> Connections {
         Connections {
             attempted: counted.attempted,
             opened: counted.opened,
@@ -330,7 +330,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Http2 {
-    fn of(counted: &measure::Http2) -> Http2 {
+    fn of(counted: &measure::Http2Counts) -> Http2 {
         Http2 {
             go_aways: counted.go_aways,
             refused_streams: counted.refused_streams,
@@ -348,8 +348,8 @@ impl Http2 {
 }
 
 impl EarlyData {
-    fn of(counted: &measure::EarlyData) -> EarlyData {
-        let measure::EarlyData {
+    fn of(counted: &measure::EarlyDataCounts) -> EarlyData {
+        let measure::EarlyDataCounts {
             accepted,
             rejected,
             too_early,

@@ -84,7 +84,7 @@ fn measured(span: Span, rate: f64) -> Result<f64, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::{Failure, HandshakeKind, Kind, Negotiated, Stage};
+    use measure::{Failure, FailureStage, HandshakeKind, Kind, Negotiated};
 
     fn tally() -> Tally {
         let mut tally = Tally::default();
@@ -97,21 +97,21 @@ mod tests {
         ) = (1000, 980, 5, 15);
         counters.failures.insert(
             Failure {
-                stage: Stage::Http,
+                stage: FailureStage::Http,
                 kind: Kind::TimeOut,
             },
             5,
         );
         counters.failures.insert(
             Failure {
-                stage: Stage::Load,
+                stage: FailureStage::Load,
                 kind: Kind::NotSent,
             },
             10,
         );
         counters.failures.insert(
             Failure {
-                stage: Stage::Tls,
+                stage: FailureStage::Tls,
                 kind: Kind::BadTls,
             },
             5,

@@ -4,8 +4,8 @@ use analysis::{
     AgentEnd, AgentFacts, AgentSetup, Collector, CpuFigures, Document, EndCause, Setup, State,
 };
 use measure::{
-    Cell, CellKey, Client, Distribution, Failure, Kind, Metric, Outcome, Period, Snapshot, Stage,
-    Totals,
+    Cell, CellKey, Client, Distribution, Failure, FailureStage, Kind, Metric, Outcome, Period,
+    Snapshot, Totals,
 };
 use plan::{Files, Plan};
 
@@ -110,7 +110,7 @@ pub fn cell(second: u32, content: Second) -> Cell {
     if content.timed_out > 0 {
         counters.failures.insert(
             Failure {
-                stage: Stage::Http,
+                stage: FailureStage::Http,
                 kind: Kind::TimeOut,
             },
             content.timed_out,
@@ -119,7 +119,7 @@ pub fn cell(second: u32, content: Second) -> Cell {
     if content.not_sent > 0 {
         counters.failures.insert(
             Failure {
-                stage: Stage::Load,
+                stage: FailureStage::Load,
                 kind: Kind::NotSent,
             },
             content.not_sent,

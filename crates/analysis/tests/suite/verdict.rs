@@ -545,7 +545,7 @@ fn run_under_way_blames_no_agent() {
 
 #[test]
 fn run_without_a_success_names_the_commonest_failure_and_its_cure() {
-    use measure::{CertificateFault, Failure, Kind, Stage};
+    use measure::{CertificateFault, Failure, FailureStage, Kind};
     for (load, kind, cure) in [
         (
             CLOSED,
@@ -577,14 +577,14 @@ fn run_without_a_success_names_the_commonest_failure_and_its_cure() {
             cell.counters.failures = [
                 (
                     Failure {
-                        stage: Stage::Tls,
+                        stage: FailureStage::Tls,
                         kind,
                     },
                     9,
                 ),
                 (
                     Failure {
-                        stage: Stage::Tls,
+                        stage: FailureStage::Tls,
                         kind: Kind::Eof,
                     },
                     1,
