@@ -423,7 +423,7 @@ fn known(facts: &AgentFacts) -> Known {
     }
 }
 
-fn cpu(figures: &host::Figures) -> CpuFigures {
+fn cpu(figures: &host::UsageFigures) -> CpuFigures {
     let (process_share_mean, process_share_max) = figures.process_share();
     let (busiest_worker_share_mean, busiest_worker_share_max) = figures.busiest_worker_share();
     let (machine_busy_share_mean, machine_busy_share_max) = figures.machine_busy_share();
