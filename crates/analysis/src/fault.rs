@@ -24,7 +24,7 @@ pub struct ErrorFigure {
 
 impl ErrorFigure {
     /// Most frequent first.
-    pub(crate) fn of(counters: &Counters) -> Vec<ErrorFigure> {
+    pub(crate) fn from_counters(counters: &Counters) -> Vec<ErrorFigure> {
         let ended = counters.ended();
         let figure = |(failure, &count): (&Failure, &u64)| ErrorFigure {
             name: failure.to_string(),
@@ -260,7 +260,7 @@ mod tests {
         counters
             .failures
             .insert(failure(FailureStage::Http, Kind::TimeOut), 1);
-        let errors: Vec<_> = ErrorFigure::of(&counters)
+        let errors: Vec<_> = ErrorFigure::from_counters(&counters)
             .into_iter()
             .map(|error| (error.name, error.share))
             .collect();

@@ -29,7 +29,7 @@ pub struct StapleFigure {
 
 impl StapleFigure {
     /// Most frequent first; not dated yet.
-    pub(crate) fn of(counters: &Counters) -> Vec<StapleFigure> {
+    pub(crate) fn from_counters(counters: &Counters) -> Vec<StapleFigure> {
         let with_chain = crate::figures::sum(counters.chains.values());
         let mut counts: BTreeMap<Staple, u64> = BTreeMap::new();
         for (agreed, &count) in &counters.negotiated {
@@ -124,7 +124,7 @@ mod tests {
             (Some(fresh), 3),
             (Some(Staple::default()), 1),
         ]);
-        let mut figures = StapleFigure::of(&counters);
+        let mut figures = StapleFigure::from_counters(&counters);
         figures.iter_mut().for_each(|figure| figure.date(NOON));
         let seen: Vec<_> = figures
             .iter()
