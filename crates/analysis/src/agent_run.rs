@@ -113,7 +113,7 @@ impl AgentRun {
             |(ended, errors), counters| {
                 (
                     ended.saturating_add(counters.ended()),
-                    errors.saturating_add(crate::figures::errors(counters)),
+                    errors.saturating_add(crate::counts::errors(counters)),
                 )
             },
         )

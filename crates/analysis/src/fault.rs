@@ -1,6 +1,6 @@
 //! Failures counted by name, and in plain words.
 
-use crate::figures::{share, sum};
+use crate::counts::share;
 use measure::http2::error_name;
 use measure::tls::alert_name;
 use measure::{CertificateFault, Counters, Failure, FailureStage, Kind};
@@ -36,28 +36,6 @@ impl ErrorFigure {
         errors.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
         errors
     }
-}
-
-/// Arrivals that could not be sent.
-pub(crate) fn not_sent(counters: &Counters) -> u64 {
-    sum(counters
-        .failures
-        .iter()
-        .filter(|(failure, _)| failure.kind == Kind::NotSent)
-        .map(|(_, count)| count))
-}
-
-/// Failures whose name is `prefix`, or begins with it and a dot.
-pub(crate) fn count_under(counters: &Counters, prefix: &str) -> u64 {
-    let is_under = |name: String| {
-        name.strip_prefix(prefix)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    sum(counters
-        .failures
-        .iter()
-        .filter(|(failure, _)| is_under(failure.to_string()))
-        .map(|(_, count)| count))
 }
 
 /// Plain words for people.
@@ -217,33 +195,6 @@ mod tests {
             words(failure(FailureStage::Tls, Kind::AlertSent(48))),
             "client ended TLS with alert unknown_ca"
         );
-    }
-
-    #[test]
-    fn prefix_counts_whole_words_only() {
-        let mut counters = Counters {
-            failed: 6,
-            ..Counters::default()
-        };
-        counters
-            .failures
-            .insert(failure(FailureStage::Http, Kind::Status(503)), 1);
-        counters
-            .failures
-            .insert(failure(FailureStage::Http, Kind::Status(50)), 2);
-        counters
-            .failures
-            .insert(failure(FailureStage::Tls, Kind::BadTls), 3);
-        for (prefix, count) in [
-            ("http", 3),
-            ("http.status", 3),
-            ("http.status.50", 2),
-            ("http.stat", 0),
-            ("tls", 3),
-            ("dns", 0),
-        ] {
-            assert_eq!(count_under(&counters, prefix), count, "{prefix}");
-        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The figures of a set of operations: counts, rates, bytes, times, errors, TLS.
 
 use crate::cell_tally::CellTally;
+use crate::counts::{begun_and_sent, errors, not_sent, share, sum};
 use crate::ratio_figure::handshakes_in_connects;
 use crate::span::Span;
 use crate::{
@@ -254,7 +255,7 @@ impl Operations {
             ok: counters.ok,
             timed_out: counters.timed_out,
             failed: counters.failed,
-            not_sent: crate::fault::not_sent(counters),
+            not_sent: not_sent(counters),
             unconfirmed: counters.unconfirmed,
             errors,
             error_share: share(errors, ended),
@@ -275,30 +276,6 @@ impl Rates {
             wire_received_bytes_per_second: span.per_second(work.wire_bytes_received),
         }
     }
-}
-
-/// Operations begun, without arrivals that were never sent.
-pub(crate) fn begun_and_sent(counters: &Counters) -> u64 {
-    counters
-        .begun()
-        .saturating_sub(crate::fault::not_sent(counters))
-}
-
-/// Ended operations without arrivals that were never sent.
-pub(crate) fn sent_and_ended(counters: &Counters) -> u64 {
-    counters
-        .ended()
-        .saturating_sub(crate::fault::not_sent(counters))
-}
-
-/// Ended operations that are not ok.
-pub(crate) fn errors(counters: &Counters) -> u64 {
-    counters.timed_out.saturating_add(counters.failed)
-}
-
-/// Counts come from other machines: a sum stops at its type's end.
-pub(crate) fn sum<'a>(counts: impl Iterator<Item = &'a u64>) -> u64 {
-    counts.fold(0, |sum: u64, &count| sum.saturating_add(count))
 }
 
 impl ByteFigures {
@@ -395,9 +372,4 @@ impl ResumptionFigures {
             received: counted.received,
         }
     }
-}
-
-/// `part` over `whole`; nothing where the whole is 0.
-pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }

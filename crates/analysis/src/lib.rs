@@ -11,6 +11,7 @@ mod cell_tally;
 mod client;
 mod collector;
 mod comparison;
+mod counts;
 mod document;
 mod exit;
 mod fault;

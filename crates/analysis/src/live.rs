@@ -1,7 +1,7 @@
 //! Figures for whoever watches a run: the most recent second that all agents have delivered.
 
 use crate::Headline;
-use crate::figures::{errors, sent_and_ended};
+use crate::counts::{errors, sent_and_ended};
 use measure::{Metric, Snapshot};
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! What handshakes agreed on, by IANA's names.
 
-use crate::figures::{share, sum};
+use crate::counts::{share, sum};
 use measure::tls::{group_name, signature_scheme_name, suite_name, version_name};
 use measure::{Chain, Counters, HandshakeKind, Negotiated};
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! Figures that are one number, by the dotted names that thresholds use.
 
 use crate::cell_tally::CellTally;
-use crate::fault::count_under;
-use crate::figures::{Figures, share};
+use crate::counts::{count_under, share};
+use crate::figures::Figures;
 use crate::span::Span;
 use crate::{HistogramColumns, Unit};
 

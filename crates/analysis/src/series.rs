@@ -3,7 +3,7 @@
 //! holds two seconds, then four, and so on.
 
 use crate::Headline;
-use crate::figures::{begun_and_sent, errors, sent_and_ended};
+use crate::counts::{begun_and_sent, errors, sent_and_ended};
 use measure::{Cell, Counters, Distribution, Histogram, Metric, Snapshot};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! The measured part as it was: how long it took, and which counts its rates are made of.
 
 use crate::cell_tally::CellTally;
-use crate::figures::sent_and_ended;
+use crate::counts::sent_and_ended;
 use measure::Within;
 
 /// The most of all operations that may still be under way when the last one of a number begins.

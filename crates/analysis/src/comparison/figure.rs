@@ -213,7 +213,7 @@ fn timed_out(document: &Document) -> Option<FigureValue> {
 
 fn share_of_ended(document: &Document, part: u64) -> Option<FigureValue> {
     let whole = document.measured.operations.ended;
-    let value = crate::figures::share(part, whole)?;
+    let value = crate::counts::share(part, whole)?;
     Some(FigureValue {
         value,
         at_least: false,
@@ -269,5 +269,5 @@ fn part(rows: &[&Row], part: fn(&Row) -> u64, whole: fn(&Row) -> u64) -> Option<
         rows.iter()
             .fold(0_u64, |sum, row| sum.saturating_add(of(row)))
     };
-    crate::figures::share(sum(part), sum(whole))
+    crate::counts::share(sum(part), sum(whole))
 }
