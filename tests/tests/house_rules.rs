@@ -16,11 +16,11 @@ const MAY_NAME: [(&str, &[&str]); 11] = [
     ("measure", &[]),
     ("proto", &[]),
     ("target", &[]),
-    ("host", &["measure"]),
+    ("host", &[]),
     ("control", &["proto"]),
     ("engine", &["plan", "measure"]),
     ("analysis", &["plan", "measure"]),
-    ("report", &["plan", "measure", "analysis"]),
+    ("report", &["measure", "analysis"]),
     (
         "agent",
         &["control", "proto", "plan", "engine", "measure", "host"],

@@ -16,6 +16,7 @@ pub mod http2;
 mod interval;
 mod key;
 mod metric;
+mod operation;
 mod percentile;
 mod recorder;
 mod seconds;
@@ -29,17 +30,20 @@ mod wire;
 mod zigzag;
 
 pub use client::Client;
-pub use counters::{Connections, Counters, EarlyData, Http2, Resumption, Within};
+pub use counters::{
+    ConnectionCounts, Counters, EarlyDataCounts, Http2Counts, ResumptionCounts, Within,
+};
 pub use distribution::Distribution;
-pub use failure::{CertificateFault, Failure, Kind, Stage};
+pub use failure::{CertificateFault, Failure, FailureStage, Kind};
 pub use failure_name::UnknownFailure;
 pub use hdr::HistogramError;
 pub use histogram::{Bucket, Histogram, rank};
 pub use interval::{Interval, Spare};
 pub use key::{CellId, CellKey, Period};
 pub use metric::{Metric, Outcome};
+pub use operation::{Handshake, NotSent, Operation, OperationEnd};
 pub use percentile::Percentile;
-pub use recorder::{Handshake, NotSent, Operation, Recorder, Verdict};
+pub use recorder::Recorder;
 pub use session_offer::SessionOffer;
 pub use snapshot::{Cell, Snapshot};
 pub use tls::{Chain, HandshakeKind, Negotiated, Staple};
