@@ -2,8 +2,9 @@
 
 use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, ClientCertificate, ClientCertificates, Close,
-    Connection, Dns, End, HttpVersion, KeyExchange, KeyLog, KeyShare, Limit, Load, Plan, Request,
+    Connection, Dns, End, KeyExchange, KeyLog, KeyShare, Limit, Load, Plan, Request,
     RequestsPerConnection, Resumption, ResumptionKind, Shape, Stage, Target, Tls, Verify,
+    Words as _,
 };
 use std::fmt::Display;
 use std::time::Duration;
@@ -225,9 +226,10 @@ fn connection(connection: &Connection) -> Vec<String> {
     };
     let http = match (connection.requests, connection.http) {
         (RequestsPerConnection::HandshakeOnly, _) => String::new(),
-        (_, HttpVersion::Http11) => ", HTTP/1.1".to_owned(),
-        (_, HttpVersion::Http2 { streams: 1 }) => ", HTTP/2".to_owned(),
-        (_, HttpVersion::Http2 { streams }) => format!(", HTTP/2 with {streams} requests at once"),
+        (_, http) => match http.streams() {
+            1 => format!(", HTTP/{}", http.word()),
+            streams => format!(", HTTP/{} with {streams} requests at once", http.word()),
+        },
     };
     let timeouts = connection.timeouts;
     let mut lines = vec![
@@ -383,10 +385,10 @@ fn load(load: &Load) -> Vec<String> {
             arrivals,
             max_connections,
         } => {
-            let arrivals = if *arrivals == Arrivals::Even {
-                "even"
-            } else {
-                "Poisson"
+            // Poisson is a name, and the plan's words have no capitals.
+            let arrivals = match arrivals {
+                Arrivals::Even => Arrivals::Even.word(),
+                Arrivals::Poisson => "Poisson",
             };
             format!("open loop: {rate}, {arrivals} arrivals, at most {max_connections} connections")
         }

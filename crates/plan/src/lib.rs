@@ -34,6 +34,7 @@ mod template;
 mod threshold;
 mod tls;
 mod url;
+mod words;
 
 pub use campaign::{Campaign, Variant};
 pub use cipher_suite::CipherSuiteError;
@@ -63,3 +64,4 @@ pub use tls::{
     CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, Tls, TlsVersion, Verify,
 };
 pub use url::UrlError;
+pub use words::Words;

@@ -1,5 +1,6 @@
 //! How much load, in which shape, and until when. Numbers are for the whole cluster.
 
+use crate::words::words;
 use crate::{Problem, Profile, Rate, Schedule};
 use std::time::Duration;
 
@@ -57,6 +58,8 @@ pub enum Arrivals {
     /// A seeded Poisson process.
     Poisson,
 }
+
+words!(Arrivals { Even => "even", Poisson => "poisson" });
 
 /// Pause between operations of one virtual user: uniform between the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
