@@ -11,7 +11,9 @@ use crate::{
     AgentFacts, CpuFigures, Document, EndCause, Figures, Group, Picture, PlanRecord, Run,
     ServerFigures, SessionOffers, Skew, State,
 };
-use measure::{CellKey, Client, Counters, Distribution, Metric, Outcome, Period, Snapshot, Totals};
+use measure::{
+    CellKey, Client, Counters, Distribution, Metric, Outcome, Period, Snapshot, Totals, nanoseconds,
+};
 use plan::{End, Load, Plan, Profile, Shape, Threshold};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -436,9 +438,4 @@ fn group(name: String, tally: &Tally, span: Span) -> Group {
         name,
         figures: Figures::of(tally, span, Picture::Left),
     }
-}
-
-/// Plans hold no duration that is longer than a `u64` of nanoseconds (584 years).
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

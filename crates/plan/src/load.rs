@@ -2,6 +2,7 @@
 
 use crate::words::words;
 use crate::{Problem, Profile, Rate, Schedule};
+use measure::nanoseconds;
 use std::time::Duration;
 
 /// Most virtual users, or open connections.
@@ -95,7 +96,7 @@ impl Load {
     #[must_use]
     pub fn measured_span_ns(&self) -> Option<u64> {
         match self.end {
-            End::Duration(duration) => Some(crate::profile::nanoseconds(duration)),
+            End::Duration(duration) => Some(nanoseconds(duration)),
             End::Requests(_) => Schedule::measured(self)?.span_ns(),
         }
     }
