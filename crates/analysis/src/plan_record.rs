@@ -2,15 +2,13 @@
 //! it.
 
 use plan::{
-    HttpVersion, KeyExchange, Plan, RequestsPerConnection, Resumption, Shape, Verify, Words as _,
+    HttpVersion, KeyExchange, Plan, RequestsPerConnection, Resumption, SECRET_HEADERS, Shape,
+    Verify, Words as _,
 };
 use serde::{Deserialize, Serialize};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, TableLike, Value};
 
-/// Headers whose values are not for a file that is kept and handed on.
-const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
-
-/// Stands for such a value.
+/// Stands for a value of [`SECRET_HEADERS`].
 const MASK: &str = "(not saved)";
 
 /// The plan in the result.

@@ -1,10 +1,11 @@
 //! A plan as text with every default written out: one text for one plan, whatever it was written
 //! like.
 
+use crate::toml_text::array;
 use crate::{
-    Body, Builtin, BuiltinPace, ClientCertificates, Connection, Dns, End, File, HttpVersion, Limit,
-    Load, Plan, Request, RequestsPerConnection, Resumption, Sha256, Shape, StatusSet, Target,
-    Threshold, Tls, Words, duration,
+    Body, Builtin, BuiltinPace, ClientCertificates, Connection, Dns, End, File, HttpVersion, Load,
+    Plan, Request, RequestsPerConnection, Resumption, Sha256, Shape, StatusSet, Target, Threshold,
+    Tls, Words, duration, quoted,
 };
 use std::fmt::{Display, Write as _};
 
@@ -50,7 +51,7 @@ fn target(out: &mut Text, target: &Target) {
     out.field("url", quoted(&target.url.to_string()));
     out.field(
         "addresses",
-        list(&target.addresses, |address| quoted(&address.to_string())),
+        array(&target.addresses, |address| quoted(&address.to_string())),
     );
     let dns = match target.dns {
         Dns::Once => quoted(Dns::ONCE_WORD),
@@ -153,7 +154,7 @@ fn headers(request: &Request) -> String {
 }
 
 fn statuses(set: &StatusSet) -> String {
-    list(&set.ranges, |(low, high)| {
+    array(&set.ranges, |(low, high)| {
         if low == high {
             low.to_string()
         } else {
@@ -179,7 +180,7 @@ fn connection(out: &mut Text, connection: &Connection) {
     }
     out.field(
         "source_addresses",
-        list(&connection.source_addresses, |ip| quoted(&ip.to_string())),
+        array(&connection.source_addresses, |ip| quoted(&ip.to_string())),
     );
     let timeouts = connection.timeouts;
     let (connect, handshake, request) = (
@@ -195,12 +196,12 @@ fn connection(out: &mut Text, connection: &Connection) {
 
 fn tls(out: &mut Text, tls: &Tls) {
     out.table("[tls]");
-    out.field("versions", list(&tls.versions, |&version| word(version)));
+    out.field("versions", array(&tls.versions, |&version| word(version)));
     out.field(
         "cipher_suites",
-        list(&tls.cipher_suites, |suite| quoted(suite.name)),
+        array(&tls.cipher_suites, |suite| quoted(suite.name)),
     );
-    out.field("groups", list(&tls.groups, |group| quoted(group.name)));
+    out.field("groups", array(&tls.groups, |group| quoted(group.name)));
     out.field("key_share", word(tls.key_share));
     out.field("resumption", resumption(tls.resumption));
     out.field("early_data", tls.early_data);
@@ -216,13 +217,13 @@ fn tls(out: &mut Text, tls: &Tls) {
     if let Some(name) = &tls.server_name {
         out.field("server_name", quoted(name));
     }
-    out.field("alpn", list(&tls.alpn, |protocol| quoted(protocol)));
+    out.field("alpn", array(&tls.alpn, |protocol| quoted(protocol)));
     out.field("key_log", tls.key_log);
 }
 
 fn client_certificates(identities: &ClientCertificates) -> String {
     match identities {
-        ClientCertificates::Files(pairs) => list(pairs, |pair| {
+        ClientCertificates::Files(pairs) => array(pairs, |pair| {
             let [cert, key] = [&pair.cert, &pair.key].map(|file| named(&file.name, file.sha256));
             format!("{{ cert = {cert}, key = {key} }}")
         }),
@@ -297,10 +298,6 @@ fn thresholds(out: &mut Text, thresholds: &[Threshold]) {
         limit,
     } in thresholds
     {
-        let limit = match limit {
-            Limit::Time(limit) => duration::write(*limit),
-            Limit::Number(limit) => limit.to_string(),
-        };
         out.field(
             &quoted(&metric.to_string()),
             quoted(&format!("{comparison} {limit}")),
@@ -322,29 +319,4 @@ fn word(value: impl Words) -> String {
 
 fn time(time: std::time::Duration) -> String {
     quoted(&duration::write(time))
-}
-
-fn list<T>(items: &[T], write: impl FnMut(&T) -> String) -> String {
-    format!(
-        "[{}]",
-        items.iter().map(write).collect::<Vec<_>>().join(", ")
-    )
-}
-
-/// A basic string (TOML 1.0).
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            '\n' => quoted.push_str("\\n"),
-            control if control.is_ascii_control() => {
-                write!(quoted, "\\u{:04X}", u32::from(control)).expect("a string takes everything");
-            }
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
