@@ -12,7 +12,7 @@ const FREE: [&str; 2] = ["interop", "benches"];
 
 /// What each of the others may name, in code that ships.
 const MAY_NAME: [(&str, &[&str]); 11] = [
-    ("plan", &[]),
+    ("plan", &["measure"]),
     ("measure", &[]),
     ("proto", &[]),
     ("target", &[]),

@@ -11,7 +11,9 @@ use crate::{
     AgentEndCause, CpuFigures, Document, FigureGroup, Figures, HistogramColumns, MachineFacts,
     PlanRecord, RunRecord, RunState, ServerFigures, SessionOffers, StartSkew,
 };
-use measure::{CellKey, Client, Counters, Distribution, Metric, Outcome, Period, Snapshot, Totals};
+use measure::{
+    CellKey, Client, Counters, Distribution, Metric, Outcome, Period, Snapshot, Totals, nanoseconds,
+};
 use plan::{End, Load, Plan, Profile, Shape, Threshold};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -442,9 +444,4 @@ fn group(name: String, tally: &CellTally, span: Span) -> FigureGroup {
         name,
         figures: Figures::new(tally, span, HistogramColumns::Omitted),
     }
-}
-
-/// Plans hold no duration that is longer than a `u64` of nanoseconds (584 years).
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,6 +1,7 @@
 //! Sentences that a reader of the figures should know and the verdict does not say.
 
 use crate::{Document, RunState, SessionOffers, human};
+use plan::{KeyShare, Words as _};
 use std::collections::BTreeMap;
 
 pub(crate) fn sentences(document: &Document) -> Vec<String> {
@@ -153,7 +154,7 @@ fn retried(document: &Document) -> Option<String> {
         .plan
         .tls
         .as_ref()
-        .is_some_and(|tls| tls.key_share == "remembered");
+        .is_some_and(|tls| tls.key_share == KeyShare::Remembered.word());
     let why = if is_remembered {
         "each address was sent a key share for the group that it took last (tls.key_share = \
          \"remembered\"); to save these too, put the group the server prefers first in tls.groups"
