@@ -1,7 +1,7 @@
 //! The file with connections' secrets: written by a thread of its own, so that no worker ever waits
 //! for a disk. What goes into it is decided by the workers, see `tls::Keys`.
 
-use crate::engine::PrepareError;
+use crate::prepare_error::PrepareError;
 use plan::KeyLog;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};

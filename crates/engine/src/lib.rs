@@ -12,8 +12,10 @@ mod http2;
 mod key_log;
 mod last_word;
 mod lease;
+mod placement;
 mod policy;
 mod poller;
+mod prepare_error;
 mod random;
 mod request;
 mod resolver;
@@ -30,10 +32,12 @@ pub use clock::{RunClock, boot_time_ns, monotonic_ns};
 #[cfg(feature = "rehearsal")]
 pub use collector::CollectorRehearsal;
 pub use collector::Event;
-pub use engine::{Placement, PrepareError, Prepared, Running, allowed_cpus, prepare, thread_name};
+pub use engine::{Prepared, Running, allowed_cpus, prepare, thread_name};
 pub use key_log::KeysWritten;
 pub use lease::{Lease, Stop};
+pub use placement::Placement;
 pub use policy::{AllowError, Policy};
+pub use prepare_error::PrepareError;
 pub use spin::SpunTime;
 #[cfg(feature = "rehearsal")]
 pub use tls::Rehearsal;

@@ -1,6 +1,7 @@
 //! TLS of one worker: configuration, sessions, identities, verification, and the byte stream of one
 //! connection.
 
+mod advance;
 mod certificate;
 mod cheap;
 mod config;
@@ -9,6 +10,7 @@ mod direct;
 mod hkdf;
 mod identity;
 mod keys;
+mod pem;
 mod record;
 #[cfg(feature = "rehearsal")]
 mod rehearsal;
@@ -16,11 +18,13 @@ mod sessions;
 mod staple;
 mod stream;
 mod tally;
+mod tls_error;
 mod verifier;
 
-pub use config::TlsError;
+pub(crate) use advance::Broken;
 pub(crate) use config::{Materials, WorkerTls};
 #[cfg(feature = "rehearsal")]
 pub use rehearsal::Rehearsal;
-pub(crate) use stream::{Broken, FRAGMENT, TlsStream};
+pub(crate) use stream::{FRAGMENT, TlsStream};
 pub(crate) use tally::Chains;
+pub use tls_error::TlsError;

@@ -4,9 +4,8 @@
 //! rustls still owns the secrets: it derives those of a key update, and keeps the tickets that
 //! come.
 
-use super::Broken;
+use super::advance::{Advance, Broken};
 use super::record::{Cipher, Record, alert, content};
-use super::stream::Advance;
 use measure::Kind;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::kernel::KernelConnection;

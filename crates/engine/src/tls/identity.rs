@@ -1,7 +1,8 @@
 //! Client identities, handed out over virtual users: parsed once per agent, made into keys once per
 //! worker.
 
-use super::config::{TlsError, certificates};
+use super::pem::certificates;
+use super::tls_error::TlsError;
 use plan::{ClientCertificate, ClientCertificates, Minting, Owner, Plan, PrivateFile};
 use rustls::SignatureScheme;
 use rustls::client::ResolvesClientCert;

@@ -1,7 +1,7 @@
 //! TLS records sealed and opened in place (RFC 8446 §5.2, RFC 5246 §6.2.3, RFC 5288, RFC 7905):
 //! nothing is allocated.
 
-use super::Broken;
+use super::advance::Broken;
 use aws_lc_rs::aead::{
     AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, MAX_TAG_LEN, Nonce, UnboundKey,
 };

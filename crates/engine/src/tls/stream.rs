@@ -1,6 +1,7 @@
 //! The TLS side of one connection: bytes from the socket in, plaintext and bytes for the socket
 //! out, nothing buffered here.
 
+use super::advance::{Advance, Broken};
 use super::config::WorkerTls;
 use super::direct::Direct;
 use super::keys::Keys;
@@ -70,19 +71,6 @@ enum Side {
     /// Nobody: taking over from rustls failed.
     Nobody,
 }
-
-/// How far [`TlsStream::process`] came.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Advance {
-    /// Bytes of the input that are done with; the rest must come again, first, with more behind it.
-    pub(crate) consumed: usize,
-    /// The peer has sent close_notify.
-    pub(crate) closed: bool,
-}
-
-/// TLS cannot go on; an alert may wait in the output.
-#[derive(Debug)]
-pub(crate) struct Broken(pub(crate) Kind);
 
 impl TlsStream {
     /// Begins a handshake for the worker's current user; its ClientHello goes to `outgoing`, and

@@ -1,0 +1,26 @@
+//! Where an agent and its workers stand among all of a run.
+
+use plan::Owner;
+
+/// An agent's place in a run and the threads it may use.
+#[derive(Debug, Clone)]
+pub struct Placement {
+    /// Which agent, from 0.
+    pub agent: u32,
+    /// Agents in the run.
+    pub agents: u32,
+    /// CPUs to pin one worker each to; an entry of `None` is a worker that is not pinned.
+    pub cpus: Vec<Option<u32>>,
+}
+
+impl Placement {
+    /// The agent's worker `number` among all workers.
+    pub(crate) fn owner(&self, number: usize) -> Owner {
+        Owner {
+            agent: self.agent,
+            agents: self.agents,
+            worker: number as u32,
+            workers: self.cpus.len() as u32,
+        }
+    }
+}
