@@ -24,3 +24,14 @@ impl Placement {
         }
     }
 }
+
+/// CPUs this process may use, by its affinity mask, which cgroups and `taskset` narrow.
+#[must_use]
+pub fn allowed_cpus() -> Vec<u32> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
+        return vec![0];
+    };
+    (0..rustix::thread::CpuSet::MAX_CPU as u32)
+        .filter(|&cpu| set.is_set(cpu as usize))
+        .collect()
+}
