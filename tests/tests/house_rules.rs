@@ -12,15 +12,15 @@ const FREE: [&str; 2] = ["interop", "benches"];
 
 /// What each of the others may name, in code that ships.
 const MAY_NAME: [(&str, &[&str]); 11] = [
-    ("plan", &[]),
+    ("plan", &["measure"]),
     ("measure", &[]),
     ("proto", &[]),
     ("target", &[]),
-    ("host", &["measure"]),
+    ("host", &[]),
     ("control", &["proto"]),
     ("engine", &["plan", "measure"]),
     ("analysis", &["plan", "measure"]),
-    ("report", &["plan", "measure", "analysis"]),
+    ("report", &["measure", "analysis"]),
     (
         "agent",
         &["control", "proto", "plan", "engine", "measure", "host"],
