@@ -4,7 +4,9 @@
 use crate::link::RunnerEnd;
 use crate::sampling::Sampling;
 use control::{Assignment, Digest, EndCause, Mono, Order, PlanFile, Report, RunId, Stop};
-use engine::{Cut, Event, KeysWritten, Lease, Placement, Policy, Prepared, Running, WorkerFigures};
+use engine::{
+    Cut, Event, FiringLease, KeysWritten, Placement, Policy, Prepared, Running, WorkerFigures,
+};
 use host::RunFigures;
 use plan::{Minted, Plan, Sha256};
 use proto::Bytes;
@@ -127,7 +129,7 @@ impl Runner {
             reports: self.reports.clone(),
             sampling: Sampling::start(prepared.window(), at, prepared.spun()),
         };
-        match prepared.start(at, Lease::until(lease_until), move |event| {
+        match prepared.start(at, FiringLease::until(lease_until), move |event| {
             teller.tell(event)
         }) {
             Ok(running) => self.stage = Stage::Firing { run, running },
@@ -144,8 +146,8 @@ impl Runner {
 
     fn stop(&mut self, run: RunId, how: Stop) {
         let how = match how {
-            Stop::Drain => engine::Stop::Drain,
-            Stop::Now => engine::Stop::Now,
+            Stop::Drain => engine::StopMode::Drain,
+            Stop::Now => engine::StopMode::Now,
         };
         match self.firing(run) {
             Some(running) => running.stop(how),

@@ -3,18 +3,18 @@
 use crate::ceilings;
 use crate::clock::RunClock;
 use crate::collector::{Collector, Event};
+use crate::death_notice::DeathNotice;
 use crate::endpoints::{Endpoints, host_text, intern, policy_name};
 use crate::key_log::{self, KeyFile};
-use crate::last_word::LastWord;
-use crate::lease::{Lease, Stop, StopOrder};
+use crate::lease::{FiringLease, StopMode, StopOrder};
 use crate::policy::Policy;
 use crate::poller::{Poller, Waker};
 use crate::random::Random;
 use crate::resolver::resolve;
-use crate::source::{Source, Timeline};
+use crate::source::{LoadSource, Timeline};
 use crate::spin::{Spin, SpunTime};
 use crate::tls::{Materials, TlsError, WorkerTls};
-use crate::worker::{Handover, Parts, Worker};
+use crate::worker::{Handover, Worker, WorkerSetup};
 use measure::{Recorder, Spare, Totals};
 use plan::{Host, KeyLog, Owner, Plan, Rate};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -181,7 +181,7 @@ struct Setup {
 #[derive(Debug)]
 pub struct Running {
     order: StopOrder,
-    lease: Lease,
+    lease: FiringLease,
     wakers: Vec<Waker>,
     threads: Vec<JoinHandle<()>>,
     collector: Option<JoinHandle<()>>,
@@ -347,7 +347,7 @@ impl Prepared {
     pub fn start(
         self,
         start_at: u64,
-        lease: Lease,
+        lease: FiringLease,
         on_event: impl FnMut(Event) + Send + 'static,
     ) -> Result<Running, PrepareError> {
         let (handover, handed) = sync_channel(HANDOVERS * self.workers.len());
@@ -396,7 +396,7 @@ impl Prepared {
 struct Launch {
     number: usize,
     clock: RunClock,
-    lease: Lease,
+    lease: FiringLease,
     order: StopOrder,
     plan: Arc<Plan>,
     placement: Placement,
@@ -407,7 +407,7 @@ struct Launch {
 
 impl Launch {
     fn work(self, setup: Setup) {
-        let _last_word = LastWord {
+        let _last_word = DeathNotice {
             worker: self.number,
             handover: self.handover.clone(),
         };
@@ -426,7 +426,7 @@ impl Launch {
             Recorder::new(u16::try_from(self.plan.requests().len()).unwrap_or(u16::MAX))
                 .measuring(timeline.window());
         intern(&self.addresses, &mut recorder);
-        Worker::new(Parts {
+        Worker::new(WorkerSetup {
             number: self.number,
             clock: self.clock,
             lease: self.lease,
@@ -435,7 +435,7 @@ impl Launch {
             endpoints: setup.endpoints,
             spin: setup.spin,
             tls: setup.tls,
-            source: Source::new(&self.plan, owner, timeline),
+            source: LoadSource::new(&self.plan, owner, timeline),
             recorder,
             random: Random::new(self.plan.load().seed, stream),
             handover: self.handover,
@@ -462,7 +462,7 @@ impl Running {
     }
 
     /// Ends the run before its plan does.
-    pub fn stop(&self, stop: Stop) {
+    pub fn stop(&self, stop: StopMode) {
         self.order.give(stop);
         self.wakers.iter().for_each(Waker::wake);
     }
@@ -483,7 +483,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.threads.is_empty() {
-            self.stop(Stop::Now);
+            self.stop(StopMode::Now);
             self.wait();
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! The loop waits for sockets until the next instant that matters, then does what is due. When
 //! something is due is the
-//! [`Source`]'s business, how an operation goes is in `operation`, `opening`, `streams` and `io`,
+//! [`LoadSource`]'s business, how an operation goes is in `operation`, `opening`, `streams` and `io`,
 //! and until when is the
 //! [`Timeline`]'s.
 
@@ -18,12 +18,12 @@ use crate::clock::{RunClock, monotonic_ns};
 use crate::connection::READ_BYTES;
 use crate::endpoints::Endpoints;
 use crate::http2;
-use crate::lease::{Lease, Stop, StopOrder};
+use crate::lease::{FiringLease, StopMode, StopOrder};
 use crate::poller::{Events, Poller};
 use crate::random::Random;
-use crate::request::Requests;
+use crate::request::Http1Requests;
 use crate::slot::{Flight, Slots, seat_of};
-use crate::source::{Arrival, Source, Timeline};
+use crate::source::{Arrival, LoadSource, Timeline};
 use crate::spin::Spin;
 use crate::timers::Timers;
 use crate::tls::{Chains, WorkerTls};
@@ -120,7 +120,7 @@ pub enum Cut {
 
 /// How far a worker is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum WorkerPhase {
     /// Operations begin.
     Firing,
     /// Nothing begins; what has begun may finish.
@@ -128,17 +128,17 @@ enum Phase {
 }
 
 /// All a worker needs, of its own.
-pub(crate) struct Parts {
+pub(crate) struct WorkerSetup {
     pub(crate) number: usize,
     pub(crate) plan: Arc<Plan>,
     pub(crate) clock: RunClock,
-    pub(crate) lease: Lease,
+    pub(crate) lease: FiringLease,
     pub(crate) order: StopOrder,
     pub(crate) poller: Poller,
     pub(crate) endpoints: Endpoints,
     pub(crate) spin: Spin,
     pub(crate) tls: Option<WorkerTls>,
-    pub(crate) source: Source,
+    pub(crate) source: LoadSource,
     pub(crate) recorder: Recorder,
     pub(crate) random: Random,
     pub(crate) handover: SyncSender<Handover>,
@@ -148,13 +148,13 @@ pub(crate) struct Parts {
 }
 
 pub(crate) struct Worker {
-    parts: Parts,
+    setup: WorkerSetup,
     events: Events,
-    requests: Requests,
+    requests: Http1Requests,
     /// The same requests for HTTP/2, where the plan speaks that.
     frames: Option<http2::Requests>,
     timeline: Timeline,
-    phase: Phase,
+    phase: WorkerPhase,
     cut: Option<Cut>,
     slots: Slots,
     /// Time-outs of operations.
@@ -166,7 +166,7 @@ pub(crate) struct Worker {
     free: Vec<u32>,
     /// Seats with HTTP/2 frames to send.
     dirty: Vec<u32>,
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<WaitingArrival>,
     in_flight: u32,
     offering: f64,
     chains: Chains,
@@ -193,15 +193,15 @@ pub(crate) struct Worker {
 
 /// An arrival that waits for a connection.
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct WaitingArrival {
     arrival: Arrival,
     /// When the loop saw that it was due.
     noticed_at: u64,
 }
 
 impl Worker {
-    pub(crate) fn new(parts: Parts) -> Worker {
-        let plan = Arc::clone(&parts.plan);
+    pub(crate) fn new(setup: WorkerSetup) -> Worker {
+        let plan = Arc::clone(&setup.plan);
         let requests_each = match plan.connection().requests {
             RequestsPerConnection::HandshakeOnly => 0,
             RequestsPerConnection::Limited(number) => number.get(),
@@ -209,11 +209,11 @@ impl Worker {
         };
         Worker {
             events: Events::new(),
-            requests: Requests::new(&plan),
+            requests: Http1Requests::new(&plan),
             frames: (plan.connection().http != HttpVersion::Http11)
                 .then(|| http2::Requests::new(&plan)),
             timeline: Timeline::new(&plan),
-            phase: Phase::Firing,
+            phase: WorkerPhase::Firing,
             cut: None,
             slots: Slots::new(plan.connection().http.streams()),
             deadlines: Timers::default(),
@@ -239,7 +239,7 @@ impl Worker {
             unhandled_since: None,
             handshake_only: requests_each == 0,
             requests_each,
-            parts,
+            setup,
         }
     }
 
@@ -248,7 +248,7 @@ impl Worker {
         self.cpu_before_ns = thread_cpu_ns();
         self.sleep_until_start();
         self.backlog.push_back(Handover::Began {
-            worker: self.parts.number,
+            worker: self.setup.number,
             at: monotonic_ns(),
         });
         self.deliver();
@@ -266,7 +266,7 @@ impl Worker {
         self.read_on();
         self.upload_on();
         for index in 0..events {
-            let ready = self.events.of(index);
+            let ready = self.events.at(index);
             let (seat, generation) = seat_of(ready.token);
             if self.slots.stands(seat, generation) {
                 self.unhandled_since = Some(self.ready_since);
@@ -275,7 +275,7 @@ impl Worker {
                 self.keep_schedule();
             }
         }
-        now = self.parts.clock.now();
+        now = self.setup.clock.now();
         self.take_answers(now);
         self.on_time(now);
     }
@@ -290,7 +290,7 @@ impl Worker {
         let Some(due) = self.next_arrival() else {
             return;
         };
-        let now = self.parts.clock.now();
+        let now = self.setup.clock.now();
         if due <= now {
             self.take_arrivals(now);
             self.send_frames();
@@ -299,12 +299,12 @@ impl Worker {
 
     /// Waits for events until something is due; how many there are, and when it is then.
     fn wait(&mut self) -> (usize, u64) {
-        let before = self.parts.clock.now();
+        let before = self.setup.clock.now();
         let due = self.next_due().min(before + LONGEST_WAIT_NS);
         if due <= before || !self.unread.is_empty() || !self.uploads.is_empty() {
             return self.look(before, 0);
         }
-        let (events, now) = match self.parts.spin.begins_at(self.next_arrival()) {
+        let (events, now) = match self.setup.spin.begins_at(self.next_arrival()) {
             Some(begin) if begin <= before => self.spin(due, before),
             Some(begin) => self.look(before, begin.min(due) - before),
             None => self.look(before, due - before),
@@ -315,14 +315,14 @@ impl Worker {
 
     /// Looks for events on the CPU until something is due.
     fn spin(&mut self, due: u64, before: u64) -> (usize, u64) {
-        self.parts.spin.begin(before);
+        self.setup.spin.begin(before);
         loop {
             let (events, now) = self.look(before, 0);
             if events > 0 || now >= due {
-                self.parts.spin.looked(now);
+                self.setup.spin.looked(now);
                 return (events, now);
             }
-            if !self.parts.spin.goes_on(now) {
+            if !self.setup.spin.goes_on(now) {
                 return (0, now);
             }
         }
@@ -333,11 +333,11 @@ impl Worker {
         // A failing epoll_wait (EBADF, EINVAL) would be a defect here; the loop goes on by its
         // timers.
         let events = self
-            .parts
+            .setup
             .poller
             .wait(&mut self.events, timeout)
             .unwrap_or(0);
-        let now = self.parts.clock.now();
+        let now = self.setup.clock.now();
         let has_slept = timeout > 0 && now.saturating_sub(before) > SLEPT_NS;
         self.ready_since = if has_slept { now } else { self.looked_at };
         self.looked_at = now;
@@ -348,22 +348,22 @@ impl Worker {
     #[inline]
     fn note_lag(&mut self, at: u64) {
         if let Some(since) = self.unhandled_since.take() {
-            self.parts.recorder.lagged(at, at.saturating_sub(since));
+            self.setup.recorder.lagged(at, at.saturating_sub(since));
         }
     }
 
     fn next_arrival(&self) -> Option<u64> {
-        match &self.parts.source {
-            Source::Open(arrivals) => arrivals.next_at(),
-            Source::Closed(_) => None,
+        match &self.setup.source {
+            LoadSource::Open(arrivals) => arrivals.next_at(),
+            LoadSource::Closed(_) => None,
         }
     }
 
     /// The next instant at which something is due without an event.
     fn next_due(&self) -> u64 {
         let arrival = self.next_arrival();
-        let end = (self.phase == Phase::Firing).then_some(self.timeline.end_at);
-        let cut = Some(self.parts.recorder.boundary());
+        let end = (self.phase == WorkerPhase::Firing).then_some(self.timeline.end_at);
+        let cut = Some(self.setup.recorder.boundary());
         let all = [arrival, end, cut, self.deadlines.next(), self.pauses.next()];
         all.into_iter().flatten().min().unwrap_or(u64::MAX)
     }
@@ -373,32 +373,34 @@ impl Worker {
         // Each with its own instant: of many at once, the last must not seem to have begun with the
         // first.
         while let Some(slot) = self.deadlines.pop(now) {
-            self.time_out(slot, self.parts.clock.now());
+            self.time_out(slot, self.setup.clock.now());
         }
         for _ in 0..BEGUN_AT_ONCE {
             let Some(slot) = self.pauses.pop(now) else {
                 break;
             };
-            self.begin_as_user(slot, self.parts.clock.now());
+            self.begin_as_user(slot, self.setup.clock.now());
         }
         self.serve_queue();
         self.take_arrivals(now);
         self.send_frames();
-        if self.phase == Phase::Firing && (now >= self.timeline.end_at || self.source_is_dry(now)) {
+        if self.phase == WorkerPhase::Firing
+            && (now >= self.timeline.end_at || self.source_is_dry(now))
+        {
             self.drain();
         }
     }
 
     /// Looks at lease and orders.
     fn obey(&mut self, now: u64) {
-        if self.cut != Some(Cut::LeaseExpired) && !self.parts.lease.holds() {
+        if self.cut != Some(Cut::LeaseExpired) && !self.setup.lease.holds() {
             self.cut_all(Cut::LeaseExpired, now);
         }
-        match self.parts.order.given() {
-            Some(Stop::Now) if self.in_flight > 0 || self.phase == Phase::Firing => {
+        match self.setup.order.given() {
+            Some(StopMode::Now) if self.in_flight > 0 || self.phase == WorkerPhase::Firing => {
                 self.cut_all(Cut::Stopped, now)
             }
-            Some(_) if self.phase == Phase::Firing => {
+            Some(_) if self.phase == WorkerPhase::Firing => {
                 self.cut = self.cut.max(Some(Cut::Stopped));
                 self.drain();
             }
@@ -425,26 +427,26 @@ impl Worker {
 
     /// Nothing begins from here on.
     fn drain(&mut self) {
-        if self.phase == Phase::Draining {
+        if self.phase == WorkerPhase::Draining {
             return;
         }
-        self.phase = Phase::Draining;
+        self.phase = WorkerPhase::Draining;
         self.pauses = Timers::default();
-        let now = self.parts.clock.now();
+        let now = self.setup.clock.now();
         self.roll(now);
         if self.cut.is_some() || self.timeline.is_ended_by_count() {
-            self.parts.recorder.close_window(now);
+            self.setup.recorder.close_window(now);
         }
         for waiting in std::mem::take(&mut self.queue) {
             self.not_sent(waiting, now);
         }
         // Arrivals that were due and not looked at yet are the client's failure, and are said.
-        if let Source::Open(arrivals) = &mut self.parts.source {
+        if let LoadSource::Open(arrivals) = &mut self.setup.source {
             let late: Vec<Arrival> = std::iter::from_fn(|| arrivals.take(now)).collect();
             arrivals.end();
             late.into_iter().for_each(|arrival| {
                 self.not_sent(
-                    Waiting {
+                    WaitingArrival {
                         arrival,
                         noticed_at: now,
                     },
@@ -454,43 +456,43 @@ impl Worker {
         }
         self.firing = Some(self.spent(now));
         self.backlog.push_back(Handover::Draining {
-            worker: self.parts.number,
+            worker: self.setup.number,
         });
         self.deliver();
     }
 
     fn is_done(&self) -> bool {
-        self.phase == Phase::Draining && self.in_flight == 0
+        self.phase == WorkerPhase::Draining && self.in_flight == 0
     }
 
     /// Whether no operation can begin any more, whatever the time.
     fn source_is_dry(&self, now: u64) -> bool {
-        match &self.parts.source {
-            Source::Open(arrivals) => arrivals.next_at().is_none() && self.queue.is_empty(),
-            Source::Closed(users) => users.are_dry(now),
+        match &self.setup.source {
+            LoadSource::Open(arrivals) => arrivals.next_at().is_none() && self.queue.is_empty(),
+            LoadSource::Closed(users) => users.are_dry(now),
         }
     }
 
     fn sleep_until_start(&mut self) {
-        while self.parts.order.given().is_none() {
-            let left = self.parts.clock.until_start();
+        while self.setup.order.given().is_none() {
+            let left = self.setup.clock.until_start();
             if left == 0 {
                 return;
             }
             let _ = self
-                .parts
+                .setup
                 .poller
                 .wait(&mut self.events, left.min(LONGEST_WAIT_NS));
         }
         // Stopped before the start: the run clock stands at 0, and yet nothing is due.
-        if let Source::Open(arrivals) = &mut self.parts.source {
+        if let LoadSource::Open(arrivals) = &mut self.setup.source {
             arrivals.end();
         }
     }
 
     /// Closed loop: every user gets its slot, and begins when its span does.
     fn seat_users(&mut self) {
-        let Source::Closed(users) = &self.parts.source else {
+        let LoadSource::Closed(users) = &self.setup.source else {
             return;
         };
         let seats: Vec<(u64, Option<u64>)> = users
@@ -508,15 +510,15 @@ impl Worker {
     }
 
     fn take_answers(&mut self, now: u64) {
-        while let Some((question, found)) = self.parts.endpoints.answer(now) {
+        while let Some((question, found)) = self.setup.endpoints.answer(now) {
             self.on_resolved(question, found, now);
         }
     }
 
     /// An arrival that is never sent.
-    fn not_sent(&mut self, waiting: Waiting, now: u64) {
+    fn not_sent(&mut self, waiting: WaitingArrival, now: u64) {
         self.roll(now);
-        let Waiting {
+        let WaitingArrival {
             arrival,
             noticed_at,
         } = waiting;
@@ -530,7 +532,7 @@ impl Worker {
             kind: Kind::NotSent,
         };
         let intended_at = arrival.intended_at;
-        self.parts.recorder.not_sent(&NotSent {
+        self.setup.recorder.not_sent(&NotSent {
             key,
             intended_at,
             noticed_at,
@@ -542,16 +544,16 @@ impl Worker {
     /// Cuts the interval that `now` lies beyond, before anything of a later second is recorded.
     #[inline]
     fn roll(&mut self, now: u64) {
-        while now >= self.parts.recorder.boundary() {
+        while now >= self.setup.recorder.boundary() {
             self.hand_over(now);
         }
     }
 
     #[cold]
     fn hand_over(&mut self, now: u64) {
-        let spare = self.parts.spares.try_recv().ok();
-        let (worker, number) = (self.parts.number, self.parts.recorder.interval());
-        let interval = self.parts.recorder.cut(now, spare);
+        let spare = self.setup.spares.try_recv().ok();
+        let (worker, number) = (self.setup.number, self.setup.recorder.interval());
+        let interval = self.setup.recorder.cut(now, spare);
         self.backlog.push_back(Handover::Interval {
             worker,
             number,
@@ -563,7 +565,7 @@ impl Worker {
     /// Gives the collector what it takes; the rest waits here rather than the load there.
     fn deliver(&mut self) {
         while let Some(next) = self.backlog.pop_front() {
-            if let Err(TrySendError::Full(back)) = self.parts.handover.try_send(next) {
+            if let Err(TrySendError::Full(back)) = self.setup.handover.try_send(next) {
                 self.backlog.push_front(back);
                 return;
             }
@@ -574,39 +576,39 @@ impl Worker {
     fn spent(&self, now: u64) -> Spent {
         Spent {
             cpu_ns: thread_cpu_ns().saturating_sub(self.cpu_before_ns),
-            spun_ns: self.parts.spin.spun_ns(),
+            spun_ns: self.setup.spin.spun_ns(),
             idle_ns: self.idle_ns,
             wall_ns: now,
         }
     }
 
     fn leave(mut self) {
-        let whole = self.spent(self.parts.clock.now());
+        let whole = self.spent(self.setup.clock.now());
         // The server is told of the end of kept connections as of that of any other.
         for seat in 0..self.slots.seats() {
-            let now = self.parts.clock.now();
+            let now = self.setup.clock.now();
             self.roll(now);
             self.close(seat);
         }
         self.slots.clear();
-        let now = self.parts.clock.now();
+        let now = self.setup.clock.now();
         self.roll(now);
         self.hand_over(now);
         let figures = WorkerFigures {
             firing: self.firing.unwrap_or(whole),
             whole,
             thread_id: rustix::thread::gettid().as_raw_nonzero().get(),
-            cpu: self.parts.cpu,
+            cpu: self.setup.cpu,
             cut: self.cut,
         };
         self.backlog.push_back(Handover::Ended {
-            worker: self.parts.number,
+            worker: self.setup.number,
             figures,
         });
         for last in self.backlog {
             // The collector lives until every worker has ended; blocking here delays nothing any
             // more.
-            let _ = self.parts.handover.send(last);
+            let _ = self.setup.handover.send(last);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! How an operation opens its connection: lookup, connect, handshake.
 
 use super::{Cut, Worker, go_to};
-use crate::connection::{Connection, Http, Stage as ConnectionStage};
-use crate::endpoints::Next;
+use crate::connection::{ConnectionStage, Http, WorkerConnection};
+use crate::endpoints::NextEndpoint;
 use crate::http2::Session;
 use crate::resolver::Question;
 use crate::response::Response;
@@ -27,7 +27,7 @@ impl Worker {
         flight.tried_at = now;
         let begun_at = flight.begun_at;
         let issuer = self.issuer(seat);
-        match self.parts.endpoints.next(
+        match self.setup.endpoints.next(
             Question {
                 slot,
                 begun_at,
@@ -35,12 +35,12 @@ impl Worker {
             },
             now,
         ) {
-            Ok(Next::Connect(address)) => self.connect(slot, address, now),
-            Ok(Next::Wait) => {
+            Ok(NextEndpoint::Connect(address)) => self.connect(slot, address, now),
+            Ok(NextEndpoint::Wait) => {
                 self.flight(slot).resolving = true;
                 self.deadlines.set(
                     slot,
-                    now + nanoseconds(self.parts.plan.connection().timeouts.connect),
+                    now + nanoseconds(self.setup.plan.connection().timeouts.connect),
                 );
             }
             Err(kind) => self.fail(slot, Stage::Dns, kind, now),
@@ -52,7 +52,7 @@ impl Worker {
     /// every other one.
     fn issuer(&mut self, seat: u32) -> u16 {
         if self
-            .parts
+            .setup
             .tls
             .as_ref()
             .is_none_or(|tls| tls.offering_share == 0.0)
@@ -66,7 +66,7 @@ impl Worker {
             .unwrap_or_else(|| self.offers());
         self.slots.seat(seat).offering = Some(offering);
         let owner = self.slots.owner(seat);
-        self.parts
+        self.setup
             .tls
             .as_ref()
             .filter(|_| offering)
@@ -100,21 +100,21 @@ impl Worker {
     }
 
     fn connect(&mut self, slot: u32, address: SocketAddr, now: u64) {
-        if !self.parts.lease.holds() {
+        if !self.setup.lease.holds() {
             return self.cut_all(Cut::LeaseExpired, now);
         }
-        let index = self.parts.recorder.address(address);
+        let index = self.setup.recorder.address(address);
         let id = {
             let flight = self
                 .slots
                 .flight(slot)
                 .expect("a connection is opened for an operation");
-            go_to(&mut self.parts.recorder, flight, index);
+            go_to(&mut self.setup.recorder, flight, index);
             flight.id
         };
-        self.parts.recorder.connect_attempted(id);
-        let source = self.parts.endpoints.source(address);
-        let at = self.parts.clock.now();
+        self.setup.recorder.connect_attempted(id);
+        let source = self.setup.endpoints.source(address);
+        let at = self.setup.clock.now();
         let socket = match Socket::connect(address, source) {
             Ok(socket) => socket,
             Err(kind) => return self.fail(slot, Stage::Connect, kind, now),
@@ -127,14 +127,14 @@ impl Worker {
         let seat = self.slots.seat(number);
         seat.generation = seat.generation.wrapping_add(1);
         if self
-            .parts
+            .setup
             .poller
             .add(&socket.0, token(number, seat.generation))
             .is_err()
         {
             return self.fail(slot, Stage::Connect, Kind::FilesExhausted, now);
         }
-        seat.connection = Some(Box::new(Connection::new(
+        seat.connection = Some(Box::new(WorkerConnection::new(
             socket,
             http,
             self.requests_each,
@@ -143,7 +143,7 @@ impl Worker {
         )));
         self.deadlines.set(
             slot,
-            at + nanoseconds(self.parts.plan.connection().timeouts.connect),
+            at + nanoseconds(self.setup.plan.connection().timeouts.connect),
         );
     }
 
@@ -158,10 +158,10 @@ impl Worker {
 
     /// TCP stands: TLS begins, or the request goes out.
     pub(super) fn on_connected(&mut self, slot: u32) {
-        let now = self.parts.clock.now();
+        let now = self.setup.clock.now();
         self.note_lag(now);
         self.note_connected(slot, now);
-        if self.parts.tls.is_some() {
+        if self.setup.tls.is_some() {
             self.begin_handshake(slot, now);
         } else {
             self.on_open(slot, now);
@@ -175,14 +175,14 @@ impl Worker {
         };
         connection.connected_at = now;
         flight.connect = Some(now.saturating_sub(connection.connect_at));
-        self.parts.recorder.connect_opened(flight.id);
+        self.setup.recorder.connect_opened(flight.id);
     }
 
     fn begin_handshake(&mut self, slot: u32, now: u64) {
         let seat = self.slots.seat_of(slot);
         let offering = self.slots.seat(seat).offering.take().unwrap_or(false);
         let (user, owner) = (self.slots.seat(seat).user, self.slots.owner(seat));
-        let (Some(tls), Some(connection)) = (&self.parts.tls, self.slots.connection(seat)) else {
+        let (Some(tls), Some(connection)) = (&self.setup.tls, self.slots.connection(seat)) else {
             return;
         };
         tls.sessions.begin(owner, connection.id.address, offering);
@@ -190,10 +190,10 @@ impl Worker {
         connection.stage = ConnectionStage::Handshaking;
         self.deadlines.set(
             slot,
-            now + nanoseconds(self.parts.plan.connection().timeouts.handshake),
+            now + nanoseconds(self.setup.plan.connection().timeouts.handshake),
         );
         let is_early = self.may_be_early(slot);
-        let (Some(tls), Some(connection)) = (&self.parts.tls, self.slots.connection(seat)) else {
+        let (Some(tls), Some(connection)) = (&self.setup.tls, self.slots.connection(seat)) else {
             return;
         };
         self.outgoing.clear();
@@ -203,7 +203,7 @@ impl Worker {
             Err(Broken(kind)) => return self.fail(slot, Stage::Tls, kind, now),
         };
         if went_early {
-            let now = self.parts.clock.now();
+            let now = self.setup.clock.now();
             self.note_sent(slot, now);
             self.flight(slot).early = Early::Went;
         }
@@ -213,7 +213,7 @@ impl Worker {
     /// Whether the slot's request, which is then in `plain`, may go out with the ClientHello.
     fn may_be_early(&mut self, slot: u32) -> bool {
         let Some(tls) = self
-            .parts
+            .setup
             .tls
             .as_ref()
             .filter(|tls| tls.early_config.is_some())
@@ -222,7 +222,7 @@ impl Worker {
         };
         let room = tls.sessions.early_data_room().min(FRAGMENT);
         let may = |flight: &mut Flight| {
-            flight.early == Early::May && self.requests.of(flight.id.request).is_safe
+            flight.early == Early::May && self.requests.request(flight.id.request).is_safe
         };
         if room == 0 || !self.slots.flight(slot).is_some_and(may) {
             return false;
@@ -233,7 +233,7 @@ impl Worker {
     /// Whether one more handshake is to offer a session; exact over many by carrying the remainder.
     fn offers(&mut self) -> bool {
         let share = self
-            .parts
+            .setup
             .tls
             .as_ref()
             .map_or(0.0, |tls| tls.offering_share);
@@ -274,7 +274,7 @@ impl Worker {
             bytes_sent: sent,
             bytes_received: connection.received_bytes,
         };
-        self.parts.recorder.handshake(flight.id, handshake);
+        self.setup.recorder.handshake(flight.id, handshake);
         flight.handshake = Some((kind, now.saturating_sub(connection.connected_at)));
         if matches!(connection.http, Http::Two(_)) && negotiated.alpn != H2 {
             // The server wants to see our Finished, and has nothing to say in HTTP/2.
@@ -300,7 +300,7 @@ impl Worker {
         }
         match connection.tls.as_ref().and_then(TlsStream::early_data) {
             Some(true) => return self.on_early_data_taken(slot),
-            Some(false) => self.take_back(slot),
+            Some(false) => self.withdraw_early_data(slot),
             None => {}
         }
         self.send_request(slot, now);
@@ -316,12 +316,12 @@ impl Worker {
         };
         self.deadlines.set(
             slot,
-            sent_at + nanoseconds(self.parts.plan.connection().timeouts.request),
+            sent_at + nanoseconds(self.setup.plan.connection().timeouts.request),
         );
     }
 
     /// The server has passed the request over: it goes out again as if it never had.
-    fn take_back(&mut self, slot: u32) {
+    fn withdraw_early_data(&mut self, slot: u32) {
         let Some((connection, flight)) = self.slots.both(slot) else {
             return;
         };
@@ -329,23 +329,23 @@ impl Worker {
         connection.unwritten.retain(|&unwritten| unwritten != slot);
         // What came nevertheless is no answer to it.
         connection.unsolicited |= flight.first_byte_at.is_some();
-        flight.take_back();
+        flight.withdraw();
     }
 
     /// The server has taken the request as early data, and answers that it wants it after the
     /// handshake (RFC 8470 §5.2): once more on this connection, where that serves on, else on a new
     /// one.
-    pub(super) fn send_late(&mut self, slot: u32, now: u64) {
+    pub(super) fn retry_after_handshake(&mut self, slot: u32, now: u64) {
         let Some((connection, flight)) = self.slots.both(slot) else {
             return;
         };
-        self.parts.recorder.too_early(flight.id);
+        self.setup.recorder.too_early(flight.id);
         if connection.stage == ConnectionStage::Open && !connection.is_spoilt() {
             connection.requests_begun -= 1;
-            flight.take_back();
+            flight.withdraw();
             return self.send_request(slot, now);
         }
-        flight.send_again(now);
+        flight.begin_retry(now);
         flight.early = Early::MustNot;
         self.close(slot);
         self.open(slot, now);
@@ -361,11 +361,11 @@ impl Worker {
             return;
         };
         let (close, confirm) = (
-            self.parts.plan.connection().close,
-            self.parts.plan.connection().confirm,
+            self.setup.plan.connection().close,
+            self.setup.plan.connection().confirm,
         );
         if close == Close::Rst || !confirm {
-            let now = self.parts.clock.now();
+            let now = self.setup.clock.now();
             return self.succeed(slot, Verdict::OkUnconfirmed, now);
         }
         connection.stage = ConnectionStage::Ending;
@@ -375,10 +375,10 @@ impl Worker {
         }
         if let Some(connection) = self.slots.connection(slot) {
             connection.socket.shutdown();
-            let now = self.parts.clock.now();
+            let now = self.setup.clock.now();
             self.deadlines.set(
                 slot,
-                now + nanoseconds(self.parts.plan.connection().timeouts.request),
+                now + nanoseconds(self.setup.plan.connection().timeouts.request),
             );
         }
     }
