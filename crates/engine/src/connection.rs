@@ -231,7 +231,6 @@ impl WorkerConnection {
         let Some(upload) = &mut self.upload else {
             return false;
         };
-        plain.clear();
         upload.put(body::WINDOW, plain);
         if upload.left() == 0 {
             self.upload = None;

@@ -139,6 +139,13 @@ impl Slots {
         }
     }
 
+    /// The token of the seat's next connection.
+    pub(crate) fn next_token(&mut self, number: u32) -> u64 {
+        let seat = self.seat(number);
+        seat.generation = seat.generation.wrapping_add(1);
+        token(number, seat.generation)
+    }
+
     /// Slots per seat.
     pub(crate) fn width(&self) -> u32 {
         self.width

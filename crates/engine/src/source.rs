@@ -105,6 +105,15 @@ impl LoadSource {
             }
         }
     }
+
+    /// When the next arrival is due; users of a closed loop do not arrive.
+    #[inline]
+    pub(crate) fn next_arrival(&self) -> Option<u64> {
+        match self {
+            LoadSource::Open(arrivals) => arrivals.next_at(),
+            LoadSource::Closed(_) => None,
+        }
+    }
 }
 
 impl Users {

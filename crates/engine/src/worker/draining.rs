@@ -19,7 +19,7 @@ impl Worker {
         {
             return seat;
         }
-        let now = self.setup.clock.now();
+        let now = self.clock.now();
         let aside = self.slots.set_aside(seat);
         let (from, to) = (
             self.slots.of_seat(seat).start,
@@ -34,15 +34,13 @@ impl Worker {
                 .unwritten
                 .iter_mut()
                 .for_each(|slot| *slot = *slot - from + to);
-            self.setup.recorder.draining(connection.id);
+            self.ledger.recorder.draining(connection.id);
             // Tells at once what there is to read, too.
-            let _ = self
-                .setup
-                .poller
-                .modify(&connection.socket.0, token(aside, generation));
+            self.watch
+                .move_to(&connection.socket.0, token(aside, generation));
         }
         self.dirty.push(aside);
-        if matches!(self.setup.source, LoadSource::Open(_)) {
+        if matches!(self.source, LoadSource::Open(_)) {
             let free: Vec<u32> = self
                 .slots
                 .of_seat(seat)
@@ -68,7 +66,7 @@ impl Worker {
         };
         self.deadlines.hand_on(home, guest);
         self.slots.slot(guest).flight = Some(flight);
-        if matches!(self.setup.source, LoadSource::Closed(_)) {
+        if matches!(self.source, LoadSource::Closed(_)) {
             self.slots.slot(home).whereabouts = Whereabouts::Away;
             self.slots.slot(guest).whereabouts = Whereabouts::Guest { home };
         }

@@ -1,7 +1,6 @@
 //! The life of an operation: begin, send, end, and what its slot does next.
 
-use super::io::send_last;
-use super::{BEGUN_AT_ONCE, QUEUE, WaitingArrival, Worker, WorkerPhase, count_start};
+use super::{BEGUN_AT_ONCE, QUEUE, WaitingArrival, Worker, WorkerPhase};
 use crate::body::BodyUpload;
 use crate::connection::{ConnectionStage, Http};
 use crate::key_log::Ending;
@@ -39,7 +38,7 @@ impl Worker {
         if !self.is_active(slot, now) {
             return;
         }
-        let LoadSource::Closed(users) = &mut self.setup.source else {
+        let LoadSource::Closed(users) = &mut self.source else {
             return;
         };
         let period = self.timeline.period(now);
@@ -66,7 +65,7 @@ impl Worker {
         if now < seat.active_until {
             return true;
         }
-        let LoadSource::Closed(users) = &self.setup.source else {
+        let LoadSource::Closed(users) = &self.source else {
             return true;
         };
         match users.span(number, now) {
@@ -99,7 +98,7 @@ impl Worker {
         let overslept = now > self.timeline.end_at.saturating_add(GRACE_NS);
         let mut taken = 0;
         while self.phase == WorkerPhase::Firing && !overslept && (last || taken < BEGUN_AT_ONCE) {
-            let LoadSource::Open(arrivals) = &mut self.setup.source else {
+            let LoadSource::Open(arrivals) = &mut self.source else {
                 return;
             };
             let Some(arrival) = arrivals.take(now) else {
@@ -112,7 +111,7 @@ impl Worker {
 
     /// The most recently idle connection, else a new one, else the queue, else not sent.
     fn dispatch(&mut self, arrival: Arrival) {
-        let now = self.setup.clock.now();
+        let now = self.clock.now();
         let slot = if self.queue.is_empty() {
             self.pick_slot()
         } else {
@@ -147,7 +146,7 @@ impl Worker {
             else {
                 return;
             };
-            let now = self.setup.clock.now();
+            let now = self.clock.now();
             self.begin(slot, arrival, Some(noticed_at), now);
         }
     }
@@ -175,7 +174,7 @@ impl Worker {
 
     /// Another connection of the open loop, where it may have one.
     fn add_seat(&mut self) -> Option<u32> {
-        let LoadSource::Open(arrivals) = &self.setup.source else {
+        let LoadSource::Open(arrivals) = &self.source else {
             return None;
         };
         let seat = self.slots.add(arrivals.user(self.slots.serving())?);
@@ -206,8 +205,8 @@ impl Worker {
     /// Begins an operation on `slot`, over its seat's connection where that has one. `noticed_at`
     /// is when the loop saw that an arrival of an open loop was due.
     fn begin(&mut self, slot: u32, arrival: Arrival, noticed_at: Option<u64>, now: u64) {
-        self.roll(now);
-        self.setup.recorder.begun(now);
+        self.ledger.roll(now);
+        self.ledger.recorder.begun(now);
         let Arrival {
             seq,
             intended_at,
@@ -225,7 +224,7 @@ impl Worker {
             request,
             address: address.unwrap_or(0),
         };
-        let random = self.setup.random.bits();
+        let random = self.random.bits();
         self.pauses.clear(slot);
         let place = self.slots.slot(slot);
         place.parked = false;
@@ -244,8 +243,8 @@ impl Worker {
         if let Some((connection, flight)) = self.slots.both(slot) {
             flight.reused = true;
             connection.id = flight.id;
-            count_start(&mut self.setup.recorder, flight);
-            self.setup.recorder.reused(flight.id);
+            self.ledger.count_start(flight);
+            self.ledger.recorder.reused(flight.id);
         }
         self.send_request(slot, now);
     }
@@ -266,15 +265,12 @@ impl Worker {
         let Some(connection) = self.slots.connection(slot) else {
             return;
         };
-        if upload.is_some() && self.requests_each == 1 {
+        if upload.is_some() && self.rules.requests_each == 1 {
             connection.socket.send_at_once();
         }
         connection.upload = upload;
-        let wrapped = connection.wrap(&self.plain, &mut self.outgoing);
-        self.deadlines.set(
-            slot,
-            now + nanoseconds(self.setup.plan.connection().timeouts.request),
-        );
+        let wrapped = self.sender.wrap(slot, connection);
+        self.deadlines.await_answer(slot, now);
         match wrapped {
             Ok(()) if self.flush(slot) => self.upload(slot),
             Ok(()) => {}
@@ -285,19 +281,20 @@ impl Worker {
     /// Writes the slot's request, the next of its connection, into `plain`; what is left of it,
     /// where it is large.
     pub(super) fn write_alone(&mut self, slot: u32) -> Option<BodyUpload> {
-        let closes = self.setup.plan.connection().close == Close::Server;
+        let closes = self.rules.close == Close::Server;
         let user = self.slots.seat(slot).user;
         let (connection, flight) = self.slots.both(slot)?;
         let is_last = connection.is_next_last();
-        self.plain.clear();
         let values = Values {
             user,
             seq: flight.seq,
             random: flight.random,
         };
-        self.requests
-            .request(flight.id.request)
-            .write(closes && is_last, values, &mut self.plain)
+        self.requests.request(flight.id.request).write(
+            closes && is_last,
+            values,
+            self.sender.plain(),
+        )
     }
 
     /// The request in `plain` is on its way.
@@ -316,7 +313,7 @@ impl Worker {
 
     /// The response is whole: judged by what the plan expects.
     pub(super) fn on_response(&mut self, slot: u32) {
-        let now = self.setup.clock.now();
+        let now = self.clock.now();
         let lane = self.slots.lane_of(slot);
         let Some((connection, flight)) = self.slots.both(slot) else {
             return;
@@ -347,7 +344,7 @@ impl Worker {
     /// closed.
     pub(super) fn succeed(&mut self, slot: u32, verdict: Verdict, now: u64) {
         self.record(slot, verdict, now);
-        let close = self.setup.plan.connection().close;
+        let close = self.rules.close;
         let seat = self.slots.seat_of(slot);
         self.slots.seat(seat).failures = 0;
         let Some(connection) = self.slots.connection(seat) else {
@@ -362,16 +359,13 @@ impl Worker {
             self.slots.seat(seat).connection = None;
             return self.go_on(slot, now);
         }
-        if !self.handshake_only && !full && !spoilt {
+        if !self.rules.is_handshake_only() && !full && !spoilt {
             return self.go_on(slot, now);
         }
         if close == Close::Server && full && !connection.unsolicited {
             // The slot is busy until the server has closed; the operation itself is over.
             (connection.stage, connection.ending_at) = (ConnectionStage::Ending, now);
-            self.deadlines.set(
-                slot,
-                now + nanoseconds(self.setup.plan.connection().timeouts.request),
-            );
+            self.deadlines.await_answer(slot, now);
             return;
         }
         self.close(seat);
@@ -405,7 +399,7 @@ impl Worker {
             .for_each(|&slot| self.record(slot, Verdict::Failed(Failure { stage, kind }), now));
         self.give_up(seat);
         self.slots.seat(seat).opener = None;
-        if is_useless && matches!(self.setup.source, LoadSource::Closed(_)) {
+        if is_useless && matches!(self.source, LoadSource::Closed(_)) {
             failed
                 .into_iter()
                 .for_each(|slot| self.slots.slot(slot).parked = true);
@@ -426,8 +420,8 @@ impl Worker {
         let longest = (BACK_OFF_FIRST_NS << seat.failures.min(16)).min(BACK_OFF_LONGEST_NS);
         seat.failures += 1;
         seat.waiter = Some(slot);
-        let wait = self.setup.random.between(longest / 2, longest);
-        self.setup.recorder.backed_off(id, wait);
+        let wait = self.random.between(longest / 2, longest);
+        self.ledger.recorder.backed_off(id, wait);
         self.pauses.set(slot, now + wait);
     }
 
@@ -436,7 +430,7 @@ impl Worker {
         let Some(mut flight) = self.slots.slot(slot).flight.take() else {
             return;
         };
-        count_start(&mut self.setup.recorder, &mut flight);
+        self.ledger.count_start(&mut flight);
         self.in_flight -= 1;
         self.deadlines.clear(slot);
         let mut answer = Answer::default();
@@ -466,8 +460,8 @@ impl Worker {
             status: answer.status,
             payload_bytes: answer.body_bytes.saturating_sub(flight.payload_counted),
         };
-        self.roll(now);
-        self.setup.recorder.ended(&operation);
+        self.ledger.roll(now);
+        self.ledger.recorder.ended(&operation);
     }
 
     /// The slot is free: its user's next operation now or after a pause; in an open loop it waits
@@ -483,12 +477,11 @@ impl Worker {
         if self.phase != WorkerPhase::Firing {
             return;
         }
-        match &self.setup.source {
+        match &self.source {
             LoadSource::Closed(users) => match users.think_time {
                 None => self.begin_as_user(slot, now),
                 Some(pause) => {
                     let wait = self
-                        .setup
                         .random
                         .between(nanoseconds(pause.min), nanoseconds(pause.max));
                     self.pauses.set(slot, now + wait);
@@ -513,18 +506,16 @@ impl Worker {
         let Some(mut connection) = self.slots.seat(seat).connection.take() else {
             return;
         };
-        if self.setup.plan.connection().close == Close::Rst {
+        if self.rules.close == Close::Rst {
             connection.socket.reset_on_close();
-        } else if self.setup.lease.holds() {
-            self.outgoing.clear();
-            connection.notify_close(&mut self.outgoing);
-            let now = self.setup.clock.now();
-            send_last(
-                &mut self.setup.recorder,
-                &mut connection,
-                &mut self.outgoing,
-                now,
-            );
+        } else if self.sender.is_allowed() {
+            self.sender.forget();
+            connection.notify_close(self.sender.outgoing(seat));
+            let now = self.clock.now();
+            let bytes = self.sender.send_last(seat, &mut connection);
+            self.ledger
+                .recorder
+                .wire_bytes(connection.id, now, bytes, 0);
         }
     }
 
@@ -534,7 +525,7 @@ impl Worker {
         let Some(connection) = self.slots.seat(seat).connection.take() else {
             return;
         };
-        if self.setup.plan.connection().close == Close::Rst {
+        if self.rules.close == Close::Rst {
             connection.socket.reset_on_close();
         }
     }
@@ -544,7 +535,7 @@ impl Worker {
         let seat = self.slots.seat_of(slot);
         if self.slots.is_flying(slot) {
             let opens = self.slots.seat(seat).opener == Some(slot);
-            if self.frames.is_some() && !self.handshake_only && !opens {
+            if self.frames.is_some() && !self.rules.is_handshake_only() && !opens {
                 return self.cancel_stream(slot, now);
             }
             let stage = self.stage_of(slot);
@@ -552,9 +543,9 @@ impl Worker {
         }
         // The server did not close a connection that was over; nothing depends on it but the user's
         // next one.
-        self.roll(now);
+        self.ledger.roll(now);
         if let Some(connection) = self.slots.connection(seat) {
-            self.setup.recorder.end_awaited(
+            self.ledger.recorder.end_awaited(
                 connection.id,
                 now.saturating_sub(connection.ending_at),
                 false,
@@ -582,7 +573,9 @@ impl Worker {
             None if resolving => Stage::Dns,
             None | Some(ConnectionStage::Connecting) => Stage::Connect,
             Some(ConnectionStage::Handshaking) => Stage::Tls,
-            Some(ConnectionStage::Open | ConnectionStage::Ending) if self.handshake_only => {
+            Some(ConnectionStage::Open | ConnectionStage::Ending)
+                if self.rules.is_handshake_only() =>
+            {
                 Stage::Tls
             }
             Some(ConnectionStage::Open | ConnectionStage::Ending) => Stage::Http,
@@ -595,7 +588,7 @@ impl Worker {
         let seat = self.slots.seat_of(slot);
         let opens = self.slots.seat(seat).opener == Some(slot);
         self.frames.is_some()
-            && !self.handshake_only
+            && !self.rules.is_handshake_only()
             && !opens
             && self
                 .slots
@@ -616,7 +609,7 @@ impl Worker {
         let flight = self.flight(slot);
         flight.begin_retry(now);
         let id = flight.id;
-        self.setup.recorder.reused_closed(id);
+        self.ledger.recorder.reused_closed(id);
         self.open(slot, now);
     }
 }
