@@ -1,6 +1,6 @@
 //! `agent join`: the command line of a load machine.
 
-use crate::link::{self, CoordinatorAddress, Identity, LinkConfig};
+use crate::link::{self, AgentIdentity, CoordinatorAddress, LinkConfig};
 use crate::news::tell;
 use crate::runner::{self, Resources};
 use anyhow::{Context as _, bail};
@@ -135,7 +135,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         .as_deref()
         .map(private_folder)
         .transpose()?;
-    let identity = Identity {
+    let identity = AgentIdentity {
         name: arguments
             .name
             .clone()

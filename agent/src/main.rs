@@ -8,17 +8,17 @@ use std::process::ExitCode;
 #[command(version, about, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: JoinCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum JoinCommand {
     /// Join a coordinator and serve run after run
     Join(agent::JoinArgs),
 }
 
 fn main() -> ExitCode {
-    let Command::Join(join) = Arguments::parse().command;
+    let JoinCommand::Join(join) = Arguments::parse().command;
     match agent::join(&join) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -9,7 +9,7 @@ use crate::terminal;
 use crate::utc::Utc;
 use analysis::{
     CampaignDocument, CapacityRow, Comparison, Document, Pairing, PlanDifference, RegressionLimit,
-    RunSummary, State, VariantRuns,
+    RunState, RunSummary, VariantRuns,
 };
 use clap::Args;
 use report::{Format, Style};
@@ -183,7 +183,7 @@ fn compared<T: Comparable>(args: &CompareArgs, pair: &Pair<'_, T>) -> CampaignDo
         name,
         Utc::now().to_string(),
     );
-    document.state = State::Complete;
+    document.state = RunState::Complete;
     document.differences = differences(pair);
     T::compare(
         pair,
@@ -231,7 +231,7 @@ impl Comparable for SavedRun {
                 name: name.clone(),
                 runs: runs.iter().map(|run| Some(&run.document)).collect(),
             });
-        let comparison = Comparison::of(&variants, Pairing::Apart, SEED);
+        let comparison = Comparison::new(&variants, Pairing::Apart, SEED);
         document.runs = [of(&names[0], pair.first), of(&names[1], pair.other)].concat();
         document.limits = RegressionLimit::judge(limits, &comparison);
         document.comparison = Some(comparison);
@@ -273,7 +273,7 @@ impl Comparable for SavedSearch {
                 searches.iter().map(|search| &search.record).collect(),
             )
         });
-        document.capacities = CapacityRow::of(&sides);
+        document.capacities = CapacityRow::from_searches(&sides);
         document.limits = RegressionLimit::judge_searches(limits, &document.capacities);
     }
 }
@@ -282,6 +282,6 @@ impl Comparable for SavedSearch {
 fn summary(document: &Document, variant: &str, repeat: u32, folder: String) -> RunSummary {
     RunSummary {
         thresholds: Vec::new(),
-        ..RunSummary::of(document, variant.to_owned(), repeat, folder)
+        ..RunSummary::new(document, variant.to_owned(), repeat, folder)
     }
 }
