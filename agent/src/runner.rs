@@ -4,7 +4,9 @@
 use crate::link::RunnerEnd;
 use crate::sampling::Sampling;
 use control::{Assignment, Digest, EndCause, Mono, Order, PlanFile, Report, RunId, Stop};
-use engine::{Cut, Event, KeysWritten, Lease, Placement, Policy, Prepared, Running, WorkerFigures};
+use engine::{
+    Cut, Event, KeysWritten, Lease, Placement, Policy, PreparedEngine, RunningEngine, WorkerFigures,
+};
 use host::RunFigures;
 use plan::{Minted, Plan, Sha256};
 use proto::Bytes;
@@ -62,8 +64,14 @@ struct Runner {
 
 enum RunnerState {
     Idle,
-    Prepared { run: RunId, prepared: Box<Prepared> },
-    Firing { run: RunId, running: Running },
+    Prepared {
+        run: RunId,
+        prepared: Box<PreparedEngine>,
+    },
+    Firing {
+        run: RunId,
+        running: RunningEngine,
+    },
 }
 
 impl Runner {
@@ -134,7 +142,7 @@ impl Runner {
         }
     }
 
-    fn firing(&mut self, wanted: RunId) -> Option<&Running> {
+    fn firing(&mut self, wanted: RunId) -> Option<&RunningEngine> {
         match &self.state {
             RunnerState::Firing { run, running } if *run == wanted => Some(running),
             _ => None,
@@ -195,7 +203,7 @@ fn ended(run: RunId, cause: EndCause) -> Report {
 fn prepare(
     assignment: &Assignment,
     resources: &Resources,
-) -> Result<(Arc<Plan>, Prepared), String> {
+) -> Result<(Arc<Plan>, PreparedEngine), String> {
     let content = |wanted: Sha256| {
         let file = assignment
             .files

@@ -9,7 +9,7 @@ use plan::{Builtin, BuiltinKey, BuiltinPace};
 use std::io::Read as _;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
-use target::{Answer, Config, KeyKind, Pace, Running, Tls};
+use target::{Config, KeyKind, Pace, RunningTarget, ServerTls, TargetAnswer};
 
 /// `coordinator target`, as a run starts it.
 #[derive(Debug, Args)]
@@ -107,7 +107,7 @@ fn pace_arguments(pace: BuiltinPace) -> Vec<String> {
 /// # Errors
 /// The target cannot be set up.
 pub fn serve(args: &TargetArgs) -> anyhow::Result<Exit> {
-    let running = Running::new(config(args))?;
+    let running = RunningTarget::new(config(args))?;
     let listening = Listening {
         address: running.address(),
         ca_pem: running.ca_pem().map(str::to_owned),
@@ -126,16 +126,16 @@ fn config(args: &TargetArgs) -> Config {
         Key::Rsa2048 => KeyKind::Rsa2048,
     };
     let delay = Duration::from_nanos(args.delay_ns);
-    let answer = Answer {
+    let answer = TargetAnswer {
         body_bytes: args.body_bytes,
         delay,
         pace: pace(args),
-        ..Answer::default()
+        ..TargetAnswer::default()
     };
-    let tls = (!args.plain).then(|| Tls {
+    let tls = (!args.plain).then(|| ServerTls {
         key,
         tickets: true,
-        ..Tls::default()
+        ..ServerTls::default()
     });
     Config {
         threads: args.threads.unwrap_or_else(half_of_the_cpus),

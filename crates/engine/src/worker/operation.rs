@@ -4,7 +4,7 @@ use super::io::send_last;
 use super::{BEGUN_AT_ONCE, Phase, QUEUE, Waiting, Worker, count_start};
 use crate::body::Upload;
 use crate::connection::{Http, Stage as ConnectionStage};
-use crate::key_log::Ending;
+use crate::key_log::OperationEnding;
 use crate::request::Values;
 use crate::response::Answer;
 use crate::slot::{Early, Flight, Role};
@@ -619,12 +619,12 @@ impl Worker {
 }
 
 /// What a key log asks of an operation.
-fn ending(flight: &Flight, verdict: OperationEnd, now: u64) -> Ending {
+fn ending(flight: &Flight, verdict: OperationEnd, now: u64) -> OperationEnding {
     match verdict {
-        _ if flight.id.period == Period::WarmUp => Ending::WarmUp,
-        OperationEnd::Failed(_) => Ending::Failed,
+        _ if flight.id.period == Period::WarmUp => OperationEnding::WarmUp,
+        OperationEnd::Failed(_) => OperationEnding::Failed,
         OperationEnd::Ok | OperationEnd::OkUnconfirmed => {
-            Ending::Ok(Duration::from_nanos(now.saturating_sub(flight.begun_at)))
+            OperationEnding::Ok(Duration::from_nanos(now.saturating_sub(flight.begun_at)))
         }
     }
 }
