@@ -11,24 +11,28 @@ use std::process::Command;
 const FREE: [&str; 2] = ["interop", "benches"];
 
 /// What each of the others may name, in code that ships.
-const MAY_NAME: [(&str, &[&str]); 11] = [
-    ("plan", &["measure"]),
+const MAY_NAME: [(&str, &[&str]); 12] = [
+    ("secret", &[]),
+    ("plan", &["measure", "secret"]),
     ("measure", &[]),
     ("proto", &[]),
     ("target", &[]),
     ("host", &[]),
-    ("control", &["proto"]),
+    ("control", &["proto", "secret"]),
     ("engine", &["plan", "measure"]),
     ("analysis", &["plan", "measure"]),
     ("report", &["measure", "analysis"]),
     (
         "agent",
-        &["control", "proto", "plan", "engine", "measure", "host"],
+        &[
+            "control", "proto", "plan", "engine", "measure", "host", "secret",
+        ],
     ),
     (
         "coordinator",
         &[
             "control", "proto", "plan", "measure", "host", "analysis", "report", "agent", "target",
+            "secret",
         ],
     ),
 ];
