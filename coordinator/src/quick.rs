@@ -43,11 +43,21 @@ Differences from other tools:
 #[command(after_help = DIFFERENCES)]
 pub struct QuickArgs {
     /// Number of requests in total [default: 200]
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000_000))]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000_000),
+    )]
     pub requests: Option<u64>,
     /// Connections that are kept busy [default: 50]; with -q: most open connections [default:
     /// 10000]
-    #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(
+        short = 'c',
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=10_000_000),
+    )]
     pub connections: Option<u32>,
     /// How long to send, such as 30s or 5m, instead of a number of requests
     #[arg(short = 'z', long, value_name = "DURATION")]
@@ -118,7 +128,12 @@ pub struct QuickArgs {
     #[arg(long, visible_alias = "h2")]
     pub http2: bool,
     /// Requests at the same time on each HTTP/2 connection [default: 1]
-    #[arg(long, value_name = "N", requires = "http2", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "http2",
+        value_parser = clap::value_parser!(u32).range(1..=10_000),
+    )]
     pub streams: Option<u32>,
     /// Print the result as JSON instead of the summary: the same as result.json of a run folder
     #[arg(long)]
@@ -130,7 +145,12 @@ pub struct QuickArgs {
     #[arg(long)]
     pub quiet: bool,
     /// Number of agents, which share this machine's CPUs
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1000),
+    )]
     pub agents: u32,
     /// Load threads of each agent [default: one per CPU it gets]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -335,9 +355,10 @@ mod tests {
             ]
         );
         assert_eq!(request.method, "PUT");
-        assert!(
-            matches!(&request.body, Some(plan::Body::File(file)) if file.content[..] == *b"from a file")
-        );
+        assert!(matches!(
+            &request.body,
+            Some(plan::Body::File(file)) if file.content[..] == *b"from a file"
+        ));
         assert_eq!(plan.target().addresses.len(), 2);
         assert_eq!(
             plan.connection().requests,

@@ -215,7 +215,9 @@ mod tests {
             target.url = "http://10.0.0.1/"
             load = { connections = 1, requests = 1 }
             [[request]]
-            headers = { Authorization = "Basic se\"cret", cookie = ["a=secret", "b=secret"], x = "kept" }
+            headers.Authorization = "Basic se\"cret"
+            headers.cookie = ["a=secret", "b=secret"]
+            headers.x = "kept"
             [[request]]
             path = "/b"
         "#;

@@ -174,7 +174,8 @@ impl RequestBytes {
             return self;
         }
         let mut bytes = Vec::new();
-        let _ = fill_request(pieces, body.as_ref(), none, &mut bytes); // nothing is left of a window
+        // Nothing is left of a window.
+        let _ = fill_request(pieces, body.as_ref(), none, &mut bytes);
         RequestBytes::Fixed(bytes)
     }
 }

@@ -166,9 +166,19 @@ mod tests {
         );
         assert_eq!(LENGTHS.iter().map(|(_, symbols)| symbols).sum::<u32>(), 257);
         let cases: [(&[u8], Option<usize>); 7] = [
-            (b"\xf1\xe3\xc2\xe5\xf2\x3a\x6b\xa0\xab\x90\xf4\xff", Some("www.example.com".len())),
-            (b"\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\xe0\x82\xa6\x2d\x1b\xff", Some(29)),
-            (b"\x9d\x29\xad\x17\x18\x63\xc7\x8f\x0b\x97\xc8\xe9\xae\x82\xae\x43\xd3", Some("https://www.example.com".len())),
+            (
+                b"\xf1\xe3\xc2\xe5\xf2\x3a\x6b\xa0\xab\x90\xf4\xff",
+                Some("www.example.com".len()),
+            ),
+            (
+                b"\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\xe0\x82\xa6\x2d\
+                \x1b\xff",
+                Some(29),
+            ),
+            (
+                b"\x9d\x29\xad\x17\x18\x63\xc7\x8f\x0b\x97\xc8\xe9\xae\x82\xae\x43\xd3",
+                Some("https://www.example.com".len()),
+            ),
             (b"", Some(0)),
             (b"\xff", None),             // eight bits of filling
             (b"\x00\x00", None),         // filled with zeros

@@ -103,7 +103,8 @@ impl WorkerTls {
             .iter()
             .map(|protocol| protocol.clone().into_bytes())
             .collect();
-        // Connections that last are taken over from rustls after their handshake: see `record_layer`.
+        // Connections that last are taken over from rustls after their handshake: see
+        // `record_layer`.
         config.enable_secret_extraction = true;
         config.resumption = resumption(tls, Arc::clone(&sessions) as _);
         let keys = sink.map(|sink| Arc::new(Keys::new(sink)));
