@@ -55,7 +55,15 @@ pub struct AgentResult {
     pub loop_lag: Option<TimeFigure>,
 }
 
-/// An agent's machine.
+impl AgentResult {
+    /// How busy it was in the measured part; `None` where no sample was taken in it.
+    #[must_use]
+    pub fn sampled_cpu(&self) -> Option<CpuFigures> {
+        self.cpu.filter(|cpu| cpu.samples > 0)
+    }
+}
+
+/// What an agent's machine is and allows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineFacts {
     /// The machine's name.

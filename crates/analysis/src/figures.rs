@@ -5,8 +5,8 @@ use crate::counts::{begun_and_sent, errors, not_sent, share, sum};
 use crate::ratio_figure::handshakes_in_connects;
 use crate::span::Span;
 use crate::{
-    ChainFigure, ErrorFigure, HistogramColumns, NegotiatedFigure, RatioFigure, StapleFigure,
-    TimeFigure,
+    ChainFigure, ErrorFigure, HistogramColumns, NegotiatedFigure, PercentileFigure, RatioFigure,
+    StapleFigure, TimeFigure,
 };
 use measure::{Counters, HandshakeKind};
 use serde::{Deserialize, Serialize};
@@ -224,6 +224,14 @@ impl Figures {
                 Some(tally.headline(&[metric])?.distribution)
             }),
         }
+    }
+}
+
+impl Figures {
+    /// A percentile, 0 to 100, of a metric by its name; `None` where it was not measured.
+    #[must_use]
+    pub fn percentile(&self, metric: &str, percentile: f64) -> Option<PercentileFigure> {
+        self.times.get(metric)?.percentile(percentile)
     }
 }
 

@@ -219,10 +219,7 @@ fn warm_up(page: &mut Page, document: &Document) {
     let Some(figures) = &document.warm_up else {
         return;
     };
-    let p50 = figures
-        .times
-        .get("response_time")
-        .and_then(|figure| figure.percentile(50.0));
+    let p50 = figures.percentile("response_time", 50.0);
     let p50 = p50.map_or_else(String::new, |p50| {
         format!(", response time p50 {}", analysis::human::percentile(p50))
     });
