@@ -15,11 +15,11 @@ pub struct Scaling {
     /// The least number of agents after which more bring nothing; absent where throughput still
     /// rose at the end.
     pub stops_at: Option<u32>,
-    /// In words.
+    /// Where throughput stops rising and what limits it, in words.
     pub statement: String,
 }
 
-/// A run.
+/// A run with so many agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScalingRow {
     /// Agents that fired.

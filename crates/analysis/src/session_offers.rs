@@ -16,7 +16,7 @@ pub struct SessionOffers {
     pub issued_by: String,
     /// Address they were offered to.
     pub offered_to: String,
-    /// How many.
+    /// How many were offered.
     pub offered: u64,
     /// Those that it took.
     pub accepted: u64,

@@ -13,6 +13,14 @@ pub(crate) struct Evidence {
     pub(crate) error: Option<StandardError>,
 }
 
+impl Evidence {
+    /// The interval that misses the truth with probability `alpha`; `None` where nothing tells.
+    pub(crate) fn ends(self, alpha: f64) -> Option<(f64, f64)> {
+        let half = self.error?.half_width(alpha);
+        Some((self.difference - half, self.difference + half))
+    }
+}
+
 /// How far a difference would scatter if all were done again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StandardError {

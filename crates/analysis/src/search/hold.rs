@@ -53,7 +53,7 @@ pub enum HoldOutcome {
     },
     /// The run cannot be trusted.
     Invalid {
-        /// Why.
+        /// What makes it worthless.
         reasons: Vec<String>,
     },
 }
@@ -87,7 +87,7 @@ pub struct HoldResult {
     /// What it says.
     #[serde(flatten)]
     pub outcome: HoldOutcome,
-    /// Its figures.
+    /// Its figures in short.
     pub figures: HoldFigures,
     /// Where the whole result is: the folder of its run; may be empty.
     pub run: String,
