@@ -53,7 +53,7 @@ pub struct RunSummary {
     pub repeat: u32,
     /// Identifies the run.
     pub id: String,
-    /// Its folder.
+    /// Folder of its files.
     pub folder: String,
     /// Start instant, UTC, RFC 3339.
     pub started_at: String,
@@ -80,7 +80,7 @@ pub struct RunSummary {
 /// The search of a variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VariantSearch {
-    /// Its name.
+    /// Name of the variant.
     pub variant: String,
     /// Which repeat, from 0.
     pub repeat: u32,
@@ -91,7 +91,7 @@ pub struct VariantSearch {
 /// The runs of a variant with 1, 2, … agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VariantScaling {
-    /// Its name.
+    /// Name of the variant.
     pub variant: String,
     /// Which repeat, from 0.
     pub repeat: u32,

@@ -169,7 +169,7 @@ pub struct StartSkew {
 /// Figures of a part of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FigureGroup {
-    /// Which part.
+    /// Which part: a request, an address, an agent, a label.
     pub name: String,
     /// Its figures, without pictures.
     pub figures: Figures,

@@ -31,7 +31,7 @@ impl SessionOffers {
         let mut pairs: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
         for (key, tally) in cells {
             if key.address.is_none() {
-                continue;
+                continue; // an offer needs a connection
             }
             let to = key.address_name();
             for (offer, &count) in &tally.counters.session_offers {

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// Of rates.
+    /// Rates: more is better.
     Higher,
-    /// Times, errors, costs.
+    /// Times, errors and costs: less is better.
     Lower,
 }
 
