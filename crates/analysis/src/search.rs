@@ -88,8 +88,8 @@ impl LoadSearch {
         &self.record
     }
 
-    /// Takes the result of the hold that [`LoadSearch::next`] asked for; of a search at its end nothing
-    /// is taken.
+    /// Takes the result of the hold that [`LoadSearch::next`] asked for; of a search at its end
+    /// nothing is taken.
     pub fn take(&mut self, result: HoldResult) {
         let Some((amount, purpose)) = self.next else {
             return; // its answer stands: what comes late changes nothing

@@ -178,7 +178,8 @@ impl SeriesBuilder {
         self.packed_below = open_from;
     }
 
-    /// Makes one row of two, so that memory does not grow with the run. Packed rows stay packed, so that memory does not peak here.
+    /// Makes one row of two, so that memory does not grow with the run. Packed rows stay packed, so
+    /// that memory does not peak here.
     fn halve(&mut self) {
         self.row_seconds *= 2;
         self.packed_below /= 2;

@@ -14,7 +14,10 @@ pub enum HostError {
         reason: std::io::Error,
     },
     /// The file's text is not what the kernel's documentation (proc(5)) promises.
-    #[error("{}: {what} is missing or malformed; this kernel writes it differently from proc(5)", path.display())]
+    #[error(
+        "{}: {what} is missing or malformed; this kernel writes it differently from proc(5)",
+        path.display()
+    )]
     Malformed {
         /// The file that is not understood.
         path: PathBuf,

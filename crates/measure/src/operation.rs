@@ -1,5 +1,5 @@
-//! What a worker tells the recorder: an ended operation, an arrival that was never sent, a completed
-//! handshake.
+//! What a worker tells the recorder: an ended operation, an arrival that was never sent, a
+//! completed handshake.
 
 use crate::{CellId, Chain, Failure, HandshakeKind, Kind, Negotiated, Outcome};
 

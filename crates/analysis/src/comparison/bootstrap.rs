@@ -42,8 +42,8 @@ pub(crate) fn estimate(
         return None;
     }
     let value = statistic(rows)?;
-    // Blocks of √n seconds: long enough to hold what a second has from the one before, and enough blocks to tell how
-    // they scatter.
+    // Blocks of √n seconds: long enough to hold what a second has from the one before, and enough
+    // blocks to tell how they scatter.
     let length = (number as f64).sqrt().ceil() as usize;
     let mut random = Draws { state: seed };
     let mut drawn = Vec::with_capacity(number + length);

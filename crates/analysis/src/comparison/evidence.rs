@@ -98,8 +98,8 @@ fn scales(figure: &Figure, values: &[FigureValue]) -> Vec<f64> {
     values.iter().map(|value| scale(figure, value)).collect()
 }
 
-/// Standard error and degrees of freedom (Welch 1947, Satterthwaite 1946), from the squared standard
-/// errors a and b of two means and how many values each has:
+/// Standard error and degrees of freedom (Welch 1947, Satterthwaite 1946), from the squared
+/// standard errors a and b of two means and how many values each has:
 /// (a + b)² / (a²/(n − 1) + b²/(m − 1)).
 fn welch(first: f64, runs_first: f64, other: f64, runs_other: f64) -> (f64, f64) {
     let size = (first + other).sqrt();

@@ -49,8 +49,8 @@ pub(super) fn closed_loop(document: &Document) -> VerdictRecord {
     )
 }
 
-/// A client that was late at its limit is what the numbers are about; one that was late with room to
-/// spare makes them worthless.
+/// A client that was late at its limit is what the numbers are about; one that was late with room
+/// to spare makes them worthless.
 fn late_client(document: &Document, late: Vec<String>) -> VerdictRecord {
     let limits = limits(document, MachineCounts::Always);
     if limits.is_empty() {
