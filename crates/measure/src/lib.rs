@@ -39,7 +39,7 @@ pub use hdr::HistogramError;
 pub use histogram::{Bucket, Histogram, rank};
 pub use interval::{Interval, Spare};
 pub use key::{CellId, CellKey, Period};
-pub use metric::{Metric, Outcome};
+pub use metric::{HANDSHAKE, LOOP_LAG, Metric, Outcome};
 pub use nanoseconds::nanoseconds;
 pub use percentile::Percentile;
 pub use recorder::{Handshake, NotSent, Operation, Recorder, Verdict};

@@ -5,7 +5,10 @@ use crate::read::context::Context;
 use crate::read::field::Field;
 use crate::read::overload;
 use crate::read::section::Section;
-use crate::{Capacity, Comparison, Limit, Metric, Plan, Rate, Search, SearchRange, Threshold};
+use crate::{
+    Capacity, Limit, NumberName, Plan, Rate, Relation, Search, SearchRange, Threshold,
+    ThresholdMetric, Words as _,
+};
 use std::time::Duration;
 
 const DEFAULT_HOLD: Duration = Duration::from_secs(20);
@@ -174,10 +177,11 @@ pub(crate) fn prepared(mut plan: Plan, search: &Search, at: usize, context: &Con
 /// A search must be able to fail.
 fn imply_threshold(plan: &mut Plan) {
     if plan.thresholds.is_empty() {
-        let metric = Metric::Number("errors.count".to_owned());
+        let errors = NumberName::ErrorsCount.word().to_owned();
+        let metric = ThresholdMetric::Number(errors);
         plan.thresholds.push(Threshold {
             metric,
-            comparison: Comparison::AtMost,
+            comparison: Relation::AtMost,
             limit: Limit::Number(0.0),
         });
         plan.notes.push(
