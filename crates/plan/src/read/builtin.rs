@@ -20,6 +20,21 @@ const SPANS: RangeInclusive<Duration> = Duration::from_micros(1)..=HOUR;
 const STALL: &str = "{ every = \"10s\", for = \"1s\" }";
 const SERVERS: &str = "{ count = 4, service_time = \"10ms\" }";
 
+/// Paths of `target.builtin`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "target.builtin.tls",
+    "target.builtin.key",
+    "target.builtin.body_bytes",
+    "target.builtin.delay",
+    "target.builtin.stall",
+    "target.builtin.stall.every",
+    "target.builtin.stall.for",
+    "target.builtin.stall.first",
+    "target.builtin.servers",
+    "target.builtin.servers.count",
+    "target.builtin.servers.service_time",
+];
+
 /// The built-in target, and where it listens once it does.
 pub(crate) fn builtin(field: Field<'_>) -> Option<(Builtin, Option<Url>)> {
     let section = match field.silent_flag() {

@@ -15,6 +15,20 @@ const HOUR: Duration = Duration::from_secs(3600);
 const MAX_STREAMS: u32 = 10_000;
 const MS: Duration = Duration::from_millis(1);
 
+/// Paths of `[connection]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "connection.requests",
+    "connection.close",
+    "connection.confirm",
+    "connection.http",
+    "connection.streams",
+    "connection.source_addresses",
+    "connection.timeouts",
+    "connection.timeouts.connect",
+    "connection.timeouts.handshake",
+    "connection.timeouts.request",
+];
+
 pub(crate) fn read(section: Section<'_>) -> Option<Connection> {
     let requests = section
         .read("requests", requests)

@@ -19,6 +19,17 @@ const VALIDITY_MIN: Duration = Duration::from_secs(60);
 const VALIDITY_MAX: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
 const EXAMPLE: &str = "a folder, or a list such as [{ cert = \"a.pem\", key = \"a.key\" }]";
 
+/// Paths of `tls.client_certificates`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "tls.client_certificates.cert",
+    "tls.client_certificates.key",
+    "tls.client_certificates.mint",
+    "tls.client_certificates.ca",
+    "tls.client_certificates.ca_key",
+    "tls.client_certificates.subject",
+    "tls.client_certificates.validity",
+];
+
 pub(crate) fn read(field: &Field<'_>) -> Option<ClientCertificates> {
     match &field.node.value {
         Value::Table(_) => {

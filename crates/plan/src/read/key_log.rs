@@ -11,6 +11,9 @@ const MAX_SAMPLE: u32 = 100_000;
 const HOUR: Duration = Duration::from_secs(3600);
 const US: Duration = Duration::from_micros(1);
 
+/// Paths of `tls.key_log`.
+pub(crate) const KEYS: &[&str] = &["tls.key_log.failed", "tls.key_log.slow", "tls.key_log.over"];
+
 pub(crate) fn key_log(section: &Section<'_>) -> KeyLog {
     let log = section.read("key_log", read).unwrap_or(KeyLog::Off);
     if log != KeyLog::Off {

@@ -26,6 +26,25 @@ pub(crate) enum Amount<'s> {
     Unknown,
 }
 
+/// Paths of `[load]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "load.connections",
+    "load.rate",
+    "load.arrivals",
+    "load.max_connections",
+    "load.duration",
+    "load.requests",
+    "load.warm_up",
+    "load.think_time",
+    "load.think_time.min",
+    "load.think_time.max",
+    "load.seed",
+    "load.connect_ramp",
+    "load.stage",
+    "load.stage.over",
+    "load.stage.to",
+];
+
 pub(crate) fn read(section: Section<'_>, amount: Amount<'_>) -> Option<Load> {
     let shape = match amount {
         Amount::Own => shape(&section),

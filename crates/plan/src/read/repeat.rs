@@ -7,6 +7,14 @@ use std::time::Duration;
 const HOUR: Duration = Duration::from_secs(3600);
 const DEFAULT_SEED: u64 = 1;
 
+/// Paths of `[repeat]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "repeat.times",
+    "repeat.pause",
+    "repeat.shuffle",
+    "repeat.seed",
+];
+
 pub(crate) fn read(section: Section<'_>) -> Repeat {
     let default = Repeat::default();
     let times = section

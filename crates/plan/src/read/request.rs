@@ -25,6 +25,20 @@ pub(crate) struct Around<'u> {
     pub(crate) per_connection: RequestsPerConnection,
 }
 
+/// Paths of `[request]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "request.name",
+    "request.weight",
+    "request.method",
+    "request.path",
+    "request.headers",
+    "request.body",
+    "request.body_file",
+    "request.expect",
+    "request.expect.status",
+    "request.expect.bytes",
+];
+
 /// All requests; one that asks for the URL where none is given.
 pub(crate) fn read<'a>(
     context: &'a Context<'a>,

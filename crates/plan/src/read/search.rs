@@ -22,6 +22,20 @@ const MAX_NUMBERS_OF_AGENTS: usize = 100;
 const MAX_AGENTS: u32 = 10_000;
 const WAYS: [&str; 3] = ["rate", "connections", "agents"];
 
+/// Paths of `[search]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "search.rate",
+    "search.rate.from",
+    "search.rate.to",
+    "search.connections",
+    "search.connections.from",
+    "search.connections.to",
+    "search.agents",
+    "search.hold",
+    "search.precision",
+    "search.settle",
+];
+
 /// What is searched; `None` where something is wrong, and reported.
 pub(crate) fn read(section: Section<'_>) -> Option<Search> {
     let given: Vec<&str> = WAYS.into_iter().filter(|way| section.has(way)).collect();

@@ -11,6 +11,14 @@ const MAX_ADDRESSES: usize = 1000;
 const HOUR: Duration = Duration::from_secs(3600);
 const MS: Duration = Duration::from_millis(1);
 
+/// Paths of `[target]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "target.url",
+    "target.addresses",
+    "target.dns",
+    "target.builtin",
+];
+
 pub(crate) fn read(section: Section<'_>) -> Option<Target> {
     let builtin = section.read("builtin", builtin);
     let target = match section.field("builtin").filter(is_wanted) {

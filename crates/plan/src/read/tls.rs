@@ -23,6 +23,25 @@ impl Around {
     }
 }
 
+/// Paths of `[tls]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "tls.versions",
+    "tls.cipher_suites",
+    "tls.groups",
+    "tls.key_share",
+    "tls.resumption",
+    "tls.resumption.share",
+    "tls.resumption.kind",
+    "tls.early_data",
+    "tls.verify",
+    "tls.key_exchange",
+    "tls.ca",
+    "tls.client_certificates",
+    "tls.server_name",
+    "tls.alpn",
+    "tls.key_log",
+];
+
 pub(crate) fn read(section: Section<'_>, around: Around) -> Option<Tls> {
     let versions = versions(&section);
     let cipher_suites = cipher_suites(&section, versions.as_deref());
