@@ -116,7 +116,7 @@ impl Load {
             .then(|| Rate::per_second(Profile::measured(self).peak()))?
     }
 
-    /// Ends after `length`, which is all of the load: there is no warm-up, and a longer ramp is cut.
+    /// Ends after `length`, which is all of the load: no warm-up, and a ramp that is not longer.
     pub(crate) fn shorten(&mut self, length: Duration) {
         self.end = End::Duration(length);
         self.warm_up = Duration::ZERO;

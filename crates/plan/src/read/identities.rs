@@ -2,8 +2,8 @@
 
 use crate::read::certificate;
 use crate::read::field::Field;
-use crate::read::node::Value;
-use crate::read::section::Section;
+use crate::read::node::NodeValue;
+use crate::read::section::PlanSection;
 use crate::{ClientCertificate, ClientCertificates, Minting, Subject};
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,10 +32,10 @@ pub(crate) const KEYS: &[&str] = &[
 
 pub(crate) fn read(field: &Field<'_>) -> Option<ClientCertificates> {
     match &field.node.value {
-        Value::Table(_) => {
+        NodeValue::Table(_) => {
             minting(field.section()?).map(|minting| ClientCertificates::Mint(Box::new(minting)))
         }
-        Value::Text(folder) => few_enough(field, folder_of(field, folder)?),
+        NodeValue::Text(folder) => few_enough(field, folder_of(field, folder)?),
         _ => few_enough(field, field.list_of(EXAMPLE, pair)?),
     }
 }
@@ -68,7 +68,7 @@ fn pair(field: &Field<'_>) -> Option<ClientCertificate> {
     })
 }
 
-fn minting(section: Section<'_>) -> Option<Minting> {
+fn minting(section: PlanSection<'_>) -> Option<Minting> {
     let all = "minting takes { mint = 1000, ca = \"ca.pem\", ca_key = \"ca.key\" }";
     if section.has("cert") || section.has("key") {
         section.problem(
@@ -101,7 +101,7 @@ fn minting(section: Section<'_>) -> Option<Minting> {
     })
 }
 
-fn require(section: &Section<'_>, keys: &[&str], why: &str) {
+fn require(section: &PlanSection<'_>, keys: &[&str], why: &str) {
     for key in keys.iter().filter(|key| !section.has(key)) {
         section.problem_at(key, format_args!("missing; {why}"));
     }

@@ -1,6 +1,6 @@
 //! Reads `[repeat]`.
 
-use crate::read::section::Section;
+use crate::read::section::PlanSection;
 use crate::{Campaign, Repeat};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(crate) const KEYS: &[&str] = &[
     "repeat.seed",
 ];
 
-pub(crate) fn read(section: Section<'_>) -> Repeat {
+pub(crate) fn read(section: PlanSection<'_>) -> Repeat {
     let default = Repeat::default();
     let times = section
         .read("times", |field| {

@@ -4,7 +4,7 @@ use crate::load::{MAX_CONNECTIONS, MAX_RATE};
 use crate::read::context::Context;
 use crate::read::field::Field;
 use crate::read::overload;
-use crate::read::section::Section;
+use crate::read::section::PlanSection;
 use crate::{
     Capacity, Limit, NumberName, Plan, Rate, Relation, Search, SearchRange, Threshold,
     ThresholdMetric, Words as _,
@@ -37,7 +37,7 @@ pub(crate) const KEYS: &[&str] = &[
 ];
 
 /// What is searched; `None` where something is wrong, and reported.
-pub(crate) fn read(section: Section<'_>) -> Option<Search> {
+pub(crate) fn read(section: PlanSection<'_>) -> Option<Search> {
     let given: Vec<&str> = WAYS.into_iter().filter(|way| section.has(way)).collect();
     match given.as_slice() {
         [] => section.problem(
@@ -107,7 +107,7 @@ fn rate(field: Field<'_>) -> Option<Rate> {
 }
 
 fn ends<'a, T: PartialOrd>(
-    section: Section<'a>,
+    section: PlanSection<'a>,
     mut read: impl FnMut(Field<'a>) -> Option<T>,
     example: &str,
 ) -> Option<(T, T)> {

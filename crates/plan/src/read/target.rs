@@ -2,7 +2,7 @@
 
 use crate::read::builtin::builtin;
 use crate::read::field::Field;
-use crate::read::section::Section;
+use crate::read::section::PlanSection;
 use crate::{Address, Builtin, Dns, Host, Scheme, Target, Template, Url, UrlError};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(crate) const KEYS: &[&str] = &[
     "target.builtin",
 ];
 
-pub(crate) fn read(section: Section<'_>) -> Option<Target> {
+pub(crate) fn read(section: PlanSection<'_>) -> Option<Target> {
     let builtin = section.read("builtin", builtin);
     let target = match section.field("builtin").filter(is_wanted) {
         Some(_) => with_builtin(&section, builtin),
@@ -34,7 +34,10 @@ fn is_wanted(field: &Field<'_>) -> bool {
     field.silent_flag() != Some(false)
 }
 
-fn with_builtin(section: &Section<'_>, builtin: Option<(Builtin, Option<Url>)>) -> Option<Target> {
+fn with_builtin(
+    section: &PlanSection<'_>,
+    builtin: Option<(Builtin, Option<Url>)>,
+) -> Option<Target> {
     section.refuse(
         &["url", "addresses", "dns"],
         "has no meaning with target.builtin, which brings its own; remove one of the two",
@@ -64,7 +67,7 @@ fn not_listening(builtin: &Builtin) -> Url {
     }
 }
 
-fn elsewhere(section: &Section<'_>) -> Option<Target> {
+fn elsewhere(section: &PlanSection<'_>) -> Option<Target> {
     if !section.has("url") {
         section.problem_at(
             "url",

@@ -2,12 +2,12 @@
 
 use crate::rate::decimal;
 use crate::read::field::Field;
-use crate::read::section::Section;
+use crate::read::section::PlanSection;
 use crate::{Limit, Relation, Threshold, ThresholdMetric, duration};
 
 const MAX_THRESHOLDS: usize = 1000;
 
-pub(crate) fn read(section: &Section<'_>) -> Vec<Threshold> {
+pub(crate) fn read(section: &PlanSection<'_>) -> Vec<Threshold> {
     let fields = section.all();
     if fields.len() > MAX_THRESHOLDS {
         section.problem(format_args!(
