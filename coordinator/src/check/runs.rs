@@ -172,7 +172,7 @@ fn searched(search: &Search) -> Vec<String> {
 
 fn holds(capacity: &Capacity) -> String {
     // Bounds refuse what no plan that was read has.
-    let Ok(bounds) = Bounds::of(capacity) else {
+    let Ok(bounds) = Bounds::from_plan(capacity) else {
         return String::new();
     };
     let for_knee = match bounds.holds_for_knee() {
@@ -188,7 +188,7 @@ fn holds(capacity: &Capacity) -> String {
 
 /// Where none contradicts another.
 fn holds_agreeing(capacity: &Capacity) -> u32 {
-    Bounds::of(capacity).map_or(0, |bounds| {
+    Bounds::from_plan(capacity).map_or(0, |bounds| {
         bounds.holds_agreeing() + bounds.holds_for_knee()
     })
 }

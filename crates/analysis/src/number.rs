@@ -1,10 +1,10 @@
 //! Figures that are one number, by the dotted names that thresholds use.
 
-use crate::fault::count_under;
-use crate::figures::{Figures, share};
+use crate::cell_tally::CellTally;
+use crate::counts::{count_under, share};
+use crate::figures::Figures;
 use crate::span::Span;
-use crate::tally::Tally;
-use crate::{Picture, Unit};
+use crate::{HistogramColumns, Unit};
 use measure::Counters;
 use plan::{NumberName, Words as _};
 
@@ -20,8 +20,8 @@ pub const NUMBERS: &[&str] = &NumberName::WORDS;
 type Number = (Unit, Result<f64, &'static str>);
 
 /// The number that a threshold calls `name`.
-pub(crate) fn number(name: &str, tally: &Tally, span: Span) -> Number {
-    let figures = Figures::of(tally, span, Picture::Left);
+pub(crate) fn number(name: &str, tally: &CellTally, span: Span) -> Number {
+    let figures = Figures::new(tally, span, HistogramColumns::Omitted);
     match NumberName::from_word(name) {
         Some(known) => of_figures(known, &figures, span),
         None => of_failures(name, &tally.counters, figures.operations.ended),
@@ -86,10 +86,10 @@ fn measured(span: Span, rate: f64) -> Result<f64, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::{Failure, HandshakeKind, Kind, Negotiated, Stage};
+    use measure::{Failure, FailureStage, HandshakeKind, Kind, Negotiated};
 
-    fn tally() -> Tally {
-        let mut tally = Tally::default();
+    fn tally() -> CellTally {
+        let mut tally = CellTally::default();
         let counters = &mut tally.counters;
         (
             counters.started,
@@ -99,21 +99,21 @@ mod tests {
         ) = (1000, 980, 5, 15);
         counters.failures.insert(
             Failure {
-                stage: Stage::Http,
+                stage: FailureStage::Http,
                 kind: Kind::TimeOut,
             },
             5,
         );
         counters.failures.insert(
             Failure {
-                stage: Stage::Load,
+                stage: FailureStage::Load,
                 kind: Kind::NotSent,
             },
             10,
         );
         counters.failures.insert(
             Failure {
-                stage: Stage::Tls,
+                stage: FailureStage::Tls,
                 kind: Kind::BadTls,
             },
             5,
@@ -204,7 +204,7 @@ mod tests {
             "errors.tls.share",
         ] {
             assert!(
-                number(name, &Tally::default(), Span::measured(0))
+                number(name, &CellTally::default(), Span::measured(0))
                     .1
                     .is_err(),
                 "{name}"

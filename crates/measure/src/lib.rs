@@ -17,6 +17,7 @@ mod interval;
 mod key;
 mod metric;
 mod nanoseconds;
+mod operation;
 mod percentile;
 mod recorder;
 mod seconds;
@@ -31,9 +32,11 @@ mod wire;
 mod zigzag;
 
 pub use client::Client;
-pub use counters::{Connections, Counters, EarlyData, Http2, Resumption, Within};
+pub use counters::{
+    ConnectionCounts, Counters, EarlyDataCounts, Http2Counts, ResumptionCounts, Within,
+};
 pub use distribution::Distribution;
-pub use failure::{CertificateFault, Failure, Kind, Stage};
+pub use failure::{CertificateFault, Failure, FailureStage, Kind};
 pub use failure_name::UnknownFailure;
 pub use hdr::HistogramError;
 pub use histogram::{Bucket, Histogram, rank};
@@ -41,8 +44,9 @@ pub use interval::{Interval, Spare};
 pub use key::{CellId, CellKey, Period};
 pub use metric::{HANDSHAKE, LOOP_LAG, Metric, Outcome};
 pub use nanoseconds::nanoseconds;
+pub use operation::{Handshake, NotSent, Operation, OperationEnd};
 pub use percentile::Percentile;
-pub use recorder::{Handshake, NotSent, Operation, Recorder, Verdict};
+pub use recorder::Recorder;
 pub use session_offer::SessionOffer;
 pub use snapshot::{Cell, Snapshot};
 pub use split_mix::SplitMix;

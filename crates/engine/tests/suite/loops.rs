@@ -3,10 +3,10 @@
 use crate::support::{parse, run, run_share};
 use engine::{Cut, Lease, boot_time_ns};
 use measure::Period;
-use target::{Config, Counts, Running, Tls, TlsVersion};
+use target::{Config, Counts, RunningTarget, ServerTls, ServerTlsVersion};
 
-fn server(config: Config) -> Running {
-    Running::new(config).unwrap()
+fn server(config: Config) -> RunningTarget {
+    RunningTarget::new(config).unwrap()
 }
 
 /// Runs `load` against a server of this configuration, over one agent with one worker.
@@ -220,9 +220,9 @@ fn resumption_is_a_decision() {
         ("{ share = 0.5 }", 19),
     ] {
         let tickets = Config {
-            tls: Some(Tls {
+            tls: Some(ServerTls {
                 tickets: true,
-                ..Tls::default()
+                ..ServerTls::default()
             }),
             ..Config::default()
         };
@@ -243,10 +243,10 @@ fn resumption_is_a_decision() {
 
 #[test]
 fn session_of_tls12_by_id_is_offered_also_where_tls13_could_be_spoken() {
-    let tls = Tls {
-        versions: vec![TlsVersion::V12],
+    let tls = ServerTls {
+        versions: vec![ServerTlsVersion::V12],
         session_cache: true,
-        ..Tls::default()
+        ..ServerTls::default()
     };
     let (outcome, counts) = against(
         Config {
@@ -273,10 +273,10 @@ fn session_of_tls12_by_id_is_offered_also_where_tls13_could_be_spoken() {
 
 #[test]
 fn signature_belongs_to_its_own_handshake_however_many_are_under_way() {
-    for version in [TlsVersion::V12, TlsVersion::V13] {
-        let tls = Tls {
+    for version in [ServerTlsVersion::V12, ServerTlsVersion::V13] {
+        let tls = ServerTls {
             versions: vec![version],
-            ..Tls::default()
+            ..ServerTls::default()
         };
         let (outcome, _) = against(
             Config {
