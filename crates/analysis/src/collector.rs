@@ -132,7 +132,7 @@ impl ResultCollector {
             ramp: ramp(plan.load()),
             thresholds: plan.thresholds().to_vec(),
         };
-        let record = PlanRecord::of(plan, setup.plan_text.clone());
+        let record = PlanRecord::new(plan, setup.plan_text.clone());
         let agents = setup.agents.iter().map(|_| AgentRun::default()).collect();
         ResultCollector {
             run,
