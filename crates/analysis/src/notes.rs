@@ -1,8 +1,8 @@
 //! Sentences that a reader of the figures should know and the verdict does not say.
 
-use crate::{Document, RunState, SessionOffers, human};
-use plan::{KeyShare, Words as _};
 use crate::counts::sum;
+use crate::{Document, RunState, human};
+use plan::{KeyShare, Words as _};
 use std::collections::BTreeMap;
 
 pub(crate) fn sentences(document: &Document) -> Vec<String> {
