@@ -183,7 +183,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
         .iter()
         .for_each(|remark| terminal::say(format_args!("note: {remark}")));
     launch(Launch {
-        campaign: Campaign::of(plan),
+        campaign: Campaign::from_plan(plan),
         plan_text: text,
         agents: args.agents,
         place: Place::Local(LocalOptions {

@@ -84,14 +84,14 @@ pub struct TlsRecord {
 impl PlanRecord {
     /// `text` is the plan as the user gave it.
     #[must_use]
-    pub fn of(plan: &Plan, text: String) -> PlanRecord {
+    pub fn new(plan: &Plan, text: String) -> PlanRecord {
         PlanRecord {
             text,
             canonical_text: without_secrets(&plan.canonical_text()),
             digest: plan.digest().to_string(),
             url: plan.target().url.to_string(),
             builtin_target: plan.target().builtin.is_some(),
-            load: LoadRecord::of(plan),
+            load: LoadRecord::from_plan(plan),
             requests_per_connection: match plan.connection().requests {
                 RequestsPerConnection::HandshakeOnly => Some(0),
                 RequestsPerConnection::Limited(number) => Some(number.get()),
@@ -101,7 +101,7 @@ impl PlanRecord {
                 HttpVersion::Http11 => None,
                 HttpVersion::Http2 { streams } => Some(streams),
             },
-            tls: plan.tls().map(TlsRecord::of),
+            tls: plan.tls().map(TlsRecord::from_tls),
         }
     }
 
@@ -122,7 +122,7 @@ impl PlanRecord {
 }
 
 impl LoadRecord {
-    fn of(plan: &Plan) -> LoadRecord {
+    fn from_plan(plan: &Plan) -> LoadRecord {
         let stages = u32::try_from(plan.load().stages.len()).unwrap_or(u32::MAX);
         match &plan.load().shape {
             Shape::Closed {
@@ -148,7 +148,7 @@ impl LoadRecord {
 }
 
 impl TlsRecord {
-    fn of(tls: &plan::Tls) -> TlsRecord {
+    fn from_tls(tls: &plan::Tls) -> TlsRecord {
         TlsRecord {
             verify: tls.verify.word().to_owned(),
             key_exchange: tls.key_exchange.word().to_owned(),
@@ -222,7 +222,7 @@ mod tests {
             path = "/b"
         "#;
         let plan = Plan::parse(text, &mut NoFiles).unwrap();
-        let record = PlanRecord::of(&plan, String::new());
+        let record = PlanRecord::new(&plan, String::new());
         assert!(
             plan.canonical_text().contains("secret") && !record.canonical_text.contains("secret"),
             "{}",

@@ -8,7 +8,7 @@ pub enum HostError {
     /// The file cannot be read.
     #[error("cannot read {}: {reason}; the figures need Linux with /proc mounted", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file that cannot be read.
         path: PathBuf,
         /// The operating system's words.
         reason: std::io::Error,
@@ -19,9 +19,9 @@ pub enum HostError {
         path.display()
     )]
     Malformed {
-        /// Which file.
+        /// The file that is not understood.
         path: PathBuf,
-        /// Which part.
+        /// The part of it that is missing or malformed.
         what: String,
     },
     /// Received bytes are not an encoded `Facts` or `Usage`.

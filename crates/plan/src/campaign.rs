@@ -61,7 +61,7 @@ impl Campaign {
 
     /// The campaign of one plan that runs once.
     #[must_use]
-    pub fn of(plan: Plan) -> Campaign {
+    pub fn from_plan(plan: Plan) -> Campaign {
         let (repeat, notes) = (Repeat::default(), plan.notes.clone());
         let variants = vec![Variant {
             name: Campaign::BASE.to_owned(),

@@ -11,7 +11,7 @@ use std::fmt::{Display, Write as _};
 
 /// The canonical text of `plan`. Every change here changes every digest.
 pub(crate) fn text(plan: &Plan) -> String {
-    let mut out = Text(String::new());
+    let mut out = TomlText(String::new());
     out.field("name", quoted(&plan.name));
     target(&mut out, &plan.target);
     for each in &plan.requests {
@@ -27,9 +27,9 @@ pub(crate) fn text(plan: &Plan) -> String {
 }
 
 /// TOML as it grows.
-struct Text(String);
+struct TomlText(String);
 
-impl Text {
+impl TomlText {
     fn table(&mut self, header: &str) {
         self.line(format_args!("\n{header}"));
     }
@@ -43,7 +43,7 @@ impl Text {
     }
 }
 
-fn target(out: &mut Text, target: &Target) {
+fn target(out: &mut TomlText, target: &Target) {
     out.table("[target]");
     if let Some(it) = &target.builtin {
         return out.field("builtin", builtin(it, target));
@@ -102,7 +102,7 @@ fn pace(pace: BuiltinPace) -> String {
     }
 }
 
-fn request(out: &mut Text, request: &Request, per_connection: RequestsPerConnection) {
+fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerConnection) {
     out.table("[[request]]");
     out.field("name", quoted(&request.name));
     if per_connection == RequestsPerConnection::HandshakeOnly {
@@ -163,7 +163,7 @@ fn statuses(set: &StatusSet) -> String {
     })
 }
 
-fn connection(out: &mut Text, connection: &Connection) {
+fn connection(out: &mut TomlText, connection: &Connection) {
     out.table("[connection]");
     match connection.requests {
         RequestsPerConnection::HandshakeOnly => out.field("requests", 0),
@@ -194,7 +194,7 @@ fn connection(out: &mut Text, connection: &Connection) {
     );
 }
 
-fn tls(out: &mut Text, tls: &Tls) {
+fn tls(out: &mut TomlText, tls: &Tls) {
     out.table("[tls]");
     out.field("versions", array(&tls.versions, |&version| word(version)));
     out.field(
@@ -248,7 +248,7 @@ fn resumption(resumption: Resumption) -> String {
     format!("{{ share = {share:?}, kind = {} }}", word(kind))
 }
 
-fn load(out: &mut Text, load: &Load) {
+fn load(out: &mut TomlText, load: &Load) {
     out.table("[load]");
     match &load.shape {
         Shape::Closed {
@@ -290,7 +290,7 @@ fn load(out: &mut Text, load: &Load) {
     }
 }
 
-fn thresholds(out: &mut Text, thresholds: &[Threshold]) {
+fn thresholds(out: &mut TomlText, thresholds: &[Threshold]) {
     out.table("[thresholds]");
     for Threshold {
         metric,

@@ -59,7 +59,7 @@ pub struct Sha256(pub [u8; 32]);
 impl Sha256 {
     /// Hash of `bytes`.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Sha256 {
+    pub fn hash(bytes: &[u8]) -> Sha256 {
         use sha2::Digest as _;
         Sha256(sha2::Sha256::digest(bytes).into())
     }

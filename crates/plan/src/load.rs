@@ -116,6 +116,13 @@ impl Load {
             .then(|| Rate::per_second(Profile::measured(self).peak()))?
     }
 
+    /// Ends after `length`, which is all of the load: no warm-up, and a ramp that is not longer.
+    pub(crate) fn shorten(&mut self, length: Duration) {
+        self.end = End::Duration(length);
+        self.warm_up = Duration::ZERO;
+        self.connect_ramp = self.connect_ramp.min(length);
+    }
+
     /// The same load for each of `factor`; an error names the field that becomes too large, or
     /// nothing.
     pub(crate) fn multiply(&mut self, factor: u32) -> Result<(), Problem> {

@@ -101,9 +101,7 @@ impl Capacity {
     pub fn plan_of_look(&self, plan: &Plan, length: Duration) -> Result<Plan, Problem> {
         let (from, _) = self.range.ends();
         let mut look = self.plan_at(plan, from)?;
-        look.load.end = End::Duration(length);
-        look.load.warm_up = Duration::ZERO;
-        look.load.connect_ramp = look.load.connect_ramp.min(length);
+        look.load.shorten(length);
         Ok(look)
     }
 }

@@ -26,7 +26,7 @@ pub struct Share {
 impl Share {
     /// Share of agent `agent` of `agents`. Every whole number, summed over all agents, is the
     /// load's.
-    pub(crate) fn of(load: &Load, agent: u32, agents: u32) -> Share {
+    pub(crate) fn new(load: &Load, agent: u32, agents: u32) -> Share {
         let part = |total: u64| Deal::new(Some(total), agents).amount(agent).unwrap_or(0);
         let requests = match load.end {
             End::Requests(requests) => Some(part(requests)),

@@ -63,7 +63,10 @@ const NAMES: [(SubjectAttribute, &str); 6] = [
 impl Subject {
     /// The attributes of identity `number`, in the order of the text, which is the reverse of that
     /// in a certificate (RFC 4514 §2.1).
-    pub fn of(&self, number: u32) -> impl Iterator<Item = (SubjectAttribute, String)> + use<'_> {
+    pub fn attributes(
+        &self,
+        number: u32,
+    ) -> impl Iterator<Item = (SubjectAttribute, String)> + use<'_> {
         self.0
             .iter()
             .map(move |(attribute, value)| (*attribute, value.replace(USER, &number.to_string())))
@@ -143,9 +146,9 @@ mod tests {
             Ok(&subject)
         );
         let expected = [("user-17-of-17"), ("Example Ltd"), ("de")];
-        assert!(subject.of(17).map(|(_, value)| value).eq(expected));
+        assert!(subject.attributes(17).map(|(_, value)| value).eq(expected));
         assert_eq!(
-            Subject::default().of(3).collect::<Vec<_>>(),
+            Subject::default().attributes(3).collect::<Vec<_>>(),
             [(SubjectAttribute::CommonName, "user-3".to_owned())]
         );
     }

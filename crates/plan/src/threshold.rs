@@ -8,16 +8,16 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     /// What is compared.
-    pub metric: Metric,
+    pub metric: ThresholdMetric,
     /// How.
-    pub comparison: Comparison,
+    pub comparison: Relation,
     /// With what.
     pub limit: Limit,
 }
 
 /// A figure of the result, named as in the plan, such as `response_time.p99` or `errors.share`.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Metric {
+pub enum ThresholdMetric {
     /// A statistic of a histogram (`response_time`, `service_time`, `lateness`, or a phase).
     Time {
         /// Histogram's name as `measure::Metric::name` gives it; `handshake` means all four kinds
@@ -46,9 +46,9 @@ pub enum Statistic {
     Percentile(f64),
 }
 
-/// Comparison operator.
+/// Relation operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
+pub enum Relation {
     /// `<`
     Below,
     /// `<=`
@@ -62,9 +62,9 @@ pub enum Comparison {
 /// Right-hand side of a threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
-    /// For a [`Metric::Time`].
+    /// For a [`ThresholdMetric::Time`].
     Time(Duration),
-    /// For a [`Metric::Number`]: plain number (a rate is per second, a share is 0 to 1).
+    /// For a [`ThresholdMetric::Number`]: plain number (a rate is per second, a share is 0 to 1).
     Number(f64),
 }
 

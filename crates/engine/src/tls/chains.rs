@@ -55,7 +55,7 @@ fn describe(chain: &[CertificateDer<'static>]) -> Chain {
         .flat_map(|certificate| certificate.iter().copied())
         .collect();
     Chain {
-        sha256: plan::Sha256::of(&all).0,
+        sha256: plan::Sha256::hash(&all).0,
         key: chain.first().map_or_else(String::new, key),
         certificates: u8::try_from(chain.len()).unwrap_or(u8::MAX),
         bytes: u32::try_from(all.len()).unwrap_or(u32::MAX),

@@ -1,8 +1,8 @@
 //! Reads `target.builtin`.
 
 use crate::read::field::Field;
-use crate::read::node::Value;
-use crate::read::section::Section;
+use crate::read::node::NodeValue;
+use crate::read::section::PlanSection;
 use crate::read::target::url;
 use crate::{Builtin, BuiltinKey, BuiltinPace, Url, duration};
 use std::num::NonZeroU32;
@@ -20,10 +20,25 @@ const SPANS: RangeInclusive<Duration> = Duration::from_micros(1)..=HOUR;
 const STALL: &str = "{ every = \"10s\", for = \"1s\" }";
 const SERVERS: &str = "{ count = 4, service_time = \"10ms\" }";
 
+/// Paths of `target.builtin`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "target.builtin.tls",
+    "target.builtin.key",
+    "target.builtin.body_bytes",
+    "target.builtin.delay",
+    "target.builtin.stall",
+    "target.builtin.stall.every",
+    "target.builtin.stall.for",
+    "target.builtin.stall.first",
+    "target.builtin.servers",
+    "target.builtin.servers.count",
+    "target.builtin.servers.service_time",
+];
+
 /// The built-in target, and where it listens once it does.
 pub(crate) fn builtin(field: Field<'_>) -> Option<(Builtin, Option<Url>)> {
     let section = match field.silent_flag() {
-        Some(_) => Section::absent(field.context, &field.path),
+        Some(_) => PlanSection::absent(field.context, &field.path),
         None => field.section()?,
     };
     let tls = section.read("tls", |field| field.flag()).unwrap_or(true);
@@ -50,7 +65,7 @@ pub(crate) fn builtin(field: Field<'_>) -> Option<(Builtin, Option<Url>)> {
 }
 
 /// `None` where what is given is wrong, and reported.
-fn pace(section: &Section<'_>) -> Option<BuiltinPace> {
+fn pace(section: &PlanSection<'_>) -> Option<BuiltinPace> {
     let (stall, servers) = (
         section.read("stall", stall),
         section.read("servers", servers),
@@ -126,8 +141,8 @@ fn servers(field: Field<'_>) -> Option<BuiltinPace> {
         })
 }
 
-fn table<'a>(field: &Field<'a>, example: &str) -> Option<Section<'a>> {
-    if let Value::Table(_) = field.node.value {
+fn table<'a>(field: &Field<'a>, example: &str) -> Option<PlanSection<'a>> {
+    if let NodeValue::Table(_) = field.node.value {
         return field.section();
     }
     field.wrong_type("a table", example);
@@ -135,7 +150,7 @@ fn table<'a>(field: &Field<'a>, example: &str) -> Option<Section<'a>> {
 }
 
 /// Reports each of `keys`, told with what it is, that is not given; whether there was one.
-fn missing(section: &Section<'_>, keys: &[(&str, &str)], example: &str) -> bool {
+fn missing(section: &PlanSection<'_>, keys: &[(&str, &str)], example: &str) -> bool {
     let absent: Vec<_> = keys.iter().filter(|(key, _)| !section.has(key)).collect();
     absent.iter().for_each(|(key, what)| {
         section.problem_at(key, format_args!("missing; say {what}, such as {example}"))

@@ -1,8 +1,8 @@
 //! From text to a plan, or to every problem of the text at once. Raw and canonical text have this
 //! one reader.
 //!
-//! Each section's reader asks its [`section::Section`] for the keys it knows, and reports what is
-//! wrong as it goes on; a part is `None` only after something was reported about it. A campaign
+//! Each section's reader asks its [`section::PlanSection`] for the keys it knows, and reports what
+//! is wrong as it goes on; a part is `None` only after something was reported about it. A campaign
 //! reads the plan once for each variant.
 
 mod axis;
@@ -12,7 +12,8 @@ mod certificate;
 mod connection;
 mod context;
 mod field;
-mod finding;
+mod file_source;
+mod found_problem;
 mod header;
 mod identities;
 mod key_log;
@@ -26,15 +27,14 @@ mod repeat;
 mod request;
 mod search;
 mod section;
-mod source;
 mod target;
 mod threshold;
 mod tls;
 mod variant;
 
 pub(crate) use campaign::read as campaign;
+pub(crate) use file_source::{FileSource, Hashes, Names};
 pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
-pub(crate) use source::{Hashes, Names, Source};
 
 use crate::{
     Builtin, Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Request,
@@ -42,28 +42,28 @@ use crate::{
 };
 use context::Context;
 use field::Field;
-use load::Amount;
-use section::Section;
+use load::AmountSource;
+use section::PlanSection;
 
 const MAX_NAME_BYTES: usize = 64;
 /// Ports of Linux's default range, and seconds that TIME_WAIT keeps one.
 const TIME_WAIT_RATE: f64 = 28_232.0 / 60.0;
 
 /// Reads a plan from text.
-pub(crate) fn plan(text: &str, source: &dyn Source) -> Result<Plan, Problems> {
+pub(crate) fn plan(text: &str, source: &dyn FileSource) -> Result<Plan, Problems> {
     check_size(text)?;
     let context = Context::new(text, source);
     let root = context.tree();
     let plan = match root.as_ref().map(|root| &root.value) {
-        Some(node::Value::Table(table)) => one(&context, table, Amount::Own),
+        Some(node::NodeValue::Table(table)) => one(&context, table, AmountSource::Own),
         _ => None,
     };
     context.finish(plan)
 }
 
 /// The plan of one table with its notes, whose problems are in `context`.
-fn one(context: &Context<'_>, table: &node::Table, amount: Amount<'_>) -> Option<Plan> {
-    let plan = sections(Section::new(context, String::new(), 0, table), amount);
+fn one(context: &Context<'_>, table: &node::Table, amount: AmountSource<'_>) -> Option<Plan> {
+    let plan = sections(PlanSection::new(context, String::new(), 0, table), amount);
     let plan = plan.filter(|_| !context.has_problems())?;
     let (bytes, most) = (plan.canonical_text().len(), Plan::MAX_CANONICAL_BYTES);
     if bytes > most {
@@ -108,7 +108,7 @@ fn alone(message: String) -> Problems {
     }])
 }
 
-fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
+fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     let name = root.read("name", name).unwrap_or_else(|| "plan".to_owned());
     let target = root.section("target").and_then(target::read);
     let connection = root.section("connection").and_then(connection::read);
@@ -117,11 +117,11 @@ fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
         .map_or(RequestsPerConnection::Unlimited, |connection| {
             connection.requests
         });
-    let around = request::Around {
+    let rest = request::RequestContext {
         url: target.as_ref().map(|target| &target.url),
         per_connection,
     };
-    let requests = request::read(root.context, root.field("request"), around);
+    let requests = request::read(root.context, root.field("request"), rest);
     let http = connection
         .as_ref()
         .map_or(HttpVersion::Http11, |connection| connection.http);
@@ -140,7 +140,7 @@ fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
     let tls = tls(
         &root,
         target.as_ref(),
-        tls::Around {
+        tls::ConnectionContext {
             per_connection,
             http,
         },
@@ -193,7 +193,7 @@ fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
 }
 
 /// Fields of a connection, which HTTP/2 does not know (RFC 9113 §8.2.2).
-fn check_fields(root: &Section<'_>, requests: &[Request], http: HttpVersion) {
+fn check_fields(root: &PlanSection<'_>, requests: &[Request], http: HttpVersion) {
     if http == HttpVersion::Http11 {
         return;
     }
@@ -249,7 +249,11 @@ fn is_of_name(c: char) -> bool {
 
 /// Outer `None`: wrong, and reported. Inner `None`: the target does without TLS.
 #[expect(clippy::option_option, reason = "wrong and absent are two things here")]
-fn tls(root: &Section<'_>, target: Option<&Target>, around: tls::Around) -> Option<Option<Tls>> {
+fn tls(
+    root: &PlanSection<'_>,
+    target: Option<&Target>,
+    connection: tls::ConnectionContext,
+) -> Option<Option<Tls>> {
     if target.is_some_and(|target| target.url.scheme == Scheme::Http) {
         if root.field("tls").is_some() {
             root.context
@@ -266,11 +270,11 @@ fn tls(root: &Section<'_>, target: Option<&Target>, around: tls::Around) -> Opti
             "given for the built-in target, which brings its own; remove it",
         );
     }
-    tls::read(section, around).map(Some)
+    tls::read(section, connection).map(Some)
 }
 
 /// Sections that make several plans of a file; each of these is read without them.
-fn refuse_sections_of_campaigns(root: &Section<'_>) {
+fn refuse_sections_of_campaigns(root: &PlanSection<'_>) {
     for key in ["variants", "matrix", "repeat", "search"] {
         if let Some(field) = root.field(key) {
             field.problem(format_args!(

@@ -4,7 +4,7 @@ use crate::Campaign;
 use crate::read::axis::{self, Axis};
 use crate::read::node::Table;
 use crate::read::overlay;
-use crate::read::section::Section;
+use crate::read::section::PlanSection;
 use crate::read::variant::{self, Named};
 
 /// Longer names are cut, so that folders can have them.
@@ -28,8 +28,8 @@ pub(crate) struct Overlays {
 
 impl Overlays {
     /// What the sections say; one of too many, so that the rest of the file is read all the same.
-    pub(crate) fn read(around: &Section<'_>, times: u32) -> Overlays {
-        let (Some(variants), Some(matrix)) = (around.section("variants"), around.section("matrix"))
+    pub(crate) fn read(root: &PlanSection<'_>, times: u32) -> Overlays {
+        let (Some(variants), Some(matrix)) = (root.section("variants"), root.section("matrix"))
         else {
             return Overlays {
                 all: vec![product(&variant::unnamed(), &[], 0)],
@@ -40,7 +40,7 @@ impl Overlays {
         let combinations = axes.iter().fold(1usize, |product, axis| {
             product.saturating_mul(axis.values.len())
         });
-        let fits = check_count(around, named.len(), combinations, times);
+        let fits = check_count(root, named.len(), combinations, times);
         let (named, combinations) = if fits {
             (&named[..], combinations)
         } else {
@@ -137,26 +137,26 @@ fn check_apart(named: &[Named], axes: &[Axis<'_>]) {
     }
 }
 
-fn check_count(around: &Section<'_>, variants: usize, combinations: usize, times: u32) -> bool {
+fn check_count(root: &PlanSection<'_>, variants: usize, combinations: usize, times: u32) -> bool {
     let most = Campaign::MAX_RUNS;
     let runs = variants
         .saturating_mul(combinations)
         .saturating_mul(times as usize);
     if variants > most {
-        around.problem_at(
+        root.problem_at(
             "variants",
             format_args!("has {variants} variants; write at most {most}"),
         );
     } else if runs > most {
         let key = ["matrix", "variants", "repeat"]
             .into_iter()
-            .find(|key| around.has(key))
+            .find(|key| root.has(key))
             .unwrap_or("repeat");
         let message = format!(
             "comes to {runs} runs ({variants} from [variants] × {combinations} from [matrix] × \
              {times} from [repeat]); write at most {most}"
         );
-        around.problem_at(key, message);
+        root.problem_at(key, message);
     }
     runs <= most
 }

@@ -194,8 +194,8 @@ fn minting_is_written_out_and_what_was_minted_is_no_part_of_the_text() {
         .unwrap()
         .to_owned();
     let (ca, key) = (
-        plan::Sha256::of(b"-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"),
-        { plan::Sha256::of(b"-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n") },
+        plan::Sha256::hash(b"-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"),
+        { plan::Sha256::hash(b"-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n") },
     );
     let files = format!(
         "ca = {{ file = \"ca.pem\", sha256 = \"{ca}\" }}, ca_key = {{ file = \"a.key\", sha256 = \
