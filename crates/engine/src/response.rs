@@ -20,15 +20,15 @@ const USUAL_FIELDS: usize = 128;
 const MAX_KNOWN: usize = 2048;
 /// One response, fed with bytes as they come.
 #[derive(Debug, Default)]
-pub(crate) struct Response {
-    state: State,
+pub(crate) struct ResponseParser {
+    state: ResponseState,
     /// Bytes of a head that came in pieces, and how many of them were there when it was last
     /// parsed.
     head: Vec<u8>,
     parsed: usize,
     /// The request was HEAD: there is no body, whatever the fields say.
     head_only: bool,
-    known: Known,
+    known: KnownHead,
     pub(crate) status: Option<u16>,
     pub(crate) body_bytes: u64,
     /// The connection can be used again once the response is whole.
@@ -38,26 +38,26 @@ pub(crate) struct Response {
 /// A head that was read before, and what came of it: a server says the same to every request, but
 /// for the date once a second.
 #[derive(Debug, Default)]
-struct Known {
+struct KnownHead {
     /// Empty before the second response of a connection: the first one may be its last.
     head: Vec<u8>,
     head_only: bool,
     status: Option<u16>,
     keep_alive: bool,
-    state: State,
+    state: ResponseState,
     /// A response has come before.
     has_come: bool,
 }
 
 /// What has come of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct ReceivedResponse {
     pub(crate) status: Option<u16>,
     pub(crate) body_bytes: u64,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ResponseState {
     #[default]
     Head,
     Length(u64),
@@ -85,10 +85,10 @@ impl Unreadable {
     }
 }
 
-impl Response {
+impl ResponseParser {
     /// Gets ready for the response to the next request, keeping its memory.
     pub(crate) fn expect(&mut self, head_only: bool) {
-        self.state = State::Head;
+        self.state = ResponseState::Head;
         self.head.clear();
         self.head_only = head_only;
         self.status = None;
@@ -99,14 +99,14 @@ impl Response {
     /// Takes bytes; how many of them belong to this response. Less than all only once it is whole.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, Unreadable> {
         let mut taken = 0;
-        while taken < bytes.len() && self.state != State::Whole {
+        while taken < bytes.len() && self.state != ResponseState::Whole {
             let rest = &bytes[taken..];
             taken += match self.state {
-                State::Head => self.feed_head(rest)?,
-                State::Length(left) => self.feed_length(rest, left),
-                State::Chunked(chunk) => self.feed_chunked(rest, chunk)?,
-                State::UntilEof => self.feed_until_eof(rest),
-                State::Whole => 0,
+                ResponseState::Head => self.feed_head(rest)?,
+                ResponseState::Length(left) => self.feed_length(rest, left),
+                ResponseState::Chunked(chunk) => self.feed_chunked(rest, chunk)?,
+                ResponseState::UntilEof => self.feed_until_eof(rest),
+                ResponseState::Whole => 0,
             };
         }
         Ok(taken)
@@ -114,21 +114,21 @@ impl Response {
 
     /// The connection has ended; whether that makes the response whole.
     pub(crate) fn ended(&mut self) -> bool {
-        if self.state == State::UntilEof {
-            self.state = State::Whole;
+        if self.state == ResponseState::UntilEof {
+            self.state = ResponseState::Whole;
         }
         self.is_whole()
     }
 
-    pub(crate) fn answer(&self) -> Answer {
-        Answer {
+    pub(crate) fn answer(&self) -> ReceivedResponse {
+        ReceivedResponse {
             status: self.status,
             body_bytes: self.body_bytes,
         }
     }
 
     pub(crate) fn is_whole(&self) -> bool {
-        self.state == State::Whole
+        self.state == ResponseState::Whole
     }
 
     /// Whether the head is complete and the end of the connection cuts the body short.
@@ -271,7 +271,7 @@ impl Response {
         let framing = Framing::of(head.headers)?;
         self.keep_alive = framing.keeps_alive(version);
         self.state = if self.head_only || matches!(status, 204 | 304) {
-            State::Whole
+            ResponseState::Whole
         } else {
             framing.state(version, &mut self.keep_alive)?
         };
@@ -282,9 +282,9 @@ impl Response {
         let taken = left.min(bytes.len() as u64);
         self.body_bytes += taken;
         self.state = if left == taken {
-            State::Whole
+            ResponseState::Whole
         } else {
-            State::Length(left - taken)
+            ResponseState::Length(left - taken)
         };
         taken as usize
     }
@@ -298,7 +298,7 @@ impl Response {
         if let Chunk::Data(left) = chunk {
             let taken = left.min(bytes.len() as u64);
             self.body_bytes += taken;
-            self.state = State::Chunked(if left == taken {
+            self.state = ResponseState::Chunked(if left == taken {
                 Chunk::DataEnd(0)
             } else {
                 Chunk::Data(left - taken)
@@ -306,8 +306,8 @@ impl Response {
             return Ok(taken as usize);
         }
         self.state = match chunk.after(bytes[0])? {
-            Some(next) => State::Chunked(next),
-            None => State::Whole,
+            Some(next) => ResponseState::Chunked(next),
+            None => ResponseState::Whole,
         };
         Ok(1)
     }

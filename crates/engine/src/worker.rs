@@ -152,7 +152,7 @@ pub(crate) struct Worker {
     events: Events,
     requests: Requests,
     /// The same requests for HTTP/2, where the plan speaks that.
-    frames: Option<http2::Requests>,
+    frames: Option<http2::HeaderBlocks>,
     timeline: Timeline,
     phase: Phase,
     cut: Option<Cut>,
@@ -211,7 +211,7 @@ impl Worker {
             events: Events::new(),
             requests: Requests::new(&plan),
             frames: (plan.connection().http != HttpVersion::Http11)
-                .then(|| http2::Requests::new(&plan)),
+                .then(|| http2::HeaderBlocks::new(&plan)),
             timeline: Timeline::new(&plan),
             phase: Phase::Firing,
             cut: None,

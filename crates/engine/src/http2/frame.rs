@@ -58,17 +58,17 @@ pub(crate) mod code {
 
 /// A frame's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct FrameHead {
     pub(super) length: usize,
     pub(super) kind: u8,
     pub(super) flags: u8,
     pub(super) stream: u32,
 }
 
-impl Head {
-    pub(super) fn parse(bytes: [u8; HEAD]) -> Head {
+impl FrameHead {
+    pub(super) fn parse(bytes: [u8; HEAD]) -> FrameHead {
         let [l0, l1, l2, kind, flags, s0, s1, s2, s3] = bytes;
-        Head {
+        FrameHead {
             length: u32::from_be_bytes([0, l0, l1, l2]) as usize,
             kind,
             flags,
@@ -90,7 +90,7 @@ impl Head {
 
 /// Puts a whole frame into `out`.
 pub(super) fn put(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-    Head {
+    FrameHead {
         length: payload.len(),
         kind,
         flags,

@@ -3,9 +3,9 @@
 use super::{Cut, Worker, go_to};
 use crate::connection::{Connection, Http, Stage as ConnectionStage};
 use crate::endpoints::Next;
-use crate::http2::Session;
+use crate::http2::Http2Connection;
 use crate::resolver::Question;
-use crate::response::Response;
+use crate::response::ResponseParser;
 use crate::slot::{Early, Flight, token};
 use crate::socket::Socket;
 use crate::source::nanoseconds;
@@ -150,9 +150,9 @@ impl Worker {
     /// The HTTP of a new connection.
     fn http(&self) -> Http {
         if self.frames.is_some() && !self.handshake_only {
-            Http::Two(Box::new(Session::new(self.slots.width())))
+            Http::Two(Box::new(Http2Connection::new(self.slots.width())))
         } else {
-            Http::One(Response::default())
+            Http::One(ResponseParser::default())
         }
     }
 

@@ -6,7 +6,7 @@ use crate::body::Upload;
 use crate::connection::{Http, Stage as ConnectionStage};
 use crate::key_log::OperationEnding;
 use crate::request::Values;
-use crate::response::Answer;
+use crate::response::ReceivedResponse;
 use crate::slot::{Early, Flight, Role};
 use crate::source::{Arrival, Source, nanoseconds};
 use measure::{CellId, Failure, Kind, Operation, Period, Stage, Verdict};
@@ -436,7 +436,7 @@ impl Worker {
         count_start(&mut self.parts.recorder, &mut flight);
         self.in_flight -= 1;
         self.deadlines.clear(slot);
-        let mut answer = Answer::default();
+        let mut answer = ReceivedResponse::default();
         if let Some(connection) = self.slots.connection(seat) {
             if let Some(tls) = &mut connection.tls {
                 tls.operation_ended(|| ending(&flight, verdict, now));

@@ -1,4 +1,4 @@
-//! Requests as header blocks, built before the run; only templates are filled in during it.
+//! HeaderBlocks as header blocks, built before the run; only templates are filled in during it.
 
 use super::hpack::{self, indexed, name};
 use crate::body::{Body, Upload};
@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 /// The blocks and bodies of a plan's requests.
 #[derive(Debug)]
-pub(crate) struct Requests(Vec<Prebuilt>);
+pub(crate) struct HeaderBlocks(Vec<PrebuiltBlock>);
 
 #[derive(Debug)]
-struct Prebuilt {
+struct PrebuiltBlock {
     block: Vec<Part>,
     body: Option<Arc<Body>>,
 }
@@ -26,12 +26,12 @@ enum Part {
     BodyLength,
 }
 
-impl Requests {
-    pub(crate) fn new(plan: &Plan) -> Requests {
-        Requests(
+impl HeaderBlocks {
+    pub(crate) fn new(plan: &Plan) -> HeaderBlocks {
+        HeaderBlocks(
             plan.requests()
                 .iter()
-                .map(|request| Prebuilt::new(plan, request))
+                .map(|request| PrebuiltBlock::new(plan, request))
                 .collect(),
         )
     }
@@ -52,8 +52,8 @@ impl Requests {
     }
 }
 
-impl Prebuilt {
-    fn new(plan: &Plan, request: &plan::Request) -> Prebuilt {
+impl PrebuiltBlock {
+    fn new(plan: &Plan, request: &plan::Request) -> PrebuiltBlock {
         let mut block = Block::default();
         block.method(&request.method);
         block.bytes(&[if plan.target().url.scheme == Scheme::Https {
@@ -91,7 +91,7 @@ impl Prebuilt {
             block.named("content-length");
             block.0.push(Part::BodyLength);
         }
-        Prebuilt {
+        PrebuiltBlock {
             block: block.0,
             body,
         }
