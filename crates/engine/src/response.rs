@@ -3,12 +3,17 @@
 
 mod chunk;
 mod framing;
+mod known_head;
+mod state;
+mod unreadable;
 
 use Unreadable::{BadFraming, TooLarge};
 use chunk::Chunk;
 use framing::Framing;
-use measure::Kind;
+use known_head::{HeadMeaning, KnownHead};
+use state::ResponseState;
 use std::mem::MaybeUninit;
+pub(crate) use unreadable::Unreadable;
 
 /// Largest response head that is read, in HTTP/2 too.
 pub(crate) const MAX_HEAD: usize = 256 * 1024;
@@ -16,8 +21,7 @@ pub(crate) const MAX_HEAD: usize = 256 * 1024;
 const MAX_FIELDS: usize = 4096;
 /// So many are read without a list of their own.
 const USUAL_FIELDS: usize = 128;
-/// Largest head that is remembered.
-const MAX_KNOWN: usize = 2048;
+
 /// One response, fed with bytes as they come.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseParser {
@@ -35,54 +39,11 @@ pub(crate) struct ResponseParser {
     pub(crate) keep_alive: bool,
 }
 
-/// A head that was read before, and what came of it: a server says the same to every request, but
-/// for the date once a second.
-#[derive(Debug, Default)]
-struct KnownHead {
-    /// Empty before the second response of a connection: the first one may be its last.
-    head: Vec<u8>,
-    head_only: bool,
-    status: Option<u16>,
-    keep_alive: bool,
-    state: ResponseState,
-    /// A response has come before.
-    has_come: bool,
-}
-
 /// What has come of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ReceivedResponse {
     pub(crate) status: Option<u16>,
     pub(crate) body_bytes: u64,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum ResponseState {
-    #[default]
-    Head,
-    Length(u64),
-    Chunked(Chunk),
-    UntilEof,
-    Whole,
-}
-
-/// Why a response cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unreadable {
-    /// Head or framing breaks RFC 9112, or RFC 9113.
-    BadFraming,
-    /// It may be valid, but is beyond a limit of ours: of a head, its fields, or a line between
-    /// chunks.
-    TooLarge,
-}
-
-impl Unreadable {
-    pub(crate) fn kind(self) -> Kind {
-        match self {
-            BadFraming => Kind::BadFraming,
-            TooLarge => Kind::HeadTooLarge,
-        }
-    }
 }
 
 impl ResponseParser {
@@ -138,11 +99,16 @@ impl ResponseParser {
 
     fn feed_head(&mut self, bytes: &[u8]) -> Result<usize, Unreadable> {
         if self.head.is_empty() {
-            if self.recognise(bytes) {
-                return Ok(self.known.head.len());
+            if let Some(known) = self.known.recognise(bytes, self.head_only) {
+                self.status = known.status;
+                self.keep_alive = known.keep_alive;
+                self.state = known.state;
+                return Ok(self.known.bytes.len());
             }
             if let Some(length) = self.parse_head(bytes)? {
-                self.remember(&bytes[..length]);
+                let meaning = self.meaning();
+                self.known
+                    .remember(&bytes[..length], self.head_only, meaning);
                 return Ok(length);
             }
             self.head.extend_from_slice(bytes);
@@ -170,31 +136,13 @@ impl ResponseParser {
         }
     }
 
-    /// Whether the head is the known one, byte by byte; what came of that comes of this.
-    fn recognise(&mut self, bytes: &[u8]) -> bool {
-        let known = &self.known;
-        if known.head.is_empty()
-            || known.head_only != self.head_only
-            || !bytes.starts_with(&known.head)
-        {
-            return false;
+    /// What the head that was parsed last means.
+    fn meaning(&self) -> HeadMeaning {
+        HeadMeaning {
+            status: self.status,
+            keep_alive: self.keep_alive,
+            state: self.state,
         }
-        (self.status, self.keep_alive, self.state) = (known.status, known.keep_alive, known.state);
-        true
-    }
-
-    fn remember(&mut self, head: &[u8]) {
-        if self.status.is_none()
-            || !std::mem::replace(&mut self.known.has_come, true)
-            || head.len() > MAX_KNOWN
-        {
-            return;
-        }
-        let known = &mut self.known;
-        known.head.clear();
-        known.head.extend_from_slice(head);
-        (known.head_only, known.status, known.keep_alive, known.state) =
-            (self.head_only, self.status, self.keep_alive, self.state);
     }
 
     /// Length of the head, where it is complete.
@@ -268,7 +216,7 @@ impl ResponseParser {
             200..=999 => self.status = Some(status),
             _ => return Err(BadFraming),
         }
-        let framing = Framing::of(head.headers)?;
+        let framing = Framing::new(head.headers)?;
         self.keep_alive = framing.keeps_alive(version);
         self.state = if self.head_only || matches!(status, 204 | 304) {
             ResponseState::Whole

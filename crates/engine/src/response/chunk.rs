@@ -1,7 +1,6 @@
 //! The chunked coding (RFC 9112 §7.1), byte by byte but for the data.
 
-use super::Unreadable;
-use super::Unreadable::{BadFraming, TooLarge};
+use super::unreadable::Unreadable::{self, BadFraming, TooLarge};
 
 /// Longest chunk-size line with its extensions, and longest trailer line.
 const MAX_LINE: u32 = 16 * 1024;

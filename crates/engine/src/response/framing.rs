@@ -1,8 +1,8 @@
 //! What the fields of a head say about its body and its connection (RFC 9112 §6.3, §9.3).
 
-use super::Unreadable::BadFraming;
 use super::chunk::SIZE_LINE;
-use super::{ResponseState, Unreadable};
+use super::state::ResponseState;
+use super::unreadable::Unreadable::{self, BadFraming};
 
 /// What the fields say about framing and the connection.
 #[derive(Debug, Default)]
@@ -15,7 +15,8 @@ pub(super) struct Framing {
 }
 
 impl Framing {
-    pub(super) fn of(fields: &[httparse::Header<'_>]) -> Result<Framing, Unreadable> {
+    /// What these fields say; an error where they contradict each other.
+    pub(super) fn new(fields: &[httparse::Header<'_>]) -> Result<Framing, Unreadable> {
         let mut framing = Framing::default();
         for field in fields {
             // Most fields are told apart by their length alone.

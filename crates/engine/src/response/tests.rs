@@ -88,7 +88,7 @@ fn known_heads_mean_what_they_meant() {
         assert_eq!(response.is_whole(), whole);
     }
     assert_eq!(
-        response.known.head,
+        response.known.bytes,
         last[..last.len() - 5],
         "the last head is the known one"
     );
