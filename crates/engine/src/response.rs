@@ -62,6 +62,7 @@ impl ResponseParser {
         let mut taken = 0;
         while taken < bytes.len() && self.state != ResponseState::Whole {
             let rest = &bytes[taken..];
+            // Each takes at least a byte, so this ends.
             taken += match self.state {
                 ResponseState::Head => self.feed_head(rest)?,
                 ResponseState::Length(left) => self.feed_length(rest, left),

@@ -150,13 +150,16 @@ impl Http2Connection {
     /// let through.
     pub(crate) fn open(&mut self, lane: u32, block: &[u8], body: Option<Upload>, head_only: bool) {
         let id = self.next_id;
+        // A client's streams have odd numbers (RFC 9113 §5.1.1).
         self.next_id += 2;
         self.active.push_back((id, lane));
         let stream = &mut self.streams[lane as usize];
         stream.id = id;
-        (stream.answer, stream.content_length, stream.head_only) =
-            (ReceivedResponse::default(), None, head_only);
-        (stream.window, stream.received) = (self.peer.window, 0);
+        stream.answer = ReceivedResponse::default();
+        stream.content_length = None;
+        stream.head_only = head_only;
+        stream.window = self.peer.window;
+        stream.received = 0;
         stream.upload = body.filter(|body| body.left() > 0);
         let ends_stream = stream.upload.is_none();
         if self.peer.wants_size_update() {

@@ -74,12 +74,9 @@ impl FrameReader {
         bytes: &mut &[u8],
         handler: &mut impl FrameHandler,
     ) -> Result<bool, u32> {
-        let Some(head) = self
-            .whole(HEAD, bytes, |bytes| {
-                bytes.try_into().map(FrameHead::parse).ok()
-            })
-            .flatten()
-        else {
+        let head = self.whole(HEAD, bytes, |bytes| bytes.try_into().map(FrameHead::parse));
+        // Fewer than nine bytes so far; nine are always a head.
+        let Some(Ok(head)) = head else {
             return Ok(false);
         };
         if head.length > DEFAULT_MAX_FRAME {

@@ -136,7 +136,7 @@ pub(super) fn read(mut block: &[u8], table: &mut DynamicTable) -> Result<Respons
                 index @ FIRST_STATUS..15 => {
                     fields.take_status(Some(STATUSES[index - FIRST_STATUS]))?
                 }
-                1..=STATIC => {}
+                1..=STATIC => {} // any other field as it stands in the static table
                 index => {
                     fields.take(table.entry(index.checked_sub(STATIC + 1).ok_or(BadBlock)?)?)?
                 }
@@ -173,10 +173,9 @@ fn literal<'a>(
     let (name, name_length) = match integer(block, prefix)? {
         0 => {
             let name = string(block)?;
-            (
-                literal_name(name.bytes),
-                if prefix == 6 { name.length()? } else { 0 },
-            )
+            // Only a field that is kept (prefix 6) needs the length of its name.
+            let length = if prefix == 6 { name.length()? } else { 0 };
+            (literal_name(name.bytes), length)
         }
         index @ 1..=STATIC => (static_name(index), usize::from(NAME_LENGTHS[index - 1])),
         index => {
@@ -272,7 +271,9 @@ struct HpackString<'a> {
 }
 
 fn string<'a>(block: &mut &'a [u8]) -> Result<HpackString<'a>, BadBlock> {
-    let is_huffman = block.first().ok_or(BadBlock)? & 0x80 != 0;
+    // One bit says Huffman, the other seven begin the length (RFC 7541 §5.2).
+    let first = *block.first().ok_or(BadBlock)?;
+    let is_huffman = first & 0x80 != 0;
     let length = integer(block, 7)?;
     let (bytes, rest) = block.split_at_checked(length).ok_or(BadBlock)?;
     *block = rest;
@@ -320,12 +321,19 @@ mod tests {
             (b"\x88\x0f\x0d\x03356", fields(200, Some(356))),
             // RFC 7541 appendix C.6.1, whose ":status: 302" is a literal in Huffman code; then the
             // rest of that block.
-            (b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b", fields(302, None)),
+            (
+                b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b",
+                fields(302, None),
+            ),
             // A size update first, as RFC 7541 §4.2 wants after our settings.
             (b"\x20\x8d", fields(404, None)),
             // Names as literals, plain and in Huffman code.
             (b"\x00\x07:status\x03204", fields(204, None)),
-            (b"\x00\x85\xb8\x84\x8d\x36\xa3\x03503\x00\x8a\x21\xea\x49\x6a\x4a\xd4\x16\xa9\x93\x3f\x820\x00", Err(BadBlock)),
+            (
+                b"\x00\x85\xb8\x84\x8d\x36\xa3\x03503\x00\x8a\x21\xea\x49\x6a\x4a\xd4\x16\xa9\x93\
+                \x3f\x820\x00",
+                Err(BadBlock),
+            ),
             (b"\x88\x10\x03foo\x03bar\x5c\x0212", fields(200, Some(12))),
         ];
         for (block, expected) in cases {
@@ -369,15 +377,19 @@ mod tests {
         let mut table = DynamicTable::default();
         let cases: [(&[u8], u16, usize); 3] = [
             (
-                b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b\x61\x96\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\
-                \xe0\x82\xa6\x2d\x1b\xff\x6e\x91\x9d\x29\xad\x17\x18\x63\xc7\x8f\x0b\x97\xc8\xe9\xae\x82\xae\x43\xd3",
+                b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b\x61\x96\xd0\x7a\xbe\x94\x10\x54\
+                \xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\
+                \xe0\x82\xa6\x2d\x1b\xff\x6e\x91\x9d\x29\xad\x17\x18\x63\xc7\x8f\x0b\x97\xc8\xe9\
+                \xae\x82\xae\x43\xd3",
                 302,
                 222,
             ),
             (b"\x48\x83\x64\x0e\xff\xc1\xc0\xbf", 307, 222),
             (
-                b"\x88\xc1\x61\x96\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\xe0\x84\xa6\x2d\x1b\xff\xc0\x5a\x83\
-                \x9b\xd9\xab\x77\xad\x94\xe7\x82\x1d\xd7\xf2\xe6\xc7\xb3\x35\xdf\xdf\xcd\x5b\x39\x60\xd5\xaf\x27\x08\x7f\x36\x72\xc1\xab\
+                b"\x88\xc1\x61\x96\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\
+                \x66\xe0\x84\xa6\x2d\x1b\xff\xc0\x5a\x83\
+                \x9b\xd9\xab\x77\xad\x94\xe7\x82\x1d\xd7\xf2\xe6\xc7\xb3\x35\xdf\xdf\xcd\x5b\x39\
+                \x60\xd5\xaf\x27\x08\x7f\x36\x72\xc1\xab\
                 \x27\x0f\xb5\x29\x1f\x95\x87\x31\x60\x65\xc0\x03\xed\x4e\xe5\xb1\x06\x3d\x50\x07",
                 200,
                 215,

@@ -27,15 +27,58 @@ fn read(
 #[test]
 fn framings_are_read_in_pieces_of_any_size() {
     let cases: [(&[u8], u16, u64, usize); 9] = [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, 5, 0),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 5, 5\r\n\r\nhelloHTTP", 200, 5, 4),
-        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", 404, 0, 0),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            200,
+            5,
+            0,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 5, 5\r\n\r\nhelloHTTP",
+            200,
+            5,
+            4,
+        ),
+        (
+            b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+            404,
+            0,
+            0,
+        ),
         (b"HTTP/1.1 204 No Content\r\n\r\n", 204, 0, 0),
-        (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n", 304, 0, 0),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nA;x=\"y\"\r\n0123456789\r\n0\r\n\r\n", 200, 15, 0),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nTrailer: a\r\nB: c\r\n\r\nnext", 200, 1, 4),
-        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", 200, 1, 0),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 200, 0, 0),
+        (
+            b"HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n",
+            304,
+            0,
+            0,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+          5\r\nhello\r\nA;x=\"y\"\r\n0123456789\r\n0\r\n\r\n",
+            200,
+            15,
+            0,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+          1\r\nx\r\n0\r\nTrailer: a\r\nB: c\r\n\r\nnext",
+            200,
+            1,
+            4,
+        ),
+        (
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n\
+          HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+            200,
+            1,
+            0,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+            200,
+            0,
+            0,
+        ),
     ];
     for (bytes, status, body, extra) in cases {
         for step in [1, 2, 3, 7, bytes.len()] {

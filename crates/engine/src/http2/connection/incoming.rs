@@ -49,6 +49,7 @@ impl FrameHandler for Http2Connection {
             frame::put_number(&mut self.out, kind::WINDOW_UPDATE, 0, self.received as u32);
             self.received = 0;
         }
+        // What comes of a stream that is over counts for the connection's window alone.
         let Some(lane) = self.lane_of(head.stream) else {
             return Ok(());
         };
@@ -112,6 +113,7 @@ impl Http2Connection {
         self.must_have_been_opened(head.stream)?;
         let mut fragment = without_padding(head, payload)?;
         if head.has(flag::PRIORITY) {
+            // A stream it depends on and a weight, deprecated (RFC 9113 §6.2).
             fragment = fragment.get(5..).ok_or(code::FRAME_SIZE_ERROR)?;
         }
         let ends_stream = head.has(flag::END_STREAM);
@@ -141,12 +143,14 @@ impl Http2Connection {
 
     /// A header block is whole: the head of a response, an interim one, or trailers.
     fn take_block(&mut self, id: u32, ends_stream: bool, block: &[u8]) -> Result<(), u32> {
+        // Read for streams that are over too: it may fill the table.
         let fields = hpack::read(block, &mut self.table).map_err(|_| code::COMPRESSION_ERROR)?;
         let Some(lane) = self.lane_of(id) else {
             return Ok(());
         };
         let stream = &mut self.streams[lane as usize];
         match (stream.answer.status, fields.status) {
+            // An interim response; the answer follows.
             (None, Some(100..=199)) if !ends_stream => return Ok(()),
             (None, Some(status @ 200..)) => {
                 stream.answer.status = Some(status);
@@ -199,9 +203,9 @@ impl Http2Connection {
                 u32::from_be_bytes([v0, v1, v2, v3]),
             )?;
             // Windows of streams under way move with it, below 0 too (RFC 9113 §6.9.2).
-            self.active
-                .iter()
-                .for_each(|&(_, lane)| self.streams[lane as usize].window += change);
+            for &(_, lane) in &self.active {
+                self.streams[lane as usize].window += change;
+            }
         }
         self.answer_with(kind::SETTINGS, flag::ACK, 0, &[]);
         let is_first = !std::mem::replace(&mut self.peer.is_known, true);
@@ -226,17 +230,17 @@ impl Http2Connection {
     }
 
     fn take_go_away(&mut self, payload: &[u8]) -> Result<(), u32> {
-        let (last, code) = match *payload {
-            [l0, l1, l2, l3, c0, c1, c2, c3, ..] => (
-                u32::from_be_bytes([l0 & 0x7f, l1, l2, l3]),
-                u32::from_be_bytes([c0, c1, c2, c3]),
-            ),
-            _ => return Err(code::FRAME_SIZE_ERROR),
+        // Behind these eight bytes stands what the peer says for people.
+        let [l0, l1, l2, l3, c0, c1, c2, c3, ..] = *payload else {
+            return Err(code::FRAME_SIZE_ERROR);
         };
+        let last = u32::from_be_bytes([l0 & 0x7f, l1, l2, l3]);
+        let code = u32::from_be_bytes([c0, c1, c2, c3]);
         self.draining = true;
         self.events.push(StreamEvent::GoAway {
             code: counted_code(code),
         });
+        // Streams above `last` were not processed (RFC 9113 §6.8); the highest is at the back.
         while let Some(&(id, lane)) = self.active.back().filter(|(id, _)| *id > last) {
             self.end(id);
             self.events.push(StreamEvent::Unprocessed { lane });
@@ -276,6 +280,7 @@ impl Http2Connection {
 
     /// The peer has said all it says on a stream.
     fn finish(&mut self, id: u32) {
+        // A stream that we have given up: what still comes of it is of no use.
         let Some(lane) = self.lane_of(id) else { return };
         let stream = &self.streams[lane as usize];
         let ReceivedResponse { status, body_bytes } = stream.answer;
@@ -308,6 +313,7 @@ impl Http2Connection {
     /// Puts a frame into `out` that the peer has caused.
     fn answer_with(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
         frame::put(&mut self.out, kind, flags, stream, payload);
+        // Counted against `MAX_WAITING`: a peer that only asks must not fill our memory.
         self.answers += frame::HEAD + payload.len();
     }
 }

@@ -21,6 +21,7 @@ impl Http2Connection {
         while let Some(upload) = &mut stream.upload
             && self.out.len() < body::WINDOW
         {
+            // Below 0 where settings have made windows smaller (RFC 9113 §6.9.2).
             let window = usize::try_from(stream.window.min(self.window)).unwrap_or(0);
             let length = upload
                 .left()
