@@ -103,7 +103,7 @@ impl WorkerTls {
             .iter()
             .map(|protocol| protocol.clone().into_bytes())
             .collect();
-        // Connections that last are taken over from rustls after their handshake: see `record_layer`.
+        // Connections that last are taken over from rustls after their handshake (`record_layer`).
         config.enable_secret_extraction = true;
         config.resumption = resumption(tls, Arc::clone(&sessions) as _);
         let keys = sink.map(|sink| Arc::new(Keys::new(sink)));
@@ -175,12 +175,13 @@ fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
 }
 
 fn server_name(plan: &Plan, tls: &Tls) -> Result<ServerName<'static>, TlsError> {
-    match (&tls.server_name, &plan.target().url.host) {
-        (Some(name), _) | (None, Host::Name(name)) => {
-            ServerName::try_from(name.clone()).map_err(|_| TlsError::ServerName(name.clone()))
-        }
-        (None, Host::Ip(ip)) => Ok(ServerName::IpAddress((*ip).into())),
-    }
+    let name = match (&tls.server_name, &plan.target().url.host) {
+        (Some(given), _) => given,
+        (None, Host::Name(host)) => host,
+        // Verified, but not sent: a ClientHello names no addresses (RFC 6066 §3).
+        (None, Host::Ip(ip)) => return Ok(ServerName::IpAddress((*ip).into())),
+    };
+    ServerName::try_from(name.clone()).map_err(|_| TlsError::ServerName(name.clone()))
 }
 
 fn verifier(materials: &Materials, provider: &Arc<CryptoProvider>) -> Result<Verifier, TlsError> {

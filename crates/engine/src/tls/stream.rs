@@ -19,6 +19,10 @@ pub(crate) const FRAGMENT: usize = 16 * 1024;
 /// More than any record adds to its plaintext: header, explicit nonce, content type, tag.
 const RECORD_OVERHEAD: usize = 64;
 
+/// Extensions that carry a session (RFC 8446 §4.2.11, RFC 5077 §3.2).
+const PRE_SHARED_KEY: u16 = 41;
+const SESSION_TICKET: u16 = 35;
+
 /// The random of a ServerHello that is a HelloRetryRequest (RFC 8446 §4.1.3).
 const RETRY_RANDOM: [u8; 32] = [
     0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c, 0x02, 0x1e, 0x65, 0xb8, 0x91,
@@ -256,6 +260,7 @@ impl TlsStream {
         if !self.lasts || !leftover.is_empty() {
             return;
         }
+        // Taken over already.
         let Side::Rustls(connection) = &mut self.side else {
             return;
         };
@@ -263,6 +268,7 @@ impl TlsStream {
             connection.process_tls_records(&mut []).state,
             Ok(ConnectionState::WriteTraffic(_))
         );
+        // rustls has something to do first; the next request tries again.
         if !is_ready {
             return;
         }
@@ -339,7 +345,8 @@ impl TlsStream {
 
     /// What was agreed on; only once the handshake is done, and before the first request.
     pub(crate) fn negotiated(&self) -> Option<Negotiated> {
-        let (seen, kind) = (self.seen, self.handshake_kind());
+        let seen = self.seen;
+        let kind = self.handshake_kind();
         let Side::Rustls(connection) = &self.side else {
             return None;
         };
@@ -403,6 +410,7 @@ impl TlsStream {
         {
             let before = outgoing.len();
             encode(data, outgoing);
+            // An alert in the clear: of type 21, two bytes long, fatal (RFC 8446 §6).
             if let [21, _, _, 0, 2, 2, code] = outgoing[before..] {
                 self.alert_sent = Some(code);
             }
@@ -414,6 +422,7 @@ impl TlsStream {
 
 fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, outgoing: &mut Vec<u8>) {
     let before = outgoing.len();
+    // A hello or a Finished fits; a chain of client certificates is asked for again.
     let mut room = 1024;
     loop {
         outgoing.resize(before + room, 0);
@@ -452,28 +461,32 @@ fn is_end_of_early_data(record: &[u8]) -> bool {
     matches!(record, [23, 3, 3, 0, 21, ..])
 }
 
-/// Whether a ClientHello carries the session that was found: a pre_shared_key (41), a non-empty
-/// session ticket (35), or the id of a TLS 1.2 session. A hello that offers TLS 1.3 has a random id
+/// Whether a ClientHello carries the session that was found: a pre_shared_key, a non-empty
+/// session ticket, or the id of a TLS 1.2 session. A hello that offers TLS 1.3 has a random id
 /// where there is no such session (RFC 8446 §D.4).
 fn offers_session(record: &[u8], found: OfferedSession) -> bool {
-    let walk = || -> Option<bool> {
-        let mut rest = record.get(5 + 4 + 2 + 32..)?;
-        let session_id = take(&mut rest, 1)?;
-        take(&mut rest, 2)?;
-        take(&mut rest, 1)?;
-        let mut extensions = take(&mut rest, 2)?;
-        while let Some((code, after)) = extensions.split_first_chunk::<2>() {
-            extensions = after;
-            let body = take(&mut extensions, 2)?;
-            match u16::from_be_bytes(*code) {
-                41 => return Some(true),
-                35 if !body.is_empty() => return Some(true),
-                _ => {}
-            }
+    session_in_hello(record, found).unwrap_or(false)
+}
+
+/// See [`offers_session`]; `None` where the record is no ClientHello (RFC 8446 §4.1.2).
+fn session_in_hello(record: &[u8], found: OfferedSession) -> Option<bool> {
+    // Record header, handshake header, version, random.
+    let mut rest = record.get(5 + 4 + 2 + 32..)?;
+    let session_id = take(&mut rest, 1)?;
+    let _cipher_suites = take(&mut rest, 2)?;
+    let _compression_methods = take(&mut rest, 1)?;
+    let mut extensions = take(&mut rest, 2)?;
+    while let Some((code, after)) = extensions.split_first_chunk::<2>() {
+        extensions = after;
+        let body = take(&mut extensions, 2)?;
+        match u16::from_be_bytes(*code) {
+            PRE_SHARED_KEY => return Some(true),
+            // An empty one asks for a ticket (RFC 5077 §3.2).
+            SESSION_TICKET if !body.is_empty() => return Some(true),
+            _ => {}
         }
-        Some(found == OfferedSession::Tls12 && !session_id.is_empty())
-    };
-    walk().unwrap_or(false)
+    }
+    Some(found == OfferedSession::Tls12 && !session_id.is_empty())
 }
 
 /// Takes a vector with a length of `size` bytes before it.
