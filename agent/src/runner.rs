@@ -49,7 +49,7 @@ pub fn serve(end: RunnerEnd, resources: Resources) {
     let mut runner = Runner {
         resources,
         reports,
-        stage: Stage::Idle,
+        state: RunnerState::Idle,
     };
     while let Some(order) = orders.blocking_recv() {
         runner.obey(order);
@@ -59,10 +59,10 @@ pub fn serve(end: RunnerEnd, resources: Resources) {
 struct Runner {
     resources: Resources,
     reports: Sender<Report>,
-    stage: Stage,
+    state: RunnerState,
 }
 
-enum Stage {
+enum RunnerState {
     Idle,
     Prepared {
         run: RunId,
@@ -95,7 +95,7 @@ impl Runner {
 
     fn prepare(&mut self, assignment: Assignment) {
         let run = assignment.run;
-        self.stage = Stage::Idle;
+        self.state = RunnerState::Idle;
         let report = match prepare(&assignment, &self.resources) {
             Ok((plan, prepared)) => {
                 let report = Report::Prepared {
@@ -108,7 +108,7 @@ impl Runner {
                         .collect(),
                     workers: prepared.workers(),
                 };
-                self.stage = Stage::Prepared {
+                self.state = RunnerState::Prepared {
                     run,
                     prepared: Box::new(prepared),
                 };
@@ -120,32 +120,31 @@ impl Runner {
     }
 
     fn start(&mut self, run: RunId, at: u64, lease_until: u64) {
-        let Stage::Prepared {
+        let RunnerState::Prepared {
             run: prepared_run,
             prepared,
-        } = std::mem::replace(&mut self.stage, Stage::Idle)
+        } = std::mem::replace(&mut self.state, RunnerState::Idle)
         else {
             return self.fail(run, "asked to start a run that was not prepared");
         };
         if prepared_run != run {
             return self.fail(run, "asked to start another run than was prepared");
         }
-        let mut teller = Teller {
+        let mut reporter = EventReporter {
             run,
             reports: self.reports.clone(),
             sampling: Sampling::start(prepared.window(), at, prepared.spun()),
         };
-        match prepared.start(at, Lease::until(lease_until), move |event| {
-            teller.tell(event)
-        }) {
-            Ok(running) => self.stage = Stage::Firing { run, running },
+        let lease = Lease::until(lease_until);
+        match prepared.start(at, lease, move |event| reporter.report(event)) {
+            Ok(running) => self.state = RunnerState::Firing { run, running },
             Err(error) => self.fail(run, &error.to_string()),
         }
     }
 
     fn firing(&mut self, wanted: RunId) -> Option<&RunningEngine> {
-        match &self.stage {
-            Stage::Firing { run, running } if *run == wanted => Some(running),
+        match &self.state {
+            RunnerState::Firing { run, running } if *run == wanted => Some(running),
             _ => None,
         }
     }
@@ -163,16 +162,18 @@ impl Runner {
 
     /// A run that is stopped before it begins ends with nothing done.
     fn end_unstarted(&mut self, wanted: RunId) {
-        if matches!(&self.stage, Stage::Prepared { run, .. } if *run == wanted) {
-            self.stage = Stage::Idle;
+        if matches!(&self.state, RunnerState::Prepared { run, .. } if *run == wanted) {
+            self.state = RunnerState::Idle;
             self.report(ended(wanted, EndCause::Stopped));
         }
     }
 
     fn forget(&mut self, wanted: RunId) {
-        match &self.stage {
-            Stage::Prepared { run, .. } | Stage::Firing { run, .. } if *run == wanted => {
-                self.stage = Stage::Idle
+        match &self.state {
+            RunnerState::Prepared { run, .. } | RunnerState::Firing { run, .. }
+                if *run == wanted =>
+            {
+                self.state = RunnerState::Idle
             }
             _ => {}
         }
@@ -237,14 +238,14 @@ fn with_minted(plan: Plan, assignment: &Assignment) -> Result<Plan, String> {
 
 /// Turns the engine's events into reports; lives on the engine's collector thread, where encoding
 /// costs the load nothing.
-struct Teller {
+struct EventReporter {
     run: RunId,
     reports: Sender<Report>,
     sampling: Sampling,
 }
 
-impl Teller {
-    fn tell(&mut self, event: Event) {
+impl EventReporter {
+    fn report(&mut self, event: Event) {
         let run = self.run;
         let report = match event {
             Event::Began { at } => Report::Began { run, at: Mono(at) },
@@ -297,6 +298,7 @@ fn said(written: &KeysWritten) -> String {
 fn figures(sampling: &mut Sampling, workers: &[Option<WorkerFigures>]) -> RunFigures {
     let mut figures = sampling.finish();
     let firing = workers.iter().flatten().map(|worker| worker.firing);
+    // A run below a second has no sample: the busiest worker's own clock stands in for them.
     if let Some(busiest) = firing.max_by(|a, b| a.working_share().total_cmp(&b.working_share())) {
         figures
             .measured

@@ -1,4 +1,4 @@
-//! The hidden command `target`: what a run against a built-in target starts, and ends by closing
+//! The hidden command `target`: a run against the built-in target starts it, and ends it by closing
 //! its standard input.
 
 use crate::exit::Exit;
@@ -14,19 +14,19 @@ use target::{Config, KeyKind, Pace, RunningTarget, ServerTls, TargetAnswer};
 /// `coordinator target`, as a run starts it.
 #[derive(Debug, Args)]
 pub struct TargetArgs {
-    /// Plain HTTP instead of HTTPS
+    /// Serve plain HTTP instead of HTTPS
     #[arg(long)]
     plain: bool,
     /// Kind of the server's key
     #[arg(long, value_enum, default_value_t = Key::P256)]
     key: Key,
-    /// Bytes of each body
+    /// Bytes of each response's body
     #[arg(long, default_value_t = 356)]
     body_bytes: u64,
     /// Wait before each answer, in nanoseconds
     #[arg(long, default_value_t = 0)]
     delay_ns: u64,
-    /// Nanoseconds from the beginning of a stall to the beginning of the next
+    /// Nanoseconds from the start of one stall to the start of the next
     #[arg(long, requires_all = ["stall_for_ns", "stall_first_ns"], conflicts_with = "servers")]
     stall_every_ns: Option<u64>,
     /// Nanoseconds that a stall lasts
@@ -35,13 +35,13 @@ pub struct TargetArgs {
     /// Nanoseconds from the first request to the first stall
     #[arg(long, requires = "stall_every_ns")]
     stall_first_ns: Option<u64>,
-    /// Requests served at a time
+    /// Requests that are served at the same time
     #[arg(long, requires = "service_time_ns")]
     servers: Option<NonZeroU32>,
-    /// Nanoseconds that serving a request takes
+    /// Nanoseconds to serve a request
     #[arg(long, requires = "servers")]
     service_time_ns: Option<u64>,
-    /// Threads; half of the CPUs where nothing is said
+    /// Threads [default: half of the CPUs]
     #[arg(long)]
     threads: Option<NonZeroUsize>,
 }

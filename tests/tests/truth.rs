@@ -11,7 +11,7 @@
     reason = "the suite is test code throughout, helpers too"
 )]
 
-use analysis::{AgentSetup, Collector, Document, Setup, State, TimeFigure};
+use analysis::{AgentSetup, CollectorSetup, Document, ResultCollector, RunState, TimeFigure};
 use engine::{Event, Lease, Placement, Policy, allowed_cpus, monotonic_ns};
 use interop::Pressure;
 use measure::{Distribution, Metric, Outcome, Period};
@@ -291,7 +291,7 @@ impl Scene {
         }
         running.join();
         let (pressure, counts) = (watch.end(), target.stop());
-        let document = collector.document(State::Complete);
+        let document = collector.document(RunState::Complete);
         let of = |figures: &analysis::Figures| (figures.operations.ok, figures.operations.ended);
         let (measured, warm_up) = (
             of(&document.measured),
@@ -419,20 +419,20 @@ fn value_ns(times: &TimeFigure, percentile: f64) -> u64 {
     }
 }
 
-fn collector(plan: &Plan) -> Collector {
+fn collector(plan: &Plan) -> ResultCollector {
     let agent = AgentSetup {
         name: "alone".to_owned(),
         workers: 1,
         ..AgentSetup::default()
     };
-    let setup = Setup {
+    let setup = CollectorSetup {
         tool_version: String::new(),
         run_id: String::new(),
         started_at: String::new(),
         plan_text: String::new(),
         agents: vec![agent],
     };
-    Collector::new(setup, plan)
+    ResultCollector::new(setup, plan)
 }
 
 /// When the first test began.

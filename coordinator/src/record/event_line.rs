@@ -3,7 +3,7 @@
 
 use crate::utc::Utc;
 use analysis::Document;
-use control::{AgentFacts, ClockReading, EndCause, Outcome, RunEvent};
+use control::{AgentFacts, ClockReading, EndCause, RunEvent, RunOutcome};
 use serde_json::{Value, json};
 
 /// The line of an event; nothing for those that only carry figures. Agents are named by `names`, by
@@ -133,11 +133,11 @@ fn ending(cause: &EndCause) -> (&'static str, Option<&str>) {
     }
 }
 
-fn outcome_word(outcome: Outcome) -> &'static str {
+fn outcome_word(outcome: RunOutcome) -> &'static str {
     match outcome {
-        Outcome::Ran => "ran",
-        Outcome::StoppedBeforeStart(_) => "stopped_before_start",
-        Outcome::NotStarted => "not_started",
+        RunOutcome::Ran => "ran",
+        RunOutcome::StoppedBeforeStart(_) => "stopped_before_start",
+        RunOutcome::NotStarted => "not_started",
     }
 }
 
@@ -185,7 +185,7 @@ mod tests {
             ),
             (
                 RunEvent::Done {
-                    outcome: Outcome::StoppedBeforeStart(Stop::Now),
+                    outcome: RunOutcome::StoppedBeforeStart(Stop::Now),
                 },
                 "done",
                 Value::Null,

@@ -5,7 +5,8 @@ mod proxy;
 
 use agent::link::News;
 use control::{
-    Audience, Digest, EndCause, Outcome, RunEvent, RunFile, RunId, RunRequest, Secret, Stop, Token,
+    Audience, Digest, EndCause, RunEvent, RunFile, RunId, RunOutcome, RunRequest, Secret, Stop,
+    Token,
 };
 use coordinator::fleet::{Enrolment, FleetError, FleetHandle, RunEvents, RunRefused, bind, listen};
 use machine::{Machine, Script};
@@ -77,7 +78,7 @@ fn assert_ran_to_the_end(events: &[RunEvent], agents: u32) {
     assert_eq!(
         events.last(),
         Some(&RunEvent::Done {
-            outcome: Outcome::Ran
+            outcome: RunOutcome::Ran
         }),
         "{events:#?}"
     );
@@ -265,7 +266,7 @@ async fn problem_of_one_agent_is_told_and_nothing_starts() {
     assert_eq!(
         events.last(),
         Some(&RunEvent::Done {
-            outcome: Outcome::NotStarted
+            outcome: RunOutcome::NotStarted
         })
     );
     let told = |event: &RunEvent| matches!(event, RunEvent::Problem { problem, .. } if problem.contains("8.8.8.8"));
@@ -440,7 +441,7 @@ async fn one_run_at_a_time_and_none_without_agents() {
     assert_eq!(
         events.last(),
         Some(&RunEvent::Done {
-            outcome: Outcome::StoppedBeforeStart(Stop::Drain)
+            outcome: RunOutcome::StoppedBeforeStart(Stop::Drain)
         })
     );
     fleet.shut_down().await;

@@ -2,7 +2,7 @@
 
 use control::{
     Audience, ConnectionId, CoordinatorId, Digest, EndCause, Fleet, FleetAction, FleetEvent,
-    FleetTime, Outcome, Receipt, RunEvent, RunFile, RunId, RunRequest, Stop,
+    FleetTime, Receipt, RunEvent, RunFile, RunId, RunOutcome, RunRequest, Stop,
 };
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
@@ -436,7 +436,7 @@ fn lost_agent_leaves_a_visible_gap() {
     );
     assert!(has(&after, |event| *event
         == RunEvent::Done {
-            outcome: Outcome::Ran
+            outcome: RunOutcome::Ran
         }));
     assert!(coordinator.fleet.is_idle());
 }
@@ -475,7 +475,7 @@ fn agent_that_does_not_answer_to_the_plan_keeps_the_run_from_starting() {
     assert_eq!(
         events(&actions).last(),
         Some(&&RunEvent::Done {
-            outcome: Outcome::NotStarted
+            outcome: RunOutcome::NotStarted
         })
     );
 }
@@ -499,7 +499,7 @@ fn agent_that_leaves_before_the_start_is_waited_for_and_gets_the_plan_again() {
     assert!(
         has(&actions, |event| *event
             == RunEvent::Done {
-                outcome: Outcome::NotStarted
+                outcome: RunOutcome::NotStarted
             }),
         "{actions:?}"
     );
@@ -601,7 +601,7 @@ fn agent_that_breaks_the_protocol_is_given_up_once_and_told_why() {
     assert!(
         has(&actions, |event| *event
             == RunEvent::Done {
-                outcome: Outcome::Ran
+                outcome: RunOutcome::Ran
             }),
         "the others go on to the end: {actions:?}"
     );

@@ -168,7 +168,7 @@ impl Collector {
 mod tests {
     use super::*;
     use crate::last_word::LastWord;
-    use measure::{CellId, Operation, Period, Recorder, Verdict};
+    use measure::{CellId, Operation, OperationEnd, Period, Recorder};
     use std::sync::mpsc::{channel, sync_channel};
     use std::time::Duration;
 
@@ -247,7 +247,7 @@ mod tests {
             dns: None,
             connect: None,
             handshake: None,
-            verdict: Verdict::Ok,
+            end: OperationEnd::Ok,
             status: Some(200),
             payload_bytes: 1,
         }

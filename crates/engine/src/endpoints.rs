@@ -3,7 +3,7 @@
 use crate::policy::Policy;
 use crate::poller::Waker;
 use crate::resolver::{Question, Resolver};
-use measure::{Kind, Recorder};
+use measure::{Kind, Recorder, nanoseconds};
 use plan::{Dns, Host, Plan, Target};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -98,7 +98,7 @@ impl Endpoints {
                 _ => Err(Kind::NotSent), // at once, so it is no time-out, whose time would count
             },
             Dns::Every(period) => {
-                self.refresh(now, period.as_nanos() as u64);
+                self.refresh(now, nanoseconds(period));
                 self.choose(question.issuer).map(Next::Connect)
             }
             Dns::Once => self.choose(question.issuer).map(Next::Connect),

@@ -1,6 +1,7 @@
 //! When operations begin and when they end to begin: the one place that knows open from closed
 //! loop.
 
+pub(crate) use measure::nanoseconds;
 use measure::{Period, Window};
 use plan::{End, Instants, Owner, Plan, Profile, Schedule, Seats, Shape, ThinkTime};
 use std::ops::Range;
@@ -261,8 +262,4 @@ impl Arrivals {
         };
         self.next = self.measured.as_mut().and_then(Iterator::next).map(due);
     }
-}
-
-pub(crate) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

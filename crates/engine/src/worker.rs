@@ -526,7 +526,7 @@ impl Worker {
             address: 0,
         };
         let failure = Failure {
-            stage: measure::Stage::Load,
+            stage: measure::FailureStage::Load,
             kind: Kind::NotSent,
         };
         let intended_at = arrival.intended_at;

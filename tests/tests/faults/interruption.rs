@@ -29,7 +29,7 @@ fn ctrl_c_drains_and_keeps_what_was_measured() {
         let document = finished.clean().document();
         assert_eq!(
             document.run.state,
-            analysis::State::Interrupted,
+            analysis::RunState::Interrupted,
             "{finished}"
         );
         let operations = &document.measured.operations;
@@ -75,7 +75,7 @@ fn second_ctrl_c_does_not_wait_for_answers() {
     let finished = coordinator.wait().expect(130);
     assert!(asked_at.elapsed() < Duration::from_secs(6), "{finished}");
     let document = finished.clean().document();
-    assert_eq!(document.run.state, analysis::State::Interrupted);
+    assert_eq!(document.run.state, analysis::RunState::Interrupted);
     let errors: Vec<_> = document
         .measured
         .errors

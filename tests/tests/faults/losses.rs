@@ -63,7 +63,7 @@ fn load_ends_within_the_lease_and_a_second_where_the_coordinator_is_killed() {
         .expect(0);
     assert!(report.clean().stdout.contains("INCOMPLETE"), "{report}");
     let document = result().unwrap();
-    assert_eq!(document.run.state, analysis::State::Incomplete);
+    assert_eq!(document.run.state, analysis::RunState::Incomplete);
     assert!(
         document.measured.operations.ok >= saved && document.agents.len() == 2,
         "{report}"
@@ -118,7 +118,7 @@ fn agent_that_is_killed_makes_the_run_invalid_and_leaves_a_visible_gap() {
         .unwrap();
     assert_eq!(
         (lost.ended, lost.totals_match),
-        (Some(analysis::EndCause::Lost), None),
+        (Some(analysis::AgentEndCause::Lost), None),
         "{lost:?}"
     );
     let kept = document
@@ -128,7 +128,7 @@ fn agent_that_is_killed_makes_the_run_invalid_and_leaves_a_visible_gap() {
         .unwrap();
     assert_eq!(
         (kept.ended, kept.totals_match),
-        (Some(analysis::EndCause::Plan), Some(true)),
+        (Some(analysis::AgentEndCause::Plan), Some(true)),
         "{kept:?}"
     );
     assert!(
@@ -197,7 +197,7 @@ fn agent_that_stops_for_longer_than_its_lease_fires_no_more() {
     let document = finished.document();
     assert_eq!(
         document.agents[0].ended,
-        Some(analysis::EndCause::LeaseExpired),
+        Some(analysis::AgentEndCause::LeaseExpired),
         "{finished}\n{}",
         agent.output()
     );

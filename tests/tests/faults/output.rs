@@ -45,7 +45,7 @@ fn reader_that_has_seen_enough_is_no_error() {
         .run();
     let finished = finished.expect(0);
     let _ = finished.clean();
-    assert_eq!(finished.document().run.state, analysis::State::Complete);
+    assert_eq!(finished.document().run.state, analysis::RunState::Complete);
 }
 
 #[test]

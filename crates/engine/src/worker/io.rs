@@ -4,7 +4,7 @@ use super::{Cut, Worker};
 use crate::connection::{Connection, Fault, Http, Received, Stage as ConnectionStage};
 use crate::poller::Ready;
 use crate::tls::TlsStream;
-use measure::{Kind, Recorder, Stage, Verdict};
+use measure::{FailureStage, Kind, OperationEnd, Recorder};
 
 /// Reads of one connection before the others, timers and orders have their turn: 2 MiB.
 const READS_AT_ONCE: usize = 16;
@@ -60,8 +60,8 @@ impl Worker {
             // A connect is refused; only a connection that stood is reset (tcp_reset() in the
             // kernel's tcp_input.c).
             Some(Kind::Reset) => self.on_reset_at_once(slot, now),
-            Some(kind) => self.fail(slot, Stage::Connect, kind, now),
-            None if ready.failed => self.fail(slot, Stage::Connect, Kind::Reset, now),
+            Some(kind) => self.fail(slot, FailureStage::Connect, kind, now),
+            None if ready.failed => self.fail(slot, FailureStage::Connect, Kind::Reset, now),
             None => {}
         }
     }
@@ -70,9 +70,9 @@ impl Worker {
     fn on_reset_at_once(&mut self, slot: u32, now: u64) {
         self.note_connected(slot, now);
         let stage = if self.parts.tls.is_some() {
-            Stage::Tls
+            FailureStage::Tls
         } else {
-            Stage::Http
+            FailureStage::Http
         };
         self.fail(slot, stage, Kind::Reset, now);
     }
@@ -299,10 +299,13 @@ impl Worker {
             return self.on_lost(seat, kind, now);
         }
         match connection.stage {
-            ConnectionStage::Connecting => {
-                self.fail(opener.unwrap_or(slot), Stage::Connect, Kind::Reset, now)
-            }
-            ConnectionStage::Ending if is_busy => self.succeed(slot, Verdict::Ok, now),
+            ConnectionStage::Connecting => self.fail(
+                opener.unwrap_or(slot),
+                FailureStage::Connect,
+                Kind::Reset,
+                now,
+            ),
+            ConnectionStage::Ending if is_busy => self.succeed(slot, OperationEnd::Ok, now),
             ConnectionStage::Handshaking | ConnectionStage::Open | ConnectionStage::Ending => {
                 self.on_lost(seat, Kind::Eof, now)
             }
@@ -314,8 +317,8 @@ impl Worker {
         let now = self.parts.clock.now();
         self.roll(now);
         let (stage, kind) = match fault {
-            Fault::Tls(kind) => (Stage::Tls, kind),
-            Fault::Http(why) => (Stage::Http, why.kind()),
+            Fault::Tls(kind) => (FailureStage::Tls, kind),
+            Fault::Http(why) => (FailureStage::Http, why.kind()),
             Fault::Socket(kind) => return self.on_lost(seat, kind, now),
         };
         self.say_alert(seat);

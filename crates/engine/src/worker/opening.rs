@@ -10,7 +10,7 @@ use crate::slot::{Early, Flight, token};
 use crate::socket::Socket;
 use crate::source::nanoseconds;
 use crate::tls::{Broken, FRAGMENT, TlsStream};
-use measure::{Handshake, HandshakeKind, Kind, Stage, Verdict};
+use measure::{FailureStage, Handshake, HandshakeKind, Kind, OperationEnd};
 use plan::Close;
 use std::net::SocketAddr;
 
@@ -43,7 +43,7 @@ impl Worker {
                     now + nanoseconds(self.parts.plan.connection().timeouts.connect),
                 );
             }
-            Err(kind) => self.fail(slot, Stage::Dns, kind, now),
+            Err(kind) => self.fail(slot, FailureStage::Dns, kind, now),
         }
     }
 
@@ -95,7 +95,7 @@ impl Worker {
         flight.dns = Some(now.saturating_sub(flight.tried_at));
         match found {
             Ok(address) => self.connect(slot, address, now),
-            Err(kind) => self.fail(slot, Stage::Dns, kind, now),
+            Err(kind) => self.fail(slot, FailureStage::Dns, kind, now),
         }
     }
 
@@ -117,7 +117,7 @@ impl Worker {
         let at = self.parts.clock.now();
         let socket = match Socket::connect(address, source) {
             Ok(socket) => socket,
-            Err(kind) => return self.fail(slot, Stage::Connect, kind, now),
+            Err(kind) => return self.fail(slot, FailureStage::Connect, kind, now),
         };
         let (number, http) = (self.slots.seat_of(slot), self.http());
         // A single small request leaves in one write, and needs no system call more.
@@ -132,7 +132,7 @@ impl Worker {
             .add(&socket.0, token(number, seat.generation))
             .is_err()
         {
-            return self.fail(slot, Stage::Connect, Kind::FilesExhausted, now);
+            return self.fail(slot, FailureStage::Connect, Kind::FilesExhausted, now);
         }
         seat.connection = Some(Box::new(Connection::new(
             socket,
@@ -200,7 +200,7 @@ impl Worker {
         let early = is_early.then_some(self.plain.as_slice());
         let went_early = match TlsStream::new(tls, offering, early, &mut self.outgoing) {
             Ok(stream) => connection.tls.insert(stream).early_data().is_some(),
-            Err(Broken(kind)) => return self.fail(slot, Stage::Tls, kind, now),
+            Err(Broken(kind)) => return self.fail(slot, FailureStage::Tls, kind, now),
         };
         if went_early {
             let now = self.parts.clock.now();
@@ -280,7 +280,7 @@ impl Worker {
             // The server wants to see our Finished, and has nothing to say in HTTP/2.
             let seat = self.slots.seat_of(slot);
             self.say_alert(seat);
-            return self.fail(slot, Stage::Tls, Kind::NoHttp2, now);
+            return self.fail(slot, FailureStage::Tls, Kind::NoHttp2, now);
         }
         self.on_open(slot, now);
     }
@@ -366,7 +366,7 @@ impl Worker {
         );
         if close == Close::Rst || !confirm {
             let now = self.parts.clock.now();
-            return self.succeed(slot, Verdict::OkUnconfirmed, now);
+            return self.succeed(slot, OperationEnd::OkUnconfirmed, now);
         }
         connection.stage = ConnectionStage::Ending;
         connection.notify_close(&mut self.outgoing);

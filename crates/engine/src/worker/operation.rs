@@ -9,7 +9,7 @@ use crate::request::Values;
 use crate::response::ReceivedResponse;
 use crate::slot::{Early, Flight, Role};
 use crate::source::{Arrival, Source, nanoseconds};
-use measure::{CellId, Failure, Kind, Operation, Period, Stage, Verdict};
+use measure::{CellId, Failure, FailureStage, Kind, Operation, OperationEnd, Period};
 use plan::Close;
 use std::time::Duration;
 
@@ -331,9 +331,9 @@ impl Worker {
         } else {
             None
         };
-        let verdict = kind.map_or(Verdict::Ok, |kind| {
-            Verdict::Failed(Failure {
-                stage: Stage::Http,
+        let verdict = kind.map_or(OperationEnd::Ok, |kind| {
+            OperationEnd::Failed(Failure {
+                stage: FailureStage::Http,
                 kind,
             })
         });
@@ -342,7 +342,7 @@ impl Worker {
 
     /// The operation has its answer, wanted or not: recorded, and the connection goes on or is
     /// closed.
-    pub(super) fn succeed(&mut self, slot: u32, verdict: Verdict, now: u64) {
+    pub(super) fn succeed(&mut self, slot: u32, verdict: OperationEnd, now: u64) {
         self.record(slot, verdict, now);
         let close = self.parts.plan.connection().close;
         let seat = self.slots.seat_of(slot);
@@ -377,7 +377,7 @@ impl Worker {
 
     /// The operation failed, and its connection is of no use any more, to none of the seat's
     /// operations.
-    pub(super) fn fail(&mut self, slot: u32, stage: Stage, kind: Kind, now: u64) {
+    pub(super) fn fail(&mut self, slot: u32, stage: FailureStage, kind: Kind, now: u64) {
         let Some(flight) = self.slots.flight(slot) else {
             return;
         };
@@ -397,9 +397,9 @@ impl Worker {
             .of_seat(seat)
             .filter(|&slot| self.slots.is_flying(slot))
             .collect();
-        failed
-            .iter()
-            .for_each(|&slot| self.record(slot, Verdict::Failed(Failure { stage, kind }), now));
+        failed.iter().for_each(|&slot| {
+            self.record(slot, OperationEnd::Failed(Failure { stage, kind }), now)
+        });
         self.give_up(seat);
         self.slots.seat(seat).opener = None;
         if is_useless && matches!(self.parts.source, Source::Closed(_)) {
@@ -428,7 +428,7 @@ impl Worker {
         self.pauses.set(slot, now + wait);
     }
 
-    pub(super) fn record(&mut self, slot: u32, verdict: Verdict, now: u64) {
+    pub(super) fn record(&mut self, slot: u32, verdict: OperationEnd, now: u64) {
         let (seat, lane) = (self.slots.seat_of(slot), self.slots.lane_of(slot));
         let Some(mut flight) = self.slots.slot(slot).flight.take() else {
             return;
@@ -459,7 +459,7 @@ impl Worker {
             dns: flight.dns,
             connect: flight.connect,
             handshake: flight.handshake,
-            verdict,
+            end: verdict,
             status: answer.status,
             payload_bytes: answer.body_bytes.saturating_sub(flight.payload_counted),
         };
@@ -562,10 +562,10 @@ impl Worker {
     }
 
     /// Where the slot's operation is.
-    pub(super) fn stage_of(&mut self, slot: u32) -> Stage {
+    pub(super) fn stage_of(&mut self, slot: u32) -> FailureStage {
         let seat = self.slots.seat_of(slot);
         if self.waits(slot) {
-            return Stage::Stream;
+            return FailureStage::Stream;
         }
         let resolving = self
             .slots
@@ -576,13 +576,13 @@ impl Worker {
             .connection(seat)
             .map(|connection| connection.stage)
         {
-            None if resolving => Stage::Dns,
-            None | Some(ConnectionStage::Connecting) => Stage::Connect,
-            Some(ConnectionStage::Handshaking) => Stage::Tls,
+            None if resolving => FailureStage::Dns,
+            None | Some(ConnectionStage::Connecting) => FailureStage::Connect,
+            Some(ConnectionStage::Handshaking) => FailureStage::Tls,
             Some(ConnectionStage::Open | ConnectionStage::Ending) if self.handshake_only => {
-                Stage::Tls
+                FailureStage::Tls
             }
-            Some(ConnectionStage::Open | ConnectionStage::Ending) => Stage::Http,
+            Some(ConnectionStage::Open | ConnectionStage::Ending) => FailureStage::Http,
         }
     }
 
@@ -619,11 +619,11 @@ impl Worker {
 }
 
 /// What a key log asks of an operation.
-fn ending(flight: &Flight, verdict: Verdict, now: u64) -> OperationEnding {
+fn ending(flight: &Flight, verdict: OperationEnd, now: u64) -> OperationEnding {
     match verdict {
         _ if flight.id.period == Period::WarmUp => OperationEnding::WarmUp,
-        Verdict::Failed(_) => OperationEnding::Failed,
-        Verdict::Ok | Verdict::OkUnconfirmed => {
+        OperationEnd::Failed(_) => OperationEnding::Failed,
+        OperationEnd::Ok | OperationEnd::OkUnconfirmed => {
             OperationEnding::Ok(Duration::from_nanos(now.saturating_sub(flight.begun_at)))
         }
     }

@@ -6,7 +6,7 @@ use crate::http2::{StreamEvent, error};
 use crate::request::Values;
 use crate::slot::Role;
 use crate::source::{Source, nanoseconds};
-use measure::{Failure, Kind, Stage, Verdict};
+use measure::{Failure, FailureStage, Kind, OperationEnd};
 
 impl Worker {
     /// Sends the operation of `slot` on a stream of its own; the frames leave with those of the
@@ -242,7 +242,7 @@ impl Worker {
     /// The operation failed; its connection stays.
     pub(super) fn fail_stream(&mut self, slot: u32, kind: Kind, now: u64) {
         let stage = self.stage_of(slot);
-        self.record(slot, Verdict::Failed(Failure { stage, kind }), now);
+        self.record(slot, OperationEnd::Failed(Failure { stage, kind }), now);
         self.go_on(slot, now);
     }
 
@@ -260,7 +260,7 @@ impl Worker {
             };
             if !session.is_settled() {
                 // It has never spoken HTTP/2, and takes nothing else before it does.
-                return self.fail(slot, Stage::Http, Kind::TimeOut, now);
+                return self.fail(slot, FailureStage::Http, Kind::TimeOut, now);
             }
             session.cancel(lane);
             // Nothing at all came since, or no stream is allowed: the next operations try another
@@ -408,8 +408,8 @@ impl Worker {
                 };
                 self.record(
                     slot,
-                    Verdict::Failed(Failure {
-                        stage: Stage::Http,
+                    OperationEnd::Failed(Failure {
+                        stage: FailureStage::Http,
                         kind,
                     }),
                     now,

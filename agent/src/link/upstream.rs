@@ -15,32 +15,32 @@ const PARTS_MAX: usize = 1;
 
 /// The sending side of one stream.
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(super) struct UpstreamSender {
     pub(super) messages: mpsc::Sender<FromAgent>,
     pub(super) parts: mpsc::Sender<IntervalPart>,
 }
 
-/// The request stream; ends when its [`Outgoing`] is dropped.
+/// The request stream; ends when its [`UpstreamSender`] is dropped.
 #[derive(Debug)]
-pub(super) struct OutgoingStream {
+pub(super) struct Upstream {
     messages: mpsc::Receiver<FromAgent>,
     parts: mpsc::Receiver<IntervalPart>,
 }
 
 /// The two ends of one stream.
-pub(super) fn outgoing() -> (Outgoing, OutgoingStream) {
+pub(super) fn upstream() -> (UpstreamSender, Upstream) {
     let (messages, messages_out) = mpsc::channel(MESSAGES_MAX);
     let (parts, parts_out) = mpsc::channel(PARTS_MAX);
     (
-        Outgoing { messages, parts },
-        OutgoingStream {
+        UpstreamSender { messages, parts },
+        Upstream {
             messages: messages_out,
             parts: parts_out,
         },
     )
 }
 
-impl Stream for OutgoingStream {
+impl Stream for Upstream {
     type Item = FromAgent;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<FromAgent>> {
@@ -50,7 +50,7 @@ impl Stream for OutgoingStream {
                 Poll::Ready(Some(part)) => Poll::Ready(Some(FromAgent {
                     message: Some(from_agent::Message::Interval(part)),
                 })),
-                // Both are dropped at once; the messages say so.
+                // Both senders are dropped at once; the messages' side says so.
                 Poll::Ready(None) | Poll::Pending => Poll::Pending,
             },
         }
@@ -63,7 +63,7 @@ mod tests {
     use proto::{Beat, from_agent::Message};
 
     /// What the stream gives now; `None` where it would wait.
-    fn next(stream: &mut OutgoingStream) -> Option<Option<FromAgent>> {
+    fn next(stream: &mut Upstream) -> Option<Option<FromAgent>> {
         let mut context = Context::from_waker(std::task::Waker::noop());
         match Pin::new(stream).poll_next(&mut context) {
             Poll::Ready(message) => Some(message),
@@ -79,9 +79,9 @@ mod tests {
 
     #[test]
     fn beat_goes_before_a_part_that_waits() {
-        let (outgoing, mut stream) = outgoing();
-        outgoing.parts.try_send(IntervalPart::default()).unwrap();
-        outgoing.messages.try_send(beat()).unwrap();
+        let (sender, mut stream) = upstream();
+        sender.parts.try_send(IntervalPart::default()).unwrap();
+        sender.messages.try_send(beat()).unwrap();
         assert_eq!(next(&mut stream), Some(Some(beat())));
         let part = FromAgent {
             message: Some(Message::Interval(IntervalPart::default())),
@@ -92,18 +92,18 @@ mod tests {
 
     #[test]
     fn parts_are_held_back_until_one_is_taken() {
-        let (outgoing, mut stream) = outgoing();
-        outgoing.parts.try_send(IntervalPart::default()).unwrap();
-        assert!(outgoing.parts.try_send(IntervalPart::default()).is_err());
+        let (sender, mut stream) = upstream();
+        sender.parts.try_send(IntervalPart::default()).unwrap();
+        assert!(sender.parts.try_send(IntervalPart::default()).is_err());
         assert!(next(&mut stream).is_some());
-        outgoing.parts.try_send(IntervalPart::default()).unwrap();
+        sender.parts.try_send(IntervalPart::default()).unwrap();
     }
 
     #[test]
     fn stream_ends_with_its_sender_once_all_messages_are_out() {
-        let (outgoing, mut stream) = outgoing();
-        outgoing.messages.try_send(beat()).unwrap();
-        drop(outgoing);
+        let (sender, mut stream) = upstream();
+        sender.messages.try_send(beat()).unwrap();
+        drop(sender);
         assert_eq!(next(&mut stream), Some(Some(beat())));
         assert_eq!(next(&mut stream), Some(None));
     }

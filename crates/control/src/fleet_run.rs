@@ -1,12 +1,14 @@
 //! One run from the plan to the last agent's end.
 
 use crate::fleet_action::{Actions, Receipt};
+use crate::interval_inbox::Taken;
 use crate::margin::start_margin;
-use crate::participant::{Participant, Stage, Upload};
+use crate::participant::{Participant, ParticipantStage};
+use crate::upload_id::UploadId;
 use crate::wire::{clock, cut, end_cause};
 use crate::{
     AgentFacts, AgentId, Audience, ClockReading, ConnectionId, Digest, FileParts, FleetTime,
-    Outcome, RunEvent, RunId, RunRequest, Skew, Stop,
+    RunEvent, RunId, RunOutcome, RunRequest, Skew, Stop,
 };
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
@@ -32,10 +34,10 @@ const OVERDUE: Duration = Duration::from_secs(10);
 
 /// A run over these agents.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct FleetRun {
     request: RunRequest,
     participants: Vec<Participant>,
-    phase: Phase,
+    phase: RunPhase,
     /// The strongest stop asked for, and when.
     stop: Option<(Stop, FleetTime)>,
     /// Since when nobody is going: every agent is over or away.
@@ -43,7 +45,7 @@ pub(crate) struct Run {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum RunPhase {
     /// Agents get the plan and answer; whether one cannot run it.
     Preparing { until: FleetTime, failed: bool },
     /// The start instant is named; whether the skew was told.
@@ -55,14 +57,14 @@ enum Phase {
     Done,
 }
 
-impl Run {
+impl FleetRun {
     /// Hands out the plan.
     pub(crate) fn begin(
         request: RunRequest,
         agents: Vec<(AgentFacts, ConnectionId)>,
         now: FleetTime,
         out: &mut Actions,
-    ) -> Run {
+    ) -> FleetRun {
         out.tell(RunEvent::Assembled {
             agents: agents.iter().map(|(facts, _)| facts.clone()).collect(),
         });
@@ -70,11 +72,11 @@ impl Run {
             .into_iter()
             .map(|(facts, at)| Participant::new(facts, at, now))
             .collect();
-        let phase = Phase::Preparing {
+        let phase = RunPhase::Preparing {
             until: now.after(PREPARE_MAX),
             failed: false,
         };
-        let run = Run {
+        let run = FleetRun {
             request,
             participants,
             phase,
@@ -90,7 +92,7 @@ impl Run {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.phase == Phase::Done
+        self.phase == RunPhase::Done
     }
 
     pub(crate) fn has(&self, agent: AgentId) -> bool {
@@ -101,7 +103,7 @@ impl Run {
     pub(crate) fn grants_lease(&self, agent: AgentId) -> bool {
         let going = self
             .index(agent)
-            .is_some_and(|index| self.participants[index].stage() == Stage::Going);
+            .is_some_and(|index| self.participants[index].stage() == ParticipantStage::Going);
         going && !matches!(self.stop, Some((Stop::Now, _)))
     }
 
@@ -163,8 +165,8 @@ impl Run {
             agent: index as u32,
         });
         match (self.phase, holds_run) {
-            (Phase::Preparing { .. }, _) => {
-                self.participants[index].set_stage(Stage::Preparing);
+            (RunPhase::Preparing { .. }, _) => {
+                self.participants[index].set_stage(ParticipantStage::Preparing);
                 self.prepare(index, out);
             }
             (_, true) if self.participants[index].is_getting_nowhere(now) => {
@@ -228,7 +230,7 @@ impl Run {
         let Some(index) = self.index(receipt.agent) else {
             return;
         };
-        self.participants[index].delivered(receipt.interval, receipt.totals);
+        self.participants[index].delivered(receipt.upload);
         self.send(index, receipt.ack(), out);
     }
 
@@ -239,20 +241,20 @@ impl Run {
         }
         self.stop = Some((how, now));
         match self.phase {
-            Phase::Preparing { .. } => self.finish(Outcome::StoppedBeforeStart(how), out),
-            Phase::Going { .. } => {
+            RunPhase::Preparing { .. } => self.finish(RunOutcome::StoppedBeforeStart(how), out),
+            RunPhase::Going { .. } => {
                 (0..self.participants.len()).for_each(|index| self.resend_stop(index, out))
             }
-            Phase::Done => {}
+            RunPhase::Done => {}
         }
     }
 
     /// What time alone brings.
     pub(crate) fn tick(&mut self, now: FleetTime, out: &mut Actions) {
         match self.phase {
-            Phase::Preparing { until, .. } => self.tick_preparing(now, until, out),
-            Phase::Going { start_at, .. } => self.tick_going(now, start_at, out),
-            Phase::Done => return,
+            RunPhase::Preparing { until, .. } => self.tick_preparing(now, until, out),
+            RunPhase::Going { start_at, .. } => self.tick_going(now, start_at, out),
+            RunPhase::Done => return,
         }
         self.conclude(out);
     }
@@ -273,7 +275,7 @@ impl Run {
                     "it went away before the start and did not come back",
                     out,
                 );
-            } else if now >= until && participant.stage() == Stage::Preparing {
+            } else if now >= until && participant.stage() == ParticipantStage::Preparing {
                 self.fail();
                 let problem = format!("no answer to the plan within {} s", PREPARE_MAX.as_secs());
                 self.problem(index, problem, out);
@@ -364,14 +366,14 @@ impl Run {
     }
 
     fn prepared(&mut self, now: FleetTime, index: usize, prepared: Prepared, out: &mut Actions) {
-        if self.participants[index].stage() != Stage::Preparing {
+        if self.participants[index].stage() != ParticipantStage::Preparing {
             return;
         }
         let reading = clock(prepared.clock);
         self.participants[index].set_clock(reading);
         match (self.problem_of(index, &prepared), reading) {
             (None, Some(clock)) => {
-                self.participants[index].set_stage(Stage::Ready);
+                self.participants[index].set_stage(ParticipantStage::Ready);
                 let Prepared {
                     addresses, workers, ..
                 } = prepared;
@@ -391,7 +393,7 @@ impl Run {
         if self
             .participants
             .iter()
-            .all(|agent| agent.stage() == Stage::Ready && agent.connection().is_some())
+            .all(|agent| agent.stage() == ParticipantStage::Ready && agent.connection().is_some())
         {
             self.arm(now, out);
         }
@@ -427,12 +429,12 @@ impl Run {
                 .map(|clock| clock.bound_ns),
         );
         let start_at = now.after(margin);
-        self.phase = Phase::Going {
+        self.phase = RunPhase::Going {
             start_at,
             skew_told: false,
         };
         for index in 0..self.participants.len() {
-            self.participants[index].set_stage(Stage::Going);
+            self.participants[index].set_stage(ParticipantStage::Going);
             self.send(
                 index,
                 Down::Start(Start {
@@ -450,7 +452,7 @@ impl Run {
 
     fn began(&mut self, index: usize, began: &Began, out: &mut Actions) {
         let (at, bound_ns) = (FleetTime(began.began_at_ns), began.bound_ns);
-        if self.participants[index].stage() == Stage::Going
+        if self.participants[index].stage() == ParticipantStage::Going
             && self.participants[index].begin(at, bound_ns)
         {
             out.tell(RunEvent::Began {
@@ -463,49 +465,32 @@ impl Run {
 
     fn upload(&mut self, index: usize, part: IntervalPart, out: &mut Actions) {
         let agent = &mut self.participants[index];
-        let (interval, totals) = (part.interval, part.totals);
+        // An agent that is given up may still upload until it reads so.
+        if agent.stage() != ParticipantStage::Going {
+            return;
+        }
+        let upload = UploadId::from_wire(part.interval, part.totals);
         let receipt = Receipt {
             run: self.request.run,
             agent: agent.id(),
-            interval,
-            totals,
+            upload,
         };
-        if agent.stage() != Stage::Going {
-            return;
-        }
         match agent.upload(part) {
             Err(out_of_place) => self.give_up(index, &out_of_place.to_string(), out),
-            Ok(Upload::Wait) => {}
-            Ok(Upload::Acknowledge) => self.send(index, receipt.ack(), out),
-            Ok(Upload::Deliver(encoded)) if totals => {
-                out.deliver(
-                    RunEvent::Totals {
-                        agent: index as u32,
-                        intervals: interval,
-                        encoded,
-                    },
-                    receipt,
-                );
-            }
-            Ok(Upload::Deliver(encoded)) => {
-                out.deliver(
-                    RunEvent::Interval {
-                        agent: index as u32,
-                        interval,
-                        encoded,
-                    },
-                    receipt,
-                );
+            Ok(Taken::InPart | Taken::Pending) => {}
+            Ok(Taken::Delivered) => self.send(index, receipt.ack(), out),
+            Ok(Taken::New(encoded)) => {
+                out.deliver(uploaded(index as u32, upload, encoded), receipt);
             }
         }
     }
 
     fn ended(&mut self, index: usize, ended: Ended, out: &mut Actions) {
         let agent = &mut self.participants[index];
-        if agent.stage() != Stage::Going {
+        if agent.stage() != ParticipantStage::Going {
             return;
         }
-        agent.set_stage(Stage::Over);
+        agent.set_stage(ParticipantStage::Over);
         out.tell(RunEvent::Ended {
             agent: index as u32,
             cause: end_cause(ended.cause, &ended.text),
@@ -526,7 +511,7 @@ impl Run {
     }
 
     fn problem(&mut self, index: usize, problem: String, out: &mut Actions) {
-        self.participants[index].set_stage(Stage::Over);
+        self.participants[index].set_stage(ParticipantStage::Over);
         out.tell(RunEvent::Problem {
             agent: index as u32,
             problem,
@@ -541,7 +526,7 @@ impl Run {
     /// Ends an agent's part, and tells it why if it is there.
     fn lose(&mut self, index: usize, why: &str, out: &mut Actions) {
         let agent = &mut self.participants[index];
-        agent.set_stage(Stage::Over);
+        agent.set_stage(ParticipantStage::Over);
         out.tell(RunEvent::Lost {
             agent: index as u32,
             next_interval: agent.inbox().next(),
@@ -557,7 +542,7 @@ impl Run {
 
     /// The run cannot start any more; the other agents' problems are collected still.
     fn fail(&mut self) {
-        if let Phase::Preparing { failed, .. } = &mut self.phase {
+        if let RunPhase::Preparing { failed, .. } = &mut self.phase {
             *failed = true;
         }
     }
@@ -566,14 +551,14 @@ impl Run {
     fn conclude(&mut self, out: &mut Actions) {
         let over = self.participants.iter().all(Participant::is_over);
         match self.phase {
-            Phase::Preparing { failed: true, .. }
+            RunPhase::Preparing { failed: true, .. }
                 if self.participants.iter().all(|agent| {
-                    agent.stage() != Stage::Preparing || agent.connection().is_none()
+                    agent.stage() != ParticipantStage::Preparing || agent.connection().is_none()
                 }) =>
             {
-                self.finish(Outcome::NotStarted, out);
+                self.finish(RunOutcome::NotStarted, out);
             }
-            Phase::Going {
+            RunPhase::Going {
                 start_at,
                 skew_told,
             } => {
@@ -583,7 +568,7 @@ impl Run {
                         .iter()
                         .all(|agent| agent.is_over() || agent.began().is_some())
                 {
-                    self.phase = Phase::Going {
+                    self.phase = RunPhase::Going {
                         start_at,
                         skew_told: true,
                     };
@@ -597,15 +582,15 @@ impl Run {
                         .for_each(|skew| out.tell(RunEvent::Started { skew }));
                 }
                 if over {
-                    self.finish(Outcome::Ran, out);
+                    self.finish(RunOutcome::Ran, out);
                 }
             }
-            Phase::Preparing { .. } | Phase::Done => {}
+            RunPhase::Preparing { .. } | RunPhase::Done => {}
         }
     }
 
-    fn finish(&mut self, outcome: Outcome, out: &mut Actions) {
-        self.phase = Phase::Done;
+    fn finish(&mut self, outcome: RunOutcome, out: &mut Actions) {
+        self.phase = RunPhase::Done;
         (0..self.participants.len()).for_each(|index| self.release(index, out));
         out.tell(RunEvent::Done { outcome });
     }
@@ -648,6 +633,21 @@ impl Run {
         self.participants
             .iter()
             .position(|participant| participant.id() == agent)
+    }
+}
+
+fn uploaded(agent: u32, upload: UploadId, encoded: Bytes) -> RunEvent {
+    match upload {
+        UploadId::Interval(interval) => RunEvent::Interval {
+            agent,
+            interval,
+            encoded,
+        },
+        UploadId::Totals(intervals) => RunEvent::Totals {
+            agent,
+            intervals,
+            encoded,
+        },
     }
 }
 
