@@ -3,9 +3,9 @@
 use crate::accept_loop::accept;
 use crate::acceptor::server_config;
 use crate::alarm::{Alarm, monotonic_ns};
-use crate::connection::Shared;
 use crate::counts::TargetTally;
 use crate::prepared_answer::PreparedAnswer;
+use crate::shared::Shared;
 use crate::{BindError, Config, Counts};
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt,

@@ -1,9 +1,9 @@
 //! Requests and answers on one connection: one read and one write each on the good path.
 
 use crate::alarm::Alarm;
-use crate::connection::Shared;
 use crate::prepared_answer::{AnswerBytes, PreparedAnswer, PreparedFault};
 use crate::request::{IncomingRequest, RequestHead, read_head};
+use crate::shared::Shared;
 use crate::wire::Wire;
 use crate::{ConnectionEnd, LastRequest};
 use std::io;
