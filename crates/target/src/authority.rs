@@ -123,6 +123,7 @@ fn key_pair(kind: KeyKind) -> Result<KeyPair, rcgen::Error> {
 fn params(common_name: &str, names: &[&str]) -> Result<CertificateParams, rcgen::Error> {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names)?;
+    // Without rcgen's own common name.
     params.distinguished_name = rcgen::DistinguishedName::new();
     params
         .distinguished_name

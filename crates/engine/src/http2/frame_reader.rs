@@ -150,7 +150,8 @@ impl FrameReader {
         let (filling, rest) = rest.split_at(rest.len().min(padding));
         *bytes = rest;
         handler.take_data(head.stream, body.len() as u64);
-        let (left, padding) = (left - body.len(), padding - filling.len());
+        let left = left - body.len();
+        let padding = padding - filling.len();
         let is_over = left + padding == 0;
         self.state = if is_over {
             ReaderState::Head
@@ -175,6 +176,7 @@ impl FrameReader {
         bytes: &mut &[u8],
         take: impl FnOnce(&[u8]) -> T,
     ) -> Option<T> {
+        // Nearly always: a read holds frames whole.
         if self.pieces.is_empty()
             && let Some((whole, rest)) = bytes.split_at_checked(length)
         {

@@ -61,6 +61,7 @@ impl PrebuiltBlock {
         } else {
             indexed::SCHEME_HTTP
         }]);
+        // Pseudo-fields come before all others (RFC 9113 §8.3).
         let mut path = Vec::new();
         match &request.path {
             Some(given) => template(&mut path, given),
@@ -77,6 +78,7 @@ impl PrebuiltBlock {
             None => literal(&mut value, authority(plan).as_bytes()),
         }
         block.index(name::AUTHORITY, value);
+        // Names are lower case (RFC 9113 §8.2.1); `host` has become `:authority`.
         for (name, given) in request
             .headers
             .iter()

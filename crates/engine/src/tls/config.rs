@@ -151,6 +151,7 @@ fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     let Some(ca) = &tls.ca else {
         let found = rustls_native_certs::load_native_certs();
+        // Some machines have roots that nobody can read; one that can be read is enough.
         let (added, _) = roots.add_parsable_certificates(found.certs);
         if added == 0 {
             let reason = found
@@ -213,6 +214,7 @@ fn provider(tls: &Tls) -> Result<CryptoProvider, TlsError> {
     let cipher_suites = tls
         .cipher_suites
         .iter()
+        // The plan has checked them: every suite it takes is there.
         .filter_map(|wanted| hkdf::suite(wanted.code))
         .collect();
     let kx_groups = tls

@@ -2,10 +2,10 @@
 //! out, nothing buffered here.
 
 use super::advance::{Advance, Broken};
+use super::client_hello::offers_session;
 use super::config::WorkerTls;
 use super::keys::Keys;
 use super::record_layer::RecordLayer;
-use super::sessions::OfferedSession;
 use super::verifier::{Seen, Verifier};
 use crate::key_log::OperationEnding;
 use measure::{CertificateFault, HandshakeKind, Kind, Negotiated};
@@ -18,10 +18,6 @@ use std::sync::Arc;
 pub(crate) const FRAGMENT: usize = 16 * 1024;
 /// More than any record adds to its plaintext: header, explicit nonce, content type, tag.
 const RECORD_OVERHEAD: usize = 64;
-
-/// Extensions that carry a session (RFC 8446 §4.2.11, RFC 5077 §3.2).
-const PRE_SHARED_KEY: u16 = 41;
-const SESSION_TICKET: u16 = 35;
 
 /// The random of a ServerHello that is a HelloRetryRequest (RFC 8446 §4.1.3).
 const RETRY_RANDOM: [u8; 32] = [
@@ -146,6 +142,7 @@ impl TlsStream {
     ) -> Result<Advance, Broken> {
         let handshaking = self.is_handshaking();
         let advance = self.advance(incoming, early, outgoing, sink);
+        // Verifier and key log are the worker's: what they have noted now is this connection's.
         if handshaking {
             self.seen.add(self.verifier.take_seen());
             if let Some(keys) = &self.keys {
@@ -205,6 +202,7 @@ impl TlsStream {
                     true
                 }
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                    // They are decrypted already: rustls never has an error here.
                     while let Some(Ok(record)) = traffic.next_record() {
                         sink(record.payload);
                     }
@@ -335,7 +333,7 @@ impl TlsStream {
         }
     }
 
-    /// Bytes on the wire that were early data.
+    /// Bytes on the wire that were early data, taken by the server or not.
     pub(crate) fn early_bytes(&self) -> u64 {
         match self.early_data {
             EarlyDataFate::None => 0,
@@ -459,45 +457,6 @@ fn put_early(
 /// record is so short (4 bytes of message, one of type, 16 of tag; RFC 8446 §4.5, §5.2).
 fn is_end_of_early_data(record: &[u8]) -> bool {
     matches!(record, [23, 3, 3, 0, 21, ..])
-}
-
-/// Whether a ClientHello carries the session that was found: a pre_shared_key, a non-empty
-/// session ticket, or the id of a TLS 1.2 session. A hello that offers TLS 1.3 has a random id
-/// where there is no such session (RFC 8446 §D.4).
-fn offers_session(record: &[u8], found: OfferedSession) -> bool {
-    session_in_hello(record, found).unwrap_or(false)
-}
-
-/// See [`offers_session`]; `None` where the record is no ClientHello (RFC 8446 §4.1.2).
-fn session_in_hello(record: &[u8], found: OfferedSession) -> Option<bool> {
-    // Record header, handshake header, version, random.
-    let mut rest = record.get(5 + 4 + 2 + 32..)?;
-    let session_id = take(&mut rest, 1)?;
-    let _cipher_suites = take(&mut rest, 2)?;
-    let _compression_methods = take(&mut rest, 1)?;
-    let mut extensions = take(&mut rest, 2)?;
-    while let Some((code, after)) = extensions.split_first_chunk::<2>() {
-        extensions = after;
-        let body = take(&mut extensions, 2)?;
-        match u16::from_be_bytes(*code) {
-            PRE_SHARED_KEY => return Some(true),
-            // An empty one asks for a ticket (RFC 5077 §3.2).
-            SESSION_TICKET if !body.is_empty() => return Some(true),
-            _ => {}
-        }
-    }
-    Some(found == OfferedSession::Tls12 && !session_id.is_empty())
-}
-
-/// Takes a vector with a length of `size` bytes before it.
-fn take<'a>(rest: &mut &'a [u8], size: usize) -> Option<&'a [u8]> {
-    let (length, after) = rest.split_at_checked(size)?;
-    let length = length
-        .iter()
-        .fold(0, |length, &byte| length << 8 | usize::from(byte));
-    let (body, after) = after.split_at_checked(length)?;
-    *rest = after;
-    Some(body)
 }
 
 fn kind(error: &Error, alert_sent: Option<u8>, fault: Option<CertificateFault>) -> Kind {
