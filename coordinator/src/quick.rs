@@ -27,7 +27,8 @@ Differences from other tools:
       fixed instants, however slow the answers are, and response times count
       from these instants. hey's -q is a rate for each of its -c workers, which
       wait for answers.
-  -c  above -n is refused, as in ab and hey. Its default is at most -n.
+  -c  above -n is refused, as in ab and hey (not with -q). Its default is at most
+      -n.
   -z  takes precedence over -n, as in hey. Requests that have begun by then may
       finish, and they count.
   -d  keeps the method GET, as in hey and oha. curl would send a POST; for that

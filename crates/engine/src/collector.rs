@@ -167,7 +167,7 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::last_word::LastWord;
+    use crate::death_notice::DeathNotice;
     use measure::{CellId, Operation, OperationEnd, Period, Recorder};
     use std::sync::mpsc::{channel, sync_channel};
     use std::time::Duration;
@@ -186,7 +186,7 @@ mod tests {
             handover.send(Handover::Began { worker: 0, at: 7 }).unwrap();
             let dying = handover.clone();
             let died = std::thread::spawn(move || {
-                let _last_word = LastWord {
+                let _last_word = DeathNotice {
                     worker: 1,
                     handover: dying.clone(),
                 };

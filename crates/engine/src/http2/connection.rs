@@ -8,7 +8,7 @@ use super::frame::{self, DEFAULT_WINDOW, MAX_WINDOW, code, kind};
 use super::frame_reader::FrameReader;
 use super::hpack;
 use super::peer::Peer;
-use crate::body::Upload;
+use crate::body::BodyUpload;
 use crate::response::{ReceivedResponse, Unreadable};
 use std::collections::VecDeque;
 
@@ -53,7 +53,7 @@ struct Stream {
     window: i64,
     received: u64,
     /// The request's body, until it has been put into frames whole.
-    upload: Option<Upload>,
+    upload: Option<BodyUpload>,
 }
 
 /// Something the worker must act on.
@@ -148,7 +148,13 @@ impl Http2Connection {
 
     /// Opens a stream on a free lane; its frames go to `out`, of its body as much as the windows
     /// let through.
-    pub(crate) fn open(&mut self, lane: u32, block: &[u8], body: Option<Upload>, head_only: bool) {
+    pub(crate) fn open(
+        &mut self,
+        lane: u32,
+        block: &[u8],
+        body: Option<BodyUpload>,
+        head_only: bool,
+    ) {
         let id = self.next_id;
         // A client's streams have odd numbers (RFC 9113 §5.1.1).
         self.next_id += 2;

@@ -4,9 +4,9 @@ use super::connection::MAX_WAITING;
 use super::dynamic_table::DynamicTable;
 use super::frame::{self, FrameHead, code, flag, kind, setting};
 use super::*;
-use crate::body::{Body, Upload};
-use crate::request::{Fill, Values};
+use crate::body::{BodyUpload, RequestBody};
 use crate::response::{ReceivedResponse, Unreadable};
+use crate::template::{Fill, Values};
 use std::sync::Arc;
 
 /// A frame as bytes.
@@ -42,14 +42,14 @@ fn settled(lanes: u32, entries: &[(u16, u32)]) -> Http2Connection {
     session
 }
 
-fn body(bytes: &[u8]) -> Option<Upload> {
+fn body(bytes: &[u8]) -> Option<BodyUpload> {
     let values = Values {
         user: 0,
         seq: 0,
         random: 0,
     };
-    Some(Upload::new(
-        Arc::new(Body::new(vec![Fill::Shared(bytes.into())])),
+    Some(BodyUpload::new(
+        Arc::new(RequestBody::new(vec![Fill::Shared(bytes.into())])),
         values,
     ))
 }
