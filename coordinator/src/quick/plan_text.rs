@@ -188,7 +188,7 @@ impl QuickPlanText {
         headers
     }
 
-    /// RFC 7617.
+    /// Credentials as the header that carries them (Basic, RFC 7617).
     fn basic(&mut self, args: &QuickArgs) -> Option<(&'static str, &'static str, String)> {
         let credentials = args.auth.as_ref()?;
         if !credentials.contains(':') {

@@ -8,9 +8,9 @@ use std::time::Duration;
 /// too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLog {
-    /// None.
+    /// Nobody's secrets are written.
     Off,
-    /// Every connection's.
+    /// Those of every connection.
     All,
     /// Those of the first connections of each agent on which an operation failed or was slow.
     Sampled {

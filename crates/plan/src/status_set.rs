@@ -6,7 +6,7 @@ use crate::StatusSet;
 const BOUNDS: (u16, u16) = (100, 999);
 
 impl Default for StatusSet {
-    /// Below 400.
+    /// Every status below 400.
     fn default() -> StatusSet {
         StatusSet {
             ranges: vec![(100, 399)],

@@ -74,7 +74,7 @@ impl Subject {
 }
 
 impl Default for Subject {
-    /// `CN=user-{user}`.
+    /// A common name with the identity's number: `CN=user-{user}`.
     fn default() -> Subject {
         Subject(vec![(SubjectAttribute::CommonName, format!("user-{USER}"))])
     }

@@ -20,7 +20,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// Reports `message`.
+    /// Reports `message` at this field's path and place.
     pub(crate) fn problem(&self, message: impl Display) {
         self.context
             .problem(&self.path, Some(self.node.at), message.to_string());

@@ -14,7 +14,7 @@ const MAX_NAMES: usize = 3;
 
 /// What one variant lays over the file.
 pub(crate) struct Overlay {
-    /// Unique.
+    /// Unique among the variants.
     pub(crate) name: String,
     pub(crate) table: Table,
     /// Its name in `[variants]`, and its value on each axis.
