@@ -20,7 +20,7 @@ pub(super) enum Secrets {
 
 /// The text, and what is wrong with flags that no plan's text can show.
 pub(super) fn write(args: &QuickArgs, secrets: Secrets) -> (String, Vec<String>) {
-    let mut text = PlanText {
+    let mut text = QuickPlanText {
         text: "name = \"quick\"\n".to_owned(),
         secrets,
         problems: Vec::new(),
@@ -33,7 +33,7 @@ pub(super) fn write(args: &QuickArgs, secrets: Secrets) -> (String, Vec<String>)
     (text.text, text.problems)
 }
 
-struct PlanText {
+struct QuickPlanText {
     text: String,
     secrets: Secrets,
     problems: Vec<String>,
@@ -46,7 +46,7 @@ struct Header {
     value: String,
 }
 
-impl PlanText {
+impl QuickPlanText {
     fn target(&mut self, args: &QuickArgs) {
         self.table("target");
         self.field("url", &quoted(&args.url));
@@ -188,7 +188,7 @@ impl PlanText {
         headers
     }
 
-    /// RFC 7617.
+    /// Credentials as the header that carries them (Basic, RFC 7617).
     fn basic(&mut self, args: &QuickArgs) -> Option<(&'static str, &'static str, String)> {
         let credentials = args.auth.as_ref()?;
         if !credentials.contains(':') {

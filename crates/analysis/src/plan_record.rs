@@ -22,11 +22,11 @@ pub struct PlanRecord {
     pub canonical_text: String,
     /// SHA-256 of the canonical text, hexadecimal.
     pub digest: String,
-    /// Target URL.
+    /// The target's URL, as the plan writes it.
     pub url: String,
     /// The target was built in, started with the run.
     pub builtin_target: bool,
-    /// The load.
+    /// How much load, in which loop.
     pub load: LoadRecord,
     /// Requests per connection; absent where unlimited; 0: handshake only.
     pub requests_per_connection: Option<u32>,
@@ -37,7 +37,7 @@ pub struct PlanRecord {
     pub tls: Option<TlsRecord>,
 }
 
-/// The load.
+/// What a reader of figures must know of the load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "loop", rename_all = "snake_case")]
 pub enum LoadRecord {

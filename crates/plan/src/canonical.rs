@@ -183,11 +183,9 @@ fn connection(out: &mut TomlText, connection: &Connection) {
         array(&connection.source_addresses, |ip| quoted(&ip.to_string())),
     );
     let timeouts = connection.timeouts;
-    let (connect, handshake, request) = (
-        time(timeouts.connect),
-        time(timeouts.handshake),
-        time(timeouts.request),
-    );
+    let connect = time(timeouts.connect);
+    let handshake = time(timeouts.handshake);
+    let request = time(timeouts.request);
     out.field(
         "timeouts",
         format_args!("{{ connect = {connect}, handshake = {handshake}, request = {request} }}"),

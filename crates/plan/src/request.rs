@@ -18,7 +18,7 @@ pub struct Request {
     /// Header fields in the plan's order, without those the engine adds (`host`, `content-length`,
     /// `connection`).
     pub headers: Vec<(String, Template)>,
-    /// Request body.
+    /// The body; none where absent.
     pub body: Option<Body>,
     /// Share of all operations: weight over the sum of weights.
     pub weight: u32,

@@ -12,7 +12,7 @@ const IN_BRACKETS: &str = "write an IPv6 address in brackets, such as \"[2001:db
 /// value it is about.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// No `scheme://`.
+    /// A URL without `scheme://`.
     #[error("has no scheme; write \"https://{0}\"")]
     NoScheme(String),
     /// Neither http nor https.
@@ -21,13 +21,13 @@ pub enum UrlError {
     /// A character that must not stand in a URL.
     #[error("holds {0:?}, which cannot stand in a URL; write it percent-encoded ({1})")]
     Character(char, String),
-    /// `user:password@`.
+    /// User information, `user:password@`.
     #[error(
         "holds user information before the \"@\"; remove it and send a header instead, such as \
          authorization = \"Basic …\" in request.headers"
     )]
     UserInfo,
-    /// `#…`.
+    /// A fragment, `#…`.
     #[error("has a fragment, which is never sent to a server; remove {0:?}")]
     Fragment(String),
     /// Nothing where the host should be.

@@ -79,7 +79,8 @@ fn one<'a>(field: Field<'a>, path: &[String]) -> Option<Axis<'a>> {
 }
 
 fn labelled(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
-    let (mut written, mut labels) = (HashMap::new(), HashSet::new());
+    let mut written = HashMap::new();
+    let mut labels = HashSet::new();
     let mut value = |(index, field): (usize, &Field<'_>)| {
         let text = content(&field.node.value);
         if let Some(first) = written.get(&text) {

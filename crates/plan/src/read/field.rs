@@ -20,7 +20,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// Reports `message`.
+    /// Reports `message` at this field's path and place.
     pub(crate) fn problem(&self, message: impl Display) {
         self.context
             .problem(&self.path, Some(self.node.at), message.to_string());
@@ -92,8 +92,9 @@ impl<'a> Field<'a> {
     /// As [`Field::whole`], for ranges within 32 bits.
     pub(crate) fn whole32(&self, range: RangeInclusive<u32>) -> Option<u32> {
         let wide = u64::from(*range.start())..=u64::from(*range.end());
-        self.whole(wide)
-            .and_then(|number| u32::try_from(number).ok())
+        let number = self.whole(wide)?;
+        // Within the range, so it always fits.
+        u32::try_from(number).ok()
     }
 
     /// A number, whole or not.
@@ -122,10 +123,8 @@ impl<'a> Field<'a> {
         if range.contains(&duration) {
             return Some(duration);
         }
-        let (least, most) = (
-            duration::write(*range.start()),
-            duration::write(*range.end()),
-        );
+        let least = duration::write(*range.start());
+        let most = duration::write(*range.end());
         self.refuse(format_args!(
             "is out of range; write a duration from \"{least}\" to \"{most}\""
         ));
