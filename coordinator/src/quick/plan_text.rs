@@ -5,26 +5,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt::Write as _;
 
-/// Headers whose values let somebody in.
-const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
-
-/// Stands for a value that is not saved.
-const MASK: &str = "(not saved)";
-
-/// Whether passwords and the like stand in the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Secrets {
-    /// For the run.
-    Written,
-    /// For the record.
-    Masked,
-}
-
 /// The text, and what is wrong with flags that no plan's text can show.
-pub(super) fn write(args: &QuickArgs, secrets: Secrets) -> (String, Vec<String>) {
+pub(super) fn write(args: &QuickArgs) -> (String, Vec<String>) {
     let mut text = Text {
         text: "name = \"quick\"\n".to_owned(),
-        secrets,
         problems: Vec::new(),
     };
     text.target(args);
@@ -37,7 +21,6 @@ pub(super) fn write(args: &QuickArgs, secrets: Secrets) -> (String, Vec<String>)
 
 struct Text {
     text: String,
-    secrets: Secrets,
     problems: Vec<String>,
 }
 
@@ -182,7 +165,8 @@ impl Text {
                     });
                 }
                 None => self.problems.push(format!(
-                    "-H: {text:?} has no colon; write it as \"name: value\""
+                    "-H: {:?} has no colon; write it as \"name: value\"",
+                    first_word(text)
                 )),
             }
         }
@@ -221,16 +205,12 @@ impl Text {
         }
         fields
             .iter()
-            .map(|(header, values)| self.entry(&header.name, values))
+            .map(|(header, values)| Text::entry(&header.name, values))
             .collect()
     }
 
-    fn entry(&self, name: &str, values: &[&str]) -> String {
-        let is_secret = SECRET_HEADERS
-            .iter()
-            .any(|secret| name.eq_ignore_ascii_case(secret));
+    fn entry(name: &str, values: &[&str]) -> String {
         let value = match values {
-            _ if is_secret && self.secrets == Secrets::Masked => quoted(MASK),
             [value] => quoted(value),
             values => list(values),
         };
@@ -243,6 +223,14 @@ impl Text {
 
     fn field(&mut self, key: &str, value: &str) {
         let _ = writeln!(self.text, "{key} = {value}");
+    }
+}
+
+/// What may be the name; what follows it may be a secret.
+fn first_word(text: &str) -> String {
+    match text.trim_start().split_once(char::is_whitespace) {
+        Some((word, _)) => format!("{word} …"),
+        None => text.to_owned(),
     }
 }
 

@@ -144,7 +144,7 @@ impl Bytes {
         for (name, value) in &request.headers {
             literal(&mut pieces, name.as_bytes());
             literal(&mut pieces, b": ");
-            template(&mut pieces, value);
+            template(&mut pieces, value.reveal());
             literal(&mut pieces, b"\r\n");
         }
         if closing {
