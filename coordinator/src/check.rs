@@ -18,7 +18,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub agents: u32,
     /// Print the plan with every default written out, and its digest as a comment; it is what
-    /// agents are sent
+    /// agents are sent, who get the values of secret headers too
     #[arg(long)]
     pub canonical: bool,
     /// The plan
@@ -67,11 +67,17 @@ fn canonical_of_each(campaign: &Campaign) -> String {
 }
 
 fn canonical(plan: &Plan) -> String {
-    format!(
-        "# sha256 {} of the lines below\n{}",
-        plan.digest(),
-        plan.canonical_text()
-    )
+    let secrets = plan.secret_headers();
+    let but = if secrets.is_empty() {
+        String::new()
+    } else {
+        format!(
+            " with the values of {}, which are not shown",
+            secrets.join(", ")
+        )
+    };
+    let (digest, text) = (plan.digest(), plan.masked_text());
+    format!("# sha256 {digest} of the lines below{but}\n{text}")
 }
 
 /// The plan in words, and the table of shares.
