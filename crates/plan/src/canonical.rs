@@ -133,7 +133,7 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
 fn headers(request: &Request) -> String {
     let mut fields: Vec<(&str, Vec<String>)> = Vec::new();
     for (name, value) in &request.headers {
-        let value = quoted(&value.to_string());
+        let value = quoted(&value.reveal().to_string());
         match fields.last_mut() {
             Some((last, values)) if last == name => values.push(value),
             _ => fields.push((name, vec![value])),
@@ -183,11 +183,9 @@ fn connection(out: &mut TomlText, connection: &Connection) {
         array(&connection.source_addresses, |ip| quoted(&ip.to_string())),
     );
     let timeouts = connection.timeouts;
-    let (connect, handshake, request) = (
-        time(timeouts.connect),
-        time(timeouts.handshake),
-        time(timeouts.request),
-    );
+    let connect = time(timeouts.connect);
+    let handshake = time(timeouts.handshake);
+    let request = time(timeouts.request);
     out.field(
         "timeouts",
         format_args!("{{ connect = {connect}, handshake = {handshake}, request = {request} }}"),

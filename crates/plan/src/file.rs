@@ -11,7 +11,7 @@ pub struct File {
     pub name: String,
     /// Hash of the content.
     pub sha256: Sha256,
-    /// The content.
+    /// All bytes of the file.
     pub content: Arc<[u8]>,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Debug for PrivateFile {
     }
 }
 
-/// A SHA-256.
+/// A SHA-256 of a file's content, or of a canonical text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sha256(pub [u8; 32]);
 

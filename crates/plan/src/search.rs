@@ -35,16 +35,16 @@ pub struct Capacity {
 pub enum SearchRange {
     /// Arrivals of an open loop.
     Rate {
-        /// First amount.
+        /// First rate that is held.
         from: Rate,
-        /// Last amount.
+        /// Highest rate that is held.
         to: Rate,
     },
     /// Virtual users of a closed loop.
     Connections {
-        /// First amount.
+        /// First number that is held.
         from: u32,
-        /// Last amount.
+        /// Highest number that is held.
         to: u32,
     },
 }

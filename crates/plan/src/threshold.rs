@@ -9,9 +9,9 @@ use std::time::Duration;
 pub struct Threshold {
     /// What is compared.
     pub metric: ThresholdMetric,
-    /// How.
+    /// How the metric is to compare with the limit.
     pub comparison: Relation,
-    /// With what.
+    /// What it is compared with.
     pub limit: Limit,
 }
 
@@ -23,7 +23,7 @@ pub enum ThresholdMetric {
         /// Histogram's name as `measure::Metric::name` gives it; `handshake` means all four kinds
         /// together.
         histogram: String,
-        /// Which statistic.
+        /// Which statistic of the histogram.
         statistic: Statistic,
     },
     /// A counter or ratio by its dotted name, such as `errors.share`, `errors.count`, `rate`,
@@ -34,28 +34,28 @@ pub enum ThresholdMetric {
 /// A statistic of a histogram.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Statistic {
-    /// Smallest value.
+    /// The smallest value.
     Min,
-    /// Arithmetic mean.
+    /// The arithmetic mean.
     Mean,
-    /// Standard deviation.
+    /// The standard deviation.
     StdDev,
-    /// Largest value.
+    /// The largest value.
     Max,
     /// Percentile, 0 to 100.
     Percentile(f64),
 }
 
-/// Relation operator.
+/// How a metric and its limit must compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// `<`
+    /// `<`: the metric is below.
     Below,
-    /// `<=`
+    /// `<=`: it is at most the limit.
     AtMost,
-    /// `>`
+    /// `>`: it is above.
     Above,
-    /// `>=`
+    /// `>=`: it is at least the limit.
     AtLeast,
 }
 

@@ -16,7 +16,7 @@ use std::str::FromStr;
 pub enum NumberName {
     /// Operations ended ok per second.
     Rate,
-    /// Operations ended.
+    /// Operations ended, however they did.
     OperationsCount,
     /// Operations ended otherwise than ok: timed out or failed.
     ErrorsCount,
@@ -32,11 +32,11 @@ pub enum NumberName {
     NotSentShare,
     /// Bytes of response bodies per second.
     PayloadRate,
-    /// Connections opened.
+    /// Connections that were opened.
     ConnectionsCount,
     /// Operations on a connection that was open before, over those begun.
     ConnectionsReusedShare,
-    /// Completed handshakes.
+    /// Handshakes that were completed.
     TlsHandshakesCount,
     /// Handshakes that were resumed, over all.
     TlsResumedShare,

@@ -6,7 +6,7 @@ fn read(
     step: usize,
     head_only: bool,
 ) -> Result<(Option<u16>, u64, bool, usize), Unreadable> {
-    let mut response = Response::default();
+    let mut response = ResponseParser::default();
     response.expect(head_only);
     let mut taken = 0;
     for piece in bytes.chunks(step) {
@@ -100,7 +100,7 @@ fn known_heads_mean_what_they_meant() {
     let last: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
     let interim: &[u8] =
         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-    let mut response = Response::default();
+    let mut response = ResponseParser::default();
     for (bytes, head_only, whole) in [
         (five, false, true),
         (five, false, true),
@@ -116,10 +116,10 @@ fn known_heads_mean_what_they_meant() {
         (last, false, true),
     ] {
         response.expect(head_only);
-        let mut alone = Response::default();
+        let mut alone = ResponseParser::default();
         alone.expect(head_only);
         assert_eq!(response.feed(bytes), alone.feed(bytes));
-        let figures = |response: &Response| {
+        let figures = |response: &ResponseParser| {
             (
                 response.answer(),
                 response.is_whole(),
@@ -131,7 +131,7 @@ fn known_heads_mean_what_they_meant() {
         assert_eq!(response.is_whole(), whole);
     }
     assert_eq!(
-        response.known.head,
+        response.known.bytes,
         last[..last.len() - 5],
         "the last head is the known one"
     );
@@ -148,7 +148,7 @@ fn head_request_has_no_body() {
 
 #[test]
 fn body_without_length_ends_with_the_connection() {
-    let mut response = Response::default();
+    let mut response = ResponseParser::default();
     response.expect(false);
     response
         .feed(b"HTTP/1.1 200 OK\r\n\r\nabc")
@@ -160,7 +160,7 @@ fn body_without_length_ends_with_the_connection() {
 
 #[test]
 fn short_body_is_not_whole_at_the_end() {
-    let mut response = Response::default();
+    let mut response = ResponseParser::default();
     response.expect(false);
     response
         .feed(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
@@ -183,7 +183,7 @@ fn connection_fields_decide_about_reuse() {
         ),
     ];
     for (bytes, keep_alive) in cases {
-        let mut response = Response::default();
+        let mut response = ResponseParser::default();
         response.expect(false);
         response.feed(bytes).expect("a legal response");
         assert_eq!(
@@ -279,7 +279,7 @@ fn what_other_clients_take_is_valid() {
 
 #[test]
 fn endless_head_and_chunk_lines_are_refused() {
-    let mut response = Response::default();
+    let mut response = ResponseParser::default();
     response.expect(false);
     response.feed(b"HTTP/1.1 200 OK\r\n").expect("a beginning");
     let refused = (0..10_000).find_map(|_| {

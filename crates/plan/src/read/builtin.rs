@@ -66,10 +66,8 @@ pub(crate) fn builtin(field: Field<'_>) -> Option<(Builtin, Option<Url>)> {
 
 /// `None` where what is given is wrong, and reported.
 fn pace(section: &PlanSection<'_>) -> Option<BuiltinPace> {
-    let (stall, servers) = (
-        section.read("stall", stall),
-        section.read("servers", servers),
-    );
+    let stall = section.read("stall", stall);
+    let servers = section.read("servers", servers);
     match (section.has("stall"), section.has("servers")) {
         (true, true) => {
             section.problem_at(
@@ -98,15 +96,13 @@ fn stall(field: Field<'_>) -> Option<BuiltinPace> {
     let every = section.read("every", span);
     let lasts = section.read("for", span);
     let first = section.read("first", |field| field.duration(Duration::ZERO..=HOUR));
-    let (is_first_wrong, is_lasting) = (
-        section.has("first") && first.is_none(),
-        section.field("for"),
-    );
+    let is_first_wrong = section.has("first") && first.is_none();
+    let lasting_field = section.field("for");
     section.finish();
     let (every, lasts) = every.zip(lasts).filter(|_| !missing && !is_first_wrong)?;
     if lasts >= every {
         let most = duration::write(every);
-        is_lasting?.refuse(format_args!(
+        lasting_field?.refuse(format_args!(
             "never lets it answer: stalls begin every \"{most}\"; write less than that"
         ));
         return None;
@@ -151,11 +147,13 @@ fn table<'a>(field: &Field<'a>, example: &str) -> Option<PlanSection<'a>> {
 
 /// Reports each of `keys`, told with what it is, that is not given; whether there was one.
 fn missing(section: &PlanSection<'_>, keys: &[(&str, &str)], example: &str) -> bool {
-    let absent: Vec<_> = keys.iter().filter(|(key, _)| !section.has(key)).collect();
-    absent.iter().for_each(|(key, what)| {
-        section.problem_at(key, format_args!("missing; say {what}, such as {example}"))
-    });
-    !absent.is_empty()
+    let mut is_one_absent = false;
+    // Each is reported, not the first alone: one look shows all that is wrong.
+    for (key, what) in keys.iter().filter(|(key, _)| !section.has(key)) {
+        section.problem_at(key, format_args!("missing; say {what}, such as {example}"));
+        is_one_absent = true;
+    }
+    is_one_absent
 }
 
 fn span(field: Field<'_>) -> Option<Duration> {

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 const SECTIONS: [&str; 4] = ["variants", "matrix", "repeat", "search"];
 /// Plans of all variants together, as canonical text.
 const MAX_CANONICAL_BYTES: usize = 64 << 20;
+const TOO_MANY_BYTES: &str = "the plans of all variants come to more than 64 MiB; write fewer, or \
+                              put bodies into files";
 
 /// Reads a campaign from text.
 pub(crate) fn read(text: &str, source: &dyn FileSource) -> Result<Campaign, Problems> {
@@ -111,7 +113,10 @@ impl Readings<'_> {
         overlays: Overlays,
         context: &Context<'_>,
     ) -> (Option<Vec<Variant>>, Vec<String>) {
-        let (mut found, mut noted, mut beyond, mut bytes) = (Merged::new(), Merged::new(), 0, 0);
+        let mut found = Merged::new();
+        let mut noted = Merged::new();
+        let mut beyond = 0;
+        let mut bytes = 0;
         let mut plans = Vec::new();
         for (index, overlay) in overlays.all.iter().enumerate() {
             let inner = Context::new(self.text, self.once);
@@ -132,13 +137,7 @@ impl Readings<'_> {
                 break;
             }
             if bytes > MAX_CANONICAL_BYTES {
-                context.problem(
-                    "",
-                    None,
-                    "the plans of all variants come to more than 64 MiB; write fewer, or put \
-                     bodies into files"
-                        .to_owned(),
-                );
+                context.problem("", None, TOO_MANY_BYTES.to_owned());
                 break;
             }
         }
@@ -146,20 +145,9 @@ impl Readings<'_> {
             all: overlays.all.into_iter().take(plans.len()).collect(),
         };
         report(context, found, &read, beyond);
-        let mut notes: Vec<String> = noted
-            .each()
-            .map(|(note, of)| {
-                read.who(&of)
-                    .map_or(note.clone(), |who| format!("{who}: {note}"))
-            })
-            .collect();
-        let variant = |(overlay, plan): (Overlay, Option<Plan>)| {
-            Some(Variant {
-                name: overlay.name,
-                plan: plan?,
-            })
-        };
-        let variants: Option<Vec<Variant>> = read.all.into_iter().zip(plans).map(variant).collect();
+        let mut notes = notes(noted, &read);
+        let named = read.all.into_iter().zip(plans);
+        let variants: Option<Vec<Variant>> = named.map(variant).collect();
         notes.extend(variants.iter().flat_map(|variants| alike(variants)));
         (variants, notes)
     }
@@ -172,6 +160,22 @@ impl Readings<'_> {
             _ => Some(plan),
         }
     }
+}
+
+fn variant((overlay, plan): (Overlay, Option<Plan>)) -> Option<Variant> {
+    Some(Variant {
+        name: overlay.name,
+        plan: plan?,
+    })
+}
+
+/// Each remark, with the variants that it is about where these are not all.
+fn notes(noted: Merged<String>, read: &Overlays) -> Vec<String> {
+    let note = |(note, of): (String, Vec<usize>)| match read.who(&of) {
+        Some(who) => format!("{who}: {note}"),
+        None => note,
+    };
+    noted.each().map(note).collect()
 }
 
 fn report(context: &Context<'_>, found: Merged<FoundProblem>, read: &Overlays, beyond: usize) {

@@ -7,7 +7,7 @@ use crate::{Body, ClientCertificate, ClientCertificates, File, PrivateFile, Requ
 const MAX_PEM_BYTES: usize = 4 << 20;
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
 
-/// `tls.ca`.
+/// The roots of `tls.ca`, which must hold no private key.
 pub(crate) fn authorities(field: &Field<'_>) -> Option<File> {
     let file = field.file(MAX_PEM_BYTES)?;
     holds(field, &file.name, &file.content, is_certificate)?;

@@ -44,11 +44,9 @@ fn sampled(section: PlanSection<'_>) -> Option<KeyLog> {
     let failed = section.read("failed", |field| field.whole32(1..=MAX_SAMPLE));
     let slow = section.read("slow", |field| field.whole32(1..=MAX_SAMPLE));
     let over = section.read("over", |field| field.duration(US..=HOUR));
-    let (has_failed, has_slow, has_over) = (
-        section.has("failed"),
-        section.has("slow"),
-        section.has("over"),
-    );
+    let has_failed = section.has("failed");
+    let has_slow = section.has("slow");
+    let has_over = section.has("over");
     match (has_failed, has_slow, has_over) {
         (_, true, false) => {
             section.problem_at("slow", "does not say what is slow; add over = \"100ms\"")

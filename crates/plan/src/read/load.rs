@@ -268,7 +268,8 @@ fn think_time(field: Field<'_>) -> Option<Option<ThinkTime>> {
 }
 
 fn bounds(section: PlanSection<'_>) -> Option<(Duration, Duration)> {
-    let (min, max) = (section.read("min", pause), section.read("max", pause));
+    let min = section.read("min", pause);
+    let max = section.read("max", pause);
     if !section.has("min") || !section.has("max") {
         section.problem("needs both ends; write { min = \"1s\", max = \"3s\" }");
     }
@@ -317,7 +318,8 @@ fn amount(shape: &Shape) -> f64 {
 fn stage(section: PlanSection<'_>, shape: Option<&Shape>, before: f64) -> Option<Stage> {
     let over = section.read("over", |field| field.duration(Duration::ZERO..=MONTH));
     let to = section.read("to", |field| stage_amount(&field, shape));
-    let (has_over, has_to) = (section.has("over"), section.has("to"));
+    let has_over = section.has("over");
+    let has_to = section.has("to");
     if !has_over && !has_to {
         section.problem(
             "is empty; write over (how long) and to (the amount at its end), such as over = \

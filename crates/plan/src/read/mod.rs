@@ -65,7 +65,8 @@ pub(crate) fn plan(text: &str, source: &dyn FileSource) -> Result<Plan, Problems
 fn one(context: &Context<'_>, table: &node::Table, amount: AmountSource<'_>) -> Option<Plan> {
     let plan = sections(PlanSection::new(context, String::new(), 0, table), amount);
     let plan = plan.filter(|_| !context.has_problems())?;
-    let (bytes, most) = (plan.canonical_text().len(), Plan::MAX_CANONICAL_BYTES);
+    let bytes = plan.canonical_text().len();
+    let most = Plan::MAX_CANONICAL_BYTES;
     if bytes > most {
         let message = format!(
             "the plan has {bytes} bytes with its defaults written out, and at most {most} travel; \
@@ -81,16 +82,17 @@ fn one(context: &Context<'_>, table: &node::Table, amount: AmountSource<'_>) -> 
 
 /// `bytes` as text, where they are UTF-8.
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Problems> {
-    let wrong = |at| {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
         alone(format!(
             "the plan is not UTF-8 at byte {at}; save it as UTF-8"
         ))
-    };
-    std::str::from_utf8(bytes).map_err(|error| wrong(error.valid_up_to()))
+    })
 }
 
 fn check_size(text: &str) -> Result<(), Problems> {
-    let (bytes, most) = (text.len(), Plan::MAX_BYTES);
+    let bytes = text.len();
+    let most = Plan::MAX_BYTES;
     if bytes <= most {
         return Ok(());
     }
@@ -112,39 +114,15 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     let name = root.read("name", name).unwrap_or_else(|| "plan".to_owned());
     let target = root.section("target").and_then(target::read);
     let connection = root.section("connection").and_then(connection::read);
-    let per_connection = connection
-        .as_ref()
-        .map_or(RequestsPerConnection::Unlimited, |connection| {
-            connection.requests
-        });
+    let context = tls::ConnectionContext::new(connection.as_ref());
     let rest = request::RequestContext {
         url: target.as_ref().map(|target| &target.url),
-        per_connection,
+        per_connection: context.per_connection,
     };
     let requests = request::read(root.context, root.field("request"), rest);
-    let http = connection
-        .as_ref()
-        .map_or(HttpVersion::Http11, |connection| connection.http);
-    check_fields(&root, requests.as_deref().unwrap_or_default(), http);
-    if http != HttpVersion::Http11
-        && target
-            .as_ref()
-            .is_some_and(|target| target.builtin.is_some())
-    {
-        root.problem_at(
-            "connection",
-            "asks for HTTP/2, which the built-in target does not speak; write http = \"1.1\", or \
-             name a target.url",
-        );
-    }
-    let tls = tls(
-        &root,
-        target.as_ref(),
-        tls::ConnectionContext {
-            per_connection,
-            http,
-        },
-    );
+    check_fields(&root, requests.as_deref().unwrap_or_default(), context.http);
+    check_builtin(&root, target.as_ref(), context.http);
+    let tls = tls(&root, target.as_ref(), context);
     if let (Some(requests), Some(Some(tls))) = (&requests, &tls) {
         certificate::check_bodies(&root, requests, &tls.client_certificates);
     }
@@ -157,39 +135,51 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     refuse_sections_of_campaigns(&root);
     if let (Some(target), Some(connection), Some(load)) = (&target, &connection, &load) {
         note_time_wait(root.context, target, connection, load);
-        if target.url.scheme == Scheme::Http
-            && per_connection == RequestsPerConnection::HandshakeOnly
-        {
-            root.context.note(
-                "connection.requests = 0 with a plain http target measures TCP connects alone"
-                    .to_owned(),
-            );
-        }
-        if per_connection == RequestsPerConnection::HandshakeOnly
-            && target.builtin.as_ref().is_some_and(Builtin::waits)
-        {
-            root.context.note(
-                "target.builtin.delay, stall and servers have no effect with connection.requests \
-                 = 0: nothing is asked for"
-                    .to_owned(),
-            );
+        if connection.requests == RequestsPerConnection::HandshakeOnly {
+            note_handshakes_alone(root.context, target);
         }
     }
     if let (Some(Some(tls)), Some(load)) = (&tls, &load) {
         check_validity(root.context, tls, load);
     }
     root.finish();
-    let (target, requests, connection) = (target?, requests?, connection?);
     Some(Plan {
         name,
-        target,
-        requests,
-        connection,
+        target: target?,
+        requests: requests?,
+        connection: connection?,
         tls: tls?,
         load: load?,
         thresholds: thresholds?,
         notes: Vec::new(),
     })
+}
+
+fn check_builtin(root: &PlanSection<'_>, target: Option<&Target>, http: HttpVersion) {
+    let is_builtin = target.is_some_and(|target| target.builtin.is_some());
+    if is_builtin && http != HttpVersion::Http11 {
+        root.problem_at(
+            "connection",
+            "asks for HTTP/2, which the built-in target does not speak; write http = \"1.1\", or \
+             name a target.url",
+        );
+    }
+}
+
+fn note_handshakes_alone(context: &Context<'_>, target: &Target) {
+    if target.url.scheme == Scheme::Http {
+        context.note(
+            "connection.requests = 0 with a plain http target measures TCP connects alone"
+                .to_owned(),
+        );
+    }
+    if target.builtin.as_ref().is_some_and(Builtin::waits) {
+        context.note(
+            "target.builtin.delay, stall and servers have no effect with connection.requests = 0: \
+             nothing is asked for"
+                .to_owned(),
+        );
+    }
 }
 
 /// Fields of a connection, which HTTP/2 does not know (RFC 9113 §8.2.2).

@@ -51,7 +51,9 @@ pub(crate) struct Twice {
 pub(crate) fn tree(document: &Document<&str>) -> (Node, Vec<Twice>) {
     let mut builder = Builder { twice: Vec::new() };
     let table = builder.table(document.as_table(), "", 0);
-    (Node::new(0, NodeValue::Table(table)), builder.twice)
+    // The root begins where the text does.
+    let root = Node::new(0, NodeValue::Table(table));
+    (root, builder.twice)
 }
 
 impl Node {
@@ -85,9 +87,12 @@ impl Builder {
     fn table(&mut self, source: &dyn TableLike, path: &str, at: usize) -> Table {
         let mut table = Table::new();
         for (name, item) in source.iter() {
-            let key = source.get_key_value(name).and_then(|(key, _)| key.span());
-            let at = key.or_else(|| item.span()).map_or(at, |span| span.start);
+            let key_span = source.get_key_value(name).and_then(|(key, _)| key.span());
+            // What dotted keys make has no place of its own: that of its table stands in.
+            let span = key_span.or_else(|| item.span());
+            let at = span.map_or(at, |span| span.start);
             let full = join(path, name);
+            // A name with dots adds nothing to the path: what is in it belongs to the table still.
             let inner = if holds_names(path) { path } else { &full };
             let node = self.node(item, inner, at);
             self.insert(&mut table, path, name, TableEntry { at, node });
@@ -113,8 +118,10 @@ impl Builder {
     }
 
     fn element(&mut self, table: &toml_edit::Table, path: &str, at: usize) -> Node {
+        // Its header's place, so that a problem of one [[element]] points to that one.
         let at = table.span().map_or(at, |span| span.start);
-        Node::new(at, NodeValue::Table(self.table(table, path, at)))
+        let fields = self.table(table, path, at);
+        Node::new(at, NodeValue::Table(fields))
     }
 
     fn value(&mut self, value: &toml_edit::Value, path: &str, at: usize) -> Node {

@@ -23,7 +23,8 @@ pub(crate) fn note(plan: &Plan, capacity: &Capacity) -> Option<String> {
     let SearchRange::Rate { .. } = capacity.range else {
         return None;
     };
-    let (hold, warm_up) = (capacity.hold.as_secs_f64(), plan.load.warm_up.as_secs_f64());
+    let hold = capacity.hold.as_secs_f64();
+    let warm_up = plan.load.warm_up.as_secs_f64();
     let needed = plan
         .thresholds
         .iter()

@@ -14,7 +14,7 @@ const MAX_NAMES: usize = 3;
 
 /// What one variant lays over the file.
 pub(crate) struct Overlay {
-    /// Unique.
+    /// Unique among the variants.
     pub(crate) name: String,
     pub(crate) table: Table,
     /// Its name in `[variants]`, and its value on each axis.
@@ -35,7 +35,8 @@ impl Overlays {
                 all: vec![product(&variant::unnamed(), &[], 0)],
             };
         };
-        let (named, axes) = (variant::read(&variants), axis::read(&matrix));
+        let named = variant::read(&variants);
+        let axes = axis::read(&matrix);
         check_apart(&named, &axes);
         let combinations = axes.iter().fold(1usize, |product, axis| {
             product.saturating_mul(axis.values.len())
@@ -88,7 +89,8 @@ impl Overlays {
 
 /// `variant` with combination number `combination`; the last axis moves first.
 fn product(variant: &Named, axes: &[Axis<'_>], mut combination: usize) -> Overlay {
-    let (mut table, mut labels) = (variant.table.clone(), Vec::new());
+    let mut table = variant.table.clone();
+    let mut labels = Vec::new();
     for axis in axes.iter().rev() {
         let value = &axis.values[combination % axis.values.len()];
         combination /= axis.values.len();

@@ -103,9 +103,11 @@ impl<'a> PlanSection<'a> {
 
     /// A problem of the key `key`, which need not be given.
     pub(crate) fn problem_at(&self, key: &str, message: impl Display) {
-        let at = self.table.get(key).map(|entry| entry.node.at).or(self.at);
+        // A key that is not given is missing in its table, so that is the place to show.
+        let given_at = self.table.get(key).map(|entry| entry.node.at);
+        let path = join(&self.path, key);
         self.context
-            .problem(&join(&self.path, key), at, message.to_string());
+            .problem(&path, given_at.or(self.at), message.to_string());
     }
 
     /// Reports each of `keys` that is given, though it has no meaning here.

@@ -6,7 +6,7 @@ use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
 use crate::read::{certificate, identities};
 use crate::{
-    CipherSuite, ClientCertificates, Group, Host, HttpVersion, KeyExchange, KeyShare,
+    CipherSuite, ClientCertificates, Connection, Group, Host, HttpVersion, KeyExchange, KeyShare,
     RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify, Words as _,
 };
 
@@ -18,6 +18,16 @@ pub(crate) struct ConnectionContext {
 }
 
 impl ConnectionContext {
+    /// Of a connection that could not be read, what its defaults are.
+    pub(crate) fn new(connection: Option<&Connection>) -> ConnectionContext {
+        let per_connection = connection.map(|connection| connection.requests);
+        let http = connection.map(|connection| connection.http);
+        ConnectionContext {
+            per_connection: per_connection.unwrap_or(RequestsPerConnection::Unlimited),
+            http: http.unwrap_or(HttpVersion::Http11),
+        }
+    }
+
     fn handshake_only(self) -> bool {
         self.per_connection == RequestsPerConnection::HandshakeOnly
     }
@@ -174,7 +184,8 @@ fn check_suites(field: &Field<'_>, versions: &[TlsVersion], suites: &[CipherSuit
         .iter()
         .filter(|suite| !versions.contains(&suite.version()))
     {
-        let (name, version) = (suite.name, suite.version());
+        let name = suite.name;
+        let version = suite.version();
         field.problem(format_args!(
             "{name} belongs to TLS {version}, which versions does not offer; remove it, or add \
              \"{version}\" to versions"

@@ -34,7 +34,7 @@ pub(crate) fn read(section: &PlanSection<'_>) -> Vec<Named> {
     }
 }
 
-/// Changes nothing.
+/// The variant that changes nothing.
 pub(crate) fn unnamed() -> Named {
     Named {
         name: String::new(),
