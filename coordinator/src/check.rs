@@ -22,7 +22,8 @@ pub struct CheckArgs {
         value_parser = clap::value_parser!(u32).range(1..=10_000),
     )]
     pub agents: u32,
-    /// Print the plan as agents get it: every default written out, and the digest as a comment
+    /// Print the plan with every default written out, and its digest as a comment: what agents are
+    /// sent, the values of secret headers included
     #[arg(long)]
     pub canonical: bool,
     /// File of the plan
@@ -71,11 +72,17 @@ fn canonical_of_each(campaign: &Campaign) -> String {
 }
 
 fn canonical(plan: &Plan) -> String {
-    format!(
-        "# sha256 {} of the lines below\n{}",
-        plan.digest(),
-        plan.canonical_text()
-    )
+    let secrets = plan.secret_headers();
+    let but = if secrets.is_empty() {
+        String::new()
+    } else {
+        format!(
+            " with the values of {}, which are not shown",
+            secrets.join(", ")
+        )
+    };
+    let (digest, text) = (plan.digest(), plan.masked_text());
+    format!("# sha256 {digest} of the lines below{but}\n{text}")
 }
 
 /// The plan in words, and the table of shares.

@@ -206,13 +206,11 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
 
 /// The plan that the flags mean, and its text for the record; or every problem, by flag.
 fn plan_of(args: &QuickArgs) -> Result<(Plan, String), Vec<String>> {
-    let (text, mut problems) = plan_text::write(args, plan_text::Secrets::Written);
+    let (text, mut problems) = plan_text::write(args);
     let plan = Plan::parse(&text, &mut Folder(PathBuf::new()));
     problems.extend(plan.as_ref().err().into_iter().flat_map(flags::problems));
     match plan {
-        Ok(plan) if problems.is_empty() => {
-            Ok((plan, plan_text::write(args, plan_text::Secrets::Masked).0))
-        }
+        Ok(plan) if problems.is_empty() => Ok((plan, plan::masked(&text))),
         _ => Err(problems),
     }
 }
@@ -340,7 +338,7 @@ mod tests {
         let headers: Vec<String> = request
             .headers
             .iter()
-            .map(|(name, value)| format!("{name}: {value}"))
+            .map(|(name, value)| format!("{name}: {}", value.reveal()))
             .collect();
         assert_eq!(
             headers,

@@ -21,7 +21,9 @@ pub struct CampaignDocument {
     pub started_at: String,
     /// How it ended.
     pub state: RunState,
-    /// The plan as the user gave it; empty where saved runs are compared.
+    /// The plan as the user gave it, but for [`plan::MASK`] in place of secrets; empty where saved
+    /// runs are compared.
+    #[serde(deserialize_with = "crate::plan_record::masked")]
     pub plan_text: String,
     /// Runs that are planned, without those of searches.
     pub planned_runs: u32,

@@ -139,7 +139,7 @@ impl RequestBytes {
         for (name, value) in &request.headers {
             literal(&mut pieces, name.as_bytes());
             literal(&mut pieces, b": ");
-            template(&mut pieces, value);
+            template(&mut pieces, value.reveal());
             literal(&mut pieces, b"\r\n");
         }
         if closing {

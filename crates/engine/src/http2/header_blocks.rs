@@ -80,7 +80,7 @@ impl PrebuiltBlock {
             .find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let mut value = Vec::new();
         match host {
-            Some((_, given)) => template(&mut value, given),
+            Some((_, given)) => template(&mut value, given.reveal()),
             None => literal(&mut value, authority(plan).as_bytes()),
         }
         block.index(name::AUTHORITY, value);
@@ -91,7 +91,7 @@ impl PrebuiltBlock {
             .filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
         {
             let mut value = Vec::new();
-            template(&mut value, given);
+            template(&mut value, given.reveal());
             block.field(&name.to_ascii_lowercase(), value);
         }
         let body = body_of(request).map(Arc::new);
