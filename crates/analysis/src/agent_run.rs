@@ -2,11 +2,26 @@
 
 use crate::cell_tally::CellTally;
 use crate::counts::errors;
-use crate::{
-    AgentEnd, AgentEndCause, AgentResult, AgentSetup, CpuFigures, HistogramColumns, TimeFigure,
-};
+use crate::{AgentEndCause, AgentResult, AgentSetup, CpuFigures, HistogramColumns, TimeFigure};
 use measure::{CellKey, Client, Metric, Period, Snapshot, Totals};
 use std::collections::BTreeMap;
+
+/// How an agent's run ended.
+#[derive(Debug, Clone, Default)]
+pub struct AgentEnd {
+    /// Why; absent where it is not known.
+    pub cause: Option<AgentEndCause>,
+    /// In words, for a failure.
+    pub text: String,
+    /// How many intervals it made.
+    pub intervals: Option<u32>,
+    /// Its sum of them.
+    pub totals: Option<Totals>,
+    /// How busy it was in the measured part.
+    pub cpu: Option<CpuFigures>,
+    /// The same in the drain.
+    pub cpu_drain: Option<CpuFigures>,
+}
 
 /// What one agent delivered.
 #[derive(Debug, Clone, Default)]
