@@ -134,7 +134,7 @@ impl Made {
                 "{path}: was made with --agents {agents}; write that again"
             ));
         }
-        let plan = PlanRecord::of(&self.plan, String::new());
+        let plan = PlanRecord::new(&self.plan, String::new());
         let difference = PlanDifference::between(&self.document.plan, &plan)
             .into_iter()
             .next()?

@@ -1,7 +1,7 @@
 //! A record that is given events by hand.
 
 use super::*;
-use control::{AgentId, EndCause as Cause, Outcome};
+use control::{AgentId, EndCause as Cause, RunOutcome};
 use proto::Bytes;
 use std::time::Duration;
 
@@ -214,7 +214,7 @@ fn folder_holds_an_incomplete_result_from_the_beginning() {
     record.take(
         Utc::now(),
         &RunEvent::Done {
-            outcome: Outcome::NotStarted,
+            outcome: RunOutcome::NotStarted,
         },
     );
     let finished = record.finish(Utc::now(), RunState::Incomplete);

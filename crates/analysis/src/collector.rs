@@ -7,7 +7,7 @@ use crate::cell_tally::CellTally;
 use crate::live::{Live, Recent};
 use crate::series::SeriesBuilder;
 use crate::{AgentEnd, CollectorSetup, PlanRecord};
-use measure::{Client, Distribution, Metric, Outcome, Period, Snapshot};
+use measure::{Client, Distribution, Metric, Outcome, Period, Snapshot, nanoseconds};
 use plan::{End, Load, Plan, Profile, Shape, Threshold};
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ impl ResultCollector {
             ramp: ramp(plan.load()),
             thresholds: plan.thresholds().to_vec(),
         };
-        let record = PlanRecord::of(plan, setup.plan_text.clone());
+        let record = PlanRecord::new(plan, setup.plan_text.clone());
         let agents = setup.agents.iter().map(|_| AgentRun::default()).collect();
         ResultCollector {
             run,
@@ -188,9 +188,4 @@ fn ramp(load: &Load) -> f64 {
     // A step at the very end comes too late for anything.
     let at_end = profile.amount_at(span_ns.saturating_sub(1));
     (at_end - profile.amount_at(span_ns / 2)).max(0.0)
-}
-
-/// Plans hold no duration that is longer than a `u64` of nanoseconds (584 years).
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

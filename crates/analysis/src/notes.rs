@@ -2,6 +2,7 @@
 
 use crate::counts::sum;
 use crate::{Document, RunState, human};
+use plan::{KeyShare, Words as _};
 use std::collections::BTreeMap;
 
 pub(crate) fn sentences(document: &Document) -> Vec<String> {
@@ -154,7 +155,7 @@ fn retried(document: &Document) -> Option<String> {
         .plan
         .tls
         .as_ref()
-        .is_some_and(|tls| tls.key_share == "remembered");
+        .is_some_and(|tls| tls.key_share == KeyShare::Remembered.word());
     let why = if is_remembered {
         "each address was sent a key share for the group that it took last (tls.key_share = \
          \"remembered\"); to save these too, put the group the server prefers first in tls.groups"

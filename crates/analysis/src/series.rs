@@ -375,8 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn response_time_belongs_to_the_second_it_was_intended_in_and_work_to_the_second_it_happened_in()
-     {
+    fn response_time_belongs_to_the_second_of_its_intention_and_work_to_the_one_of_its_end() {
         let mut builder = SeriesBuilder::new();
         builder.add(0, 3, &one(1, 2_000_000_000));
         let rows = builder.series(2_000_000_000).rows;

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+/// Headers whose values let somebody in, in lower case: not for a file that is kept or handed on.
+pub const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
 /// One kind of request of the plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
@@ -15,7 +18,7 @@ pub struct Request {
     /// Header fields in the plan's order, without those the engine adds (`host`, `content-length`,
     /// `connection`).
     pub headers: Vec<(String, Template)>,
-    /// Request body.
+    /// The body; none where absent.
     pub body: Option<Body>,
     /// Share of all operations: weight over the sum of weights.
     pub weight: u32,

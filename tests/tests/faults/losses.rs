@@ -7,7 +7,7 @@ use interop::{
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
-use target::{Config, Running};
+use target::{Config, RunningTarget};
 
 /// Firing lease and one second: DESIGN's promise.
 const LOAD_MAX: Duration = Duration::from_secs(6);
@@ -72,7 +72,7 @@ fn load_ends_within_the_lease_and_a_second_where_the_coordinator_is_killed() {
 
 #[test]
 fn local_agents_do_not_outlive_a_coordinator_that_is_killed() {
-    let server = Running::new(Config::plain()).unwrap();
+    let server = RunningTarget::new(Config::plain()).unwrap();
     let coordinator =
         CoordinatorCommand::local(2, &format!("target.url = {:?}\n{LONG}", server.url("/")))
             .spawn();
@@ -89,7 +89,7 @@ fn local_agents_do_not_outlive_a_coordinator_that_is_killed() {
 #[test]
 fn agent_that_is_killed_makes_the_run_invalid_and_leaves_a_visible_gap() {
     let (server, state) = (
-        Running::new(Config::plain()).unwrap(),
+        RunningTarget::new(Config::plain()).unwrap(),
         tempfile::tempdir().unwrap(),
     );
     let text = format!(
@@ -164,7 +164,7 @@ fn agent_that_is_killed_makes_the_run_invalid_and_leaves_a_visible_gap() {
 #[test]
 fn agent_that_stops_for_longer_than_its_lease_fires_no_more() {
     let (server, state) = (
-        Running::new(Config::plain()).unwrap(),
+        RunningTarget::new(Config::plain()).unwrap(),
         tempfile::tempdir().unwrap(),
     );
     let text = format!(

@@ -1,6 +1,6 @@
 //! The document of what has been gathered so far.
 
-use super::{ResultCollector, nanoseconds};
+use super::ResultCollector;
 use crate::agent_run::AgentRun;
 use crate::backlog::Backlog;
 use crate::cell_tally::CellTally;
@@ -9,7 +9,7 @@ use crate::{
     AgentEndCause, AgentResult, ClientFigures, Document, FigureGroup, Figures, HistogramColumns,
     RunRecord, RunState, ServerFigures, SessionOffers, StartSkew,
 };
-use measure::{CellKey, Counters, Period};
+use measure::{CellKey, Counters, Period, nanoseconds};
 use plan::End;
 use std::collections::BTreeMap;
 

@@ -2,6 +2,7 @@
 //! not independent, so whole blocks of them are drawn.
 
 use crate::{Document, Row};
+use measure::SplitMix;
 
 /// Fewer seconds than this say nothing.
 const SECONDS_MIN: usize = 16;
@@ -45,14 +46,14 @@ pub(crate) fn estimate(
     // Blocks of √n seconds: long enough to hold what a second has from the one before, and enough
     // blocks to tell how they scatter.
     let length = (number as f64).sqrt().ceil() as usize;
-    let mut random = Draws { state: seed };
+    let mut random = SplitMix::new(seed);
     let mut drawn = Vec::with_capacity(number + length);
     let mut values = Vec::with_capacity(DRAWS);
     for _ in 0..DRAWS {
         drawn.clear();
         // The last block is cut, so that each draw has as many seconds as the run.
         while drawn.len() < number {
-            let begin = random.below(number - length + 1);
+            let begin = random.below((number - length + 1) as u64) as usize;
             drawn.extend_from_slice(&rows[begin..begin + length]);
         }
         drawn.truncate(number);
@@ -72,21 +73,4 @@ fn variance(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     squares / (values.len() as f64 - 1.0)
-}
-
-/// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-struct Draws {
-    state: u64,
-}
-
-impl Draws {
-    /// A whole number below `bound`, whose bias is below 2⁻³² for all bounds there are here.
-    fn below(&mut self, bound: usize) -> usize {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let drawn = mixed ^ (mixed >> 31);
-        // Lemire 2019: the high half of the product is in proportion, without a division.
-        ((u128::from(drawn) * bound as u128) >> 64) as usize
-    }
 }

@@ -3,8 +3,8 @@
 
 use crate::Template;
 use crate::read::field::Field;
-use crate::read::node::Value;
-use crate::read::section::Section;
+use crate::read::node::NodeValue;
+use crate::read::section::PlanSection;
 
 const MAX_HEADERS: usize = 200;
 const MAX_NAME_BYTES: usize = 256;
@@ -28,7 +28,7 @@ const RESERVED: [(&str, &str); 4] = [
 ];
 
 /// Header fields in the file's order; a list of values gives several fields of one name.
-pub(crate) fn all(section: Section<'_>) -> Vec<(String, Template)> {
+pub(crate) fn all(section: PlanSection<'_>) -> Vec<(String, Template)> {
     let mut headers: Vec<(String, Template)> = Vec::new();
     for (name, field) in section.all() {
         let repeats = headers
@@ -83,7 +83,7 @@ fn is_name(name: &str, field: &Field<'_>) -> bool {
 
 fn values(field: &Field<'_>) -> Vec<Template> {
     match field.node.value {
-        Value::List(_) => field
+        NodeValue::List(_) => field
             .list_of("a value or a list of values", value)
             .unwrap_or_default(),
         _ => value(field).into_iter().collect(),
