@@ -59,6 +59,7 @@ impl AgentRun {
         if before.is_some_and(|(_, last)| last >= interval) {
             return false;
         }
+        // It lengthens the stretch that ends before it, and joins it with the one after.
         let first = before
             .filter(|&(_, last)| last + 1 == interval)
             .map_or(interval, |(first, _)| first);
@@ -71,6 +72,7 @@ impl AgentRun {
 
     pub(crate) fn ended(&mut self, mut end: AgentEnd) {
         end.cpu = end.cpu.map(CpuFigures::finite);
+        // A drain shorter than a second has no sample.
         end.cpu_drain = end
             .cpu_drain
             .filter(|cpu| cpu.samples > 0)
@@ -164,7 +166,8 @@ impl AgentRun {
                 .last_key_value()
                 .map_or(0, |(_, last)| last.saturating_add(1))
         });
-        let (mut missing, mut next) = (Vec::new(), 0);
+        let mut missing = Vec::new();
+        let mut next = 0;
         for (&first, &last) in &self.seen {
             if first > next {
                 missing.push((next, first - 1));
