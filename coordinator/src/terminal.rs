@@ -56,6 +56,13 @@ pub fn say(line: impl std::fmt::Display) {
     );
 }
 
+/// As [`say`], unless only problems are to be said.
+pub fn say_unless(quiet: bool, line: impl std::fmt::Display) {
+    if !quiet {
+        say(line);
+    }
+}
+
 /// See <https://no-color.org>.
 fn has_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb()

@@ -1,7 +1,8 @@
 //! A record without a fleet, for benches: what agents deliver is given to it by hand. Nothing of a
 //! run goes through here.
 
-use super::{About, Record};
+use super::run_record::RunRecord;
+use crate::planned_run::PlannedRun;
 use crate::run_folder::{FolderError, RunFolder};
 use crate::utc::Utc;
 use analysis::{Document, State};
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 /// The record of a run that has started.
 pub struct RecordRehearsal {
-    record: Record,
+    record: RunRecord,
     folder: PathBuf,
 }
 
@@ -27,13 +28,15 @@ impl RecordRehearsal {
         let created = Utc::now();
         let folder = RunFolder::create(base, created, plan.name(), "")?;
         let path = folder.path().to_owned();
-        let about = About {
-            run: RunId([0; 16]),
+        let run = PlannedRun {
+            id: RunId([0; 16]),
+            title: plan.name().to_owned(),
             plan,
             plan_text: String::new(),
+            agents,
             created,
         };
-        let mut record = Record::new(about, Some(folder));
+        let mut record = RunRecord::new(run, Some(folder));
         record.take(
             created,
             &RunEvent::Assembled {

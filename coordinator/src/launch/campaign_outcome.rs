@@ -9,10 +9,10 @@ use analysis::{
 use plan::{Campaign, Run};
 
 /// Of the bootstrap: the same runs give the same intervals.
-pub(crate) const SEED: u64 = 1;
+pub(crate) const BOOTSTRAP_SEED: u64 = 1;
 
 /// What came of the runs of a campaign so far.
-pub(super) struct Outcome<'c> {
+pub(super) struct CampaignOutcome<'c> {
     campaign: &'c Campaign,
     document: CampaignDocument,
     /// When it began is known.
@@ -21,17 +21,15 @@ pub(super) struct Outcome<'c> {
     compared: Vec<(Run, Document)>,
 }
 
-impl Outcome<'_> {
+impl CampaignOutcome<'_> {
     /// Before the first run; `before` is what an interruption left.
     pub(super) fn new(
         campaign: &Campaign,
         plan_text: String,
         before: Option<CampaignDocument>,
-    ) -> Outcome<'_> {
-        let (version, name) = (
-            env!("CARGO_PKG_VERSION").to_owned(),
-            campaign.name().to_owned(),
-        );
+    ) -> CampaignOutcome<'_> {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let name = campaign.name().to_owned();
         let has_begun = before.is_some();
         let started_at = before.map_or_else(|| Utc::now().to_string(), |before| before.started_at);
         let mut document = CampaignDocument::new(version, name, started_at);
@@ -40,7 +38,7 @@ impl Outcome<'_> {
         if campaign.search().is_none() {
             document.planned_runs = u32::try_from(campaign.runs().len()).unwrap_or(u32::MAX);
         }
-        Outcome {
+        CampaignOutcome {
             campaign,
             document,
             has_begun,
@@ -115,26 +113,29 @@ impl Outcome<'_> {
         if variants.len() < 2 || self.compared.is_empty() {
             return;
         }
-        let of_run = |variant, repeat| {
-            let made = self
-                .compared
-                .iter()
-                .find(|(run, _)| (run.variant, run.repeat) == (variant, repeat));
-            made.map(|(_, document)| document)
-        };
-        let runs = |variant| {
-            (0..self.campaign.repeat().times)
-                .map(|repeat| of_run(variant, repeat))
-                .collect()
-        };
-        let variants = variants.iter().enumerate();
-        let variants: Vec<VariantRuns<'_>> = variants
+        let variants: Vec<VariantRuns<'_>> = (0..)
+            .zip(variants)
             .map(|(index, variant)| VariantRuns {
                 name: variant.name.clone(),
-                runs: runs(index),
+                runs: self.runs_of(index),
             })
             .collect();
-        self.document.comparison = Some(Comparison::of(&variants, Pairing::Interleaved, SEED));
+        self.document.comparison = Some(Comparison::of(
+            &variants,
+            Pairing::Interleaved,
+            BOOTSTRAP_SEED,
+        ));
+    }
+
+    /// By repeat; nothing for one that was not made, or was cut short.
+    fn runs_of(&self, variant: usize) -> Vec<Option<&Document>> {
+        let of_repeat = |repeat| {
+            let made = self.compared.iter();
+            made.filter(|(run, _)| (run.variant, run.repeat) == (variant, repeat))
+                .map(|(_, document)| document)
+                .next()
+        };
+        (0..self.campaign.repeat().times).map(of_repeat).collect()
     }
 
     /// Searches that came to an answer, of two variants or more.

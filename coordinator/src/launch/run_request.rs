@@ -1,12 +1,11 @@
 //! What the fleet is asked to run.
 
 use crate::mint::{self, Mint};
-use anyhow::Context as _;
-use control::{Audience, Digest, PLAN_MAX_BYTES, RunFile, RunId, RunRequest};
+use crate::planned_run::PlannedRun;
+use control::{Audience, Digest, PLAN_MAX_BYTES, RunFile, RunRequest};
 use measure::Totals;
 use plan::{Campaign, Capacity, End, Owner, Plan, Search, SearchRange, Sha256};
 use proto::Bytes;
-use rustix::rand::{GetRandomFlags, getrandom};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,22 +58,23 @@ fn too_large(plan: &Plan) -> Option<String> {
     })
 }
 
-/// The request for one run of `plan`. Takes a second where thousands of identities are minted.
-pub(super) fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
+/// The request for a run. Takes a second where thousands of identities are minted.
+pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
+    let (plan, agents) = (&run.plan, run.agents);
     let text = plan.canonical_text();
     let load = plan.load();
     let firing = match load.end {
         End::Duration(duration) => Some(load.warm_up + duration),
         End::Requests(_) => None,
     };
-    let mut files = Parcels::default();
+    let mut files = RunFiles::default();
     plan.files()
         .into_iter()
         .for_each(|file| files.add(file.sha256, &file.content, &Audience::All));
     add_client_certificates(&mut files, plan, agents);
     let minted = mint(&mut files, plan, agents)?;
     Ok(RunRequest {
-        run: random_id()?,
+        run: run.id,
         name: plan.name().to_owned(),
         plan_digest: Digest::of(text.as_bytes()),
         plan: text,
@@ -90,9 +90,9 @@ pub(super) fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
 /// whoever else has it: a plan whose body is a private key too is refused when it is read, so that
 /// only a certificate can be both.
 #[derive(Default)]
-struct Parcels(BTreeMap<Digest, RunFile>);
+struct RunFiles(BTreeMap<Digest, RunFile>);
 
-impl Parcels {
+impl RunFiles {
     fn add(&mut self, sha256: Sha256, content: &[u8], audience: &Audience) {
         let sha256 = Digest(sha256.0);
         let known = match self.0.entry(sha256) {
@@ -115,7 +115,7 @@ impl Parcels {
 }
 
 /// Client certificates and keys go to the agents whose virtual users have them, and to no other.
-fn add_client_certificates(files: &mut Parcels, plan: &Plan, agents: u32) {
+fn add_client_certificates(files: &mut RunFiles, plan: &Plan, agents: u32) {
     let pairs = plan
         .tls()
         .map_or(&[][..], |tls| tls.client_certificates.files());
@@ -134,7 +134,7 @@ fn add_client_certificates(files: &mut Parcels, plan: &Plan, agents: u32) {
 
 /// Mints what the agents' virtual users need, and gives each agent a file with its own; their
 /// digests by agent.
-fn mint(files: &mut Parcels, plan: &Plan, agents: u32) -> anyhow::Result<Vec<Digest>> {
+fn mint(files: &mut RunFiles, plan: &Plan, agents: u32) -> anyhow::Result<Vec<Digest>> {
     let Some(minting) = plan.tls().and_then(|tls| tls.client_certificates.minting()) else {
         return Ok(Vec::new());
     };
@@ -161,18 +161,11 @@ fn identities(plan: &Plan, agent: u32, agents: u32) -> BTreeSet<usize> {
     })
 }
 
-fn random_id() -> anyhow::Result<RunId> {
-    let mut id = [0; 16];
-    let bytes = getrandom(&mut id, GetRandomFlags::empty())
-        .context("the system gives no random numbers")?;
-    anyhow::ensure!(bytes == id.len(), "the system gives no random numbers");
-    Ok(RunId(id))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::of;
-    use control::{Audience, Digest};
+    use super::new;
+    use crate::planned_run::PlannedRun;
+    use control::{Audience, Digest, RunRequest};
     use plan::{Files, Plan};
 
     /// A certificate or key for each name; `same.key` is another's.
@@ -190,8 +183,13 @@ mod tests {
         }
     }
 
+    fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
+        let run = PlannedRun::new(plan.clone(), String::new(), agents, String::new())?;
+        new(&run)
+    }
+
     /// Which agents get the file that the folder calls so; `None`: all of them.
-    fn audience(request: &control::RunRequest, name: &str) -> Option<Vec<u32>> {
+    fn audience(request: &RunRequest, name: &str) -> Option<Vec<u32>> {
         let digest = Digest::of(&Folder.read(name).unwrap());
         let found: Vec<_> = request
             .files
