@@ -213,7 +213,9 @@ impl Session {
                 Finality::Retry,
             );
         };
-        (self.link, self.was_member, self.said_away) = (Link::Joined, true, None);
+        self.link = Link::Joined;
+        self.was_member = true;
+        self.said_away = None;
         self.back_off.reset();
         self.beats.attach(coordinator, now);
         let coordinator_version = welcome.coordinator_version.clone();
@@ -232,10 +234,12 @@ impl Session {
     }
 
     fn granted(&mut self, now: Now, grant: &Grant) {
+        // A grant for a beat of another stream says nothing of when it was asked for.
         let Some(sent) = self.beats.granted(grant, now) else {
             return;
         };
         let length = Duration::from_nanos(grant.lease_ns);
+        // Without a run a grant is a clock sample alone.
         let Some(run) = self.run_named(&grant.run_id) else {
             return;
         };
@@ -279,6 +283,7 @@ impl Session {
     /// Goes on to the runner when the last file is here; a problem with one is the answer to the
     /// plan.
     fn check_files(&mut self, taken: Result<(), String>) {
+        // A file of a run that was refused or forgotten here.
         let Some(run) = &mut self.run else { return };
         match taken {
             Ok(()) => {
@@ -291,7 +296,8 @@ impl Session {
 
     fn fail_preparing(&mut self, problem: String) {
         let Some(run) = &self.run else { return };
-        let (run_id, run_name) = (run.id().to_wire(), run.name().to_owned());
+        let run_id = run.id().to_wire();
+        let run_name = run.name().to_owned();
         self.forget();
         self.cannot_run(run_id, run_name, problem);
     }
@@ -308,6 +314,7 @@ impl Session {
     }
 
     fn start(&mut self, now: Mono, start: &Start) {
+        // An agent is ready only once its clock is measured, and only then is a start named.
         let Some(clock) = self.beats.reading(now) else {
             return;
         };
@@ -321,6 +328,7 @@ impl Session {
 
     fn stopped(&mut self, now: Mono, stop: &proto::Stop) {
         let how = if stop.now { Stop::Now } else { Stop::Drain };
+        // A run that has ended uploads, and a stop does not keep it from that.
         let Some(run) = self
             .run_named(&stop.run_id)
             .filter(|run| run.ended_cause().is_none())
@@ -333,6 +341,7 @@ impl Session {
     }
 
     fn released(&mut self, run_id: &[u8]) {
+        // It was forgotten here already.
         let Some(run) = self.run_named(run_id) else {
             return;
         };
@@ -403,6 +412,7 @@ impl Session {
             .run
             .as_ref()
             .and_then(|run| Some((run.name().to_owned(), run.ended_cause()?)));
+        // Stopped while it fires: the runner's end comes later.
         let Some((run_name, cause)) = ended else {
             return;
         };
@@ -468,6 +478,7 @@ impl Session {
     }
 
     fn advance_run(&mut self, now: Now) {
+        // Without a run only the link goes on.
         let Some(run) = &mut self.run else { return };
         if run.lease_expires(now) {
             let (run_name, run) = (run.name().to_owned(), run.id());
