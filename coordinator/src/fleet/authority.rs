@@ -14,7 +14,7 @@ use rustls::{RootCertStore, ServerConfig};
 use std::sync::Arc;
 
 /// A CA for one fleet. Its key never leaves the coordinator.
-pub(super) struct Authority {
+pub(super) struct FleetAuthority {
     certificate: CertificateDer<'static>,
     key: KeyPair,
 }
@@ -45,18 +45,18 @@ pub enum AuthorityError {
     Tls(#[from] rustls::Error),
 }
 
-impl Authority {
-    pub(super) fn new() -> Result<Authority, AuthorityError> {
+impl FleetAuthority {
+    pub(super) fn new() -> Result<FleetAuthority, AuthorityError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let certificate = authority_params().self_signed(&key)?.der().clone();
-        Ok(Authority { certificate, key })
+        Ok(FleetAuthority { certificate, key })
     }
 
-    pub(super) fn from_pem(certificate: &str, key: &str) -> Result<Authority, AuthorityError> {
+    pub(super) fn from_pem(certificate: &str, key: &str) -> Result<FleetAuthority, AuthorityError> {
         let certificate = CertificateDer::from_pem_slice(certificate.as_bytes())
             .map_err(|_| AuthorityError::Certificate)?;
         let key = KeyPair::from_pem(key).map_err(AuthorityError::Key)?;
-        Ok(Authority { certificate, key })
+        Ok(FleetAuthority { certificate, key })
     }
 
     /// Certificate and key.

@@ -1,7 +1,7 @@
 //! Who may join: a CA and a secret, made once in the coordinator's state folder, or in memory for
 //! agents on this machine.
 
-use super::authority::{Authority, AuthorityError};
+use super::authority::{AuthorityError, FleetAuthority};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use control::{Digest, Secret, Token};
@@ -130,7 +130,7 @@ struct Material {
 
 impl Material {
     fn new() -> Result<Material, EnrolmentError> {
-        let authority = Authority::new().map_err(EnrolmentError::Make)?;
+        let authority = FleetAuthority::new().map_err(EnrolmentError::Make)?;
         let secret = super::random::<32>().map_err(EnrolmentError::Make)?;
         let (ca_certificate, ca_key) = authority.to_pem();
         Ok(Material {
@@ -142,7 +142,7 @@ impl Material {
     }
 
     fn enrol(self) -> Result<Enrolment, AuthorityError> {
-        let authority = Authority::from_pem(&self.ca_certificate, &self.ca_key)?;
+        let authority = FleetAuthority::from_pem(&self.ca_certificate, &self.ca_key)?;
         let secret = URL_SAFE_NO_PAD
             .decode(self.secret)
             .ok()
@@ -297,7 +297,7 @@ mod tests {
         let path = folder.path().join(FILE);
         Enrolment::open(folder.path()).unwrap();
         let whole = fs::read_to_string(&path).unwrap();
-        let other_key = Authority::new().unwrap().to_pem().1;
+        let other_key = FleetAuthority::new().unwrap().to_pem().1;
         let mut swapped: serde_json::Value = serde_json::from_str(&whole).unwrap();
         swapped["ca_key"] = other_key.into();
         let cases = [
