@@ -3,7 +3,7 @@
 
 mod agents_search;
 mod campaign;
-mod campaign_outcome;
+mod campaign_report;
 mod capacity;
 mod finished_run;
 mod invitation;
@@ -18,13 +18,14 @@ mod schedule;
 mod series;
 mod single_run;
 mod start_request;
+mod variant_run;
 
 use crate::exit::Exit;
 use crate::signals::Signals;
 use crate::terminal;
 use anyhow::Context as _;
 
-pub(crate) use campaign_outcome::BOOTSTRAP_SEED;
+pub(crate) use campaign_report::BOOTSTRAP_SEED;
 pub(crate) use run_request::unfit;
 pub use start_request::{AgentSource, Hosting, JoinOptions, StartRequest};
 
@@ -44,8 +45,8 @@ pub fn launch(request: &StartRequest) -> anyhow::Result<Exit> {
     runtime.block_on(async {
         let signals = Signals::install().context("cannot listen for signals")?;
         match request.campaign.single() {
-            Some(plan) => single_run::make(request, plan, signals).await,
-            None => campaign::make(request, signals).await,
+            Some(plan) => single_run::make_single(request, plan, signals).await,
+            None => campaign::make_campaign(request, signals).await,
         }
     })
 }

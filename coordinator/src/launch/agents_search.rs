@@ -1,11 +1,11 @@
 //! A plan's load for each of 1, 2, … of the agents: whether the load generator was the limit.
 
+use super::campaign_report::{self, CampaignReport};
 use super::finished_run::FinishedRun;
 use super::schedule::{ScheduledRun, agents_folder, agents_in_words};
 use super::series::RunSeries;
 use crate::exit::Exit;
 use crate::run_folder::{CampaignFolder, name_of};
-use analysis::Document;
 use std::time::Duration;
 
 /// A search over numbers of agents.
@@ -20,11 +20,11 @@ pub(super) struct AgentsSearch<'s> {
 }
 
 impl AgentsSearch<'_> {
-    /// Run after run; `save` is called after each with the name of its folder. Says how to exit.
+    /// Run after run; each goes into the report. Says how to exit.
     pub(super) async fn run(
         &self,
         series: &mut RunSeries,
-        mut save: impl FnMut(String, &Document),
+        report: &mut CampaignReport<'_>,
     ) -> anyhow::Result<Exit> {
         let mut worst = Exit::Passed;
         let mut is_first = true;
@@ -48,9 +48,10 @@ impl AgentsSearch<'_> {
                 }
             };
             worst = worst.max(Exit::from_document(&document, self.strict));
-            let line = super::campaign_outcome::line(&document);
+            let line = campaign_report::line(&document);
             series.say(format_args!("{}: {line}", self.title(agents)));
-            save(folder, &document);
+            let folder = format!("{}/{folder}", name_of(self.folder.path()));
+            report.take_agents(self.scheduled.run, folder, &document);
         }
         Ok(worst)
     }

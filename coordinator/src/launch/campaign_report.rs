@@ -1,19 +1,27 @@
-//! What came of the runs of a campaign so far: collected as they end, compared by `analysis` and
-//! written by `report`.
+//! What came of the runs of a campaign so far: collected as they end, compared by `analysis`,
+//! written by `report`, saved after each run, and shown at the end.
 
+use super::schedule::ScheduledRun;
+use crate::exit::Exit;
+use crate::run_folder::{CampaignFolder, FolderError};
+use crate::terminal;
 use crate::utc::Utc;
 use analysis::{
     CampaignDocument, CapacityRow, Comparison, Document, Pairing, RunSummary, Scaling, ScalingRow,
     SearchRecord, State, VariantRuns, VariantScaling, VariantSearch, human,
 };
+use anyhow::Context as _;
 use plan::{Campaign, Run};
+use report::{Format, Style};
+use std::path::PathBuf;
 
 /// Of the bootstrap: the same runs give the same intervals.
 pub(crate) const BOOTSTRAP_SEED: u64 = 1;
 
 /// What came of the runs of a campaign so far.
-pub(super) struct CampaignOutcome<'c> {
+pub(super) struct CampaignReport<'c> {
     campaign: &'c Campaign,
+    folder: CampaignFolder,
     document: CampaignDocument,
     /// When it began is known.
     has_begun: bool,
@@ -21,13 +29,14 @@ pub(super) struct CampaignOutcome<'c> {
     compared: Vec<(Run, Document)>,
 }
 
-impl CampaignOutcome<'_> {
-    /// Before the first run; `before` is what an interruption left.
+impl CampaignReport<'_> {
+    /// Before the first run; `before` is what an interruption left in the folder.
     pub(super) fn new(
         campaign: &Campaign,
         plan_text: String,
+        folder: CampaignFolder,
         before: Option<CampaignDocument>,
-    ) -> CampaignOutcome<'_> {
+    ) -> CampaignReport<'_> {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let name = campaign.name().to_owned();
         let has_begun = before.is_some();
@@ -38,23 +47,38 @@ impl CampaignOutcome<'_> {
         if campaign.search().is_none() {
             document.planned_runs = u32::try_from(campaign.runs().len()).unwrap_or(u32::MAX);
         }
-        CampaignOutcome {
+        CampaignReport {
             campaign,
+            folder,
             document,
             has_begun,
             compared: Vec::new(),
         }
     }
 
-    /// Whether nothing was measured.
-    pub(super) fn is_empty(&self) -> bool {
-        let document = &self.document;
-        document.runs.is_empty() && document.searches.is_empty() && document.scalings.is_empty()
+    /// The folder of all runs.
+    pub(super) fn folder(&self) -> &CampaignFolder {
+        &self.folder
     }
 
-    /// What there is.
-    pub(super) fn document(&self) -> &CampaignDocument {
-        &self.document
+    /// A folder for the runs of a search; the one that an interruption left, where there is one.
+    pub(super) fn search_folder(
+        &self,
+        scheduled: &ScheduledRun<'_>,
+    ) -> Result<CampaignFolder, FolderError> {
+        let left = self.folder.part_named(&scheduled.prefix);
+        left.map_or_else(|| self.folder.part(&scheduled.folder), Ok)
+    }
+
+    /// Saves what there is. What cannot be saved is said at the end.
+    pub(super) fn save(&mut self) {
+        let text = Format::Json.render_campaign(&self.document, Style::PLAIN);
+        self.folder.replace(&text);
+    }
+
+    /// A run that an interrupted campaign left, where that is complete.
+    pub(super) fn made_before(&self, scheduled: &ScheduledRun<'_>) -> Option<(PathBuf, Document)> {
+        self.folder.completed(&scheduled.prefix)
     }
 
     /// A run that ended.
@@ -74,8 +98,9 @@ impl CampaignOutcome<'_> {
         }
     }
 
-    /// A search so far.
-    pub(super) fn take_search(&mut self, run: Run, search: SearchRecord) {
+    /// A search so far, whose holds are in `folder`.
+    pub(super) fn take_search(&mut self, run: Run, folder: &str, search: &SearchRecord) {
+        let search = in_folder(search, folder);
         let (variant, repeat) = (self.campaign.variant(run).name.clone(), run.repeat);
         let searches = &mut self.document.searches;
         searches.retain(|known| (&known.variant, known.repeat) != (&variant, repeat));
@@ -84,6 +109,7 @@ impl CampaignOutcome<'_> {
             repeat,
             search,
         });
+        self.save();
     }
 
     /// The run of one number of agents.
@@ -103,10 +129,36 @@ impl CampaignOutcome<'_> {
             repeat,
             scaling: Scaling::of(rows),
         });
+        self.save();
+    }
+
+    /// Prints what came of the runs there are, and says how to exit over all of them; `made` is how
+    /// each of them asked for.
+    pub(super) fn conclude(&mut self, made: &[Exit], strict: bool) -> anyhow::Result<Exit> {
+        self.end(state(made));
+        self.save();
+        if !self.is_empty() {
+            let style = terminal::output_style();
+            terminal::print(&Format::Console.render_campaign(&self.document, style))
+                .context("cannot write the result to standard output")?;
+        }
+        let unsaved = self.folder.unsaved();
+        if let Some(what) = &unsaved {
+            terminal::say(format_args!("not saved: {what}"));
+        }
+        let result = Exit::from_code(self.document.exit_code(strict));
+        let failed = unsaved.map(|_| Exit::Failed);
+        Ok(made.iter().copied().chain(failed).fold(result, Exit::max))
+    }
+
+    /// Whether nothing was measured.
+    fn is_empty(&self) -> bool {
+        let document = &self.document;
+        document.runs.is_empty() && document.searches.is_empty() && document.scalings.is_empty()
     }
 
     /// No run follows: compares what there is.
-    pub(super) fn end(&mut self, state: State) {
+    fn end(&mut self, state: State) {
         self.document.state = state;
         self.compare_searches();
         let variants = self.campaign.variants();
@@ -167,6 +219,24 @@ impl CampaignOutcome<'_> {
                 .clone_from(&document.run.started_at);
         }
     }
+}
+
+/// Of all runs together.
+fn state(made: &[Exit]) -> State {
+    match made.iter().max().unwrap_or(&Exit::Passed) {
+        Exit::Interrupted => State::Interrupted,
+        Exit::Failed | Exit::Usage => State::Incomplete,
+        _ => State::Complete,
+    }
+}
+
+/// The search with the folders of its holds, as seen from the folder of all runs.
+fn in_folder(record: &SearchRecord, folder: &str) -> SearchRecord {
+    let mut record = record.clone();
+    for step in &mut record.steps {
+        step.result.run = format!("{folder}/{}", step.result.run);
+    }
+    record
 }
 
 /// A run in one line: verdict, throughput, response times, errors, and thresholds that failed.

@@ -1,7 +1,8 @@
 //! Makes the holds of a search for capacity, and waits between them until the target is as before.
 //! What is held next, and what came of it, is decided by `analysis`.
 
-use super::schedule::hold_prefix;
+use super::campaign_report::CampaignReport;
+use super::schedule::{ScheduledRun, hold_prefix};
 use super::series::RunSeries;
 use crate::exit::Exit;
 use crate::run_folder::{CampaignFolder, RunFolder, name_of};
@@ -19,59 +20,57 @@ const LOOK_ARRIVALS: f64 = 10.0;
 
 /// A search of one plan.
 pub(super) struct CapacitySearch<'s> {
-    pub(super) plan: &'s Plan,
+    pub(super) scheduled: &'s ScheduledRun<'s>,
     pub(super) capacity: &'s Capacity,
     pub(super) agents: u32,
-    pub(super) title: String,
     /// Gets a folder for each hold.
     pub(super) folder: CampaignFolder,
 }
 
-/// What came of a search.
-pub(super) struct Searched {
-    /// Every hold, and the answer where there is one.
-    pub(super) record: SearchRecord,
-    /// What went wrong beside it.
-    pub(super) exit: Exit,
-}
-
 impl CapacitySearch<'_> {
-    /// Hold after hold, until there is an answer or it cannot go on; `save` is called after each.
-    /// Says how to exit beside what the answer asks for.
+    /// Hold after hold, until there is an answer or it cannot go on; each goes into the report. Says
+    /// how to exit beside what the answer asks for.
     pub(super) async fn run(
         &self,
         series: &mut RunSeries,
-        mut save: impl FnMut(&SearchRecord),
-    ) -> anyhow::Result<Searched> {
+        report: &mut CampaignReport<'_>,
+    ) -> anyhow::Result<Exit> {
         let mut search = Search::new(self.bounds()?);
+        let name = name_of(self.folder.path());
+        let mut exit = Exit::Passed;
         while let Next::Hold(hold) = search.next() {
-            // Holds that were made before an interruption count; the search asks for the same ones
-            // again.
-            let made = match self.folder.completed(&hold_prefix(hold.step)) {
-                Some((path, document)) => Ok((name_of(&path), document)),
-                None => match self.ready(series, &mut search).await? {
-                    Exit::Passed => self.hold(series, hold).await?,
-                    exit => Err(exit),
-                },
+            let (folder, document) = match self.held(series, &mut search, hold).await? {
+                Ok(held) => held,
+                Err(failure) => {
+                    exit = failure;
+                    break;
+                }
             };
-            match made {
-                Ok((folder, document)) => {
-                    search.take(HoldResult::of(&document, hold.amount, folder))
-                }
-                Err(exit) => {
-                    return Ok(Searched {
-                        record: search.record().clone(),
-                        exit,
-                    });
-                }
-            }
+            search.take(HoldResult::of(&document, hold.amount, folder));
             self.tell(series, search.record());
-            save(search.record());
+            report.take_search(self.scheduled.run, &name, search.record());
         }
-        Ok(Searched {
-            record: search.record().clone(),
-            exit: Exit::Passed,
-        })
+        if search.record().answer.is_some() {
+            series.say(format_args!("  {}", search.record().statement));
+        }
+        Ok(exit)
+    }
+
+    /// The hold's folder and result, or how to exit where the search cannot go on. Holds that were
+    /// made before an interruption count; the search asks for the same ones again.
+    async fn held(
+        &self,
+        series: &mut RunSeries,
+        search: &mut Search,
+        hold: Hold,
+    ) -> anyhow::Result<Result<(String, Document), Exit>> {
+        if let Some((path, document)) = self.folder.completed(&hold_prefix(hold.step)) {
+            return Ok(Ok((name_of(&path), document)));
+        }
+        match self.ready(series, search).await? {
+            Exit::Passed => self.hold(series, hold).await,
+            exit => Ok(Err(exit)),
+        }
     }
 
     fn bounds(&self) -> anyhow::Result<Bounds> {
@@ -86,7 +85,7 @@ impl CapacitySearch<'_> {
     ) -> anyhow::Result<Result<(String, Document), Exit>> {
         let plan = self
             .capacity
-            .plan_at(self.plan, hold.amount)
+            .plan_at(self.scheduled.plan, hold.amount)
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
         let folder = self.folder.run(
             &format!("{}{}", hold_prefix(hold.step), hold.amount),
@@ -95,7 +94,7 @@ impl CapacitySearch<'_> {
         let name = name_of(folder.path());
         let title = format!(
             "{}hold {} at {}",
-            self.title,
+            self.scheduled.step_prefix,
             hold.step,
             self.bounds()?.amount().display(hold.amount)
         );
@@ -109,7 +108,10 @@ impl CapacitySearch<'_> {
         if !search.record().steps.is_empty() || self.capacity.settle.is_zero() {
             return self.settle(series, search.record()).await;
         }
-        let title = format!("{}looking at the target at rest", self.title);
+        let title = format!(
+            "{}looking at the target at rest",
+            self.scheduled.step_prefix
+        );
         let looked = self.make(series, self.plan_of_look()?, title, None).await?;
         Ok(looked.map_or_else(
             |exit| exit,
@@ -131,7 +133,10 @@ impl CapacitySearch<'_> {
         }
         let plan = self.plan_of_look()?;
         while Instant::now() < deadline {
-            let title = format!("{}waiting for the target to be as before", self.title);
+            let title = format!(
+                "{}waiting for the target to be as before",
+                self.scheduled.step_prefix
+            );
             let document = match self.make(series, plan.clone(), title, None).await? {
                 Ok(document) => document,
                 Err(exit) => return Ok(exit),
@@ -143,7 +148,7 @@ impl CapacitySearch<'_> {
         if !self.capacity.settle.is_zero() {
             series.say(format_args!(
                 "{}the target is not as before after {:?}; going on",
-                self.title, self.capacity.settle
+                self.scheduled.step_prefix, self.capacity.settle
             ));
         }
         Ok(Exit::Passed)
@@ -151,7 +156,7 @@ impl CapacitySearch<'_> {
 
     fn plan_of_look(&self) -> anyhow::Result<Plan> {
         self.capacity
-            .plan_of_look(self.plan, self.look())
+            .plan_of_look(self.scheduled.plan, self.look())
             .map_err(|problem| anyhow::anyhow!("{problem}"))
     }
 
@@ -202,7 +207,7 @@ impl CapacitySearch<'_> {
         let amount = record.bounds.amount().display(step.amount);
         series.say(format_args!(
             "{}hold {}: {amount} {word}{reasons}",
-            self.title, step.step
+            self.scheduled.step_prefix, step.step
         ));
     }
 }

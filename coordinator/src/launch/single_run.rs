@@ -10,7 +10,7 @@ use crate::signals::Signals;
 use plan::Plan;
 
 /// Makes it, prints what came of it, and says how to exit.
-pub(super) async fn make(
+pub(super) async fn make_single(
     request: &StartRequest,
     plan: &Plan,
     signals: Signals,
