@@ -8,6 +8,7 @@ mod capacity;
 mod finished_run;
 mod invitation;
 mod join_port;
+mod output_folder;
 mod resumed;
 mod run_course;
 mod run_ending;
@@ -21,9 +22,14 @@ mod start_request;
 mod variant_run;
 
 use crate::exit::Exit;
+use crate::run_folder::CampaignFolder;
 use crate::signals::Signals;
 use crate::terminal;
+use crate::utc::Utc;
 use anyhow::Context as _;
+use join_port::JoinPort;
+use output_folder::OutputFolder;
+use run_host::RunHost;
 
 pub(crate) use campaign_report::BOOTSTRAP_SEED;
 pub(crate) use run_request::unfit;
@@ -34,19 +40,41 @@ pub use start_request::{AgentSource, Hosting, JoinOptions, StartRequest};
 /// # Errors
 /// What a run needs cannot be had: a port, a folder, a process.
 pub fn launch(request: &StartRequest) -> anyhow::Result<Exit> {
-    if let Some(problem) = unfit(&request.campaign, request.hosting.agents) {
-        terminal::say(problem);
-        return Ok(Exit::Usage);
-    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start a runtime")?;
-    runtime.block_on(async {
-        let signals = Signals::install().context("cannot listen for signals")?;
-        match request.campaign.single() {
-            Some(plan) => single_run::make_single(request, plan, signals).await,
-            None => campaign::make_campaign(request, signals).await,
+    runtime.block_on(make(request))
+}
+
+async fn make(request: &StartRequest) -> anyhow::Result<Exit> {
+    if let Some(problem) = unfit(&request.campaign, request.hosting.agents) {
+        terminal::say(problem);
+        return Ok(Exit::Usage);
+    }
+    let signals = Signals::install().context("cannot listen for signals")?;
+    let created = Utc::now();
+    let schedule = schedule::of_campaign(&request.campaign);
+    let resumed = match resumed::folder(request, &schedule) {
+        Ok(resumed) => resumed,
+        Err(problem) => {
+            terminal::say(problem);
+            return Ok(Exit::Usage);
         }
-    })
+    };
+    let before = resumed.as_ref().and_then(CampaignFolder::before);
+    let hosting = &request.hosting;
+    // What the port lacks shows before a folder is made, and what the folder lacks before an agent
+    // is let in.
+    let port = JoinPort::open(&hosting.source).await?;
+    let folder = OutputFolder::create(request, created, resumed)?;
+    let host = RunHost::start(port, hosting, signals)?;
+    match folder {
+        OutputFolder::Run(plan, folder) => {
+            single_run::make_single(request, plan, created, folder, host).await
+        }
+        OutputFolder::Campaign(folder) => {
+            campaign::make_campaign(request, &schedule, folder, before, host).await
+        }
+    }
 }

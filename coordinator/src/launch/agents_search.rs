@@ -29,6 +29,7 @@ impl AgentsSearch<'_> {
         let mut worst = Exit::Passed;
         let mut is_first = true;
         for &agents in self.numbers {
+            let title = self.title(agents);
             let (folder, document) = match self.folder.completed(&agents_folder(agents)) {
                 Some((path, document)) => (name_of(&path), document),
                 None => {
@@ -36,7 +37,7 @@ impl AgentsSearch<'_> {
                         return Ok(Exit::Interrupted);
                     }
                     is_first = false;
-                    let Some(made) = self.make(series, agents).await? else {
+                    let Some(made) = self.make(series, agents, title.clone()).await? else {
                         return Ok(Exit::Interrupted);
                     };
                     let failures = made.report_failures();
@@ -49,7 +50,7 @@ impl AgentsSearch<'_> {
             };
             worst = worst.max(Exit::from_document(&document, self.strict));
             let line = campaign_report::line(&document);
-            series.say(format_args!("{}: {line}", self.title(agents)));
+            series.say(format_args!("{title}: {line}"));
             let folder = format!("{}/{folder}", name_of(self.folder.path()));
             report.take_agents(self.scheduled.run, folder, &document);
         }
@@ -60,6 +61,7 @@ impl AgentsSearch<'_> {
         &self,
         series: &mut RunSeries,
         agents: u32,
+        title: String,
     ) -> anyhow::Result<Option<FinishedRun>> {
         let plan = self
             .scheduled
@@ -69,9 +71,7 @@ impl AgentsSearch<'_> {
         let folder = self
             .folder
             .run(&agents_folder(agents), &plan.canonical_text())?;
-        series
-            .make(plan, agents, self.title(agents), Some(folder))
-            .await
+        series.make(plan, agents, title, Some(folder)).await
     }
 
     fn title(&self, agents: u32) -> String {

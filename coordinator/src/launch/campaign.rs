@@ -4,45 +4,26 @@
 use super::agents_search::AgentsSearch;
 use super::campaign_report::CampaignReport;
 use super::capacity::CapacitySearch;
-use super::join_port::JoinPort;
 use super::run_host::RunHost;
-use super::schedule::{self, ScheduledRun};
+use super::schedule::ScheduledRun;
 use super::series::RunSeries;
 use super::start_request::StartRequest;
-use super::{resumed, variant_run};
+use super::variant_run;
 use crate::exit::Exit;
-use crate::run_folder::{CampaignFolder, name_of};
-use crate::signals::Signals;
+use crate::run_folder::CampaignFolder;
 use crate::terminal;
-use crate::utc::Utc;
-use plan::{Capacity, Search};
+use analysis::CampaignDocument;
+use plan::Search;
 
-/// Makes every run of a file that asks for several, or for a search.
+/// Makes every run of a file that asks for several, or for a search; `before` is what an
+/// interruption left in the folder.
 pub(super) async fn make_campaign(
     request: &StartRequest,
-    signals: Signals,
+    schedule: &[ScheduledRun<'_>],
+    folder: CampaignFolder,
+    before: Option<CampaignDocument>,
+    host: RunHost,
 ) -> anyhow::Result<Exit> {
-    let schedule = schedule::of_campaign(&request.campaign);
-    let resumed = match resumed::folder(request, &schedule) {
-        Ok(resumed) => resumed,
-        Err(problem) => {
-            terminal::say(problem);
-            return Ok(Exit::Usage);
-        }
-    };
-    let hosting = &request.hosting;
-    let port = JoinPort::open(&hosting.source).await?;
-    let is_resumed = resumed.is_some();
-    let folder = match (resumed, &request.output) {
-        (Some(folder), _) => folder,
-        (None, Some(base)) => {
-            let (name, text) = (request.campaign.name(), &request.plan_text);
-            CampaignFolder::create(base, Utc::now(), name, text)?
-        }
-        (None, None) => anyhow::bail!("several runs leave a folder; say where by --output"),
-    };
-    let host = RunHost::start(port, hosting, signals)?;
-    let before = if is_resumed { folder.before() } else { None };
     let path = folder.path().to_owned();
     let plan_text = request.plan_text.clone();
     let mut runs = CampaignRuns {
@@ -50,13 +31,13 @@ pub(super) async fn make_campaign(
         series: RunSeries {
             host,
             plan_text: plan_text.clone(),
-            quiet: hosting.quiet,
+            quiet: request.hosting.quiet,
         },
-        is_resumed,
+        has_left_runs: request.resume.is_some() && request.campaign.search().is_none(),
         report: CampaignReport::new(&request.campaign, plan_text, folder, before),
     };
     let mut exits = Vec::new();
-    let made = runs.make_all(&schedule, &mut exits).await;
+    let made = runs.make_all(schedule, &mut exits).await;
     let exit = runs.report.conclude(&exits, request.strict);
     if exit.is_ok() {
         runs.series.say(format_args!("saved in {}", path.display()));
@@ -71,7 +52,8 @@ pub(super) async fn make_campaign(
 struct CampaignRuns<'r> {
     request: &'r StartRequest,
     series: RunSeries,
-    is_resumed: bool,
+    /// An interruption left runs, and maybe some that are complete.
+    has_left_runs: bool,
     report: CampaignReport<'r>,
 }
 
@@ -86,7 +68,12 @@ impl CampaignRuns<'_> {
         let pause = self.request.campaign.repeat().pause;
         let mut is_first = true;
         for scheduled in schedule {
-            if let Some(exit) = self.was_made_before(scheduled) {
+            // Searches look for the runs that were made before themselves.
+            if self.has_left_runs
+                && let Some(exit) = self.report.take_left_run(scheduled, self.request.strict)
+            {
+                self.series
+                    .say(format_args!("{}: was complete", scheduled.title));
                 exits.push(exit);
                 continue;
             }
@@ -111,59 +98,35 @@ impl CampaignRuns<'_> {
         Ok(())
     }
 
-    /// Takes what an interrupted campaign left of this run, where that is complete; how to exit for
-    /// it.
-    fn was_made_before(&mut self, scheduled: &ScheduledRun<'_>) -> Option<Exit> {
-        // Searches look for the runs they have made themselves.
-        if !self.is_resumed || self.request.campaign.search().is_some() {
-            return None;
-        }
-        let (path, document) = self.report.made_before(scheduled)?;
-        self.series
-            .say(format_args!("{}: was complete", scheduled.title));
-        let exit = Exit::from_document(&document, self.request.strict);
-        self.report
-            .take_run(scheduled.run, name_of(&path), document);
-        Some(exit)
-    }
-
     /// One run of the campaign, or a search in its place.
     async fn make_scheduled(&mut self, scheduled: &ScheduledRun<'_>) -> anyhow::Result<Exit> {
-        let (agents, strict) = (self.request.hosting.agents, self.request.strict);
+        let request = self.request;
+        let (agents, strict) = (request.hosting.agents, request.strict);
         let CampaignRuns { series, report, .. } = self;
-        match self.request.campaign.search() {
-            None => variant_run::make_variant(scheduled, agents, strict, series, report).await,
-            Some(Search::Capacity(capacity)) => self.search_capacity(scheduled, capacity).await,
-            Some(Search::Agents(numbers)) => self.search_agents(scheduled, numbers).await,
+        let Some(search) = request.campaign.search() else {
+            return variant_run::make_variant(scheduled, agents, strict, series, report).await;
+        };
+        let folder = report.search_folder(scheduled)?;
+        match search {
+            Search::Capacity(capacity) => {
+                let search = CapacitySearch {
+                    scheduled,
+                    capacity,
+                    agents,
+                    folder,
+                };
+                search.run(series, report).await
+            }
+            Search::Agents(numbers) => {
+                let search = AgentsSearch {
+                    scheduled,
+                    numbers,
+                    pause: request.campaign.repeat().pause,
+                    strict,
+                    folder,
+                };
+                search.run(series, report).await
+            }
         }
-    }
-
-    async fn search_capacity(
-        &mut self,
-        scheduled: &ScheduledRun<'_>,
-        capacity: &Capacity,
-    ) -> anyhow::Result<Exit> {
-        let search = CapacitySearch {
-            scheduled,
-            capacity,
-            agents: self.request.hosting.agents,
-            folder: self.report.search_folder(scheduled)?,
-        };
-        search.run(&mut self.series, &mut self.report).await
-    }
-
-    async fn search_agents(
-        &mut self,
-        scheduled: &ScheduledRun<'_>,
-        numbers: &[u32],
-    ) -> anyhow::Result<Exit> {
-        let search = AgentsSearch {
-            scheduled,
-            numbers,
-            pause: self.request.campaign.repeat().pause,
-            strict: self.request.strict,
-            folder: self.report.search_folder(scheduled)?,
-        };
-        search.run(&mut self.series, &mut self.report).await
     }
 }

@@ -3,7 +3,7 @@
 
 use super::schedule::ScheduledRun;
 use crate::exit::Exit;
-use crate::run_folder::{CampaignFolder, FolderError};
+use crate::run_folder::{CampaignFolder, FolderError, name_of};
 use crate::terminal;
 use crate::utc::Utc;
 use analysis::{
@@ -13,7 +13,6 @@ use analysis::{
 use anyhow::Context as _;
 use plan::{Campaign, Run};
 use report::{Format, Style};
-use std::path::PathBuf;
 
 /// Of the bootstrap: the same runs give the same intervals.
 pub(crate) const BOOTSTRAP_SEED: u64 = 1;
@@ -76,9 +75,16 @@ impl CampaignReport<'_> {
         self.folder.replace(&text);
     }
 
-    /// A run that an interrupted campaign left, where that is complete.
-    pub(super) fn made_before(&self, scheduled: &ScheduledRun<'_>) -> Option<(PathBuf, Document)> {
-        self.folder.completed(&scheduled.prefix)
+    /// Takes what an interrupted campaign left of a run, where that is complete; how to exit for it.
+    pub(super) fn take_left_run(
+        &mut self,
+        scheduled: &ScheduledRun<'_>,
+        strict: bool,
+    ) -> Option<Exit> {
+        let (path, document) = self.folder.completed(&scheduled.prefix)?;
+        let exit = Exit::from_document(&document, strict);
+        self.take_run(scheduled.run, name_of(&path), document);
+        Some(exit)
     }
 
     /// A run that ended.
