@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// A load machine of Cannonade: it fires what its coordinator tells it, and nothing else
+/// A load machine of Cannonade: it sends the load that its coordinator asks for, and nothing else
 #[derive(Debug, Parser)]
 #[command(version, about, max_term_width = 100)]
 struct Arguments {

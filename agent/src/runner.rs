@@ -4,7 +4,10 @@
 use crate::link::RunnerEnd;
 use crate::sampling::Sampling;
 use control::{Assignment, Digest, EndCause, Mono, Order, PlanFile, Report, RunId, Stop};
-use engine::{Cut, Event, KeysWritten, Lease, Placement, Policy, Prepared, Running, WorkerFigures};
+use engine::{
+    Cut, Event, FiringLease, KeysWritten, Placement, Policy, PreparedEngine, RunningEngine,
+    WorkerFigures,
+};
 use host::RunFigures;
 use plan::{Minted, Plan, Sha256};
 use proto::Bytes;
@@ -62,8 +65,14 @@ struct Runner {
 
 enum RunnerState {
     Idle,
-    Prepared { run: RunId, prepared: Box<Prepared> },
-    Firing { run: RunId, running: Running },
+    Prepared {
+        run: RunId,
+        prepared: Box<PreparedEngine>,
+    },
+    Firing {
+        run: RunId,
+        running: RunningEngine,
+    },
 }
 
 impl Runner {
@@ -127,14 +136,15 @@ impl Runner {
             reports: self.reports.clone(),
             sampling: Sampling::start(prepared.window(), at, prepared.spun()),
         };
-        let lease = Lease::until(lease_until);
-        match prepared.start(at, lease, move |event| reporter.report(event)) {
+        match prepared.start(at, FiringLease::until(lease_until), move |event| {
+            reporter.report(event)
+        }) {
             Ok(running) => self.state = RunnerState::Firing { run, running },
             Err(error) => self.fail(run, &error.to_string()),
         }
     }
 
-    fn firing(&mut self, wanted: RunId) -> Option<&Running> {
+    fn firing(&mut self, wanted: RunId) -> Option<&RunningEngine> {
         match &self.state {
             RunnerState::Firing { run, running } if *run == wanted => Some(running),
             _ => None,
@@ -143,8 +153,8 @@ impl Runner {
 
     fn stop(&mut self, run: RunId, how: Stop) {
         let how = match how {
-            Stop::Drain => engine::Stop::Drain,
-            Stop::Now => engine::Stop::Now,
+            Stop::Drain => engine::StopMode::Drain,
+            Stop::Now => engine::StopMode::Now,
         };
         match self.firing(run) {
             Some(running) => running.stop(how),
@@ -195,7 +205,7 @@ fn ended(run: RunId, cause: EndCause) -> Report {
 fn prepare(
     assignment: &Assignment,
     resources: &Resources,
-) -> Result<(Arc<Plan>, Prepared), String> {
+) -> Result<(Arc<Plan>, PreparedEngine), String> {
     let content = |wanted: Sha256| {
         let file = assignment
             .files

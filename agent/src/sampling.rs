@@ -2,7 +2,7 @@
 //! measured part and drain apart.
 
 use engine::SpunTime;
-use host::{Figures, RunFigures, Sample, Sampler};
+use host::{RunFigures, Sampler, UsageFigures, UsageSample};
 use measure::Window;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -132,7 +132,7 @@ struct Camera {
     sampler: Sampler,
     workers: Vec<String>,
     spun: SpunTime,
-    last: Option<(Sample, Vec<u64>)>,
+    last: Option<(UsageSample, Vec<u64>)>,
 }
 
 impl Camera {
@@ -148,7 +148,7 @@ impl Camera {
         }
     }
 
-    fn look(&self) -> Option<(Sample, Vec<u64>)> {
+    fn look(&self) -> Option<(UsageSample, Vec<u64>)> {
         Some((self.sampler.sample().ok()?, self.spun.by_worker().collect()))
     }
 
@@ -159,7 +159,7 @@ impl Camera {
 
     /// Adds what was used since the last sample, where that is long enough to say something; one
     /// that cannot be read is left out, and the next one covers its time.
-    fn take(&mut self, waited: Waited, figures: &mut Figures) {
+    fn take(&mut self, waited: Waited, figures: &mut UsageFigures) {
         if waited == Waited::Over {
             return;
         }
@@ -209,7 +209,7 @@ mod tests {
             .join()
             .unwrap();
         let figures = sampling.finish();
-        let seconds = |figures: &Figures| figures.elapsed_ns as f64 / 1e9;
+        let seconds = |figures: &UsageFigures| figures.elapsed_ns as f64 / 1e9;
         assert!(
             (0.25..1.0).contains(&seconds(&figures.warm_up)),
             "{figures:?}"

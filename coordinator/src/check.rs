@@ -14,14 +14,13 @@ use std::path::PathBuf;
 /// `coordinator check`, as typed.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Divide the load among so many agents
+    /// Number of agents among which the load is divided
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub agents: u32,
-    /// Print the plan with every default written out, and its digest as a comment; it is what
-    /// agents are sent
+    /// Print the plan as agents get it: every default written out, and the digest as a comment
     #[arg(long)]
     pub canonical: bool,
-    /// The plan
+    /// File of the plan
     #[arg(value_name = "PLAN.toml")]
     pub plan: PathBuf,
 }

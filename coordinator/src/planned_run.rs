@@ -1,10 +1,8 @@
 //! One run that is to be made: what its request to the fleet, its record and its view begin with.
 
 use crate::utc::Utc;
-use anyhow::Context as _;
 use control::RunId;
 use plan::Plan;
-use rustix::rand::{GetRandomFlags, getrandom};
 
 /// One run that is to be made.
 #[derive(Debug, Clone)]
@@ -32,7 +30,7 @@ impl PlannedRun {
         title: String,
     ) -> anyhow::Result<PlannedRun> {
         Ok(PlannedRun {
-            id: random_id()?,
+            id: RunId(secret::random()?),
             plan,
             plan_text,
             agents,
@@ -40,12 +38,4 @@ impl PlannedRun {
             created: Utc::now(),
         })
     }
-}
-
-fn random_id() -> anyhow::Result<RunId> {
-    let mut id = [0; 16];
-    let bytes = getrandom(&mut id, GetRandomFlags::empty())
-        .context("the system gives no random numbers")?;
-    anyhow::ensure!(bytes == id.len(), "the system gives no random numbers");
-    Ok(RunId(id))
 }

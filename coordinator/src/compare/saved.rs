@@ -2,7 +2,7 @@
 
 use crate::plan_file::in_words;
 use crate::run_folder::{CAMPAIGN, RESULT};
-use analysis::{Document, RunSummary, SearchRecord, State, VariantSearch};
+use analysis::{Document, RunState, RunSummary, SearchRecord, VariantSearch};
 use std::path::{Path, PathBuf};
 
 /// A saved run.
@@ -204,7 +204,10 @@ fn campaign(path: &Path) -> Result<SavedContent, SavedError> {
 
 fn runs(path: &Path, runs: Vec<RunSummary>) -> Result<Vec<(String, Vec<SavedRun>)>, SavedError> {
     let mut variants = Vec::new();
-    for run in runs.into_iter().filter(|run| run.state == State::Complete) {
+    for run in runs
+        .into_iter()
+        .filter(|run| run.state == RunState::Complete)
+    {
         let saved = SavedRun {
             document: document(&path.join(&run.folder).join(RESULT))?,
             folder: run.folder,

@@ -131,7 +131,7 @@ struct Material {
 impl Material {
     fn new() -> Result<Material, EnrolmentError> {
         let authority = FleetAuthority::new().map_err(EnrolmentError::Make)?;
-        let secret = super::random::<32>().map_err(EnrolmentError::Make)?;
+        let secret = secret::random::<32>().map_err(not_made)?;
         let (ca_certificate, ca_key) = authority.to_pem();
         Ok(Material {
             version: VERSION,
@@ -212,7 +212,7 @@ fn create(folder: &Path, path: &Path) -> Result<(), EnrolmentError> {
         .map_err(failed)?;
     let text =
         serde_json::to_string_pretty(&Material::new()?).expect("texts and a number serialise");
-    let unique: [u8; 8] = super::random().map_err(EnrolmentError::Make)?;
+    let unique: [u8; 8] = secret::random().map_err(not_made)?;
     let draft = folder.join(format!(".{FILE}.{:016x}", u64::from_be_bytes(unique)));
     let linked = write_draft(&draft, &text).and_then(|()| fs::hard_link(&draft, path));
     let removed = fs::remove_file(&draft);
@@ -231,6 +231,10 @@ fn write_draft(draft: &Path, text: &str) -> io::Result<()> {
         .open(draft)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
+}
+
+fn not_made(error: secret::NoRandomness) -> EnrolmentError {
+    EnrolmentError::Make(error.into())
 }
 
 fn broken(path: &Path, why: &dyn std::fmt::Display) -> EnrolmentError {

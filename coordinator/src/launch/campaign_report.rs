@@ -7,8 +7,8 @@ use crate::run_folder::{CampaignFolder, FolderError, name_of};
 use crate::terminal;
 use crate::utc::Utc;
 use analysis::{
-    CampaignDocument, CapacityRow, Comparison, Document, Pairing, RunSummary, Scaling, ScalingRow,
-    SearchRecord, State, VariantRuns, VariantScaling, VariantSearch, human,
+    CampaignDocument, CapacityRow, Comparison, Document, Pairing, RunState, RunSummary, Scaling,
+    ScalingRow, SearchRecord, VariantRuns, VariantScaling, VariantSearch, human,
 };
 use anyhow::Context as _;
 use plan::{Campaign, Run};
@@ -91,15 +91,15 @@ impl CampaignReport<'_> {
     pub(super) fn take_run(&mut self, run: Run, folder: String, document: Document) {
         self.began(&document);
         let variant = self.campaign.variant(run).name.clone();
-        if document.run.state != State::Complete {
+        if document.run.state != RunState::Complete {
             self.document.notes.push(format!(
                 "{folder}: was interrupted and is left out of the comparison"
             ));
         }
         self.document
             .runs
-            .push(RunSummary::of(&document, variant, run.repeat, folder));
-        if document.run.state == State::Complete {
+            .push(RunSummary::new(&document, variant, run.repeat, folder));
+        if document.run.state == RunState::Complete {
             self.compared.push((run, document));
         }
     }
@@ -129,11 +129,11 @@ impl CampaignReport<'_> {
         let mut rows = known
             .map(|known| scalings.remove(known).scaling.rows)
             .unwrap_or_default();
-        rows.push(ScalingRow::of(document, folder));
+        rows.push(ScalingRow::new(document, folder));
         scalings.push(VariantScaling {
             variant,
             repeat,
-            scaling: Scaling::of(rows),
+            scaling: Scaling::new(rows),
         });
         self.save();
     }
@@ -164,7 +164,7 @@ impl CampaignReport<'_> {
     }
 
     /// No run follows: compares what there is.
-    fn end(&mut self, state: State) {
+    fn end(&mut self, state: RunState) {
         self.document.state = state;
         self.compare_searches();
         let variants = self.campaign.variants();
@@ -178,7 +178,7 @@ impl CampaignReport<'_> {
                 runs: self.runs_of(index),
             })
             .collect();
-        self.document.comparison = Some(Comparison::of(
+        self.document.comparison = Some(Comparison::new(
             &variants,
             Pairing::Interleaved,
             BOOTSTRAP_SEED,
@@ -214,7 +214,7 @@ impl CampaignReport<'_> {
         let variants: Vec<_> = variants
             .map(|variant| (variant.name.clone(), of_variant(&variant.name)))
             .collect();
-        let rows = CapacityRow::of(&variants);
+        let rows = CapacityRow::from_searches(&variants);
         self.document.capacities = if rows.len() > 1 { rows } else { Vec::new() };
     }
 
@@ -228,11 +228,11 @@ impl CampaignReport<'_> {
 }
 
 /// Of all runs together.
-fn state(made: &[Exit]) -> State {
+fn state(made: &[Exit]) -> RunState {
     match made.iter().max().unwrap_or(&Exit::Passed) {
-        Exit::Interrupted => State::Interrupted,
-        Exit::Failed | Exit::Usage => State::Incomplete,
-        _ => State::Complete,
+        Exit::Interrupted => RunState::Interrupted,
+        Exit::Failed | Exit::Usage => RunState::Incomplete,
+        _ => RunState::Complete,
     }
 }
 

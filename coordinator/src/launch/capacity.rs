@@ -6,7 +6,9 @@ use super::schedule::{ScheduledRun, hold_prefix};
 use super::series::RunSeries;
 use crate::exit::Exit;
 use crate::run_folder::{CampaignFolder, RunFolder, name_of};
-use analysis::{Bounds, Document, Hold, HoldOutcome, HoldResult, Next, Search, SearchRecord};
+use analysis::{
+    Bounds, Document, Hold, HoldOutcome, HoldResult, LoadSearch, SearchAction, SearchRecord,
+};
 use anyhow::Context as _;
 use plan::{Capacity, Plan, SearchRange};
 use std::time::Duration;
@@ -35,10 +37,10 @@ impl CapacitySearch<'_> {
         series: &mut RunSeries,
         report: &mut CampaignReport<'_>,
     ) -> anyhow::Result<Exit> {
-        let mut search = Search::new(self.bounds()?);
+        let mut search = LoadSearch::new(self.bounds()?);
         let name = name_of(self.folder.path());
         let mut exit = Exit::Passed;
-        while let Next::Hold(hold) = search.next() {
+        while let SearchAction::Hold(hold) = search.next() {
             let (folder, document) = match self.held(series, &mut search, hold).await? {
                 Ok(held) => held,
                 Err(failure) => {
@@ -46,7 +48,7 @@ impl CapacitySearch<'_> {
                     break;
                 }
             };
-            search.take(HoldResult::of(&document, hold.amount, folder));
+            search.take(HoldResult::new(&document, hold.amount, folder));
             self.tell(series, search.record());
             report.take_search(self.scheduled.run, &name, search.record());
         }
@@ -61,7 +63,7 @@ impl CapacitySearch<'_> {
     async fn held(
         &self,
         series: &mut RunSeries,
-        search: &mut Search,
+        search: &mut LoadSearch,
         hold: Hold,
     ) -> anyhow::Result<Result<(String, Document), Exit>> {
         if let Some((path, document)) = self.folder.completed(&hold_prefix(hold.step)) {
@@ -74,7 +76,7 @@ impl CapacitySearch<'_> {
     }
 
     fn bounds(&self) -> anyhow::Result<Bounds> {
-        Bounds::of(self.capacity).context("cannot search as the plan says")
+        Bounds::from_plan(self.capacity).context("cannot search as the plan says")
     }
 
     /// The hold's folder and result, or how to exit where the search cannot go on.
@@ -104,7 +106,7 @@ impl CapacitySearch<'_> {
 
     /// Before the first hold: sees what the target is like at rest; before others waits until it is
     /// so again.
-    async fn ready(&self, series: &mut RunSeries, search: &mut Search) -> anyhow::Result<Exit> {
+    async fn ready(&self, series: &mut RunSeries, search: &mut LoadSearch) -> anyhow::Result<Exit> {
         if !search.record().steps.is_empty() || self.capacity.settle.is_zero() {
             return self.settle(series, search.record()).await;
         }

@@ -98,7 +98,7 @@ fn failure(ending: &RunEnding, is_saved: bool) -> Option<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::{Collector, Setup, State, Verdict};
+    use analysis::{CollectorSetup, ResultCollector, RunState, Verdict};
     use control::{RunOutcome, Stop};
     use plan::Plan;
     use std::path::PathBuf;
@@ -107,14 +107,14 @@ mod tests {
         let text = "target.builtin = true\nload = { connections = 1, requests = 1 }\nthresholds = \
                     { \"errors.count\" = \"<= 0\" }";
         let plan = Plan::parse(text, &mut crate::plan_file::Folder(PathBuf::new())).unwrap();
-        let setup = Setup {
+        let setup = CollectorSetup {
             tool_version: String::new(),
             run_id: String::new(),
             started_at: String::new(),
             plan_text: String::new(),
             agents: Vec::new(),
         };
-        let mut document = Collector::new(setup, &plan).document(State::Complete);
+        let mut document = ResultCollector::new(setup, &plan).document(RunState::Complete);
         document.verdict.verdict = verdict;
         document
             .thresholds

@@ -1,6 +1,6 @@
 //! How a run ended, as far as it was watched.
 
-use analysis::State;
+use analysis::RunState;
 use control::RunOutcome;
 
 /// How a run ended, as far as it was watched.
@@ -20,11 +20,11 @@ pub(super) struct RunEnding {
 
 impl RunEnding {
     /// Of the result.
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> RunState {
         match (self.has_begun, self.is_interrupted, self.outcome) {
-            (true, true, _) => State::Interrupted,
-            (true, false, Some(RunOutcome::Ran)) => State::Complete,
-            _ => State::Incomplete,
+            (true, true, _) => RunState::Interrupted,
+            (true, false, Some(RunOutcome::Ran)) => RunState::Complete,
+            _ => RunState::Incomplete,
         }
     }
 

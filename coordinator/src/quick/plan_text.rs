@@ -3,10 +3,8 @@
 use super::{CONCURRENCY, QuickArgs, REQUESTS};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use plan::{HttpVersion, SECRET_HEADERS, Verify, Words as _, quoted};
 use std::fmt::Write as _;
-
-/// Headers whose values let somebody in.
-const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 
 /// Stands for a value that is not saved.
 const MASK: &str = "(not saved)";
@@ -86,7 +84,8 @@ impl Text {
             );
         }
         if args.http2 {
-            self.field("http", &quoted("2"));
+            let http = HttpVersion::Http2 { streams: 1 };
+            self.field("http", &quoted(http.word()));
         }
         if let Some(streams) = args.streams {
             self.field("streams", &streams.to_string());
@@ -96,7 +95,7 @@ impl Text {
     fn tls(&mut self, args: &QuickArgs) {
         let mut fields = Vec::new();
         if args.insecure {
-            fields.push(("verify", quoted("none")));
+            fields.push(("verify", quoted(Verify::None.word())));
         }
         fields.extend(args.ca.iter().map(|ca| ("ca", quoted(ca))));
         if let (Some(cert), Some(key)) = (&args.cert, &args.key) {
@@ -268,22 +267,4 @@ fn list(items: &[impl AsRef<str>]) -> String {
             .collect::<Vec<_>>()
             .join(", ")
     )
-}
-
-/// A basic string on one line (TOML 1.0).
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            '\n' => quoted.push_str("\\n"),
-            control if control.is_ascii_control() => {
-                let _ = write!(quoted, "\\u{:04X}", u32::from(control));
-            }
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
 }

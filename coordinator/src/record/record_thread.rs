@@ -5,7 +5,7 @@ use super::run_record::RunRecord;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::RunFolder;
 use crate::utc::Utc;
-use analysis::{Live, State};
+use analysis::{Live, RunState};
 use control::RunEvent;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ enum RecordJob {
     Take(Utc, RunEvent),
     Note(String),
     ServerCpu(Duration),
-    Finish(Utc, State),
+    Finish(Utc, RunState),
 }
 
 impl RecordThread {
@@ -76,7 +76,7 @@ impl RecordThread {
     /// Ends the record: waits for all of it to be written.
     pub(crate) async fn finish(
         self,
-        state: State,
+        state: RunState,
         notes: Vec<String>,
         server_cpu: Option<Duration>,
     ) -> FinishedRecord {
@@ -140,6 +140,6 @@ fn keep(
 /// When to save again.
 fn save(record: &mut RunRecord) -> Instant {
     let begun = Instant::now();
-    record.save(State::Incomplete);
+    record.save(RunState::Incomplete);
     Instant::now() + SAVE_EVERY.max(begun.elapsed() * SAVE_SHARE)
 }

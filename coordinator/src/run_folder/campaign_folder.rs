@@ -4,7 +4,7 @@
 use super::{FolderError, PLAN, RESULT, RunFolder, new_folder, replace, write_whole};
 use crate::plan_file::in_words;
 use crate::utc::Utc;
-use analysis::{CampaignDocument, Document, State};
+use analysis::{CampaignDocument, Document, RunState};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -146,7 +146,7 @@ impl CampaignFolder {
     pub fn completed(&self, prefix: &str) -> Option<(PathBuf, Document)> {
         let whole = |path: PathBuf| {
             let document = report::read(&fs::read(path.join(RESULT)).ok()?).ok()?;
-            (document.run.state == State::Complete).then_some((path, document))
+            (document.run.state == RunState::Complete).then_some((path, document))
         };
         self.parts(prefix).into_iter().find_map(whole)
     }

@@ -16,7 +16,7 @@ pub struct AgentResult {
     /// Load threads.
     pub workers: u32,
     /// Its machine.
-    pub facts: AgentFacts,
+    pub facts: MachineFacts,
     /// Coordinator's clock minus the agent's, by the last measurement.
     pub clock_offset_ns: Option<i64>,
     /// Error bound of it.
@@ -26,7 +26,7 @@ pub struct AgentResult {
     /// Error bound of it.
     pub began_bound_ns: Option<u64>,
     /// How its run ended; absent while nothing is known.
-    pub ended: Option<EndCause>,
+    pub ended: Option<AgentEndCause>,
     /// In words, for a failure or a loss.
     pub ended_text: String,
     /// Intervals that arrived.
@@ -57,7 +57,7 @@ pub struct AgentResult {
 
 /// An agent's machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct AgentFacts {
+pub struct MachineFacts {
     /// The machine's name.
     pub hostname: String,
     /// Release of its kernel.
@@ -82,7 +82,7 @@ pub struct AgentFacts {
 /// Why an agent's run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum EndCause {
+pub enum AgentEndCause {
     /// All of its share is done.
     Plan,
     /// Somebody asked for it.

@@ -2,8 +2,8 @@
 //! saved ones that are compared.
 
 use crate::{
-    Answer, CapacityRow, Comparison, Document, Judgement, LimitOutcome, LimitResult,
-    PlanDifference, Scaling, SearchRecord, State, Verdict,
+    CapacityRow, Comparison, Document, Judgement, LimitOutcome, LimitResult, PlanDifference,
+    RunState, Scaling, SearchAnswer, SearchRecord, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct CampaignDocument {
     /// Start of the first run, UTC, RFC 3339.
     pub started_at: String,
     /// How it ended.
-    pub state: State,
+    pub state: RunState,
     /// The plan as the user gave it; empty where saved runs are compared.
     pub plan_text: String,
     /// Runs that are planned, without those of searches.
@@ -58,7 +58,7 @@ pub struct RunSummary {
     /// Start instant, UTC, RFC 3339.
     pub started_at: String,
     /// How it ended.
-    pub state: State,
+    pub state: RunState,
     /// What its numbers are about.
     pub verdict: Verdict,
     /// Operations that ended.
@@ -111,7 +111,7 @@ impl CampaignDocument {
             tool_version,
             name,
             started_at,
-            state: State::Incomplete,
+            state: RunState::Incomplete,
             plan_text: String::new(),
             planned_runs: 0,
             runs: Vec::new(),
@@ -147,7 +147,7 @@ impl CampaignDocument {
 impl RunSummary {
     /// Of a run's document.
     #[must_use]
-    pub fn of(document: &Document, variant: String, repeat: u32, folder: String) -> RunSummary {
+    pub fn new(document: &Document, variant: String, repeat: u32, folder: String) -> RunSummary {
         let measured = &document.measured;
         let at = |wanted| {
             measured
@@ -180,9 +180,11 @@ impl RunSummary {
 
 fn of_search(search: &SearchRecord) -> u8 {
     match search.answer {
-        Some(Answer::ClientBound { .. } | Answer::Invalid { .. }) => crate::exit::INVALID,
-        Some(Answer::BelowFrom { .. }) => crate::exit::THRESHOLD_FAILED,
-        Some(Answer::Found { .. } | Answer::AtLeast { .. }) | None => 0,
+        Some(SearchAnswer::ClientBound { .. } | SearchAnswer::Invalid { .. }) => {
+            crate::exit::INVALID
+        }
+        Some(SearchAnswer::BelowFrom { .. }) => crate::exit::THRESHOLD_FAILED,
+        Some(SearchAnswer::Found { .. } | SearchAnswer::AtLeast { .. }) | None => 0,
     }
 }
 

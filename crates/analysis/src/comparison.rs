@@ -9,13 +9,13 @@ mod figure;
 mod limit;
 mod student;
 
-pub use change::{Change, Finding, Interval};
+pub use change::{Change, ChangeFinding, ConfidenceInterval};
 pub use figure::Better;
 pub use limit::{LimitError, LimitOutcome, LimitResult, RegressionLimit};
 
 use crate::{Document, Unit, Verdict};
 use evidence::Evidence;
-use figure::{FIGURES, Figure, Value};
+use figure::{FIGURES, Figure, FigureValue};
 use serde::{Deserialize, Serialize};
 
 /// Repeats from which on a comparison is not called weak.
@@ -99,13 +99,13 @@ impl Comparison {
     /// Compares every variant with the first. Runs that are invalid are left out, and that is
     /// noted. `seed` is that of the bootstrap.
     #[must_use]
-    pub fn of(variants: &[VariantRuns<'_>], pairing: Pairing, seed: u64) -> Comparison {
+    pub fn new(variants: &[VariantRuns<'_>], pairing: Pairing, seed: u64) -> Comparison {
         let mut notes = Vec::new();
         let kept: Vec<VariantRuns<'_>> = variants
             .iter()
             .map(|variant| trusted(variant, &mut notes))
             .collect();
-        let compared: Vec<Vec<Result<Found, NotFound>>> = FIGURES
+        let compared: Vec<Vec<Result<ObservedChange, NotComparable>>> = FIGURES
             .iter()
             .map(|figure| {
                 kept.iter()
@@ -120,7 +120,7 @@ impl Comparison {
                 .flatten()
                 .filter_map(|found| found.as_ref().ok())
         };
-        let probabilities: Vec<f64> = found().filter_map(Found::probability).collect();
+        let probabilities: Vec<f64> = found().filter_map(ObservedChange::probability).collect();
         let alpha = correction::error_of_each(&probabilities);
         let rows = FIGURES
             .iter()
@@ -158,15 +158,15 @@ impl Comparison {
     }
 }
 
-/// What was found for one figure of one variant.
+/// How one figure of one variant differs from the first variant's.
 #[derive(Debug, Clone)]
-struct Found {
+struct ObservedChange {
     evidence: Evidence,
     method: Method,
     repeats: u32,
 }
 
-impl Found {
+impl ObservedChange {
     fn probability(&self) -> Option<f64> {
         self.evidence
             .error
@@ -174,13 +174,13 @@ impl Found {
     }
 }
 
-/// Why nothing was found.
+/// Why a figure cannot be compared.
 #[derive(Debug, Clone)]
-enum NotFound {
-    /// There is nothing to compare.
-    Unknown(String),
+enum NotComparable {
+    /// A value is missing, or has no ratio to another: the reason in words.
+    Because(String),
     /// No operation of either was counted in it: no difference, and no noise to speak of.
-    Nothing,
+    NoneInEither,
 }
 
 /// Without runs that cannot be trusted; what the client limited stays, with a word of warning.
@@ -228,14 +228,14 @@ fn compare(
     other: &VariantRuns<'_>,
     pairing: Pairing,
     seed: u64,
-) -> Result<Found, NotFound> {
+) -> Result<ObservedChange, NotComparable> {
     let (of_first, of_other) = (values(figure, first), values(figure, other));
-    let pairs: Vec<(Value, Value)> = of_first
+    let pairs: Vec<(FigureValue, FigureValue)> = of_first
         .iter()
         .zip(&of_other)
         .filter_map(|(a, b)| (*a).zip(*b))
         .collect();
-    let (of_first, of_other): (Vec<Value>, Vec<Value>) = (
+    let (of_first, of_other): (Vec<FigureValue>, Vec<FigureValue>) = (
         of_first.into_iter().flatten().collect(),
         of_other.into_iter().flatten().collect(),
     );
@@ -247,12 +247,12 @@ fn compare(
             .chain(&of_other)
             .all(|value| value.value == 0.0)
     {
-        return Err(NotFound::Nothing);
+        return Err(NotComparable::NoneInEither);
     }
     let method = method(first, other, pairing);
     let (evidence, repeats) = match method {
         Method::Paired if pairs.is_empty() => {
-            return Err(NotFound::of("not measured in one round"));
+            return Err(NotComparable::because("not measured in one round"));
         }
         Method::Paired => (evidence::paired(figure, &pairs), pairs.len()),
         Method::Separate => (
@@ -264,10 +264,10 @@ fn compare(
                 evidence::within_runs(figure, [a, b], [of_first[0], of_other[0]], seed),
                 1,
             ),
-            _ => return Err(NotFound::of("not measured in both")),
+            _ => return Err(NotComparable::because("not measured in both")),
         },
     };
-    Ok(Found {
+    Ok(ObservedChange {
         evidence,
         method,
         repeats: u32::try_from(repeats).unwrap_or(u32::MAX),
@@ -297,7 +297,7 @@ impl<'a> VariantRuns<'a> {
     }
 }
 
-fn values(figure: &Figure, variant: &VariantRuns<'_>) -> Vec<Option<Value>> {
+fn values(figure: &Figure, variant: &VariantRuns<'_>) -> Vec<Option<FigureValue>> {
     variant
         .runs
         .iter()
@@ -305,32 +305,34 @@ fn values(figure: &Figure, variant: &VariantRuns<'_>) -> Vec<Option<Value>> {
         .collect()
 }
 
-fn comparable(figure: &Figure, values: &[Value]) -> Result<(), NotFound> {
+fn comparable(figure: &Figure, values: &[FigureValue]) -> Result<(), NotComparable> {
     if values.is_empty() {
-        return Err(NotFound::of("not measured in both"));
+        return Err(NotComparable::because("not measured in both"));
     }
     if values.iter().any(|value| value.at_least) {
-        return Err(NotFound::of("not comparable: it falls among time-outs"));
+        return Err(NotComparable::because(
+            "not comparable: it falls among time-outs",
+        ));
     }
     if values
         .iter()
         .any(|value| evidence::scaled(figure, value.value).is_none())
     {
-        return Err(NotFound::of("not comparable: it is 0"));
+        return Err(NotComparable::because("not comparable: it is 0"));
     }
     Ok(())
 }
 
-impl NotFound {
-    fn of(reason: &str) -> NotFound {
-        NotFound::Unknown(reason.to_owned())
+impl NotComparable {
+    fn because(reason: &str) -> NotComparable {
+        NotComparable::Because(reason.to_owned())
     }
 }
 
 fn row(
     figure: &Figure,
     variants: &[VariantRuns<'_>],
-    others: &[Result<Found, NotFound>],
+    others: &[Result<ObservedChange, NotComparable>],
     alpha: f64,
 ) -> ComparedFigure {
     let changes = std::iter::once(None).chain(others.iter().map(Some));
@@ -350,14 +352,14 @@ fn row(
 fn cell(
     figure: &Figure,
     variant: &VariantRuns<'_>,
-    found: Option<&Result<Found, NotFound>>,
+    found: Option<&Result<ObservedChange, NotComparable>>,
     alpha: f64,
 ) -> ComparedCell {
-    let values: Vec<Value> = values(figure, variant).into_iter().flatten().collect();
+    let values: Vec<FigureValue> = values(figure, variant).into_iter().flatten().collect();
     let change = found.map(|found| match found {
-        Ok(found) => Change::of(figure, found.evidence, found.repeats, found.method, alpha),
-        Err(NotFound::Unknown(reason)) => Change::unknown(reason.clone()),
-        Err(NotFound::Nothing) => Change::none_in_either(),
+        Ok(found) => Change::new(figure, found.evidence, found.repeats, found.method, alpha),
+        Err(NotComparable::Because(reason)) => Change::unknown(reason.clone()),
+        Err(NotComparable::NoneInEither) => Change::none_in_either(),
     });
     ComparedCell {
         value: mean(figure, &values),
@@ -368,7 +370,7 @@ fn cell(
 }
 
 /// Of ratios the geometric mean, whose ratio is the mean of the ratios.
-fn mean(figure: &Figure, values: &[Value]) -> Option<f64> {
+fn mean(figure: &Figure, values: &[FigureValue]) -> Option<f64> {
     let number = values.len() as f64;
     let plain = values.iter().map(|value| value.value).sum::<f64>() / number;
     let geometric = (values.iter().map(|value| value.value.ln()).sum::<f64>() / number).exp();

@@ -19,13 +19,13 @@ pub struct Document {
     /// Version of the program that wrote it.
     pub tool_version: String,
     /// Which run, when, and how it ended.
-    pub run: Run,
+    pub run: RunRecord,
     /// What was asked for.
     pub plan: PlanRecord,
     /// Who fired, by index.
     pub agents: Vec<AgentResult>,
     /// How far apart the agents began; absent where no two instants are known.
-    pub skew: Option<Skew>,
+    pub skew: Option<StartSkew>,
     /// Operations intended before the measured part; absent without a warm-up.
     pub warm_up: Option<Figures>,
     /// What the result is about.
@@ -38,17 +38,17 @@ pub struct Document {
     #[serde(default)]
     pub client: ClientFigures,
     /// The same by request, in the plan's order.
-    pub by_request: Vec<Group>,
+    pub by_request: Vec<FigureGroup>,
     /// By address; operations that never got as far as one are under `none`.
-    pub by_address: Vec<Group>,
+    pub by_address: Vec<FigureGroup>,
     /// Sessions by who issued them and whom they were offered to, of the part of the run that
     /// [`Document::handshakes`] gives; absent with a single address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub session_offers: Vec<SessionOffers>,
     /// By agent, in their order.
-    pub by_agent: Vec<Group>,
+    pub by_agent: Vec<FigureGroup>,
     /// By label of the agents, as `key=value`.
-    pub by_label: Vec<Group>,
+    pub by_label: Vec<FigureGroup>,
     /// What the server used; absent where nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerFigures>,
@@ -70,7 +70,7 @@ impl Document {
     /// before `load-10`), then by index: indexes are dealt as agents join, so their order says
     /// nothing to a reader.
     #[must_use]
-    pub fn agents_by_name(&self) -> Vec<(&AgentResult, &Group)> {
+    pub fn agents_by_name(&self) -> Vec<(&AgentResult, &FigureGroup)> {
         let mut agents: Vec<_> = self.agents.iter().zip(&self.by_agent).collect();
         agents
             .sort_by(|(a, _), (b, _)| natural_order(&a.name, &b.name).then(a.index.cmp(&b.index)));
@@ -113,7 +113,7 @@ impl Document {
 
 /// Which run, when, and how it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct RunRecord {
     /// Identifies the run.
     pub id: String,
     /// Name of the plan.
@@ -121,7 +121,7 @@ pub struct Run {
     /// Start instant, UTC, RFC 3339.
     pub started_at: String,
     /// How it ended.
-    pub state: State,
+    pub state: RunState,
     /// Length of the warm-up.
     pub warm_up_ns: u64,
     /// Length of the measured part that the plan asks for; absent where it asks for a number of
@@ -136,7 +136,7 @@ pub struct Run {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum RunState {
     /// By the plan.
     Complete,
     /// Somebody stopped it; it drained, and what was measured counts.
@@ -147,7 +147,7 @@ pub enum State {
 
 /// How far apart the agents began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skew {
+pub struct StartSkew {
     /// Between the first and the last agent's first instant.
     pub skew_ns: u64,
     /// Error bound of it: the two worst bounds of the agents' clocks together.
@@ -156,7 +156,7 @@ pub struct Skew {
 
 /// Figures of a part of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Group {
+pub struct FigureGroup {
     /// Which part.
     pub name: String,
     /// Its figures, without pictures.

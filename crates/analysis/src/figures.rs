@@ -1,10 +1,12 @@
 //! The figures of a set of operations: counts, rates, bytes, times, errors, TLS.
 
+use crate::cell_tally::CellTally;
+use crate::counts::{begun_and_sent, errors, not_sent, share, sum};
 use crate::ratio_figure::handshakes_in_connects;
 use crate::span::Span;
-use crate::tally::Tally;
 use crate::{
-    ChainFigure, ErrorFigure, NegotiatedFigure, Picture, RatioFigure, StapleFigure, TimeFigure,
+    ChainFigure, ErrorFigure, HistogramColumns, NegotiatedFigure, RatioFigure, StapleFigure,
+    TimeFigure,
 };
 use measure::{Counters, HandshakeKind};
 use serde::{Deserialize, Serialize};
@@ -18,7 +20,7 @@ pub struct Figures {
     /// Per second of the measured part.
     pub rates: Rates,
     /// Bytes.
-    pub bytes: Bytes,
+    pub bytes: ByteFigures,
     /// Headline times by metric name: ok, timed out and never sent together. `handshake` is all
     /// four kinds merged.
     pub times: BTreeMap<String, TimeFigure>,
@@ -29,15 +31,15 @@ pub struct Figures {
     /// Responses by status.
     pub statuses: BTreeMap<u16, u64>,
     /// Connections.
-    pub connections: Connections,
+    pub connections: ConnectionFigures,
     /// HTTP/2; absent where nothing of it happened.
-    #[serde(default, skip_serializing_if = "Http2::is_empty")]
-    pub http2: Http2,
+    #[serde(default, skip_serializing_if = "Http2Figures::is_empty")]
+    pub http2: Http2Figures,
     /// Handshakes and session resumption.
-    pub resumption: Resumption,
+    pub resumption: ResumptionFigures,
     /// Requests sent as early data; absent where there were none.
-    #[serde(default, skip_serializing_if = "EarlyData::is_empty")]
-    pub early_data: EarlyData,
+    #[serde(default, skip_serializing_if = "EarlyDataFigures::is_empty")]
+    pub early_data: EarlyDataFigures,
     /// What handshakes agreed on, most frequent first.
     pub negotiated: Vec<NegotiatedFigure>,
     /// Chains of full handshakes, most frequent first.
@@ -99,7 +101,7 @@ pub struct Rates {
 
 /// Bytes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Bytes {
+pub struct ByteFigures {
     /// Response bodies.
     pub payload_bytes: u64,
     /// Written to sockets.
@@ -114,7 +116,7 @@ pub struct Bytes {
 
 /// Connections.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Connections {
+pub struct ConnectionFigures {
     /// TCP connects begun.
     pub attempted: u64,
     /// TCP connects that succeeded.
@@ -137,7 +139,7 @@ pub struct Connections {
 
 /// HTTP/2 connections; all zero where HTTP/1.1 is spoken.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Http2 {
+pub struct Http2Figures {
     /// GOAWAY frames received.
     pub go_aways: u64,
     /// Streams that the server refused.
@@ -156,7 +158,7 @@ pub struct Http2 {
 
 /// Handshakes and session resumption.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Resumption {
+pub struct ResumptionFigures {
     /// Completed handshakes.
     pub handshakes: u64,
     /// Full ones.
@@ -179,7 +181,7 @@ pub struct Resumption {
 
 /// Requests sent as early data (TLS 1.3's 0-RTT), over completed handshakes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct EarlyData {
+pub struct EarlyDataFigures {
     /// Sent before the handshake was complete.
     pub offered: u64,
     /// The server took them.
@@ -194,30 +196,30 @@ pub struct EarlyData {
 
 impl Figures {
     /// `span` is the part of the run they are of; pictures are large and wanted for the whole only.
-    pub(crate) fn of(tally: &Tally, span: Span, picture: Picture) -> Figures {
+    pub(crate) fn new(tally: &CellTally, span: Span, picture: HistogramColumns) -> Figures {
         let counters = &tally.counters;
         Figures {
-            operations: Operations::of(counters),
-            rates: Rates::of(tally, span),
-            bytes: Bytes::of(counters),
+            operations: Operations::new(counters),
+            rates: Rates::new(tally, span),
+            bytes: ByteFigures::new(counters),
             times: tally
                 .headlines()
-                .map(|(name, headline)| (name, TimeFigure::of(&headline, picture)))
+                .map(|(name, headline)| (name, TimeFigure::new(&headline, picture)))
                 .collect(),
-            times_by_outcome: if picture == Picture::Drawn {
+            times_by_outcome: if picture == HistogramColumns::Drawn {
                 by_outcome(tally)
             } else {
                 BTreeMap::new()
             },
-            errors: ErrorFigure::of(counters),
+            errors: ErrorFigure::from_counters(counters),
             statuses: counters.statuses.clone(),
-            connections: Connections::of(&counters.connections),
-            http2: Http2::of(&counters.http2),
-            resumption: Resumption::of(counters),
-            early_data: EarlyData::of(&counters.early_data),
-            negotiated: NegotiatedFigure::of(counters),
-            chains: ChainFigure::of(counters),
-            ocsp_staples: StapleFigure::of(counters),
+            connections: ConnectionFigures::from_counts(&counters.connections),
+            http2: Http2Figures::from_counts(&counters.http2),
+            resumption: ResumptionFigures::new(counters),
+            early_data: EarlyDataFigures::from_counts(&counters.early_data),
+            negotiated: NegotiatedFigure::from_counters(counters),
+            chains: ChainFigure::from_counters(counters),
+            ocsp_staples: StapleFigure::from_counters(counters),
             handshake_in_connects: handshakes_in_connects(|metric| {
                 Some(tally.headline(&[metric])?.distribution)
             }),
@@ -225,14 +227,17 @@ impl Figures {
     }
 }
 
-fn by_outcome(tally: &Tally) -> BTreeMap<String, BTreeMap<String, TimeFigure>> {
+fn by_outcome(tally: &CellTally) -> BTreeMap<String, BTreeMap<String, TimeFigure>> {
     let mut outcomes: BTreeMap<String, BTreeMap<String, TimeFigure>> = BTreeMap::new();
     for ((outcome, metric), distribution) in tally
         .times
         .iter()
         .filter(|((_, metric), _)| metric.is_time())
     {
-        let figure = TimeFigure::of(&crate::Headline::exact(distribution), Picture::Left);
+        let figure = TimeFigure::new(
+            &crate::Headline::exact(distribution),
+            HistogramColumns::Omitted,
+        );
         outcomes
             .entry(outcome.name().to_owned())
             .or_default()
@@ -242,7 +247,7 @@ fn by_outcome(tally: &Tally) -> BTreeMap<String, BTreeMap<String, TimeFigure>> {
 }
 
 impl Operations {
-    fn of(counters: &Counters) -> Operations {
+    fn new(counters: &Counters) -> Operations {
         let (errors, ended) = (errors(counters), counters.ended());
         Operations {
             started: begun_and_sent(counters),
@@ -250,7 +255,7 @@ impl Operations {
             ok: counters.ok,
             timed_out: counters.timed_out,
             failed: counters.failed,
-            not_sent: crate::fault::not_sent(counters),
+            not_sent: not_sent(counters),
             unconfirmed: counters.unconfirmed,
             errors,
             error_share: share(errors, ended),
@@ -259,7 +264,7 @@ impl Operations {
 }
 
 impl Rates {
-    fn of(tally: &Tally, span: Span) -> Rates {
+    fn new(tally: &CellTally, span: Span) -> Rates {
         let work = span.work(tally);
         Rates {
             due_per_second: span.offered_per_second(tally.counters.begun()),
@@ -273,33 +278,9 @@ impl Rates {
     }
 }
 
-/// Operations begun, without arrivals that were never sent.
-pub(crate) fn begun_and_sent(counters: &Counters) -> u64 {
-    counters
-        .begun()
-        .saturating_sub(crate::fault::not_sent(counters))
-}
-
-/// Ended operations without arrivals that were never sent.
-pub(crate) fn sent_and_ended(counters: &Counters) -> u64 {
-    counters
-        .ended()
-        .saturating_sub(crate::fault::not_sent(counters))
-}
-
-/// Ended operations that are not ok.
-pub(crate) fn errors(counters: &Counters) -> u64 {
-    counters.timed_out.saturating_add(counters.failed)
-}
-
-/// Counts come from other machines: a sum stops at its type's end.
-pub(crate) fn sum<'a>(counts: impl Iterator<Item = &'a u64>) -> u64 {
-    counts.fold(0, |sum: u64, &count| sum.saturating_add(count))
-}
-
-impl Bytes {
-    fn of(counters: &Counters) -> Bytes {
-        Bytes {
+impl ByteFigures {
+    fn new(counters: &Counters) -> ByteFigures {
+        ByteFigures {
             payload_bytes: counters.payload_bytes,
             wire_sent_bytes: counters.wire_bytes_sent,
             wire_received_bytes: counters.wire_bytes_received,
@@ -309,9 +290,9 @@ impl Bytes {
     }
 }
 
-impl Connections {
-    fn of(counted: &measure::Connections) -> Connections {
-        Connections {
+impl ConnectionFigures {
+    fn from_counts(counted: &measure::ConnectionCounts) -> ConnectionFigures {
+        ConnectionFigures {
             attempted: counted.attempted,
             opened: counted.opened,
             reused: counted.reused,
@@ -329,9 +310,9 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl Http2 {
-    fn of(counted: &measure::Http2) -> Http2 {
-        Http2 {
+impl Http2Figures {
+    fn from_counts(counted: &measure::Http2Counts) -> Http2Figures {
+        Http2Figures {
             go_aways: counted.go_aways,
             refused_streams: counted.refused_streams,
             sent_again: counted.sent_again,
@@ -343,18 +324,18 @@ impl Http2 {
 
     /// Whether nothing of it happened.
     pub(crate) fn is_empty(&self) -> bool {
-        *self == Http2::default()
+        *self == Http2Figures::default()
     }
 }
 
-impl EarlyData {
-    fn of(counted: &measure::EarlyData) -> EarlyData {
-        let measure::EarlyData {
+impl EarlyDataFigures {
+    fn from_counts(counted: &measure::EarlyDataCounts) -> EarlyDataFigures {
+        let measure::EarlyDataCounts {
             accepted,
             rejected,
             too_early,
         } = *counted;
-        EarlyData {
+        EarlyDataFigures {
             offered: accepted.saturating_add(rejected),
             accepted,
             rejected,
@@ -364,12 +345,12 @@ impl EarlyData {
 
     /// Whether there was none.
     pub(crate) fn is_empty(&self) -> bool {
-        *self == EarlyData::default()
+        *self == EarlyDataFigures::default()
     }
 }
 
-impl Resumption {
-    fn of(counters: &Counters) -> Resumption {
+impl ResumptionFigures {
+    fn new(counters: &Counters) -> ResumptionFigures {
         use HandshakeKind::{Full, FullRetried, Resumed, ResumedRetried};
         let counted = &counters.resumption;
         let sum = |kinds: &[HandshakeKind]| -> u64 {
@@ -379,7 +360,7 @@ impl Resumption {
                 .filter(|(agreed, _)| kinds.contains(&agreed.kind))
                 .map(|(_, count)| count))
         };
-        Resumption {
+        ResumptionFigures {
             handshakes: sum(&[Full, FullRetried, Resumed, ResumedRetried]),
             full: sum(&[Full, FullRetried]),
             resumed: sum(&[Resumed, ResumedRetried]),
@@ -391,9 +372,4 @@ impl Resumption {
             received: counted.received,
         }
     }
-}
-
-/// `part` over `whole`; nothing where the whole is 0.
-pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }

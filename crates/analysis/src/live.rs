@@ -1,7 +1,7 @@
 //! Figures for whoever watches a run: the most recent second that all agents have delivered.
 
 use crate::Headline;
-use crate::figures::{errors, sent_and_ended};
+use crate::counts::{errors, sent_and_ended};
 use measure::{Metric, Snapshot};
 use std::collections::BTreeMap;
 
@@ -39,11 +39,11 @@ pub struct Live {
 /// The last few seconds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recent {
-    seconds: BTreeMap<u32, Second>,
+    seconds: BTreeMap<u32, LiveSecond>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Second {
+struct LiveSecond {
     agents: Vec<u32>,
     live: Live,
     response_times: Headline,
@@ -82,7 +82,7 @@ impl Recent {
     }
 }
 
-impl Second {
+impl LiveSecond {
     fn add(&mut self, agent: u32, snapshot: &Snapshot) {
         self.agents.push(agent);
         for cell in snapshot.cells.values() {

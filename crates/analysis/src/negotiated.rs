@@ -1,6 +1,6 @@
 //! What handshakes agreed on, by IANA's names.
 
-use crate::figures::{share, sum};
+use crate::counts::{share, sum};
 use measure::tls::{group_name, signature_scheme_name, suite_name, version_name};
 use measure::{Chain, Counters, HandshakeKind, Negotiated};
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub struct ChainFigure {
 
 impl NegotiatedFigure {
     /// Most frequent first.
-    pub(crate) fn of(counters: &Counters) -> Vec<NegotiatedFigure> {
+    pub(crate) fn from_counters(counters: &Counters) -> Vec<NegotiatedFigure> {
         let all: u64 = sum(counters.negotiated.values());
         let mut figures: Vec<NegotiatedFigure> = Vec::new();
         // Staples that differ only in their times are not told apart here, and come one after the
@@ -98,7 +98,7 @@ impl NegotiatedFigure {
 
 impl ChainFigure {
     /// Most frequent first.
-    pub(crate) fn of(counters: &Counters) -> Vec<ChainFigure> {
+    pub(crate) fn from_counters(counters: &Counters) -> Vec<ChainFigure> {
         let all: u64 = sum(counters.chains.values());
         let figure = |(chain, &count): (&Chain, &u64)| ChainFigure {
             sha256: chain
@@ -143,7 +143,7 @@ mod tests {
             1,
         );
         counters.negotiated.insert(agreed, 3);
-        let figures = NegotiatedFigure::of(&counters);
+        let figures = NegotiatedFigure::from_counters(&counters);
         let first = &figures[0];
         assert_eq!(
             [&first.version, &first.suite, &first.group],
@@ -187,7 +187,7 @@ mod tests {
             .collect(),
             ..Counters::default()
         };
-        let figures: Vec<_> = NegotiatedFigure::of(&counters)
+        let figures: Vec<_> = NegotiatedFigure::from_counters(&counters)
             .iter()
             .map(|it| (it.ocsp_staple, it.count, it.share))
             .collect();

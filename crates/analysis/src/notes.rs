@@ -1,9 +1,10 @@
 //! Sentences that a reader of the figures should know and the verdict does not say.
 
-use crate::{Document, SessionOffers, State, human};
+use crate::{Document, RunState, SessionOffers, human};
+use plan::{KeyShare, Words as _};
 use std::collections::BTreeMap;
 
-pub(crate) fn of(document: &Document) -> Vec<String> {
+pub(crate) fn sentences(document: &Document) -> Vec<String> {
     let rules = [
         interrupted,
         cheap_client,
@@ -25,7 +26,7 @@ pub(crate) fn of(document: &Document) -> Vec<String> {
 }
 
 fn interrupted(document: &Document) -> Option<String> {
-    (document.run.state == State::Interrupted).then(|| {
+    (document.run.state == RunState::Interrupted).then(|| {
         format!(
             "the run was interrupted; the figures are of its first {}",
             human::time(document.run.duration_ns as f64)
@@ -153,7 +154,7 @@ fn retried(document: &Document) -> Option<String> {
         .plan
         .tls
         .as_ref()
-        .is_some_and(|tls| tls.key_share == "remembered");
+        .is_some_and(|tls| tls.key_share == KeyShare::Remembered.word());
     let why = if is_remembered {
         "each address was sent a key share for the group that it took last (tls.key_share = \
          \"remembered\"); to save these too, put the group the server prefers first in tls.groups"

@@ -1,10 +1,10 @@
 //! Figures that are one number, by the dotted names that thresholds use.
 
-use crate::fault::count_under;
-use crate::figures::{Figures, share};
+use crate::cell_tally::CellTally;
+use crate::counts::{count_under, share};
+use crate::figures::Figures;
 use crate::span::Span;
-use crate::tally::Tally;
-use crate::{Picture, Unit};
+use crate::{HistogramColumns, Unit};
 
 /// Names this crate has a number for, beside `errors.<failure or prefix>.count` and `.share`, such
 /// as `errors.connect.refused.count` or `errors.tls.share`.
@@ -28,11 +28,15 @@ pub const NUMBERS: &[&str] = &[
 ];
 
 /// A number and how it is written, or why there is none.
-pub(crate) fn number(name: &str, tally: &Tally, span: Span) -> (Unit, Result<f64, &'static str>) {
+pub(crate) fn number(
+    name: &str,
+    tally: &CellTally,
+    span: Span,
+) -> (Unit, Result<f64, &'static str>) {
     const NO_OPERATION: &str = "no operation ended";
     const NO_HANDSHAKE: &str = "no handshake was completed";
     const UNKNOWN: &str = "this version measures nothing of that name";
-    let figures = Figures::of(tally, span, Picture::Left);
+    let figures = Figures::new(tally, span, HistogramColumns::Omitted);
     let (operations, tls) = (&figures.operations, &figures.resumption);
     let count = |count: u64| (Unit::Count, Ok(count as f64));
     let part = |part, whole, reason| (Unit::Share, share(part, whole).ok_or(reason));
@@ -84,10 +88,10 @@ fn measured(span: Span, rate: f64) -> Result<f64, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::{Failure, HandshakeKind, Kind, Negotiated, Stage};
+    use measure::{Failure, FailureStage, HandshakeKind, Kind, Negotiated};
 
-    fn tally() -> Tally {
-        let mut tally = Tally::default();
+    fn tally() -> CellTally {
+        let mut tally = CellTally::default();
         let counters = &mut tally.counters;
         (
             counters.started,
@@ -97,21 +101,21 @@ mod tests {
         ) = (1000, 980, 5, 15);
         counters.failures.insert(
             Failure {
-                stage: Stage::Http,
+                stage: FailureStage::Http,
                 kind: Kind::TimeOut,
             },
             5,
         );
         counters.failures.insert(
             Failure {
-                stage: Stage::Load,
+                stage: FailureStage::Load,
                 kind: Kind::NotSent,
             },
             10,
         );
         counters.failures.insert(
             Failure {
-                stage: Stage::Tls,
+                stage: FailureStage::Tls,
                 kind: Kind::BadTls,
             },
             5,
@@ -202,7 +206,7 @@ mod tests {
             "errors.tls.share",
         ] {
             assert!(
-                number(name, &Tally::default(), Span::measured(0))
+                number(name, &CellTally::default(), Span::measured(0))
                     .1
                     .is_err(),
                 "{name}"

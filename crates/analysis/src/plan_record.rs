@@ -2,16 +2,13 @@
 //! it.
 
 use plan::{
-    Arrivals, HttpVersion, KeyExchange, KeyShare, Plan, RequestsPerConnection, Resumption, Scheme,
-    Shape, Verify,
+    HttpVersion, KeyExchange, Plan, RequestsPerConnection, Resumption, SECRET_HEADERS, Shape,
+    Verify, Words as _,
 };
 use serde::{Deserialize, Serialize};
 use toml_edit::{ArrayOfTables, DocumentMut, Item, TableLike, Value};
 
-/// Headers whose values are not for a file that is kept and handed on.
-const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
-
-/// Stands for such a value.
+/// Stands for a value of [`SECRET_HEADERS`].
 const MASK: &str = "(not saved)";
 
 /// The plan in the result.
@@ -92,7 +89,7 @@ impl PlanRecord {
             text,
             canonical_text: without_secrets(&plan.canonical_text()),
             digest: plan.digest().to_string(),
-            url: url(plan),
+            url: plan.target().url.to_string(),
             builtin_target: plan.target().builtin.is_some(),
             load: LoadRecord::of(plan),
             requests_per_connection: match plan.connection().requests {
@@ -110,19 +107,17 @@ impl PlanRecord {
 
     /// How the client saved work that a careful one does; empty for a careful client.
     #[must_use]
-    pub fn cheap_modes(&self) -> Vec<&'static str> {
+    pub fn cheap_modes(&self) -> Vec<String> {
         let Some(tls) = &self.tls else {
             return Vec::new();
         };
-        let verify = match tls.verify.as_str() {
-            "once" => Some("verify = \"once\""),
-            "none" => Some("verify = \"none\""),
-            _ => None,
-        };
-        verify
-            .into_iter()
-            .chain((tls.key_exchange == "cheap").then_some("key_exchange = \"cheap\""))
-            .collect()
+        let verify = Verify::from_word(&tls.verify)
+            .filter(|verify| *verify != Verify::Full)
+            .map(|verify| format!("verify = {:?}", verify.word()));
+        let key_exchange = KeyExchange::from_word(&tls.key_exchange)
+            .filter(|kind| *kind == KeyExchange::Cheap)
+            .map(|kind| format!("key_exchange = {:?}", kind.word()));
+        verify.into_iter().chain(key_exchange).collect()
     }
 }
 
@@ -144,10 +139,7 @@ impl LoadRecord {
                 max_connections,
             } => LoadRecord::Open {
                 arrivals_per_second: rate.as_per_second(),
-                arrivals: match arrivals {
-                    Arrivals::Even => "even".to_owned(),
-                    Arrivals::Poisson => "poisson".to_owned(),
-                },
+                arrivals: arrivals.word().to_owned(),
                 max_connections: *max_connections,
                 stages,
             },
@@ -158,19 +150,9 @@ impl LoadRecord {
 impl TlsRecord {
     fn of(tls: &plan::Tls) -> TlsRecord {
         TlsRecord {
-            verify: match tls.verify {
-                Verify::Full => "full".to_owned(),
-                Verify::Once => "once".to_owned(),
-                Verify::None => "none".to_owned(),
-            },
-            key_exchange: match tls.key_exchange {
-                KeyExchange::Fresh => "fresh".to_owned(),
-                KeyExchange::Cheap => "cheap".to_owned(),
-            },
-            key_share: match tls.key_share {
-                KeyShare::First => "first".to_owned(),
-                KeyShare::Remembered => "remembered".to_owned(),
-            },
+            verify: tls.verify.word().to_owned(),
+            key_exchange: tls.key_exchange.word().to_owned(),
+            key_share: tls.key_share.word().to_owned(),
             resumption_share: match tls.resumption {
                 Resumption::Never => 0.0,
                 Resumption::Share { share, .. } => share,
@@ -208,25 +190,6 @@ fn mask(headers: &mut dyn TableLike) {
         *value = Value::from(MASK);
         *value.decor_mut() = decor;
     }
-}
-
-fn url(plan: &Plan) -> String {
-    let url = &plan.target().url;
-    let (scheme, default_port) = match url.scheme {
-        Scheme::Http => ("http", 80),
-        Scheme::Https => ("https", 443),
-    };
-    let host = match &url.host {
-        plan::Host::Name(name) => name.clone(),
-        plan::Host::Ip(std::net::IpAddr::V6(ip)) => format!("[{ip}]"),
-        plan::Host::Ip(ip) => ip.to_string(),
-    };
-    let port = if url.port == default_port {
-        String::new()
-    } else {
-        format!(":{}", url.port)
-    };
-    format!("{scheme}://{host}{port}{}", url.path)
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub struct RatioFigure {
 }
 
 impl RatioFigure {
-    fn of(distribution: &Distribution) -> RatioFigure {
+    fn new(distribution: &Distribution) -> RatioFigure {
         let at = |percentile| {
             distribution
                 .percentile(percentile)
@@ -54,7 +54,7 @@ pub(crate) fn handshakes_in_connects(
         ("full", HandshakeKind::Full),
         ("resumed", HandshakeKind::Resumed),
     ];
-    let figure = |kind: HandshakeKind| Some(RatioFigure::of(&merged(kind.in_connects()?)?));
+    let figure = |kind: HandshakeKind| Some(RatioFigure::new(&merged(kind.in_connects()?)?));
     kinds
         .into_iter()
         .filter_map(|(name, kind)| Some((name.to_owned(), figure(kind)?)))
@@ -71,7 +71,7 @@ mod tests {
         [1500, 2000, 2500]
             .into_iter()
             .for_each(|value| distribution.record(value));
-        let figure = RatioFigure::of(&distribution);
+        let figure = RatioFigure::new(&distribution);
         assert_eq!(
             (
                 figure.count,

@@ -48,7 +48,7 @@ pub struct ScalingRow {
 impl ScalingRow {
     /// Of a run's document.
     #[must_use]
-    pub fn of(document: &Document, run: String) -> ScalingRow {
+    pub fn new(document: &Document, run: String) -> ScalingRow {
         let measured = &document.measured;
         let p99 = measured
             .times
@@ -80,7 +80,7 @@ impl ScalingRow {
 impl Scaling {
     /// Runs in any order, one for each number of agents.
     #[must_use]
-    pub fn of(mut rows: Vec<ScalingRow>) -> Scaling {
+    pub fn new(mut rows: Vec<ScalingRow>) -> Scaling {
         rows.sort_by_key(|row| row.agents);
         let stops_at = stop(&rows).map(|row| row.agents);
         let statement = statement(&rows, stops_at);
@@ -199,7 +199,7 @@ mod tests {
             (vec![(1, 476.0)], None),
             (vec![], None),
         ] {
-            let scaling = Scaling::of(rows(&throughputs));
+            let scaling = Scaling::new(rows(&throughputs));
             assert_eq!(
                 scaling.stops_at, stops_at,
                 "{throughputs:?}: {}",
@@ -211,14 +211,14 @@ mod tests {
     #[test]
     fn statement_says_where_and_why() {
         let mut measured = rows(&[(1, 476.0), (2, 951.0), (3, 955.0)]);
-        let text = Scaling::of(measured.clone()).statement;
+        let text = Scaling::new(measured.clone()).statement;
         assert_eq!(
             text,
             "throughput stops rising at 2 agents, with 951/s: 3 agents brought 955/s; the busiest \
              worker was 50.0 % busy, so the limit is beyond the clients"
         );
         measured[2].verdict = Verdict::Invalid;
-        let text = Scaling::of(measured).statement;
+        let text = Scaling::new(measured).statement;
         assert!(
             text.contains("still rises")
                 && text.ends_with("the run with 3 cannot be trusted and is left out"),

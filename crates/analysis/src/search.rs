@@ -8,10 +8,10 @@ mod knee;
 mod record;
 mod standing;
 
-pub use bounds::{Amount, Bounds, BoundsError};
+pub use bounds::{Bounds, BoundsError, LoadUnit};
 pub use hold::{Hold, HoldFigures, HoldOutcome, HoldResult, Purpose};
 pub use knee::Knee;
-pub use record::{Answer, HoldRecord, SearchRecord};
+pub use record::{HoldRecord, SearchAnswer, SearchRecord};
 
 pub(crate) use standing::Standing;
 
@@ -29,24 +29,24 @@ const KNEE_HOLDS_MAX: usize = 6;
 /// second question, where throughput stops following load; it gets holds of its own once the first
 /// is answered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Search {
+pub struct LoadSearch {
     record: SearchRecord,
     next: Option<(f64, Purpose)>,
 }
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Next {
-    /// Make this hold and give its result to [`Search::take`].
+pub enum SearchAction {
+    /// Make this hold and give its result to [`LoadSearch::take`].
     Hold(Hold),
     /// The record has its answer.
     End,
 }
 
-impl Search {
+impl LoadSearch {
     /// Before its first hold.
     #[must_use]
-    pub fn new(bounds: Bounds) -> Search {
+    pub fn new(bounds: Bounds) -> LoadSearch {
         let record = SearchRecord {
             bounds,
             steps: Vec::new(),
@@ -55,20 +55,20 @@ impl Search {
             statement: String::new(),
             rested_p50_ns: None,
         };
-        Search {
+        LoadSearch {
             record,
             next: Some((bounds.first(), Purpose::Climb)),
         }
     }
 
-    /// What to do now; the same until [`Search::take`] is called.
+    /// What to do now; the same until [`LoadSearch::take`] is called.
     #[must_use]
-    pub fn next(&self) -> Next {
+    pub fn next(&self) -> SearchAction {
         let step = u32::try_from(self.record.steps.len())
             .unwrap_or(u32::MAX)
             .saturating_add(1);
-        self.next.map_or(Next::End, |(amount, purpose)| {
-            Next::Hold(Hold {
+        self.next.map_or(SearchAction::End, |(amount, purpose)| {
+            SearchAction::Hold(Hold {
                 step,
                 amount,
                 purpose,
@@ -88,7 +88,7 @@ impl Search {
         &self.record
     }
 
-    /// Takes the result of the hold that [`Search::next`] asked for; of a search at its end nothing
+    /// Takes the result of the hold that [`LoadSearch::next`] asked for; of a search at its end nothing
     /// is taken.
     pub fn take(&mut self, result: HoldResult) {
         let Some((amount, purpose)) = self.next else {
@@ -125,7 +125,7 @@ impl Search {
                 reasons,
                 more_agents,
             } => {
-                self.end(Answer::ClientBound {
+                self.end(SearchAnswer::ClientBound {
                     passed: passed(),
                     at: amount,
                     agents,
@@ -133,7 +133,7 @@ impl Search {
                     reasons,
                 });
             }
-            HoldOutcome::Invalid { reasons } if again => self.end(Answer::Invalid {
+            HoldOutcome::Invalid { reasons } if again => self.end(SearchAnswer::Invalid {
                 passed: passed(),
                 at: amount,
                 reasons,
@@ -170,7 +170,7 @@ impl Search {
         match (low, high) {
             (Some(low), Some(high)) => self.narrow(low, high, has_holds_left),
             (Some(low), None) if low.amount >= self.record.bounds.to() || !has_holds_left => {
-                self.settle(Answer::AtLeast { amount: low.amount });
+                self.settle(SearchAnswer::AtLeast { amount: low.amount });
             }
             (Some(low), None) => {
                 self.next = Some((self.record.bounds.above(low.amount), Purpose::Climb))
@@ -187,7 +187,7 @@ impl Search {
             self.next = Some((from, Purpose::Climb));
         } else if high.is_confirmed() {
             let reasons = self.record.reasons(from);
-            self.end(Answer::BelowFrom {
+            self.end(SearchAnswer::BelowFrom {
                 amount: from,
                 reasons,
             });
@@ -216,7 +216,7 @@ impl Search {
         if self.next.is_none() {
             let lowered_from = Some(high.amount).filter(|_| high.passed > 0);
             let (confirmed, failed_twice) = (low.is_confirmed(), high.is_confirmed());
-            self.settle(Answer::Found {
+            self.settle(SearchAnswer::Found {
                 amount: low.amount,
                 fails_at: high.amount,
                 confirmed,
@@ -227,7 +227,7 @@ impl Search {
     }
 
     /// The first question is answered; a closed loop goes on to the second.
-    fn settle(&mut self, answer: Answer) {
+    fn settle(&mut self, answer: SearchAnswer) {
         self.record.answer = Some(answer);
         self.narrow_knee();
     }
@@ -235,8 +235,8 @@ impl Search {
     /// Between the least users at the plateau and the most below it.
     fn narrow_knee(&mut self) {
         let knee = Some(self.record.throughputs())
-            .filter(|_| self.record.bounds.amount() == Amount::Users);
-        self.record.knee = knee.and_then(|holds| Knee::of(&holds));
+            .filter(|_| self.record.bounds.amount() == LoadUnit::Users);
+        self.record.knee = knee.and_then(|holds| Knee::from_holds(&holds));
         let made = self
             .record
             .steps
@@ -268,7 +268,7 @@ impl Search {
             .any(|step| step.purpose == Purpose::Knee && step.amount == amount)
     }
 
-    fn end(&mut self, answer: Answer) {
+    fn end(&mut self, answer: SearchAnswer) {
         self.next = None;
         let answer_in_words = answer.statement(&self.record);
         let knee_in_words = self

@@ -3,7 +3,7 @@
 //! holds two seconds, then four, and so on.
 
 use crate::Headline;
-use crate::figures::{begun_and_sent, errors, sent_and_ended};
+use crate::counts::{begun_and_sent, errors, sent_and_ended};
 use measure::{Cell, Counters, Distribution, Histogram, Metric, Snapshot};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -284,7 +284,7 @@ impl ResponseTimes {
 
     fn pack(&mut self) {
         if let ResponseTimes::Open(headline) = self {
-            let figures = ResponseFigures::of(headline);
+            let figures = ResponseFigures::new(headline);
             let mut headline = std::mem::take(headline);
             let mut encoded =
                 std::mem::take(&mut headline.distribution.histogram).encode_v2_deflate();
@@ -319,14 +319,14 @@ impl ResponseTimes {
 
     fn figures(&self) -> ResponseFigures {
         match self {
-            ResponseTimes::Open(headline) => ResponseFigures::of(headline),
+            ResponseTimes::Open(headline) => ResponseFigures::new(headline),
             ResponseTimes::Packed { figures, .. } => *figures,
         }
     }
 }
 
 impl ResponseFigures {
-    fn of(headline: &Headline) -> ResponseFigures {
+    fn new(headline: &Headline) -> ResponseFigures {
         let (p50, p99) = (headline.percentile(50.0), headline.percentile(99.0));
         ResponseFigures {
             count: headline.distribution.count,

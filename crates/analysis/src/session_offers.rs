@@ -1,7 +1,7 @@
 //! Which address takes the sessions that another one has issued: a matrix over a target's
 //! addresses.
 
-use crate::tally::Tally;
+use crate::cell_tally::CellTally;
 use measure::CellKey;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,8 +25,8 @@ pub struct SessionOffers {
 impl SessionOffers {
     /// Every pair that occurred, by issuer; none where only one address is concerned, about which
     /// nothing new is said.
-    pub(crate) fn of<'a>(
-        cells: impl Iterator<Item = (&'a CellKey, &'a Tally)>,
+    pub(crate) fn from_cells<'a>(
+        cells: impl Iterator<Item = (&'a CellKey, &'a CellTally)>,
     ) -> Vec<SessionOffers> {
         let mut pairs: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
         for (key, tally) in cells {

@@ -1,9 +1,9 @@
 //! Thresholds judged on the merged whole: headline times (ok and timed out), counters and shares.
 
+use crate::cell_tally::{CellTally, HANDSHAKE, HANDSHAKES};
 use crate::client::LOOP_LAG;
 use crate::number::number;
 use crate::span::Span;
-use crate::tally::{HANDSHAKE, HANDSHAKES, Tally};
 use crate::{Headline, human};
 use measure::Client;
 use plan::{Comparison, Limit, Metric, Statistic, Threshold};
@@ -59,7 +59,7 @@ struct Measured {
 /// Judges every threshold.
 pub(crate) fn judge(
     thresholds: &[Threshold],
-    whole: &Tally,
+    whole: &CellTally,
     client: &Client,
     span: Span,
 ) -> Vec<Judgement> {
@@ -69,8 +69,8 @@ pub(crate) fn judge(
         .collect()
 }
 
-fn judge_one(threshold: &Threshold, whole: &Tally, client: &Client, span: Span) -> Judgement {
-    let measured = Measured::of(&threshold.metric, whole, client, span);
+fn judge_one(threshold: &Threshold, whole: &CellTally, client: &Client, span: Span) -> Judgement {
+    let measured = Measured::new(&threshold.metric, whole, client, span);
     let limit = match threshold.limit {
         Limit::Time(limit) => limit.as_nanos() as f64,
         Limit::Number(limit) => limit,
@@ -89,7 +89,7 @@ fn judge_one(threshold: &Threshold, whole: &Tally, client: &Client, span: Span) 
 }
 
 impl Measured {
-    fn of(metric: &Metric, whole: &Tally, client: &Client, span: Span) -> Measured {
+    fn new(metric: &Metric, whole: &CellTally, client: &Client, span: Span) -> Measured {
         match metric {
             Metric::Time {
                 histogram,
@@ -106,7 +106,7 @@ impl Measured {
         }
     }
 
-    fn time(histogram: &str, statistic: Statistic, whole: &Tally, client: &Client) -> Measured {
+    fn time(histogram: &str, statistic: Statistic, whole: &CellTally, client: &Client) -> Measured {
         let metrics = |name| {
             measure::Metric::ALL
                 .into_iter()
@@ -214,8 +214,8 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// 98 ok at 1 ms … 98 ms, 2 timed out at 200 ms.
-    fn whole() -> Tally {
-        let mut tally = Tally::default();
+    fn whole() -> CellTally {
+        let mut tally = CellTally::default();
         let distribution = |values: &[u64]| {
             let mut distribution = Distribution::default();
             values.iter().for_each(|&value| distribution.record(value));
@@ -319,7 +319,7 @@ mod tests {
     fn percentile_keeps_a_limit_that_enough_values_are_known_to_lie_within() {
         // 60 of 100 are known to lie within 60 ms; 40 arrivals were never sent, having waited 10
         // ms.
-        let mut tally = Tally::default();
+        let mut tally = CellTally::default();
         let mut record = |outcome, values: Vec<u64>| {
             let distribution = tally
                 .times

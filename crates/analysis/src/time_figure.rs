@@ -52,9 +52,9 @@ pub struct Column {
 
 /// Whether a figure has a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Picture {
+pub(crate) enum HistogramColumns {
     Drawn,
-    Left,
+    Omitted,
 }
 
 /// One quantity's times as figures, nanoseconds.
@@ -187,7 +187,7 @@ fn known_at_rank(all: &Histogram, censored: &Histogram, rank: u64) -> Option<u64
 }
 
 impl TimeFigure {
-    pub(crate) fn of(headline: &Headline, picture: Picture) -> TimeFigure {
+    pub(crate) fn new(headline: &Headline, picture: HistogramColumns) -> TimeFigure {
         let distribution = &headline.distribution;
         TimeFigure {
             count: distribution.count,
@@ -202,7 +202,7 @@ impl TimeFigure {
                 .iter()
                 .filter_map(|&percentile| headline.percentile(percentile))
                 .collect(),
-            picture: if picture == Picture::Drawn {
+            picture: if picture == HistogramColumns::Drawn {
                 draw(distribution)
             } else {
                 Vec::new()
@@ -280,7 +280,10 @@ mod tests {
 
     #[test]
     fn figures_are_those_worked_out_by_hand() {
-        let figure = TimeFigure::of(&headline(&[2, 4, 4, 4, 5, 5, 7, 9], &[]), Picture::Left);
+        let figure = TimeFigure::new(
+            &headline(&[2, 4, 4, 4, 5, 5, 7, 9], &[]),
+            HistogramColumns::Omitted,
+        );
         assert_eq!(
             (figure.count, figure.min_ns, figure.max_ns, figure.timed_out),
             (8, 2, 9, 0)

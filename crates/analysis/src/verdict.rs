@@ -2,7 +2,9 @@
 //! verdict brings its evidence.
 
 use crate::fault::cure;
-use crate::{AgentResult, Backlog, Document, EndCause, LoadRecord, State, TimeFigure, human};
+use crate::{
+    AgentEndCause, AgentResult, Backlog, Document, LoadRecord, RunState, TimeFigure, human,
+};
 use serde::{Deserialize, Serialize};
 
 /// More than 1 % above this, and it was not in time: the client's loop taking notice of what was
@@ -92,7 +94,7 @@ impl Verdict {
 impl VerdictRecord {
     /// Reads everything of `document` but its verdict.
     #[must_use]
-    pub fn of(document: &Document) -> VerdictRecord {
+    pub fn new(document: &Document) -> VerdictRecord {
         let faults = faults(document);
         if !faults.is_empty() {
             return VerdictRecord {
@@ -151,7 +153,7 @@ fn server_cpu(document: &Document) -> Option<String> {
 
 /// What makes a run worthless as a measurement, whatever the load.
 fn faults(document: &Document) -> Vec<String> {
-    let is_open = document.run.state == State::Incomplete;
+    let is_open = document.run.state == RunState::Incomplete;
     let known = document
         .agents
         .iter()
@@ -186,12 +188,14 @@ fn faults_of_agent(agent: &AgentResult) -> Vec<String> {
         faults.push(format!("agent {name} never began"));
     }
     match agent.ended {
-        Some(EndCause::Plan | EndCause::Stopped) => {}
-        Some(EndCause::LeaseExpired) => faults.push(format!(
+        Some(AgentEndCause::Plan | AgentEndCause::Stopped) => {}
+        Some(AgentEndCause::LeaseExpired) => faults.push(format!(
             "agent {name} lost its coordinator and stopped firing"
         )),
-        Some(EndCause::Failed) => faults.push(format!("agent {name} failed: {}", agent.ended_text)),
-        Some(EndCause::Lost) | None => {
+        Some(AgentEndCause::Failed) => {
+            faults.push(format!("agent {name} failed: {}", agent.ended_text))
+        }
+        Some(AgentEndCause::Lost) | None => {
             let why = if agent.ended_text.is_empty() {
                 String::new()
             } else {

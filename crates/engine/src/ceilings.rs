@@ -1,7 +1,8 @@
 //! Whether an agent's share of a plan stays below the agent's own ceilings.
 
-use crate::engine::{Placement, PrepareError};
+use crate::placement::Placement;
 use crate::policy::Policy;
+use crate::prepare_error::PrepareError;
 use crate::source::Timeline;
 use plan::{Plan, Share};
 use std::time::Duration;

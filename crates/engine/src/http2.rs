@@ -18,7 +18,7 @@ pub(crate) mod error {
     pub(crate) use super::frame::code::{NO_ERROR, REFUSED_STREAM};
 }
 
-use crate::body::{self, Upload};
+use crate::body::{self, BodyUpload};
 use crate::response::{Answer, MAX_HEAD, Unreadable};
 use frame::{DEFAULT_WINDOW, Head, MAX_WINDOW, code, flag, kind};
 use measure::http2::counted_code;
@@ -71,7 +71,7 @@ struct Stream {
     window: i64,
     received: u64,
     /// The request's body, until it has been put into frames whole.
-    upload: Option<Upload>,
+    upload: Option<BodyUpload>,
 }
 
 /// Something the worker must act on.
@@ -172,7 +172,13 @@ impl Session {
 
     /// Opens a stream on a free lane; its frames go to `out`, of its body as much as the windows
     /// let through.
-    pub(crate) fn open(&mut self, lane: u32, block: &[u8], body: Option<Upload>, head_only: bool) {
+    pub(crate) fn open(
+        &mut self,
+        lane: u32,
+        block: &[u8],
+        body: Option<BodyUpload>,
+        head_only: bool,
+    ) {
         let id = self.next_id;
         self.next_id += 2;
         self.active.push_back((id, lane));

@@ -1,6 +1,6 @@
 //! Addresses of this network namespace's own interfaces.
 
-use crate::source::{Source, Text};
+use crate::kernel_files::{KernelFiles, KernelText};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// More are not told: load machines with many source addresses have some hundreds.
@@ -8,7 +8,7 @@ const ADDRESSES_MAX: usize = 2_000;
 
 /// Own addresses, loopback left out. What the kernel does not tell (IPv6 may be switched off) is
 /// not among them.
-pub(crate) fn own(source: &Source) -> Vec<IpAddr> {
+pub(crate) fn own(source: &KernelFiles) -> Vec<IpAddr> {
     let read = |path| source.read(path).ok();
     let v4 = read("proc/self/net/fib_trie")
         .map(|trie| v4(&trie))
@@ -32,7 +32,7 @@ pub(crate) fn own(source: &Source) -> Vec<IpAddr> {
 
 /// The kernel's routing tables list each own address as a host that is local, in the two lines `|--
 /// a` and `/32 host LOCAL`.
-fn v4(trie: &Text) -> Vec<Ipv4Addr> {
+fn v4(trie: &KernelText) -> Vec<Ipv4Addr> {
     let mut leaf: Option<Ipv4Addr> = None;
     let mut own = Vec::new();
     for line in trie.text.lines().map(str::trim) {
@@ -46,7 +46,7 @@ fn v4(trie: &Text) -> Vec<Ipv4Addr> {
 }
 
 /// A line an address, which begins with its 32 hexadecimal digits.
-fn v6(list: &Text) -> Vec<Ipv6Addr> {
+fn v6(list: &KernelText) -> Vec<Ipv6Addr> {
     let address = |line: &str| {
         u128::from_str_radix(line.split_whitespace().next()?, 16)
             .ok()
@@ -92,7 +92,7 @@ fd000000000000000000000000000002 04 40 00 82     eth0
         let folder = root.path().join("proc/self/net");
         std::fs::create_dir_all(&folder).unwrap();
         let own = || {
-            own(&Source::new(root.path()))
+            own(&KernelFiles::new(root.path()))
                 .iter()
                 .map(ToString::to_string)
                 .collect::<Vec<_>>()
@@ -112,7 +112,7 @@ fd000000000000000000000000000002 04 40 00 82     eth0
             return println!("skipped: no route from here");
         };
         let from = socket.local_addr().unwrap().ip();
-        let own = own(&Source::new(std::path::Path::new("/")));
+        let own = own(&KernelFiles::new(std::path::Path::new("/")));
         assert!(
             from.is_loopback() || own.contains(&from),
             "{from} is not among {own:?}"

@@ -1,10 +1,10 @@
 //! The CPU quota of this process's control group, version 2 or 1.
 
 use crate::HostError;
-use crate::source::{Source, Text};
+use crate::kernel_files::{KernelFiles, KernelText};
 
 /// CPUs' worth of time the control group may use: the smallest limit on the way to the root.
-pub(crate) fn cpu_quota(source: &Source) -> Result<Option<f32>, HostError> {
+pub(crate) fn cpu_quota(source: &KernelFiles) -> Result<Option<f32>, HostError> {
     let Some(groups) = source.read_if_there("proc/self/cgroup")? else {
         return Ok(None);
     };
@@ -25,7 +25,7 @@ pub(crate) fn cpu_quota(source: &Source) -> Result<Option<f32>, HostError> {
 }
 
 /// Path of the group whose controllers `is_one` picks; a line is `number:controllers:path`.
-fn group(groups: &Text, is_one: impl Fn(&str) -> bool) -> Option<&str> {
+fn group(groups: &KernelText, is_one: impl Fn(&str) -> bool) -> Option<&str> {
     let parts = groups
         .text
         .lines()
@@ -56,7 +56,7 @@ fn smallest(
 }
 
 /// `cpu.max`: `max 100000` or `150000 100000` (kernel: Documentation/admin-guide/cgroup-v2.rst).
-fn unified(source: &Source, folder: &str) -> Result<Option<f32>, HostError> {
+fn unified(source: &KernelFiles, folder: &str) -> Result<Option<f32>, HostError> {
     let Some(max) = source.read_if_there(&format!("sys/fs/cgroup{folder}/cpu.max"))? else {
         return Ok(None);
     };
@@ -72,7 +72,7 @@ fn unified(source: &Source, folder: &str) -> Result<Option<f32>, HostError> {
 }
 
 /// `cpu.cfs_quota_us` (-1 is none) over `cpu.cfs_period_us`.
-fn legacy(source: &Source, folder: &str) -> Result<Option<f32>, HostError> {
+fn legacy(source: &KernelFiles, folder: &str) -> Result<Option<f32>, HostError> {
     let file =
         |name: &str| source.read_if_there(&format!("sys/fs/cgroup/cpu{folder}/cpu.cfs_{name}_us"));
     let (Some(quota), Some(period)) = (file("quota")?, file("period")?) else {
@@ -87,7 +87,7 @@ fn legacy(source: &Source, folder: &str) -> Result<Option<f32>, HostError> {
     }
 }
 
-fn ratio(quota: f32, period: f32, text: &Text) -> Result<Option<f32>, HostError> {
+fn ratio(quota: f32, period: f32, text: &KernelText) -> Result<Option<f32>, HostError> {
     let ratio = quota / period;
     if ratio.is_finite() && ratio > 0.0 {
         Ok(Some(ratio))
@@ -162,6 +162,6 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        cpu_quota(&Source::new(root.path()))
+        cpu_quota(&KernelFiles::new(root.path()))
     }
 }

@@ -1,7 +1,7 @@
 //! CPU time of the machine, from `/proc/stat`.
 
 use crate::HostError;
-use crate::source::Text;
+use crate::kernel_files::KernelText;
 
 /// Time of one CPU, or of all together, in ticks of 1/100 s since boot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct MachineTimes {
 }
 
 impl MachineTimes {
-    pub(crate) fn parse(stat: &Text) -> Result<MachineTimes, HostError> {
+    pub(crate) fn parse(stat: &KernelText) -> Result<MachineTimes, HostError> {
         let mut times = MachineTimes {
             context_switches: stat.number_after("ctxt ")?,
             ..MachineTimes::default()
@@ -55,7 +55,7 @@ impl MachineTimes {
 }
 
 impl CpuTimes {
-    fn parse(stat: &Text, words: &str) -> Result<CpuTimes, HostError> {
+    fn parse(stat: &KernelText, words: &str) -> Result<CpuTimes, HostError> {
         let ticks: Vec<u64> = words
             .split_whitespace()
             .map(|word| stat.number(Some(word), "a CPU's ticks"))

@@ -1,7 +1,7 @@
 //! What does not change while a run lasts.
 
 use crate::HostError;
-use crate::source::{Source, Text};
+use crate::kernel_files::{KernelFiles, KernelText};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -52,7 +52,7 @@ impl Facts {
         crate::encoding::decode(bytes, "facts")
     }
 
-    pub(crate) fn read(source: &Source) -> Result<Facts, HostError> {
+    pub(crate) fn read(source: &KernelFiles) -> Result<Facts, HostError> {
         let line = |path| source.read(path).map(|text| text.text.trim().to_owned());
         let meminfo = source.read("proc/meminfo")?;
         Ok(Facts {
@@ -71,7 +71,7 @@ impl Facts {
     }
 }
 
-fn cpu_model(cpuinfo: &Text) -> String {
+fn cpu_model(cpuinfo: &KernelText) -> String {
     cpuinfo
         .after("model name")
         .map(|rest| rest.trim_start_matches([':', '\t', ' ']).to_owned())
@@ -79,7 +79,7 @@ fn cpu_model(cpuinfo: &Text) -> String {
 }
 
 /// Numbers and ranges: `0-3,8`.
-fn cpus_allowed(status: &Text) -> Result<Vec<u32>, HostError> {
+fn cpus_allowed(status: &KernelText) -> Result<Vec<u32>, HostError> {
     const WHAT: &str = "Cpus_allowed_list";
     /// More than the kernel supports, so that a broken range cannot fill the memory.
     const HIGHEST: u32 = 65_535;
@@ -101,7 +101,7 @@ fn cpus_allowed(status: &Text) -> Result<Vec<u32>, HostError> {
     Ok(cpus)
 }
 
-fn open_files_limit(limits: &Text) -> Result<Option<u64>, HostError> {
+fn open_files_limit(limits: &KernelText) -> Result<Option<u64>, HostError> {
     match limits
         .after("Max open files")
         .and_then(|rest| rest.split_whitespace().next())
@@ -111,7 +111,7 @@ fn open_files_limit(limits: &Text) -> Result<Option<u64>, HostError> {
     }
 }
 
-fn local_ports(range: &Text) -> Result<(u16, u16), HostError> {
+fn local_ports(range: &KernelText) -> Result<(u16, u16), HostError> {
     let mut words = range.text.split_whitespace();
     Ok((
         range.number(words.next(), "first local port")?,
@@ -124,8 +124,8 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    fn text(text: &str) -> Text {
-        Text {
+    fn text(text: &str) -> KernelText {
+        KernelText {
             path: PathBuf::from("file"),
             text: text.to_owned(),
         }

@@ -1,7 +1,7 @@
 //! Bytes per interface and counters of TCP, of this network namespace.
 
 use crate::HostError;
-use crate::source::Text;
+use crate::kernel_files::KernelText;
 use std::collections::BTreeMap;
 
 /// Bytes received and sent by one interface.
@@ -24,7 +24,7 @@ pub(crate) struct TcpCounters {
 }
 
 /// Parses `/proc/net/dev`.
-pub(crate) fn interfaces(dev: &Text) -> Result<BTreeMap<String, Traffic>, HostError> {
+pub(crate) fn interfaces(dev: &KernelText) -> Result<BTreeMap<String, Traffic>, HostError> {
     dev.text
         .lines()
         .skip(2)
@@ -32,7 +32,7 @@ pub(crate) fn interfaces(dev: &Text) -> Result<BTreeMap<String, Traffic>, HostEr
         .collect()
 }
 
-fn interface(dev: &Text, line: &str) -> Result<(String, Traffic), HostError> {
+fn interface(dev: &KernelText, line: &str) -> Result<(String, Traffic), HostError> {
     let (name, numbers) = line
         .split_once(':')
         .ok_or_else(|| dev.malformed("an interface's name"))?;
@@ -51,7 +51,7 @@ fn interface(dev: &Text, line: &str) -> Result<(String, Traffic), HostError> {
 impl TcpCounters {
     /// From `/proc/net/snmp` and `/proc/net/netstat` (kernel:
     /// Documentation/networking/snmp_counter.rst).
-    pub(crate) fn parse(snmp: &Text, netstat: &Text) -> Result<TcpCounters, HostError> {
+    pub(crate) fn parse(snmp: &KernelText, netstat: &KernelText) -> Result<TcpCounters, HostError> {
         Ok(TcpCounters {
             segments_sent: column(snmp, "Tcp:", "OutSegs")?,
             retransmits: column(snmp, "Tcp:", "RetransSegs")?,
@@ -64,7 +64,7 @@ impl TcpCounters {
 }
 
 /// A value of a file in which a line of names is followed by a line of values.
-fn column(text: &Text, group: &str, name: &str) -> Result<u64, HostError> {
+fn column(text: &KernelText, group: &str, name: &str) -> Result<u64, HostError> {
     let mut lines = text
         .text
         .lines()

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Everything the kernel counted up to one instant; worth something only beside an earlier one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sample {
+pub struct UsageSample {
     pub(crate) at_ns: u64,
     pub(crate) process: ProcessTimes,
     pub(crate) machine: MachineTimes,
@@ -18,11 +18,11 @@ pub struct Sample {
     pub(crate) tcp: TcpCounters,
 }
 
-impl Sample {
+impl UsageSample {
     /// What was used since `earlier`. A thread or interface that was not there yet counts from
     /// zero; one that is gone is left out.
     #[must_use]
-    pub fn since(&self, earlier: &Sample) -> Usage {
+    pub fn since(&self, earlier: &UsageSample) -> Usage {
         let elapsed_ns = self.at_ns.saturating_sub(earlier.at_ns);
         let threads: Vec<ThreadUsage> = self
             .process
@@ -40,7 +40,7 @@ impl Sample {
         }
     }
 
-    fn process(&self, earlier: &Sample, threads: &[ThreadUsage]) -> ProcessUsage {
+    fn process(&self, earlier: &UsageSample, threads: &[ThreadUsage]) -> ProcessUsage {
         let elapsed_ns = self.at_ns.saturating_sub(earlier.at_ns);
         let (now, then) = (&self.process, &earlier.process);
         ProcessUsage {
@@ -55,7 +55,7 @@ impl Sample {
         }
     }
 
-    fn machine(&self, earlier: &Sample) -> MachineUsage {
+    fn machine(&self, earlier: &UsageSample) -> MachineUsage {
         let before: BTreeMap<u32, CpuTimes> = earlier.machine.cpus.iter().copied().collect();
         let cpu = |(number, times): &(u32, CpuTimes)| {
             cpu(
@@ -75,7 +75,7 @@ impl Sample {
         }
     }
 
-    fn interfaces(&self, earlier: &Sample) -> Vec<InterfaceUsage> {
+    fn interfaces(&self, earlier: &UsageSample) -> Vec<InterfaceUsage> {
         let usage = |(name, now): (&String, &Traffic)| {
             let then = earlier.interfaces.get(name).copied().unwrap_or_default();
             InterfaceUsage {
@@ -91,7 +91,7 @@ impl Sample {
             .collect()
     }
 
-    fn tcp(&self, earlier: &Sample) -> TcpUsage {
+    fn tcp(&self, earlier: &UsageSample) -> TcpUsage {
         let (now, then) = (&self.tcp, &earlier.tcp);
         TcpUsage {
             segments_sent: now.segments_sent.saturating_sub(then.segments_sent),

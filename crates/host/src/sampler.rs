@@ -1,10 +1,10 @@
 //! Takes samples.
 
 use crate::cpu::MachineTimes;
+use crate::kernel_files::KernelFiles;
 use crate::network::{TcpCounters, interfaces};
 use crate::process::{self, ProcessTimes};
-use crate::source::Source;
-use crate::{Facts, HostError, Sample};
+use crate::{Facts, HostError, UsageSample};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Takes samples of this machine and this process.
 #[derive(Debug, Clone)]
 pub struct Sampler {
-    source: Source,
+    source: KernelFiles,
 }
 
 impl Default for Sampler {
@@ -32,7 +32,7 @@ impl Sampler {
     #[must_use]
     pub fn at(root: &Path) -> Sampler {
         Sampler {
-            source: Source::new(root),
+            source: KernelFiles::new(root),
         }
     }
 
@@ -57,12 +57,12 @@ impl Sampler {
     ///
     /// # Errors
     /// As [`Sampler::facts`].
-    pub fn sample(&self) -> Result<Sample, HostError> {
+    pub fn sample(&self) -> Result<UsageSample, HostError> {
         let now = clock_gettime(ClockId::Monotonic);
         self.sample_at(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
     }
 
-    fn sample_at(&self, at_ns: u64) -> Result<Sample, HostError> {
+    fn sample_at(&self, at_ns: u64) -> Result<UsageSample, HostError> {
         let source = &self.source;
         let meminfo = source.read("proc/meminfo")?;
         let kib = |key| {
@@ -70,7 +70,7 @@ impl Sampler {
                 .number_after::<u64>(key)
                 .map(|kib| kib.saturating_mul(1024))
         };
-        Ok(Sample {
+        Ok(UsageSample {
             at_ns,
             process: ProcessTimes::read(source)?,
             machine: MachineTimes::parse(&source.read("proc/stat")?)?,

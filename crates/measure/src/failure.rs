@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Failure {
     /// Where in the operation.
-    pub stage: Stage,
+    pub stage: FailureStage,
     /// What broke.
     pub kind: Kind,
 }
 
 /// Where in the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Stage {
+pub enum FailureStage {
     /// Before anything was sent: the arrival itself.
     Load,
     /// Name resolution.

@@ -2,7 +2,7 @@
 
 use crate::http2::{error_code, error_name};
 use crate::tls::{alert_code, alert_name};
-use crate::{CertificateFault, Failure, Kind, Stage};
+use crate::{CertificateFault, Failure, FailureStage, Kind};
 use std::fmt;
 use std::str::FromStr;
 
@@ -17,13 +17,13 @@ pub struct UnknownFailure {
     pub name: String,
 }
 
-const STAGES: [(Stage, &str); 6] = [
-    (Stage::Load, "load"),
-    (Stage::Dns, "dns"),
-    (Stage::Connect, "connect"),
-    (Stage::Tls, "tls"),
-    (Stage::Http, "http"),
-    (Stage::Stream, "stream"),
+const STAGES: [(FailureStage, &str); 6] = [
+    (FailureStage::Load, "load"),
+    (FailureStage::Dns, "dns"),
+    (FailureStage::Connect, "connect"),
+    (FailureStage::Tls, "tls"),
+    (FailureStage::Http, "http"),
+    (FailureStage::Stream, "stream"),
 ];
 
 /// Kinds without anything beside them.
@@ -166,29 +166,37 @@ mod tests {
     #[test]
     fn names_are_stable() {
         let cases = [
-            (Stage::Connect, Kind::Refused, "connect.refused"),
+            (FailureStage::Connect, Kind::Refused, "connect.refused"),
             (
-                Stage::Tls,
+                FailureStage::Tls,
                 Kind::AlertReceived(40),
                 "tls.alert_received.handshake_failure",
             ),
-            (Stage::Tls, Kind::AlertSent(254), "tls.alert_sent.alert_254"),
             (
-                Stage::Tls,
+                FailureStage::Tls,
+                Kind::AlertSent(254),
+                "tls.alert_sent.alert_254",
+            ),
+            (
+                FailureStage::Tls,
                 Kind::Certificate(CertificateFault::Expired),
                 "tls.certificate.expired",
             ),
-            (Stage::Http, Kind::Status(503), "http.status.503"),
-            (Stage::Dns, Kind::NoSuchName, "dns.no_such_name"),
-            (Stage::Dns, Kind::NoResolver, "dns.no_resolver"),
-            (Stage::Load, Kind::NotSent, "load.not_sent"),
-            (Stage::Connect, Kind::Os(111), "connect.os.111"),
+            (FailureStage::Http, Kind::Status(503), "http.status.503"),
+            (FailureStage::Dns, Kind::NoSuchName, "dns.no_such_name"),
+            (FailureStage::Dns, Kind::NoResolver, "dns.no_resolver"),
+            (FailureStage::Load, Kind::NotSent, "load.not_sent"),
+            (FailureStage::Connect, Kind::Os(111), "connect.os.111"),
             (
-                Stage::Http,
+                FailureStage::Http,
                 Kind::StreamReset(7),
                 "http.stream_reset.refused_stream",
             ),
-            (Stage::Http, Kind::GoAway(99), "http.go_away.error_99"),
+            (
+                FailureStage::Http,
+                Kind::GoAway(99),
+                "http.go_away.error_99",
+            ),
         ];
         for (stage, kind, name) in cases {
             assert_eq!(Failure { stage, kind }.to_string(), name);

@@ -173,7 +173,7 @@ impl Decoder {
     }
 
     pub(crate) fn decode(&mut self, encoded: &[u8]) -> Result<Histogram, HistogramError> {
-        let mut fields = Fields(encoded);
+        let mut fields = HdrFields(encoded);
         expect_cookie(&mut fields, COMPRESSED_COOKIE)?;
         expect_length(&mut fields)?;
         self.decompress.reset(true);
@@ -190,7 +190,7 @@ impl Decoder {
 }
 
 fn read_plain(plain: &[u8]) -> Result<Histogram, HistogramError> {
-    let mut fields = Fields(plain);
+    let mut fields = HdrFields(plain);
     expect_cookie(&mut fields, COOKIE)?;
     let stated = fields.u32()?;
     expect_field("normalizing offset", u64::from(fields.u32()?), 0)?;
@@ -237,9 +237,9 @@ fn read_counts(payload: &[u8]) -> Result<Histogram, HistogramError> {
 }
 
 /// Big-endian fields from the front of foreign bytes.
-struct Fields<'a>(&'a [u8]);
+struct HdrFields<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl HdrFields<'_> {
     fn u32(&mut self) -> Result<u32, HistogramError> {
         self.take().map(u32::from_be_bytes)
     }
@@ -259,7 +259,7 @@ impl Fields<'_> {
     }
 }
 
-fn expect_cookie(fields: &mut Fields<'_>, wanted: u32) -> Result<(), HistogramError> {
+fn expect_cookie(fields: &mut HdrFields<'_>, wanted: u32) -> Result<(), HistogramError> {
     let found = fields.u32()?;
     if found == wanted {
         Ok(())
@@ -268,7 +268,7 @@ fn expect_cookie(fields: &mut Fields<'_>, wanted: u32) -> Result<(), HistogramEr
     }
 }
 
-fn expect_length(fields: &mut Fields<'_>) -> Result<(), HistogramError> {
+fn expect_length(fields: &mut HdrFields<'_>) -> Result<(), HistogramError> {
     let stated = u64::from(fields.u32()?);
     let found = fields.0.len() as u64;
     if stated == found {

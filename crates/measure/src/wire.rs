@@ -98,7 +98,7 @@ fn decode_body(body: &[u8]) -> Result<Snapshot, DecodeError> {
     if !rest.is_empty() {
         return Err(malformed("bytes follow after its end"));
     }
-    let mut reader = Reader {
+    let mut reader = SnapshotReader {
         decoder: Decoder::new(),
         histogram_bytes: 0,
     };
@@ -221,12 +221,12 @@ fn write<K>(
 }
 
 /// Turns wire types into ours and keeps account of the memory they take.
-struct Reader {
+struct SnapshotReader {
     decoder: Decoder,
     histogram_bytes: usize,
 }
 
-impl Reader {
+impl SnapshotReader {
     fn cell(&mut self, wire: WireCell<'_>) -> Result<Cell, DecodeError> {
         Ok(Cell {
             times: self.distributions(&wire.times)?,

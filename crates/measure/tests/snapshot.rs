@@ -4,9 +4,9 @@
 mod scene;
 
 use measure::{
-    Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, Failure, HandshakeKind,
-    HistogramError, Kind, Metric, Negotiated, NotSent, Operation, Outcome, Period, Recorder,
-    Snapshot, Spare, Stage, Staple, Verdict, Window,
+    Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, Failure, FailureStage,
+    HandshakeKind, HistogramError, Kind, Metric, Negotiated, NotSent, Operation, OperationEnd,
+    Outcome, Period, Recorder, Snapshot, Spare, Staple, Window,
 };
 use proptest::prelude::*;
 use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
@@ -31,26 +31,29 @@ fn keys() -> impl Strategy<Value = CellId> {
     })
 }
 
-fn verdicts() -> impl Strategy<Value = Verdict> {
+fn ends() -> impl Strategy<Value = OperationEnd> {
     let failures = [
-        (Stage::Http, Kind::TimeOut),
-        (Stage::Connect, Kind::Refused),
-        (Stage::Tls, Kind::Certificate(CertificateFault::Expired)),
-        (Stage::Http, Kind::Status(500)),
+        (FailureStage::Http, Kind::TimeOut),
+        (FailureStage::Connect, Kind::Refused),
+        (
+            FailureStage::Tls,
+            Kind::Certificate(CertificateFault::Expired),
+        ),
+        (FailureStage::Http, Kind::Status(500)),
     ];
     let failure = proptest::sample::select(failures.to_vec())
-        .prop_map(|(stage, kind)| Verdict::Failed(Failure { stage, kind }));
-    prop_oneof![3 => Just(Verdict::Ok), 1 => Just(Verdict::OkUnconfirmed), 2 => failure]
+        .prop_map(|(stage, kind)| OperationEnd::Failed(Failure { stage, kind }));
+    prop_oneof![3 => Just(OperationEnd::Ok), 1 => Just(OperationEnd::OkUnconfirmed), 2 => failure]
 }
 
 /// Operations of the first minute, of very different lengths; a few run for hours.
 fn operations() -> impl Strategy<Value = Operation> {
     let length = prop_oneof![8 => (0u32..32).prop_flat_map(|bits| 0..=1u64 << bits), 1 => 0u64..10_000 * SECOND];
-    (keys(), 0..60 * SECOND, length, verdicts(), any::<bool>()).prop_map(
-        |(key, intended_at, length, verdict, opens)| {
+    (keys(), 0..60 * SECOND, length, ends(), any::<bool>()).prop_map(
+        |(key, intended_at, length, end, opens)| {
             let mut operation = Operation {
                 key,
-                verdict,
+                end,
                 ..operation(intended_at)
             };
             operation.done_at += length;
@@ -100,7 +103,7 @@ fn not_sent(key: CellId) -> NotSent {
     let intended_at = 2 * SECOND;
     let noticed_at = intended_at + 3 * MS;
     let failure = Failure {
-        stage: Stage::Load,
+        stage: FailureStage::Load,
         kind: Kind::NotSent,
     };
     NotSent {
@@ -237,18 +240,21 @@ fn everything() -> Snapshot {
     recorder.begun(2 * MS);
     recorder.lagged(3 * MS, 40_000);
     let kinds = [
-        (Stage::Http, Kind::TimeOut),
-        (Stage::Http, Kind::Status(503)),
-        (Stage::Tls, Kind::AlertReceived(40)),
-        (Stage::Tls, Kind::Certificate(CertificateFault::WrongName)),
-        (Stage::Connect, Kind::Os(-71)),
-        (Stage::Http, Kind::StreamReset(7)),
+        (FailureStage::Http, Kind::TimeOut),
+        (FailureStage::Http, Kind::Status(503)),
+        (FailureStage::Tls, Kind::AlertReceived(40)),
+        (
+            FailureStage::Tls,
+            Kind::Certificate(CertificateFault::WrongName),
+        ),
+        (FailureStage::Connect, Kind::Os(-71)),
+        (FailureStage::Http, Kind::StreamReset(7)),
     ];
     for (index, (stage, kind)) in kinds.into_iter().enumerate() {
-        let verdict = Verdict::Failed(Failure { stage, kind });
+        let end = OperationEnd::Failed(Failure { stage, kind });
         recorder.ended(&Operation {
             key: at,
-            verdict,
+            end,
             ..operation(index as u64 * SECOND)
         });
     }

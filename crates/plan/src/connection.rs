@@ -1,5 +1,7 @@
 //! How connections are used: requests each, who closes, HTTP version, source addresses, time-outs.
 
+use crate::Words;
+use crate::words::words;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -33,6 +35,11 @@ pub enum RequestsPerConnection {
     Unlimited,
 }
 
+impl RequestsPerConnection {
+    /// The word for [`RequestsPerConnection::Unlimited`]; the others are numbers.
+    pub(crate) const UNLIMITED_WORD: &str = "unlimited";
+}
+
 /// `connection.close`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Close {
@@ -44,6 +51,8 @@ pub enum Close {
     Rst,
 }
 
+words!(Close { Fin => "fin", Server => "server", Rst => "rst" });
+
 /// `connection.http`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpVersion {
@@ -54,6 +63,18 @@ pub enum HttpVersion {
         /// Streams at once per connection, at least 1.
         streams: u32,
     },
+}
+
+impl Words for HttpVersion {
+    /// HTTP/2 stands here with one stream: its number is a field of its own.
+    const ALL: &'static [HttpVersion] = &[HttpVersion::Http11, HttpVersion::Http2 { streams: 1 }];
+
+    fn word(self) -> &'static str {
+        match self {
+            HttpVersion::Http11 => "1.1",
+            HttpVersion::Http2 { .. } => "2",
+        }
+    }
 }
 
 impl HttpVersion {

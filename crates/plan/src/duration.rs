@@ -32,8 +32,9 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The shortest form with one unit and no fraction.
-pub(crate) fn write(duration: Duration) -> String {
+/// As plans write it: the shortest form with one unit and no fraction, such as `1500ms`.
+#[must_use]
+pub fn write(duration: Duration) -> String {
     let ns = duration.as_nanos();
     if ns == 0 {
         return "0s".to_owned();

@@ -1,5 +1,6 @@
 //! Which connections' secrets are written down, so that a capture of them can be read.
 
+use crate::duration;
 use std::fmt;
 use std::time::Duration;
 
@@ -22,28 +23,25 @@ pub enum KeyLog {
     },
 }
 
+impl KeyLog {
+    /// The word for [`KeyLog::Off`].
+    pub(crate) const OFF_WORD: &str = "off";
+    /// The word for [`KeyLog::All`].
+    pub(crate) const ALL_WORD: &str = "all";
+}
+
 impl fmt::Display for KeyLog {
     /// As the plan writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let KeyLog::Sampled { failed, slow, over } = *self else {
-            return f.write_str(if *self == KeyLog::All {
-                "\"all\""
-            } else {
-                "\"off\""
-            });
+        let (failed, slow, over) = match *self {
+            KeyLog::Off => return write!(f, "{:?}", KeyLog::OFF_WORD),
+            KeyLog::All => return write!(f, "{:?}", KeyLog::ALL_WORD),
+            KeyLog::Sampled { failed, slow, over } => (failed, slow, duration::write(over)),
         };
         let failed = (failed > 0).then(|| format!("failed = {failed}"));
-        let slow = (slow > 0)
-            .then(|| format!("slow = {slow}, over = \"{}\"", crate::duration::write(over)));
-        write!(
-            f,
-            "{{ {} }}",
-            failed
-                .into_iter()
-                .chain(slow)
-                .collect::<Vec<_>>()
-                .join(", ")
-        )
+        let slow = (slow > 0).then(|| format!("slow = {slow}, over = \"{over}\""));
+        let fields: Vec<String> = failed.into_iter().chain(slow).collect();
+        write!(f, "{{ {} }}", fields.join(", "))
     }
 }
 

@@ -33,12 +33,15 @@ mod target;
 mod template;
 mod threshold;
 mod tls;
+mod toml_text;
 mod url;
+mod words;
 
 pub use campaign::{Campaign, Variant};
 pub use cipher_suite::CipherSuiteError;
 pub use client_certificates::{ClientCertificate, ClientCertificates, Minting};
 pub use connection::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
+pub use duration::write as duration_text;
 pub use file::{File, PrivateFile, Sha256, Sha256Error};
 pub use group::GroupError;
 pub use key_log::KeyLog;
@@ -51,7 +54,7 @@ pub use problem::{Problem, Problems};
 pub use profile::Profile;
 pub use rate::{Rate, RateError};
 pub use repeat::{Repeat, Run};
-pub use request::{Body, Expect, Piece, Request, StatusSet, Template};
+pub use request::{Body, Expect, Piece, Request, SECRET_HEADERS, StatusSet, Template};
 pub use schedule::{Instants, Owner, Schedule};
 pub use search::{Capacity, Search, SearchRange};
 pub use seats::Seats;
@@ -62,4 +65,6 @@ pub use threshold::{Comparison, Limit, Metric, Statistic, Threshold};
 pub use tls::{
     CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, Tls, TlsVersion, Verify,
 };
+pub use toml_text::quoted;
 pub use url::UrlError;
+pub use words::Words;

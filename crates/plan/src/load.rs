@@ -1,6 +1,8 @@
 //! How much load, in which shape, and until when. Numbers are for the whole cluster.
 
+use crate::words::words;
 use crate::{Problem, Profile, Rate, Schedule};
+use measure::nanoseconds;
 use std::time::Duration;
 
 /// Most virtual users, or open connections.
@@ -58,6 +60,8 @@ pub enum Arrivals {
     Poisson,
 }
 
+words!(Arrivals { Even => "even", Poisson => "poisson" });
+
 /// Pause between operations of one virtual user: uniform between the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThinkTime {
@@ -92,7 +96,7 @@ impl Load {
     #[must_use]
     pub fn measured_span_ns(&self) -> Option<u64> {
         match self.end {
-            End::Duration(duration) => Some(crate::profile::nanoseconds(duration)),
+            End::Duration(duration) => Some(nanoseconds(duration)),
             End::Requests(_) => Schedule::measured(self)?.span_ns(),
         }
     }

@@ -1,6 +1,6 @@
 //! Which of several requests an operation sends, by its number in the cluster.
 
-use crate::random::SplitMix;
+use measure::SplitMix;
 
 /// Longest cycle; beyond it weights are rounded.
 const LONGEST_CYCLE: u64 = 10_000;
@@ -51,7 +51,7 @@ impl Mix {
             orders,
             number: number as u64,
             length: even.len() as u64,
-            seed: random.next(),
+            seed: random.bits(),
         }
     }
 

@@ -2,8 +2,8 @@
 //! is active when.
 
 use crate::{Load, Shape, Stage};
+use measure::nanoseconds;
 use std::ops::Range;
-use std::time::Duration;
 
 const NS_PER_S: f64 = 1e9;
 
@@ -212,11 +212,6 @@ fn initial(shape: &Shape) -> f64 {
         Shape::Closed { connections, .. } => f64::from(*connections),
         Shape::Open { rate, .. } => rate.as_per_second(),
     }
-}
-
-/// Nanoseconds of a duration of a checked plan, which is far below 584 years.
-pub(crate) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+/// Headers whose values let somebody in, in lower case: not for a file that is kept or handed on.
+pub const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
+
 /// One kind of request of the plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {

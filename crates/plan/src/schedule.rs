@@ -1,9 +1,9 @@
 //! When an open loop's arrivals are due: one sequence for the whole cluster, dealt out to its
 //! workers.
 
-use crate::profile::nanoseconds;
 use crate::random::Exponential;
 use crate::{Arrivals, Deal, End, Load, Profile, Shape};
+use measure::nanoseconds;
 
 /// Sets the warm-up's random arrivals apart from the measured ones.
 const WARM_UP_SEED: u64 = 0x7761_726d_2d75_7021;

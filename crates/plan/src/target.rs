@@ -1,5 +1,6 @@
 //! Where the load goes: URL, fixed addresses, name resolution, and the built-in target.
 
+use crate::words::words;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub enum Scheme {
     Https,
 }
 
+words!(Scheme { Http => "http", Https => "https" });
+
 /// The host part of a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
@@ -69,6 +72,13 @@ pub enum Dns {
     EveryConnection,
     /// Again after so long.
     Every(Duration),
+}
+
+impl Dns {
+    /// The word for [`Dns::Once`].
+    pub(crate) const ONCE_WORD: &str = "once";
+    /// The word for [`Dns::EveryConnection`].
+    pub(crate) const EVERY_CONNECTION_WORD: &str = "connection";
 }
 
 /// The built-in target: an HTTPS server with known behaviour, for a first run and for tests.
@@ -126,3 +136,5 @@ pub enum BuiltinKey {
     /// RSA with 2048 bits.
     Rsa2048,
 }
+
+words!(BuiltinKey { P256 => "p256", Rsa2048 => "rsa2048" });

@@ -1,5 +1,7 @@
 //! What must hold for a run to pass.
 
+use crate::duration;
+use std::fmt;
 use std::time::Duration;
 
 /// One line of `[thresholds]`.
@@ -64,4 +66,21 @@ pub enum Limit {
     Time(Duration),
     /// For a [`Metric::Number`]: plain number (a rate is per second, a share is 0 to 1).
     Number(f64),
+}
+
+impl fmt::Display for Threshold {
+    /// As in `response_time.p99 <= 250ms`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.metric, self.comparison, self.limit)
+    }
+}
+
+impl fmt::Display for Limit {
+    /// As the plan writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Time(limit) => f.write_str(&duration::write(*limit)),
+            Limit::Number(limit) => write!(f, "{limit}"),
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! What TLS the client offers, how much of it it checks, and when it resumes.
 
+use crate::Words as _;
+use crate::words::words;
 use std::fmt;
 
 /// TLS of a plan whose target is `https`.
@@ -42,13 +44,12 @@ pub enum TlsVersion {
     V13,
 }
 
+words!(TlsVersion { V12 => "1.2", V13 => "1.3" });
+
 impl fmt::Display for TlsVersion {
     /// As the plan writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TlsVersion::V12 => "1.2",
-            TlsVersion::V13 => "1.3",
-        })
+        f.write_str(self.word())
     }
 }
 
@@ -84,6 +85,11 @@ pub enum Resumption {
     },
 }
 
+impl Resumption {
+    /// The word for [`Resumption::Never`].
+    pub(crate) const NEVER_WORD: &str = "never";
+}
+
 /// Which kind of session is resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumptionKind {
@@ -92,6 +98,8 @@ pub enum ResumptionKind {
     /// TLS 1.2 by session id only (RFC 5246 §7.4.1.2).
     SessionId,
 }
+
+words!(ResumptionKind { Any => "any", SessionId => "session-id" });
 
 /// `tls.verify`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +113,8 @@ pub enum Verify {
     None,
 }
 
+words!(Verify { Full => "full", Once => "once", None => "none" });
+
 /// `tls.key_share`: which of the groups a TLS 1.3 ClientHello has a share for (RFC 8446 §4.2.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyShare {
@@ -113,6 +123,8 @@ pub enum KeyShare {
     /// The one that the address took last, from the same worker; the first until then.
     Remembered,
 }
+
+words!(KeyShare { First => "first", Remembered => "remembered" });
 
 /// `tls.key_exchange`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,3 +135,5 @@ pub enum KeyExchange {
     /// with real data.
     Cheap,
 }
+
+words!(KeyExchange { Fresh => "fresh", Cheap => "cheap" });

@@ -1,7 +1,7 @@
 //! Reading and writing URLs, hosts and addresses: only what a load test can use, the rest is
 //! refused with a reason.
 
-use crate::{Address, Host, Scheme, Url};
+use crate::{Address, Host, Scheme, Url, Words as _};
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -81,11 +81,8 @@ impl FromStr for Scheme {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Scheme, UrlError> {
-        match text.to_ascii_lowercase().as_str() {
-            "http" => Ok(Scheme::Http),
-            "https" => Ok(Scheme::Https),
-            _ => Err(UrlError::Scheme(text.to_owned())),
-        }
+        Scheme::from_word(&text.to_ascii_lowercase())
+            .ok_or_else(|| UrlError::Scheme(text.to_owned()))
     }
 }
 
@@ -226,10 +223,7 @@ impl fmt::Display for Url {
 
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
-        })
+        f.write_str(self.word())
     }
 }
 

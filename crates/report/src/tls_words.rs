@@ -2,8 +2,8 @@
 
 use analysis::human::{age, bytes, number, share};
 use analysis::{
-    ChainFigure, Document, EarlyData, Figures, NegotiatedFigure, RatioFigure, Resumption,
-    SessionOffers, StapleFigure,
+    ChainFigure, Document, EarlyDataFigures, Figures, NegotiatedFigure, RatioFigure,
+    ResumptionFigures, SessionOffers, StapleFigure,
 };
 use std::collections::BTreeSet;
 
@@ -126,7 +126,7 @@ fn staple(sent: &StapleFigure) -> String {
     )
 }
 
-fn resumption(counted: &Resumption) -> String {
+fn resumption(counted: &ResumptionFigures) -> String {
     if counted.offered + counted.none_at_hand == 0 {
         return format!(
             "resumption: none offered; {} sessions received",
@@ -144,8 +144,8 @@ fn resumption(counted: &Resumption) -> String {
     )
 }
 
-fn early_data(counted: &EarlyData) -> Option<String> {
-    let EarlyData {
+fn early_data(counted: &EarlyDataFigures) -> Option<String> {
+    let EarlyDataFigures {
         offered,
         accepted,
         rejected,

@@ -2,6 +2,7 @@
 //! not independent, so whole blocks of them are drawn.
 
 use crate::{Document, Row};
+use measure::SplitMix;
 
 /// Fewer seconds than this say nothing.
 const SECONDS_MIN: usize = 16;
@@ -47,13 +48,13 @@ pub(crate) fn estimate(
     // √n: long enough to hold what a second has from the one before, and enough blocks to tell how
     // they scatter.
     let length = (number as f64).sqrt().ceil() as usize;
-    let mut random = Draws { state: seed };
+    let mut random = SplitMix::new(seed);
     let mut drawn = Vec::with_capacity(number + length);
     let mut values = Vec::with_capacity(DRAWS);
     for _ in 0..DRAWS {
         drawn.clear();
         while drawn.len() < number {
-            let begin = random.below(number - length + 1);
+            let begin = random.below((number - length + 1) as u64) as usize;
             drawn.extend_from_slice(&rows[begin..begin + length]);
         }
         drawn.truncate(number);
@@ -76,19 +77,4 @@ fn variance(values: &[f64]) -> f64 {
         .map(|value| (value - mean).powi(2))
         .sum::<f64>()
         / (values.len() as f64 - 1.0)
-}
-
-/// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-struct Draws {
-    state: u64,
-}
-
-impl Draws {
-    /// A whole number below `bound`, whose bias is below 2⁻³² for all bounds there are here.
-    fn below(&mut self, bound: usize) -> usize {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(mixed ^ (mixed >> 31)) * bound as u128) >> 64) as usize
-    }
 }

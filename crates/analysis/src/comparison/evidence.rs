@@ -1,7 +1,7 @@
 //! How far two variants differ in one figure, and how uncertain that is.
 
 use super::bootstrap;
-use super::figure::{BUCKET, Figure, Value};
+use super::figure::{BUCKET, Figure, FigureValue};
 use super::student;
 use crate::{Document, Unit};
 
@@ -41,14 +41,14 @@ impl StandardError {
 
 /// Repeats that were made in turns: what changes from round to round falls on both, and leaves
 /// their ratio.
-pub(crate) fn paired(figure: &Figure, pairs: &[(Value, Value)]) -> Evidence {
+pub(crate) fn paired(figure: &Figure, pairs: &[(FigureValue, FigureValue)]) -> Evidence {
     let differences: Vec<f64> = pairs
         .iter()
         .map(|(first, other)| scale(figure, other) - scale(figure, first))
         .collect();
     let (mean, variance) = moments(&differences);
     let spread = variance.map(|variance| (variance / differences.len() as f64).sqrt());
-    let (first, other): (Vec<Value>, Vec<Value>) = pairs.iter().copied().unzip();
+    let (first, other): (Vec<FigureValue>, Vec<FigureValue>) = pairs.iter().copied().unzip();
     let freedom = differences.len() as u32 - 1;
     Evidence {
         difference: mean,
@@ -58,8 +58,8 @@ pub(crate) fn paired(figure: &Figure, pairs: &[(Value, Value)]) -> Evidence {
 
 /// Two sets of runs made apart, by Welch's t with Satterthwaite's degrees of freedom, rounded down.
 /// A single run is taken to scatter as those of the other side do.
-pub(crate) fn separate(figure: &Figure, first: &[Value], other: &[Value]) -> Evidence {
-    let scaled = |values: &[Value]| {
+pub(crate) fn separate(figure: &Figure, first: &[FigureValue], other: &[FigureValue]) -> Evidence {
+    let scaled = |values: &[FigureValue]| {
         values
             .iter()
             .map(|value| scale(figure, value))
@@ -112,7 +112,7 @@ fn welch(first: f64, runs_first: f64, other: f64, runs_other: f64) -> (f64, f64)
 pub(crate) fn within_runs(
     figure: &Figure,
     documents: [&Document; 2],
-    values: [Value; 2],
+    values: [FigureValue; 2],
     seed: u64,
 ) -> Evidence {
     let plain = Evidence {
@@ -144,8 +144,8 @@ fn standard_error(
     figure: &Figure,
     spread: f64,
     freedom: u32,
-    first: &[Value],
-    other: &[Value],
+    first: &[FigureValue],
+    other: &[FigureValue],
 ) -> StandardError {
     let rounded =
         |spread: f64| (spread.powi(2) + rounding(figure, first) + rounding(figure, other)).sqrt();
@@ -168,7 +168,7 @@ fn standard_error(
 
 /// Variance that rounding leaves in the mean of `values`: q²/12 each, which is that of an even
 /// distribution as wide as a step.
-fn rounding(figure: &Figure, values: &[Value]) -> f64 {
+fn rounding(figure: &Figure, values: &[FigureValue]) -> f64 {
     let number = values.len().max(1) as f64;
     values
         .iter()
@@ -178,7 +178,7 @@ fn rounding(figure: &Figure, values: &[Value]) -> f64 {
 }
 
 /// The mean step of `values`. What each of them is off by in the same direction no mean takes away.
-fn step(figure: &Figure, values: &[Value]) -> f64 {
+fn step(figure: &Figure, values: &[FigureValue]) -> f64 {
     values
         .iter()
         .map(|value| scaled_step(figure, value))
@@ -187,7 +187,7 @@ fn step(figure: &Figure, values: &[Value]) -> f64 {
 }
 
 /// A value's step on the scale of differences.
-fn scaled_step(figure: &Figure, value: &Value) -> f64 {
+fn scaled_step(figure: &Figure, value: &FigureValue) -> f64 {
     match figure.unit {
         Unit::Share => value.quantum,
         _ => value.quantum / value.value,
@@ -196,8 +196,9 @@ fn scaled_step(figure: &Figure, value: &Value) -> f64 {
 
 /// Standard error of a difference of shares of independent operations, with one event more than was
 /// seen, so that no event in a few operations is no certainty.
-fn counting_error(first: &[Value], other: &[Value]) -> f64 {
-    let whole = |values: &[Value]| values.iter().map(|value| value.whole).sum::<f64>().max(1.0);
+fn counting_error(first: &[FigureValue], other: &[FigureValue]) -> f64 {
+    let whole =
+        |values: &[FigureValue]| values.iter().map(|value| value.whole).sum::<f64>().max(1.0);
     let events: f64 = first
         .iter()
         .chain(other)
@@ -207,7 +208,7 @@ fn counting_error(first: &[Value], other: &[Value]) -> f64 {
     (share * (1.0 - share) * (1.0 / whole(first) + 1.0 / whole(other))).sqrt()
 }
 
-fn scale(figure: &Figure, value: &Value) -> f64 {
+fn scale(figure: &Figure, value: &FigureValue) -> f64 {
     scaled(figure, value.value).unwrap_or(f64::NAN)
 }
 

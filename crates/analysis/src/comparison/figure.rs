@@ -16,7 +16,7 @@ pub enum Better {
 
 /// A value of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Value {
+pub(crate) struct FigureValue {
     pub(crate) value: f64,
     /// The true value is no less: it falls among time-outs.
     pub(crate) at_least: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Figure {
     pub(crate) name: &'static str,
     pub(crate) unit: Unit,
     pub(crate) better: Better,
-    pub(crate) of: fn(&Document) -> Option<Value>,
+    pub(crate) of: fn(&Document) -> Option<FigureValue>,
     /// The same by seconds, where they have it.
     pub(crate) of_seconds: Option<OfSeconds>,
 }
@@ -129,7 +129,7 @@ pub(crate) const FIGURES: [Figure; 15] = [
 const fn rate(
     name: &'static str,
     unit: Unit,
-    of: fn(&Document) -> Option<Value>,
+    of: fn(&Document) -> Option<FigureValue>,
     of_seconds: Option<OfSeconds>,
 ) -> Figure {
     Figure {
@@ -143,7 +143,7 @@ const fn rate(
 
 const fn cost(
     name: &'static str,
-    of: fn(&Document) -> Option<Value>,
+    of: fn(&Document) -> Option<FigureValue>,
     of_seconds: Option<OfSeconds>,
 ) -> Figure {
     Figure {
@@ -155,8 +155,8 @@ const fn cost(
     }
 }
 
-fn known_to(value: f64, quantum: f64) -> Option<Value> {
-    Some(Value {
+fn known_to(value: f64, quantum: f64) -> Option<FigureValue> {
+    Some(FigureValue {
         value,
         at_least: false,
         whole: 0.0,
@@ -175,18 +175,18 @@ fn once(document: &Document) -> f64 {
 }
 
 /// One operation more or less brings its body.
-fn payload(document: &Document) -> Option<Value> {
+fn payload(document: &Document) -> Option<FigureValue> {
     let rates = &document.measured.rates;
     let body = rates.payload_bytes_per_second / rates.ok_per_second;
     known_to(rates.payload_bytes_per_second, body * once(document))
 }
 
 /// A percentile, or without one the mean.
-fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Value> {
+fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<FigureValue> {
     let figure = document.measured.times.get(metric)?;
     let Some(percentile) = percentile else {
         // Its sum is exact.
-        return Some(Value {
+        return Some(FigureValue {
             value: figure.mean_ns,
             at_least: figure.timed_out > 0,
             whole: 0.0,
@@ -195,7 +195,7 @@ fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Va
     };
     let found = figure.percentile(percentile)?;
     let value = found.value_ns as f64;
-    Some(Value {
+    Some(FigureValue {
         value,
         at_least: found.at_least,
         whole: 0.0,
@@ -203,18 +203,18 @@ fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Va
     })
 }
 
-fn errors(document: &Document) -> Option<Value> {
+fn errors(document: &Document) -> Option<FigureValue> {
     share_of_ended(document, document.measured.operations.errors)
 }
 
-fn timed_out(document: &Document) -> Option<Value> {
+fn timed_out(document: &Document) -> Option<FigureValue> {
     share_of_ended(document, document.measured.operations.timed_out)
 }
 
-fn share_of_ended(document: &Document, part: u64) -> Option<Value> {
+fn share_of_ended(document: &Document, part: u64) -> Option<FigureValue> {
     let whole = document.measured.operations.ended;
-    let value = crate::figures::share(part, whole)?;
-    Some(Value {
+    let value = crate::counts::share(part, whole)?;
+    Some(FigureValue {
         value,
         at_least: false,
         whole: whole as f64,
@@ -223,7 +223,7 @@ fn share_of_ended(document: &Document, part: u64) -> Option<Value> {
 }
 
 /// CPU time of all agents' processes over operations; `None` where one of them was not sampled.
-fn client_cpu(document: &Document) -> Option<Value> {
+fn client_cpu(document: &Document) -> Option<FigureValue> {
     let shares: Option<Vec<f64>> = document
         .agents
         .iter()
@@ -240,7 +240,7 @@ fn client_cpu(document: &Document) -> Option<Value> {
     known_to(busy * 1e9 / per_second, quantum)
 }
 
-fn server_cpu(document: &Document) -> Option<Value> {
+fn server_cpu(document: &Document) -> Option<FigureValue> {
     let server = document.server?;
     let each = server.cpu_per_operation_ns?;
     known_to(each, CPU_QUANTUM_NS * each / server.cpu_ns as f64)
@@ -269,5 +269,5 @@ fn part(rows: &[&Row], part: fn(&Row) -> u64, whole: fn(&Row) -> u64) -> Option<
         rows.iter()
             .fold(0_u64, |sum, row| sum.saturating_add(of(row)))
     };
-    crate::figures::share(sum(part), sum(whole))
+    crate::counts::share(sum(part), sum(whole))
 }

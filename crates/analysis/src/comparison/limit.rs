@@ -1,7 +1,7 @@
 //! What counts as a regression: `response_time.p99=5%`.
 
 use super::figure::{Better, FIGURES};
-use super::{Change, Comparison, Finding};
+use super::{Change, ChangeFinding, Comparison};
 use crate::Unit;
 use crate::capacity::CAPACITY;
 use serde::{Deserialize, Serialize};
@@ -124,7 +124,7 @@ impl RegressionLimit {
         };
         match change.finding {
             _ if !is_beyond => LimitOutcome::Kept,
-            Finding::Unknown => LimitOutcome::Unknown,
+            ChangeFinding::Unknown => LimitOutcome::Unknown,
             finding if finding.is_worse() => LimitOutcome::Regressed,
             _ => LimitOutcome::Kept,
         }
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn only_what_is_worse_beyond_limit_and_noise_is_a_regression() {
-        use Finding::{HigherIsBetter, HigherIsWorse, LowerIsWorse, NoDifference, Unknown};
+        use ChangeFinding::{HigherIsBetter, HigherIsWorse, LowerIsWorse, NoDifference, Unknown};
         let limit = RegressionLimit {
             figure: String::new(),
             worse_by: 0.05,

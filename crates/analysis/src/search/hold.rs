@@ -1,6 +1,6 @@
 //! One hold of a search: what was held, what came of it, and why.
 
-use crate::{Document, Judgement, State, Verdict, human, verdict};
+use crate::{Document, Judgement, RunState, Verdict, human, verdict};
 use serde::{Deserialize, Serialize};
 
 /// A worker this busy has some room left: what an agent is taken to carry when it is asked how many
@@ -96,8 +96,8 @@ pub struct HoldResult {
 impl HoldResult {
     /// Judges the hold of `amount` by its document.
     #[must_use]
-    pub fn of(document: &Document, amount: f64, run: String) -> HoldResult {
-        let figures = HoldFigures::of(document);
+    pub fn new(document: &Document, amount: f64, run: String) -> HoldResult {
+        let figures = HoldFigures::new(document);
         HoldResult {
             outcome: outcome(document, amount, &figures),
             figures,
@@ -108,7 +108,7 @@ impl HoldResult {
 
 fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutcome {
     let record = &document.verdict;
-    if document.run.state != State::Complete {
+    if document.run.state != RunState::Complete {
         return HoldOutcome::Invalid {
             reasons: vec!["the hold was not finished".to_owned()],
         };
@@ -151,7 +151,7 @@ fn failures(document: &Document) -> Vec<String> {
 }
 
 impl HoldFigures {
-    fn of(document: &Document) -> HoldFigures {
+    fn new(document: &Document) -> HoldFigures {
         let measured = &document.measured;
         let at = |wanted| {
             measured

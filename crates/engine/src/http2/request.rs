@@ -1,8 +1,9 @@
 //! Requests as header blocks, built before the run; only templates are filled in during it.
 
 use super::hpack::{self, indexed, name};
-use crate::body::{Body, Upload};
-use crate::request::{Fill, Values, authority, body_of, literal, template};
+use crate::body::{BodyUpload, RequestBody};
+use crate::request::{authority, body_of};
+use crate::template::{self, Fill, Values, literal, template};
 use plan::{Plan, Scheme};
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ pub(crate) struct Requests(Vec<Prebuilt>);
 #[derive(Debug)]
 struct Prebuilt {
     block: Vec<Part>,
-    body: Option<Arc<Body>>,
+    body: Option<Arc<RequestBody>>,
 }
 
 /// A part of a header block.
@@ -37,13 +38,18 @@ impl Requests {
     }
 
     /// Puts the request's block into `block`; its body, where it has one.
-    pub(crate) fn write(&self, index: u16, values: Values, block: &mut Vec<u8>) -> Option<Upload> {
+    pub(crate) fn write(
+        &self,
+        index: u16,
+        values: Values,
+        block: &mut Vec<u8>,
+    ) -> Option<BodyUpload> {
         let request = &self.0[usize::from(index)];
         let upload = request
             .body
             .as_ref()
-            .map(|body| Upload::new(Arc::clone(body), values));
-        let length = upload.as_ref().map_or(0, Upload::left);
+            .map(|body| BodyUpload::new(Arc::clone(body), values));
+        let length = upload.as_ref().map_or(0, BodyUpload::left);
         request
             .block
             .iter()
@@ -168,7 +174,7 @@ impl Part {
                 pieces.iter().for_each(|piece| piece.fill(values, block));
             }
             Part::BodyLength => {
-                hpack::put_length(block, crate::request::digits(body_length as u64));
+                hpack::put_length(block, template::digits(body_length as u64));
                 // Writing to a Vec cannot fail.
                 let _ = write!(block, "{body_length}");
             }

@@ -1,7 +1,7 @@
 use super::frame::setting;
 use super::*;
-use crate::body::Body;
-use crate::request::{Fill, Values};
+use crate::body::RequestBody;
+use crate::template::{Fill, Values};
 use std::sync::Arc;
 
 /// A frame as bytes.
@@ -37,14 +37,14 @@ fn settled(lanes: u32, entries: &[(u16, u32)]) -> Session {
     session
 }
 
-fn body(bytes: &[u8]) -> Option<Upload> {
+fn body(bytes: &[u8]) -> Option<BodyUpload> {
     let values = Values {
         user: 0,
         seq: 0,
         random: 0,
     };
-    Some(Upload::new(
-        Arc::new(Body::new(vec![Fill::Shared(bytes.into())])),
+    Some(BodyUpload::new(
+        Arc::new(RequestBody::new(vec![Fill::Shared(bytes.into())])),
         values,
     ))
 }

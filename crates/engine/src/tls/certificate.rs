@@ -37,7 +37,7 @@ pub(super) struct Refused<'a> {
 }
 
 /// The fields of a certificate that tell the faults apart.
-struct Fields<'a> {
+struct CertificateFields<'a> {
     is_version_1: bool,
     issuer: &'a [u8],
     subject: &'a [u8],
@@ -88,7 +88,7 @@ impl Refused<'_> {
 
     /// Whether a key of the chain, or of a root that may have signed a part of it, is too short.
     fn has_weak_key(&self) -> bool {
-        let chain: Vec<Fields<'_>> = std::iter::once(self.leaf)
+        let chain: Vec<CertificateFields<'_>> = std::iter::once(self.leaf)
             .chain(self.rest)
             .filter_map(|der| fields(der))
             .collect();
@@ -111,7 +111,7 @@ impl Refused<'_> {
 }
 
 /// RFC 5280 §4.1.
-fn fields(certificate: &[u8]) -> Option<Fields<'_>> {
+fn fields(certificate: &[u8]) -> Option<CertificateFields<'_>> {
     let mut signed = element(&mut element(&mut &*certificate, SEQUENCE)?, SEQUENCE)?;
     let version = element(&mut signed, VERSION);
     let (_serial_number, _signature) = (any(&mut signed)?, any(&mut signed)?);
@@ -122,7 +122,7 @@ fn fields(certificate: &[u8]) -> Option<Fields<'_>> {
         element(&mut signed, SEQUENCE)?,
     );
     let is_ca = is_ca(signed).unwrap_or(false);
-    Some(Fields {
+    Some(CertificateFields {
         is_version_1: version.is_none(),
         issuer,
         subject,

@@ -1,7 +1,8 @@
 //! Client identities, handed out over virtual users: parsed once per agent, made into keys once per
 //! worker.
 
-use super::config::{TlsError, certificates};
+use super::pem::certificates;
+use super::tls_error::TlsError;
 use plan::{ClientCertificate, ClientCertificates, Minting, Owner, Plan, PrivateFile};
 use rustls::SignatureScheme;
 use rustls::client::ResolvesClientCert;
@@ -15,14 +16,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A chain, leaf first, and its key.
-type Pair = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+type ChainAndKey = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 /// The identities of this agent's virtual users. Those of others are not here: no key goes where it
 /// is not used.
 pub(crate) struct Credentials {
     /// How many the plan has, here or elsewhere.
     total: usize,
-    own: BTreeMap<usize, Pair>,
+    own: BTreeMap<usize, ChainAndKey>,
 }
 
 /// A worker's client identities; rustls is given that of the worker's current user.
@@ -86,7 +87,7 @@ impl Credentials {
     }
 }
 
-fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<Pair, TlsError> {
+fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<ChainAndKey, TlsError> {
     let (cert, key) = (&files.cert, &files.key);
     let bad_chain = |reason| TlsError::Certificates {
         field: "tls.client_certificates",
@@ -117,7 +118,7 @@ fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<Pair, Tl
 }
 
 /// Certificate and key were made together, so nothing about them is checked.
-fn minted(minting: &Minting, place: usize) -> Result<Pair, TlsError> {
+fn minted(minting: &Minting, place: usize) -> Result<ChainAndKey, TlsError> {
     let identity = u32::try_from(place)
         .ok()
         .and_then(|place| minting.minted.identities.get(&place));

@@ -1,7 +1,7 @@
 //! What rustls says of a worker's secrets, in NSS's format, which Wireshark reads; only where plan
 //! and agent want it.
 
-use crate::key_log::{Ending, KeySink};
+use crate::key_log::{KeySink, OperationEnding};
 use rustls::KeyLog;
 use std::fmt::{self, Write as _};
 use std::sync::{Mutex, MutexGuard};
@@ -35,7 +35,7 @@ impl Keys {
 
     /// An operation has ended on the connection with these `lines`: they are written where the plan
     /// wants them, and then are empty. A connection that never had a secret has none to write.
-    pub(crate) fn judge(&self, lines: &mut String, ending: Ending) {
+    pub(crate) fn judge(&self, lines: &mut String, ending: OperationEnding) {
         if !lines.is_empty() && self.sink.wants(ending) {
             self.sink.give(std::mem::take(lines));
         }
@@ -92,7 +92,7 @@ mod tests {
         keys.log("EXPORTER_SECRET", &[0xab], &[0x10]);
         keys.take(&mut lines);
         assert_eq!(lines, "CLIENT_RANDOM ab01 00ff\nEXPORTER_SECRET ab 10\n");
-        keys.judge(&mut lines, Ending::Failed);
+        keys.judge(&mut lines, OperationEnding::Failed);
         assert_eq!(lines, "", "they are handed over once");
     }
 }

@@ -27,9 +27,7 @@ pub(crate) fn builtin(field: Field<'_>) -> Option<(Builtin, Option<Url>)> {
         None => field.section()?,
     };
     let tls = section.read("tls", |field| field.flag()).unwrap_or(true);
-    let key = section.read("key", |field| {
-        field.choice(&[("p256", BuiltinKey::P256), ("rsa2048", BuiltinKey::Rsa2048)])
-    });
+    let key = section.read("key", |field| field.choice());
     let body_bytes = section
         .read("body_bytes", |field| field.whole(0..=MAX_BODY_BYTES))
         .unwrap_or(DEFAULT_BODY_BYTES);

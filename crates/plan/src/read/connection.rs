@@ -3,7 +3,7 @@
 use crate::read::field::Field;
 use crate::read::node::Value;
 use crate::read::section::Section;
-use crate::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
+use crate::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts, Words as _};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -19,14 +19,9 @@ pub(crate) fn read(section: Section<'_>) -> Option<Connection> {
     let requests = section
         .read("requests", requests)
         .unwrap_or(RequestsPerConnection::Unlimited);
-    let close = section.read("close", |field| {
-        field.choice(&[
-            ("fin", Close::Fin),
-            ("server", Close::Server),
-            ("rst", Close::Rst),
-        ])
-    });
-    let close = close.unwrap_or(Close::Fin);
+    let close = section
+        .read("close", |field| field.choice())
+        .unwrap_or(Close::Fin);
     let confirm = confirm(&section, requests, close);
     let http = http(&section);
     let source_addresses = section
@@ -58,7 +53,7 @@ fn requests(field: Field<'_>) -> Option<RequestsPerConnection> {
     }
     let example =
         "\"unlimited\" (keep-alive), 1 (keep-alive off), another number, or 0 (handshake only)";
-    if field.text(example)? == "unlimited" {
+    if field.text(example)? == RequestsPerConnection::UNLIMITED_WORD {
         return Some(RequestsPerConnection::Unlimited);
     }
     field.refuse(format_args!("is not known here; write {example}"));
@@ -110,15 +105,20 @@ fn http(section: &Section<'_>) -> HttpVersion {
 
 fn version(field: Field<'_>) -> Option<HttpVersion> {
     let example = "\"1.1\" or \"2\"";
-    match field.text(example)? {
-        "1.1" => return Some(HttpVersion::Http11),
-        "2" | "2.0" | "h2" => return Some(HttpVersion::Http2 { streams: 1 }),
+    let text = field.text(example)?;
+    let word = match text {
+        "2.0" | "h2" => "2",
+        other => other,
+    };
+    let version = HttpVersion::from_word(word);
+    match text {
+        _ if version.is_some() => {}
         "3" | "3.0" | "h3" => {
             field.refuse("asks for HTTP/3, which is not in this release; write \"1.1\" or \"2\"")
         }
         _ => field.refuse(format_args!("is not known here; write {example}")),
     }
-    None
+    version
 }
 
 /// What HTTP/2 has no form for.

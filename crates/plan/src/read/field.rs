@@ -4,7 +4,7 @@ use crate::read::context::Context;
 use crate::read::node::{Node, Value};
 use crate::read::section::Section;
 use crate::read::source::Content;
-use crate::{File, PrivateFile, Rate, Sha256, duration};
+use crate::{File, PrivateFile, Rate, Sha256, Words, duration};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -152,19 +152,12 @@ impl<'a> Field<'a> {
     }
 
     /// One of a few words.
-    pub(crate) fn choice<T: Clone>(&self, choices: &[(&str, T)]) -> Option<T> {
-        let names: Vec<String> = choices
-            .iter()
-            .map(|(name, _)| format!("{name:?}"))
-            .collect();
-        let names = either(&names);
-        let text = self.text(&names)?;
-        let choice = choices
-            .iter()
-            .find(|(name, _)| *name == text)
-            .map(|(_, choice)| choice.clone());
+    pub(crate) fn choice<T: Words>(&self) -> Option<T> {
+        let words = T::ALL.iter().map(|value| format!("{:?}", value.word()));
+        let words = either(&words.collect::<Vec<String>>());
+        let choice = T::from_word(self.text(&words)?);
         if choice.is_none() {
-            self.refuse(format_args!("is not known here; write {names}"));
+            self.refuse(format_args!("is not known here; write {words}"));
         }
         choice
     }

@@ -27,8 +27,8 @@ fn read(field: Field<'_>) -> Option<KeyLog> {
         return sampled(field.section()?);
     }
     match field.text("\"off\", \"all\" or { failed = 10 }")? {
-        "off" => return Some(KeyLog::Off),
-        "all" => return Some(KeyLog::All),
+        KeyLog::OFF_WORD => return Some(KeyLog::Off),
+        KeyLog::ALL_WORD => return Some(KeyLog::All),
         _ => field.refuse(
             "is not known here; write \"off\", \"all\" or { failed = 10 }; where the file comes \
              to is said by each agent's --key-log",

@@ -234,7 +234,7 @@ fn rate(field: Field<'_>) -> Option<Rate> {
 }
 
 fn arrivals(field: Field<'_>) -> Option<Arrivals> {
-    field.choice(&[("even", Arrivals::Even), ("poisson", Arrivals::Poisson)])
+    field.choice()
 }
 
 /// `Some(None)` for a pause of no length.

@@ -122,8 +122,8 @@ fn addresses(field: Field<'_>) -> Option<Vec<Address>> {
 
 fn dns(field: Field<'_>) -> Option<Dns> {
     match field.text("\"once\", \"connection\", or a duration such as \"30s\"")? {
-        "once" => Some(Dns::Once),
-        "connection" => Some(Dns::EveryConnection),
+        Dns::ONCE_WORD => Some(Dns::Once),
+        Dns::EVERY_CONNECTION_WORD => Some(Dns::EveryConnection),
         text if text.starts_with(|c: char| c.is_ascii_digit()) => {
             field.duration(MS..=24 * HOUR).map(Dns::Every)
         }

@@ -7,7 +7,7 @@ use crate::read::section::Section;
 use crate::read::{certificate, identities};
 use crate::{
     CipherSuite, ClientCertificates, Group, Host, HttpVersion, KeyExchange, KeyShare,
-    RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify,
+    RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify, Words as _,
 };
 
 /// What `[connection]` says that `[tls]` must go with.
@@ -44,13 +44,9 @@ pub(crate) fn read(section: Section<'_>, around: Around) -> Option<Tls> {
     if early_data {
         check_early_data(&section, &versions, resumption, around);
     }
-    let verify = section.read("verify", |field| {
-        field.choice(&[
-            ("full", Verify::Full),
-            ("once", Verify::Once),
-            ("none", Verify::None),
-        ])
-    });
+    let verify = section
+        .read("verify", |field| field.choice())
+        .unwrap_or(Verify::Full);
     let key_exchange = key_exchange(&section);
     let ca = section.read("ca", |field| certificate::authorities(&field));
     let none = ClientCertificates::Files(Vec::new());
@@ -63,10 +59,9 @@ pub(crate) fn read(section: Section<'_>, around: Around) -> Option<Tls> {
         .unwrap_or_else(|| default_alpn(around));
     let key_log = key_log(&section);
     section.finish();
-    let (verify, cipher_suites) = (verify.unwrap_or(Verify::Full), cipher_suites?);
     Some(Tls {
         versions,
-        cipher_suites,
+        cipher_suites: cipher_suites?,
         groups,
         key_share,
         resumption,
@@ -108,8 +103,9 @@ fn version(field: &Field<'_>) -> Option<TlsVersion> {
         .unwrap_or(&name)
         .trim_start_matches('v')
     {
-        "1.2" | "12" => return Some(TlsVersion::V12),
-        "1.3" | "13" => return Some(TlsVersion::V13),
+        "12" => return Some(TlsVersion::V12),
+        "13" => return Some(TlsVersion::V13),
+        word if TlsVersion::from_word(word).is_some() => return TlsVersion::from_word(word),
         "1" | "1.0" | "1.1" | "10" | "11" | "ssl3" | "sslv3" | "ssl2" | "sslv2" => field.refuse(
             "is deprecated (RFC 8996) and not offered by rustls; write \"1.2\" or \"1.3\", or use \
              `openssl s_client -tls1_1` from an old OpenSSL",
@@ -219,7 +215,7 @@ fn resumption(field: Field<'_>) -> Option<Resumption> {
         kind: ResumptionKind::Any,
     };
     match field.text("\"never\", \"always\" or { share = 0.8 }")? {
-        "never" => return Some(Resumption::Never),
+        Resumption::NEVER_WORD => return Some(Resumption::Never),
         "always" => return Some(always),
         _ => field.refuse("is not known here; write \"never\", \"always\" or { share = 0.8 }"),
     }
@@ -227,12 +223,8 @@ fn resumption(field: Field<'_>) -> Option<Resumption> {
 }
 
 fn share(section: Section<'_>) -> Option<Resumption> {
-    let kinds = [
-        ("any", ResumptionKind::Any),
-        ("session-id", ResumptionKind::SessionId),
-    ];
     let kind = section
-        .read("kind", |field| field.choice(&kinds))
+        .read("kind", |field| field.choice())
         .unwrap_or(ResumptionKind::Any);
     let share = section.read("share", |field| above_zero(&field));
     let all = if section.has("share") {
@@ -321,12 +313,8 @@ fn check_early_data(
 }
 
 fn key_share(section: &Section<'_>, groups: &[Group]) -> KeyShare {
-    let kinds = [
-        ("first", KeyShare::First),
-        ("remembered", KeyShare::Remembered),
-    ];
     let key_share = section
-        .read("key_share", |field| field.choice(&kinds))
+        .read("key_share", |field| field.choice())
         .unwrap_or(KeyShare::First);
     if key_share == KeyShare::Remembered && groups.len() == 1 {
         section.context.note(
@@ -338,9 +326,8 @@ fn key_share(section: &Section<'_>, groups: &[Group]) -> KeyShare {
 }
 
 fn key_exchange(section: &Section<'_>) -> KeyExchange {
-    let kinds = [("fresh", KeyExchange::Fresh), ("cheap", KeyExchange::Cheap)];
     let key_exchange = section
-        .read("key_exchange", |field| field.choice(&kinds))
+        .read("key_exchange", |field| field.choice())
         .unwrap_or(KeyExchange::Fresh);
     if key_exchange == KeyExchange::Cheap {
         let note = "tls.key_exchange = \"cheap\" gives up the secrecy of these connections: send \

@@ -118,7 +118,10 @@ fn search(searched: &VariantSearch) -> Vec<Line> {
         repeat: Some(searched.repeat),
         ..Line::default()
     };
-    let passed = record.answer.as_ref().and_then(analysis::Answer::passed);
+    let passed = record
+        .answer
+        .as_ref()
+        .and_then(analysis::SearchAnswer::passed);
     let answer = Line {
         section: "answer",
         name: "passed".into(),

@@ -3,7 +3,7 @@
 
 use crate::junit::{Case, name_of, suite};
 use analysis::{
-    Answer, CampaignDocument, LimitOutcome, LimitResult, RunSummary, VariantSearch, Verdict,
+    CampaignDocument, LimitOutcome, LimitResult, RunSummary, SearchAnswer, VariantSearch, Verdict,
 };
 
 pub(crate) fn render(campaign: &CampaignDocument) -> String {
@@ -83,7 +83,7 @@ fn limit(result: &LimitResult) -> Case {
 fn search(searched: &VariantSearch) -> Case {
     let record = &searched.search;
     let failure = match record.answer {
-        Some(Answer::Found { .. } | Answer::AtLeast { .. }) => None,
+        Some(SearchAnswer::Found { .. } | SearchAnswer::AtLeast { .. }) => None,
         Some(_) => Some(record.statement.clone()),
         None => Some("the search did not come to its end".to_owned()),
     };

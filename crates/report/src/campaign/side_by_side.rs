@@ -1,11 +1,11 @@
 //! Variants side by side: a table of values, then what each changes against the first.
 
-use super::Section;
+use super::ReportSection;
 use crate::style::Paint;
 use analysis::human::share;
-use analysis::{ComparedCell, ComparedFigure, Comparison, Finding, Method};
+use analysis::{ChangeFinding, ComparedCell, ComparedFigure, Comparison, Method};
 
-pub(super) fn sections(comparison: &Comparison) -> Vec<Section> {
+pub(super) fn sections(comparison: &Comparison) -> Vec<ReportSection> {
     let others = comparison.variants.iter().enumerate().skip(1);
     std::iter::once(values(comparison))
         .chain(others.map(|(index, name)| changes(comparison, index, name)))
@@ -13,20 +13,20 @@ pub(super) fn sections(comparison: &Comparison) -> Vec<Section> {
 }
 
 /// Headings are the variants' names, so the first row holds them.
-fn values(comparison: &Comparison) -> Section {
+fn values(comparison: &Comparison) -> ReportSection {
     let names = std::iter::once(String::new())
         .chain(comparison.variants.iter().cloned())
         .collect();
     let mut headings = vec![""];
     headings.resize(comparison.variants.len() + 1, "");
-    Section {
+    ReportSection {
         title: "Side by side".to_owned(),
         sentences: vec![(Paint::Faint, method(comparison))],
         headings,
         rows: std::iter::once(names)
             .chain(comparison.rows.iter().map(row))
             .collect(),
-        ..Section::default()
+        ..ReportSection::default()
     }
 }
 
@@ -64,7 +64,7 @@ fn row(figure: &ComparedFigure) -> Vec<String> {
         .collect()
 }
 
-fn changes(comparison: &Comparison, index: usize, name: &str) -> Section {
+fn changes(comparison: &Comparison, index: usize, name: &str) -> ReportSection {
     let first = comparison.variants.first().map_or("", String::as_str);
     let is_in_both = |row: &&ComparedFigure| {
         [0, index]
@@ -81,20 +81,20 @@ fn changes(comparison: &Comparison, index: usize, name: &str) -> Section {
         1 => " (weak: one run on one side)".to_owned(),
         _ => format!(" (weak: {repeats} repeats)"),
     };
-    Section {
+    ReportSection {
         title: format!("{name} against {first}{strength}"),
         facts: cells()
             .map(|(row, change)| (row.name.clone(), paint(change.finding), change.text.clone()))
             .collect(),
-        ..Section::default()
+        ..ReportSection::default()
     }
 }
 
-pub(super) fn paint(finding: Finding) -> Paint {
+pub(super) fn paint(finding: ChangeFinding) -> Paint {
     match finding {
-        Finding::HigherIsBetter | Finding::LowerIsBetter => Paint::Good,
-        Finding::HigherIsWorse | Finding::LowerIsWorse => Paint::Bad,
-        Finding::NoDifference => Paint::Plain,
-        Finding::Unknown => Paint::Faint,
+        ChangeFinding::HigherIsBetter | ChangeFinding::LowerIsBetter => Paint::Good,
+        ChangeFinding::HigherIsWorse | ChangeFinding::LowerIsWorse => Paint::Bad,
+        ChangeFinding::NoDifference => Paint::Plain,
+        ChangeFinding::Unknown => Paint::Faint,
     }
 }

@@ -3,7 +3,7 @@
 use crate::page::Page;
 use crate::style::Paint;
 use analysis::human::{bytes, number, share, time};
-use analysis::{Document, Figures, LoadRecord, State, Verdict};
+use analysis::{Document, Figures, LoadRecord, RunState, Verdict};
 
 pub(crate) fn write(page: &mut Page, document: &Document) {
     page.paragraph(
@@ -31,9 +31,9 @@ pub(crate) fn write_notes(page: &mut Page, document: &Document) {
 fn what_ran(document: &Document) -> String {
     let run = &document.run;
     let state = match run.state {
-        State::Complete => "",
-        State::Interrupted => "INTERRUPTED · ",
-        State::Incomplete => "INCOMPLETE · ",
+        RunState::Complete => "",
+        RunState::Interrupted => "INTERRUPTED · ",
+        RunState::Incomplete => "INCOMPLETE · ",
     };
     let warm_up = if run.warm_up_ns > 0 {
         format!(" after {} of warm-up", time(run.warm_up_ns as f64))

@@ -1,14 +1,16 @@
 //! Answers as bytes, made once before the first request.
 
 use crate::alarm::monotonic_ns;
-use crate::{Answer, BindError, Ending, Fault, Framing, Place, Timetable};
+use crate::{
+    BindError, BodyFraming, ConnectionEnd, FaultPlace, TargetAnswer, TargetFault, Timetable,
+};
 use std::sync::{Mutex, PoisonError};
 
 /// Bodies above this are sent as repetitions of one block: four TLS records, one system call.
 const BLOCK_BYTES: u64 = 64 * 1024;
 
 /// An answer as bytes.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedAnswer {
     pub status: u16,
     pub payload_bytes: u64,
     /// Sent before the wait; empty where there is none, the interim heads then stand before the
@@ -20,30 +22,33 @@ pub(crate) struct Prepared {
     pub last: bool,
     pub sound_first: u32,
     pub fault: Option<PreparedFault>,
-    kept: Response,
-    closing: Response,
-    kept_head: Response,
-    closing_head: Response,
+    kept: AnswerBytes,
+    closing: AnswerBytes,
+    kept_head: AnswerBytes,
+    closing_head: AnswerBytes,
 }
 
 /// A fault as bytes.
 pub(crate) struct PreparedFault {
-    pub response: Response,
-    pub then: Ending,
+    pub response: AnswerBytes,
+    pub then: ConnectionEnd,
 }
 
 /// Bytes to write: `first`, then `block` so many times, then `last`.
 #[derive(Default)]
-pub(crate) struct Response {
+pub(crate) struct AnswerBytes {
     pub first: Vec<u8>,
     pub block: Vec<u8>,
     pub blocks: u64,
     pub last: Vec<u8>,
 }
 
-impl Prepared {
+impl PreparedAnswer {
     /// `paced_from` of the monotonic clock, nanoseconds.
-    pub fn new(answer: &Answer, paced_from: Option<u64>) -> Result<Prepared, BindError> {
+    pub fn new(
+        answer: &TargetAnswer,
+        paced_from: Option<u64>,
+    ) -> Result<PreparedAnswer, BindError> {
         check_statuses(answer)?;
         let interim: Vec<u8> = answer
             .interim
@@ -56,7 +61,7 @@ impl Prepared {
             (Vec::new(), interim)
         };
         let head = |close| [before.clone(), head(answer, close)].concat();
-        Ok(Prepared {
+        Ok(PreparedAnswer {
             status: answer.status,
             payload_bytes: if answer.has_body() {
                 answer.body_bytes
@@ -65,16 +70,16 @@ impl Prepared {
             },
             early,
             timetable: timetable(answer, paced_from)?,
-            last: answer.has_body() && answer.framing == Framing::EofDelimited,
+            last: answer.has_body() && answer.framing == BodyFraming::EofDelimited,
             sound_first: answer.sound_first,
             fault: answer
                 .fault
                 .as_ref()
                 .map(|fault| PreparedFault::new(fault, answer, head(false))),
-            kept: Response::whole(answer, head(false)),
-            closing: Response::whole(answer, head(true)),
-            kept_head: Response::bytes(head(false)),
-            closing_head: Response::bytes(head(true)),
+            kept: AnswerBytes::whole(answer, head(false)),
+            closing: AnswerBytes::whole(answer, head(true)),
+            kept_head: AnswerBytes::bytes(head(false)),
+            closing_head: AnswerBytes::bytes(head(true)),
         })
     }
 
@@ -90,7 +95,7 @@ impl Prepared {
     }
 
     /// The bytes for a request.
-    pub fn response(&self, is_head: bool, close: bool) -> &Response {
+    pub fn response(&self, is_head: bool, close: bool) -> &AnswerBytes {
         match (is_head, close) {
             (false, false) => &self.kept,
             (false, true) => &self.closing,
@@ -101,59 +106,59 @@ impl Prepared {
 }
 
 impl PreparedFault {
-    fn new(fault: &Fault, answer: &Answer, head: Vec<u8>) -> PreparedFault {
+    fn new(fault: &TargetFault, answer: &TargetAnswer, head: Vec<u8>) -> PreparedFault {
         match fault {
-            Fault::Stop { at, then } => PreparedFault {
-                response: Response::stopped(answer, head, *at),
+            TargetFault::Stop { at, then } => PreparedFault {
+                response: AnswerBytes::stopped(answer, head, *at),
                 then: *then,
             },
-            Fault::BadFraming(kind) => PreparedFault {
-                response: Response::bytes(kind.bytes()),
-                then: Ending::Hang,
+            TargetFault::BadFraming(kind) => PreparedFault {
+                response: AnswerBytes::bytes(kind.bytes()),
+                then: ConnectionEnd::Hang,
             },
-            Fault::Raw { bytes, then } => PreparedFault {
-                response: Response::bytes(bytes.clone()),
+            TargetFault::Raw { bytes, then } => PreparedFault {
+                response: AnswerBytes::bytes(bytes.clone()),
                 then: *then,
             },
         }
     }
 }
 
-impl Response {
-    fn bytes(first: Vec<u8>) -> Response {
-        Response {
+impl AnswerBytes {
+    fn bytes(first: Vec<u8>) -> AnswerBytes {
+        AnswerBytes {
             first,
-            ..Response::default()
+            ..AnswerBytes::default()
         }
     }
 
-    fn whole(answer: &Answer, head: Vec<u8>) -> Response {
+    fn whole(answer: &TargetAnswer, head: Vec<u8>) -> AnswerBytes {
         match answer.framing {
-            _ if !answer.has_body() => Response::bytes(head),
-            Framing::Chunked => Response::chunked(head, answer.body_bytes),
-            Framing::ContentLength | Framing::EofDelimited => {
-                Response::plain(head, answer.body_bytes)
+            _ if !answer.has_body() => AnswerBytes::bytes(head),
+            BodyFraming::Chunked => AnswerBytes::chunked(head, answer.body_bytes),
+            BodyFraming::ContentLength | BodyFraming::EofDelimited => {
+                AnswerBytes::plain(head, answer.body_bytes)
             }
         }
     }
 
-    fn stopped(answer: &Answer, mut head: Vec<u8>, at: Place) -> Response {
+    fn stopped(answer: &TargetAnswer, mut head: Vec<u8>, at: FaultPlace) -> AnswerBytes {
         match at {
-            Place::BeforeHead => Response::default(),
-            Place::InHead => {
+            FaultPlace::BeforeHead => AnswerBytes::default(),
+            FaultPlace::InHead => {
                 head.truncate(head.len() / 2);
-                Response::bytes(head)
+                AnswerBytes::bytes(head)
             }
-            Place::InBody => {
-                if answer.framing == Framing::Chunked {
+            FaultPlace::InBody => {
+                if answer.framing == BodyFraming::Chunked {
                     head.extend_from_slice(format!("{:x}\r\n", answer.body_bytes).as_bytes());
                 }
-                Response::plain(head, answer.body_bytes / 2)
+                AnswerBytes::plain(head, answer.body_bytes / 2)
             }
         }
     }
 
-    fn plain(mut first: Vec<u8>, payload_bytes: u64) -> Response {
+    fn plain(mut first: Vec<u8>, payload_bytes: u64) -> AnswerBytes {
         let (blocks, rest) = (payload_bytes / BLOCK_BYTES, payload_bytes % BLOCK_BYTES);
         first.extend(payload(rest));
         let block = if blocks > 0 {
@@ -161,7 +166,7 @@ impl Response {
         } else {
             Vec::new()
         };
-        Response {
+        AnswerBytes {
             first,
             block,
             blocks,
@@ -169,7 +174,7 @@ impl Response {
         }
     }
 
-    fn chunked(mut first: Vec<u8>, payload_bytes: u64) -> Response {
+    fn chunked(mut first: Vec<u8>, payload_bytes: u64) -> AnswerBytes {
         let (blocks, rest) = (payload_bytes / BLOCK_BYTES, payload_bytes % BLOCK_BYTES);
         if rest > 0 {
             first.extend(chunk(rest));
@@ -183,7 +188,7 @@ impl Response {
         } else {
             Vec::new()
         };
-        Response {
+        AnswerBytes {
             first,
             block,
             blocks,
@@ -193,7 +198,7 @@ impl Response {
 }
 
 fn timetable(
-    answer: &Answer,
+    answer: &TargetAnswer,
     paced_from: Option<u64>,
 ) -> Result<Option<Mutex<Timetable>>, BindError> {
     let mut timetable = Timetable::new(answer.pace, answer.delay)?;
@@ -203,7 +208,7 @@ fn timetable(
     Ok(answer.waits().then(|| Mutex::new(timetable)))
 }
 
-fn check_statuses(answer: &Answer) -> Result<(), BindError> {
+fn check_statuses(answer: &TargetAnswer) -> Result<(), BindError> {
     let final_fits = (200..=999).contains(&answer.status);
     // 101 would hand the connection to another protocol.
     let unfit = answer
@@ -231,12 +236,12 @@ fn chunk(bytes: u64) -> Vec<u8> {
         .collect()
 }
 
-fn head(answer: &Answer, close: bool) -> Vec<u8> {
+fn head(answer: &TargetAnswer, close: bool) -> Vec<u8> {
     let framing = match answer.framing {
         _ if !answer.has_body() => String::new(),
-        Framing::ContentLength => format!("content-length: {}\r\n", answer.body_bytes),
-        Framing::Chunked => "transfer-encoding: chunked\r\n".to_owned(),
-        Framing::EofDelimited => String::new(),
+        BodyFraming::ContentLength => format!("content-length: {}\r\n", answer.body_bytes),
+        BodyFraming::Chunked => "transfer-encoding: chunked\r\n".to_owned(),
+        BodyFraming::EofDelimited => String::new(),
     };
     let connection = if close { "connection: close\r\n" } else { "" };
     let (status, reason) = (answer.status, reason(answer.status));
@@ -282,7 +287,7 @@ mod tests {
 
     #[test]
     fn bodies_of_any_size_add_up_to_what_was_asked() {
-        for framing in [Framing::ContentLength, Framing::Chunked] {
+        for framing in [BodyFraming::ContentLength, BodyFraming::Chunked] {
             for body_bytes in [
                 0,
                 1,
@@ -292,12 +297,12 @@ mod tests {
                 BLOCK_BYTES + 1,
                 1_900_000,
             ] {
-                let answer = Answer {
+                let answer = TargetAnswer {
                     body_bytes,
                     framing,
-                    ..Answer::default()
+                    ..TargetAnswer::default()
                 };
-                let response = Response::whole(&answer, Vec::new());
+                let response = AnswerBytes::whole(&answer, Vec::new());
                 let payload =
                     |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'x').count() as u64;
                 let sum = payload(&response.first)
@@ -310,11 +315,11 @@ mod tests {
 
     #[test]
     fn small_answers_are_one_write() {
-        let prepared = Prepared::new(
-            &Answer {
-                framing: Framing::Chunked,
+        let prepared = PreparedAnswer::new(
+            &TargetAnswer {
+                framing: BodyFraming::Chunked,
                 interim: vec![100],
-                ..Answer::default()
+                ..TargetAnswer::default()
             },
             None,
         )
@@ -341,11 +346,11 @@ mod tests {
             (200, vec![101]),
         ] {
             assert!(
-                Prepared::new(
-                    &Answer {
+                PreparedAnswer::new(
+                    &TargetAnswer {
                         status,
                         interim,
-                        ..Answer::default()
+                        ..TargetAnswer::default()
                     },
                     None
                 )

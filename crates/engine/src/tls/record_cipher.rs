@@ -1,7 +1,7 @@
 //! TLS records sealed and opened in place (RFC 8446 §5.2, RFC 5246 §6.2.3, RFC 5288, RFC 7905):
 //! nothing is allocated.
 
-use super::Broken;
+use super::advance::Broken;
 use aws_lc_rs::aead::{
     AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, MAX_TAG_LEN, Nonce, UnboundKey,
 };
@@ -49,7 +49,7 @@ enum Form {
 }
 
 /// One direction of a connection.
-pub(super) struct Cipher {
+pub(super) struct RecordCipher {
     key: LessSafeKey,
     iv: [u8; 12],
     sequence: u64,
@@ -58,17 +58,17 @@ pub(super) struct Cipher {
 
 /// A record that came whole.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Record<'a> {
+pub(super) struct OpenedRecord<'a> {
     pub(super) kind: u8,
     pub(super) plain: &'a [u8],
 }
 
-impl Cipher {
+impl RecordCipher {
     /// The direction from its next record on.
     pub(super) fn new(
         (sequence, secrets): (u64, ConnectionTrafficSecrets),
         version: ProtocolVersion,
-    ) -> Result<Cipher, Broken> {
+    ) -> Result<RecordCipher, Broken> {
         let is_v13 = version == ProtocolVersion::TLSv1_3;
         let gcm = if is_v13 { Form::V13 } else { Form::V12Explicit };
         let (algorithm, key, iv, form) = match &secrets {
@@ -84,7 +84,7 @@ impl Cipher {
         };
         let unbound = UnboundKey::new(algorithm, key.as_ref()).map_err(|_| Broken(Kind::BadTls))?;
         let iv = iv.as_ref().try_into().map_err(|_| Broken(Kind::BadTls))?;
-        Ok(Cipher {
+        Ok(RecordCipher {
             key: LessSafeKey::new(unbound),
             iv,
             sequence,
@@ -144,7 +144,7 @@ impl Cipher {
     pub(super) fn open<'a>(
         &mut self,
         input: &'a mut [u8],
-    ) -> Result<Option<(usize, Record<'a>)>, u8> {
+    ) -> Result<Option<(usize, OpenedRecord<'a>)>, u8> {
         let Some(&[outer, _, _, l0, l1]) = input.first_chunk::<HEADER>() else {
             return Ok(None);
         };
@@ -170,7 +170,7 @@ impl Cipher {
             return Err(alert::RECORD_OVERFLOW);
         }
         self.sequence += 1;
-        Ok(Some((HEADER + length, Record { kind, plain })))
+        Ok(Some((HEADER + length, OpenedRecord { kind, plain })))
     }
 
     fn open_v13<'a>(&self, header: [u8; HEADER], body: &'a mut [u8]) -> Result<(u8, &'a [u8]), u8> {
@@ -252,9 +252,9 @@ mod tests {
         }
     }
 
-    fn pair(which: usize, version: ProtocolVersion) -> (Cipher, Cipher) {
+    fn pair(which: usize, version: ProtocolVersion) -> (RecordCipher, RecordCipher) {
         let cipher =
-            || Cipher::new((5, secrets(which)), version).expect("keys of the right length");
+            || RecordCipher::new((5, secrets(which)), version).expect("keys of the right length");
         (cipher(), cipher())
     }
 
@@ -330,7 +330,7 @@ mod tests {
         let (_, record) = opener.open(&mut wire).expect("opens").expect("is whole");
         assert_eq!(
             record,
-            Record {
+            OpenedRecord {
                 kind: content::APPLICATION_DATA,
                 plain: b"padded"
             }

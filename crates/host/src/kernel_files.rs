@@ -6,30 +6,30 @@ use std::path::{Path, PathBuf};
 
 /// Where `/` is; elsewhere only in tests.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
+pub(crate) struct KernelFiles {
     root: PathBuf,
 }
 
 /// A file's text and where it came from.
 #[derive(Debug)]
-pub(crate) struct Text {
+pub(crate) struct KernelText {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
 }
 
-impl Source {
-    pub(crate) fn new(root: &Path) -> Source {
-        Source {
+impl KernelFiles {
+    pub(crate) fn new(root: &Path) -> KernelFiles {
+        KernelFiles {
             root: root.to_path_buf(),
         }
     }
 
     /// Reads `path`, which is written without the leading slash. Bytes that are not UTF-8 (a
     /// process may choose its name) are replaced.
-    pub(crate) fn read(&self, path: &str) -> Result<Text, HostError> {
+    pub(crate) fn read(&self, path: &str) -> Result<KernelText, HostError> {
         let path = self.root.join(path);
         match std::fs::read(&path) {
-            Ok(bytes) => Ok(Text {
+            Ok(bytes) => Ok(KernelText {
                 text: String::from_utf8_lossy(&bytes).into_owned(),
                 path,
             }),
@@ -37,9 +37,9 @@ impl Source {
         }
     }
 
-    /// As [`Source::read`], `None` where the file does not exist: an option of the kernel, or a
+    /// As [`KernelFiles::read`], `None` where the file does not exist: an option of the kernel, or a
     /// thread that has ended.
-    pub(crate) fn read_if_there(&self, path: &str) -> Result<Option<Text>, HostError> {
+    pub(crate) fn read_if_there(&self, path: &str) -> Result<Option<KernelText>, HostError> {
         match self.read(path) {
             Ok(text) => Ok(Some(text)),
             Err(HostError::Unreadable { reason, .. }) if is_gone(&reason) => Ok(None),
@@ -66,7 +66,7 @@ fn is_gone(reason: &std::io::Error) -> bool {
         || reason.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
-impl Text {
+impl KernelText {
     /// The error that `what` is missing or malformed here.
     pub(crate) fn malformed(&self, what: &str) -> HostError {
         HostError::Malformed {

@@ -17,7 +17,7 @@ pub(crate) const HANDSHAKES: [Metric; 4] = [
 
 /// A sum of cells.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Tally {
+pub(crate) struct CellTally {
     pub(crate) counters: Counters,
     /// What other parts' operations did within this one: those of the warm-up that ended in the
     /// measured part.
@@ -26,7 +26,7 @@ pub(crate) struct Tally {
     pub(crate) times: BTreeMap<(Outcome, Metric), Distribution>,
 }
 
-impl Tally {
+impl CellTally {
     /// Takes a cell in.
     pub(crate) fn add(&mut self, cell: &Cell) {
         self.counters.merge(&cell.counters);
@@ -42,7 +42,7 @@ impl Tally {
     }
 
     /// Takes another tally in.
-    pub(crate) fn merge(&mut self, other: &Tally) {
+    pub(crate) fn merge(&mut self, other: &CellTally) {
         self.counters.merge(&other.counters);
         self.carried.merge(&other.carried);
         for (&key, distribution) in &other.times {
@@ -52,7 +52,7 @@ impl Tally {
 
     /// Takes in another tally of this part of the run; of one of another part, what it did within
     /// this one.
-    pub(crate) fn take(&mut self, is_own: bool, other: &Tally) {
+    pub(crate) fn take(&mut self, is_own: bool, other: &CellTally) {
         if is_own {
             self.merge(other);
         } else {

@@ -1,11 +1,12 @@
-//! Binds listeners and accepts connections until told to stop.
+//! A target whose listeners are bound.
 
+use crate::accept_loop::accept;
 use crate::acceptor::server_config;
 use crate::alarm::{Alarm, monotonic_ns};
-use crate::connection::{Shared, serve};
-use crate::counts::Tally;
-use crate::prepared::Prepared;
-use crate::{BindError, Config, Counts, Running};
+use crate::connection::Shared;
+use crate::counts::TargetTally;
+use crate::prepared_answer::PreparedAnswer;
+use crate::{BindError, Config, Counts};
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt,
 };
@@ -20,12 +21,8 @@ use tokio_rustls::TlsAcceptor;
 /// caps it at `net.core.somaxconn`, 4,096 by default.
 const BACKLOG: i32 = 4096;
 
-/// Wait after a failed accept, which is nearly always out of file descriptors and would fail again
-/// at once.
-const ACCEPT_BACK_OFF: Duration = Duration::from_millis(10);
-
 /// A target that listens, and does not yet serve.
-pub struct Target {
+pub struct BoundTarget {
     /// One per thread, all on the same address.
     listeners: Vec<TcpListener>,
     address: SocketAddr,
@@ -33,12 +30,12 @@ pub struct Target {
     shared: Arc<Shared>,
 }
 
-impl Target {
+impl BoundTarget {
     /// Binds the address; from here on connections wait to be accepted.
     ///
     /// # Errors
     /// Where the address cannot be listened on, or the configuration cannot be.
-    pub fn bind(config: Config) -> Result<Target, BindError> {
+    pub fn bind(config: Config) -> Result<BoundTarget, BindError> {
         let (acceptor, ca_pem) = match config.tls.as_ref().map(server_config).transpose()? {
             Some((tls, ca_pem)) => (Some(TlsAcceptor::from(tls)), Some(ca_pem)),
             None => (None, None),
@@ -49,12 +46,12 @@ impl Target {
         let shared = Shared {
             acceptor,
             answers: all
-                .map(|answer| Prepared::new(answer, paced_from))
+                .map(|answer| PreparedAnswer::new(answer, paced_from))
                 .collect::<Result<_, _>>()?,
             paths: config.paths.iter().map(|(path, _)| path.clone()).collect(),
             keep_alive: config.keep_alive,
             connection_fault: config.connection_fault,
-            tally: Arc::new(Tally::new()),
+            tally: Arc::new(TargetTally::new()),
         };
         let refused = |source| BindError::Listen {
             address: config.address,
@@ -62,7 +59,7 @@ impl Target {
         };
         let listeners = listeners(config.address, config.threads.get()).map_err(refused)?;
         let address = listeners[0].local_addr().map_err(refused)?;
-        Ok(Target {
+        Ok(BoundTarget {
             listeners,
             address,
             ca_pem,
@@ -95,7 +92,7 @@ impl Target {
 
     /// The counters, to be read also while and after the target serves.
     #[must_use]
-    pub fn tally(&self) -> Arc<Tally> {
+    pub fn tally(&self) -> Arc<TargetTally> {
         self.shared.tally.clone()
     }
 
@@ -126,54 +123,8 @@ impl Target {
         Ok(())
     }
 
-    /// Serves on threads of its own, as many as configured, each with a runtime of its own.
-    ///
-    /// # Errors
-    /// Where a thread or a runtime cannot be made.
-    pub fn run(self) -> io::Result<Running> {
-        Running::start(self)
-    }
-
     pub(crate) fn into_parts(self) -> (Vec<TcpListener>, Arc<Shared>) {
         (self.listeners, self.shared)
-    }
-}
-
-/// Accepts until `stop` is done, then cuts what is open.
-pub(crate) async fn accept(
-    listener: tokio::net::TcpListener,
-    alarm: Alarm,
-    shared: Arc<Shared>,
-    stop: impl Future<Output = ()>,
-) {
-    let mut open = JoinSet::new();
-    let alarm = Arc::new(alarm);
-    open.spawn(ring(alarm.clone()));
-    tokio::pin!(stop);
-    loop {
-        tokio::select! {
-            () = &mut stop => break,
-            Some(ended) = open.join_next() => propagate(ended),
-            accepted = listener.accept() => match accepted {
-                Ok((tcp, _)) => _ = open.spawn(serve(tcp, shared.clone(), alarm.clone())),
-                Err(_) => tokio::time::sleep(ACCEPT_BACK_OFF).await,
-            },
-        }
-    }
-    open.shutdown().await;
-}
-
-async fn ring(alarm: Arc<Alarm>) {
-    alarm.ring().await;
-}
-
-/// A panic in a connection is a fault of the target's own and must not pass for one of the
-/// client's.
-fn propagate(ended: Result<(), tokio::task::JoinError>) {
-    if let Err(error) = ended
-        && error.is_panic()
-    {
-        std::panic::resume_unwind(error.into_panic());
     }
 }
 

@@ -1,14 +1,16 @@
 //! What one agent delivered: its intervals, each once, their sum by key, and how its run ended.
 
-use crate::tally::Tally;
-use crate::{AgentEnd, AgentResult, AgentSetup, CpuFigures, EndCause, Picture, TimeFigure};
+use crate::cell_tally::CellTally;
+use crate::{
+    AgentEnd, AgentEndCause, AgentResult, AgentSetup, CpuFigures, HistogramColumns, TimeFigure,
+};
 use measure::{CellKey, Client, Metric, Period, Snapshot, Totals};
 use std::collections::BTreeMap;
 
 /// What one agent delivered.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Fired {
-    cells: BTreeMap<CellKey, Tally>,
+pub(crate) struct AgentRun {
+    cells: BTreeMap<CellKey, CellTally>,
     client: Client,
     /// Intervals that came, as first → last of each unbroken stretch.
     seen: BTreeMap<u32, u32>,
@@ -17,7 +19,7 @@ pub(crate) struct Fired {
     end: Option<AgentEnd>,
 }
 
-impl Fired {
+impl AgentRun {
     /// Counts an interval; `false` where it had come before.
     pub(crate) fn add(&mut self, interval: u32, snapshot: &Snapshot) -> bool {
         if !self.mark(interval) {
@@ -63,7 +65,7 @@ impl Fired {
         self.end.is_some()
     }
 
-    pub(crate) fn end_cause(&self) -> Option<EndCause> {
+    pub(crate) fn end_cause(&self) -> Option<AgentEndCause> {
         self.end.as_ref()?.cause
     }
 
@@ -96,7 +98,7 @@ impl Fired {
         &self.client
     }
 
-    pub(crate) fn cells(&self) -> impl Iterator<Item = (&CellKey, &Tally)> {
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (&CellKey, &CellTally)> {
         self.cells.iter()
     }
 
@@ -111,15 +113,15 @@ impl Fired {
             |(ended, errors), counters| {
                 (
                     ended.saturating_add(counters.ended()),
-                    errors.saturating_add(crate::figures::errors(counters)),
+                    errors.saturating_add(crate::counts::errors(counters)),
                 )
             },
         )
     }
 
     /// Sum over all keys of a period.
-    pub(crate) fn tally(&self, period: Period) -> Tally {
-        let mut sum = Tally::default();
+    pub(crate) fn tally(&self, period: Period) -> CellTally {
+        let mut sum = CellTally::default();
         self.cells
             .iter()
             .for_each(|(key, tally)| sum.take(key.period == period, tally));
@@ -170,7 +172,7 @@ impl Fired {
         let time = |metric| {
             tally
                 .headline(&[metric])
-                .map(|headline| TimeFigure::of(&headline, Picture::Left))
+                .map(|headline| TimeFigure::new(&headline, HistogramColumns::Omitted))
         };
         let mut fired_at = self.cells.keys().filter_map(|key| key.address);
         AgentResult {
@@ -208,22 +210,22 @@ mod tests {
 
     #[test]
     fn interval_counts_once_in_any_order_and_gaps_stay_visible() {
-        let mut fired = Fired::default();
+        let mut run = AgentRun::default();
         let fresh: Vec<bool> = [0, 1, 5, 1, 3, 5, 4, 0, 7]
             .into_iter()
-            .map(|interval| fired.mark(interval))
+            .map(|interval| run.mark(interval))
             .collect();
         assert_eq!(
             fresh,
             [true, true, true, false, true, false, true, false, true]
         );
-        assert_eq!(fired.seen, BTreeMap::from([(0, 1), (3, 5), (7, 7)]));
-        assert_eq!(fired.missing(), [(2, 2), (6, 6)]);
-        fired.ended(AgentEnd {
+        assert_eq!(run.seen, BTreeMap::from([(0, 1), (3, 5), (7, 7)]));
+        assert_eq!(run.missing(), [(2, 2), (6, 6)]);
+        run.ended(AgentEnd {
             intervals: Some(10),
             ..AgentEnd::default()
         });
-        assert_eq!(fired.missing(), [(2, 2), (6, 6), (8, 9)]);
-        assert!(fired.mark(u32::MAX) && !fired.mark(u32::MAX));
+        assert_eq!(run.missing(), [(2, 2), (6, 6), (8, 9)]);
+        assert!(run.mark(u32::MAX) && !run.mark(u32::MAX));
     }
 }

@@ -1,10 +1,10 @@
 //! A target on threads of its own, stopped and joined when it is dropped.
 
+use crate::accept_loop::accept;
 use crate::alarm::Alarm;
 use crate::connection::Shared;
-use crate::counts::Tally;
-use crate::target::accept;
-use crate::{BindError, Config, Counts, Target};
+use crate::counts::TargetTally;
+use crate::{BindError, BoundTarget, Config, Counts};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -12,30 +12,40 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 /// A target that serves on threads of its own. Dropping it cuts what is open and joins the threads.
-pub struct Running {
+pub struct RunningTarget {
     address: SocketAddr,
     url: String,
     ca_pem: Option<String>,
-    tally: Arc<Tally>,
+    tally: Arc<TargetTally>,
     /// Dropping one ends its thread's loop.
     stops: Vec<oneshot::Sender<()>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Running {
+impl BoundTarget {
+    /// Serves on threads of its own, as many as configured, each with a runtime of its own.
+    ///
+    /// # Errors
+    /// Where a thread or a runtime cannot be made.
+    pub fn run(self) -> io::Result<RunningTarget> {
+        RunningTarget::start(self)
+    }
+}
+
+impl RunningTarget {
     /// Binds and serves.
     ///
     /// # Errors
-    /// As [`Target::bind`].
-    pub fn new(config: Config) -> Result<Running, BindError> {
+    /// As [`BoundTarget::bind`].
+    pub fn new(config: Config) -> Result<RunningTarget, BindError> {
         let address = config.address;
-        Target::bind(config)?
+        BoundTarget::bind(config)?
             .run()
             .map_err(|source| BindError::Listen { address, source })
     }
 
-    pub(crate) fn start(target: Target) -> io::Result<Running> {
-        let mut running = Running {
+    fn start(target: BoundTarget) -> io::Result<RunningTarget> {
+        let mut running = RunningTarget {
             address: target.address(),
             url: target.url(""),
             ca_pem: target.ca_pem().map(str::to_owned),
@@ -119,7 +129,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningTarget {
     fn drop(&mut self) {
         self.join();
     }
