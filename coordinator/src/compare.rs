@@ -157,6 +157,7 @@ fn names(first: &Path, other: &Path) -> [String; 2] {
 }
 
 fn differences<T: Comparable>(pair: &SavedPair<'_, T>) -> Vec<PlanDifference> {
+    // All runs of a variant are of one plan, so that the first speaks for it.
     let pair = pair.first.first().zip(pair.other.first());
     pair.map(|(first, other)| T::differences(first, other))
         .unwrap_or_default()

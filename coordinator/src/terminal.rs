@@ -48,6 +48,7 @@ pub fn print(text: &str) -> io::Result<()> {
 /// and messages come from other machines, so control characters are replaced: they could move the
 /// cursor.
 pub fn say(line: impl std::fmt::Display) {
+    // Names and errors of others may hold escapes that would move the cursor.
     let is_unsafe = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     let _ = writeln!(
         io::stderr().lock(),

@@ -226,6 +226,7 @@ fn searches(
         .into_iter()
         .filter(|searched| searched.search.answer.is_some())
     {
+        // An answer without a hold is none that another version wrote either.
         let Some(first) = searched.search.steps.first() else {
             continue;
         };

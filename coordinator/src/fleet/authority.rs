@@ -80,6 +80,7 @@ impl FleetAuthority {
         let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .with_no_client_auth()
+            // Agents know the CA by its hash alone, so that it is sent too.
             .with_single_cert(vec![leaf, self.certificate], leaf_key.into())?;
         config.alpn_protocols = vec![b"h2".to_vec()];
         Ok(config)

@@ -148,7 +148,7 @@ impl Material {
             .ok()
             .and_then(|bytes| bytes.try_into().ok());
         let secret = Secret::new(secret.ok_or(AuthorityError::Secret)?);
-        let token = Token::new(Digest::of(authority.certificate()).0, secret);
+        let token = Token::new(Digest::from_content(authority.certificate()).0, secret);
         Ok(Enrolment {
             token,
             tls: Arc::new(authority.server_config()?),

@@ -196,6 +196,7 @@ impl FleetTask {
 
     fn send(&mut self, at: ConnectionId, outgoing: DownstreamItem) -> Option<FleetEvent> {
         let sender = self.outgoing.get(&at)?;
+        // Nobody is waited for: an agent that does not read must not hold up the others' leases.
         let error = sender.try_send(outgoing).err()?;
         self.outgoing.remove(&at);
         let why = match error {

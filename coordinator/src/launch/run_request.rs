@@ -76,7 +76,7 @@ pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
     Ok(RunRequest {
         run: run.id,
         name: plan.name().to_owned(),
-        plan_digest: Digest::of(text.as_bytes()),
+        plan_digest: Digest::from_content(text.as_bytes()),
         plan: text,
         files: files.0.into_values().collect(),
         minted,
@@ -190,7 +190,7 @@ mod tests {
 
     /// Which agents get the file that the folder calls so; `None`: all of them.
     fn audience(request: &RunRequest, name: &str) -> Option<Vec<u32>> {
-        let digest = Digest::of(&Folder.read(name).unwrap());
+        let digest = Digest::from_content(&Folder.read(name).unwrap());
         let found: Vec<_> = request
             .files
             .iter()

@@ -27,6 +27,7 @@ impl BuiltinTarget {
         let line = tokio::time::timeout(LISTEN_MAX, child.line())
             .await
             .context("the built-in target does not listen")??;
+        // An empty line is the end of its output: it died of what it complained of.
         if line.is_empty() {
             anyhow::bail!("{}", child.died().await);
         }

@@ -142,6 +142,7 @@ async fn keep_tail(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Vec<u8>>>
         let mut tail = lock(&tail);
         tail.extend_from_slice(&bytes[..read]);
         let surplus = tail.len().saturating_sub(COMPLAINT_MAX_BYTES);
+        // The end is what says why it ends.
         tail.drain(..surplus);
     }
 }

@@ -137,6 +137,7 @@ fn measured(view: &RunView, elapsed: Duration) -> (f64, String) {
 }
 
 fn figures(live: &Live) -> String {
+    // A percentile beyond what is recorded is a lower bound.
     let p50 = live
         .p50_ns
         .map_or_else(|| "-".to_owned(), |ns| time(ns as f64));
@@ -207,6 +208,7 @@ fn listed(names: &[&str]) -> String {
 
 /// `[####----]`; nothing where there is no room for one.
 fn bar(part: f64, columns: usize, unicode: bool) -> String {
+    // Two columns are the brackets; fewer than four between them show no progress.
     let Some(inner) = columns.checked_sub(2).filter(|&inner| inner >= 4) else {
         return String::new();
     };

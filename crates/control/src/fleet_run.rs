@@ -101,10 +101,9 @@ impl FleetRun {
 
     /// Whether this agent may fire, so that its beat is answered with a lease.
     pub(crate) fn grants_lease(&self, agent: AgentId) -> bool {
-        let going = self
-            .index(agent)
-            .is_some_and(|index| self.participants[index].stage() == ParticipantStage::Going);
-        going && !matches!(self.stop, Some((Stop::Now, _)))
+        let is_going = |index: usize| self.participants[index].stage() == ParticipantStage::Going;
+        // A stop at once that an agent does not hear ends it all the same: by its lease.
+        self.index(agent).is_some_and(is_going) && !matches!(self.stop, Some((Stop::Now, _)))
     }
 
     /// An agent measured its clock again.

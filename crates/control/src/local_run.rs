@@ -100,6 +100,7 @@ impl LocalRun {
 
     /// The order to prepare, once every file is here.
     pub(crate) fn assignment(&mut self) -> Option<Order> {
+        // Looked at before it is taken out: files that are missing still stay where they are.
         if !matches!(&self.phase, LocalPhase::Receiving(inbox) if inbox.is_complete()) {
             return None;
         }

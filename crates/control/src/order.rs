@@ -172,7 +172,7 @@ mod tests {
     fn content_of_a_file_is_not_in_the_debug_text_of_an_order() {
         let content = Bytes::from_static(b"PRIVATE KEY");
         let file = PlanFile {
-            sha256: Digest::of(&content),
+            sha256: Digest::from_content(&content),
             content,
         };
         assert_eq!(
@@ -183,7 +183,7 @@ mod tests {
             run: RunId([1; 16]),
             run_name: "edge".to_owned(),
             plan: String::new(),
-            plan_digest: Digest::of(b""),
+            plan_digest: Digest::from_content(b""),
             agent_index: 0,
             agents: 1,
             files: vec![file],

@@ -254,7 +254,7 @@ mod tests {
     fn content_of_a_file_is_not_in_its_debug_text() {
         let content = Bytes::from_static(b"PRIVATE KEY");
         let file = RunFile {
-            sha256: Digest::of(&content),
+            sha256: Digest::from_content(&content),
             content,
             audience: Audience::Only(vec![2]),
         };

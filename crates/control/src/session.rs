@@ -92,6 +92,7 @@ impl Session {
             Link::Joined => self.beats.next_at().min(self.heard_at.after(SILENCE_MAX)),
         };
         let run = self.run.as_ref().and_then(|run| run.wake_at(now));
+        // A burst's end is due once: its answer is sent then, and later it is of no interest.
         let burst = self.beats.burst_ends_at().filter(|ends| *ends > now.mono);
         [run, burst, self.quit_at]
             .into_iter()
@@ -132,6 +133,7 @@ impl Session {
 
     fn disconnected(&mut self, now: Mono, disconnection: Disconnection) {
         let Disconnection { why, finality } = disconnection;
+        // A member goes on trying: another coordinator may stand there for a while.
         if finality == Finality::Final && !self.was_member {
             self.out.push(SessionAction::Quit(Some(why)));
         } else if self.said_away.as_ref() != Some(&why) {
