@@ -103,7 +103,8 @@ fn beside<T: Comparable>(args: &CompareArgs, pairs: &[SavedPair<'_, T>]) -> anyh
         .flat_map(|pair| told(&differences(pair)))
         .collect();
     if !differing.is_empty() && !args.force {
-        let (first, other) = (args.first.display(), args.other.display());
+        let first = args.first.display();
+        let other = args.other.display();
         terminal::say(format_args!(
             "{first} and {other} measured different things; to compare them all the same, add \
              --force"

@@ -43,7 +43,7 @@ enum Update {
 }
 
 impl Progress {
-    /// Shows nothing.
+    /// A display that shows nothing.
     pub(crate) fn quiet() -> Progress {
         Progress { shown: None }
     }

@@ -43,7 +43,7 @@ pub(crate) enum AgentStatus {
     Preparing,
     /// It can run the plan.
     Ready,
-    /// It began.
+    /// It has begun to send.
     Firing,
     /// Its part is over.
     Done,

@@ -64,7 +64,7 @@ pub fn say_unless(quiet: bool, line: impl std::fmt::Display) {
     }
 }
 
-/// See <https://no-color.org>.
+/// Whether colour is wanted; see <https://no-color.org>.
 fn has_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb()
 }

@@ -68,7 +68,7 @@ impl FleetAuthority {
         )
     }
 
-    /// DER.
+    /// The CA itself, in DER.
     pub(super) fn certificate(&self) -> &[u8] {
         &self.certificate
     }
@@ -133,7 +133,7 @@ fn authority_params() -> CertificateParams {
     params
 }
 
-/// RFC 7468.
+/// PEM as RFC 7468 writes it.
 fn pem(label: &str, der: &[u8]) -> String {
     use base64::Engine as _;
     let text = base64::engine::general_purpose::STANDARD.encode(der);

@@ -21,7 +21,8 @@ pub(super) enum DownstreamItem {
     Files(FileParts),
 }
 
-/// The response stream of one agent; ends when the fleet's task drops its sender and all messages are out.
+/// The response stream of one agent; ends when the fleet's task drops its sender and all messages
+/// are out.
 pub(super) struct Downstream {
     receiver: mpsc::Receiver<DownstreamItem>,
     files: Option<FileParts>,

@@ -71,7 +71,7 @@ pub enum FleetError {
          another port by --listen"
     )]
     PortInUse {
-        /// Where.
+        /// Address that was asked for.
         address: SocketAddr,
     },
     /// Not an address of this machine, or a port that needs privileges.
@@ -80,9 +80,9 @@ pub enum FleetError {
          1023 by --listen"
     )]
     Bind {
-        /// Where.
+        /// Address that was asked for.
         address: SocketAddr,
-        /// Why.
+        /// What the system says.
         error: io::Error,
     },
     /// It was closed.

@@ -101,7 +101,8 @@ impl CampaignRuns<'_> {
     /// One run of the campaign, or a search in its place.
     async fn make_scheduled(&mut self, scheduled: &ScheduledRun<'_>) -> anyhow::Result<Exit> {
         let request = self.request;
-        let (agents, strict) = (request.hosting.agents, request.strict);
+        let agents = request.hosting.agents;
+        let strict = request.strict;
         let CampaignRuns { series, report, .. } = self;
         let Some(search) = request.campaign.search() else {
             return variant_run::make_variant(scheduled, agents, strict, series, report).await;

@@ -75,7 +75,8 @@ impl CampaignReport<'_> {
         self.folder.replace(&text);
     }
 
-    /// Takes what an interrupted campaign left of a run, where that is complete; how to exit for it.
+    /// Takes what an interrupted campaign left of a run, where that is complete; how to exit for
+    /// it.
     pub(super) fn take_left_run(
         &mut self,
         scheduled: &ScheduledRun<'_>,
@@ -107,7 +108,8 @@ impl CampaignReport<'_> {
     /// A search so far, whose holds are in `folder`.
     pub(super) fn take_search(&mut self, run: Run, folder: &str, search: &SearchRecord) {
         let search = in_folder(search, folder);
-        let (variant, repeat) = (self.campaign.variant(run).name.clone(), run.repeat);
+        let variant = self.campaign.variant(run).name.clone();
+        let repeat = run.repeat;
         let searches = &mut self.document.searches;
         searches.retain(|known| (&known.variant, known.repeat) != (&variant, repeat));
         searches.push(VariantSearch {
@@ -121,7 +123,8 @@ impl CampaignReport<'_> {
     /// The run of one number of agents.
     pub(super) fn take_agents(&mut self, run: Run, folder: String, document: &Document) {
         self.began(document);
-        let (variant, repeat) = (self.campaign.variant(run).name.clone(), run.repeat);
+        let variant = self.campaign.variant(run).name.clone();
+        let repeat = run.repeat;
         let scalings = &mut self.document.scalings;
         let known = scalings
             .iter()

@@ -30,8 +30,8 @@ pub(super) struct CapacitySearch<'s> {
 }
 
 impl CapacitySearch<'_> {
-    /// Hold after hold, until there is an answer or it cannot go on; each goes into the report. Says
-    /// how to exit beside what the answer asks for.
+    /// Hold after hold, until there is an answer or it cannot go on; each goes into the report.
+    /// Says how to exit beside what the answer asks for.
     pub(super) async fn run(
         &self,
         series: &mut RunSeries,

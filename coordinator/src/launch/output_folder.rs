@@ -20,7 +20,8 @@ impl OutputFolder<'_> {
         created: Utc,
         resumed: Option<CampaignFolder>,
     ) -> anyhow::Result<OutputFolder<'_>> {
-        let (name, text) = (request.campaign.name(), &request.plan_text);
+        let name = request.campaign.name();
+        let text = &request.plan_text;
         let base = request.output.as_deref();
         if let Some(plan) = request.campaign.single() {
             let folder = base.map(|base| RunFolder::create(base, created, plan.name(), text));

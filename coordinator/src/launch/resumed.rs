@@ -99,7 +99,8 @@ impl MadeBefore {
 
     /// What is not as it would be now.
     fn difference(self) -> Option<String> {
-        let (path, agents) = (self.path.display(), self.document.agents.len());
+        let path = self.path.display();
+        let agents = self.document.agents.len();
         if agents != self.agents as usize {
             return Some(format!(
                 "{path}: was made with --agents {agents}; write that again"

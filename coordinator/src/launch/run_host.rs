@@ -46,7 +46,8 @@ impl RunHost {
         signals: Signals,
     ) -> anyhow::Result<RunHost> {
         let fleet = fleet::listen(port.listener, &port.enrolment)?;
-        let (address, token) = (fleet.address(), port.enrolment.token());
+        let address = fleet.address();
+        let token = port.enrolment.token();
         let count = hosting.agents;
         let agents = match &hosting.source {
             AgentSource::Local(options) => {

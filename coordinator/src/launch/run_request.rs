@@ -38,8 +38,10 @@ fn too_narrow(plan: &Plan, search: Option<&Search>, agents: u32) -> Option<Strin
 
 /// Of names that are resolved, agents say so when they prepare the run.
 fn too_many_cells(plan: &Plan) -> Option<String> {
-    let (requests, addresses) = (plan.requests().len(), plan.target().addresses.len().max(1));
-    let (cells, most) = (Totals::cells_of(requests, addresses), Totals::CELLS_MAX);
+    let requests = plan.requests().len();
+    let addresses = plan.target().addresses.len().max(1);
+    let cells = Totals::cells_of(requests, addresses);
+    let most = Totals::CELLS_MAX;
     (cells > most).then(|| {
         format!(
             "request: {requests} requests at {addresses} addresses are kept apart as {cells} \
@@ -60,7 +62,8 @@ fn too_large(plan: &Plan) -> Option<String> {
 
 /// The request for a run. Takes a second where thousands of identities are minted.
 pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
-    let (plan, agents) = (&run.plan, run.agents);
+    let plan = &run.plan;
+    let agents = run.agents;
     let text = plan.canonical_text();
     let load = plan.load();
     let firing = match load.end {

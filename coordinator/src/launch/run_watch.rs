@@ -114,7 +114,8 @@ impl RunWatch<'_> {
                 course.target_died(&death)
             }
             WatchInput::Tick => {
-                let (live, is_stopping) = (self.record.live(), course.is_stopping());
+                let live = self.record.live();
+                let is_stopping = course.is_stopping();
                 let view = self.view.at(course.roster(), live, is_stopping);
                 self.progress.show(view);
                 CourseStep::GoOn

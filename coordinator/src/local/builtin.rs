@@ -46,7 +46,7 @@ impl BuiltinTarget {
         self.child.died().await
     }
 
-    /// Ends it.
+    /// Ends it, and waits until it has ended.
     pub(crate) async fn stop(self) {
         self.child.stop().await;
     }

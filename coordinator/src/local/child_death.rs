@@ -6,9 +6,9 @@ use std::process::ExitStatus;
 /// A process that ended before it was to.
 #[derive(Debug)]
 pub(crate) struct ChildDeath {
-    /// Which.
+    /// Which process it was.
     pub(crate) role: ChildRole,
-    /// How.
+    /// How it ended.
     pub(crate) status: ExitStatus,
     /// The last it wrote to standard error.
     pub(crate) complaint: String,

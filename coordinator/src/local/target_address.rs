@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 /// Where a built-in target listens: the one line that it prints.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct TargetAddress {
-    /// On loopback.
+    /// Its address, which is on loopback.
     pub(crate) address: SocketAddr,
     /// PEM of the CA of its certificate; none over plain HTTP.
     pub(crate) ca_pem: Option<String>,

@@ -30,7 +30,12 @@ pub(super) fn from_event(at: Utc, event: &RunEvent, names: &[String]) -> Option<
             let clock = reading(*clock);
             (
                 "ready",
-                json!({ "agent": name(*agent), "addresses": addresses, "workers": workers, "clock": clock }),
+                json!({
+                    "agent": name(*agent),
+                    "addresses": addresses,
+                    "workers": workers,
+                    "clock": clock,
+                }),
             )
         }
         RunEvent::Problem { agent, problem } => {
@@ -65,7 +70,13 @@ pub(super) fn from_event(at: Utc, event: &RunEvent, names: &[String]) -> Option<
             let clock = clock.map(reading);
             (
                 "ended",
-                json!({ "agent": name(*agent), "cause": cause, "text": text, "missing": missing, "clock": clock }),
+                json!({
+                    "agent": name(*agent),
+                    "cause": cause,
+                    "text": text,
+                    "missing": missing,
+                    "clock": clock,
+                }),
             )
         }
         RunEvent::Lost {
@@ -94,7 +105,8 @@ pub(super) fn from_result(at: Utc, document: &Document) -> Vec<String> {
     for judgement in &document.thresholds {
         lines.push(line(at, "threshold", &json!(judgement)));
     }
-    let (state, record) = (document.run.state, &document.verdict);
+    let state = document.run.state;
+    let record = &document.verdict;
     lines.push(line(
         at,
         "verdict",
@@ -112,8 +124,13 @@ fn line(at: Utc, word: &str, rest: &Value) -> String {
 }
 
 fn whole(agent: &AgentFacts) -> Value {
-    json!({ "agent": agent.name, "id": agent.id.to_string(), "version": agent.version, "labels": agent.labels,
-        "workers": agent.workers })
+    json!({
+        "agent": agent.name,
+        "id": agent.id.to_string(),
+        "version": agent.version,
+        "labels": agent.labels,
+        "workers": agent.workers,
+    })
 }
 
 fn brief(agent: &AgentFacts) -> Value {

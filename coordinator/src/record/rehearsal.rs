@@ -115,10 +115,8 @@ impl RecordRehearsal {
                 encoded,
             },
         );
-        let (missing, figures) = (
-            Vec::new(),
-            Bytes::from(host::RunFigures::default().encode()),
-        );
+        let missing = Vec::new();
+        let figures = Bytes::from(host::RunFigures::default().encode());
         let ended = RunEvent::Ended {
             agent,
             cause: EndCause::Plan,
@@ -137,7 +135,9 @@ impl RecordRehearsal {
 }
 
 fn facts(agent: u32) -> AgentFacts {
-    let (name, version, labels) = (format!("agent-{agent}"), String::new(), BTreeMap::new());
+    let name = format!("agent-{agent}");
+    let version = String::new();
+    let labels = BTreeMap::new();
     AgentFacts {
         id: AgentId([0; 16]),
         name,

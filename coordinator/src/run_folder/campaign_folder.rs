@@ -23,7 +23,11 @@ pub struct CampaignFolder {
 #[derive(Debug, thiserror::Error)]
 pub enum ResumeError {
     /// It has no plan that can be read.
-    #[error("{}: {why}; write the folder of runs that were interrupted, such as runs/20260101T120000Z-plan", path.display())]
+    #[error(
+        "{}: {why}; write the folder of runs that were interrupted, such as \
+         runs/20260101T120000Z-plan",
+        path.display()
+    )]
     NoCampaign {
         /// Of the plan in it.
         path: PathBuf,
@@ -32,7 +36,8 @@ pub enum ResumeError {
     },
     /// Runs of two plans cannot be compared.
     #[error(
-        "{}: differs from the plan that is given, and runs of two plans are no repeats of each other; give the same plan, or start anew without --resume",
+        "{}: differs from the plan that is given, and runs of two plans are no repeats of each \
+         other; give the same plan, or start anew without --resume",
         path.display()
     )]
     OtherPlan {

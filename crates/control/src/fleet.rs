@@ -207,7 +207,8 @@ impl Fleet {
                 member: Some(member),
             },
         );
-        let (coordinator_version, coordinator_id) = (self.version.clone(), self.id.to_wire());
+        let coordinator_version = self.version.clone();
+        let coordinator_id = self.id.to_wire();
         let resume = held
             .and_then(|held| self.run_named(held))
             .and_then(|run| run.resume(agent));

@@ -459,7 +459,8 @@ impl FleetRun {
     }
 
     fn began(&mut self, index: usize, began: &Began, out: &mut Actions) {
-        let (at, bound_ns) = (FleetTime(began.began_at_ns), began.bound_ns);
+        let at = FleetTime(began.began_at_ns);
+        let bound_ns = began.bound_ns;
         if self.participants[index].stage() == ParticipantStage::Going
             && self.participants[index].begin(at, bound_ns)
         {

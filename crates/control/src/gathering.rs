@@ -30,7 +30,8 @@ impl Gathering {
         for agent in joined {
             out.tell(RunEvent::Joined { agent });
         }
-        let (have, want) = (self.at_hand.len() as u32, self.request.agents);
+        let have = self.at_hand.len() as u32;
+        let want = self.request.agents;
         if changed {
             out.tell(RunEvent::Waiting { have, want });
         }

@@ -483,7 +483,8 @@ impl Session {
         // Without a run only the link goes on.
         let Some(run) = &mut self.run else { return };
         if run.lease_expires(now) {
-            let (run_name, run) = (run.name().to_owned(), run.id());
+            let run_name = run.name().to_owned();
+            let run = run.id();
             self.out.push(SessionAction::Order(Order::Stop {
                 run,
                 how: Stop::Now,
