@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// The result document.
 pub const RESULT: &str = "result.json";
-/// The plan as given.
+/// The plan as given, without secrets.
 pub const PLAN: &str = "plan.toml";
 const HISTOGRAMS: &str = "histograms.hlog";
 const HISTOGRAMS_BY_AGENT: &str = "histograms-by-agent.hlog";
@@ -73,7 +73,7 @@ impl RunFolder {
         RunFolder::within(base, &format!("{}-{name}", created.stamp()), plan_text)
     }
 
-    /// Makes `<parent>/<name>` with the plan in it.
+    /// Makes `<parent>/<name>` with the plan in it, which is to be without secrets.
     ///
     /// # Errors
     /// The folder or a file in it cannot be written.

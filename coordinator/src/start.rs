@@ -21,7 +21,7 @@ pub struct StartArgs {
         long,
         value_name = "N",
         default_value_t = 1,
-        value_parser = clap::value_parser!(u32).range(1..=10_000)
+        value_parser = clap::value_parser!(u32).range(1..=10_000),
     )]
     pub agents: u32,
     /// Address where agents join
@@ -57,7 +57,7 @@ pub struct StartArgs {
         long,
         value_name = "N",
         requires = "local",
-        value_parser = clap::value_parser!(u32).range(1..=1024)
+        value_parser = clap::value_parser!(u32).range(1..=1024),
     )]
     pub workers: Option<u32>,
     /// Also let local agents load this host, address or network; otherwise only loopback and
@@ -66,7 +66,7 @@ pub struct StartArgs {
         long,
         value_name = "CIDR|HOST[:PORT]",
         requires = "local",
-        value_parser = agent::parse_allowed
+        value_parser = agent::parse_allowed,
     )]
     pub allow: Vec<String>,
     /// Let local agents write TLS secrets to new files in this folder, if the plan asks for it

@@ -331,13 +331,13 @@ impl Scene {
         let warm_up_ns = plan.load().warm_up.as_nanos() as u64;
         for (_, at) in Schedule::warm_up(plan.load())
             .into_iter()
-            .flat_map(|schedule| schedule.of(Owner::ALONE))
+            .flat_map(|schedule| schedule.instants(Owner::ALONE))
         {
             timetable.answer_at(at);
         }
         let measured = Schedule::measured(plan.load())
             .unwrap()
-            .of(Owner::ALONE)
+            .instants(Owner::ALONE)
             .map(|(_, at)| at + warm_up_ns);
         let mut times: Vec<u64> = measured.map(|at| timetable.answer_at(at) - at).collect();
         times.sort_unstable();

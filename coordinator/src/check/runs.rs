@@ -18,7 +18,8 @@ const ROUNDS_MAX: usize = 6;
 
 /// Everything a file asks for.
 pub(super) fn describe(campaign: &Campaign, agents: u32) -> String {
-    let (variants, runs) = (campaign.variants(), campaign.runs());
+    let variants = campaign.variants();
+    let runs = campaign.runs();
     let noun = if campaign.search().is_some() {
         ("search", "searches")
     } else {
@@ -46,7 +47,7 @@ pub(super) fn describe(campaign: &Campaign, agents: u32) -> String {
         ));
     }
     text.push('\n');
-    text.push_str(&lines(&around(campaign)));
+    text.push_str(&lines(&schedule(campaign)));
     if campaign.search().is_none() {
         text.push('\n');
         text.push_str(&each_share(campaign, agents));
@@ -94,16 +95,21 @@ fn each_share(campaign: &Campaign, agents: u32) -> String {
     }
 }
 
-fn around(campaign: &Campaign) -> Vec<(&'static str, Vec<String>)> {
+/// What surrounds the runs: their order, what is searched in each, and the time they take.
+fn schedule(campaign: &Campaign) -> Vec<(&'static str, Vec<String>)> {
     let mut paragraphs = vec![("order", order(campaign))];
-    paragraphs.extend(campaign.search().map(|search| ("search", searched(search))));
+    // In place of each run of the order, so it stands right below.
+    if let Some(search) = campaign.search() {
+        paragraphs.push(("search", searched(search)));
+    }
     paragraphs.push(("time", vec![time(campaign)]));
     paragraphs
 }
 
 /// Rounds, each with every variant.
 fn order(campaign: &Campaign) -> Vec<String> {
-    let (repeat, variants) = (campaign.repeat(), campaign.variants().len());
+    let repeat = campaign.repeat();
+    let variants = campaign.variants().len();
     let names: Vec<&str> = campaign
         .runs()
         .iter()
@@ -179,7 +185,8 @@ fn holds(capacity: &Capacity) -> String {
         0 => String::new(),
         holds => format!(", and {holds} for the knee"),
     };
-    let (agreeing, max) = (bounds.holds_agreeing(), bounds.holds_max());
+    let agreeing = bounds.holds_agreeing();
+    let max = bounds.holds_max();
     format!(
         "at most {agreeing} holds of {} each; {max} where some contradict others{for_knee}",
         duration_text(capacity.hold)

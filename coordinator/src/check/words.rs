@@ -83,10 +83,8 @@ fn pace(pace: BuiltinPace) -> Option<String> {
             count,
             service_time,
         } => {
-            let (servers, capacity) = (
-                f64::from(count.get()),
-                f64::from(count.get()) / service_time.as_secs_f64(),
-            );
+            let servers = f64::from(count.get());
+            let capacity = servers / service_time.as_secs_f64();
             let what = if servers == 1.0 {
                 "1 server".to_owned()
             } else {

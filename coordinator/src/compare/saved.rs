@@ -55,7 +55,8 @@ pub(super) enum Pairs<'s> {
 pub(super) enum SavedError {
     /// There is no run at all.
     #[error(
-        "{}: {why}; write the folder of a run or of several, such as runs/20260101T120000Z-plan",
+        "{}: {why}; write the folder of a run or of several, such as \
+         runs/20260101T120000Z-plan",
         path.display()
     )]
     Missing { path: PathBuf, why: String },

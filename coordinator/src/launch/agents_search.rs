@@ -70,7 +70,7 @@ impl AgentsSearch<'_> {
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
         let folder = self
             .folder
-            .run(&agents_folder(agents), &plan.canonical_text())?;
+            .run(&agents_folder(agents), &plan.masked_text())?;
         series.make(plan, agents, title, Some(folder)).await
     }
 

@@ -106,7 +106,14 @@ impl MadeBefore {
                 "{path}: was made with --agents {agents}; write that again"
             ));
         }
-        let plan = PlanRecord::of(&self.plan, String::new());
+        let plan = PlanRecord::new(&self.plan, String::new());
+        if plan.differs_in_secrets_alone(&self.document.plan) {
+            let headers = self.plan.secret_headers().join(", ");
+            return Some(format!(
+                "{path}: was made with other values of {headers}, which are not saved; give the \
+                 same plan, or start anew without --resume"
+            ));
+        }
         let difference = PlanDifference::between(&self.document.plan, &plan)
             .into_iter()
             .next()?

@@ -16,7 +16,7 @@ pub(super) async fn make_variant(
     let plan = scheduled.plan.clone();
     let folder = report
         .folder()
-        .run(&scheduled.folder, &plan.canonical_text())?;
+        .run(&scheduled.folder, &plan.masked_text())?;
     let title = scheduled.title.clone();
     let Some(made) = series.make(plan, agents, title, Some(folder)).await? else {
         return Ok(Exit::Interrupted);

@@ -3,26 +3,13 @@
 use super::{CONCURRENCY, QuickArgs, REQUESTS};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plan::{HttpVersion, SECRET_HEADERS, Verify, Words as _, quoted};
+use plan::{HttpVersion, Verify, Words as _, quoted};
 use std::fmt::Write as _;
 
-/// Stands for a value that is not saved.
-const MASK: &str = "(not saved)";
-
-/// Whether passwords and the like stand in the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Secrets {
-    /// For the run.
-    Written,
-    /// For the record.
-    Masked,
-}
-
 /// The text, and what is wrong with flags that no plan's text can show.
-pub(super) fn write(args: &QuickArgs, secrets: Secrets) -> (String, Vec<String>) {
-    let mut text = Text {
+pub(super) fn write(args: &QuickArgs) -> (String, Vec<String>) {
+    let mut text = QuickPlanText {
         text: "name = \"quick\"\n".to_owned(),
-        secrets,
         problems: Vec::new(),
     };
     text.target(args);
@@ -33,9 +20,8 @@ pub(super) fn write(args: &QuickArgs, secrets: Secrets) -> (String, Vec<String>)
     (text.text, text.problems)
 }
 
-struct Text {
+struct QuickPlanText {
     text: String,
-    secrets: Secrets,
     problems: Vec<String>,
 }
 
@@ -46,7 +32,7 @@ struct Header {
     value: String,
 }
 
-impl Text {
+impl QuickPlanText {
     fn target(&mut self, args: &QuickArgs) {
         self.table("target");
         self.field("url", &quoted(&args.url));
@@ -181,14 +167,15 @@ impl Text {
                     });
                 }
                 None => self.problems.push(format!(
-                    "-H: {text:?} has no colon; write it as \"name: value\""
+                    "-H: {:?} has no colon; write it as \"name: value\"",
+                    first_word(text)
                 )),
             }
         }
         headers
     }
 
-    /// RFC 7617.
+    /// Credentials as the header that carries them (Basic, RFC 7617).
     fn basic(&mut self, args: &QuickArgs) -> Option<(&'static str, &'static str, String)> {
         let credentials = args.auth.as_ref()?;
         if !credentials.contains(':') {
@@ -220,16 +207,12 @@ impl Text {
         }
         fields
             .iter()
-            .map(|(header, values)| self.entry(&header.name, values))
+            .map(|(header, values)| QuickPlanText::entry(&header.name, values))
             .collect()
     }
 
-    fn entry(&self, name: &str, values: &[&str]) -> String {
-        let is_secret = SECRET_HEADERS
-            .iter()
-            .any(|secret| name.eq_ignore_ascii_case(secret));
+    fn entry(name: &str, values: &[&str]) -> String {
         let value = match values {
-            _ if is_secret && self.secrets == Secrets::Masked => quoted(MASK),
             [value] => quoted(value),
             values => list(values),
         };
@@ -242,6 +225,14 @@ impl Text {
 
     fn field(&mut self, key: &str, value: &str) {
         let _ = writeln!(self.text, "{key} = {value}");
+    }
+}
+
+/// What may be the name; what follows it may be a secret.
+fn first_word(text: &str) -> String {
+    match text.trim_start().split_once(char::is_whitespace) {
+        Some((word, _)) => format!("{word} …"),
+        None => text.to_owned(),
     }
 }
 

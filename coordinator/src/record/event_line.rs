@@ -31,9 +31,7 @@ pub(super) fn from_event(at: Utc, event: &RunEvent, names: &[String]) -> Option<
             (
                 "ready",
                 json!({
-                    "agent": name(*agent),
-                    "addresses": addresses,
-                    "workers": workers,
+                    "agent": name(*agent), "addresses": addresses, "workers": workers,
                     "clock": clock,
                 }),
             )
@@ -71,10 +69,7 @@ pub(super) fn from_event(at: Utc, event: &RunEvent, names: &[String]) -> Option<
             (
                 "ended",
                 json!({
-                    "agent": name(*agent),
-                    "cause": cause,
-                    "text": text,
-                    "missing": missing,
+                    "agent": name(*agent), "cause": cause, "text": text, "missing": missing,
                     "clock": clock,
                 }),
             )
@@ -125,11 +120,8 @@ fn line(at: Utc, word: &str, rest: &Value) -> String {
 
 fn whole(agent: &AgentFacts) -> Value {
     json!({
-        "agent": agent.name,
-        "id": agent.id.to_string(),
-        "version": agent.version,
-        "labels": agent.labels,
-        "workers": agent.workers,
+        "agent": agent.name, "id": agent.id.to_string(), "version": agent.version,
+        "labels": agent.labels, "workers": agent.workers,
     })
 }
 

@@ -1,19 +1,8 @@
 //! A sum of cells of snapshots, whichever keys they had: counters, and times by outcome and metric.
 
 use crate::Headline;
-use measure::{Cell, Counters, Distribution, Metric, Outcome, Within};
+use measure::{Cell, Counters, Distribution, HANDSHAKE, Metric, Outcome, Within};
 use std::collections::BTreeMap;
-
-/// Name under which the four kinds of handshakes stand together.
-pub(crate) const HANDSHAKE: &str = "handshake";
-
-/// The four kinds.
-pub(crate) const HANDSHAKES: [Metric; 4] = [
-    Metric::HandshakeFull,
-    Metric::HandshakeFullRetried,
-    Metric::HandshakeResumed,
-    Metric::HandshakeResumedRetried,
-];
 
 /// A sum of cells.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -81,7 +70,7 @@ impl CellTally {
         let each =
             times.filter_map(|metric| Some((metric.name().to_owned(), self.headline(&[metric])?)));
         each.chain(
-            self.headline(&HANDSHAKES)
+            self.headline(&Metric::HANDSHAKES)
                 .map(|headline| (HANDSHAKE.to_owned(), headline)),
         )
     }

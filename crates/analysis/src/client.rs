@@ -4,9 +4,6 @@ use crate::{Headline, HistogramColumns, TimeFigure};
 use measure::Client;
 use serde::{Deserialize, Serialize};
 
-/// Name of the histogram in thresholds and results.
-pub(crate) const LOOP_LAG: &str = "loop_lag";
-
 /// What the agents' load loops say of themselves, in the measured part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientFigures {

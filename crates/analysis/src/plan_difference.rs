@@ -63,7 +63,8 @@ impl PlanDifference {
             if has_canonical {
                 record.canonical_text.clone()
             } else {
-                record.text.clone()
+                // Of an earlier version, which masked the canonical text alone.
+                plan::masked(&record.text)
             }
         };
         let (fields_first, fields_other) =

@@ -3,8 +3,8 @@
 
 use crate::body::{self, BodyUpload};
 use crate::clock::RunClock;
-use crate::http2::{Session, Violation};
-use crate::response::{Answer, Response, Unreadable};
+use crate::http2::{Http2Connection, Violation};
+use crate::response::{ReceivedResponse, ResponseParser, Unreadable};
 use crate::socket::{Io, Socket};
 use crate::tls::{Broken, TlsStream};
 use measure::{CellId, Kind};
@@ -76,9 +76,9 @@ pub(crate) struct WorkerConnection {
 /// The HTTP of a connection.
 pub(crate) enum Http {
     /// HTTP/1.1: one response at a time.
-    One(Response),
+    One(ResponseParser),
     /// HTTP/2.
-    Two(Box<Session>),
+    Two(Box<Http2Connection>),
 }
 
 /// What one read brought.
@@ -193,7 +193,7 @@ impl WorkerConnection {
 
     /// What has come of the lane's latest response.
     #[inline]
-    pub(crate) fn answer(&self, lane: u32) -> Answer {
+    pub(crate) fn answer(&self, lane: u32) -> ReceivedResponse {
         match &self.http {
             Http::One(response) => response.answer(),
             Http::Two(session) => session.answer(lane),

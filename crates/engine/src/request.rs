@@ -139,7 +139,7 @@ impl RequestBytes {
         for (name, value) in &request.headers {
             literal(&mut pieces, name.as_bytes());
             literal(&mut pieces, b": ");
-            template(&mut pieces, value);
+            template(&mut pieces, value.reveal());
             literal(&mut pieces, b"\r\n");
         }
         if closing {
@@ -174,7 +174,8 @@ impl RequestBytes {
             return self;
         }
         let mut bytes = Vec::new();
-        let _ = fill_request(pieces, body.as_ref(), none, &mut bytes); // nothing is left of a window
+        // Nothing is left of a window.
+        let _ = fill_request(pieces, body.as_ref(), none, &mut bytes);
         RequestBytes::Fixed(bytes)
     }
 }

@@ -3,7 +3,7 @@
 //! HTTP/1.1, `streams` in HTTP/2.
 
 use crate::connection::{Http, WorkerConnection};
-use crate::http2::Session;
+use crate::http2::Http2Connection;
 use measure::{CellId, HandshakeKind};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -196,7 +196,7 @@ impl Slots {
     }
 
     /// HTTP/2 of the seat's connection, where it speaks that.
-    pub(crate) fn session(&mut self, seat: u32) -> Option<&mut Session> {
+    pub(crate) fn session(&mut self, seat: u32) -> Option<&mut Http2Connection> {
         match &mut self.connection(seat)?.http {
             Http::Two(session) => Some(session),
             Http::One(_) => None,

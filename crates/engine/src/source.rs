@@ -219,7 +219,7 @@ fn active(
 impl ArrivalSchedule {
     fn new(plan: &Plan, owner: Owner, timeline: Timeline) -> ArrivalSchedule {
         let seats = Seats::new(plan.load(), owner);
-        let part_of = |schedule: Option<Schedule>| Some(schedule?.of(seats.place()?));
+        let part_of = |schedule: Option<Schedule>| Some(schedule?.instants(seats.place()?));
         let mut arrivals = ArrivalSchedule {
             warm_up: part_of(Schedule::warm_up(plan.load())),
             measured: part_of(Schedule::measured(plan.load())),

@@ -94,7 +94,7 @@ pub(crate) struct Worker {
     ledger: Ledger,
     requests: Http1Requests,
     /// The same requests for HTTP/2, where the plan speaks that.
-    frames: Option<http2::Requests>,
+    frames: Option<http2::HeaderBlocks>,
     rules: ConnectionRules,
     connector: Connector,
     tls: Option<WorkerTls>,
@@ -135,7 +135,7 @@ impl Worker {
         let speaks_http2 = plan.connection().http != HttpVersion::Http11;
         Worker {
             requests: Http1Requests::new(plan),
-            frames: speaks_http2.then(|| http2::Requests::new(plan)),
+            frames: speaks_http2.then(|| http2::HeaderBlocks::new(plan)),
             timeline: Timeline::new(plan),
             phase: WorkerPhase::Firing,
             cut: None,

@@ -48,6 +48,27 @@ const KINDS: [(Kind, &str); 18] = [
     (Kind::HeadTooLarge, "head_too_large"),
 ];
 
+/// Kinds that come with a member, such as `status.503`.
+mod family {
+    pub(super) const ALERT_RECEIVED: &str = "alert_received";
+    pub(super) const ALERT_SENT: &str = "alert_sent";
+    pub(super) const CERTIFICATE: &str = "certificate";
+    pub(super) const STATUS: &str = "status";
+    pub(super) const OS: &str = "os";
+    pub(super) const STREAM_RESET: &str = "stream_reset";
+    pub(super) const GO_AWAY: &str = "go_away";
+
+    pub(super) const ALL: [&str; 7] = [
+        ALERT_RECEIVED,
+        ALERT_SENT,
+        CERTIFICATE,
+        STATUS,
+        OS,
+        STREAM_RESET,
+        GO_AWAY,
+    ];
+}
+
 const CERTIFICATE_FAULTS: [(CertificateFault, &str); 14] = [
     (CertificateFault::Expired, "expired"),
     (CertificateFault::NotYetValid, "not_yet_valid"),
@@ -73,16 +94,17 @@ impl fmt::Display for Failure {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut member = |family: &str, member: &dyn fmt::Display| write!(f, "{family}.{member}");
         match *self {
-            Kind::AlertReceived(code) => write!(f, "alert_received.{}", alert_name(code)),
-            Kind::AlertSent(code) => write!(f, "alert_sent.{}", alert_name(code)),
+            Kind::AlertReceived(code) => member(family::ALERT_RECEIVED, &alert_name(code)),
+            Kind::AlertSent(code) => member(family::ALERT_SENT, &alert_name(code)),
             Kind::Certificate(fault) => {
-                write!(f, "certificate.{}", name_in(&CERTIFICATE_FAULTS, fault))
+                member(family::CERTIFICATE, &name_in(&CERTIFICATE_FAULTS, fault))
             }
-            Kind::Status(status) => write!(f, "status.{status}"),
-            Kind::Os(number) => write!(f, "os.{number}"),
-            Kind::StreamReset(code) => write!(f, "stream_reset.{}", error_name(code)),
-            Kind::GoAway(code) => write!(f, "go_away.{}", error_name(code)),
+            Kind::Status(status) => member(family::STATUS, &status),
+            Kind::Os(number) => member(family::OS, &number),
+            Kind::StreamReset(code) => member(family::STREAM_RESET, &error_name(code)),
+            Kind::GoAway(code) => member(family::GO_AWAY, &error_name(code)),
             plain => f.write_str(name_in(&KINDS, plain)),
         }
     }
@@ -103,18 +125,39 @@ impl FromStr for Failure {
     }
 }
 
+impl Failure {
+    /// Whether failures can be counted under `name`: a stage, a stage with a kind or a family, or
+    /// a family's member, which may be one that nobody has met.
+    #[must_use]
+    pub fn is_prefix(name: &str) -> bool {
+        let mut parts = name.splitn(3, '.');
+        let stage = parts.next().unwrap_or_default();
+        let is_known = match (parts.next(), parts.next()) {
+            (None, _) => true,
+            (Some(kind), None) => find_in(&KINDS, kind).is_some() || family::ALL.contains(&kind),
+            (Some(family), Some(member)) => family::ALL.contains(&family) && is_member(member),
+        };
+        is_known && find_in(&STAGES, stage).is_some()
+    }
+}
+
+fn is_member(text: &str) -> bool {
+    let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !text.is_empty() && text.bytes().all(is_of_word)
+}
+
 fn kind_named(name: &str) -> Option<Kind> {
     let Some((family, member)) = name.split_once('.') else {
         return find_in(&KINDS, name);
     };
     match family {
-        "alert_received" => alert_code(member).map(Kind::AlertReceived),
-        "alert_sent" => alert_code(member).map(Kind::AlertSent),
-        "certificate" => find_in(&CERTIFICATE_FAULTS, member).map(Kind::Certificate),
-        "status" => member.parse().ok().map(Kind::Status),
-        "os" => member.parse().ok().map(Kind::Os),
-        "stream_reset" => error_code(member).map(Kind::StreamReset),
-        "go_away" => error_code(member).map(Kind::GoAway),
+        family::ALERT_RECEIVED => alert_code(member).map(Kind::AlertReceived),
+        family::ALERT_SENT => alert_code(member).map(Kind::AlertSent),
+        family::CERTIFICATE => find_in(&CERTIFICATE_FAULTS, member).map(Kind::Certificate),
+        family::STATUS => member.parse().ok().map(Kind::Status),
+        family::OS => member.parse().ok().map(Kind::Os),
+        family::STREAM_RESET => error_code(member).map(Kind::StreamReset),
+        family::GO_AWAY => error_code(member).map(Kind::GoAway),
         _ => None,
     }
 }

@@ -42,7 +42,7 @@ pub use hdr::HistogramError;
 pub use histogram::{Bucket, Histogram, rank};
 pub use interval::{Interval, Spare};
 pub use key::{CellId, CellKey, Period};
-pub use metric::{Metric, Outcome};
+pub use metric::{HANDSHAKE, LOOP_LAG, Metric, Outcome};
 pub use nanoseconds::nanoseconds;
 pub use operation::{Handshake, NotSent, Operation, OperationEnd};
 pub use percentile::Percentile;

@@ -11,7 +11,7 @@ use std::fmt::{Display, Write as _};
 
 /// The canonical text of `plan`. Every change here changes every digest.
 pub(crate) fn text(plan: &Plan) -> String {
-    let mut out = Text(String::new());
+    let mut out = TomlText(String::new());
     out.field("name", quoted(&plan.name));
     target(&mut out, &plan.target);
     for each in &plan.requests {
@@ -27,9 +27,9 @@ pub(crate) fn text(plan: &Plan) -> String {
 }
 
 /// TOML as it grows.
-struct Text(String);
+struct TomlText(String);
 
-impl Text {
+impl TomlText {
     fn table(&mut self, header: &str) {
         self.line(format_args!("\n{header}"));
     }
@@ -43,7 +43,7 @@ impl Text {
     }
 }
 
-fn target(out: &mut Text, target: &Target) {
+fn target(out: &mut TomlText, target: &Target) {
     out.table("[target]");
     if let Some(it) = &target.builtin {
         return out.field("builtin", builtin(it, target));
@@ -102,7 +102,7 @@ fn pace(pace: BuiltinPace) -> String {
     }
 }
 
-fn request(out: &mut Text, request: &Request, per_connection: RequestsPerConnection) {
+fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerConnection) {
     out.table("[[request]]");
     out.field("name", quoted(&request.name));
     if per_connection == RequestsPerConnection::HandshakeOnly {
@@ -133,7 +133,7 @@ fn request(out: &mut Text, request: &Request, per_connection: RequestsPerConnect
 fn headers(request: &Request) -> String {
     let mut fields: Vec<(&str, Vec<String>)> = Vec::new();
     for (name, value) in &request.headers {
-        let value = quoted(&value.to_string());
+        let value = quoted(&value.reveal().to_string());
         match fields.last_mut() {
             Some((last, values)) if last == name => values.push(value),
             _ => fields.push((name, vec![value])),
@@ -163,7 +163,7 @@ fn statuses(set: &StatusSet) -> String {
     })
 }
 
-fn connection(out: &mut Text, connection: &Connection) {
+fn connection(out: &mut TomlText, connection: &Connection) {
     out.table("[connection]");
     match connection.requests {
         RequestsPerConnection::HandshakeOnly => out.field("requests", 0),
@@ -183,18 +183,16 @@ fn connection(out: &mut Text, connection: &Connection) {
         array(&connection.source_addresses, |ip| quoted(&ip.to_string())),
     );
     let timeouts = connection.timeouts;
-    let (connect, handshake, request) = (
-        time(timeouts.connect),
-        time(timeouts.handshake),
-        time(timeouts.request),
-    );
+    let connect = time(timeouts.connect);
+    let handshake = time(timeouts.handshake);
+    let request = time(timeouts.request);
     out.field(
         "timeouts",
         format_args!("{{ connect = {connect}, handshake = {handshake}, request = {request} }}"),
     );
 }
 
-fn tls(out: &mut Text, tls: &Tls) {
+fn tls(out: &mut TomlText, tls: &Tls) {
     out.table("[tls]");
     out.field("versions", array(&tls.versions, |&version| word(version)));
     out.field(
@@ -248,7 +246,7 @@ fn resumption(resumption: Resumption) -> String {
     format!("{{ share = {share:?}, kind = {} }}", word(kind))
 }
 
-fn load(out: &mut Text, load: &Load) {
+fn load(out: &mut TomlText, load: &Load) {
     out.table("[load]");
     match &load.shape {
         Shape::Closed {
@@ -290,7 +288,7 @@ fn load(out: &mut Text, load: &Load) {
     }
 }
 
-fn thresholds(out: &mut Text, thresholds: &[Threshold]) {
+fn thresholds(out: &mut TomlText, thresholds: &[Threshold]) {
     out.table("[thresholds]");
     for Threshold {
         metric,

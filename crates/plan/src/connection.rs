@@ -16,7 +16,7 @@ pub struct Connection {
     /// Handshake only: wait for the server's end of the connection, which alone shows a refused
     /// client certificate.
     pub confirm: bool,
-    /// HTTP version.
+    /// The HTTP version that is spoken, with its streams.
     pub http: HttpVersion,
     /// Local addresses to connect from, in turn; empty lets the kernel choose.
     pub source_addresses: Vec<IpAddr>,
@@ -24,14 +24,14 @@ pub struct Connection {
     pub timeouts: Timeouts,
 }
 
-/// `connection.requests`.
+/// How many requests a connection carries: `connection.requests`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestsPerConnection {
     /// `0`: an operation is a connection with its handshake and no request.
     HandshakeOnly,
     /// So many, then the connection is closed; 1 is keep-alive off.
     Limited(NonZeroU32),
-    /// `"unlimited"`: keep-alive.
+    /// `"unlimited"`: keep-alive, as long as the server agrees.
     Unlimited,
 }
 
@@ -40,7 +40,7 @@ impl RequestsPerConnection {
     pub(crate) const UNLIMITED_WORD: &str = "unlimited";
 }
 
-/// `connection.close`.
+/// Who closes a connection, and how: `connection.close`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Close {
     /// We close and do not wait; TIME_WAIT stays here.
@@ -53,7 +53,7 @@ pub enum Close {
 
 words!(Close { Fin => "fin", Server => "server", Rst => "rst" });
 
-/// `connection.http`.
+/// The HTTP version of the requests: `connection.http`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpVersion {
     /// HTTP/1.1: one operation at a time on a connection.
@@ -93,7 +93,7 @@ impl HttpVersion {
 pub struct Timeouts {
     /// Name resolution and TCP connect, each.
     pub connect: Duration,
-    /// TLS handshake.
+    /// TLS handshake, without the TCP connect before it.
     pub handshake: Duration,
     /// From the first request byte to the last body byte; also the wait for a confirmed close.
     pub request: Duration,

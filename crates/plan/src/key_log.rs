@@ -8,9 +8,9 @@ use std::time::Duration;
 /// too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLog {
-    /// None.
+    /// Nobody's secrets are written.
     Off,
-    /// Every connection's.
+    /// Those of every connection.
     All,
     /// Those of the first connections of each agent on which an operation failed or was slow.
     Sampled {
@@ -38,10 +38,15 @@ impl fmt::Display for KeyLog {
             KeyLog::All => return write!(f, "{:?}", KeyLog::ALL_WORD),
             KeyLog::Sampled { failed, slow, over } => (failed, slow, duration::write(over)),
         };
-        let failed = (failed > 0).then(|| format!("failed = {failed}"));
-        let slow = (slow > 0).then(|| format!("slow = {slow}, over = \"{over}\""));
-        let fields: Vec<String> = failed.into_iter().chain(slow).collect();
-        write!(f, "{{ {} }}", fields.join(", "))
+        // At least one of the two: a plan without either is refused.
+        match (failed, slow) {
+            (failed, 0) => write!(f, "{{ failed = {failed} }}"),
+            (0, slow) => write!(f, "{{ slow = {slow}, over = \"{over}\" }}"),
+            _ => write!(
+                f,
+                "{{ failed = {failed}, slow = {slow}, over = \"{over}\" }}"
+            ),
+        }
     }
 }
 

@@ -62,7 +62,8 @@ impl Mix {
         if self.length == 1 {
             return self.orders[0];
         }
-        let (cycle, place) = (seq / self.length, seq % self.length);
+        let cycle = seq / self.length;
+        let place = seq % self.length;
         let random = SplitMix::nth(self.seed, cycle);
         // Both below 2³², so that the halves of one random number give an order and a rotation.
         let order = ((random >> 32) * self.number) >> 32;

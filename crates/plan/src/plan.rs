@@ -3,7 +3,7 @@
 use crate::read::{self, Hashes, Names};
 use crate::{
     Body, ClientCertificates, Connection, File, Host, Load, Minted, Owner, Problem, Problems,
-    Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, canonical,
+    Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, canonical, mask,
 };
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -93,10 +93,24 @@ impl Plan {
         canonical::text(self)
     }
 
+    /// The canonical text with [`crate::MASK`] for the values of secret headers, for everything
+    /// that is kept or shown. The digest is not that of this text.
+    #[must_use]
+    pub fn masked_text(&self) -> String {
+        mask::masked(&self.canonical_text())
+    }
+
+    /// Names of the secret headers that requests have, each once, in lower case.
+    #[must_use]
+    pub fn secret_headers(&self) -> Vec<&'static str> {
+        let headers = self.requests.iter().flat_map(|request| &request.headers);
+        mask::secret_headers(headers.map(|(name, _)| name.as_str()))
+    }
+
     /// SHA-256 of the canonical text.
     #[must_use]
     pub fn digest(&self) -> Sha256 {
-        Sha256::of(self.canonical_text().as_bytes())
+        Sha256::hash(self.canonical_text().as_bytes())
     }
 
     /// Every file the plan names that is for everybody: bodies and roots.
@@ -156,7 +170,7 @@ impl Plan {
         if let (Some(tls), Some(pem)) = (&mut self.tls, ca_pem) {
             tls.ca = Some(File {
                 name: BUILTIN_CA.to_owned(),
-                sha256: Sha256::of(pem),
+                sha256: Sha256::hash(pem),
                 content: pem.into(),
             });
         }
@@ -166,7 +180,7 @@ impl Plan {
     /// What agent `agent` (from 0) of `agents` does of the load.
     #[must_use]
     pub fn share(&self, agent: u32, agents: u32) -> Share {
-        Share::of(&self.load, agent, agents)
+        Share::new(&self.load, agent, agents)
     }
 
     /// Whether `agents` agents can share the load so that none is left without a connection.

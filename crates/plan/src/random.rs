@@ -27,12 +27,12 @@ impl Exponential {
 /// machines, and agents must agree.
 fn logarithm(number: f64) -> f64 {
     let bits = number.to_bits();
-    let (mut exponent, mut fraction) = (
-        (bits >> 52) as i32 - 1023,
-        f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52),
-    );
+    // IEEE 754: 52 bits of the fraction, above them the exponent with a bias of 1023.
+    let mut exponent = (bits >> 52) as i32 - 1023;
+    let mut fraction = f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52);
     if fraction > std::f64::consts::SQRT_2 {
-        (exponent, fraction) = (exponent + 1, fraction / 2.0);
+        exponent += 1;
+        fraction /= 2.0;
     }
     // ln(fraction) = 2·artanh(z), and |z| < 0.172: twelve terms are below the last bit.
     let z = (fraction - 1.0) / (fraction + 1.0);

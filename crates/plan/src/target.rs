@@ -34,12 +34,12 @@ pub struct Url {
     pub path: String,
 }
 
-/// URL scheme.
+/// The scheme of a URL: what the connection speaks below HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// Plain TCP.
+    /// HTTP over plain TCP.
     Http,
-    /// TLS.
+    /// HTTP over TLS.
     Https,
 }
 
@@ -131,7 +131,7 @@ pub enum BuiltinPace {
 /// Kind of the built-in target's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuiltinKey {
-    /// ECDSA P-256.
+    /// ECDSA over P-256.
     P256,
     /// RSA with 2048 bits.
     Rsa2048,

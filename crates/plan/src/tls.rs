@@ -7,7 +7,7 @@ use std::fmt;
 /// TLS of a plan whose target is `https`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tls {
-    /// Versions offered.
+    /// Versions offered, ascending.
     pub versions: Vec<TlsVersion>,
     /// Cipher suites offered, in order of preference; TLS 1.3 and 1.2 together.
     pub cipher_suites: Vec<CipherSuite>,
@@ -35,7 +35,7 @@ pub struct Tls {
     pub key_log: crate::KeyLog,
 }
 
-/// TLS version.
+/// A TLS version that can be offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TlsVersion {
     /// TLS 1.2 (RFC 5246).
@@ -58,7 +58,7 @@ impl fmt::Display for TlsVersion {
 pub struct CipherSuite {
     /// IANA code point.
     pub code: u16,
-    /// IANA name.
+    /// IANA name, such as `TLS_AES_128_GCM_SHA256`.
     pub name: &'static str,
 }
 
@@ -71,7 +71,7 @@ pub struct Group {
     pub name: &'static str,
 }
 
-/// `tls.resumption`.
+/// How many connections offer a session: `tls.resumption`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Resumption {
     /// No connection offers a session.
@@ -101,7 +101,7 @@ pub enum ResumptionKind {
 
 words!(ResumptionKind { Any => "any", SessionId => "session-id" });
 
-/// `tls.verify`.
+/// What is checked of the server's certificate: `tls.verify`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verify {
     /// Chain and handshake signature, every time.
@@ -126,7 +126,7 @@ pub enum KeyShare {
 
 words!(KeyShare { First => "first", Remembered => "remembered" });
 
-/// `tls.key_exchange`.
+/// How keys for the key exchange are made: `tls.key_exchange`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyExchange {
     /// A new key pair for every handshake.

@@ -12,7 +12,7 @@ const IN_BRACKETS: &str = "write an IPv6 address in brackets, such as \"[2001:db
 /// value it is about.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// No `scheme://`.
+    /// A URL without `scheme://`.
     #[error("has no scheme; write \"https://{0}\"")]
     NoScheme(String),
     /// Neither http nor https.
@@ -21,13 +21,13 @@ pub enum UrlError {
     /// A character that must not stand in a URL.
     #[error("holds {0:?}, which cannot stand in a URL; write it percent-encoded ({1})")]
     Character(char, String),
-    /// `user:password@`.
+    /// User information, `user:password@`.
     #[error(
         "holds user information before the \"@\"; remove it and send a header instead, such as \
          authorization = \"Basic …\" in request.headers"
     )]
     UserInfo,
-    /// `#…`.
+    /// A fragment, `#…`.
     #[error("has a fragment, which is never sent to a server; remove {0:?}")]
     Fragment(String),
     /// Nothing where the host should be.
@@ -51,6 +51,20 @@ impl FromStr for Url {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Url, UrlError> {
+        // Other errors show parts of the text.
+        let hide = |error| {
+            if may_hold_user_info(text) {
+                UrlError::UserInfo
+            } else {
+                error
+            }
+        };
+        Url::read(text).map_err(hide)
+    }
+}
+
+impl Url {
+    fn read(text: &str) -> Result<Url, UrlError> {
         if let Some(character) = text.chars().find(|&c| !c.is_ascii_graphic()) {
             return Err(UrlError::Character(character, percent_encoded(character)));
         }
@@ -140,6 +154,14 @@ impl Scheme {
             Scheme::Https => 443,
         }
     }
+}
+
+/// Whether an "@" stands behind what is no authority: a password may hold characters that should
+/// have been percent-encoded.
+fn may_hold_user_info(text: &str) -> bool {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    text.contains('@') && authority_of(authority).is_err()
 }
 
 fn authority_of(authority: &str) -> Result<(Host, Option<u16>), UrlError> {

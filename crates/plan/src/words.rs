@@ -19,6 +19,11 @@ pub trait Words: Copy + 'static {
 /// Implements [`Words`] by a table that the compiler holds to the enum.
 macro_rules! words {
     ($name:ident { $($variant:ident => $word:literal),+ $(,)? }) => {
+        impl $name {
+            /// Every word, in the order of [`Words::ALL`](crate::Words::ALL).
+            pub const WORDS: [&'static str; [$($word),+].len()] = [$($word),+];
+        }
+
         impl $crate::Words for $name {
             const ALL: &'static [$name] = &[$($name::$variant),+];
 
@@ -37,8 +42,8 @@ pub(crate) use words;
 mod tests {
     use super::Words;
     use crate::{
-        Arrivals, BuiltinKey, Close, HttpVersion, KeyExchange, KeyShare, ResumptionKind, Scheme,
-        TlsVersion, Verify,
+        Arrivals, BuiltinKey, Close, HttpVersion, KeyExchange, KeyShare, NumberName, Relation,
+        ResumptionKind, Scheme, TlsVersion, Verify,
     };
 
     fn check<T: Words + PartialEq + std::fmt::Debug>() {
@@ -56,6 +61,8 @@ mod tests {
         check::<HttpVersion>();
         check::<KeyExchange>();
         check::<KeyShare>();
+        check::<NumberName>();
+        check::<Relation>();
         check::<ResumptionKind>();
         check::<Scheme>();
         check::<TlsVersion>();

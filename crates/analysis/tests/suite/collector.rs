@@ -476,7 +476,7 @@ fn thresholds_are_judged_on_the_merged_whole() {
 
 #[test]
 fn every_number_a_plan_may_name_has_a_value_here() {
-    for name in plan::Metric::NUMBERS {
+    for name in plan::ThresholdMetric::NUMBERS {
         assert!(
             analysis::NUMBERS.contains(&name),
             "{name}: in plan, not in analysis"
@@ -488,7 +488,7 @@ fn every_number_a_plan_may_name_has_a_value_here() {
         .chain(["errors.connect.refused.count", "errors.tls.share"])
     {
         assert!(
-            name.parse::<plan::Metric>().is_ok(),
+            name.parse::<plan::ThresholdMetric>().is_ok(),
             "{name}: in analysis, not in plan"
         );
     }

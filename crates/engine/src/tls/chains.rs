@@ -55,7 +55,7 @@ fn describe(chain: &[CertificateDer<'static>]) -> Chain {
         .flat_map(|certificate| certificate.iter().copied())
         .collect();
     Chain {
-        sha256: plan::Sha256::of(&all).0,
+        sha256: plan::Sha256::hash(&all).0,
         key: chain.first().map_or_else(String::new, key),
         certificates: u8::try_from(chain.len()).unwrap_or(u8::MAX),
         bytes: u32::try_from(all.len()).unwrap_or(u32::MAX),
@@ -67,6 +67,7 @@ fn key(leaf: &CertificateDer<'static>) -> String {
     let Ok(parsed) = ParsedCertificate::try_from(leaf) else {
         return "unknown".into();
     };
+    // rustls hands it out as DER with its tag.
     let spki = parsed.subject_public_key_info();
     key_of_spki(&spki).unwrap_or_else(|| "unknown".into())
 }

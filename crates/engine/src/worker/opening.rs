@@ -4,9 +4,9 @@ use super::connector::NewConnection;
 use super::{Cut, Worker};
 use crate::connection::{ConnectionStage, Http};
 use crate::endpoints::NextEndpoint;
-use crate::http2::Session;
+use crate::http2::Http2Connection;
 use crate::resolver::Question;
-use crate::response::Response;
+use crate::response::ResponseParser;
 use crate::slot::{Early, Flight};
 use crate::tls::{Broken, FRAGMENT, TlsStream};
 use measure::{FailureStage, Handshake, HandshakeKind, Kind, OperationEnd};
@@ -122,9 +122,9 @@ impl Worker {
     /// The HTTP of a new connection.
     fn http(&self) -> Http {
         if self.frames.is_some() && !self.rules.is_handshake_only() {
-            Http::Two(Box::new(Session::new(self.slots.width())))
+            Http::Two(Box::new(Http2Connection::new(self.slots.width())))
         } else {
-            Http::One(Response::default())
+            Http::One(ResponseParser::default())
         }
     }
 

@@ -4,7 +4,7 @@ use super::{BEGUN_AT_ONCE, QUEUE, WaitingArrival, Worker, WorkerPhase};
 use crate::body::BodyUpload;
 use crate::connection::{ConnectionStage, Http};
 use crate::key_log::OperationEnding;
-use crate::response::Answer;
+use crate::response::ReceivedResponse;
 use crate::slot::{Early, Flight, Role};
 use crate::source::{Arrival, LoadSource, nanoseconds};
 use crate::template::Values;
@@ -433,7 +433,7 @@ impl Worker {
         self.ledger.count_start(&mut flight);
         self.in_flight -= 1;
         self.deadlines.clear(slot);
-        let mut answer = Answer::default();
+        let mut answer = ReceivedResponse::default();
         if let Some(connection) = self.slots.connection(seat) {
             if let Some(tls) = &mut connection.tls {
                 tls.operation_ended(|| ending(&flight, verdict, now));

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use crate::connection::{ConnectionStage, Http};
-use crate::http2::{Happened, error};
+use crate::http2::{StreamEvent, error};
 use crate::slot::Role;
 use crate::source::LoadSource;
 use crate::template::Values;
@@ -130,7 +130,7 @@ impl Worker {
         let Some(session) = self.slots.session(seat) else {
             return false;
         };
-        let mut happened = std::mem::take(&mut session.happened);
+        let mut happened = std::mem::take(&mut session.events);
         for one in happened.drain(..) {
             if self.slots.stands(seat, generation) {
                 self.on_happened(seat, one, at);
@@ -138,7 +138,7 @@ impl Worker {
         }
         let stands = self.slots.stands(seat, generation);
         if let Some(session) = self.slots.session(seat).filter(|_| stands) {
-            session.happened = happened; // its room serves again
+            session.events = happened; // its room serves again
         }
         stands
     }
@@ -157,24 +157,26 @@ impl Worker {
         }
     }
 
-    fn on_happened(&mut self, seat: u32, happened: Happened, at: u64) {
+    fn on_happened(&mut self, seat: u32, happened: StreamEvent, at: u64) {
         let now = self.clock.now();
         self.ledger.roll(now);
         let first = self.slots.of_seat(seat).start;
         match happened {
-            Happened::Settled {
+            StreamEvent::Settled {
                 max_streams,
                 is_first,
             } => self.on_settled(seat, max_streams, is_first, now),
-            Happened::Begun { lane } => {
+            StreamEvent::Begun { lane } => {
                 if let Some(flight) = self.slots.flight(first + lane) {
                     flight.first_byte_at.get_or_insert(at);
                 }
             }
-            Happened::Whole { lane } => self.on_response(first + lane),
-            Happened::Malformed { lane } => self.fail_stream(first + lane, Kind::BadFraming, now),
-            Happened::Reset { lane, code } => self.on_reset(first + lane, code, now),
-            Happened::Unprocessed { lane } => {
+            StreamEvent::Whole { lane } => self.on_response(first + lane),
+            StreamEvent::Malformed { lane } => {
+                self.fail_stream(first + lane, Kind::BadFraming, now)
+            }
+            StreamEvent::Reset { lane, code } => self.on_reset(first + lane, code, now),
+            StreamEvent::Unprocessed { lane } => {
                 let code = self
                     .slots
                     .connection(seat)
@@ -182,7 +184,7 @@ impl Worker {
                     .unwrap_or(error::NO_ERROR);
                 self.retry_unprocessed(first + lane, Kind::GoAway(code), now);
             }
-            Happened::GoAway { code } => {
+            StreamEvent::GoAway { code } => {
                 // A graceful end is announced twice (RFC 9113 §6.8).
                 if let Some(connection) = self.slots.connection(seat)
                     && connection.go_away.replace(code).is_none()

@@ -1,13 +1,17 @@
 //! Reads `[matrix]`: paths, each with the values it takes.
 
+use crate::mask::is_secret_key;
 use crate::read::field::Field;
-use crate::read::node::{Node, Value};
+use crate::read::node::{Node, NodeValue, TableEntry};
 use crate::read::overlay::SHARED;
-use crate::read::section::Section;
+use crate::read::section::PlanSection;
 use std::collections::{HashMap, HashSet};
 
 /// Longest part of a variant's name that one value gives.
 const MAX_LABEL_CHARS: usize = 24;
+
+/// Stands for a secret in a label, which becomes a part of a folder's name.
+const SECRET: &str = "secret";
 
 /// A path with the values it takes.
 pub(crate) struct Axis<'a> {
@@ -26,7 +30,7 @@ pub(crate) struct AxisValue {
 }
 
 /// Every axis in the file's order.
-pub(crate) fn read<'a>(section: &Section<'a>) -> Vec<Axis<'a>> {
+pub(crate) fn read<'a>(section: &PlanSection<'a>) -> Vec<Axis<'a>> {
     let mut axes = Vec::new();
     gather(section, &mut Vec::new(), &mut axes);
     if axes.is_empty() && section.is_given() && section.all().is_empty() {
@@ -38,11 +42,11 @@ pub(crate) fn read<'a>(section: &Section<'a>) -> Vec<Axis<'a>> {
     axes
 }
 
-fn gather<'a>(section: &Section<'a>, path: &mut Vec<String>, axes: &mut Vec<Axis<'a>>) {
+fn gather<'a>(section: &PlanSection<'a>, path: &mut Vec<String>, axes: &mut Vec<Axis<'a>>) {
     for (name, field) in section.all() {
         path.push(name.to_owned());
         match &field.node.value {
-            Value::Table(table) if !table.is_empty() => {
+            NodeValue::Table(table) if !table.is_empty() => {
                 if let Some(inner) = field.section() {
                     gather(&inner, path, axes);
                 }
@@ -79,16 +83,23 @@ fn one<'a>(field: Field<'a>, path: &[String]) -> Option<Axis<'a>> {
 }
 
 fn labelled(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
-    let (mut written, mut labels) = (HashMap::new(), HashSet::new());
+    let mut written = HashMap::new();
+    let mut labels = HashSet::new();
     let mut value = |(index, field): (usize, &Field<'_>)| {
-        let text = content(&field.node.value);
+        let text = content(&field.node.value, &reveal);
+        let shown = content(&field.node.value, &is_secret_key);
+        let shown = if field.is_secret() {
+            SECRET.to_owned()
+        } else {
+            shown
+        };
         if let Some(first) = written.get(&text) {
             field.problem(format_args!(
                 "is the value [{first}] once more; remove one of the two (repeats stand in \
                  [repeat])"
             ));
         }
-        let mut label = format!("{}={}", fit(path, usize::MAX), fit(&text, MAX_LABEL_CHARS));
+        let mut label = format!("{}={}", fit(path, usize::MAX), fit(&shown, MAX_LABEL_CHARS));
         if !labels.insert(label.clone()) {
             label += &format!("~{}", index + 1);
         }
@@ -101,29 +112,36 @@ fn labelled(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
     fields.iter().enumerate().map(&mut value).collect()
 }
 
-/// What a value says, wherever it stands.
-fn content(value: &Value) -> String {
+/// Hides no value.
+fn reveal(_: &str) -> bool {
+    false
+}
+
+/// What a value says, wherever it stands, without the values of keys that are secret.
+fn content(value: &NodeValue, is_secret: &dyn Fn(&str) -> bool) -> String {
     let joined = |parts: Vec<String>| parts.join(" + ");
     match value {
-        Value::Text(text) => format!("{text:?}"),
-        Value::Whole(number) => number.to_string(),
-        Value::Decimal(number) => format!("{number:?}"),
-        Value::Flag(flag) => flag.to_string(),
-        Value::Date(date) => date.clone(),
-        Value::List(nodes) => format!(
+        NodeValue::Text(text) => format!("{text:?}"),
+        NodeValue::Whole(number) => number.to_string(),
+        NodeValue::Decimal(number) => format!("{number:?}"),
+        NodeValue::Flag(flag) => flag.to_string(),
+        NodeValue::Date(date) => date.clone(),
+        NodeValue::List(nodes) => format!(
             "[{}]",
-            joined(nodes.iter().map(|node| content(&node.value)).collect())
-        ),
-        Value::Table(table) => {
-            format!(
-                "{{{}}}",
-                joined(
-                    table
-                        .iter()
-                        .map(|(key, entry)| format!("{key} {}", content(&entry.node.value)))
-                        .collect()
-                )
+            joined(
+                nodes
+                    .iter()
+                    .map(|node| content(&node.value, is_secret))
+                    .collect()
             )
+        ),
+        NodeValue::Table(table) => {
+            let entry = |(key, entry): (&String, &TableEntry)| {
+                let inner = content(&entry.node.value, is_secret);
+                let inner = if is_secret(key) { SECRET } else { &inner };
+                format!("{key} {inner}")
+            };
+            format!("{{{}}}", joined(table.iter().map(entry).collect()))
         }
     }
 }

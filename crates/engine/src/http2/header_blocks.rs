@@ -1,4 +1,4 @@
-//! Requests as header blocks, built before the run; only templates are filled in during it.
+//! HeaderBlocks as header blocks, built before the run; only templates are filled in during it.
 
 use super::hpack::{self, indexed, name};
 use crate::body::{BodyUpload, RequestBody};
@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 /// The blocks and bodies of a plan's requests.
 #[derive(Debug)]
-pub(crate) struct Requests(Vec<Prebuilt>);
+pub(crate) struct HeaderBlocks(Vec<PrebuiltBlock>);
 
 #[derive(Debug)]
-struct Prebuilt {
+struct PrebuiltBlock {
     block: Vec<Part>,
     body: Option<Arc<RequestBody>>,
 }
@@ -27,12 +27,12 @@ enum Part {
     BodyLength,
 }
 
-impl Requests {
-    pub(crate) fn new(plan: &Plan) -> Requests {
-        Requests(
+impl HeaderBlocks {
+    pub(crate) fn new(plan: &Plan) -> HeaderBlocks {
+        HeaderBlocks(
             plan.requests()
                 .iter()
-                .map(|request| Prebuilt::new(plan, request))
+                .map(|request| PrebuiltBlock::new(plan, request))
                 .collect(),
         )
     }
@@ -58,8 +58,8 @@ impl Requests {
     }
 }
 
-impl Prebuilt {
-    fn new(plan: &Plan, request: &plan::Request) -> Prebuilt {
+impl PrebuiltBlock {
+    fn new(plan: &Plan, request: &plan::Request) -> PrebuiltBlock {
         let mut block = Block::default();
         block.method(&request.method);
         block.bytes(&[if plan.target().url.scheme == Scheme::Https {
@@ -67,6 +67,7 @@ impl Prebuilt {
         } else {
             indexed::SCHEME_HTTP
         }]);
+        // Pseudo-fields come before all others (RFC 9113 §8.3).
         let mut path = Vec::new();
         match &request.path {
             Some(given) => template(&mut path, given),
@@ -79,17 +80,18 @@ impl Prebuilt {
             .find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let mut value = Vec::new();
         match host {
-            Some((_, given)) => template(&mut value, given),
+            Some((_, given)) => template(&mut value, given.reveal()),
             None => literal(&mut value, authority(plan).as_bytes()),
         }
         block.index(name::AUTHORITY, value);
+        // Names are lower case (RFC 9113 §8.2.1); `host` has become `:authority`.
         for (name, given) in request
             .headers
             .iter()
             .filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
         {
             let mut value = Vec::new();
-            template(&mut value, given);
+            template(&mut value, given.reveal());
             block.field(&name.to_ascii_lowercase(), value);
         }
         let body = body_of(request).map(Arc::new);
@@ -97,7 +99,7 @@ impl Prebuilt {
             block.named("content-length");
             block.0.push(Part::BodyLength);
         }
-        Prebuilt {
+        PrebuiltBlock {
             block: block.0,
             body,
         }

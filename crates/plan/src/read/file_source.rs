@@ -7,12 +7,12 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Where the content of files comes from. Errors are reasons in words.
-pub(crate) trait Source {
+pub(crate) trait FileSource {
     /// Content of the file `name`, whose hash may be known.
-    fn content(&self, name: &str, known: Option<Sha256>) -> Result<Content, String>;
-    /// As [`Source::content`], for a file that is not for everybody: `None` where it is known by
-    /// its hash alone.
-    fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<Content>, String> {
+    fn content(&self, name: &str, known: Option<Sha256>) -> Result<FileContent, String>;
+    /// As [`FileSource::content`], for a file that is not for everybody: `None` where it is known
+    /// by its hash alone.
+    fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<FileContent>, String> {
         self.content(name, known).map(Some)
     }
     /// Names of the files in a folder.
@@ -21,24 +21,29 @@ pub(crate) trait Source {
 
 /// Bytes of a file with their hash.
 #[derive(Clone)]
-pub(crate) struct Content {
+pub(crate) struct FileContent {
     pub(crate) bytes: Arc<[u8]>,
     pub(crate) sha256: Sha256,
 }
 
-impl Content {
-    fn of(bytes: Arc<[u8]>) -> Content {
-        Content {
-            sha256: Sha256::of(&bytes),
+impl FileContent {
+    fn new(bytes: Arc<[u8]>) -> FileContent {
+        FileContent {
+            sha256: Sha256::hash(&bytes),
             bytes,
         }
     }
 }
 
-impl fmt::Debug for Content {
+impl fmt::Debug for FileContent {
     /// Without the bytes, which may be a key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Content({}, {} bytes)", self.sha256, self.bytes.len())
+        write!(
+            f,
+            "FileContent({}, {} bytes)",
+            self.sha256,
+            self.bytes.len()
+        )
     }
 }
 
@@ -48,12 +53,12 @@ pub(crate) struct Names<'a>(pub(crate) RefCell<&'a mut dyn Files>);
 /// Files by hash, as canonical text names them.
 pub(crate) struct Hashes<'a>(pub(crate) &'a dyn Fn(Sha256) -> Option<Arc<[u8]>>);
 
-impl Source for Names<'_> {
-    fn content(&self, name: &str, _known: Option<Sha256>) -> Result<Content, String> {
+impl FileSource for Names<'_> {
+    fn content(&self, name: &str, _known: Option<Sha256>) -> Result<FileContent, String> {
         self.0
             .borrow_mut()
             .read(name)
-            .map(|bytes| Content::of(bytes.into()))
+            .map(|bytes| FileContent::new(bytes.into()))
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>, String> {
@@ -61,17 +66,17 @@ impl Source for Names<'_> {
     }
 }
 
-impl Source for Hashes<'_> {
-    fn content(&self, _name: &str, known: Option<Sha256>) -> Result<Content, String> {
+impl FileSource for Hashes<'_> {
+    fn content(&self, _name: &str, known: Option<Sha256>) -> Result<FileContent, String> {
         let known = known.ok_or("canonical text names files with their sha256")?;
         (self.0)(known)
-            .map(Content::of)
+            .map(FileContent::new)
             .ok_or_else(|| "no content with its hash is at hand".to_owned())
     }
 
-    fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<Content>, String> {
+    fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<FileContent>, String> {
         match known {
-            Some(known) => Ok((self.0)(known).map(Content::of)),
+            Some(known) => Ok((self.0)(known).map(FileContent::new)),
             None => self.content(name, known).map(Some),
         }
     }
@@ -83,13 +88,13 @@ impl Source for Hashes<'_> {
 
 /// Files that are read once, though every variant names them: all variants hold the same bytes.
 pub(crate) struct Once<'a> {
-    source: &'a dyn Source,
-    contents: RefCell<BTreeMap<String, Result<Content, String>>>,
+    source: &'a dyn FileSource,
+    contents: RefCell<BTreeMap<String, Result<FileContent, String>>>,
     lists: RefCell<BTreeMap<String, Result<Vec<String>, String>>>,
 }
 
 impl<'a> Once<'a> {
-    pub(crate) fn new(source: &'a dyn Source) -> Once<'a> {
+    pub(crate) fn new(source: &'a dyn FileSource) -> Once<'a> {
         Once {
             source,
             contents: RefCell::default(),
@@ -98,8 +103,8 @@ impl<'a> Once<'a> {
     }
 }
 
-impl Source for Once<'_> {
-    fn content(&self, name: &str, known: Option<Sha256>) -> Result<Content, String> {
+impl FileSource for Once<'_> {
+    fn content(&self, name: &str, known: Option<Sha256>) -> Result<FileContent, String> {
         let mut contents = self.contents.borrow_mut();
         contents
             .entry(name.to_owned())
@@ -122,10 +127,10 @@ mod tests {
 
     #[test]
     fn bytes_of_a_file_are_not_in_its_debug_text() {
-        let content = Content::of(b"PRIVATE KEY".as_slice().into());
+        let content = FileContent::new(b"PRIVATE KEY".as_slice().into());
         assert_eq!(
             format!("{content:?}"),
-            format!("Content({}, 11 bytes)", content.sha256)
+            format!("FileContent({}, 11 bytes)", content.sha256)
         );
     }
 }

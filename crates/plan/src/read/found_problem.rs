@@ -9,7 +9,7 @@ pub(crate) const MAX_PROBLEMS: usize = 200;
 
 /// Something wrong. Its place is worked out only when it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Finding {
+pub(crate) struct FoundProblem {
     /// Byte offset, where it has one.
     pub(crate) at: Option<usize>,
     pub(crate) path: String,
@@ -18,13 +18,13 @@ pub(crate) struct Finding {
 
 /// What was found, up to [`MAX_PROBLEMS`].
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
-    all: Vec<Finding>,
+pub(crate) struct FoundProblems {
+    all: Vec<FoundProblem>,
     beyond: usize,
 }
 
-impl Findings {
-    pub(crate) fn add(&mut self, finding: impl FnOnce() -> Finding) {
+impl FoundProblems {
+    pub(crate) fn add(&mut self, finding: impl FnOnce() -> FoundProblem) {
         if self.all.len() < MAX_PROBLEMS {
             self.all.push(finding())
         } else {
@@ -41,7 +41,7 @@ impl Findings {
     }
 
     /// Each in the order of finding, and how many more there were.
-    pub(crate) fn into_each(self) -> (Vec<Finding>, usize) {
+    pub(crate) fn into_each(self) -> (Vec<FoundProblem>, usize) {
         (self.all, self.beyond)
     }
 
@@ -49,7 +49,7 @@ impl Findings {
     pub(crate) fn into_problems(mut self, text: &str) -> Problems {
         self.all
             .sort_by_key(|finding| finding.at.unwrap_or(usize::MAX));
-        let problem = |Finding { at, path, message }| Problem {
+        let problem = |FoundProblem { at, path, message }| Problem {
             path,
             place: at.map(|at| place(text, at)),
             message,
