@@ -75,7 +75,7 @@ pub(super) fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
         run: RunId(secret::random()?),
         name: plan.name().to_owned(),
         plan_digest: Digest::of(text.as_bytes()),
-        plan: text,
+        plan: text.into(),
         files: files.0.into_values().collect(),
         minted,
         agents,
@@ -97,7 +97,7 @@ impl Parcels {
             Entry::Vacant(place) => {
                 place.insert(RunFile {
                     sha256,
-                    content: Bytes::copy_from_slice(content),
+                    content: Bytes::copy_from_slice(content).into(),
                     audience: audience.clone(),
                 });
                 return;
@@ -123,7 +123,7 @@ fn add_client_certificates(files: &mut Parcels, plan: &Plan, agents: u32) {
     for agent in 0..agents {
         for place in identities(plan, agent, agents) {
             for file in [&pairs[place].cert, &pairs[place].key] {
-                let content = file.content.as_deref().unwrap_or_default();
+                let content = file.bytes().unwrap_or_default();
                 files.add(file.sha256, content, &Audience::Only(vec![agent]));
             }
         }

@@ -1,9 +1,9 @@
 //! Where the content of files comes from: by name at the coordinator, by hash at an agent.
 
 use crate::{Files, Sha256};
+use secret::Secret;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 /// Where the content of files comes from. Errors are reasons in words.
@@ -19,10 +19,10 @@ pub(crate) trait Source {
     fn list(&self, folder: &str) -> Result<Vec<String>, String>;
 }
 
-/// Bytes of a file with their hash.
-#[derive(Clone)]
+/// Bytes of a file, which may be a key, with their hash.
+#[derive(Debug, Clone)]
 pub(crate) struct Content {
-    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) bytes: Secret<Arc<[u8]>>,
     pub(crate) sha256: Sha256,
 }
 
@@ -30,15 +30,8 @@ impl Content {
     fn of(bytes: Arc<[u8]>) -> Content {
         Content {
             sha256: Sha256::of(&bytes),
-            bytes,
+            bytes: Secret::new(bytes),
         }
-    }
-}
-
-impl fmt::Debug for Content {
-    /// Without the bytes, which may be a key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Content({}, {} bytes)", self.sha256, self.bytes.len())
     }
 }
 
@@ -125,7 +118,7 @@ mod tests {
         let content = Content::of(b"PRIVATE KEY".as_slice().into());
         assert_eq!(
             format!("{content:?}"),
-            format!("Content({}, 11 bytes)", content.sha256)
+            format!("Content {{ bytes: ***, sha256: {} }}", content.sha256)
         );
     }
 }
