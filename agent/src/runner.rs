@@ -5,7 +5,8 @@ use crate::link::RunnerEnd;
 use crate::sampling::Sampling;
 use control::{Assignment, Digest, EndCause, Mono, Order, PlanFile, Report, RunId, Stop};
 use engine::{
-    Cut, Event, KeysWritten, Lease, Placement, Policy, PreparedEngine, RunningEngine, WorkerFigures,
+    Cut, Event, FiringLease, KeysWritten, Placement, Policy, PreparedEngine, RunningEngine,
+    WorkerFigures,
 };
 use host::RunFigures;
 use plan::{Minted, Plan, Sha256};
@@ -135,8 +136,9 @@ impl Runner {
             reports: self.reports.clone(),
             sampling: Sampling::start(prepared.window(), at, prepared.spun()),
         };
-        let lease = Lease::until(lease_until);
-        match prepared.start(at, lease, move |event| reporter.report(event)) {
+        match prepared.start(at, FiringLease::until(lease_until), move |event| {
+            reporter.report(event)
+        }) {
             Ok(running) => self.state = RunnerState::Firing { run, running },
             Err(error) => self.fail(run, &error.to_string()),
         }
@@ -151,8 +153,8 @@ impl Runner {
 
     fn stop(&mut self, run: RunId, how: Stop) {
         let how = match how {
-            Stop::Drain => engine::Stop::Drain,
-            Stop::Now => engine::Stop::Now,
+            Stop::Drain => engine::StopMode::Drain,
+            Stop::Now => engine::StopMode::Now,
         };
         match self.firing(run) {
             Some(running) => running.stop(how),

@@ -15,9 +15,15 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// Number of agents among which the load is divided
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=10_000),
+    )]
     pub agents: u32,
-    /// Print the plan as agents get it: every default written out, and the digest as a comment
+    /// Print the plan with every default written out, and its digest as a comment: what agents are
+    /// sent, the values of secret headers included
     #[arg(long)]
     pub canonical: bool,
     /// File of the plan
@@ -66,11 +72,17 @@ fn canonical_of_each(campaign: &Campaign) -> String {
 }
 
 fn canonical(plan: &Plan) -> String {
-    format!(
-        "# sha256 {} of the lines below\n{}",
-        plan.digest(),
-        plan.canonical_text()
-    )
+    let secrets = plan.secret_headers();
+    let but = if secrets.is_empty() {
+        String::new()
+    } else {
+        format!(
+            " with the values of {}, which are not shown",
+            secrets.join(", ")
+        )
+    };
+    let (digest, text) = (plan.digest(), plan.masked_text());
+    format!("# sha256 {digest} of the lines below{but}\n{text}")
 }
 
 /// The plan in words, and the table of shares.
@@ -118,12 +130,19 @@ mod tests {
     fn closed_loop_is_described_with_each_share() {
         let plan = r#"
             name = "edge"
-            target = { url = "https://edge.test:8443/index.html", addresses = ["10.0.0.11", "10.0.0.12:9443"] }
+            target.url = "https://edge.test:8443/index.html"
+            target.addresses = ["10.0.0.11", "10.0.0.12:9443"]
             connection = { requests = 1 }
-            tls = { versions = ["1.3"], cipher_suites = ["TLS_AES_256_GCM_SHA384"], groups = ["X25519"], verify = "none" }
+            tls.versions = ["1.3"]
+            tls.cipher_suites = ["TLS_AES_256_GCM_SHA384"]
+            tls.groups = ["X25519"]
+            tls.verify = "none"
             load = { connections = 10, requests = 1001, warm_up = "10s" }
             thresholds = { "response_time.p99" = "<= 250ms", "errors.share" = "<= 0.001" }
-            request = [{ name = "index", weight = 3, headers = { accept = "*/*" } }, { method = "POST", path = "/a", body = "12345" }]
+            request = [
+                { name = "index", weight = 3, headers = { accept = "*/*" } },
+                { method = "POST", path = "/a", body = "12345" },
+            ]
         "#;
         let expected = "\
 target      https://edge.test:8443/index.html
@@ -159,7 +178,9 @@ note: tls.resumption";
             target = { builtin = true }
             connection = { requests = 0 }
             tls = { resumption = { share = 0.8 } }
-            load = { rate = "100/s", arrivals = "poisson", max_connections = 7, stage = [{ over = "1m", to = "200/s" }, { over = "30s" }] }
+            load = { rate = "100/s", arrivals = "poisson", max_connections = 7, stage = [
+                { over = "1m", to = "200/s" }, { over = "30s" },
+            ] }
         "#;
         let text = described(plan, 2);
         let lines: Vec<&str> = text.lines().collect();

@@ -12,7 +12,7 @@ const FILE_MAX_BYTES: u64 = 65 << 20;
 /// What a file asks for, with the text it was read from.
 #[derive(Debug, Clone)]
 pub struct PlanText {
-    /// As the user gave it, for the record.
+    /// As the user gave it, but for [`plan::MASK`] in place of secrets: what is kept of it.
     pub text: String,
     /// What it says.
     pub campaign: Campaign,
@@ -22,7 +22,10 @@ pub struct PlanText {
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The file cannot be read.
-    #[error("{}: {why}; write the path of a plan, such as examples/quickstart.toml", path.display())]
+    #[error(
+        "{}: {why}; write the path of a plan, such as examples/quickstart.toml",
+        path.display()
+    )]
     Unreadable {
         /// Of the plan.
         path: PathBuf,
@@ -48,7 +51,7 @@ pub fn read(path: &Path) -> Result<PlanText, PlanError> {
     let campaign = Campaign::parse_bytes(&bytes, &mut files)
         .map_err(|problems| PlanError::Wrong(placed(&path.display().to_string(), &problems)))?;
     Ok(PlanText {
-        text: String::from_utf8_lossy(&bytes).into_owned(),
+        text: plan::masked(&String::from_utf8_lossy(&bytes)),
         campaign,
     })
 }

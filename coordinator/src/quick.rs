@@ -27,7 +27,8 @@ Differences from other tools:
       fixed instants, however slow the answers are, and response times count
       from these instants. hey's -q is a rate for each of its -c workers, which
       wait for answers.
-  -c  above -n is refused, as in ab and hey. Its default is at most -n.
+  -c  above -n is refused, as in ab and hey (not with -q). Its default is at most
+      -n.
   -z  takes precedence over -n, as in hey. Requests that have begun by then may
       finish, and they count.
   -d  keeps the method GET, as in hey and oha. curl would send a POST; for that
@@ -42,11 +43,21 @@ Differences from other tools:
 #[command(after_help = DIFFERENCES)]
 pub struct QuickArgs {
     /// Number of requests in total [default: 200]
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000_000))]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000_000),
+    )]
     pub requests: Option<u64>,
     /// Connections that are kept busy [default: 50]; with -q: most open connections [default:
     /// 10000]
-    #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(
+        short = 'c',
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=10_000_000),
+    )]
     pub connections: Option<u32>,
     /// How long to send, such as 30s or 5m, instead of a number of requests
     #[arg(short = 'z', long, value_name = "DURATION")]
@@ -117,7 +128,12 @@ pub struct QuickArgs {
     #[arg(long, visible_alias = "h2")]
     pub http2: bool,
     /// Requests at the same time on each HTTP/2 connection [default: 1]
-    #[arg(long, value_name = "N", requires = "http2", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "http2",
+        value_parser = clap::value_parser!(u32).range(1..=10_000),
+    )]
     pub streams: Option<u32>,
     /// Print the result as JSON instead of the summary: the same as result.json of a run folder
     #[arg(long)]
@@ -129,7 +145,12 @@ pub struct QuickArgs {
     #[arg(long)]
     pub quiet: bool,
     /// Number of agents, which share this machine's CPUs
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1000),
+    )]
     pub agents: u32,
     /// Load threads of each agent [default: one per CPU it gets]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -185,13 +206,11 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
 
 /// The plan that the flags mean, and its text for the record; or every problem, by flag.
 fn plan_of(args: &QuickArgs) -> Result<(Plan, String), Vec<String>> {
-    let (text, mut problems) = plan_text::write(args, plan_text::Secrets::Written);
+    let (text, mut problems) = plan_text::write(args);
     let plan = Plan::parse(&text, &mut Folder(PathBuf::new()));
     problems.extend(plan.as_ref().err().into_iter().flat_map(flags::problems));
     match plan {
-        Ok(plan) if problems.is_empty() => {
-            Ok((plan, plan_text::write(args, plan_text::Secrets::Masked).0))
-        }
+        Ok(plan) if problems.is_empty() => Ok((plan, plan::masked(&text))),
         _ => Err(problems),
     }
 }
@@ -319,7 +338,7 @@ mod tests {
         let headers: Vec<String> = request
             .headers
             .iter()
-            .map(|(name, value)| format!("{name}: {value}"))
+            .map(|(name, value)| format!("{name}: {}", value.reveal()))
             .collect();
         assert_eq!(
             headers,
@@ -334,9 +353,10 @@ mod tests {
             ]
         );
         assert_eq!(request.method, "PUT");
-        assert!(
-            matches!(&request.body, Some(plan::Body::File(file)) if file.content[..] == *b"from a file")
-        );
+        assert!(matches!(
+            &request.body,
+            Some(plan::Body::File(file)) if file.content[..] == *b"from a file"
+        ));
         assert_eq!(plan.target().addresses.len(), 2);
         assert_eq!(
             plan.connection().requests,

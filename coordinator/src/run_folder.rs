@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// The result document.
 pub const RESULT: &str = "result.json";
-/// The plan as given.
+/// The plan as given, without secrets.
 pub const PLAN: &str = "plan.toml";
 const HISTOGRAMS: &str = "histograms.hlog";
 const HISTOGRAMS_BY_AGENT: &str = "histograms-by-agent.hlog";
@@ -38,7 +38,10 @@ pub struct RunFolder {
 
 /// Why no folder can be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}: {why}; name a folder that this user may write by --output", path.display())]
+#[error(
+    "cannot write {}: {why}; name a folder that this user may write by --output",
+    path.display()
+)]
 pub struct FolderError {
     path: PathBuf,
     why: String,
@@ -70,7 +73,7 @@ impl RunFolder {
         RunFolder::within(base, &format!("{}-{name}", created.stamp()), plan_text)
     }
 
-    /// Makes `<parent>/<name>` with the plan in it.
+    /// Makes `<parent>/<name>` with the plan in it, which is to be without secrets.
     ///
     /// # Errors
     /// The folder or a file in it cannot be written.

@@ -17,7 +17,12 @@ pub struct StartArgs {
     #[arg(long, conflicts_with_all = ["listen", "state", "token_file"])]
     pub local: bool,
     /// Number of agents to wait for; with --local, to start
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=10_000),
+    )]
     pub agents: u32,
     /// Address where agents join
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:7711")]
@@ -48,11 +53,21 @@ pub struct StartArgs {
     #[arg(long)]
     pub strict: bool,
     /// Load threads of each local agent [default: one per CPU it gets]
-    #[arg(long, value_name = "N", requires = "local", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "local",
+        value_parser = clap::value_parser!(u32).range(1..=1024),
+    )]
     pub workers: Option<u32>,
     /// Also let local agents load this host, address or network; otherwise only loopback and
     /// private addresses; can be repeated
-    #[arg(long, value_name = "CIDR|HOST[:PORT]", requires = "local", value_parser = agent::parse_allowed)]
+    #[arg(
+        long,
+        value_name = "CIDR|HOST[:PORT]",
+        requires = "local",
+        value_parser = agent::parse_allowed,
+    )]
     pub allow: Vec<String>,
     /// Let local agents write TLS secrets to new files in this folder, if the plan asks for it
     /// (tls.key_log)

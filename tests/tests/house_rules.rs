@@ -11,24 +11,28 @@ use std::process::Command;
 const FREE: [&str; 2] = ["interop", "benches"];
 
 /// What each of the others may name, in code that ships.
-const MAY_NAME: [(&str, &[&str]); 11] = [
-    ("plan", &["measure"]),
+const MAY_NAME: [(&str, &[&str]); 12] = [
+    ("secret", &[]),
+    ("plan", &["measure", "secret"]),
     ("measure", &[]),
     ("proto", &[]),
     ("target", &[]),
     ("host", &[]),
-    ("control", &["proto"]),
+    ("control", &["proto", "secret"]),
     ("engine", &["plan", "measure"]),
     ("analysis", &["plan", "measure"]),
     ("report", &["measure", "analysis"]),
     (
         "agent",
-        &["control", "proto", "plan", "engine", "measure", "host"],
+        &[
+            "control", "proto", "plan", "engine", "measure", "host", "secret",
+        ],
     ),
     (
         "coordinator",
         &[
             "control", "proto", "plan", "measure", "host", "analysis", "report", "agent", "target",
+            "secret",
         ],
     ),
 ];
@@ -49,6 +53,12 @@ const MUST_NOT_CONTAIN: [(&str, &[&str]); 7] = [
 const EMPTY_NAMES: [&str; 7] = [
     "util", "utils", "common", "helper", "helpers", "misc", "shared",
 ];
+
+/// Characters in a line, as in rustfmt's defaults. rustfmt leaves strings and macros alone.
+const COLUMNS: usize = 100;
+
+/// Written by a program.
+const GENERATED: &str = "proto/src/cannonade.control.v1.rs";
 
 /// Folders without sources of ours: what is built, what runs leave, and git's own.
 const FOREIGN_FOLDERS: [&str; 3] = ["target", "runs", ".git"];
@@ -74,6 +84,16 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
         }
     }
     files
+}
+
+/// Every Rust source that somebody wrote, by its path in the workspace.
+fn sources() -> Vec<(String, String)> {
+    let sources: Vec<_> = texts("rs")
+        .into_iter()
+        .filter(|(path, _)| path != GENERATED)
+        .collect();
+    assert!(sources.len() > 100, "{} sources", sources.len());
+    sources
 }
 
 /// Path in the workspace and content.
@@ -212,6 +232,20 @@ fn no_package_and_no_module_has_a_name_that_says_nothing() {
         .filter(|name| EMPTY_NAMES.contains(&name.as_str()))
         .collect();
     assert!(empty.is_empty(), "{empty:?}: name what is in it");
+}
+
+#[test]
+fn no_line_is_wider_than_a_page() {
+    let is_wide = |line: &str| line.chars().count() > COLUMNS;
+    let mut wide = Vec::new();
+    for (path, text) in sources() {
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| is_wide(line));
+        wide.extend(lines.map(|(number, _)| format!("{path}:{number}")));
+    }
+    assert!(
+        wide.is_empty(),
+        "above {COLUMNS} columns: {wide:?}; break them, strings by \\"
+    );
 }
 
 /// A dependency of a package: its name in `Cargo.toml`, and whether only tests may use it.

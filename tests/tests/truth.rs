@@ -12,7 +12,7 @@
 )]
 
 use analysis::{AgentSetup, CollectorSetup, Document, ResultCollector, RunState, TimeFigure};
-use engine::{Event, Lease, Placement, Policy, allowed_cpus, monotonic_ns};
+use engine::{Event, FiringLease, Placement, Policy, allowed_cpus, monotonic_ns};
 use interop::Pressure;
 use measure::{Distribution, Metric, Outcome, Period};
 use plan::{Files, Owner, Plan, Schedule};
@@ -277,7 +277,7 @@ impl Scene {
         let (send, events) = channel();
         let watch = Pressure::watch();
         let running = prepared
-            .start(start_at, Lease::unlimited(), move |event| {
+            .start(start_at, FiringLease::unlimited(), move |event| {
                 send.send(event).unwrap()
             })
             .unwrap();

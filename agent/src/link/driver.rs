@@ -8,7 +8,7 @@ use control::{
     SessionEvent,
 };
 use proto::{FromAgent, FromCoordinator, IntervalPart};
-use rustls::crypto::aws_lc_rs::default_provider;
+use secret::{NoRandomness, random};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -24,9 +24,9 @@ pub enum LinkError {
     /// TLS could not be set up.
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
-    /// The system gives none.
-    #[error("the system has no random numbers")]
-    NoRandomness,
+    /// Nothing to make the agent's number of.
+    #[error(transparent)]
+    NoRandomness(#[from] NoRandomness),
     /// Whoever fires is gone, or takes no orders any more.
     #[error(
         "the load engine's thread has ended or hangs; nothing can be fired from here, start the \
@@ -257,13 +257,4 @@ fn broken(why: &str) -> Disconnection {
         why: why.to_owned(),
         finality: Finality::Retry,
     }
-}
-
-fn random<const N: usize>() -> Result<[u8; N], LinkError> {
-    let mut bytes = [0; N];
-    default_provider()
-        .secure_random
-        .fill(&mut bytes)
-        .map_err(|_| LinkError::NoRandomness)?;
-    Ok(bytes)
 }

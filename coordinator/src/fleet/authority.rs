@@ -11,6 +11,7 @@ use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::{RootCertStore, ServerConfig};
+use secret::NoRandomness;
 use std::sync::Arc;
 
 /// A CA for one fleet. Its key never leaves the coordinator.
@@ -22,9 +23,9 @@ pub(super) struct Authority {
 /// Why there is no CA, or no certificate from it.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
-    /// The system gives none.
-    #[error("the system has no random numbers")]
-    NoRandomness,
+    /// Nothing to make a secret of.
+    #[error(transparent)]
+    NoRandomness(#[from] NoRandomness),
     /// Key or certificate could not be made.
     #[error("{0}")]
     Make(#[from] rcgen::Error),

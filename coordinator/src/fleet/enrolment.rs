@@ -82,7 +82,10 @@ pub enum EnrolmentError {
     #[error("cannot make the coordinator's certificates: {0}")]
     Make(AuthorityError),
     /// The folder or the file could not be written.
-    #[error("cannot write {}: {error}; name a folder that this user may write by --state", path.display())]
+    #[error(
+        "cannot write {}: {error}; name a folder that this user may write by --state",
+        path.display()
+    )]
     Write {
         /// What.
         path: PathBuf,
@@ -90,7 +93,10 @@ pub enum EnrolmentError {
         error: io::Error,
     },
     /// The file could not be read.
-    #[error("cannot read {}: {error}; name a folder that this user may read by --state", path.display())]
+    #[error(
+        "cannot read {}: {error}; name a folder that this user may read by --state",
+        path.display()
+    )]
     Read {
         /// What.
         path: PathBuf,
@@ -98,7 +104,11 @@ pub enum EnrolmentError {
         error: io::Error,
     },
     /// Whoever reads it can pose as the coordinator.
-    #[error("{} may be read by others (mode {mode:04o}), and it holds the fleet's secret; chmod 600 it, or remove it and hand out the new token", path.display())]
+    #[error(
+        "{} may be read by others (mode {mode:04o}), and it holds the fleet's secret; chmod 600 \
+         it, or remove it and hand out the new token",
+        path.display()
+    )]
     Open {
         /// What.
         path: PathBuf,
@@ -106,7 +116,11 @@ pub enum EnrolmentError {
         mode: u32,
     },
     /// It is not what was written.
-    #[error("{} is broken: {why}; bring it back from a copy, or remove it and hand out the new token to every agent", path.display())]
+    #[error(
+        "{} is broken: {why}; bring it back from a copy, or remove it and hand out the new token \
+         to every agent",
+        path.display()
+    )]
     Broken {
         /// What.
         path: PathBuf,
@@ -131,7 +145,7 @@ struct Material {
 impl Material {
     fn new() -> Result<Material, EnrolmentError> {
         let authority = Authority::new().map_err(EnrolmentError::Make)?;
-        let secret = super::random::<32>().map_err(EnrolmentError::Make)?;
+        let secret = secret::random::<32>().map_err(not_made)?;
         let (ca_certificate, ca_key) = authority.to_pem();
         Ok(Material {
             version: VERSION,
@@ -212,7 +226,7 @@ fn create(folder: &Path, path: &Path) -> Result<(), EnrolmentError> {
         .map_err(failed)?;
     let text =
         serde_json::to_string_pretty(&Material::new()?).expect("texts and a number serialise");
-    let unique: [u8; 8] = super::random().map_err(EnrolmentError::Make)?;
+    let unique: [u8; 8] = secret::random().map_err(not_made)?;
     let draft = folder.join(format!(".{FILE}.{:016x}", u64::from_be_bytes(unique)));
     let linked = write_draft(&draft, &text).and_then(|()| fs::hard_link(&draft, path));
     let removed = fs::remove_file(&draft);
@@ -231,6 +245,10 @@ fn write_draft(draft: &Path, text: &str) -> io::Result<()> {
         .open(draft)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()
+}
+
+fn not_made(error: secret::NoRandomness) -> EnrolmentError {
+    EnrolmentError::Make(error.into())
 }
 
 fn broken(path: &Path, why: &dyn std::fmt::Display) -> EnrolmentError {

@@ -15,7 +15,7 @@ pub use handle::{FleetHandle, RunEvents, RunRefused};
 
 use control::CoordinatorId;
 use owner::Owner;
-use rustls::crypto::aws_lc_rs::default_provider;
+use secret::{NoRandomness, random};
 use service::Attachments;
 use std::io;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, FleetError> {
 /// When the listener has no address, or the system no random numbers.
 pub fn listen(listener: TcpListener, enrolment: &Enrolment) -> Result<FleetHandle, FleetError> {
     let address = listener.local_addr().map_err(FleetError::Listener)?;
-    let id = CoordinatorId(random().map_err(|_| FleetError::NoRandomness)?);
+    let id = CoordinatorId(random()?);
     let (quit, quitting) = watch::channel(false);
     let (commands, commands_out) = mpsc::channel(handle::COMMANDS_MAX);
     let (attachments, attached) = Attachments::new(enrolment.token().secret().clone());
@@ -88,9 +88,9 @@ pub enum FleetError {
     /// It was closed.
     #[error("cannot use the listener: {0}")]
     Listener(io::Error),
-    /// The system gives none.
-    #[error("the system has no random numbers")]
-    NoRandomness,
+    /// Nothing to make the coordinator's number of.
+    #[error(transparent)]
+    NoRandomness(#[from] NoRandomness),
 }
 
 /// A connection says something at least so often, or is closed: HTTP/2 asks for a sign of life.
@@ -99,14 +99,4 @@ const KEEPALIVE: Duration = Duration::from_secs(5);
 /// Waits until the fleet shall end, or its handle is gone.
 async fn quit(quitting: &mut watch::Receiver<bool>) {
     let _ = quitting.wait_for(|quitting| *quitting).await;
-}
-
-/// Random bytes, fit for secrets.
-fn random<const N: usize>() -> Result<[u8; N], AuthorityError> {
-    let mut bytes = [0; N];
-    default_provider()
-        .secure_random
-        .fill(&mut bytes)
-        .map_err(|_| AuthorityError::NoRandomness)?;
-    Ok(bytes)
 }

@@ -135,6 +135,13 @@ impl Made {
             ));
         }
         let plan = PlanRecord::new(&self.plan, String::new());
+        if plan.differs_in_secrets_alone(&self.document.plan) {
+            let headers = self.plan.secret_headers().join(", ");
+            return Some(format!(
+                "{path}: was made with other values of {headers}, which are not saved; give the \
+                 same plan, or start anew without --resume"
+            ));
+        }
         let difference = PlanDifference::between(&self.document.plan, &plan)
             .into_iter()
             .next()?
@@ -209,7 +216,7 @@ impl Runs<'_, '_> {
     }
 
     async fn single(&mut self, place: Place, plan: &Plan) -> anyhow::Result<Exit> {
-        let folder = self.folder.run(&self.name(place), &plan.canonical_text())?;
+        let folder = self.folder.run(&self.name(place), &plan.masked_text())?;
         let order = Order {
             plan: plan.clone(),
             plan_text: self.launch.plan_text.clone(),
@@ -331,7 +338,7 @@ impl Runs<'_, '_> {
         let plan = plan
             .for_agents(agents)
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
-        let folder = folder.run(&agents_prefix(agents), &plan.canonical_text())?;
+        let folder = folder.run(&agents_prefix(agents), &plan.masked_text())?;
         let (title, plan_text) = (
             format!("{}{}", self.prefix(place), number_of(agents)),
             self.launch.plan_text.clone(),

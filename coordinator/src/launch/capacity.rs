@@ -97,7 +97,7 @@ impl CapacitySearch<'_> {
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
         let folder = self.folder.run(
             &format!("{}{}", hold_prefix(hold.step), hold.amount),
-            &plan.canonical_text(),
+            &plan.masked_text(),
         )?;
         let name = name_of(folder.path());
         let title = format!(

@@ -1,12 +1,10 @@
 //! What the fleet is asked to run.
 
 use crate::mint::{self, Mint};
-use anyhow::Context as _;
 use control::{Audience, Digest, PLAN_MAX_BYTES, RunFile, RunId, RunRequest};
 use measure::Totals;
 use plan::{Campaign, Capacity, End, Owner, Plan, Search, SearchRange, Sha256};
 use proto::Bytes;
-use rustix::rand::{GetRandomFlags, getrandom};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -74,7 +72,7 @@ pub(super) fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
     add_client_certificates(&mut files, plan, agents);
     let minted = mint(&mut files, plan, agents)?;
     Ok(RunRequest {
-        run: random_id()?,
+        run: RunId(secret::random()?),
         name: plan.name().to_owned(),
         plan_digest: Digest::of(text.as_bytes()),
         plan: text,
@@ -159,14 +157,6 @@ fn identities(plan: &Plan, agent: u32, agents: u32) -> BTreeSet<usize> {
         agents,
         ..Owner::ALONE
     })
-}
-
-fn random_id() -> anyhow::Result<RunId> {
-    let mut id = [0; 16];
-    let bytes = getrandom(&mut id, GetRandomFlags::empty())
-        .context("the system gives no random numbers")?;
-    anyhow::ensure!(bytes == id.len(), "the system gives no random numbers");
-    Ok(RunId(id))
 }
 
 #[cfg(test)]

@@ -3,26 +3,13 @@
 use super::{CONCURRENCY, QuickArgs, REQUESTS};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plan::{HttpVersion, SECRET_HEADERS, Verify, Words as _, quoted};
+use plan::{HttpVersion, Verify, Words as _, quoted};
 use std::fmt::Write as _;
 
-/// Stands for a value that is not saved.
-const MASK: &str = "(not saved)";
-
-/// Whether passwords and the like stand in the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Secrets {
-    /// For the run.
-    Written,
-    /// For the record.
-    Masked,
-}
-
 /// The text, and what is wrong with flags that no plan's text can show.
-pub(super) fn write(args: &QuickArgs, secrets: Secrets) -> (String, Vec<String>) {
+pub(super) fn write(args: &QuickArgs) -> (String, Vec<String>) {
     let mut text = QuickPlanText {
         text: "name = \"quick\"\n".to_owned(),
-        secrets,
         problems: Vec::new(),
     };
     text.target(args);
@@ -35,7 +22,6 @@ pub(super) fn write(args: &QuickArgs, secrets: Secrets) -> (String, Vec<String>)
 
 struct QuickPlanText {
     text: String,
-    secrets: Secrets,
     problems: Vec<String>,
 }
 
@@ -181,7 +167,8 @@ impl QuickPlanText {
                     });
                 }
                 None => self.problems.push(format!(
-                    "-H: {text:?} has no colon; write it as \"name: value\""
+                    "-H: {:?} has no colon; write it as \"name: value\"",
+                    first_word(text)
                 )),
             }
         }
@@ -220,16 +207,12 @@ impl QuickPlanText {
         }
         fields
             .iter()
-            .map(|(header, values)| self.entry(&header.name, values))
+            .map(|(header, values)| QuickPlanText::entry(&header.name, values))
             .collect()
     }
 
-    fn entry(&self, name: &str, values: &[&str]) -> String {
-        let is_secret = SECRET_HEADERS
-            .iter()
-            .any(|secret| name.eq_ignore_ascii_case(secret));
+    fn entry(name: &str, values: &[&str]) -> String {
         let value = match values {
-            _ if is_secret && self.secrets == Secrets::Masked => quoted(MASK),
             [value] => quoted(value),
             values => list(values),
         };
@@ -242,6 +225,14 @@ impl QuickPlanText {
 
     fn field(&mut self, key: &str, value: &str) {
         let _ = writeln!(self.text, "{key} = {value}");
+    }
+}
+
+/// What may be the name; what follows it may be a secret.
+fn first_word(text: &str) -> String {
+    match text.trim_start().split_once(char::is_whitespace) {
+        Some((word, _)) => format!("{word} …"),
+        None => text.to_owned(),
     }
 }
 

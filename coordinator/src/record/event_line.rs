@@ -30,7 +30,10 @@ pub(super) fn of(at: Utc, event: &RunEvent, names: &[String]) -> Option<String> 
             let clock = reading(*clock);
             (
                 "ready",
-                json!({ "agent": name(*agent), "addresses": addresses, "workers": workers, "clock": clock }),
+                json!({
+                    "agent": name(*agent), "addresses": addresses, "workers": workers,
+                    "clock": clock,
+                }),
             )
         }
         RunEvent::Problem { agent, problem } => {
@@ -65,7 +68,10 @@ pub(super) fn of(at: Utc, event: &RunEvent, names: &[String]) -> Option<String> 
             let clock = clock.map(reading);
             (
                 "ended",
-                json!({ "agent": name(*agent), "cause": cause, "text": text, "missing": missing, "clock": clock }),
+                json!({
+                    "agent": name(*agent), "cause": cause, "text": text, "missing": missing,
+                    "clock": clock,
+                }),
             )
         }
         RunEvent::Lost {
@@ -112,8 +118,10 @@ fn line(at: Utc, word: &str, rest: &Value) -> String {
 }
 
 fn whole(agent: &AgentFacts) -> Value {
-    json!({ "agent": agent.name, "id": agent.id.to_string(), "version": agent.version, "labels": agent.labels,
-        "workers": agent.workers })
+    json!({
+        "agent": agent.name, "id": agent.id.to_string(), "version": agent.version,
+        "labels": agent.labels, "workers": agent.workers,
+    })
 }
 
 fn brief(agent: &AgentFacts) -> Value {

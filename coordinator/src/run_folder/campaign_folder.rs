@@ -23,7 +23,11 @@ pub struct CampaignFolder {
 #[derive(Debug, thiserror::Error)]
 pub enum ResumeError {
     /// It has no plan that can be read.
-    #[error("{}: {why}; write the folder of runs that were interrupted, such as runs/20260101T120000Z-plan", path.display())]
+    #[error(
+        "{}: {why}; write the folder of runs that were interrupted, such as \
+         runs/20260101T120000Z-plan",
+        path.display()
+    )]
     NoCampaign {
         /// Of the plan in it.
         path: PathBuf,
@@ -32,7 +36,8 @@ pub enum ResumeError {
     },
     /// Runs of two plans cannot be compared.
     #[error(
-        "{}: differs from the plan that is given, and runs of two plans are no repeats of each other; give the same plan, or start anew without --resume",
+        "{}: differs from the plan that is given, and runs of two plans are no repeats of each \
+         other; give the same plan, or start anew without --resume",
         path.display()
     )]
     OtherPlan {
@@ -64,18 +69,21 @@ impl CampaignFolder {
         })
     }
 
-    /// The folder of runs of the same plan that were interrupted.
+    /// The folder of runs of the same plan that were interrupted; `plan_text` is without secrets,
+    /// which the saved one may hold where an earlier version wrote it.
     ///
     /// # Errors
     /// There is none at `path`, or it is of another plan.
     pub fn resume(path: &Path, plan_text: &str) -> Result<CampaignFolder, ResumeError> {
         let plan = path.join(PLAN);
-        match fs::read(&plan) {
+        match fs::read_to_string(&plan) {
             Err(error) => Err(ResumeError::NoCampaign {
                 path: plan,
                 why: in_words(&error),
             }),
-            Ok(text) if text != plan_text.as_bytes() => Err(ResumeError::OtherPlan { path: plan }),
+            Ok(text) if text != plan_text && plan::masked(&text) != plan_text => {
+                Err(ResumeError::OtherPlan { path: plan })
+            }
             Ok(_) => Ok(CampaignFolder {
                 path: path.to_owned(),
                 failure: None,

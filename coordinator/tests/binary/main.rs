@@ -8,4 +8,5 @@ mod quick;
 mod refusals;
 mod remote;
 mod runs;
+mod secrets;
 mod terminal;

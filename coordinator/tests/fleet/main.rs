@@ -225,8 +225,7 @@ async fn beats_come_through_while_a_slow_link_is_full() {
 }
 
 #[tokio::test]
-async fn second_too_large_to_travel_ends_the_agents_part_with_the_reason_and_it_serves_the_next_run()
- {
+async fn second_too_large_to_travel_ends_the_agents_part_and_it_serves_the_next_run() {
     let (fleet, token) = fleet().await;
     let script = Script {
         interval_bytes: vec![10, control::INTERVAL_MAX_BYTES + 1],
@@ -269,7 +268,12 @@ async fn problem_of_one_agent_is_told_and_nothing_starts() {
             outcome: RunOutcome::NotStarted
         })
     );
-    let told = |event: &RunEvent| matches!(event, RunEvent::Problem { problem, .. } if problem.contains("8.8.8.8"));
+    let told = |event: &RunEvent| {
+        matches!(
+            event,
+            RunEvent::Problem { problem, .. } if problem.contains("8.8.8.8")
+        )
+    };
     assert!(
         events.iter().any(told)
             && !events
@@ -291,7 +295,13 @@ async fn other_digest_of_the_plan_is_told_with_both() {
     let mut events = fleet.run(request(1)).await.expect("an idle fleet");
     let events = until_done(&mut events).await;
     let here = Digest::of(b"plan").short();
-    let told = |event: &RunEvent| matches!(event, RunEvent::Problem { problem, .. } if problem.contains("abababab") && problem.contains(&here));
+    let told = |event: &RunEvent| {
+        matches!(
+            event,
+            RunEvent::Problem { problem, .. }
+                if problem.contains("abababab") && problem.contains(&here)
+        )
+    };
     assert!(events.iter().any(told), "{events:#?}");
     fleet.shut_down().await;
 }
@@ -358,7 +368,11 @@ async fn agent_that_comes_first_says_so_once_and_joins_later() {
     let mut machine = Machine::start(address, enrolment.token(), Script::default());
     let away = machine.news().await;
     assert!(
-        matches!(&away, News::Away { why } if why.contains("nobody listens") && why.contains("coordinator start")),
+        matches!(
+            &away,
+            News::Away { why }
+                if why.contains("nobody listens") && why.contains("coordinator start")
+        ),
         "{away:?}"
     );
     let fleet = listen(socket.listen(16).expect("a listener"), &enrolment).expect("a fleet");

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 pub struct AgentResult {
     /// Which share of the plan it had, from 0.
     pub index: u32,
-    /// Its name.
+    /// Its name, as `--name` or the machine gave it.
     pub name: String,
     /// What `--label` said.
     pub labels: BTreeMap<String, String>,
-    /// Load threads.
+    /// How many load threads it had.
     pub workers: u32,
-    /// Its machine.
+    /// What its machine is and allows.
     pub facts: MachineFacts,
     /// Coordinator's clock minus the agent's, by the last measurement.
     pub clock_offset_ns: Option<i64>,
@@ -55,7 +55,15 @@ pub struct AgentResult {
     pub loop_lag: Option<TimeFigure>,
 }
 
-/// An agent's machine.
+impl AgentResult {
+    /// How busy it was in the measured part; `None` where no sample was taken in it.
+    #[must_use]
+    pub fn sampled_cpu(&self) -> Option<CpuFigures> {
+        self.cpu.filter(|cpu| cpu.samples > 0)
+    }
+}
+
+/// What an agent's machine is and allows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineFacts {
     /// The machine's name.
@@ -69,13 +77,13 @@ pub struct MachineFacts {
     /// CPUs' worth of time its control group may use; absent without a quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_quota: Option<f32>,
-    /// Installed memory.
+    /// Memory installed in it.
     pub memory_total_bytes: u64,
     /// Open files the agent may have; absent without a limit.
     pub open_files_limit: Option<u64>,
     /// First local port that connections are made from.
     pub first_local_port: u16,
-    /// Last one.
+    /// Last of these ports.
     pub last_local_port: u16,
 }
 

@@ -1,6 +1,7 @@
 //! What one agent delivered: its intervals, each once, their sum by key, and how its run ended.
 
 use crate::cell_tally::CellTally;
+use crate::counts::errors;
 use crate::{
     AgentEnd, AgentEndCause, AgentResult, AgentSetup, CpuFigures, HistogramColumns, TimeFigure,
 };
@@ -34,6 +35,7 @@ impl AgentRun {
 
     /// Remembers that an interval came, in memory that grows with gaps only.
     fn mark(&mut self, interval: u32) -> bool {
+        // The last stretch that begins at or before it.
         let before = self
             .seen
             .range(..=interval)
@@ -104,27 +106,22 @@ impl AgentRun {
 
     /// Measured operations so far, and those of them that are not ok.
     pub(crate) fn ended_and_errors(&self) -> (u64, u64) {
-        let measured = self
-            .cells
-            .iter()
-            .filter(|(key, _)| key.period == Period::Measured);
-        measured.map(|(_, tally)| &tally.counters).fold(
-            (0_u64, 0_u64),
-            |(ended, errors), counters| {
-                (
-                    ended.saturating_add(counters.ended()),
-                    errors.saturating_add(crate::counts::errors(counters)),
-                )
-            },
-        )
+        let (mut ended, mut failed) = (0_u64, 0_u64);
+        for (key, tally) in &self.cells {
+            if key.period == Period::Measured {
+                ended = ended.saturating_add(tally.counters.ended());
+                failed = failed.saturating_add(errors(&tally.counters));
+            }
+        }
+        (ended, failed)
     }
 
     /// Sum over all keys of a period.
     pub(crate) fn tally(&self, period: Period) -> CellTally {
         let mut sum = CellTally::default();
-        self.cells
-            .iter()
-            .for_each(|(key, tally)| sum.take(key.period == period, tally));
+        for (key, tally) in &self.cells {
+            sum.take(key.period == period, tally);
+        }
         sum
     }
 

@@ -33,13 +33,12 @@ impl Backlog {
     /// `ramp` is by how many arrivals a second the rate grows in the second half; each has more of
     /// them under way for as long as an answer takes.
     pub(crate) fn new(whole: &CellTally, ramp: f64) -> Backlog {
-        let (within, carried) = (whole.counters.within, whole.carried);
-        let (due, ended) = (
-            within.due_late,
-            within.ended_late.saturating_add(carried.ended_late),
-        );
+        let within = whole.counters.within;
+        let due = within.due_late;
+        let ended = within.ended_late.saturating_add(whole.carried.ended_late);
         let at_end = whole.counters.begun().saturating_sub(within.ended);
         let in_the_middle = at_end.saturating_sub(due.saturating_sub(ended));
+        // Two Poisson numbers, each with its mean as its variance: those of a difference add.
         let scatter = SIGMAS * (at_end as f64 + in_the_middle as f64).sqrt();
         let more_under_way = ramp * median_service_s(whole);
         Backlog {

@@ -21,7 +21,9 @@ pub struct CampaignDocument {
     pub started_at: String,
     /// How it ended.
     pub state: RunState,
-    /// The plan as the user gave it; empty where saved runs are compared.
+    /// The plan as the user gave it, but for [`plan::MASK`] in place of secrets; empty where saved
+    /// runs are compared.
+    #[serde(deserialize_with = "crate::plan_record::masked")]
     pub plan_text: String,
     /// Runs that are planned, without those of searches.
     pub planned_runs: u32,
@@ -53,7 +55,7 @@ pub struct RunSummary {
     pub repeat: u32,
     /// Identifies the run.
     pub id: String,
-    /// Its folder.
+    /// Folder of its files.
     pub folder: String,
     /// Start instant, UTC, RFC 3339.
     pub started_at: String,
@@ -80,7 +82,7 @@ pub struct RunSummary {
 /// The search of a variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VariantSearch {
-    /// Its name.
+    /// Name of the variant.
     pub variant: String,
     /// Which repeat, from 0.
     pub repeat: u32,
@@ -91,7 +93,7 @@ pub struct VariantSearch {
 /// The runs of a variant with 1, 2, … agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VariantScaling {
-    /// Its name.
+    /// Name of the variant.
     pub variant: String,
     /// Which repeat, from 0.
     pub repeat: u32,
@@ -149,12 +151,8 @@ impl RunSummary {
     #[must_use]
     pub fn new(document: &Document, variant: String, repeat: u32, folder: String) -> RunSummary {
         let measured = &document.measured;
-        let at = |wanted| {
-            measured
-                .times
-                .get("response_time")
-                .and_then(|figure| figure.percentile(wanted))
-        };
+        let p50 = measured.percentile("response_time", 50.0);
+        let p99 = measured.percentile("response_time", 99.0);
         RunSummary {
             variant,
             repeat,
@@ -166,9 +164,9 @@ impl RunSummary {
             ended: measured.operations.ended,
             errors: measured.operations.errors,
             ok_per_second: measured.rates.ok_per_second,
-            response_time_p50_ns: at(50.0).map(|figure| figure.value_ns),
-            response_time_p99_ns: at(99.0).map(|figure| figure.value_ns),
-            response_time_p99_at_least: at(99.0).is_some_and(|figure| figure.at_least),
+            response_time_p50_ns: p50.map(|figure| figure.value_ns),
+            response_time_p99_ns: p99.map(|figure| figure.value_ns),
+            response_time_p99_at_least: p99.is_some_and(|figure| figure.at_least),
             thresholds: document.thresholds.clone(),
         }
     }

@@ -43,7 +43,7 @@ pub struct CapacityChange {
     pub high: Option<f64>,
     /// What can be said.
     pub finding: ChangeFinding,
-    /// In words.
+    /// The change in words.
     pub text: String,
 }
 
@@ -73,44 +73,44 @@ impl CapacityRow {
 
     fn from_variant(name: &str, searches: &[&SearchRecord]) -> Option<CapacityRow> {
         let amount = searches.first()?.bounds.amount();
-        let ends: Vec<(Option<f64>, Option<f64>)> =
-            searches.iter().map(|search| ends(search)).collect();
         // An end that one search does not know is not known.
-        let passed: Option<Vec<f64>> = ends.iter().map(|ends| ends.0).collect();
-        let failed: Option<Vec<f64>> = ends.iter().map(|ends| ends.1).collect();
+        let passed: Option<Vec<f64>> = searches.iter().map(|search| passed(search)).collect();
+        let failed: Option<Vec<f64>> = searches.iter().map(|search| failed(search)).collect();
+        // The outer ends: whatever the searches disagree on lies between them.
+        let lowest = passed.and_then(|passed| passed.into_iter().reduce(f64::min));
+        let highest = failed.and_then(|failed| failed.into_iter().reduce(f64::max));
         Some(CapacityRow {
             variant: name.to_owned(),
             searches: u32::try_from(searches.len()).unwrap_or(u32::MAX),
             amount,
-            passed: passed.and_then(|passed| passed.into_iter().reduce(f64::min)),
-            failed: failed.and_then(|failed| failed.into_iter().reduce(f64::max)),
+            passed: lowest,
+            failed: highest,
             knee: searches.iter().find_map(|search| search.knee.clone()),
             change: None,
         })
     }
 }
 
-/// The highest amount that passes with none below it that fails, and the lowest that fails with
-/// none above it that passes. An amount does what most of its holds do, but is no end where one of
-/// them contradicts the others.
-fn ends(search: &SearchRecord) -> (Option<f64>, Option<f64>) {
+/// The highest amount that passes with none below it that fails. An amount does what most of its
+/// holds do, but is no end where one of them contradicts the others.
+fn passed(search: &SearchRecord) -> Option<f64> {
     let held = Standing::all(&search.steps);
-    let low = held
-        .iter()
-        .take_while(|held| held.passes())
-        .filter(|held| held.failed == 0)
-        .last();
-    let high = held
-        .iter()
-        .rev()
-        .take_while(|held| held.fails())
-        .filter(|held| held.passed == 0)
-        .last();
-    (low.map(|held| held.amount), high.map(|held| held.amount))
+    let passing = held.iter().take_while(|held| held.passes());
+    let clear = passing.filter(|held| held.failed == 0);
+    clear.last().map(|held| held.amount)
+}
+
+/// The lowest amount that fails with none above it that passes; as [`passed`].
+fn failed(search: &SearchRecord) -> Option<f64> {
+    let held = Standing::all(&search.steps);
+    let failing = held.iter().rev().take_while(|held| held.fails());
+    let clear = failing.filter(|held| held.passed == 0);
+    clear.last().map(|held| held.amount)
 }
 
 impl CapacityChange {
     fn new(first: &CapacityRow, other: &CapacityRow) -> CapacityChange {
+        // The ratio lies between what is sure to pass over what is sure to fail, and the reverse.
         let low = other
             .passed
             .zip(first.failed)
@@ -137,7 +137,7 @@ impl CapacityChange {
     fn estimate(&self) -> f64 {
         self.high.map_or(self.low, |high| {
             if self.low > 0.0 {
-                (self.low * high).sqrt()
+                (self.low * high).sqrt() // of ratios the geometric middle
             } else {
                 high
             }
@@ -202,17 +202,19 @@ impl RegressionLimit {
             rows.iter()
                 .filter_map(|row| Some((row, row.change.as_ref()?)))
         };
-        let judge =
-            |limit: &RegressionLimit, row: &CapacityRow, change: &CapacityChange| LimitResult {
-                limit: limit.clone(),
-                variant: row.variant.clone(),
-                outcome: limit.outcome_of_search(change),
-                text: change.text.clone(),
-            };
         limits
             .iter()
-            .flat_map(|limit| changes().map(move |(row, change)| judge(limit, row, change)))
+            .flat_map(|limit| changes().map(|(row, change)| limit.judge_search(row, change)))
             .collect()
+    }
+
+    fn judge_search(&self, row: &CapacityRow, change: &CapacityChange) -> LimitResult {
+        LimitResult {
+            limit: self.clone(),
+            variant: row.variant.clone(),
+            outcome: self.outcome_of_search(change),
+            text: change.text.clone(),
+        }
     }
 
     fn outcome_of_search(&self, change: &CapacityChange) -> LimitOutcome {

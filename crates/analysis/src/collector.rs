@@ -37,13 +37,13 @@ pub struct CollectorSetup {
 /// What is known of an agent before the run starts.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSetup {
-    /// Its name.
+    /// Its name, as `--name` or the machine gave it.
     pub name: String,
     /// What `--label` said.
     pub labels: BTreeMap<String, String>,
-    /// Load threads.
+    /// How many load threads it has.
     pub workers: u32,
-    /// Its machine.
+    /// What its machine is and allows.
     pub facts: MachineFacts,
     /// Addresses of its machine's own interfaces; loopback need not be among them.
     pub addresses: Vec<IpAddr>,
@@ -77,7 +77,7 @@ pub struct AgentEnd {
 /// What became of a delivered interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Added {
-    /// It counts.
+    /// It counts from now on.
     Counted,
     /// It had counted before, and does not count again.
     Duplicate,
@@ -196,13 +196,7 @@ impl ResultCollector {
     /// the first.
     #[must_use]
     pub fn live(&self) -> Option<Live> {
-        let firing = self
-            .agents
-            .iter()
-            .enumerate()
-            .filter(|(_, agent_run)| !agent_run.is_over())
-            .map(|(index, _)| index as u32);
-        let mut live = self.recent.live(&firing.collect::<Vec<_>>())?;
+        let mut live = self.recent.live(&self.firing())?;
         for agent_run in &self.agents {
             let (ended, errors) = agent_run.ended_and_errors();
             live.total_ended = live.total_ended.saturating_add(ended);
@@ -210,6 +204,15 @@ impl ResultCollector {
         }
         live.is_warm_up = u64::from(live.second) * 1_000_000_000 < self.run.warm_up_ns;
         Some(live)
+    }
+
+    /// Agents whose run is not over, by index.
+    fn firing(&self) -> Vec<u32> {
+        let indexed = (0..).zip(&self.agents);
+        indexed
+            .filter(|(_, agent_run)| !agent_run.is_over())
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// Times of one outcome and metric over all agents, requests and addresses: the sum of
@@ -347,10 +350,9 @@ impl ResultCollector {
             .iter()
             .filter_map(|agent_run| agent_run.began)
             .collect();
-        let (first, last) = (
-            began.iter().map(|&(at, _)| at).min()?,
-            began.iter().map(|&(at, _)| at).max()?,
-        );
+        let first = began.iter().map(|&(at, _)| at).min()?;
+        let last = began.iter().map(|&(at, _)| at).max()?;
+        // A difference of two clocks is off by at most both of their bounds; the worst two.
         let mut bounds: Vec<u64> = began.iter().map(|&(_, bound)| bound).collect();
         bounds.sort_unstable_by(|a, b| b.cmp(a));
         let bound_ns = bounds
@@ -430,13 +432,13 @@ impl ResultCollector {
     }
 }
 
+/// By how many arrivals a second the rate grows in the second half of the measured part.
 fn ramp(load: &Load) -> f64 {
-    let (profile, span_ns) = (
-        Profile::measured(load),
-        load.measured_span_ns().unwrap_or(0),
-    );
+    let profile = Profile::measured(load);
+    let span_ns = load.measured_span_ns().unwrap_or(0);
     // A step at the very end comes too late for anything.
-    (profile.amount_at(span_ns.saturating_sub(1)) - profile.amount_at(span_ns / 2)).max(0.0)
+    let at_end = profile.amount_at(span_ns.saturating_sub(1));
+    (at_end - profile.amount_at(span_ns / 2)).max(0.0)
 }
 
 fn group(name: String, tally: &CellTally, span: Span) -> FigureGroup {

@@ -66,21 +66,33 @@ impl Document {
     /// Layout this version writes and reads.
     pub const SCHEMA: u32 = 1;
 
+    /// The largest share of a CPU that a worker of any agent used; `None` where none was sampled.
+    #[must_use]
+    pub fn busiest_worker_share(&self) -> Option<f64> {
+        self.agents
+            .iter()
+            .filter_map(|agent| Some(agent.sampled_cpu()?.busiest_worker_share_mean))
+            .reduce(f64::max)
+    }
+
     /// Agents with their figures, by name and with numbers in names in their own order (`load-2`
     /// before `load-10`), then by index: indexes are dealt as agents join, so their order says
     /// nothing to a reader.
     #[must_use]
     pub fn agents_by_name(&self) -> Vec<(&AgentResult, &FigureGroup)> {
+        // Both lists are in the order of the indexes.
         let mut agents: Vec<_> = self.agents.iter().zip(&self.by_agent).collect();
-        agents
-            .sort_by(|(a, _), (b, _)| natural_order(&a.name, &b.name).then(a.index.cmp(&b.index)));
+        agents.sort_by(|(left, _), (right, _)| {
+            // Two agents may have one name; their indexes differ.
+            natural_order(&left.name, &right.name).then(left.index.cmp(&right.index))
+        });
         agents
     }
 
     /// Fills in how old stapled OCSP responses were when the run began.
     pub(crate) fn date_staples(&mut self) {
         let Some(started_at) = calendar::seconds(&self.run.started_at) else {
-            return;
+            return; // without an instant the ages stay absent
         };
         let groups = [
             &mut self.by_request,
@@ -157,7 +169,7 @@ pub struct StartSkew {
 /// Figures of a part of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FigureGroup {
-    /// Which part.
+    /// Which part: a request, an address, an agent, a label.
     pub name: String,
     /// Its figures, without pictures.
     pub figures: Figures,

@@ -26,15 +26,22 @@ impl ErrorFigure {
     /// Most frequent first.
     pub(crate) fn from_counters(counters: &Counters) -> Vec<ErrorFigure> {
         let ended = counters.ended();
-        let figure = |(failure, &count): (&Failure, &u64)| ErrorFigure {
-            name: failure.to_string(),
-            words: words(*failure),
-            count,
-            share: share(count, ended).unwrap_or(0.0),
-        };
-        let mut errors: Vec<ErrorFigure> = counters.failures.iter().map(figure).collect();
+        let mut errors: Vec<ErrorFigure> = counters
+            .failures
+            .iter()
+            .map(|(&failure, &count)| ErrorFigure::one(failure, count, ended))
+            .collect();
         errors.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
         errors
+    }
+
+    fn one(failure: Failure, count: u64, ended: u64) -> ErrorFigure {
+        ErrorFigure {
+            name: failure.to_string(),
+            words: words(failure),
+            count,
+            share: share(count, ended).unwrap_or(0.0),
+        }
     }
 }
 

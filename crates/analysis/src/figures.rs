@@ -5,8 +5,8 @@ use crate::counts::{begun_and_sent, errors, not_sent, share, sum};
 use crate::ratio_figure::handshakes_in_connects;
 use crate::span::Span;
 use crate::{
-    ChainFigure, ErrorFigure, HistogramColumns, NegotiatedFigure, RatioFigure, StapleFigure,
-    TimeFigure,
+    ChainFigure, ErrorFigure, HistogramColumns, NegotiatedFigure, PercentileFigure, RatioFigure,
+    StapleFigure, TimeFigure,
 };
 use measure::{Counters, HandshakeKind};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct Figures {
     pub operations: Operations,
     /// Per second of the measured part.
     pub rates: Rates,
-    /// Bytes.
+    /// Bytes of bodies, on sockets and in handshakes.
     pub bytes: ByteFigures,
     /// Headline times by metric name: ok, timed out and never sent together. `handshake` is all
     /// four kinds merged.
@@ -30,7 +30,7 @@ pub struct Figures {
     pub errors: Vec<ErrorFigure>,
     /// Responses by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Connections.
+    /// Connections opened, reused and waited for.
     pub connections: ConnectionFigures,
     /// HTTP/2; absent where nothing of it happened.
     #[serde(default, skip_serializing_if = "Http2Figures::is_empty")]
@@ -56,7 +56,7 @@ pub struct Figures {
 /// Operations by how they ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Operations {
-    /// Begun.
+    /// Begun and sent.
     pub started: u64,
     /// Ended, in whichever way.
     pub ended: u64,
@@ -64,7 +64,7 @@ pub struct Operations {
     pub ok: u64,
     /// Ended by a time-out.
     pub timed_out: u64,
-    /// Ended otherwise.
+    /// Ended otherwise, arrivals that could not be sent among them.
     pub failed: u64,
     /// Arrivals that could not be sent; part of `failed`.
     pub not_sent: u64,
@@ -99,10 +99,10 @@ pub struct Rates {
     pub wire_received_bytes_per_second: f64,
 }
 
-/// Bytes.
+/// Bytes of bodies, on sockets and in handshakes, over the whole part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ByteFigures {
-    /// Response bodies.
+    /// Of response bodies.
     pub payload_bytes: u64,
     /// Written to sockets.
     pub wire_sent_bytes: u64,
@@ -114,7 +114,7 @@ pub struct ByteFigures {
     pub handshake_received_bytes: u64,
 }
 
-/// Connections.
+/// Connections opened, reused and waited for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionFigures {
     /// TCP connects begun.
@@ -127,7 +127,7 @@ pub struct ConnectionFigures {
     pub reused_closed: u64,
     /// Waits of closed-loop users after a connection failed.
     pub back_offs: u64,
-    /// Their sum.
+    /// Sum of these waits.
     pub back_off_ns: u64,
     /// Connections that the server was to close and left open.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -159,11 +159,11 @@ pub struct Http2Figures {
 /// Handshakes and session resumption.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResumptionFigures {
-    /// Completed handshakes.
+    /// Handshakes that were completed.
     pub handshakes: u64,
-    /// Full ones.
+    /// Those in which the server showed its certificate.
     pub full: u64,
-    /// Resumed ones.
+    /// Those that resumed a session.
     pub resumed: u64,
     /// Those with a HelloRetryRequest.
     pub retried: u64,
@@ -227,6 +227,14 @@ impl Figures {
     }
 }
 
+impl Figures {
+    /// A percentile, 0 to 100, of a metric by its name; `None` where it was not measured.
+    #[must_use]
+    pub fn percentile(&self, metric: &str, percentile: f64) -> Option<PercentileFigure> {
+        self.times.get(metric)?.percentile(percentile)
+    }
+}
+
 fn by_outcome(tally: &CellTally) -> BTreeMap<String, BTreeMap<String, TimeFigure>> {
     let mut outcomes: BTreeMap<String, BTreeMap<String, TimeFigure>> = BTreeMap::new();
     for ((outcome, metric), distribution) in tally
@@ -248,7 +256,8 @@ fn by_outcome(tally: &CellTally) -> BTreeMap<String, BTreeMap<String, TimeFigure
 
 impl Operations {
     fn new(counters: &Counters) -> Operations {
-        let (errors, ended) = (errors(counters), counters.ended());
+        let errors = errors(counters);
+        let ended = counters.ended();
         Operations {
             started: begun_and_sent(counters),
             ended,
@@ -353,18 +362,11 @@ impl ResumptionFigures {
     fn new(counters: &Counters) -> ResumptionFigures {
         use HandshakeKind::{Full, FullRetried, Resumed, ResumedRetried};
         let counted = &counters.resumption;
-        let sum = |kinds: &[HandshakeKind]| -> u64 {
-            sum(counters
-                .negotiated
-                .iter()
-                .filter(|(agreed, _)| kinds.contains(&agreed.kind))
-                .map(|(_, count)| count))
-        };
         ResumptionFigures {
-            handshakes: sum(&[Full, FullRetried, Resumed, ResumedRetried]),
-            full: sum(&[Full, FullRetried]),
-            resumed: sum(&[Resumed, ResumedRetried]),
-            retried: sum(&[FullRetried, ResumedRetried]),
+            handshakes: handshakes(counters, &[Full, FullRetried, Resumed, ResumedRetried]),
+            full: handshakes(counters, &[Full, FullRetried]),
+            resumed: handshakes(counters, &[Resumed, ResumedRetried]),
+            retried: handshakes(counters, &[FullRetried, ResumedRetried]),
             offered: counted.offered,
             accepted: counted.accepted,
             refused: counted.refused,
@@ -372,4 +374,13 @@ impl ResumptionFigures {
             received: counted.received,
         }
     }
+}
+
+/// Completed handshakes of these kinds.
+fn handshakes(counters: &Counters, kinds: &[HandshakeKind]) -> u64 {
+    let of_kinds = counters
+        .negotiated
+        .iter()
+        .filter(|(agreed, _)| kinds.contains(&agreed.kind));
+    sum(of_kinds.map(|(_, count)| count))
 }

@@ -56,7 +56,7 @@ impl Recent {
             .last_key_value()
             .map_or(number, |(&newest, _)| newest);
         if newest.saturating_sub(number) >= KEPT as u32 {
-            return;
+            return; // too old to be shown any more
         }
         self.seconds.entry(number).or_default().add(agent, snapshot);
         while self.seconds.len() > KEPT {
@@ -102,10 +102,8 @@ impl LiveSecond {
     }
 
     fn figures(&self, second: u32) -> Live {
-        let (p50, p99) = (
-            self.response_times.percentile(50.0),
-            self.response_times.percentile(99.0),
-        );
+        let p50 = self.response_times.percentile(50.0);
+        let p99 = self.response_times.percentile(99.0);
         Live {
             second,
             p50_ns: p50.map(|figure| figure.value_ns),

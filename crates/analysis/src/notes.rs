@@ -1,6 +1,7 @@
 //! Sentences that a reader of the figures should know and the verdict does not say.
 
-use crate::{Document, RunState, SessionOffers, human};
+use crate::counts::sum;
+use crate::{Document, RunState, human};
 use plan::{KeyShare, Words as _};
 use std::collections::BTreeMap;
 
@@ -171,15 +172,11 @@ fn foreign_sessions(document: &Document) -> Option<String> {
         .session_offers
         .iter()
         .partition(|offers| offers.is_own());
-    let accepted = |of: &[&SessionOffers]| {
-        of.iter()
-            .fold(0, |sum: u64, offers| sum.saturating_add(offers.accepted))
-    };
-    let offered = foreign
-        .iter()
-        .fold(0, |sum: u64, offers| sum.saturating_add(offers.offered));
-    let refused = offered.saturating_sub(accepted(&foreign));
-    (refused > 0 && accepted(&own) > 0).then(|| {
+    let offered = sum(foreign.iter().map(|offers| &offers.offered));
+    let refused = offered.saturating_sub(sum(foreign.iter().map(|offers| &offers.accepted)));
+    let own_accepted = sum(own.iter().map(|offers| &offers.accepted));
+    // A server that takes no session at all, not even its own, has another reason.
+    (refused > 0 && own_accepted > 0).then(|| {
         format!(
             "{refused} of {offered} sessions that were offered to another address than had issued \
              them were refused: servers behind one name can share their ticket keys"

@@ -57,8 +57,8 @@ impl PlanDifference {
             return Vec::new();
         }
         let (text_first, text_other) = comparable_texts(first, other);
-        let first_fields = fields(text_first, matters);
-        let other_fields = fields(text_other, matters);
+        let first_fields = fields(&text_first, matters);
+        let other_fields = fields(&text_other, matters);
         let both_builtin = first.builtin_target && other.builtin_target;
         let is_ignored =
             |path: &str| ignored.contains(&path) || (both_builtin && path.starts_with(BUILTIN_CA));
@@ -85,11 +85,12 @@ impl PlanDifference {
 }
 
 /// Canonical texts, where both records have one: a default that is written out is no difference.
-fn comparable_texts<'r>(first: &'r PlanRecord, other: &'r PlanRecord) -> (&'r str, &'r str) {
+fn comparable_texts(first: &PlanRecord, other: &PlanRecord) -> (String, String) {
     if first.canonical_text.is_empty() || other.canonical_text.is_empty() {
-        (&first.text, &other.text)
+        // Of an earlier version, which masked the canonical text alone.
+        (plan::masked(&first.text), plan::masked(&other.text))
     } else {
-        (&first.canonical_text, &other.canonical_text)
+        (first.canonical_text.clone(), other.canonical_text.clone())
     }
 }
 

@@ -2,25 +2,20 @@
 //! it.
 
 use plan::{
-    HttpVersion, KeyExchange, Plan, RequestsPerConnection, Resumption, SECRET_HEADERS, Shape,
-    Verify, Words as _,
+    HttpVersion, KeyExchange, Plan, RequestsPerConnection, Resumption, Shape, Verify, Words as _,
 };
-use serde::{Deserialize, Serialize};
-use toml_edit::{ArrayOfTables, DocumentMut, Item, TableLike, Value};
-
-/// Stands for a value of [`SECRET_HEADERS`].
-const MASK: &str = "(not saved)";
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The plan in the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanRecord {
-    /// As the user gave it.
+    /// As the user gave it, but for [`plan::MASK`] in place of secrets.
+    #[serde(deserialize_with = "masked")]
     pub text: String,
-    /// With every default written out and files by hash, but without the values of headers that
-    /// hold secrets; empty in results of versions that did not keep it.
+    /// With every default written out and files by hash ([`Plan::masked_text`]); empty in results of versions that did not keep it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub canonical_text: String,
-    /// SHA-256 of the canonical text, hexadecimal.
+    /// SHA-256 of the canonical text with all its secrets, hexadecimal.
     pub digest: String,
     /// The target's URL, as the plan writes it.
     pub url: String,
@@ -82,12 +77,12 @@ pub struct TlsRecord {
 }
 
 impl PlanRecord {
-    /// `text` is the plan as the user gave it.
+    /// `text` is the plan as the user gave it, already without secrets ([`plan::masked`]).
     #[must_use]
     pub fn new(plan: &Plan, text: String) -> PlanRecord {
         PlanRecord {
             text,
-            canonical_text: without_secrets(&plan.canonical_text()),
+            canonical_text: plan.masked_text(),
             digest: plan.digest().to_string(),
             url: plan.target().url.to_string(),
             builtin_target: plan.target().builtin.is_some(),
@@ -103,6 +98,13 @@ impl PlanRecord {
             },
             tls: plan.tls().map(TlsRecord::from_tls),
         }
+    }
+
+    /// Whether the plans are one but for the values that are masked in both: a digest is that of
+    /// the whole text.
+    #[must_use]
+    pub fn differs_in_secrets_alone(&self, other: &PlanRecord) -> bool {
+        self.canonical_text == other.canonical_text && self.digest != other.digest
     }
 
     /// How the client saved work that a careful one does; empty for a careful client.
@@ -162,34 +164,9 @@ impl TlsRecord {
     }
 }
 
-/// The canonical text with the values of secret headers masked.
-fn without_secrets(text: &str) -> String {
-    let mut document: DocumentMut = text.parse().expect("a canonical text is TOML");
-    let requests = document
-        .get_mut("request")
-        .and_then(Item::as_array_of_tables_mut);
-    let headers = requests
-        .into_iter()
-        .flat_map(ArrayOfTables::iter_mut)
-        .filter_map(|request| request.get_mut("headers")?.as_table_like_mut());
-    headers.for_each(mask);
-    document.to_string()
-}
-
-fn mask(headers: &mut dyn TableLike) {
-    let is_secret = |name: &str| {
-        SECRET_HEADERS
-            .iter()
-            .any(|secret| name.eq_ignore_ascii_case(secret))
-    };
-    for (_, item) in headers.iter_mut().filter(|(name, _)| is_secret(name.get())) {
-        let Some(value) = item.as_value_mut() else {
-            continue;
-        };
-        let decor = value.decor().clone();
-        *value = Value::from(MASK);
-        *value.decor_mut() = decor;
-    }
+/// Results of earlier versions hold values of secret headers.
+pub(crate) fn masked<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
+    String::deserialize(text).map(|text| plan::masked(&text))
 }
 
 #[cfg(test)]
@@ -215,7 +192,9 @@ mod tests {
             target.url = "http://10.0.0.1/"
             load = { connections = 1, requests = 1 }
             [[request]]
-            headers = { Authorization = "Basic se\"cret", cookie = ["a=secret", "b=secret"], x = "kept" }
+            headers.Authorization = "Basic se\"cret"
+            headers.cookie = ["a=secret", "b=secret"]
+            headers.x = "kept"
             [[request]]
             path = "/b"
         "#;

@@ -10,19 +10,19 @@ const UNIT: f64 = 1000.0;
 /// A distribution of ratios. Percentiles are at most 0.1 % above the true ones, or 0.001.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct RatioFigure {
-    /// Values.
+    /// How many values it is of.
     pub count: u64,
-    /// Arithmetic mean.
+    /// Arithmetic mean, exact to a thousandth of each value.
     pub mean: f64,
-    /// Smallest.
+    /// The smallest ratio.
     pub min: f64,
-    /// Median.
+    /// The 50th percentile.
     pub p50: f64,
-    /// 90th percentile.
+    /// The 90th percentile.
     pub p90: f64,
-    /// 99th percentile.
+    /// The 99th percentile.
     pub p99: f64,
-    /// Largest.
+    /// The largest ratio.
     pub max: f64,
 }
 

@@ -88,11 +88,11 @@ impl LoadSearch {
         &self.record
     }
 
-    /// Takes the result of the hold that [`LoadSearch::next`] asked for; of a search at its end nothing
-    /// is taken.
+    /// Takes the result of the hold that [`LoadSearch::next`] asked for; of a search at its end
+    /// nothing is taken.
     pub fn take(&mut self, result: HoldResult) {
         let Some((amount, purpose)) = self.next else {
-            return;
+            return; // its answer stands: what comes late changes nothing
         };
         let outcome = result.outcome.clone();
         let again = self.is_second_of(amount);
@@ -104,20 +104,13 @@ impl LoadSearch {
             purpose,
             result,
         });
-        let passed = || {
-            Standing::all(&self.record.steps)
-                .iter()
-                .rev()
-                .find(|held| held.passes())
-                .map(|held| held.amount)
-        };
         match outcome {
             _ if purpose == Purpose::Knee => self.narrow_knee(),
             HoldOutcome::Passed | HoldOutcome::Failed { .. } => self.go_on(),
             // Of the first amount nothing is known yet: whether the one below it passes is worth a
             // hold.
             HoldOutcome::ClientBound { .. }
-                if passed().is_none() && amount > self.record.bounds.from() =>
+                if self.record.highest_passed().is_none() && amount > self.record.bounds.from() =>
             {
                 self.next = Some((self.record.bounds.from(), Purpose::Climb));
             }
@@ -126,7 +119,7 @@ impl LoadSearch {
                 more_agents,
             } => {
                 self.end(SearchAnswer::ClientBound {
-                    passed: passed(),
+                    passed: self.record.highest_passed(),
                     at: amount,
                     agents,
                     more_agents,
@@ -134,11 +127,11 @@ impl LoadSearch {
                 });
             }
             HoldOutcome::Invalid { reasons } if again => self.end(SearchAnswer::Invalid {
-                passed: passed(),
+                passed: self.record.highest_passed(),
                 at: amount,
                 reasons,
             }),
-            HoldOutcome::Invalid { .. } => {}
+            HoldOutcome::Invalid { .. } => {} // the same hold once more
         }
     }
 
@@ -176,7 +169,7 @@ impl LoadSearch {
                 self.next = Some((self.record.bounds.above(low.amount), Purpose::Climb))
             }
             (None, Some(high)) => self.descend(high),
-            (None, None) => {}
+            (None, None) => {} // no hold counts yet: the one that is due stays
         }
     }
 
@@ -214,14 +207,12 @@ impl LoadSearch {
             None => None,
         };
         if self.next.is_none() {
-            let lowered_from = Some(high.amount).filter(|_| high.passed > 0);
-            let (confirmed, failed_twice) = (low.is_confirmed(), high.is_confirmed());
             self.settle(SearchAnswer::Found {
                 amount: low.amount,
                 fails_at: high.amount,
-                confirmed,
-                failed_twice,
-                lowered_from,
+                confirmed: low.is_confirmed(),
+                failed_twice: high.is_confirmed(),
+                lowered_from: (high.passed > 0).then_some(high.amount),
             });
         }
     }
@@ -234,9 +225,11 @@ impl LoadSearch {
 
     /// Between the least users at the plateau and the most below it.
     fn narrow_knee(&mut self) {
-        let knee = Some(self.record.throughputs())
-            .filter(|_| self.record.bounds.amount() == LoadUnit::Users);
-        self.record.knee = knee.and_then(|holds| Knee::from_holds(&holds));
+        // Of arrivals throughput cannot exceed the rate: only users have a knee.
+        self.record.knee = match self.record.bounds.amount() {
+            LoadUnit::Users => Knee::from_holds(&self.record.throughputs()),
+            LoadUnit::Rate => None,
+        };
         let made = self
             .record
             .steps
@@ -256,7 +249,7 @@ impl LoadSearch {
                 self.next = Some((middle, Purpose::Knee))
             }
             (_, Some(answer)) => self.end(answer),
-            _ => {}
+            _ => {} // a hold for the knee is made after the answer only
         }
     }
 

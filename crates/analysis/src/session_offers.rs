@@ -16,7 +16,7 @@ pub struct SessionOffers {
     pub issued_by: String,
     /// Address they were offered to.
     pub offered_to: String,
-    /// How many.
+    /// How many were offered.
     pub offered: u64,
     /// Those that it took.
     pub accepted: u64,
@@ -31,7 +31,7 @@ impl SessionOffers {
         let mut pairs: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
         for (key, tally) in cells {
             if key.address.is_none() {
-                continue;
+                continue; // an offer needs a connection
             }
             let to = key.address_name();
             for (offer, &count) in &tally.counters.session_offers {

@@ -21,7 +21,7 @@ pub struct StapleFigure {
     pub age_at_start_s: Option<i64>,
     /// Its `next_update` had passed when the run began.
     pub expired: bool,
-    /// Handshakes.
+    /// Handshakes in which it came.
     pub count: u64,
     /// Of all handshakes with a chain.
     pub share: f64,

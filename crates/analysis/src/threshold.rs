@@ -24,7 +24,7 @@ pub struct Judgement {
     pub at_least: bool,
     /// Unit of `limit` and `actual`.
     pub unit: Unit,
-    /// It holds.
+    /// Whether it holds.
     pub passed: bool,
     /// Why it does not hold, where the numbers alone do not say.
     pub reason: Option<String>,
@@ -34,13 +34,13 @@ pub struct Judgement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Nanoseconds.
+    /// Times in nanoseconds.
     Ns,
     /// A plain count.
     Count,
     /// 0 to 1.
     Share,
-    /// Per second.
+    /// Operations per second.
     PerSecond,
     /// Bytes per second.
     BytesPerSecond,
@@ -142,6 +142,7 @@ impl Measured {
         let (holds, may_hold) = match comparison {
             Relation::Below => (most < limit, actual < limit),
             Relation::AtMost => (most <= limit, actual <= limit),
+            // More only helps here, so that the lower bound decides.
             Relation::Above => (actual > limit, actual > limit),
             Relation::AtLeast => (actual >= limit, actual >= limit),
         };
@@ -163,9 +164,9 @@ fn bounds(headline: &Headline, statistic: Statistic) -> Option<(f64, Option<f64>
     let if_all_known = |value: f64| headline.censored.is_empty().then_some(value);
     match statistic {
         Statistic::Min => {
-            let first_is_known =
-                headline.censored.is_empty() || distribution.min < headline.censored.min;
-            let most = if first_is_known {
+            // A value that was cut short would have come to more, never to less.
+            let is_known = headline.censored.is_empty() || distribution.min < headline.censored.min;
+            let most = if is_known {
                 Some(distribution.min)
             } else {
                 headline.at_most(0.0)

@@ -125,7 +125,9 @@ impl Collector {
     /// The worker has begun, or never will: a run that none has begun did not begin.
     fn begin(&mut self, worker: usize, at: u64, on_event: &mut impl FnMut(Event)) {
         self.began_at = self.began_at.max(at);
-        if self.waiting.remove(&worker) && self.waiting.is_empty() && self.began_at > 0 {
+        let is_last = self.waiting.remove(&worker) && self.waiting.is_empty();
+        // 0 where every worker has died before it began.
+        if is_last && self.began_at > 0 {
             on_event(Event::Began { at: self.began_at });
         }
     }
@@ -138,7 +140,8 @@ impl Collector {
     }
 
     fn take(&mut self, worker: usize, number: u32, interval: Interval) {
-        let spare = interval.merge_into(self.pending.entry(number).or_default());
+        let merged = self.pending.entry(number).or_default();
+        let spare = interval.merge_into(merged);
         // A worker that has ended wants nothing back.
         let _ = self.spares[worker].send(spare);
         self.complete_below[worker] = number + 1;
@@ -164,7 +167,7 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::last_word::LastWord;
+    use crate::death_notice::DeathNotice;
     use measure::{CellId, Operation, OperationEnd, Period, Recorder};
     use std::sync::mpsc::{channel, sync_channel};
     use std::time::Duration;
@@ -183,7 +186,7 @@ mod tests {
             handover.send(Handover::Began { worker: 0, at: 7 }).unwrap();
             let dying = handover.clone();
             let died = std::thread::spawn(move || {
-                let _last_word = LastWord {
+                let _last_word = DeathNotice {
                     worker: 1,
                     handover: dying.clone(),
                 };

@@ -149,7 +149,8 @@ fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, PrepareError> {
 
 /// What every second and the totals have to hold follows from these two alone.
 fn check_cells(requests: usize, addresses: usize) -> Result<(), PrepareError> {
-    let (cells, most) = (Totals::cells_of(requests, addresses), Totals::CELLS_MAX);
+    let cells = Totals::cells_of(requests, addresses);
+    let most = Totals::CELLS_MAX;
     if cells > most {
         Err(PrepareError::TooManyCells {
             requests,

@@ -3,7 +3,7 @@
 use crate::clock::RunClock;
 use crate::collector::{Collector, Event};
 use crate::key_log::KeyFile;
-use crate::lease::Lease;
+use crate::lease::FiringLease;
 use crate::placement::Placement;
 use crate::prepare_error::PrepareError;
 use crate::running_engine::RunningEngine;
@@ -63,7 +63,7 @@ impl PreparedEngine {
     pub fn start(
         self,
         start_at: u64,
-        lease: Lease,
+        lease: FiringLease,
         on_event: impl FnMut(Event) + Send + 'static,
     ) -> Result<RunningEngine, PrepareError> {
         let (handover, handed) = sync_channel(HANDOVERS * self.workers.len());

@@ -1,6 +1,6 @@
 //! A run under way: its threads, and what can be said to them.
 
-use crate::lease::{Lease, Stop, StopOrder};
+use crate::lease::{FiringLease, StopMode, StopOrder};
 use crate::poller::Waker;
 use std::thread::JoinHandle;
 
@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 #[derive(Debug)]
 pub struct RunningEngine {
     pub(crate) order: StopOrder,
-    pub(crate) lease: Lease,
+    pub(crate) lease: FiringLease,
     pub(crate) wakers: Vec<Waker>,
     pub(crate) threads: Vec<JoinHandle<()>>,
     pub(crate) collector: Option<JoinHandle<()>>,
@@ -16,7 +16,7 @@ pub struct RunningEngine {
 
 impl RunningEngine {
     /// Without threads yet.
-    pub(crate) fn new(lease: Lease) -> RunningEngine {
+    pub(crate) fn new(lease: FiringLease) -> RunningEngine {
         RunningEngine {
             order: StopOrder::default(),
             lease,
@@ -32,7 +32,7 @@ impl RunningEngine {
     }
 
     /// Ends the run before its plan does.
-    pub fn stop(&self, stop: Stop) {
+    pub fn stop(&self, stop: StopMode) {
         self.order.give(stop);
         self.wakers.iter().for_each(Waker::wake);
     }
@@ -53,7 +53,7 @@ impl RunningEngine {
 impl Drop for RunningEngine {
     fn drop(&mut self) {
         if !self.threads.is_empty() {
-            self.stop(Stop::Now);
+            self.stop(StopMode::Now);
             self.wait();
         }
     }

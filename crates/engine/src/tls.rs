@@ -5,6 +5,7 @@ mod advance;
 mod certificate;
 mod chains;
 mod cheap;
+mod client_hello;
 mod config;
 mod der;
 mod hkdf;

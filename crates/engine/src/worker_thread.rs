@@ -1,16 +1,16 @@
 //! The thread of a worker: where it runs, and what it begins with.
 
 use crate::clock::RunClock;
+use crate::death_notice::DeathNotice;
 use crate::endpoints::{Endpoints, intern};
-use crate::last_word::LastWord;
-use crate::lease::{Lease, StopOrder};
+use crate::lease::{FiringLease, StopOrder};
 use crate::placement::Placement;
 use crate::poller::Poller;
 use crate::random::Random;
-use crate::source::{Source, Timeline};
+use crate::source::{LoadSource, Timeline};
 use crate::spin::Spin;
 use crate::tls::WorkerTls;
-use crate::worker::{Handover, Parts, Worker};
+use crate::worker::{Handover, Worker, WorkerSetup};
 use measure::{Recorder, Spare};
 use plan::Plan;
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ pub(crate) struct WorkerResources {
 pub(crate) struct WorkerThread {
     pub(crate) number: usize,
     pub(crate) clock: RunClock,
-    pub(crate) lease: Lease,
+    pub(crate) lease: FiringLease,
     pub(crate) order: StopOrder,
     pub(crate) plan: Arc<Plan>,
     pub(crate) placement: Placement,
@@ -49,7 +49,7 @@ impl WorkerThread {
     }
 
     fn work(self, resources: WorkerResources) {
-        let _last_word = LastWord {
+        let _death_notice = DeathNotice {
             worker: self.number,
             handover: self.handover.clone(),
         };
@@ -67,7 +67,7 @@ impl WorkerThread {
         let requests = u16::try_from(self.plan.requests().len()).unwrap_or(u16::MAX);
         let mut recorder = Recorder::new(requests).measuring(timeline.window());
         intern(&self.addresses, &mut recorder);
-        Worker::new(Parts {
+        Worker::new(WorkerSetup {
             number: self.number,
             clock: self.clock,
             lease: self.lease,
@@ -76,7 +76,7 @@ impl WorkerThread {
             endpoints: resources.endpoints,
             spin: resources.spin,
             tls: resources.tls,
-            source: Source::new(&self.plan, owner, timeline),
+            source: LoadSource::new(&self.plan, owner, timeline),
             recorder,
             random: Random::new(self.plan.load().seed, stream),
             handover: self.handover,

@@ -8,22 +8,15 @@ const ADDRESSES_MAX: usize = 2_000;
 
 /// Own addresses, loopback left out. What the kernel does not tell (IPv6 may be switched off) is
 /// not among them.
-pub(crate) fn own(source: &KernelFiles) -> Vec<IpAddr> {
-    let read = |path| source.read(path).ok();
-    let v4 = read("proc/self/net/fib_trie")
-        .map(|trie| v4(&trie))
-        .unwrap_or_default()
-        .into_iter()
-        .map(IpAddr::V4);
-    let v6 = read("proc/self/net/if_inet6")
-        .map(|list| v6(&list))
-        .unwrap_or_default()
-        .into_iter()
-        .map(IpAddr::V6);
-    let mut own: Vec<IpAddr> = v4
-        .chain(v6)
-        .filter(|address| !address.is_loopback())
-        .collect();
+pub(crate) fn own(files: &KernelFiles) -> Vec<IpAddr> {
+    let mut own: Vec<IpAddr> = Vec::new();
+    if let Ok(trie) = files.read("proc/self/net/fib_trie") {
+        own.extend(v4(&trie).into_iter().map(IpAddr::V4));
+    }
+    if let Ok(list) = files.read("proc/self/net/if_inet6") {
+        own.extend(v6(&list).into_iter().map(IpAddr::V6));
+    }
+    own.retain(|address| !address.is_loopback());
     own.sort_unstable();
     own.dedup();
     own.truncate(ADDRESSES_MAX);
@@ -47,12 +40,12 @@ fn v4(trie: &KernelText) -> Vec<Ipv4Addr> {
 
 /// A line an address, which begins with its 32 hexadecimal digits.
 fn v6(list: &KernelText) -> Vec<Ipv6Addr> {
-    let address = |line: &str| {
-        u128::from_str_radix(line.split_whitespace().next()?, 16)
-            .ok()
-            .map(Ipv6Addr::from)
-    };
-    list.text.lines().filter_map(address).collect()
+    list.text.lines().filter_map(v6_of_line).collect()
+}
+
+fn v6_of_line(line: &str) -> Option<Ipv6Addr> {
+    let digits = line.split_whitespace().next()?;
+    u128::from_str_radix(digits, 16).ok().map(Ipv6Addr::from)
 }
 
 #[cfg(test)]

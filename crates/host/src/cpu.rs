@@ -36,19 +36,17 @@ impl MachineTimes {
             .after("cpu ")
             .ok_or_else(|| stat.malformed("the line `cpu`"))?;
         times.total = CpuTimes::parse(stat, total)?;
-        for line in stat
+        let lines = stat
             .text
             .lines()
-            .filter_map(|line| line.strip_prefix("cpu"))
-            .filter(|line| !line.starts_with(' '))
-        {
+            .filter_map(|line| line.strip_prefix("cpu"));
+        // The line without a number is the total.
+        for line in lines.filter(|line| !line.starts_with(' ')) {
             let (number, rest) = line
                 .split_once(' ')
                 .ok_or_else(|| stat.malformed("a line of one CPU"))?;
-            times.cpus.push((
-                stat.number(Some(number), "a CPU's number")?,
-                CpuTimes::parse(stat, rest)?,
-            ));
+            let number = stat.number(Some(number), "a CPU's number")?;
+            times.cpus.push((number, CpuTimes::parse(stat, rest)?));
         }
         Ok(times)
     }

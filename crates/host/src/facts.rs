@@ -18,7 +18,7 @@ pub struct Facts {
     pub cpus_allowed: Vec<u32>,
     /// CPUs' worth of time that the control group may use; `None` without a limit.
     pub cpu_quota: Option<f32>,
-    /// Installed memory.
+    /// Memory installed in it.
     pub memory_total_bytes: u64,
     /// Open files this process may have (soft limit); `None` without one.
     pub open_files_limit: Option<u64>,
@@ -38,7 +38,7 @@ impl Facts {
         self.cpus_allowed.len().min(quota).max(1)
     }
 
-    /// Versioned bytes.
+    /// A version byte and the facts.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         crate::encoding::encode(self)
@@ -52,21 +52,21 @@ impl Facts {
         crate::encoding::decode(bytes, "facts")
     }
 
-    pub(crate) fn read(source: &KernelFiles) -> Result<Facts, HostError> {
-        let line = |path| source.read(path).map(|text| text.text.trim().to_owned());
-        let meminfo = source.read("proc/meminfo")?;
+    pub(crate) fn read(files: &KernelFiles) -> Result<Facts, HostError> {
+        let line = |path| files.read(path).map(|text| text.text.trim().to_owned());
+        let meminfo = files.read("proc/meminfo")?;
         Ok(Facts {
             hostname: line("proc/sys/kernel/hostname")?,
             kernel: line("proc/sys/kernel/osrelease")?,
-            cpu_model: cpu_model(&source.read("proc/cpuinfo")?),
-            cpus_allowed: cpus_allowed(&source.read("proc/self/status")?)?,
-            cpu_quota: crate::cgroup::cpu_quota(source)?,
+            cpu_model: cpu_model(&files.read("proc/cpuinfo")?),
+            cpus_allowed: cpus_allowed(&files.read("proc/self/status")?)?,
+            cpu_quota: crate::cgroup::cpu_quota(files)?,
             memory_total_bytes: meminfo
                 .number_after::<u64>("MemTotal:")?
                 .saturating_mul(1024),
-            open_files_limit: open_files_limit(&source.read("proc/self/limits")?)?,
-            local_ports: local_ports(&source.read("proc/sys/net/ipv4/ip_local_port_range")?)?,
-            addresses: crate::addresses::own(source),
+            open_files_limit: open_files_limit(&files.read("proc/self/limits")?)?,
+            local_ports: local_ports(&files.read("proc/sys/net/ipv4/ip_local_port_range")?)?,
+            addresses: crate::addresses::own(files),
         })
     }
 }
@@ -89,10 +89,8 @@ fn cpus_allowed(status: &KernelText) -> Result<Vec<u32>, HostError> {
     let mut cpus = Vec::new();
     for part in list.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (
-            status.number(Some(first), WHAT)?,
-            status.number(Some(last), WHAT)?,
-        );
+        let first: u32 = status.number(Some(first), WHAT)?;
+        let last: u32 = status.number(Some(last), WHAT)?;
         if last > HIGHEST {
             return Err(status.malformed(WHAT));
         }

@@ -37,8 +37,8 @@ impl KernelFiles {
         }
     }
 
-    /// As [`KernelFiles::read`], `None` where the file does not exist: an option of the kernel, or a
-    /// thread that has ended.
+    /// As [`KernelFiles::read`], `None` where the file does not exist: an option of the kernel, or
+    /// a thread that has ended.
     pub(crate) fn read_if_there(&self, path: &str) -> Result<Option<KernelText>, HostError> {
         match self.read(path) {
             Ok(text) => Ok(Some(text)),

@@ -19,11 +19,11 @@ pub(crate) struct TcpCounters {
     pub(crate) listen_overflows: u64,
     pub(crate) listen_drops: u64,
     pub(crate) timeouts: u64,
-    /// Connections now.
+    /// Connections established now.
     pub(crate) established: u64,
 }
 
-/// Parses `/proc/net/dev`.
+/// What each interface carried, from `/proc/net/dev`: two lines of headings, then one each.
 pub(crate) fn interfaces(dev: &KernelText) -> Result<BTreeMap<String, Traffic>, HostError> {
     dev.text
         .lines()
@@ -38,6 +38,7 @@ fn interface(dev: &KernelText, line: &str) -> Result<(String, Traffic), HostErro
         .ok_or_else(|| dev.malformed("an interface's name"))?;
     let mut numbers = numbers.split_whitespace();
     let received_bytes = dev.number(numbers.next(), "received bytes")?;
+    // Eight columns are of what was received, the next eight of what was sent.
     let sent_bytes = dev.number(numbers.nth(7), "sent bytes")?;
     Ok((
         name.trim().to_owned(),
@@ -69,7 +70,8 @@ fn column(text: &KernelText, group: &str, name: &str) -> Result<u64, HostError> 
         .text
         .lines()
         .filter_map(|line| line.strip_prefix(group));
-    let (names, values) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
+    let names = lines.next().unwrap_or("");
+    let values = lines.next().unwrap_or("");
     let value = names
         .split_whitespace()
         .zip(values.split_whitespace())

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Takes samples of this machine and this process.
 #[derive(Debug, Clone)]
 pub struct Sampler {
-    source: KernelFiles,
+    files: KernelFiles,
 }
 
 impl Default for Sampler {
@@ -32,7 +32,7 @@ impl Sampler {
     #[must_use]
     pub fn at(root: &Path) -> Sampler {
         Sampler {
-            source: KernelFiles::new(root),
+            files: KernelFiles::new(root),
         }
     }
 
@@ -41,7 +41,7 @@ impl Sampler {
     /// # Errors
     /// A file cannot be read, or is not what proc(5) promises.
     pub fn facts(&self) -> Result<Facts, HostError> {
-        Facts::read(&self.source)
+        Facts::read(&self.files)
     }
 
     /// CPU time that another process has used since its start, in steps of 10 ms.
@@ -49,7 +49,7 @@ impl Sampler {
     /// # Errors
     /// As [`Sampler::facts`]; also where there is no such process any more.
     pub fn cpu_time_of(&self, pid: u32) -> Result<Duration, HostError> {
-        process::cpu_time_of(&self.source, pid)
+        process::cpu_time_of(&self.files, pid)
     }
 
     /// What was counted up to now. A few dozen small files: about a millisecond, so once a second,
@@ -63,8 +63,8 @@ impl Sampler {
     }
 
     fn sample_at(&self, at_ns: u64) -> Result<UsageSample, HostError> {
-        let source = &self.source;
-        let meminfo = source.read("proc/meminfo")?;
+        let files = &self.files;
+        let meminfo = files.read("proc/meminfo")?;
         let kib = |key| {
             meminfo
                 .number_after::<u64>(key)
@@ -72,14 +72,14 @@ impl Sampler {
         };
         Ok(UsageSample {
             at_ns,
-            process: ProcessTimes::read(source)?,
-            machine: MachineTimes::parse(&source.read("proc/stat")?)?,
+            process: ProcessTimes::read(files)?,
+            machine: MachineTimes::parse(&files.read("proc/stat")?)?,
             memory_total_bytes: kib("MemTotal:")?,
             memory_available_bytes: kib("MemAvailable:")?,
-            interfaces: interfaces(&source.read("proc/self/net/dev")?)?,
+            interfaces: interfaces(&files.read("proc/self/net/dev")?)?,
             tcp: TcpCounters::parse(
-                &source.read("proc/self/net/snmp")?,
-                &source.read("proc/self/net/netstat")?,
+                &files.read("proc/self/net/snmp")?,
+                &files.read("proc/self/net/netstat")?,
             )?,
         })
     }

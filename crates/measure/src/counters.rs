@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// in the second it is done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Operations begun.
+    /// Operations that began, arrivals never sent among them.
     pub started: u64,
     /// Operations that had begun at another address and were sent again to this one, less those
     /// that left this one so. Over all addresses of a second it is 0.
@@ -31,13 +31,13 @@ pub struct Counters {
     pub wire_bytes_received: u64,
     /// Wire bytes of completed handshakes, sent and received until our Finished is written.
     pub handshake_bytes_sent: u64,
-    /// See `handshake_bytes_sent`.
+    /// Received until then; see `handshake_bytes_sent`.
     pub handshake_bytes_received: u64,
-    /// Connections.
+    /// Connections opened, reused and waited for.
     pub connections: ConnectionCounts,
-    /// HTTP/2.
+    /// What happened to HTTP/2 connections.
     pub http2: Http2Counts,
-    /// Session resumption.
+    /// Session resumption over completed handshakes.
     pub resumption: ResumptionCounts,
     /// Sessions offered, by who had issued them and whether they were taken. Its sum is
     /// `resumption.offered`.

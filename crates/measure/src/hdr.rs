@@ -42,11 +42,11 @@ pub enum HistogramError {
     /// An HdrHistogram with other buckets than ours.
     #[error("histogram's {field} is {found}, only {wanted} can be merged")]
     Layout {
-        /// Which parameter.
+        /// Which parameter of the layout.
         field: &'static str,
         /// What was there.
         found: u64,
-        /// Ours.
+        /// What stands there in ours.
         wanted: u64,
     },
     /// The deflate stream is broken, or holds more than a histogram can.
@@ -214,7 +214,9 @@ fn read_plain(plain: &[u8]) -> Result<Histogram, HistogramError> {
 
 fn read_counts(payload: &[u8]) -> Result<Histogram, HistogramError> {
     let mut histogram = Histogram::default();
-    let (mut rest, mut index, mut total) = (payload, 0usize, 0u64);
+    let mut rest = payload;
+    let mut index = 0_usize;
+    let mut total = 0_u64;
     while !rest.is_empty() {
         let broken = HistogramError::Counter {
             at: payload.len() - rest.len(),
@@ -223,6 +225,7 @@ fn read_counts(payload: &[u8]) -> Result<Histogram, HistogramError> {
             return Err(broken);
         };
         let Ok(count) = u64::try_from(number) else {
+            // Below 0: so many empty buckets in a row.
             let zeros = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
             index = index.saturating_add(zeros);
             continue;

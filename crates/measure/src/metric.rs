@@ -32,15 +32,15 @@ pub enum Metric {
     ScheduleDelay,
     /// begun − noticed: waiting for a free connection, of arrivals that had to; open loop only.
     ConnectionWait,
-    /// Name resolution.
+    /// Duration of name resolution.
     Dns,
     /// TCP connect, about one round trip.
     Connect,
-    /// Full handshake.
+    /// Duration of a full handshake.
     HandshakeFull,
     /// Full handshake with a HelloRetryRequest.
     HandshakeFullRetried,
-    /// Resumed handshake.
+    /// Duration of a resumed handshake.
     HandshakeResumed,
     /// Resumed handshake with a HelloRetryRequest.
     HandshakeResumedRetried,

@@ -1,5 +1,5 @@
-//! What a worker tells the recorder: an ended operation, an arrival that was never sent, a completed
-//! handshake.
+//! What a worker tells the recorder: an ended operation, an arrival that was never sent, a
+//! completed handshake.
 
 use crate::{CellId, Chain, Failure, HandshakeKind, Kind, Negotiated, Outcome};
 
@@ -65,7 +65,7 @@ pub struct NotSent {
     pub noticed_at: u64,
     /// When it was given up: it would have waited longer.
     pub given_up_at: u64,
-    /// Why.
+    /// Why it could not be sent.
     pub failure: Failure,
 }
 
@@ -84,7 +84,7 @@ pub struct Handshake<'a> {
     pub early_data: Option<bool>,
     /// Wire bytes both ways until our Finished was written.
     pub bytes_sent: u64,
-    /// See `bytes_sent`.
+    /// Received until then; see `bytes_sent`.
     pub bytes_received: u64,
 }
 

@@ -246,6 +246,7 @@ impl Recorder {
     /// An HTTP/2 server allows only so many streams at once on a connection, fewer than asked for.
     pub fn limited(&mut self, key: CellId, streams: u32) {
         let http2 = &mut self.cell(key).counters.http2;
+        // 0 stands for "none" there.
         let fewest = if http2.limited_connections == 0 {
             u64::MAX
         } else {

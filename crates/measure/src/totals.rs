@@ -70,7 +70,7 @@ pub enum TotalsError {
          must be of one version"
     )]
     Version {
-        /// Version byte.
+        /// Its version byte.
         found: u8,
     },
     /// Not what the version says.

@@ -48,7 +48,10 @@ fn ends() -> impl Strategy<Value = OperationEnd> {
 
 /// Operations of the first minute, of very different lengths; a few run for hours.
 fn operations() -> impl Strategy<Value = Operation> {
-    let length = prop_oneof![8 => (0u32..32).prop_flat_map(|bits| 0..=1u64 << bits), 1 => 0u64..10_000 * SECOND];
+    let length = prop_oneof![
+        8 => (0u32..32).prop_flat_map(|bits| 0..=1u64 << bits),
+        1 => 0u64..10_000 * SECOND,
+    ];
     (keys(), 0..60 * SECOND, length, ends(), any::<bool>()).prop_map(
         |(key, intended_at, length, end, opens)| {
             let mut operation = Operation {
@@ -143,21 +146,27 @@ proptest! {
     #[test]
     fn merge_is_associative(first in events(), second in events(), third in events()) {
         let [first, second, third] = [first, second, third].map(|events| snapshot(&events));
-        prop_assert_eq!(sum([&sum([&first, &second]), &third]), sum([&first, &sum([&second, &third])]));
+        let left_first = sum([&sum([&first, &second]), &third]);
+        prop_assert_eq!(left_first, sum([&first, &sum([&second, &third])]));
     }
 
     #[test]
     fn merge_of_parts_is_the_whole(left in events(), right in events()) {
-        prop_assert_eq!(sum([&snapshot(&left), &snapshot(&right)]), snapshot(&[left, right].concat()));
+        let merged = sum([&snapshot(&left), &snapshot(&right)]);
+        prop_assert_eq!(merged, snapshot(&[left, right].concat()));
     }
 
     #[test]
-    fn sum_of_intervals_is_what_one_long_interval_holds(events in events(), cuts in proptest::collection::vec(0usize..60, 0..6)) {
+    fn sum_of_intervals_is_what_one_long_interval_holds(
+        events in events(),
+        cuts in proptest::collection::vec(0usize..60, 0..6),
+    ) {
         let mut recorder = recorder(REQUESTS);
         let (mut total, mut spare): (Snapshot, Option<Spare>) = Default::default();
         for (index, event) in events.iter().enumerate() {
             if cuts.contains(&index) {
-                spare = Some(recorder.cut(recorder.boundary(), spare.take()).merge_into(&mut total));
+                let cut = recorder.cut(recorder.boundary(), spare.take());
+                spare = Some(cut.merge_into(&mut total));
             }
             record(&mut recorder, event);
         }
@@ -170,7 +179,8 @@ proptest! {
         let mut counters = Counters::default();
         snapshot(&events).cells.values().for_each(|cell| counters.merge(&cell.counters));
         prop_assert_eq!(counters.started, counters.ended());
-        prop_assert_eq!(counters.failures.values().sum::<u64>(), counters.timed_out + counters.failed);
+        let failures: u64 = counters.failures.values().sum();
+        prop_assert_eq!(failures, counters.timed_out + counters.failed);
     }
 
     #[test]
@@ -180,12 +190,18 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_an_error_or_a_snapshot(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn random_bytes_are_an_error_or_a_snapshot(
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+    ) {
         let _ = Snapshot::decode(&[&[1], bytes.as_slice()].concat());
     }
 
     #[test]
-    fn a_changed_snapshot_is_refused_or_still_adds_up(events in events(), at in any::<prop::sample::Index>(), flip in 1u8..) {
+    fn a_changed_snapshot_is_refused_or_still_adds_up(
+        events in events(),
+        at in any::<prop::sample::Index>(),
+        flip in 1u8..,
+    ) {
         let mut bytes = snapshot(&events).encode();
         let at = at.index(bytes.len());
         bytes[at] ^= flip;

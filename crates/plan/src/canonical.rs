@@ -133,7 +133,7 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
 fn headers(request: &Request) -> String {
     let mut fields: Vec<(&str, Vec<String>)> = Vec::new();
     for (name, value) in &request.headers {
-        let value = quoted(&value.to_string());
+        let value = quoted(&value.reveal().to_string());
         match fields.last_mut() {
             Some((last, values)) if last == name => values.push(value),
             _ => fields.push((name, vec![value])),

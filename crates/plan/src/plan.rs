@@ -3,7 +3,7 @@
 use crate::read::{self, Hashes, Names};
 use crate::{
     Body, ClientCertificates, Connection, File, Host, Load, Minted, Owner, Problem, Problems,
-    Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, canonical,
+    Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, canonical, mask,
 };
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -91,6 +91,20 @@ impl Plan {
     #[must_use]
     pub fn canonical_text(&self) -> String {
         canonical::text(self)
+    }
+
+    /// The canonical text with [`crate::MASK`] for the values of secret headers, for everything
+    /// that is kept or shown. The digest is not that of this text.
+    #[must_use]
+    pub fn masked_text(&self) -> String {
+        mask::masked(&self.canonical_text())
+    }
+
+    /// Names of the secret headers that requests have, each once, in lower case.
+    #[must_use]
+    pub fn secret_headers(&self) -> Vec<&'static str> {
+        let headers = self.requests.iter().flat_map(|request| &request.headers);
+        mask::secret_headers(headers.map(|(name, _)| name.as_str()))
     }
 
     /// SHA-256 of the canonical text.

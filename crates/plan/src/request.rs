@@ -1,6 +1,7 @@
 //! What is sent: weighted requests whose bytes are fixed before the run, and what counts as
 //! success.
 
+use secret::Secret;
 use std::sync::Arc;
 
 /// Headers whose values let somebody in, in lower case: not for a file that is kept or handed on.
@@ -16,9 +17,9 @@ pub struct Request {
     /// Path and query; the target URL's where absent.
     pub path: Option<Template>,
     /// Header fields in the plan's order, without those the engine adds (`host`, `content-length`,
-    /// `connection`).
-    pub headers: Vec<(String, Template)>,
-    /// The body; none where absent.
+    /// `connection`). Any value may be a secret, so that none is shown.
+    pub headers: Vec<(String, Secret<Template>)>,
+    /// Request body.
     pub body: Option<Body>,
     /// Share of all operations: weight over the sum of weights.
     pub weight: u32,

@@ -164,8 +164,8 @@ impl Schedule {
     }
 }
 
-/// Arrivals of one owner: see [`Schedule::instants`]. Constant work per arrival; of Poisson arrivals
-/// it draws the others' gaps too.
+/// Arrivals of one owner: see [`Schedule::instants`]. Constant work per arrival; of Poisson
+/// arrivals it draws the others' gaps too.
 #[derive(Debug, Clone)]
 pub struct Instants {
     schedule: Schedule,

@@ -1,6 +1,7 @@
 //! Text with placeholders, there and back.
 
 use crate::{Piece, Template};
+use secret::Wipe;
 use std::fmt;
 use std::sync::Arc;
 
@@ -44,6 +45,16 @@ impl fmt::Display for Template {
             Piece::Seq => f.write_str("{seq}"),
             Piece::Random => f.write_str("{random}"),
         })
+    }
+}
+
+impl Wipe for Template {
+    fn wipe(&mut self) {
+        for piece in &mut self.pieces {
+            if let Piece::Literal(text) = piece {
+                text.wipe();
+            }
+        }
     }
 }
 

@@ -51,6 +51,20 @@ impl FromStr for Url {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Url, UrlError> {
+        // Other errors show parts of the text.
+        let hide = |error| {
+            if may_hold_user_info(text) {
+                UrlError::UserInfo
+            } else {
+                error
+            }
+        };
+        Url::read(text).map_err(hide)
+    }
+}
+
+impl Url {
+    fn read(text: &str) -> Result<Url, UrlError> {
         if let Some(character) = text.chars().find(|&c| !c.is_ascii_graphic()) {
             return Err(UrlError::Character(character, percent_encoded(character)));
         }
@@ -140,6 +154,14 @@ impl Scheme {
             Scheme::Https => 443,
         }
     }
+}
+
+/// Whether an "@" stands behind what is no authority: a password may hold characters that should
+/// have been percent-encoded.
+fn may_hold_user_info(text: &str) -> bool {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    text.contains('@') && authority_of(authority).is_err()
 }
 
 fn authority_of(authority: &str) -> Result<(Host, Option<u16>), UrlError> {

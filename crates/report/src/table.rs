@@ -11,7 +11,7 @@ const INDENT: usize = 2;
 /// Spaces between columns.
 const GAP: usize = 2;
 
-/// A table.
+/// A table as lines of text.
 #[derive(Debug)]
 pub(crate) struct TextTable {
     headings: Vec<String>,
@@ -47,10 +47,8 @@ impl TextTable {
                 .map(|&column| style.text(&row[column]))
                 .collect()
         };
-        let (headings, rows) = (
-            shown(&self.headings),
-            self.rows.iter().map(shown).collect::<Vec<_>>(),
-        );
+        let headings = shown(&self.headings);
+        let rows: Vec<Vec<String>> = self.rows.iter().map(shown).collect();
         let widths: Vec<usize> = (0..headings.len())
             .map(|column| width(&headings, &rows, column))
             .collect();

@@ -1,7 +1,8 @@
 //! Accepts connections of one listener until told to stop.
 
 use crate::alarm::Alarm;
-use crate::connection::{Shared, serve};
+use crate::connection::serve;
+use crate::shared::Shared;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;

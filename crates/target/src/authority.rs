@@ -1,21 +1,11 @@
 //! A certificate authority of its own for each target: makes server and client certificates, sound
 //! and unsound.
 
-use crate::CertificateDefect;
+use crate::{CertificateDefect, KeyKind};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, RsaKeySize, date_time_ymd,
 };
-
-/// Kind of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum KeyKind {
-    /// ECDSA on the curve P-256.
-    #[default]
-    P256,
-    /// RSA with 2048 bits.
-    Rsa2048,
-}
 
 /// A certificate authority. Its key lives in memory only and goes with it.
 pub struct TestAuthority {
@@ -133,6 +123,7 @@ fn key_pair(kind: KeyKind) -> Result<KeyPair, rcgen::Error> {
 fn params(common_name: &str, names: &[&str]) -> Result<CertificateParams, rcgen::Error> {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names)?;
+    // Without rcgen's own common name.
     params.distinguished_name = rcgen::DistinguishedName::new();
     params
         .distinguished_name

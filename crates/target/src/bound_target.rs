@@ -3,9 +3,10 @@
 use crate::accept_loop::accept;
 use crate::acceptor::server_config;
 use crate::alarm::{Alarm, monotonic_ns};
-use crate::connection::Shared;
 use crate::counts::TargetTally;
 use crate::prepared_answer::PreparedAnswer;
+use crate::shared::Shared;
+use crate::timetable::nanoseconds;
 use crate::{BindError, Config, Counts};
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt,
@@ -13,7 +14,7 @@ use rustix::net::{
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
@@ -130,17 +131,19 @@ impl BoundTarget {
 
 /// Nanoseconds of the clock that [`Instant`] hides.
 fn on_monotonic_clock(instant: Instant) -> u64 {
-    let (now, now_ns) = (Instant::now(), monotonic_ns());
-    let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    now_ns
-        .saturating_add(ns(instant.saturating_duration_since(now)))
-        .saturating_sub(ns(now.saturating_duration_since(instant)))
+    let now = Instant::now();
+    let now_ns = monotonic_ns();
+    // One of the two is 0.
+    let until = nanoseconds(instant.saturating_duration_since(now));
+    let since = nanoseconds(now.saturating_duration_since(instant));
+    now_ns.saturating_add(until).saturating_sub(since)
 }
 
 fn listeners(address: SocketAddr, threads: usize) -> io::Result<Vec<TcpListener>> {
     let first = listener(address, threads > 1)?;
     let address = first.local_addr()?;
     let mut all = vec![first];
+    // Port 0 has become a port by now: the others listen on the same one.
     for _ in 1..threads {
         all.push(listener(address, true)?);
     }

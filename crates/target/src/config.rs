@@ -14,8 +14,8 @@ pub struct Config {
     /// [`BoundTarget::address`](crate::BoundTarget::address).
     pub address: SocketAddr,
     /// Threads of [`RunningTarget`](crate::RunningTarget), each with a listener of its own
-    /// (`SO_REUSEPORT`): the kernel spreads connections over them by a hash, so with few connections the shares are
-    /// uneven.
+    /// (`SO_REUSEPORT`): the kernel spreads connections over them by a hash, so with few
+    /// connections the shares are uneven.
     pub threads: NonZeroUsize,
     /// TLS, or plain HTTP where absent.
     pub tls: Option<ServerTls>,

@@ -4,9 +4,9 @@
 use crate::alarm::Alarm;
 use crate::counts::TargetTally;
 use crate::exchange::Exchange;
-use crate::prepared_answer::PreparedAnswer;
+use crate::shared::Shared;
 use crate::wire::{Wire, end};
-use crate::{ConnectionEnd, ConnectionFault, KeepAlive};
+use crate::{ConnectionEnd, ConnectionFault};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,27 +17,6 @@ use tokio_rustls::server::TlsStream;
 
 /// Longest wait for a client's handshake.
 const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(30);
-
-/// What all connections of a target share.
-pub(crate) struct Shared {
-    pub acceptor: Option<TlsAcceptor>,
-    /// The default answer, then those of `paths`.
-    pub answers: Vec<PreparedAnswer>,
-    pub paths: Vec<String>,
-    pub keep_alive: KeepAlive,
-    pub connection_fault: Option<ConnectionFault>,
-    pub tally: Arc<TargetTally>,
-}
-
-impl Shared {
-    /// Which of `answers` a path gets.
-    pub fn answer_of(&self, path: &str) -> usize {
-        self.paths
-            .iter()
-            .position(|own| own == path)
-            .map_or(0, |index| index + 1)
-    }
-}
 
 /// Counts a connection as open while it lives, also where its task is cut.
 struct Open(Arc<Shared>);

@@ -1,9 +1,9 @@
 //! Requests and answers on one connection: one read and one write each on the good path.
 
 use crate::alarm::Alarm;
-use crate::connection::Shared;
 use crate::prepared_answer::{AnswerBytes, PreparedAnswer, PreparedFault};
 use crate::request::{IncomingRequest, RequestHead, read_head};
+use crate::shared::Shared;
 use crate::wire::Wire;
 use crate::{ConnectionEnd, LastRequest};
 use std::io;
@@ -85,6 +85,7 @@ impl<'a, W: Wire> Exchange<'a, W> {
     /// Reads more; false where the connection has ended or has been idle for too long.
     async fn read_within_idle(&mut self) -> io::Result<bool> {
         match self.shared.keep_alive.idle {
+            // Within a request the client may take its time.
             Some(idle) if self.buffer.is_empty() => tokio::time::timeout(idle, self.read())
                 .await
                 .map_or(Ok(false), |read| Ok(read? > 0)),
@@ -124,6 +125,7 @@ impl<'a, W: Wire> Exchange<'a, W> {
 
     async fn refuse(&mut self, status: u16) -> io::Result<ConnectionStep> {
         self.shared.tally.request_bad();
+        // Without a reason: RFC 9112 §4 lets it be empty.
         let answer =
             format!("HTTP/1.1 {status} \r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
         self.wire.write_all(answer.as_bytes()).await?;

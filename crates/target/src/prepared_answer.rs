@@ -159,7 +159,8 @@ impl AnswerBytes {
     }
 
     fn plain(mut first: Vec<u8>, payload_bytes: u64) -> AnswerBytes {
-        let (blocks, rest) = (payload_bytes / BLOCK_BYTES, payload_bytes % BLOCK_BYTES);
+        let blocks = payload_bytes / BLOCK_BYTES;
+        let rest = payload_bytes % BLOCK_BYTES;
         first.extend(payload(rest));
         let block = if blocks > 0 {
             payload(BLOCK_BYTES).collect()
@@ -175,7 +176,8 @@ impl AnswerBytes {
     }
 
     fn chunked(mut first: Vec<u8>, payload_bytes: u64) -> AnswerBytes {
-        let (blocks, rest) = (payload_bytes / BLOCK_BYTES, payload_bytes % BLOCK_BYTES);
+        let blocks = payload_bytes / BLOCK_BYTES;
+        let rest = payload_bytes % BLOCK_BYTES;
         if rest > 0 {
             first.extend(chunk(rest));
         }
@@ -244,7 +246,8 @@ fn head(answer: &TargetAnswer, close: bool) -> Vec<u8> {
         BodyFraming::EofDelimited => String::new(),
     };
     let connection = if close { "connection: close\r\n" } else { "" };
-    let (status, reason) = (answer.status, reason(answer.status));
+    let status = answer.status;
+    let reason = reason(status);
     format!(
         "HTTP/1.1 {status} {reason}\r\nserver: cannonade-target\r\ncontent-type: \
          text/plain\r\n{framing}{connection}\r\n"

@@ -2,8 +2,8 @@
 
 use crate::accept_loop::accept;
 use crate::alarm::Alarm;
-use crate::connection::Shared;
 use crate::counts::TargetTally;
+use crate::shared::Shared;
 use crate::{BindError, BoundTarget, Config, Counts};
 use std::io;
 use std::net::{SocketAddr, TcpListener};

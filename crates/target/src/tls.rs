@@ -1,6 +1,6 @@
 //! What TLS the target speaks and what is wrong with its certificate.
 
-use crate::KeyKind;
+use crate::{CertificateDefect, KeyKind};
 
 /// TLS of the target. The default is TLS 1.2 and 1.3, P-256, no resumption of any kind.
 #[derive(Debug, Clone)]
@@ -56,17 +56,4 @@ pub enum ServerTlsVersion {
     V12,
     /// TLS 1.3 (RFC 8446).
     V13,
-}
-
-/// What is wrong with a certificate; each has only this one fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CertificateDefect {
-    /// Past its notAfter.
-    Expired,
-    /// Before its notBefore.
-    NotYetValid,
-    /// For `wrong.test` only.
-    WrongName,
-    /// Signed by itself, not by the CA.
-    SelfSigned,
 }

@@ -21,14 +21,12 @@ pub(crate) struct Estimate {
 
 /// The whole rows of the measured part.
 pub(crate) fn seconds(document: &Document) -> Vec<&Row> {
-    let end_ns = document
-        .run
-        .warm_up_ns
-        .saturating_add(document.run.duration_ns);
+    let run = &document.run;
+    let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
     let row_ns = u64::from(document.series.row_seconds) * 1_000_000_000;
     let is_whole = |row: &&Row| {
         let begin_ns = u64::from(row.second) * 1_000_000_000;
-        begin_ns >= document.run.warm_up_ns && begin_ns.saturating_add(row_ns) <= end_ns
+        begin_ns >= run.warm_up_ns && begin_ns.saturating_add(row_ns) <= end_ns
     };
     document.series.rows.iter().filter(is_whole).collect()
 }
@@ -45,14 +43,15 @@ pub(crate) fn estimate(
         return None;
     }
     let value = statistic(rows)?;
-    // √n: long enough to hold what a second has from the one before, and enough blocks to tell how
-    // they scatter.
+    // Blocks of √n seconds: long enough to hold what a second has from the one before, and enough
+    // blocks to tell how they scatter.
     let length = (number as f64).sqrt().ceil() as usize;
     let mut random = SplitMix::new(seed);
     let mut drawn = Vec::with_capacity(number + length);
     let mut values = Vec::with_capacity(DRAWS);
     for _ in 0..DRAWS {
         drawn.clear();
+        // The last block is cut, so that each draw has as many seconds as the run.
         while drawn.len() < number {
             let begin = random.below((number - length + 1) as u64) as usize;
             drawn.extend_from_slice(&rows[begin..begin + length]);
@@ -72,9 +71,6 @@ pub(crate) fn estimate(
 
 fn variance(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    values
-        .iter()
-        .map(|value| (value - mean).powi(2))
-        .sum::<f64>()
-        / (values.len() as f64 - 1.0)
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    squares / (values.len() as f64 - 1.0)
 }

@@ -24,16 +24,16 @@ pub struct Change {
     pub repeats: u32,
     /// It rests on fewer than five repeats.
     pub weak: bool,
-    /// In words.
+    /// The change in words.
     pub text: String,
 }
 
 /// Where the truth lies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ConfidenceInterval {
-    /// Lower end.
+    /// Lower end, as `estimate`.
     pub low: f64,
-    /// Upper end.
+    /// Upper end, as `estimate`.
     pub high: f64,
 }
 
@@ -94,18 +94,14 @@ impl Change {
         } else {
             Scale::Ratio
         };
-        let ends = |alpha| {
-            let half = evidence.error.map(|error| error.half_width(alpha))?;
-            Some((evidence.difference - half, evidence.difference + half))
-        };
-        let finding =
-            ends(alpha).map_or(ChangeFinding::Unknown, |ends| finding(ends, figure.better));
+        let named = evidence.ends(alpha);
+        let finding = named.map_or(ChangeFinding::Unknown, |ends| finding(ends, figure.better));
         // What is not named says what it says alone: widened for all others, it would seem to say
         // nothing.
         let shown = if finding.is_difference() {
-            ends(alpha)
+            named
         } else {
-            ends(FALSE_SHARE)
+            evidence.ends(FALSE_SHARE)
         };
         let interval = shown.map(|(low, high)| ConfidenceInterval {
             low: scale.shown(low),

@@ -1,16 +1,16 @@
 //! The figures that are compared: their names, units and values in a document, as a whole and
 //! second by second.
 
-use crate::{Document, Row, Unit};
+use crate::{AgentResult, Document, Row, Unit};
 use serde::{Deserialize, Serialize};
 
 /// Which way a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// Rates.
+    /// Rates: more is better.
     Higher,
-    /// Times, errors, costs.
+    /// Times, errors and costs: less is better.
     Lower,
 }
 
@@ -224,20 +224,18 @@ fn share_of_ended(document: &Document, part: u64) -> Option<FigureValue> {
 
 /// CPU time of all agents' processes over operations; `None` where one of them was not sampled.
 fn client_cpu(document: &Document) -> Option<FigureValue> {
-    let shares: Option<Vec<f64>> = document
-        .agents
-        .iter()
-        .map(|agent| Some(agent.cpu.filter(|cpu| cpu.samples > 0)?.process_share_mean))
-        .collect();
+    let share = |agent: &AgentResult| Some(agent.sampled_cpu()?.process_share_mean);
+    let shares: Vec<f64> = document.agents.iter().map(share).collect::<Option<_>>()?;
     let per_second = document.measured.rates.operations_per_second;
-    let busy = shares
-        .filter(|shares| !shares.is_empty() && per_second > 0.0)?
-        .iter()
-        .sum::<f64>();
+    let is_known = !shares.is_empty() && per_second > 0.0;
+    if !is_known {
+        return None;
+    }
+    let busy: f64 = shares.iter().sum();
     // Each agent's time is rounded on its own; their variances add.
-    let quantum =
-        CPU_QUANTUM_NS * (document.agents.len() as f64).sqrt() / (seconds(document) * per_second);
-    known_to(busy * 1e9 / per_second, quantum)
+    let rounded_ns = CPU_QUANTUM_NS * (document.agents.len() as f64).sqrt();
+    let operations = seconds(document) * per_second;
+    known_to(busy * 1e9 / per_second, rounded_ns / operations)
 }
 
 fn server_cpu(document: &Document) -> Option<FigureValue> {
@@ -251,7 +249,12 @@ fn ok(row: &Row) -> f64 {
 }
 
 fn mean(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
-    (!rows.is_empty()).then(|| rows.iter().map(|row| of(row)).sum::<f64>() / rows.len() as f64)
+    if rows.is_empty() {
+        return None;
+    }
+    // Rows are of one length, so each second has the same weight.
+    let sum: f64 = rows.iter().map(|row| of(row)).sum();
+    Some(sum / rows.len() as f64)
 }
 
 /// Mean over seconds, each with the weight of its operations.
@@ -264,10 +267,12 @@ fn of_times(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
+/// The share of the sums: a mean of shares would give a second with one operation the weight of one
+/// with a thousand.
 fn part(rows: &[&Row], part: fn(&Row) -> u64, whole: fn(&Row) -> u64) -> Option<f64> {
-    let sum = |of: fn(&Row) -> u64| {
-        rows.iter()
-            .fold(0_u64, |sum, row| sum.saturating_add(of(row)))
-    };
-    crate::counts::share(sum(part), sum(whole))
+    crate::counts::share(sum(rows, part), sum(rows, whole))
+}
+
+fn sum(rows: &[&Row], of: fn(&Row) -> u64) -> u64 {
+    rows.iter().fold(0, |sum, row| sum.saturating_add(of(row)))
 }

@@ -20,7 +20,7 @@ pub struct RegressionLimit {
 /// Why a text is no limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
-    /// Not FIGURE=NUMBER%.
+    /// Not of the form FIGURE=NUMBER%.
     #[error(
         "`{0}` is no limit; write a figure and how much worse it may become, such as \
          response_time.p99=5%"
@@ -34,7 +34,7 @@ pub enum LimitError {
 /// What became of a limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LimitResult {
-    /// The limit.
+    /// The limit that was judged.
     pub limit: RegressionLimit,
     /// Which variant, against the first.
     pub variant: String,

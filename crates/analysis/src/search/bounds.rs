@@ -47,9 +47,9 @@ pub enum BoundsError {
     /// Not two amounts in order.
     #[error("from {from} to {to} is no range; write two amounts above 0, the smaller one first")]
     Range {
-        /// Lowest amount.
+        /// Lowest amount, as it was given.
         from: f64,
-        /// Highest amount.
+        /// Highest amount, as it was given.
         to: f64,
     },
     /// Not a ratio a search can end at.
@@ -129,12 +129,16 @@ impl Bounds {
     /// both ends.
     #[must_use]
     pub fn holds_agreeing(&self) -> u32 {
-        let (mut below, mut at, mut climbed) = (self.from, self.first(), 1);
+        let mut below = self.from;
+        let mut at = self.first();
+        let mut climbed = 1;
         // Where the first amount fails, the one below it is held too.
         let mut most =
             climbed + u32::from(at > self.from) + self.halvings(below, at) + CONFIRMATIONS;
         while at < self.to {
-            (below, at, climbed) = (at, self.above(at), climbed + 1);
+            below = at;
+            at = self.above(at);
+            climbed += 1;
             most = most.max(climbed + self.halvings(below, at) + CONFIRMATIONS);
         }
         most
@@ -162,12 +166,10 @@ impl Bounds {
         }
     }
 
-    /// Until two amounts are near enough.
+    /// Until two amounts are near enough: each halves the logarithm of their ratio.
     fn halvings(&self, low: f64, high: f64) -> u32 {
-        ((high / low).ln() / self.precision.ln_1p())
-            .log2()
-            .ceil()
-            .max(0.0) as u32
+        let steps = (high / low).ln() / self.precision.ln_1p();
+        steps.log2().ceil().max(0.0) as u32
     }
 
     /// The first amount that is held. Of rates it is the first step of the climb: only where that
@@ -187,13 +189,19 @@ impl Bounds {
 
     /// The geometric middle; `None` where the two are near enough, or have no amount between them.
     pub(crate) fn between(&self, low: f64, high: f64) -> Option<f64> {
+        if high <= low * (1.0 + self.precision) {
+            return None;
+        }
+        // Halves the ratio, which is what the precision is about.
         let middle = self.amount.rounded((low * high).sqrt());
-        (high > low * (1.0 + self.precision) && middle > low && middle < high).then_some(middle)
+        // Rounding may have brought it to an end: 7 and 8 users have nobody between them.
+        (middle > low && middle < high).then_some(middle)
     }
 
     /// One step of the precision below, never below `from`.
     pub(crate) fn just_below(&self, amount: f64) -> f64 {
         let lower = self.amount.rounded(amount / (1.0 + self.precision));
+        // Of few users the precision is less than one of them.
         let lower = if lower < amount { lower } else { amount - 1.0 };
         lower.max(self.from)
     }
@@ -207,6 +215,7 @@ impl LoadUnit {
             LoadUnit::Rate if amount > 0.0 && amount.is_finite() => {
                 let unit = 10_f64.powi(amount.log10().floor() as i32 + 1 - RATE_DIGITS);
                 if unit < 1.0 {
+                    // Powers of ten below 1 are no exact floats, those above are.
                     (amount / unit).round() / (1.0 / unit).round()
                 } else {
                     (amount / unit).round() * unit

@@ -23,7 +23,7 @@ pub struct Knee {
     pub plateau_ok_per_second: f64,
     /// The most users that were tried.
     pub up_to: f64,
-    /// Throughput there.
+    /// Throughput with the most users.
     pub up_to_ok_per_second: f64,
 }
 
@@ -44,14 +44,10 @@ impl Knee {
             .collect();
         // The mean, not the largest of several noisy values, which is too large.
         let plateau = at_top.iter().sum::<f64>() / at_top.len() as f64;
-        let least =
-            |holds: &mut dyn Iterator<Item = (f64, f64)>| holds.min_by(|a, b| a.0.total_cmp(&b.0));
-        let (users, ok_per_second) = least(
-            &mut holds
-                .iter()
-                .copied()
-                .filter(|hold| hold.1 >= REACHED_SHARE * plateau),
-        )?;
+        let &(users, ok_per_second) = holds
+            .iter()
+            .filter(|hold| hold.1 >= REACHED_SHARE * plateau)
+            .min_by(|a, b| a.0.total_cmp(&b.0))?;
         let &(up_to, up_to_ok_per_second) = holds.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
         let below = holds
             .iter()

@@ -28,7 +28,7 @@ pub struct HoldRecord {
     pub step: u32,
     /// What was held.
     pub amount: f64,
-    /// What for.
+    /// What it was made for.
     pub purpose: Purpose,
     /// What came of it.
     #[serde(flatten)]
@@ -41,7 +41,7 @@ pub struct HoldRecord {
 pub enum SearchAnswer {
     /// The highest load that keeps every threshold.
     Found {
-        /// It.
+        /// The highest that passed.
         amount: f64,
         /// Lowest amount above it that failed.
         fails_at: f64,
@@ -56,7 +56,7 @@ pub enum SearchAnswer {
     /// Nothing failed, or nothing failed for good: the last amount passed, or the search had no
     /// holds left.
     AtLeast {
-        /// It.
+        /// The last amount that passed.
         amount: f64,
     },
     /// Even the first amount failed; lower ones were not tried.
@@ -83,9 +83,9 @@ pub enum SearchAnswer {
     Invalid {
         /// The highest amount that had passed.
         passed: Option<f64>,
-        /// The amount.
+        /// The amount whose hold it was.
         at: f64,
-        /// Why.
+        /// Why it could not be trusted.
         reasons: Vec<String>,
     },
 }
@@ -130,6 +130,13 @@ impl SearchRecord {
             .collect()
     }
 
+    /// The highest amount that passes by all its holds.
+    pub(crate) fn highest_passed(&self) -> Option<f64> {
+        let held = Standing::all(&self.steps);
+        let highest = held.iter().rev().find(|held| held.passes())?;
+        Some(highest.amount)
+    }
+
     /// Why the last hold of `amount` that failed did.
     pub(crate) fn reasons(&self, amount: f64) -> Vec<String> {
         let of_step = |step: &HoldRecord| match &step.result.outcome {
@@ -159,7 +166,7 @@ impl SearchRecord {
 }
 
 impl SearchAnswer {
-    /// In words.
+    /// What was found, in words, with what the holds of `record` say of it.
     #[must_use]
     pub fn statement(&self, record: &SearchRecord) -> String {
         let amount = record.bounds.amount();

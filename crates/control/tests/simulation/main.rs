@@ -307,7 +307,12 @@ fn upload_over_a_link_that_is_cut_again_and_again_comes_to_its_end_or_is_given_u
                 "seed {seed}: last {:?}",
                 world.events.last()
             );
-            let whole = |event: &RunEvent| matches!(event, RunEvent::Totals { encoded, .. } if encoded.len() == 8 << 20);
+            let whole = |event: &RunEvent| {
+                matches!(
+                    event,
+                    RunEvent::Totals { encoded, .. } if encoded.len() == 8 << 20
+                )
+            };
             assert_eq!(
                 world.events.iter().any(whole),
                 comes,

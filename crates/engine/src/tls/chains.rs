@@ -67,6 +67,7 @@ fn key(leaf: &CertificateDer<'static>) -> String {
     let Ok(parsed) = ParsedCertificate::try_from(leaf) else {
         return "unknown".into();
     };
+    // rustls hands it out as DER with its tag.
     let spki = parsed.subject_public_key_info();
     key_of_spki(&spki).unwrap_or_else(|| "unknown".into())
 }

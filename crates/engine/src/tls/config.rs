@@ -103,7 +103,8 @@ impl WorkerTls {
             .iter()
             .map(|protocol| protocol.clone().into_bytes())
             .collect();
-        // Connections that last are taken over from rustls after their handshake: see `record_layer`.
+        // Connections that last are taken over from rustls after their handshake: see
+        // `record_layer`.
         config.enable_secret_extraction = true;
         config.resumption = resumption(tls, Arc::clone(&sessions) as _);
         let keys = sink.map(|sink| Arc::new(Keys::new(sink)));
@@ -151,6 +152,7 @@ fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     let Some(ca) = &tls.ca else {
         let found = rustls_native_certs::load_native_certs();
+        // Some machines have roots that nobody can read; one that can be read is enough.
         let (added, _) = roots.add_parsable_certificates(found.certs);
         if added == 0 {
             let reason = found
@@ -175,12 +177,13 @@ fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
 }
 
 fn server_name(plan: &Plan, tls: &Tls) -> Result<ServerName<'static>, TlsError> {
-    match (&tls.server_name, &plan.target().url.host) {
-        (Some(name), _) | (None, Host::Name(name)) => {
-            ServerName::try_from(name.clone()).map_err(|_| TlsError::ServerName(name.clone()))
-        }
-        (None, Host::Ip(ip)) => Ok(ServerName::IpAddress((*ip).into())),
-    }
+    let name = match (&tls.server_name, &plan.target().url.host) {
+        (Some(given), _) => given,
+        (None, Host::Name(host)) => host,
+        // Verified, but not sent: a ClientHello names no addresses (RFC 6066 §3).
+        (None, Host::Ip(ip)) => return Ok(ServerName::IpAddress((*ip).into())),
+    };
+    ServerName::try_from(name.clone()).map_err(|_| TlsError::ServerName(name.clone()))
 }
 
 fn verifier(materials: &Materials, provider: &Arc<CryptoProvider>) -> Result<Verifier, TlsError> {
@@ -212,6 +215,7 @@ fn provider(tls: &Tls) -> Result<CryptoProvider, TlsError> {
     let cipher_suites = tls
         .cipher_suites
         .iter()
+        // The plan has checked them: every suite it takes is there.
         .filter_map(|wanted| hkdf::suite(wanted.code))
         .collect();
     let kx_groups = tls

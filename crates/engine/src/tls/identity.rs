@@ -88,7 +88,8 @@ impl Credentials {
 }
 
 fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<ChainAndKey, TlsError> {
-    let (cert, key) = (&files.cert, &files.key);
+    let cert = &files.cert;
+    let key = &files.key;
     let bad_chain = |reason| TlsError::Certificates {
         field: "tls.client_certificates",
         file: cert.name.clone(),
@@ -107,6 +108,7 @@ fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<ChainAnd
         signing.map_err(|error| bad_key(error.to_string()))?,
     );
     match certified.keys_match() {
+        // A key that does not tell its public half may well be the right one.
         Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {
             Ok((chain, der))
         }
@@ -142,6 +144,7 @@ fn content(file: &PrivateFile) -> Result<&[u8], TlsError> {
 impl Identities {
     /// From now on the identity of the cluster's virtual user `user` is used.
     pub(crate) fn select(&self, user: u64) {
+        // With one identity, or none, there is nothing to select.
         if self.keys.len() > 1 {
             self.current
                 .store((user % self.keys.len() as u64) as usize, Ordering::Relaxed);
@@ -151,10 +154,9 @@ impl Identities {
 
 impl ResolvesClientCert for Identities {
     fn resolve(&self, _: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        let key = self
-            .keys
-            .get(self.current.load(Ordering::Relaxed))?
-            .as_ref()?;
+        let current = self.current.load(Ordering::Relaxed);
+        let key = self.keys.get(current)?.as_ref()?;
+        // A key that the server takes no signature of is not shown.
         key.key.choose_scheme(schemes).map(|_| Arc::clone(key))
     }
 

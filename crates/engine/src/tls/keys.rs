@@ -50,11 +50,14 @@ impl Keys {
 
 impl KeyLog for Keys {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
-        let (mut lines, hex) = (self.lock(), |bytes: &[u8]| {
-            bytes.iter().fold(String::new(), push_hex)
-        });
-        let (client_random, secret) = (hex(client_random), hex(secret));
-        writeln!(lines, "{label} {client_random} {secret}").expect("a string takes everything");
+        let mut lines = self.lock();
+        // Each line ends with its feed, so that those of several workers can be mixed.
+        lines.push_str(label);
+        lines.push(' ');
+        push_hex(&mut lines, client_random);
+        lines.push(' ');
+        push_hex(&mut lines, secret);
+        lines.push('\n');
     }
 
     fn will_log(&self, _: &str) -> bool {
@@ -62,9 +65,10 @@ impl KeyLog for Keys {
     }
 }
 
-fn push_hex(mut text: String, byte: &u8) -> String {
-    write!(text, "{byte:02x}").expect("a string takes everything");
-    text
+fn push_hex(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        write!(text, "{byte:02x}").expect("a string takes everything");
+    }
 }
 
 /// Says nothing of what it holds.

@@ -112,6 +112,7 @@ impl RecordCipher {
             Form::V12Explicit => (EXPLICIT, 0),
             Form::V12 => (0, 0),
         };
+        // At most 16 KiB and 25 bytes: a fragment is no larger than `MAX_PLAIN`.
         let length = (explicit + plain.len() + inner + MAX_TAG_LEN) as u16;
         let outer = if self.form == Form::V13 {
             content::APPLICATION_DATA
@@ -121,6 +122,7 @@ impl RecordCipher {
         let header = header(outer, length);
         out.reserve(HEADER + usize::from(length));
         out.extend_from_slice(&header);
+        // Eight bytes or none; our explicit nonce is the end of the nonce itself.
         out.extend_from_slice(&nonce[12 - explicit..]);
         let body = out.len();
         out.extend_from_slice(plain);
@@ -204,10 +206,8 @@ impl RecordCipher {
             .len()
             .checked_sub(MAX_TAG_LEN)
             .ok_or(alert::BAD_RECORD_MAC)?;
-        let (nonce, aad) = (
-            Nonce::assume_unique_for_key(nonce),
-            Aad::from(self.aad_v12(kind, length)),
-        );
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let aad = Aad::from(self.aad_v12(kind, length));
         self.key
             .open_in_place(nonce, aad, sealed)
             .map(|plain| &*plain)
@@ -218,14 +218,13 @@ impl RecordCipher {
     /// may take any that does not repeat, and takes this one.
     fn nonce(&self) -> [u8; 12] {
         let mut nonce = self.iv;
-        nonce[4..]
-            .iter_mut()
-            .zip(self.sequence.to_be_bytes())
-            .for_each(|(byte, of_sequence)| *byte ^= of_sequence);
+        for (byte, of_sequence) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
+            *byte ^= of_sequence;
+        }
         nonce
     }
 
-    /// RFC 5246 §6.2.3.3.
+    /// What the tag covers beside the content: sequence number and header (RFC 5246 §6.2.3.3).
     fn aad_v12(&self, kind: u8, length: usize) -> [u8; 13] {
         let mut aad = [0; 13];
         aad[..8].copy_from_slice(&self.sequence.to_be_bytes());

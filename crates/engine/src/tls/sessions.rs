@@ -99,11 +99,10 @@ impl Sessions {
     pub(crate) fn issuer(&self, user: u32) -> u16 {
         let stored = self.lock();
         let session = stored.users.get(user as usize).and_then(|user| {
-            let (ticket, tls12) = (user.tickets.back(), user.tls12.as_ref());
+            let ticket = user.tickets.back().map(|(_, issuer)| *issuer);
+            let tls12 = user.tls12.as_ref().map(|(_, issuer)| *issuer);
             // rustls asks for a ticket first.
-            ticket
-                .map(|(_, issuer)| *issuer)
-                .or(tls12.map(|(_, issuer)| *issuer))
+            ticket.or(tls12)
         });
         session.unwrap_or(0)
     }
@@ -140,10 +139,12 @@ impl Sessions {
     /// Keeps a session for the current user, where sessions are kept.
     fn keep(&self, keep: impl FnOnce(&mut User, u16)) {
         self.received.fetch_add(1, Relaxed);
+        // Counted as received, and nobody will offer it.
         if !self.keeping {
             return;
         }
-        let (current, mut stored) = (self.current.load(Relaxed), self.lock());
+        let current = self.current.load(Relaxed);
+        let mut stored = self.lock();
         if stored.users.len() <= current {
             stored.users.resize_with(current + 1, User::default);
         }
@@ -168,10 +169,12 @@ impl Sessions {
 
 impl ClientSessionStore for Sessions {
     fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        // The plan's first group is offered whatever servers take.
         if self.key_share == KeyShare::First {
             return;
         }
-        let (address, mut stored) = (usize::from(self.address.load(Relaxed)), self.lock());
+        let address = usize::from(self.address.load(Relaxed));
+        let mut stored = self.lock();
         if stored.groups.len() <= address {
             stored.groups.resize(address + 1, None);
         }
@@ -202,6 +205,7 @@ impl ClientSessionStore for Sessions {
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
         self.keep(|user, issuer| {
+            // The oldest goes: the newest ones live longest.
             if user.tickets.len() == TICKETS {
                 user.tickets.pop_front();
             }

@@ -2,10 +2,10 @@
 //! out, nothing buffered here.
 
 use super::advance::{Advance, Broken};
+use super::client_hello::offers_session;
 use super::config::WorkerTls;
 use super::keys::Keys;
 use super::record_layer::RecordLayer;
-use super::sessions::OfferedSession;
 use super::verifier::{Seen, Verifier};
 use crate::key_log::OperationEnding;
 use measure::{CertificateFault, HandshakeKind, Kind, Negotiated};
@@ -142,6 +142,7 @@ impl TlsStream {
     ) -> Result<Advance, Broken> {
         let handshaking = self.is_handshaking();
         let advance = self.advance(incoming, early, outgoing, sink);
+        // Verifier and key log are the worker's: what they have noted now is this connection's.
         if handshaking {
             self.seen.add(self.verifier.take_seen());
             if let Some(keys) = &self.keys {
@@ -201,6 +202,7 @@ impl TlsStream {
                     true
                 }
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                    // They are decrypted already: rustls never has an error here.
                     while let Some(Ok(record)) = traffic.next_record() {
                         sink(record.payload);
                     }
@@ -256,6 +258,7 @@ impl TlsStream {
         if !self.lasts || !leftover.is_empty() {
             return;
         }
+        // Taken over already.
         let Side::Rustls(connection) = &mut self.side else {
             return;
         };
@@ -263,6 +266,7 @@ impl TlsStream {
             connection.process_tls_records(&mut []).state,
             Ok(ConnectionState::WriteTraffic(_))
         );
+        // rustls has something to do first; the next request tries again.
         if !is_ready {
             return;
         }
@@ -329,7 +333,7 @@ impl TlsStream {
         }
     }
 
-    /// Bytes on the wire that were early data.
+    /// Bytes on the wire that were early data, taken by the server or not.
     pub(crate) fn early_bytes(&self) -> u64 {
         match self.early_data {
             EarlyDataFate::None => 0,
@@ -339,7 +343,8 @@ impl TlsStream {
 
     /// What was agreed on; only once the handshake is done, and before the first request.
     pub(crate) fn negotiated(&self) -> Option<Negotiated> {
-        let (seen, kind) = (self.seen, self.handshake_kind());
+        let seen = self.seen;
+        let kind = self.handshake_kind();
         let Side::Rustls(connection) = &self.side else {
             return None;
         };
@@ -403,6 +408,7 @@ impl TlsStream {
         {
             let before = outgoing.len();
             encode(data, outgoing);
+            // An alert in the clear: of type 21, two bytes long, fatal (RFC 8446 §6).
             if let [21, _, _, 0, 2, 2, code] = outgoing[before..] {
                 self.alert_sent = Some(code);
             }
@@ -414,6 +420,7 @@ impl TlsStream {
 
 fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, outgoing: &mut Vec<u8>) {
     let before = outgoing.len();
+    // A hello or a Finished fits; a chain of client certificates is asked for again.
     let mut room = 1024;
     loop {
         outgoing.resize(before + room, 0);
@@ -450,41 +457,6 @@ fn put_early(
 /// record is so short (4 bytes of message, one of type, 16 of tag; RFC 8446 §4.5, §5.2).
 fn is_end_of_early_data(record: &[u8]) -> bool {
     matches!(record, [23, 3, 3, 0, 21, ..])
-}
-
-/// Whether a ClientHello carries the session that was found: a pre_shared_key (41), a non-empty
-/// session ticket (35), or the id of a TLS 1.2 session. A hello that offers TLS 1.3 has a random id
-/// where there is no such session (RFC 8446 §D.4).
-fn offers_session(record: &[u8], found: OfferedSession) -> bool {
-    let walk = || -> Option<bool> {
-        let mut rest = record.get(5 + 4 + 2 + 32..)?;
-        let session_id = take(&mut rest, 1)?;
-        take(&mut rest, 2)?;
-        take(&mut rest, 1)?;
-        let mut extensions = take(&mut rest, 2)?;
-        while let Some((code, after)) = extensions.split_first_chunk::<2>() {
-            extensions = after;
-            let body = take(&mut extensions, 2)?;
-            match u16::from_be_bytes(*code) {
-                41 => return Some(true),
-                35 if !body.is_empty() => return Some(true),
-                _ => {}
-            }
-        }
-        Some(found == OfferedSession::Tls12 && !session_id.is_empty())
-    };
-    walk().unwrap_or(false)
-}
-
-/// Takes a vector with a length of `size` bytes before it.
-fn take<'a>(rest: &mut &'a [u8], size: usize) -> Option<&'a [u8]> {
-    let (length, after) = rest.split_at_checked(size)?;
-    let length = length
-        .iter()
-        .fold(0, |length, &byte| length << 8 | usize::from(byte));
-    let (body, after) = after.split_at_checked(length)?;
-    *rest = after;
-    Some(body)
 }
 
 fn kind(error: &Error, alert_sent: Option<u8>, fault: Option<CertificateFault>) -> Kind {

@@ -129,6 +129,7 @@ impl VerifierState {
     }
 
     fn accept(&mut self, leaf: &CertificateDer<'_>, rest: &[CertificateDer<'_>]) {
+        // The oldest goes; a service that shows more chains than that is verified again.
         if self.accepted.len() == REMEMBERED {
             self.accepted.remove(0);
         }

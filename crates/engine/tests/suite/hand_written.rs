@@ -2,7 +2,7 @@
 //! moment, early answers.
 
 use crate::support::{Named, Outcome, parse, run, run_share};
-use engine::{Event, Lease, Placement, Policy, Stop};
+use engine::{Event, FiringLease, Placement, Policy, StopMode};
 use measure::{Counters, Metric};
 use plan::Plan;
 use rustix::net::sockopt::set_socket_linger;
@@ -281,7 +281,7 @@ fn workers_without_connections_leave_their_arrivals_to_those_with() {
         0,
         1,
         5,
-        Lease::until(engine::boot_time_ns() + 5_000_000_000),
+        FiringLease::until(engine::boot_time_ns() + 5_000_000_000),
     );
     let ok: u64 = sum.cells.values().map(|cell| cell.counters.ok).sum();
     assert_eq!((ok, server.stop().requests), (80, 80));
@@ -457,11 +457,11 @@ fn run_that_is_stopped_before_its_start_has_begun_nothing() {
         let (send, receive) = channel();
         let start_at = engine::monotonic_ns() + 60_000_000_000;
         let running = prepared
-            .start(start_at, Lease::unlimited(), move |event| {
+            .start(start_at, FiringLease::unlimited(), move |event| {
                 send.send(event).unwrap()
             })
             .unwrap();
-        running.stop(Stop::Drain);
+        running.stop(StopMode::Drain);
         running.join();
         let totals = receive.into_iter().find_map(|event| match event {
             Event::Ended { totals, .. } => Some(totals),

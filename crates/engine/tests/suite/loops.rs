@@ -1,7 +1,7 @@
 //! Open and closed loop against the built-in target: what the server counted is what is reported.
 
 use crate::support::{parse, run, run_share};
-use engine::{Cut, Lease, boot_time_ns};
+use engine::{Cut, FiringLease, boot_time_ns};
 use measure::Period;
 use target::{Config, Counts, RunningTarget, ServerTls, ServerTlsVersion};
 
@@ -172,7 +172,7 @@ fn shares_of_agents_and_workers_sum_to_the_plan() {
     );
     let ok: Vec<u64> = (0..3)
         .map(|agent| {
-            run_share(parse(&text, None), agent, 3, 2, Lease::unlimited())
+            run_share(parse(&text, None), agent, 3, 2, FiringLease::unlimited())
                 .measured()
                 .ok
         })
@@ -188,7 +188,7 @@ fn workers_without_users_leave_their_part_to_those_with() {
         "name = \"t\"\ntarget.url = \"{}\"\nload = {{ connections = 2, requests = 50 }}\n",
         server.url("/")
     );
-    let outcome = run_share(parse(&text, None), 0, 1, 5, Lease::unlimited());
+    let outcome = run_share(parse(&text, None), 0, 1, 5, FiringLease::unlimited());
     assert_eq!((outcome.measured().ok, server.stop().requests), (50, 50));
 }
 
@@ -199,7 +199,7 @@ fn expired_lease_ends_the_load() {
         "name = \"t\"\ntarget.url = \"{}\"\nload = {{ connections = 3, duration = \"30s\" }}\n",
         server.url("/")
     );
-    let lease = Lease::until(boot_time_ns() + 500_000_000);
+    let lease = FiringLease::until(boot_time_ns() + 500_000_000);
     let outcome = run_share(parse(&text, None), 0, 1, 1, lease);
     assert_eq!(outcome.workers[0].cut, Some(Cut::LeaseExpired));
     assert!(

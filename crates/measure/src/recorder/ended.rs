@@ -100,6 +100,7 @@ fn record_opening(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
     if let (Some((kind, ns)), Some(connect_ns)) = (operation.handshake, operation.connect)
         && let Some(metric) = kind.in_connects()
     {
+        // A ratio in thousandths: histograms hold whole numbers.
         cell.record(outcome, metric, ns.saturating_mul(1000) / connect_ns.max(1));
     }
     if let Some(ready_at) = operation.ready_at {

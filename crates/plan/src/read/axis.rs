@@ -1,13 +1,17 @@
 //! Reads `[matrix]`: paths, each with the values it takes.
 
+use crate::mask::is_secret_key;
 use crate::read::field::Field;
-use crate::read::node::{Node, NodeValue};
+use crate::read::node::{Node, NodeValue, TableEntry};
 use crate::read::overlay::SHARED;
 use crate::read::section::PlanSection;
 use std::collections::{HashMap, HashSet};
 
 /// Longest part of a variant's name that one value gives.
 const MAX_LABEL_CHARS: usize = 24;
+
+/// Stands for a secret in a label, which becomes a part of a folder's name.
+const SECRET: &str = "secret";
 
 /// A path with the values it takes.
 pub(crate) struct Axis<'a> {
@@ -82,14 +86,20 @@ fn labelled(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
     let mut written = HashMap::new();
     let mut labels = HashSet::new();
     let mut value = |(index, field): (usize, &Field<'_>)| {
-        let text = content(&field.node.value);
+        let text = content(&field.node.value, &reveal);
+        let shown = content(&field.node.value, &is_secret_key);
+        let shown = if field.is_secret() {
+            SECRET.to_owned()
+        } else {
+            shown
+        };
         if let Some(first) = written.get(&text) {
             field.problem(format_args!(
                 "is the value [{first}] once more; remove one of the two (repeats stand in \
                  [repeat])"
             ));
         }
-        let mut label = format!("{}={}", fit(path, usize::MAX), fit(&text, MAX_LABEL_CHARS));
+        let mut label = format!("{}={}", fit(path, usize::MAX), fit(&shown, MAX_LABEL_CHARS));
         if !labels.insert(label.clone()) {
             label += &format!("~{}", index + 1);
         }
@@ -102,8 +112,13 @@ fn labelled(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
     fields.iter().enumerate().map(&mut value).collect()
 }
 
-/// What a value says, wherever it stands.
-fn content(value: &NodeValue) -> String {
+/// Hides no value.
+fn reveal(_: &str) -> bool {
+    false
+}
+
+/// What a value says, wherever it stands, without the values of keys that are secret.
+fn content(value: &NodeValue, is_secret: &dyn Fn(&str) -> bool) -> String {
     let joined = |parts: Vec<String>| parts.join(" + ");
     match value {
         NodeValue::Text(text) => format!("{text:?}"),
@@ -113,18 +128,20 @@ fn content(value: &NodeValue) -> String {
         NodeValue::Date(date) => date.clone(),
         NodeValue::List(nodes) => format!(
             "[{}]",
-            joined(nodes.iter().map(|node| content(&node.value)).collect())
+            joined(
+                nodes
+                    .iter()
+                    .map(|node| content(&node.value, is_secret))
+                    .collect()
+            )
         ),
         NodeValue::Table(table) => {
-            format!(
-                "{{{}}}",
-                joined(
-                    table
-                        .iter()
-                        .map(|(key, entry)| format!("{key} {}", content(&entry.node.value)))
-                        .collect()
-                )
-            )
+            let entry = |(key, entry): (&String, &TableEntry)| {
+                let inner = content(&entry.node.value, is_secret);
+                let inner = if is_secret(key) { SECRET } else { &inner };
+                format!("{key} {inner}")
+            };
+            format!("{{{}}}", joined(table.iter().map(entry).collect()))
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::read::context::Context;
 use crate::read::file_source::FileContent;
 use crate::read::node::{Node, NodeValue};
 use crate::read::section::PlanSection;
-use crate::{File, PrivateFile, Rate, Sha256, Words, duration};
+use crate::{File, PrivateFile, Rate, Sha256, Words, duration, mask};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -28,14 +28,20 @@ impl<'a> Field<'a> {
 
     /// Reports the value, followed by why it is refused and what to write instead.
     pub(crate) fn refuse(&self, why: impl Display) {
-        self.problem(format_args!("{} {why}", shown(&self.node.value)));
+        self.problem(format_args!("{} {why}", self.shown()));
     }
 
     pub(crate) fn wrong_type(&self, wanted: &str, example: &str) {
         self.problem(format_args!(
             "found {} where {wanted} belongs; write {example}",
-            found(&self.node.value)
+            self.found()
         ));
+    }
+
+    /// Whether no message may show the value.
+    pub(crate) fn is_secret(&self) -> bool {
+        let element = self.path.rfind('[').filter(|_| self.path.ends_with(']'));
+        mask::is_secret_key(&self.path[..element.unwrap_or(self.path.len())])
     }
 
     pub(crate) fn text(&self, example: &str) -> Option<&'a str> {
@@ -133,7 +139,7 @@ impl<'a> Field<'a> {
 
     pub(crate) fn rate(&self) -> Option<Rate> {
         if let NodeValue::Whole(_) | NodeValue::Decimal(_) = self.node.value {
-            let number = shown(&self.node.value);
+            let number = self.shown();
             self.refuse(format_args!(
                 "has no unit; write \"{number}/s\", or /m for a minute, /h for an hour"
             ));
@@ -327,16 +333,27 @@ fn shown(value: &NodeValue) -> String {
     }
 }
 
-/// A value with its type, for messages about the type.
-fn found(value: &NodeValue) -> String {
-    let kind = match value {
-        NodeValue::Text(_) => "the string",
-        NodeValue::Whole(_) => "the integer",
-        NodeValue::Decimal(_) => "the float",
-        NodeValue::Flag(_) => "the boolean",
-        NodeValue::Date(_) => "the date",
-        NodeValue::List(_) => return "a list".to_owned(),
-        NodeValue::Table(_) => return "a table".to_owned(),
-    };
-    format!("{kind} {}", shown(value))
+impl Field<'_> {
+    /// The value as a message shows it.
+    fn shown(&self) -> String {
+        match &self.node.value {
+            NodeValue::List(_) | NodeValue::Table(_) => shown(&self.node.value),
+            _ if self.is_secret() => "***".to_owned(),
+            value => shown(value),
+        }
+    }
+
+    /// The value with its type, for messages about the type.
+    fn found(&self) -> String {
+        let kind = match &self.node.value {
+            NodeValue::Text(_) => "the string",
+            NodeValue::Whole(_) => "the integer",
+            NodeValue::Decimal(_) => "the float",
+            NodeValue::Flag(_) => "the boolean",
+            NodeValue::Date(_) => "the date",
+            NodeValue::List(_) => return "a list".to_owned(),
+            NodeValue::Table(_) => return "a table".to_owned(),
+        };
+        format!("{kind} {}", self.shown())
+    }
 }

@@ -1,10 +1,11 @@
 //! Reads `request.headers`: names and values as RFC 9110 allows them, without those that are the
 //! engine's.
 
-use crate::Template;
 use crate::read::field::Field;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
+use crate::{MASK, Template};
+use secret::Secret;
 
 const MAX_HEADERS: usize = 200;
 const MAX_NAME_BYTES: usize = 256;
@@ -28,8 +29,8 @@ const RESERVED: [(&str, &str); 4] = [
 ];
 
 /// Header fields in the file's order; a list of values gives several fields of one name.
-pub(crate) fn all(section: PlanSection<'_>) -> Vec<(String, Template)> {
-    let mut headers: Vec<(String, Template)> = Vec::new();
+pub(crate) fn all(section: PlanSection<'_>) -> Vec<(String, Secret<Template>)> {
+    let mut headers: Vec<(String, Secret<Template>)> = Vec::new();
     for (name, field) in section.all() {
         let repeats = headers
             .iter()
@@ -43,7 +44,7 @@ pub(crate) fn all(section: PlanSection<'_>) -> Vec<(String, Template)> {
             headers.extend(
                 values(&field)
                     .into_iter()
-                    .map(|value| (name.to_owned(), value)),
+                    .map(|value| (name.to_owned(), Secret::new(value))),
             );
         }
     }
@@ -92,7 +93,12 @@ fn values(field: &Field<'_>) -> Vec<Template> {
 
 fn value(field: &Field<'_>) -> Option<Template> {
     let text = field.text("the value in quotes")?;
-    if let Some(character) = text.chars().find(|&c| c.is_control() && c != '\t') {
+    if text == MASK && field.is_secret() {
+        field.problem(format_args!(
+            "{MASK:?} stands for the value, which saved plans leave out; give the original file, \
+             or write the value here"
+        ));
+    } else if let Some(character) = text.chars().find(|&c| c.is_control() && c != '\t') {
         field.refuse(format_args!(
             "holds {character:?}, which would end or break the header; remove it"
         ));

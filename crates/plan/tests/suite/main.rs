@@ -6,4 +6,5 @@ mod documents;
 mod messages;
 mod mix;
 mod properties;
+mod secrets;
 mod support;

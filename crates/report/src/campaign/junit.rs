@@ -33,11 +33,9 @@ fn of_variant(variant: &str, runs: &[&RunSummary]) -> Vec<Case> {
     let mut cases: Vec<Case> = (0..thresholds)
         .filter_map(|index| threshold(variant, runs, index))
         .collect();
-    let distrusted =
-        |run: &&&RunSummary| matches!(run.verdict, Verdict::Invalid | Verdict::ClientBound);
     let bad: Vec<String> = runs
         .iter()
-        .filter(distrusted)
+        .filter(|run| matches!(run.verdict, Verdict::Invalid | Verdict::ClientBound))
         .map(|run| format!("repeat {}: {}", run.repeat + 1, run.verdict.name()))
         .collect();
     let failure = (!bad.is_empty()).then(|| bad.join("; "));

@@ -35,10 +35,7 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
 
 fn row(agent: &AgentResult, group: &FigureGroup) -> Vec<String> {
     let figures = &group.figures;
-    let p99 = figures
-        .times
-        .get("response_time")
-        .and_then(|figure| figure.percentile(99.0));
+    let p99 = figures.percentile("response_time", 99.0);
     // The agent's own part; results of versions that did not keep it apart have the whole.
     let late = agent
         .schedule_delay

@@ -78,12 +78,9 @@ fn groups(page: &mut Page, title: &str, groups: &[FigureGroup]) {
 
 fn row(group: &FigureGroup) -> Vec<String> {
     let figures = &group.figures;
-    let response_time = figures.times.get("response_time");
     let at = |wanted| {
-        response_time
-            .and_then(|figure| figure.percentile(wanted))
-            .map(percentile)
-            .unwrap_or_default()
+        let figure = figures.percentile("response_time", wanted);
+        figure.map(percentile).unwrap_or_default()
     };
     let operations = &figures.operations;
     let rate = number(figures.rates.ok_per_second);

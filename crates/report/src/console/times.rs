@@ -154,6 +154,7 @@ fn picture(page: &mut Page, figures: &Figures) {
     page.title("Response time");
     let rows = rows(&figure.picture);
     let most = rows.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    // 30 columns are for the label, the count and the gaps.
     let longest = page.style().columns().saturating_sub(30).clamp(5, BAR_MAX);
     let mut table = TextTable::new(&["", "", ""]);
     for (label, count) in &rows {
@@ -186,8 +187,11 @@ fn rows(picture: &[Column]) -> Vec<(String, u64)> {
 
 /// What is not 0 has a bar.
 fn bar_length(count: u64, most: u64, longest: usize) -> usize {
-    let length = (count as f64 / most.max(1) as f64 * longest as f64).round() as usize;
-    if count > 0 { length.max(1) } else { 0 }
+    let share = count as f64 / most.max(1) as f64;
+    let length = (share * longest as f64).round() as usize;
+    // One time-out among a million answers must stay visible.
+    let least = usize::from(count > 0);
+    length.max(least)
 }
 
 #[cfg(test)]

@@ -1,19 +1,20 @@
-//! Requests as header blocks, built before the run; only templates are filled in during it.
+//! HeaderBlocks as header blocks, built before the run; only templates are filled in during it.
 
 use super::hpack::{self, indexed, name};
-use crate::body::{Body, Upload};
-use crate::request::{Fill, Values, authority, body_of, literal, template};
+use crate::body::{BodyUpload, RequestBody};
+use crate::request::{authority, body_of};
+use crate::template::{self, Fill, Values, literal, template};
 use plan::{Plan, Scheme};
 use std::sync::Arc;
 
 /// The blocks and bodies of a plan's requests.
 #[derive(Debug)]
-pub(crate) struct Requests(Vec<Prebuilt>);
+pub(crate) struct HeaderBlocks(Vec<PrebuiltBlock>);
 
 #[derive(Debug)]
-struct Prebuilt {
+struct PrebuiltBlock {
     block: Vec<Part>,
-    body: Option<Arc<Body>>,
+    body: Option<Arc<RequestBody>>,
 }
 
 /// A part of a header block.
@@ -26,24 +27,29 @@ enum Part {
     BodyLength,
 }
 
-impl Requests {
-    pub(crate) fn new(plan: &Plan) -> Requests {
-        Requests(
+impl HeaderBlocks {
+    pub(crate) fn new(plan: &Plan) -> HeaderBlocks {
+        HeaderBlocks(
             plan.requests()
                 .iter()
-                .map(|request| Prebuilt::new(plan, request))
+                .map(|request| PrebuiltBlock::new(plan, request))
                 .collect(),
         )
     }
 
     /// Puts the request's block into `block`; its body, where it has one.
-    pub(crate) fn write(&self, index: u16, values: Values, block: &mut Vec<u8>) -> Option<Upload> {
+    pub(crate) fn write(
+        &self,
+        index: u16,
+        values: Values,
+        block: &mut Vec<u8>,
+    ) -> Option<BodyUpload> {
         let request = &self.0[usize::from(index)];
         let upload = request
             .body
             .as_ref()
-            .map(|body| Upload::new(Arc::clone(body), values));
-        let length = upload.as_ref().map_or(0, Upload::left);
+            .map(|body| BodyUpload::new(Arc::clone(body), values));
+        let length = upload.as_ref().map_or(0, BodyUpload::left);
         request
             .block
             .iter()
@@ -52,8 +58,8 @@ impl Requests {
     }
 }
 
-impl Prebuilt {
-    fn new(plan: &Plan, request: &plan::Request) -> Prebuilt {
+impl PrebuiltBlock {
+    fn new(plan: &Plan, request: &plan::Request) -> PrebuiltBlock {
         let mut block = Block::default();
         block.method(&request.method);
         block.bytes(&[if plan.target().url.scheme == Scheme::Https {
@@ -61,6 +67,7 @@ impl Prebuilt {
         } else {
             indexed::SCHEME_HTTP
         }]);
+        // Pseudo-fields come before all others (RFC 9113 §8.3).
         let mut path = Vec::new();
         match &request.path {
             Some(given) => template(&mut path, given),
@@ -73,17 +80,18 @@ impl Prebuilt {
             .find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let mut value = Vec::new();
         match host {
-            Some((_, given)) => template(&mut value, given),
+            Some((_, given)) => template(&mut value, given.reveal()),
             None => literal(&mut value, authority(plan).as_bytes()),
         }
         block.index(name::AUTHORITY, value);
+        // Names are lower case (RFC 9113 §8.2.1); `host` has become `:authority`.
         for (name, given) in request
             .headers
             .iter()
             .filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
         {
             let mut value = Vec::new();
-            template(&mut value, given);
+            template(&mut value, given.reveal());
             block.field(&name.to_ascii_lowercase(), value);
         }
         let body = body_of(request).map(Arc::new);
@@ -91,7 +99,7 @@ impl Prebuilt {
             block.named("content-length");
             block.0.push(Part::BodyLength);
         }
-        Prebuilt {
+        PrebuiltBlock {
             block: block.0,
             body,
         }
@@ -168,7 +176,7 @@ impl Part {
                 pieces.iter().for_each(|piece| piece.fill(values, block));
             }
             Part::BodyLength => {
-                hpack::put_length(block, crate::request::digits(body_length as u64));
+                hpack::put_length(block, template::digits(body_length as u64));
                 // Writing to a Vec cannot fail.
                 let _ = write!(block, "{body_length}");
             }

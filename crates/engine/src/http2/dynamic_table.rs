@@ -1,7 +1,7 @@
 //! HPACK's dynamic table (RFC 7541 §2.3.2), as the peer fills it: of a field, only what counts is
 //! kept.
 
-use super::hpack::{BadBlock, Name};
+use super::hpack_error::BadBlock;
 use std::collections::VecDeque;
 
 /// What a table holds unless settings say otherwise (RFC 9113 §6.5.2). Servers that do not read our
@@ -12,17 +12,25 @@ const OVERHEAD: usize = 32;
 
 /// The fields that the peer may name by an index; nothing is allocated before it keeps one.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct DynamicTable {
     /// The newest first.
-    entries: VecDeque<Entry>,
+    entries: VecDeque<TableEntry>,
     size: usize,
     most: usize,
 }
 
-/// A field.
+/// Which field a representation is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) name: Name,
+pub(super) enum FieldName {
+    Status,
+    ContentLength,
+    Other,
+}
+
+/// A field of the table, as far as it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TableEntry {
+    pub(super) name: FieldName,
     /// Bytes of the name.
     pub(super) name_length: usize,
     pub(super) value_length: usize,
@@ -30,9 +38,9 @@ pub(super) struct Entry {
     pub(super) number: Option<u64>,
 }
 
-impl Default for Table {
-    fn default() -> Table {
-        Table {
+impl Default for DynamicTable {
+    fn default() -> DynamicTable {
+        DynamicTable {
             entries: VecDeque::new(),
             size: 0,
             most: MAX_SIZE,
@@ -40,21 +48,21 @@ impl Default for Table {
     }
 }
 
-impl Entry {
+impl TableEntry {
     fn size(&self) -> usize {
         self.name_length + self.value_length + OVERHEAD
     }
 }
 
-impl Table {
+impl DynamicTable {
     /// The entry of so many that came after it.
-    pub(super) fn entry(&self, behind: usize) -> Result<Entry, BadBlock> {
+    pub(super) fn entry(&self, behind: usize) -> Result<TableEntry, BadBlock> {
         self.entries.get(behind).copied().ok_or(BadBlock)
     }
 
     /// Keeps a field, in the place of the oldest ones; one that is too large empties the table (RFC
     /// 7541 §4.4).
-    pub(super) fn keep(&mut self, entry: Entry) {
+    pub(super) fn keep(&mut self, entry: TableEntry) {
         self.make_room(entry.size());
         if entry.size() <= self.most {
             self.size += entry.size();

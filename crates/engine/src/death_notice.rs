@@ -4,12 +4,12 @@ use crate::worker::Handover;
 use std::sync::mpsc::SyncSender;
 
 /// Held by a worker's thread for as long as it lives.
-pub(crate) struct LastWord {
+pub(crate) struct DeathNotice {
     pub(crate) worker: usize,
     pub(crate) handover: SyncSender<Handover>,
 }
 
-impl Drop for LastWord {
+impl Drop for DeathNotice {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // The collector lives until every worker has ended.

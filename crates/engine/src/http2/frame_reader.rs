@@ -1,45 +1,66 @@
 //! Cuts a stream of bytes into frames: DATA in place as it comes, others whole.
 
-use super::Session;
-use super::frame::{DEFAULT_MAX_FRAME, HEAD, Head, code, flag, kind};
+use super::frame::{DEFAULT_MAX_FRAME, FrameHead, HEAD, code, flag, kind};
+
+/// What becomes of the frames. Errors are codes of RFC 9113 §7.
+pub(super) trait FrameHandler {
+    /// Whether a header block is under way, which only CONTINUATION may go on with.
+    fn is_in_block(&self) -> bool;
+
+    /// A frame of DATA begins: its length is what flow control counts.
+    fn begin_data(&mut self, head: FrameHead) -> Result<(), u32>;
+
+    /// Bytes of the body that stream `id` carries.
+    fn take_data(&mut self, id: u32, bytes: u64);
+
+    /// A frame of DATA is over.
+    fn end_data(&mut self, head: FrameHead);
+
+    /// A frame other than DATA, whole.
+    fn take_frame(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), u32>;
+}
 
 /// Where in the stream of frames a connection is.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct FrameReader {
     /// Bytes of a head, or of a frame other than DATA, that came in pieces.
     pieces: Vec<u8>,
-    state: State,
+    state: ReaderState,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-enum State {
+enum ReaderState {
     #[default]
     Head,
     /// In a frame other than DATA.
-    Frame(Head),
+    Frame(FrameHead),
     /// Before the padding's length of a DATA frame.
-    PadLength(Head),
+    PadLength(FrameHead),
     /// In a DATA frame: bytes of the body still to come, and of padding behind them.
     Data {
-        head: Head,
+        head: FrameHead,
         left: usize,
         padding: usize,
     },
 }
 
-impl Reader {
-    /// Gives what came to `session`, frame by frame. Errors are codes of RFC 9113 §7.
-    pub(super) fn feed(&mut self, mut bytes: &[u8], session: &mut Session) -> Result<(), u32> {
+impl FrameReader {
+    /// Gives what came to `handler`, frame by frame. Errors are codes of RFC 9113 §7.
+    pub(super) fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        handler: &mut impl FrameHandler,
+    ) -> Result<(), u32> {
         loop {
             let enough = match self.state {
-                State::Head => self.read_head(&mut bytes, session)?,
-                State::Frame(head) => self.read_frame(head, &mut bytes, session)?,
-                State::PadLength(head) => self.read_pad_length(head, &mut bytes)?,
-                State::Data {
+                ReaderState::Head => self.read_head(&mut bytes, handler)?,
+                ReaderState::Frame(head) => self.read_frame(head, &mut bytes, handler)?,
+                ReaderState::PadLength(head) => self.read_pad_length(head, &mut bytes)?,
+                ReaderState::Data {
                     head,
                     left,
                     padding,
-                } => self.read_data(head, left, padding, &mut bytes, session),
+                } => self.read_data(head, left, padding, &mut bytes, handler),
             };
             if !enough {
                 return Ok(());
@@ -48,26 +69,29 @@ impl Reader {
     }
 
     /// Whether there was a whole head.
-    fn read_head(&mut self, bytes: &mut &[u8], session: &mut Session) -> Result<bool, u32> {
-        let Some(head) = self
-            .whole(HEAD, bytes, |bytes| bytes.try_into().map(Head::parse).ok())
-            .flatten()
-        else {
+    fn read_head(
+        &mut self,
+        bytes: &mut &[u8],
+        handler: &mut impl FrameHandler,
+    ) -> Result<bool, u32> {
+        let head = self.whole(HEAD, bytes, |bytes| bytes.try_into().map(FrameHead::parse));
+        // Fewer than nine bytes so far; nine are always a head.
+        let Some(Ok(head)) = head else {
             return Ok(false);
         };
         if head.length > DEFAULT_MAX_FRAME {
             return Err(code::FRAME_SIZE_ERROR);
         }
         self.state = if head.kind != kind::DATA {
-            State::Frame(head)
-        } else if session.block.is_some() {
+            ReaderState::Frame(head)
+        } else if handler.is_in_block() {
             return Err(code::PROTOCOL_ERROR);
         } else {
-            session.begin_data(head)?;
+            handler.begin_data(head)?;
             if head.has(flag::PADDED) {
-                State::PadLength(head)
+                ReaderState::PadLength(head)
             } else {
-                State::Data {
+                ReaderState::Data {
                     head,
                     left: head.length,
                     padding: 0,
@@ -79,20 +103,20 @@ impl Reader {
 
     fn read_frame(
         &mut self,
-        head: Head,
+        head: FrameHead,
         bytes: &mut &[u8],
-        session: &mut Session,
+        handler: &mut impl FrameHandler,
     ) -> Result<bool, u32> {
         let Some(taken) = self.whole(head.length, bytes, |payload| {
-            session.take_frame(head, payload)
+            handler.take_frame(head, payload)
         }) else {
             return Ok(false);
         };
-        self.state = State::Head;
+        self.state = ReaderState::Head;
         taken.map(|()| true)
     }
 
-    fn read_pad_length(&mut self, head: Head, bytes: &mut &[u8]) -> Result<bool, u32> {
+    fn read_pad_length(&mut self, head: FrameHead, bytes: &mut &[u8]) -> Result<bool, u32> {
         let Some((&padding, rest)) = bytes.split_first() else {
             return if head.length == 0 {
                 Err(code::FRAME_SIZE_ERROR)
@@ -106,7 +130,7 @@ impl Reader {
             .length
             .checked_sub(1 + padding)
             .ok_or(code::PROTOCOL_ERROR)?;
-        self.state = State::Data {
+        self.state = ReaderState::Data {
             head,
             left,
             padding,
@@ -116,29 +140,30 @@ impl Reader {
 
     fn read_data(
         &mut self,
-        head: Head,
+        head: FrameHead,
         left: usize,
         padding: usize,
         bytes: &mut &[u8],
-        session: &mut Session,
+        handler: &mut impl FrameHandler,
     ) -> bool {
         let (body, rest) = bytes.split_at(bytes.len().min(left));
         let (filling, rest) = rest.split_at(rest.len().min(padding));
         *bytes = rest;
-        session.take_data(head.stream, body.len() as u64);
-        let (left, padding) = (left - body.len(), padding - filling.len());
+        handler.take_data(head.stream, body.len() as u64);
+        let left = left - body.len();
+        let padding = padding - filling.len();
         let is_over = left + padding == 0;
         self.state = if is_over {
-            State::Head
+            ReaderState::Head
         } else {
-            State::Data {
+            ReaderState::Data {
                 head,
                 left,
                 padding,
             }
         };
         if is_over {
-            session.end_data(head);
+            handler.end_data(head);
         }
         is_over
     }
@@ -151,6 +176,7 @@ impl Reader {
         bytes: &mut &[u8],
         take: impl FnOnce(&[u8]) -> T,
     ) -> Option<T> {
+        // Nearly always: a read holds frames whole.
         if self.pieces.is_empty()
             && let Some((whole, rest)) = bytes.split_at_checked(length)
         {
@@ -170,7 +196,7 @@ impl Reader {
 }
 
 /// A payload without the padding that its head says it has (RFC 9113 §6.1).
-pub(super) fn without_padding(head: Head, payload: &[u8]) -> Result<&[u8], u32> {
+pub(super) fn without_padding(head: FrameHead, payload: &[u8]) -> Result<&[u8], u32> {
     if !head.has(flag::PADDED) {
         return Ok(payload);
     }

@@ -1,0 +1,170 @@
+//! Which values of a plan let somebody in, and a plan's text without them, for everything that is
+//! kept or shown.
+
+use crate::SECRET_HEADERS;
+use std::ops::Range;
+use toml_edit::{Array, Document, Item, TableLike, Value};
+
+/// Stands for a value that is not saved; no server takes it for one.
+pub const MASK: &str = "(not saved)";
+
+/// Section of the axes, where a list is several values.
+const AXES: &str = "matrix";
+
+/// Those of `names` that are secret headers, each once.
+pub(crate) fn secret_headers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'static str> {
+    let mut found: Vec<&'static str> = names.filter_map(secret_header).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// A plan's text, as given or canonical, with [`MASK`] for the values of secret headers; everything
+/// else stays as it is, byte for byte. A text that is no TOML is masked as a whole.
+///
+/// Bodies, paths, names and comments are not looked into.
+#[must_use]
+pub fn masked(text: &str) -> String {
+    let Ok(document) = Document::parse(text) else {
+        return MASK.to_owned();
+    };
+    let mut spans = Vec::new();
+    table(document.as_table(), Place::Anywhere, &mut spans);
+    // Tables of one name may stand apart in the text.
+    spans.sort_by_key(|span| span.start);
+    let (mut masked, mut from) = (String::with_capacity(text.len()), 0);
+    for span in spans {
+        masked.push_str(&text[from..span.start]);
+        masked.push_str(&format!("\"{MASK}\""));
+        from = span.end;
+    }
+    masked.push_str(&text[from..]);
+    masked
+}
+
+/// Whether `key`, which may be a path in quotes, ends in the name of a secret header. No other key
+/// of a plan has such a name, so that it need not be known where the table stands.
+pub(crate) fn is_secret_key(key: &str) -> bool {
+    key.rsplit('.').next().and_then(secret_header).is_some()
+}
+
+/// As [`SECRET_HEADERS`] writes it.
+fn secret_header(name: &str) -> Option<&'static str> {
+    let is_it = |secret: &&str| name.eq_ignore_ascii_case(secret);
+    SECRET_HEADERS.into_iter().find(is_it)
+}
+
+/// What lists mean where a value stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A list of values of one field.
+    Anywhere,
+    /// A list of the values that an axis takes.
+    Axis,
+}
+
+fn table(table: &dyn TableLike, place: Place, spans: &mut Vec<Range<usize>>) {
+    for (key, value) in table.iter() {
+        let is_axis = place == Place::Axis || key.split('.').next() == Some(AXES);
+        let place = if is_axis {
+            Place::Axis
+        } else {
+            Place::Anywhere
+        };
+        item(value, is_secret_key(key), place, spans);
+    }
+}
+
+fn item(item: &Item, is_secret: bool, place: Place, spans: &mut Vec<Range<usize>>) {
+    match item {
+        Item::None => {}
+        Item::Value(inner) => value(inner, is_secret, place, spans),
+        Item::Table(inner) => table(inner, place, spans),
+        Item::ArrayOfTables(tables) => tables.iter().for_each(|inner| table(inner, place, spans)),
+    }
+}
+
+fn value(value: &Value, is_secret: bool, place: Place, spans: &mut Vec<Range<usize>>) {
+    match value {
+        // A variant may have the name of a header.
+        Value::InlineTable(inner) => table(inner, place, spans),
+        Value::Array(array) if !is_secret || is_of_axis(array, place) => {
+            let elements = array.iter();
+            // A list in an axis is one value of it.
+            elements.for_each(|inner| self::value(inner, is_secret, Place::Anywhere, spans));
+        }
+        _ if is_secret => spans.extend(value.span()),
+        _ => {}
+    }
+}
+
+fn is_of_axis(array: &Array, place: Place) -> bool {
+    place == Place::Axis && !array.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MASK, masked};
+
+    #[test]
+    fn secret_values_are_masked_wherever_a_plan_may_write_them() {
+        let mask = format!("\"{MASK}\"");
+        for (text, expected) in [
+            (
+                "headers = { Authorization = \"s\" }",
+                "headers = { Authorization = M }",
+            ),
+            (
+                "headers.COOKIE = [ 's', \"s\" ] # why\r\n",
+                "headers.COOKIE = M # why\r\n",
+            ),
+            (
+                "a.\"request.headers.cookie\" = '''\ns'''",
+                "a.\"request.headers.cookie\" = M",
+            ),
+            (
+                "[[request]]\nheaders.cookie=5\n[[request]]\n",
+                "[[request]]\nheaders.cookie=M\n[[request]]\n",
+            ),
+            (
+                "request = [{ headers = { proxy-authorization = 's' } }]",
+                "request = [{ headers = { proxy-authorization = M } }]",
+            ),
+            (
+                "[variants]\ncookie = { x = 's' }",
+                "[variants]\ncookie = { x = 's' }",
+            ),
+            (
+                "matrix.\"request.headers.cookie\" = ['s', ['s', 's']]",
+                "matrix.\"request.headers.cookie\" = [M, M]",
+            ),
+            (
+                "\"matrix.request.headers\" = [{ cookie = ['s'] }]",
+                "\"matrix.request.headers\" = [{ cookie = M }]",
+            ),
+            (
+                "[b]\nc.cookie = 1\n[a]\ncookie = 2\n[b.d]\ncookie = 3",
+                "[b]\nc.cookie = M\n[a]\ncookie = M\n[b.d]\ncookie = M",
+            ),
+            (
+                "\u{feff}set-cookie = 's' # cookie = 's'",
+                "\u{feff}set-cookie = 's' # cookie = 's'",
+            ),
+            ("not = = TOML", "(not saved)"),
+        ] {
+            assert_eq!(
+                masked(text),
+                expected
+                    .replace('M', &mask)
+                    .replace(&format!("TO{mask}L"), "TOML"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_masked_stays_so() {
+        let text = masked("headers = { cookie = ['s'] }\nname = 'x'");
+        assert_eq!(masked(&text), text);
+    }
+}
