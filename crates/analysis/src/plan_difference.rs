@@ -2,6 +2,7 @@
 
 use crate::PlanRecord;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
@@ -85,12 +86,17 @@ impl PlanDifference {
 }
 
 /// Canonical texts, where both records have one: a default that is written out is no difference.
-fn comparable_texts(first: &PlanRecord, other: &PlanRecord) -> (String, String) {
+fn comparable_texts<'r>(
+    first: &'r PlanRecord,
+    other: &'r PlanRecord,
+) -> (Cow<'r, str>, Cow<'r, str>) {
     if first.canonical_text.is_empty() || other.canonical_text.is_empty() {
         // Of an earlier version, which masked the canonical text alone.
-        (plan::masked(&first.text), plan::masked(&other.text))
+        let masked = |record: &PlanRecord| Cow::Owned(plan::masked(&record.text));
+        (masked(first), masked(other))
     } else {
-        (first.canonical_text.clone(), other.canonical_text.clone())
+        let canonical = |record: &'r PlanRecord| Cow::Borrowed(record.canonical_text.as_str());
+        (canonical(first), canonical(other))
     }
 }
 

@@ -119,7 +119,7 @@ impl FileInbox {
 }
 
 fn checked(file: Current) -> Result<PlanFile, FileProblem> {
-    if Digest::of(&file.content) != file.sha256 {
+    if Digest::from_content(&file.content) != file.sha256 {
         return Err(FileProblem::WrongContent {
             sha256: file.sha256,
         });
@@ -158,7 +158,7 @@ mod tests {
             RUN,
             contents
                 .iter()
-                .map(|content| (Digest::of(content), content.clone()))
+                .map(|content| (Digest::from_content(content), content.clone()))
                 .collect(),
         )
     }
@@ -197,7 +197,10 @@ mod tests {
             .unwrap();
         let text = format!("{inbox:?}");
         assert!(
-            text.contains(&format!("Current({}, 11 of 12 bytes)", Digest::of(&half))),
+            text.contains(&format!(
+                "Current({}, 11 of 12 bytes)",
+                Digest::from_content(&half)
+            )),
             "{text}"
         );
         assert!(
@@ -250,7 +253,7 @@ mod tests {
     #[test]
     fn content_that_does_not_match_its_hash_is_refused() {
         let mut inbox = FileInbox::new(1, 4).unwrap();
-        let sha256 = Digest::of(b"else");
+        let sha256 = Digest::from_content(b"else");
         let part = FileParts::new(RUN, vec![(sha256, Bytes::from_static(b"four"))])
             .next()
             .unwrap();

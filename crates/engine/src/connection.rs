@@ -152,6 +152,26 @@ impl WorkerConnection {
         self.tls.is_none() || self.notified
     }
 
+    /// HTTP/1.1: whether the response is whole.
+    #[inline]
+    pub(crate) fn is_answered(&self) -> bool {
+        matches!(&self.http, Http::One(response) if response.is_whole())
+    }
+
+    /// HTTP/1.1: the stream has ended; whether that makes the response whole.
+    pub(crate) fn end_makes_whole(&mut self) -> bool {
+        let is_meant = self.is_end_meant();
+        match &mut self.http {
+            Http::One(response) => is_meant && response.ended(),
+            Http::Two(_) => false,
+        }
+    }
+
+    /// HTTP/1.1: whether an end of the stream would cut a body short.
+    pub(crate) fn is_in_body(&self) -> bool {
+        matches!(&self.http, Http::One(response) if response.in_body())
+    }
+
     /// Whether it has had all its requests.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {

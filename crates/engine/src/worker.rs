@@ -6,6 +6,7 @@
 //! How an operation goes is in `operation`, `opening`, `streams` and `io`; what is recorded leaves
 //! by the [`Ledger`], what is sent by the [`Sender`].
 
+mod arrivals;
 mod connector;
 mod deadlines;
 mod draining;
@@ -17,6 +18,7 @@ mod operation;
 mod sender;
 mod streams;
 mod uploads;
+mod users;
 mod watch;
 
 use crate::clock::{RunClock, monotonic_ns};
@@ -27,18 +29,19 @@ use crate::lease::{FiringLease, StopMode, StopOrder};
 use crate::poller::Poller;
 use crate::random::Random;
 use crate::request::Http1Requests;
-use crate::slot::{Slots, seat_of};
-use crate::source::{Arrival, LoadSource, Timeline};
+use crate::seat::{SeatTable, seat_of};
+use crate::source::{LoadSource, Timeline};
 use crate::spin::Spin;
 use crate::timers::Timers;
 use crate::tls::{Chains, WorkerTls};
+use arrivals::WaitingArrival;
 use connector::{ConnectionRules, Connector};
 use deadlines::Deadlines;
 pub(crate) use handover::Handover;
 pub use handover::{Cut, Spent, WorkerFigures};
 use io::Unread;
 use ledger::Ledger;
-use measure::{CellId, Failure, Kind, NotSent, Recorder, Spare};
+use measure::{Kind, Recorder, Spare};
 use plan::{HttpVersion, Plan};
 use sender::Sender;
 use std::collections::VecDeque;
@@ -47,8 +50,6 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use uploads::Unsent;
 use watch::{Patience, SocketWatch};
 
-/// Arrivals that wait for a connection at most; what comes beyond is not sent.
-const QUEUE: usize = 65_536;
 /// Arrivals and users that begin before the sockets are looked at again, so that a burst of them
 /// starves nobody.
 const BEGUN_AT_ONCE: usize = 64;
@@ -99,18 +100,14 @@ pub(crate) struct Worker {
     connector: Connector,
     tls: Option<WorkerTls>,
     chains: Chains,
-    slots: Slots,
+    seats: SeatTable,
     /// Time-outs of operations.
     deadlines: Deadlines,
     /// Ends of pauses: think time, back-off, a user's next span.
     pauses: Timers,
-    /// Open loop: slots that could send at once, the most recent last; seats without a connection.
-    idle: Vec<u32>,
-    free: Vec<u32>,
     /// Seats with HTTP/2 frames to send.
     dirty: Vec<u32>,
     queue: VecDeque<WaitingArrival>,
-    in_flight: u32,
     unread: Vec<Unread>,
     uploads: Vec<Unsent>,
     buffer: Vec<u8>,
@@ -118,14 +115,6 @@ pub(crate) struct Worker {
     /// CPU the thread is pinned to, and CPU time of the thread before the run.
     cpu: Option<u32>,
     cpu_before_ns: u64,
-}
-
-/// An arrival that waits for a connection.
-#[derive(Debug, Clone, Copy)]
-struct WaitingArrival {
-    arrival: Arrival,
-    /// When the loop saw that it was due.
-    noticed_at: u64,
 }
 
 impl Worker {
@@ -139,14 +128,11 @@ impl Worker {
             timeline: Timeline::new(plan),
             phase: WorkerPhase::Firing,
             cut: None,
-            slots: Slots::new(plan.connection().http.streams()),
+            seats: SeatTable::new(plan.connection().http.streams()),
             deadlines: Deadlines::new(plan),
             pauses: Timers::default(),
-            idle: Vec::new(),
-            free: Vec::new(),
             dirty: Vec::new(),
             queue: VecDeque::new(),
-            in_flight: 0,
             chains: Chains::default(),
             unread: Vec::new(),
             uploads: Vec::new(),
@@ -187,7 +173,7 @@ impl Worker {
         for index in 0..events {
             let ready = self.watch.event(index);
             let (seat, generation) = seat_of(ready.token);
-            if self.slots.stands(seat, generation) {
+            if self.seats.stands(seat, generation) {
                 self.watch.begin_handling();
                 self.on_ready(seat, ready);
                 self.send_frames();
@@ -197,22 +183,6 @@ impl Worker {
         now = self.clock.now();
         self.take_answers(now);
         self.on_time(now);
-    }
-
-    /// Serves who waits for a connection, and takes the arrivals that are due already: a burst of
-    /// answers must not hold them up.
-    fn keep_schedule(&mut self) {
-        if !self.queue.is_empty() {
-            self.serve_queue();
-            self.send_frames();
-        }
-        if let Some(due) = self.source.next_arrival() {
-            let now = self.clock.now();
-            if due <= now {
-                self.take_arrivals(now);
-                self.send_frames();
-            }
-        }
     }
 
     /// How long nothing is due.
@@ -267,7 +237,7 @@ impl Worker {
             self.cut_all(Cut::LeaseExpired, now);
         }
         match self.order.given() {
-            Some(StopMode::Now) if self.in_flight > 0 || self.phase == WorkerPhase::Firing => {
+            Some(StopMode::Now) if self.seats.live() > 0 || self.phase == WorkerPhase::Firing => {
                 self.cut_all(Cut::Stopped, now)
             }
             Some(_) if self.phase == WorkerPhase::Firing => {
@@ -282,12 +252,8 @@ impl Worker {
     fn cut_all(&mut self, cut: Cut, now: u64) {
         self.cut = self.cut.max(Some(cut));
         self.drain();
-        for seat in 0..self.slots.seats() {
-            if let Some(slot) = self
-                .slots
-                .of_seat(seat)
-                .find(|&slot| self.slots.is_flying(slot))
-            {
+        for seat in 0..self.seats.seats() {
+            if let Some(slot) = self.seats.busy_slot(seat) {
                 let stage = self.stage_of(slot);
                 self.fail(slot, stage, Kind::Cut, now);
             }
@@ -306,38 +272,14 @@ impl Worker {
         if self.cut.is_some() || self.timeline.is_ended_by_count() {
             self.ledger.recorder.close_window(now);
         }
-        for waiting in std::mem::take(&mut self.queue) {
-            self.not_sent(waiting, now);
-        }
-        // Arrivals that were due and not looked at yet are the client's failure, and are said.
-        if let LoadSource::Open(arrivals) = &mut self.source {
-            let late: Vec<Arrival> = std::iter::from_fn(|| arrivals.take(now)).collect();
-            arrivals.end();
-            late.into_iter().for_each(|arrival| {
-                self.not_sent(
-                    WaitingArrival {
-                        arrival,
-                        noticed_at: now,
-                    },
-                    now,
-                )
-            });
-        }
+        self.end_arrivals(now);
         let firing = self.spent(now);
         self.phase = WorkerPhase::Draining { firing };
         self.ledger.drain();
     }
 
     fn is_done(&self) -> bool {
-        self.phase != WorkerPhase::Firing && self.in_flight == 0
-    }
-
-    /// Whether no operation can begin any more, whatever the time.
-    fn source_is_dry(&self, now: u64) -> bool {
-        match &self.source {
-            LoadSource::Open(arrivals) => arrivals.next_at().is_none() && self.queue.is_empty(),
-            LoadSource::Closed(users) => users.are_dry(now),
-        }
+        self.phase != WorkerPhase::Firing && self.seats.live() == 0
     }
 
     fn sleep_until_start(&mut self) {
@@ -349,60 +291,13 @@ impl Worker {
             self.watch.sleep(left);
         }
         // Stopped before the start: the run clock stands at 0, and yet nothing is due.
-        if let LoadSource::Open(arrivals) = &mut self.source {
-            arrivals.end();
-        }
-    }
-
-    /// Closed loop: every user gets its slot, and begins when its span does.
-    fn seat_users(&mut self) {
-        let users = match &self.source {
-            LoadSource::Closed(users) => users.users.as_slice(),
-            LoadSource::Open(_) => &[],
-        };
-        let seats: Vec<(u64, Option<u64>)> = users
-            .iter()
-            .map(|(user, spans)| (*user, spans.first().map(|span| span.start)))
-            .collect();
-        for (user, begin) in seats {
-            let seat = self.slots.add(user);
-            let Some(begin) = begin else { continue };
-            self.slots
-                .of_seat(seat)
-                .for_each(|slot| self.pauses.set(slot, begin));
-        }
+        self.source.end_arrivals();
     }
 
     fn take_answers(&mut self, now: u64) {
         while let Some((question, found)) = self.connector.endpoints.answer(now) {
             self.on_resolved(question, found, now);
         }
-    }
-
-    /// An arrival that is never sent.
-    fn not_sent(&mut self, waiting: WaitingArrival, now: u64) {
-        self.ledger.roll(now);
-        let WaitingArrival {
-            arrival,
-            noticed_at,
-        } = waiting;
-        let key = CellId {
-            period: arrival.period,
-            request: self.requests.at(arrival.seq),
-            address: 0,
-        };
-        let failure = Failure {
-            stage: measure::FailureStage::Load,
-            kind: Kind::NotSent,
-        };
-        let intended_at = arrival.intended_at;
-        self.ledger.recorder.not_sent(&NotSent {
-            key,
-            intended_at,
-            noticed_at,
-            given_up_at: now,
-            failure,
-        });
     }
 
     /// What the thread has spent up to now.
@@ -418,12 +313,12 @@ impl Worker {
     fn leave(mut self) {
         let whole = self.spent(self.clock.now());
         // The server is told of the end of kept connections as of that of any other.
-        for seat in 0..self.slots.seats() {
+        for seat in 0..self.seats.seats() {
             let now = self.clock.now();
             self.ledger.roll(now);
             self.close(seat);
         }
-        self.slots.clear();
+        self.seats.clear();
         let firing = match self.phase {
             WorkerPhase::Firing => whole,
             WorkerPhase::Draining { firing } => firing,

@@ -367,10 +367,10 @@ impl TlsStream {
 
     /// Full or resumed; only once the handshake is done, and before the first request.
     pub(crate) fn handshake_kind(&self) -> HandshakeKind {
-        let kind = if let Side::Rustls(connection) = &self.side {
-            connection.handshake_kind()
-        } else {
-            None
+        let kind = match &self.side {
+            Side::Rustls(connection) => connection.handshake_kind(),
+            // Nobody asks any more once records are ours.
+            Side::Own(_) | Side::Nobody => None,
         };
         let resumed = kind == Some(rustls::HandshakeKind::Resumed);
         match (resumed, self.retried) {

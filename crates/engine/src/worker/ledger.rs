@@ -1,7 +1,7 @@
 //! What a worker records, and its way to the collector: one interval after the other, by swap.
 
 use super::handover::{Handover, WorkerFigures};
-use crate::slot::Flight;
+use crate::live_operation::{LiveOperation, StartCount};
 use measure::{Recorder, Spare};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
@@ -56,20 +56,21 @@ impl Ledger {
 
     /// The operation goes to this address: counted as started there, wherever it may have gone
     /// before.
-    pub(super) fn go_to(&mut self, flight: &mut Flight, address: u16) {
-        let before = flight.id;
-        flight.id.address = address;
-        if flight.counted && before != flight.id {
-            self.recorder.moved(before, flight.id);
+    pub(super) fn go_to(&mut self, operation: &mut LiveOperation, address: u16) {
+        let before = operation.id;
+        operation.id.address = address;
+        if operation.start == StartCount::Counted && before != operation.id {
+            self.recorder.moved(before, operation.id);
         }
-        self.count_start(flight);
+        self.count_start(operation);
     }
 
     /// Counts the operation as started, once, under the address it goes to; one that never had
     /// one, under none.
-    pub(super) fn count_start(&mut self, flight: &mut Flight) {
-        if !std::mem::replace(&mut flight.counted, true) {
-            self.recorder.started(flight.id);
+    pub(super) fn count_start(&mut self, operation: &mut LiveOperation) {
+        let before = std::mem::replace(&mut operation.start, StartCount::Counted);
+        if before == StartCount::Uncounted {
+            self.recorder.started(operation.id);
         }
     }
 
