@@ -1,6 +1,6 @@
 //! `agent join`: the command line of a load machine.
 
-use crate::link::{self, CoordinatorAddress, Identity, LinkConfig};
+use crate::link::{self, AgentIdentity, CoordinatorAddress, LinkConfig};
 use crate::news::tell;
 use crate::runner::{self, Resources};
 use anyhow::{Context as _, bail};
@@ -20,15 +20,15 @@ use tokio::sync::mpsc;
 /// Signals that may wait for the link; it takes them at once.
 const SIGNALS_MAX: usize = 4;
 
-/// Join a coordinator and fire what it is told; stay for run after run.
+/// Join a coordinator and send the load it asks for; stay for run after run.
 #[derive(Debug, Clone, clap::Args)]
 pub struct JoinArgs {
-    /// Where the coordinator listens, such as `coordinator.lan:7711` or `[2001:db8::1]:7711`
+    /// Address of the coordinator, such as `coordinator.lan:7711` or `[2001:db8::1]:7711`
     #[arg(value_name = "HOST:PORT")]
     pub coordinator: CoordinatorAddress,
 
-    /// Token that `coordinator start` printed; better in CANNONADE_TOKEN or --token-file, where
-    /// `ps` does not show it
+    /// Token that `coordinator start` printed; prefer CANNONADE_TOKEN or --token-file, because `ps`
+    /// shows this flag
     #[arg(
         long,
         env = "CANNONADE_TOKEN",
@@ -37,15 +37,15 @@ pub struct JoinArgs {
     )]
     pub token: Option<String>,
 
-    /// File that holds the token
+    /// File with the token
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     pub token_file: Option<PathBuf>,
 
-    /// Name in results [default: this machine's host name]
+    /// Name of this agent in results [default: the machine's host name]
     #[arg(long)]
     pub name: Option<String>,
 
-    /// Label in results, such as city=berlin; can be given again
+    /// Label in results, such as city=berlin; can be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
     pub labels: Vec<(String, String)>,
 
@@ -57,36 +57,36 @@ pub struct JoinArgs {
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<String>,
 
-    /// Allow load on this host, address or network beside loopback and private addresses; can be
-    /// given again
+    /// Also allow load on this host, address or network; otherwise only on loopback and private
+    /// addresses; can be repeated
     #[arg(long = "allow", value_name = "CIDR|HOST[:PORT]", value_parser = parse_allowed)]
     pub allow: Vec<String>,
 
-    /// Refuse plans whose share for this agent is above this rate, such as 100/s or 6000/m (a
-    /// number alone is per second), and closed loops, which have none
+    /// Refuse plans that ask this agent for a higher rate, such as 100/s or 6000/m (a number alone
+    /// is per second); also refuses closed loops, whose rate is not known beforehand
     #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub max_rate: Option<Rate>,
 
-    /// Refuse plans whose share for this agent is above so many connections
+    /// Refuse plans that ask this agent for more connections
     #[arg(long, value_name = "N")]
     pub max_connections: Option<u32>,
 
-    /// Refuse plans that run longer than so many seconds
+    /// Refuse plans that run longer than this
     #[arg(long, value_name = "SECONDS")]
     pub max_duration: Option<u64>,
 
-    /// Let plans have the secrets of TLS connections written to new files in this folder
-    /// (tls.key_log), which makes captures readable; the files are for this user only
+    /// Let plans write TLS secrets to new files in this folder (tls.key_log), so that captures can
+    /// be decrypted; only this user can read the files
     #[arg(long, value_name = "DIR")]
     pub key_log: Option<PathBuf>,
 
-    /// Sleep until each arrival of an open loop. Otherwise a load thread waits on its CPU for the
-    /// last 60 µs before one, where nobody else wants that CPU and the machine has no CPU quota:
-    /// arrivals are sent 20 to 100 µs more exactly
+    /// Sleep until each arrival of an open loop. Without this flag a load thread waits on its CPU
+    /// for the last 60 µs before an arrival, if no other thread wants that CPU and there is no CPU
+    /// quota; arrivals are then sent 20 to 100 µs more exactly
     #[arg(long)]
     pub no_spin: bool,
 
-    /// End when standard input ends: for a parent that must not leave agents behind
+    /// End when standard input ends, so that no agent outlives its parent
     #[arg(long, hide = true)]
     pub exit_with_stdin: bool,
 }
@@ -135,7 +135,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         .as_deref()
         .map(private_folder)
         .transpose()?;
-    let identity = Identity {
+    let identity = AgentIdentity {
         name: arguments
             .name
             .clone()

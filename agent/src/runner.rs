@@ -4,7 +4,10 @@
 use crate::link::RunnerEnd;
 use crate::sampling::Sampling;
 use control::{Assignment, Digest, EndCause, Mono, Order, PlanFile, Report, RunId, Stop};
-use engine::{Cut, Event, KeysWritten, Lease, Placement, Policy, Prepared, Running, WorkerFigures};
+use engine::{
+    Cut, Event, FiringLease, KeysWritten, Placement, Policy, PreparedEngine, RunningEngine,
+    WorkerFigures,
+};
 use host::RunFigures;
 use plan::{Minted, Plan, Sha256};
 use proto::Bytes;
@@ -47,7 +50,7 @@ pub fn serve(end: RunnerEnd, resources: Resources) {
     let mut runner = Runner {
         resources,
         reports,
-        stage: Stage::Idle,
+        state: RunnerState::Idle,
     };
     while let Some(order) = orders.blocking_recv() {
         runner.obey(order);
@@ -57,13 +60,19 @@ pub fn serve(end: RunnerEnd, resources: Resources) {
 struct Runner {
     resources: Resources,
     reports: Sender<Report>,
-    stage: Stage,
+    state: RunnerState,
 }
 
-enum Stage {
+enum RunnerState {
     Idle,
-    Prepared { run: RunId, prepared: Box<Prepared> },
-    Firing { run: RunId, running: Running },
+    Prepared {
+        run: RunId,
+        prepared: Box<PreparedEngine>,
+    },
+    Firing {
+        run: RunId,
+        running: RunningEngine,
+    },
 }
 
 impl Runner {
@@ -87,7 +96,7 @@ impl Runner {
 
     fn prepare(&mut self, assignment: Assignment) {
         let run = assignment.run;
-        self.stage = Stage::Idle;
+        self.state = RunnerState::Idle;
         let report = match prepare(&assignment, &self.resources) {
             Ok((plan, prepared)) => {
                 let report = Report::Prepared {
@@ -100,7 +109,7 @@ impl Runner {
                         .collect(),
                     workers: prepared.workers(),
                 };
-                self.stage = Stage::Prepared {
+                self.state = RunnerState::Prepared {
                     run,
                     prepared: Box::new(prepared),
                 };
@@ -112,40 +121,40 @@ impl Runner {
     }
 
     fn start(&mut self, run: RunId, at: u64, lease_until: u64) {
-        let Stage::Prepared {
+        let RunnerState::Prepared {
             run: prepared_run,
             prepared,
-        } = std::mem::replace(&mut self.stage, Stage::Idle)
+        } = std::mem::replace(&mut self.state, RunnerState::Idle)
         else {
             return self.fail(run, "asked to start a run that was not prepared");
         };
         if prepared_run != run {
             return self.fail(run, "asked to start another run than was prepared");
         }
-        let mut teller = Teller {
+        let mut reporter = EventReporter {
             run,
             reports: self.reports.clone(),
             sampling: Sampling::start(prepared.window(), at, prepared.spun()),
         };
-        match prepared.start(at, Lease::until(lease_until), move |event| {
-            teller.tell(event)
+        match prepared.start(at, FiringLease::until(lease_until), move |event| {
+            reporter.report(event)
         }) {
-            Ok(running) => self.stage = Stage::Firing { run, running },
+            Ok(running) => self.state = RunnerState::Firing { run, running },
             Err(error) => self.fail(run, &error.to_string()),
         }
     }
 
-    fn firing(&mut self, wanted: RunId) -> Option<&Running> {
-        match &self.stage {
-            Stage::Firing { run, running } if *run == wanted => Some(running),
+    fn firing(&mut self, wanted: RunId) -> Option<&RunningEngine> {
+        match &self.state {
+            RunnerState::Firing { run, running } if *run == wanted => Some(running),
             _ => None,
         }
     }
 
     fn stop(&mut self, run: RunId, how: Stop) {
         let how = match how {
-            Stop::Drain => engine::Stop::Drain,
-            Stop::Now => engine::Stop::Now,
+            Stop::Drain => engine::StopMode::Drain,
+            Stop::Now => engine::StopMode::Now,
         };
         match self.firing(run) {
             Some(running) => running.stop(how),
@@ -155,16 +164,18 @@ impl Runner {
 
     /// A run that is stopped before it begins ends with nothing done.
     fn end_unstarted(&mut self, wanted: RunId) {
-        if matches!(&self.stage, Stage::Prepared { run, .. } if *run == wanted) {
-            self.stage = Stage::Idle;
+        if matches!(&self.state, RunnerState::Prepared { run, .. } if *run == wanted) {
+            self.state = RunnerState::Idle;
             self.report(ended(wanted, EndCause::Stopped));
         }
     }
 
     fn forget(&mut self, wanted: RunId) {
-        match &self.stage {
-            Stage::Prepared { run, .. } | Stage::Firing { run, .. } if *run == wanted => {
-                self.stage = Stage::Idle
+        match &self.state {
+            RunnerState::Prepared { run, .. } | RunnerState::Firing { run, .. }
+                if *run == wanted =>
+            {
+                self.state = RunnerState::Idle
             }
             _ => {}
         }
@@ -194,7 +205,7 @@ fn ended(run: RunId, cause: EndCause) -> Report {
 fn prepare(
     assignment: &Assignment,
     resources: &Resources,
-) -> Result<(Arc<Plan>, Prepared), String> {
+) -> Result<(Arc<Plan>, PreparedEngine), String> {
     let content = |wanted: Sha256| {
         let file = assignment
             .files
@@ -229,14 +240,14 @@ fn with_minted(plan: Plan, assignment: &Assignment) -> Result<Plan, String> {
 
 /// Turns the engine's events into reports; lives on the engine's collector thread, where encoding
 /// costs the load nothing.
-struct Teller {
+struct EventReporter {
     run: RunId,
     reports: Sender<Report>,
     sampling: Sampling,
 }
 
-impl Teller {
-    fn tell(&mut self, event: Event) {
+impl EventReporter {
+    fn report(&mut self, event: Event) {
         let run = self.run;
         let report = match event {
             Event::Began { at } => Report::Began { run, at: Mono(at) },
@@ -289,6 +300,7 @@ fn said(written: &KeysWritten) -> String {
 fn figures(sampling: &mut Sampling, workers: &[Option<WorkerFigures>]) -> RunFigures {
     let mut figures = sampling.finish();
     let firing = workers.iter().flatten().map(|worker| worker.firing);
+    // A run below a second has no sample: the busiest worker's own clock stands in for them.
     if let Some(busiest) = firing.max_by(|a, b| a.working_share().total_cmp(&b.working_share())) {
         figures
             .measured

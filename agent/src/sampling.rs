@@ -2,13 +2,16 @@
 //! measured part and drain apart.
 
 use engine::SpunTime;
-use host::{Figures, RunFigures, Sample, Sampler};
+use host::{RunFigures, Sampler, UsageFigures, UsageSample};
 use measure::Window;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 const PERIOD: Duration = Duration::from_secs(1);
+
+/// Messages that nothing begins any more: a run says it once.
+const DRAINING_MAX: usize = 1;
 
 /// A shorter sample says nothing: the kernel counts a machine's CPUs and a process in steps of 10
 /// ms.
@@ -18,7 +21,7 @@ const SHORTEST: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(crate) struct Sampling {
     /// Tells that nothing begins any more; dropped to end it.
-    draining: Option<Sender<()>>,
+    draining: Option<SyncSender<()>>,
     thread: Option<JoinHandle<RunFigures>>,
 }
 
@@ -26,7 +29,7 @@ impl Sampling {
     /// Samples from `start_at` (monotonic clock, nanoseconds) on, where the run clock stands at 0;
     /// the measured part is `window` of that clock. What the workers have `spun` is no work.
     pub(crate) fn start(window: Window, start_at: u64, spun: SpunTime) -> Sampling {
-        let (draining, drains) = channel();
+        let (draining, drains) = sync_channel(DRAINING_MAX);
         let from = start_at.saturating_add(window.from());
         let clock = PartClock {
             start_at,
@@ -47,8 +50,9 @@ impl Sampling {
     /// Nothing begins any more: where the measured part was not over, it is now.
     pub(crate) fn draining(&self) {
         if let Some(draining) = &self.draining {
-            // A thread that has ended of a defect samples nothing; the run's figures then say so.
-            let _ = draining.send(());
+            // A thread that has ended of a defect samples nothing; the run's figures then say so. A
+            // message that waits already says the same.
+            let _ = draining.try_send(());
         }
     }
 
@@ -128,7 +132,7 @@ struct Camera {
     sampler: Sampler,
     workers: Vec<String>,
     spun: SpunTime,
-    last: Option<(Sample, Vec<u64>)>,
+    last: Option<(UsageSample, Vec<u64>)>,
 }
 
 impl Camera {
@@ -144,7 +148,7 @@ impl Camera {
         }
     }
 
-    fn look(&self) -> Option<(Sample, Vec<u64>)> {
+    fn look(&self) -> Option<(UsageSample, Vec<u64>)> {
         Some((self.sampler.sample().ok()?, self.spun.by_worker().collect()))
     }
 
@@ -155,12 +159,11 @@ impl Camera {
 
     /// Adds what was used since the last sample, where that is long enough to say something; one
     /// that cannot be read is left out, and the next one covers its time.
-    fn take(&mut self, waited: Waited, figures: &mut Figures) {
-        let Some((now, spun)) = (if waited == Waited::Over {
-            None
-        } else {
-            self.look()
-        }) else {
+    fn take(&mut self, waited: Waited, figures: &mut UsageFigures) {
+        if waited == Waited::Over {
+            return;
+        }
+        let Some((now, spun)) = self.look() else {
             return;
         };
         if let Some((earlier, spun_before)) = &self.last {
@@ -206,7 +209,7 @@ mod tests {
             .join()
             .unwrap();
         let figures = sampling.finish();
-        let seconds = |figures: &Figures| figures.elapsed_ns as f64 / 1e9;
+        let seconds = |figures: &UsageFigures| figures.elapsed_ns as f64 / 1e9;
         assert!(
             (0.25..1.0).contains(&seconds(&figures.warm_up)),
             "{figures:?}"

@@ -8,7 +8,7 @@
 
 use benches::{flag, is_trial, parse, run, take_first_cpu};
 use measure::Metric;
-use target::{Config, Running, Tls};
+use target::{Config, RunningTarget, ServerTls};
 
 /// Name, whether over TLS, `[connection]`, `[tls]` beside the CA.
 const SCENARIOS: [(&str, bool, &str, &str); 7] = [
@@ -64,11 +64,11 @@ fn main() {
         .into_iter()
         .filter(|scenario| scenario.0.contains(&only))
     {
-        let server_tls = encrypted.then(|| Tls {
+        let server_tls = encrypted.then(|| ServerTls {
             tickets: tls.contains("resumption"),
-            ..Tls::default()
+            ..ServerTls::default()
         });
-        let server = Running::new(Config {
+        let server = RunningTarget::new(Config {
             tls: server_tls,
             ..Config::default()
         })

@@ -18,7 +18,7 @@ use rustls::{ServerConfig, ServerConnection};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
-use target::{Authority, KeyKind, Leaf};
+use target::{KeyKind, Leaf, TestAuthority};
 
 /// Name, key of the server, `[tls]` beside the CA.
 const SCENARIOS: [(&str, KeyKind, &str); 5] = [
@@ -203,7 +203,7 @@ fn handshake(rehearsal: &mut Rehearsal, config: &Arc<ServerConfig>) -> (Handshak
 
 /// A server for localhost with nothing that another thread has too.
 fn server(key: KeyKind, tickets: bool) -> (Arc<ServerConfig>, String) {
-    let authority = Authority::new(key).expect("keys can be made");
+    let authority = TestAuthority::new(key).expect("keys can be made");
     let identity = authority
         .server(Leaf {
             names: &["localhost"],

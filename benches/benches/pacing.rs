@@ -11,7 +11,7 @@ use engine::monotonic_ns;
 use measure::{Distribution, Metric};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use target::{Config, Running};
+use target::{Config, RunningTarget};
 
 const RATES: [(&str, u32); 5] = [
     ("even", 1_000),
@@ -33,7 +33,7 @@ struct Lateness {
 
 fn main() {
     take_first_cpu();
-    let server = Running::new(Config::default()).expect("loopback has a free port");
+    let server = RunningTarget::new(Config::default()).expect("loopback has a free port");
     let rounds = flag("--rounds")
         .and_then(|number| number.parse().ok())
         .unwrap_or(if is_trial() { 1 } else { 5 });

@@ -12,7 +12,7 @@
 use benches::{flag, is_trial, parse};
 use coordinator::RecordRehearsal;
 use engine::{CollectorRehearsal, Event};
-use measure::{CellId, Operation, Period, Recorder, Spare, Verdict};
+use measure::{CellId, Operation, OperationEnd, Period, Recorder, Spare};
 use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write as _;
 use std::process::exit;
@@ -298,7 +298,7 @@ impl Agent {
             dns: None,
             connect: None,
             handshake: None,
-            verdict: Verdict::Ok,
+            end: OperationEnd::Ok,
             status: Some(200),
             payload_bytes: 356,
         }

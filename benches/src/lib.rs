@@ -7,7 +7,7 @@ mod server;
 pub use scenario::Scenario;
 pub use server::{Served, Server, served};
 
-use engine::{Event, Lease, Placement, Policy, WorkerFigures, allowed_cpus, monotonic_ns};
+use engine::{Event, FiringLease, Placement, Policy, WorkerFigures, allowed_cpus, monotonic_ns};
 use measure::{Cell, Distribution, Metric, Period, Snapshot};
 use plan::{Files, Plan};
 use std::sync::mpsc::channel;
@@ -125,7 +125,7 @@ pub fn run_watching(plan: Plan, workers: usize, mut watch: impl FnMut(&Event)) -
     let (send, events) = channel();
     let tell = move |event| send.send(event).expect("the bench waits for the end");
     let running = prepared
-        .start(monotonic_ns() + 10_000_000, Lease::unlimited(), tell)
+        .start(monotonic_ns() + 10_000_000, FiringLease::unlimited(), tell)
         .unwrap_or_else(|error| panic!("{error}"));
     let (mut intervals, mut ended) = (Vec::new(), None);
     for event in events {

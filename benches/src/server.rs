@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::num::NonZeroUsize;
 use std::process::{Child, Command, Stdio};
-use target::{Answer, Config, Running, Tls};
+use target::{Config, RunningTarget, ServerTls, TargetAnswer};
 
 /// Last line of what a server says.
 const END: &str = "serving";
@@ -142,14 +142,14 @@ pub fn served() -> bool {
             maximum: limits.maximum,
         },
     );
-    let server = Running::new(Config {
-        tls: served.encrypted.then(|| Tls {
+    let server = RunningTarget::new(Config {
+        tls: served.encrypted.then(|| ServerTls {
             tickets: served.tickets,
-            ..Tls::default()
+            ..ServerTls::default()
         }),
-        answer: Answer {
+        answer: TargetAnswer {
             body_bytes: served.body_bytes,
-            ..Answer::default()
+            ..TargetAnswer::default()
         },
         threads: NonZeroUsize::new(served.threads).unwrap_or(NonZeroUsize::MIN),
         ..Config::default()

@@ -14,7 +14,7 @@ use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
-use target::{Config, Running, Tls};
+use target::{Config, RunningTarget, ServerTls};
 
 const FEW: u64 = 2_000;
 const MANY: u64 = 22_000;
@@ -69,8 +69,8 @@ fn keep_alive_requests_allocate_nothing() {
 
 /// What the load thread of a run with so many requests allocated, and samples of where.
 fn allocations(encrypted: bool, tls: &str, load: &str, requests: u64) -> (u64, Vec<Backtrace>) {
-    let server = Running::new(Config {
-        tls: encrypted.then(Tls::default),
+    let server = RunningTarget::new(Config {
+        tls: encrypted.then(ServerTls::default),
         ..Config::default()
     })
     .expect("loopback has a free port");

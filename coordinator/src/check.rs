@@ -14,14 +14,19 @@ use std::path::PathBuf;
 /// `coordinator check`, as typed.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Divide the load among so many agents
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// Number of agents among which the load is divided
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=10_000),
+    )]
     pub agents: u32,
-    /// Print the plan with every default written out, and its digest as a comment; it is what
-    /// agents are sent, who get the values of secret headers too
+    /// Print the plan with every default written out, and its digest as a comment: what agents are
+    /// sent, the values of secret headers included
     #[arg(long)]
     pub canonical: bool,
-    /// The plan
+    /// File of the plan
     #[arg(value_name = "PLAN.toml")]
     pub plan: PathBuf,
 }
@@ -125,12 +130,19 @@ mod tests {
     fn closed_loop_is_described_with_each_share() {
         let plan = r#"
             name = "edge"
-            target = { url = "https://edge.test:8443/index.html", addresses = ["10.0.0.11", "10.0.0.12:9443"] }
+            target.url = "https://edge.test:8443/index.html"
+            target.addresses = ["10.0.0.11", "10.0.0.12:9443"]
             connection = { requests = 1 }
-            tls = { versions = ["1.3"], cipher_suites = ["TLS_AES_256_GCM_SHA384"], groups = ["X25519"], verify = "none" }
+            tls.versions = ["1.3"]
+            tls.cipher_suites = ["TLS_AES_256_GCM_SHA384"]
+            tls.groups = ["X25519"]
+            tls.verify = "none"
             load = { connections = 10, requests = 1001, warm_up = "10s" }
             thresholds = { "response_time.p99" = "<= 250ms", "errors.share" = "<= 0.001" }
-            request = [{ name = "index", weight = 3, headers = { accept = "*/*" } }, { method = "POST", path = "/a", body = "12345" }]
+            request = [
+                { name = "index", weight = 3, headers = { accept = "*/*" } },
+                { method = "POST", path = "/a", body = "12345" },
+            ]
         "#;
         let expected = "\
 target      https://edge.test:8443/index.html
@@ -166,7 +178,9 @@ note: tls.resumption";
             target = { builtin = true }
             connection = { requests = 0 }
             tls = { resumption = { share = 0.8 } }
-            load = { rate = "100/s", arrivals = "poisson", max_connections = 7, stage = [{ over = "1m", to = "200/s" }, { over = "30s" }] }
+            load = { rate = "100/s", arrivals = "poisson", max_connections = 7, stage = [
+                { over = "1m", to = "200/s" }, { over = "30s" },
+            ] }
         "#;
         let text = described(plan, 2);
         let lines: Vec<&str> = text.lines().collect();

@@ -20,53 +20,53 @@ Examples:
 
 Exit codes:
   0    passed
-  1    a threshold failed; a search's first hold did; compare found a regression
+  1    a threshold failed, the lowest load of a search failed, or compare found
+       a regression
   2    the command line or the plan is wrong
-  3    the run is invalid as a measurement: agents lost, schedule missed, agents
-       began too far apart; with thresholds, a search or --strict also: the load
-       generator was the limit
-  4    anything else: an agent cannot run the plan, a port is in use, something
-       could not be saved
+  3    the run cannot be trusted: agents were lost, the schedule was missed, or
+       agents began too far apart; with thresholds, a search or --strict also if
+       the load generator was the limit; compare cannot judge a limit
+  4    anything else: an agent cannot run the plan, a port is in use, a file
+       cannot be saved
   130  interrupted
-  Where several hold, the order is 2, 4, 130, 3, 1, 0.";
+  If several apply, the order is 2, 4, 130, 3, 1, 0.";
 
 /// Finds out what an HTTPS service can carry, and proves that the answer is about the server
 #[derive(Debug, Parser)]
 #[command(name = "coordinator", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
+    /// The command with its arguments.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The commands of the coordinator.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a plan, all of its variants, or its search: wait for agents, start them at one instant,
-    /// merge what they measured
+    /// Run a plan, all its variants, or its search: wait for agents, start them together, merge
+    /// their figures
     Start(StartArgs),
-    /// Say what a plan would run and what each agent's share is, or everything that is wrong with
-    /// it
+    /// Show what a plan would run and each agent's share, or everything that is wrong with it
     Check(CheckArgs),
     /// Load one URL from this machine, without a plan file
     Quick(Box<QuickArgs>),
-    /// Render a saved run
+    /// Print a saved run, or convert it to another format
     Report(ReportArgs),
-    /// Say what differs between two saved runs, or two sets of them, beyond the noise
+    /// Compare two saved runs, or two sets of runs: what differs by more than the noise?
     Compare(CompareArgs),
-    /// What `start --local` runs for each of its agents.
+    /// The process that `start --local` starts for each agent.
     #[command(hide = true)]
     Agent {
-        /// What the agent is to do.
+        /// The agent's command.
         #[command(subcommand)]
         command: AgentCommand,
     },
-    /// What `start --local` runs for a built-in target.
+    /// The process that `start --local` starts for the built-in target.
     #[command(hide = true)]
     Target(TargetArgs),
 }
 
-/// What an agent is to do.
+/// The commands of an agent.
 #[derive(Debug, Subcommand)]
 pub enum AgentCommand {
     /// Join a coordinator.

@@ -9,7 +9,7 @@ use crate::terminal;
 use crate::utc::Utc;
 use analysis::{
     CampaignDocument, CapacityRow, Comparison, Document, Pairing, PlanDifference, RegressionLimit,
-    RunSummary, State, VariantRuns,
+    RunState, RunSummary, VariantRuns,
 };
 use clap::Args;
 use report::{Format, Style};
@@ -17,30 +17,32 @@ use saved::{Pair, Pairs, Saved, SavedError, SavedRun, SavedSearch};
 use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "\
-Each of A and B is the folder of a run, of several runs or searches (variants are
-compared by name), or a result.json. Exits with 1 where something got worse by more than the
-thresholds and beyond the noise, with 3 where that cannot be told, with 2 where
-the plans differ in what is measured.";
+A and B are folders of a run, of several runs or of searches, or a result.json.
+Variants are compared by name.
+
+Exit codes: 0 if nothing got worse; 1 if a figure got worse by more than its
+threshold and by more than the noise; 2 if the plans measure different things;
+3 if a threshold cannot be judged.";
 
 /// `coordinator compare`, as typed.
 #[derive(Debug, Args)]
 #[command(after_help = ABOUT)]
 pub struct CompareArgs {
-    /// How much worse a figure may become, such as response_time.p99=5%; may be given several times
-    /// [default: rate=5%, response_time.p50=5%, response_time.p99=5%, errors.share=0.1%; of
-    /// searches capacity=5%]
+    /// How much worse a figure may become, such as response_time.p99=5%; can be repeated [default:
+    /// rate=5%, response_time.p50=5%, response_time.p99=5%, errors.share=0.1%; for searches
+    /// capacity=5%]
     #[arg(long = "threshold", value_name = "FIGURE=PERCENT%")]
     pub thresholds: Vec<RegressionLimit>,
-    /// Compare also where the plans differ in what is measured
+    /// Compare even if the plans measure different things
     #[arg(long)]
     pub force: bool,
-    /// What to make of it: console, json, junit, markdown or csv
+    /// Output format: console, json, junit, markdown or csv
     #[arg(long, value_name = "FORMAT", default_value = "console")]
     pub format: Format,
-    /// What was before
+    /// The run or runs before
     #[arg(value_name = "A")]
     pub first: PathBuf,
-    /// What is now
+    /// The run or runs after
     #[arg(value_name = "B")]
     pub other: PathBuf,
 }
@@ -181,7 +183,7 @@ fn compared<T: Comparable>(args: &CompareArgs, pair: &Pair<'_, T>) -> CampaignDo
         name,
         Utc::now().to_string(),
     );
-    document.state = State::Complete;
+    document.state = RunState::Complete;
     document.differences = differences(pair);
     T::compare(
         pair,
@@ -229,7 +231,7 @@ impl Comparable for SavedRun {
                 name: name.clone(),
                 runs: runs.iter().map(|run| Some(&run.document)).collect(),
             });
-        let comparison = Comparison::of(&variants, Pairing::Apart, SEED);
+        let comparison = Comparison::new(&variants, Pairing::Apart, SEED);
         document.runs = [of(&names[0], pair.first), of(&names[1], pair.other)].concat();
         document.limits = RegressionLimit::judge(limits, &comparison);
         document.comparison = Some(comparison);
@@ -271,7 +273,7 @@ impl Comparable for SavedSearch {
                 searches.iter().map(|search| &search.record).collect(),
             )
         });
-        document.capacities = CapacityRow::of(&sides);
+        document.capacities = CapacityRow::from_searches(&sides);
         document.limits = RegressionLimit::judge_searches(limits, &document.capacities);
     }
 }
@@ -280,6 +282,6 @@ impl Comparable for SavedSearch {
 fn summary(document: &Document, variant: &str, repeat: u32, folder: String) -> RunSummary {
     RunSummary {
         thresholds: Vec::new(),
-        ..RunSummary::of(document, variant.to_owned(), repeat, folder)
+        ..RunSummary::new(document, variant.to_owned(), repeat, folder)
     }
 }

@@ -178,21 +178,21 @@ fn exit(document: &Document, ending: &Ending, strict: bool, is_saved: bool) -> E
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::{Collector, Setup, State, Verdict};
-    use control::{Outcome, Stop};
+    use analysis::{CollectorSetup, ResultCollector, RunState, Verdict};
+    use control::{RunOutcome, Stop};
 
     fn document(verdict: Verdict, threshold_failed: bool) -> Document {
         let text = "target.builtin = true\nload = { connections = 1, requests = 1 }\nthresholds = \
                     { \"errors.count\" = \"<= 0\" }";
         let plan = Plan::parse(text, &mut crate::plan_file::Folder(PathBuf::new())).unwrap();
-        let setup = Setup {
+        let setup = CollectorSetup {
             tool_version: String::new(),
             run_id: String::new(),
             started_at: String::new(),
             plan_text: String::new(),
             agents: Vec::new(),
         };
-        let mut document = Collector::new(setup, &plan).document(State::Complete);
+        let mut document = ResultCollector::new(setup, &plan).document(RunState::Complete);
         document.verdict.verdict = verdict;
         document
             .thresholds
@@ -205,7 +205,7 @@ mod tests {
     fn exit_code_is_the_documented_one() {
         let ran = Ending {
             has_begun: true,
-            outcome: Some(Outcome::Ran),
+            outcome: Some(RunOutcome::Ran),
             ..Ending::default()
         };
         let interrupted = Ending {
@@ -217,11 +217,11 @@ mod tests {
             ..ran.clone()
         };
         let never = Ending {
-            outcome: Some(Outcome::NotStarted),
+            outcome: Some(RunOutcome::NotStarted),
             ..Ending::default()
         };
         let stopped = Ending {
-            outcome: Some(Outcome::StoppedBeforeStart(Stop::Drain)),
+            outcome: Some(RunOutcome::StoppedBeforeStart(Stop::Drain)),
             is_interrupted: true,
             ..Ending::default()
         };

@@ -176,7 +176,7 @@ fn is_self_issued(der: &[u8]) -> bool {
 
 /// In a certificate the attributes stand the other way round (RFC 4514 §2.1).
 fn name(subject: &Subject, number: u32) -> DistinguishedName {
-    let mut attributes: Vec<(SubjectAttribute, String)> = subject.of(number).collect();
+    let mut attributes: Vec<(SubjectAttribute, String)> = subject.attributes(number).collect();
     attributes.reverse();
     let mut name = DistinguishedName::new();
     for (attribute, value) in attributes {

@@ -22,7 +22,10 @@ pub struct PlanText {
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The file cannot be read.
-    #[error("{}: {why}; write the path of a plan, such as examples/quickstart.toml", path.display())]
+    #[error(
+        "{}: {why}; write the path of a plan, such as examples/quickstart.toml",
+        path.display()
+    )]
     Unreadable {
         /// Of the plan.
         path: PathBuf,

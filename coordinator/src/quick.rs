@@ -22,37 +22,50 @@ const CONCURRENCY: u32 = 50;
 const REQUESTS: u64 = 200;
 
 const DIFFERENCES: &str = "\
-What differs from other tools:
-  -q  is the total rate of the run, and makes an open loop: arrivals keep their
-      instants whatever the answers do, and response times count from them.
-      hey's -q is a rate for each of its -c workers, which wait for answers.
-  -n  below -c is refused, as by ab and hey, where both are given; otherwise -c
-      follows -n down.
-  -z  wins over -n, as in hey. What has begun by then may finish and counts.
-  -d  leaves the method GET, as hey and oha do; curl would send a POST: write
-      -m POST.
-  Redirects are not followed. A status from 400 on is an error. Nothing is saved
-  unless --output is given. Only loopback and private addresses may be loaded,
-  unless --allow opens more. The verdict is printed, and the exit code is 0
-  whatever it says, unless it is \"invalid\" (3).";
+Differences from other tools:
+  -q  is the total rate of the run. It makes an open loop: requests are due at
+      fixed instants, however slow the answers are, and response times count
+      from these instants. hey's -q is a rate for each of its -c workers, which
+      wait for answers.
+  -c  above -n is refused, as in ab and hey (not with -q). Its default is at most
+      -n.
+  -z  takes precedence over -n, as in hey. Requests that have begun by then may
+      finish, and they count.
+  -d  keeps the method GET, as in hey and oha. curl would send a POST; for that
+      write -m POST.
+  Redirects are not followed. A status of 400 or more is an error. Nothing is
+  saved without --output. Only loopback and private addresses may be loaded;
+  --allow opens more. The verdict is printed. It changes the exit code only if it
+  is \"invalid\" (3).";
 
 /// `coordinator quick`, as typed.
 #[derive(Debug, Args)]
 #[command(after_help = DIFFERENCES)]
 pub struct QuickArgs {
-    /// Send so many requests in all [default: 200]
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000_000))]
+    /// Number of requests in total [default: 200]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000_000),
+    )]
     pub requests: Option<u64>,
-    /// Keep so many connections busy [default: 50]; with -q: open at most so many [default: 10000]
-    #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    /// Connections that are kept busy [default: 50]; with -q: most open connections [default:
+    /// 10000]
+    #[arg(
+        short = 'c',
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=10_000_000),
+    )]
     pub connections: Option<u32>,
-    /// Go on for so long instead of a number of requests, such as 30s or 5m
+    /// How long to send, such as 30s or 5m, instead of a number of requests
     #[arg(short = 'z', long, value_name = "DURATION")]
     pub duration: Option<String>,
-    /// Send so many requests per second in all, at even intervals, whatever the answers do
+    /// Requests per second in total, at even intervals, however slow the answers are
     #[arg(short = 'q', long, value_name = "PER_SECOND")]
     pub rate: Option<String>,
-    /// Method
+    /// Request method
     #[arg(
         short = 'm',
         long,
@@ -61,13 +74,13 @@ pub struct QuickArgs {
         default_value = "GET"
     )]
     pub method: String,
-    /// Header field, such as "Accept-Language: de"; may be given several times
+    /// Header field, such as "Accept-Language: de"; can be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub headers: Vec<String>,
-    /// Body; {seq}, {user} and {random} in it are filled in
+    /// Request body; {seq}, {user} and {random} are replaced
     #[arg(short = 'd', long, value_name = "TEXT", conflicts_with = "body_file")]
     pub body: Option<String>,
-    /// File whose content is the body
+    /// File with the request body
     #[arg(short = 'D', long, value_name = "FILE")]
     pub body_file: Option<String>,
     /// Content-Type of the body
@@ -76,7 +89,7 @@ pub struct QuickArgs {
     /// Accept header
     #[arg(short = 'A', long, value_name = "TYPES")]
     pub accept: Option<String>,
-    /// Basic authentication
+    /// User and password for basic authentication
     #[arg(
         short = 'a',
         long,
@@ -84,14 +97,13 @@ pub struct QuickArgs {
         value_name = "USER:PASSWORD"
     )]
     pub auth: Option<String>,
-    /// Host header, where it differs from the URL's host; the TLS server name stays the URL's
+    /// Host header, if it is not the URL's host; the TLS server name stays that of the URL
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
-    /// Connect to these addresses, in turn, instead of what the URL's host resolves to
+    /// Connect to these addresses in turn, instead of resolving the URL's host
     #[arg(long, value_name = "ADDRESS[:PORT],…", value_delimiter = ',')]
     pub connect_to: Vec<String>,
-    /// Wait at most so long for each of: the connection, the handshake, the response [default: 5s,
-    /// 5s, 30s]
+    /// Time-out for each of: connect, handshake, response [default: 5s, 5s, 30s]
     #[arg(short = 't', long, value_name = "DURATION")]
     pub timeout: Option<String>,
     /// Open a new connection for every request
@@ -100,48 +112,57 @@ pub struct QuickArgs {
     /// Do not check the server's certificate
     #[arg(short = 'k', long)]
     pub insecure: bool,
-    /// PEM file of the roots to check it by [default: the platform's]
+    /// PEM file with the trusted roots [default: those of the platform]
     #[arg(long, visible_alias = "cacert", value_name = "FILE")]
     pub ca: Option<String>,
-    /// PEM file of the client's certificate
+    /// PEM file with the client's certificate
     #[arg(long, value_name = "FILE", requires = "key")]
     pub cert: Option<String>,
-    /// PEM file of its private key
+    /// PEM file with the private key of --cert
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<String>,
     /// Offer only these TLS versions: 1.2, 1.3 [default: both]
     #[arg(long, value_name = "VERSION,…", value_delimiter = ',')]
     pub tls_version: Vec<String>,
-    /// Speak HTTP/2: agreed on by ALPN over TLS, by prior knowledge over plain TCP
+    /// Use HTTP/2: by ALPN over TLS, by prior knowledge over plain TCP
     #[arg(long, visible_alias = "h2")]
     pub http2: bool,
-    /// Keep so many requests under way on each HTTP/2 connection [default: 1]
-    #[arg(long, value_name = "N", requires = "http2", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// Requests at the same time on each HTTP/2 connection [default: 1]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "http2",
+        value_parser = clap::value_parser!(u32).range(1..=10_000),
+    )]
     pub streams: Option<u32>,
-    /// Print the result as JSON instead of the summary; it is what a run folder holds as
-    /// result.json
+    /// Print the result as JSON instead of the summary: the same as result.json of a run folder
     #[arg(long)]
     pub json: bool,
-    /// Leave a run folder in this folder [default: none is left]
+    /// Folder in which a run folder is made [default: nothing is saved]
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Show no progress
     #[arg(long)]
     pub quiet: bool,
-    /// Make the load with so many agents, which share this machine's CPUs
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Number of agents, which share this machine's CPUs
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=1000),
+    )]
     pub agents: u32,
     /// Load threads of each agent [default: one per CPU it gets]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: Option<u32>,
-    /// Allow load on this host, address or network beside loopback and private addresses; may be
-    /// given several times
+    /// Also allow load on this host, address or network; otherwise only on loopback and private
+    /// addresses; can be repeated
     #[arg(long, value_name = "CIDR|HOST[:PORT]", value_parser = agent::parse_allowed)]
     pub allow: Vec<String>,
-    /// What to load.
+    /// The URL to load.
     #[arg(
         value_name = "URL",
-        help = "What to load, such as https://10.0.0.11/path"
+        help = "URL to load, such as https://10.0.0.11/path"
     )]
     pub url: String,
 }
@@ -162,7 +183,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
         .iter()
         .for_each(|remark| terminal::say(format_args!("note: {remark}")));
     launch(Launch {
-        campaign: Campaign::of(plan),
+        campaign: Campaign::from_plan(plan),
         plan_text: text,
         agents: args.agents,
         place: Place::Local(LocalOptions {
@@ -332,9 +353,10 @@ mod tests {
             ]
         );
         assert_eq!(request.method, "PUT");
-        assert!(
-            matches!(&request.body, Some(plan::Body::File(file)) if file.content[..] == *b"from a file")
-        );
+        assert!(matches!(
+            &request.body,
+            Some(plan::Body::File(file)) if file.content[..] == *b"from a file"
+        ));
         assert_eq!(plan.target().addresses.len(), 2);
         assert_eq!(
             plan.connection().requests,

@@ -16,7 +16,8 @@ pub use rehearsal::RecordRehearsal;
 use crate::run_folder::{Growing, RunFolder};
 use crate::utc::Utc;
 use analysis::{
-    AgentEnd, AgentSetup, Collector, CpuFigures, Document, EndCause, Live, Setup, State,
+    AgentEnd, AgentEndCause, AgentSetup, CollectorSetup, CpuFigures, Document, Live,
+    ResultCollector, RunState,
 };
 use control::{AgentFacts, ClockReading, FleetTime, RunEvent, RunId};
 use histograms::Histograms;
@@ -55,7 +56,7 @@ pub(crate) struct About {
 
 #[derive(Debug)]
 struct Started {
-    collector: Collector,
+    collector: ResultCollector,
     at: FleetTime,
     /// Where there is a folder.
     histograms: Option<Histograms>,
@@ -83,7 +84,7 @@ impl Record {
             remarks: 0,
             started: None,
         };
-        record.save(State::Incomplete);
+        record.save(RunState::Incomplete);
         record
     }
 
@@ -159,11 +160,11 @@ impl Record {
     /// Saves what there is, where nobody wants the record any more.
     pub(crate) fn abandon(mut self) {
         self.histograms(|histograms, folder| histograms.finish(folder));
-        self.save(State::Incomplete);
+        self.save(RunState::Incomplete);
     }
 
     /// Replaces the result in the folder.
-    pub(crate) fn save(&mut self, state: State) {
+    pub(crate) fn save(&mut self, state: RunState) {
         if self.folder.is_some() {
             let document = self.document(state);
             self.save_document(&document);
@@ -171,7 +172,7 @@ impl Record {
     }
 
     /// The last document, saved, and what could not be saved.
-    pub(crate) fn finish(mut self, at: Utc, state: State) -> Finished {
+    pub(crate) fn finish(mut self, at: Utc, state: RunState) -> Finished {
         self.histograms(|histograms, folder| histograms.finish(folder));
         let document = self.document(state);
         event_line::of_result(at, &document)
@@ -202,15 +203,15 @@ impl Record {
         }
     }
 
-    fn document(&self, state: State) -> Document {
+    fn document(&self, state: RunState) -> Document {
         match &self.started {
             Some(started) => started.collector.document(state),
             None => self.collector(self.about.created).document(state),
         }
     }
 
-    fn collector(&self, started_at: Utc) -> Collector {
-        let setup = Setup {
+    fn collector(&self, started_at: Utc) -> ResultCollector {
+        let setup = CollectorSetup {
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             run_id: self.about.run.to_string(),
             started_at: started_at.to_string(),
@@ -221,7 +222,7 @@ impl Record {
                 .map(|agent| agent.setup.clone())
                 .collect(),
         };
-        let mut collector = Collector::new(setup, &self.about.plan);
+        let mut collector = ResultCollector::new(setup, &self.about.plan);
         for (index, agent) in (0..).zip(&self.agents) {
             if let Some(clock) = agent.clock {
                 collector.clock(index, clock.offset_ns, clock.bound_ns);
@@ -342,10 +343,10 @@ impl Record {
         clock: Option<ClockReading>,
     ) {
         let (cause, text) = match cause {
-            control::EndCause::Plan => (EndCause::Plan, ""),
-            control::EndCause::Stopped => (EndCause::Stopped, ""),
-            control::EndCause::LeaseExpired => (EndCause::LeaseExpired, ""),
-            control::EndCause::Failed(why) => (EndCause::Failed, why.as_str()),
+            control::EndCause::Plan => (AgentEndCause::Plan, ""),
+            control::EndCause::Stopped => (AgentEndCause::Stopped, ""),
+            control::EndCause::LeaseExpired => (AgentEndCause::LeaseExpired, ""),
+            control::EndCause::Failed(why) => (AgentEndCause::Failed, why.as_str()),
         };
         // Figures of another version leave the agent without any, and the result says that they are
         // not known.
@@ -367,7 +368,7 @@ impl Record {
     fn lost(&mut self, agent: u32, why: &str) {
         self.histograms(|histograms, folder| histograms.agent_ended(folder, agent));
         self.end(agent, |end| {
-            end.cause = Some(EndCause::Lost);
+            end.cause = Some(AgentEndCause::Lost);
             end.text = why.to_owned();
         });
     }
@@ -404,7 +405,7 @@ fn known(facts: &AgentFacts) -> Known {
         name: facts.name.clone(),
         labels: facts.labels.clone(),
         workers: facts.workers,
-        facts: analysis::AgentFacts {
+        facts: analysis::MachineFacts {
             cpus: u32::try_from(machine.cpus_allowed.len()).unwrap_or(u32::MAX),
             cpu_quota: machine.cpu_quota.filter(|quota| quota.is_finite()),
             hostname: machine.hostname,
@@ -423,7 +424,7 @@ fn known(facts: &AgentFacts) -> Known {
     }
 }
 
-fn cpu(figures: &host::Figures) -> CpuFigures {
+fn cpu(figures: &host::UsageFigures) -> CpuFigures {
     let (process_share_mean, process_share_max) = figures.process_share();
     let (busiest_worker_share_mean, busiest_worker_share_max) = figures.busiest_worker_share();
     let (machine_busy_share_mean, machine_busy_share_max) = figures.machine_busy_share();

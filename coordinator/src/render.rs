@@ -10,11 +10,9 @@ use std::path::PathBuf;
 
 /// `coordinator report`, as typed.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exits with 0 when it could render the run, whatever the run's own result was."
-)]
+#[command(after_help = "Exit code: 0 if the run could be printed, whatever its own result was.")]
 pub struct ReportArgs {
-    /// What to make of it: console, json, junit, markdown or csv
+    /// Output format: console, json, junit, markdown or csv
     #[arg(long, value_name = "FORMAT", default_value = "console")]
     pub format: Format,
     /// Folder of the run or of several runs, such as runs/20260101T120000Z-plan

@@ -38,7 +38,10 @@ pub struct RunFolder {
 
 /// Why no folder can be written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}: {why}; name a folder that this user may write by --output", path.display())]
+#[error(
+    "cannot write {}: {why}; name a folder that this user may write by --output",
+    path.display()
+)]
 pub struct FolderError {
     path: PathBuf,
     why: String,

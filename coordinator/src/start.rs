@@ -13,56 +13,71 @@ use std::path::PathBuf;
 /// `coordinator start`, as typed.
 #[derive(Debug, Args)]
 pub struct StartArgs {
-    /// Run the agents on this machine, as processes of their own
+    /// Start the agents on this machine, each as its own process
     #[arg(long, conflicts_with_all = ["listen", "state", "token_file"])]
     pub local: bool,
-    /// Wait for so many agents; with --local start so many
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// Number of agents to wait for; with --local, to start
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=10_000),
+    )]
     pub agents: u32,
-    /// Let agents join at this address
+    /// Address where agents join
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:7711")]
     pub listen: SocketAddr,
-    /// Folder of the certificate and the secret that agents know this coordinator by; they are made
-    /// once and serve every later start [default: $XDG_STATE_HOME/cannonade, or
+    /// Folder for this coordinator's certificate and secret, by which agents recognise it; both are
+    /// made once and used again at every start [default: $XDG_STATE_HOME/cannonade, or
     /// ~/.local/state/cannonade]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Write the token into this file (mode 0600) instead of showing it
+    /// Write the token to this file (mode 0600) instead of printing it
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// Leave the run folder in this folder
+    /// Folder in which the run folder is made
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub output: PathBuf,
-    /// Go on with runs of this plan that were interrupted: those that are complete in this folder
-    /// are not repeated
+    /// Continue interrupted runs of this plan: runs that are complete in this folder are not
+    /// repeated
     #[arg(long, value_name = "RUN_FOLDER", conflicts_with = "output")]
     pub resume: Option<PathBuf>,
-    /// Write what each agent recorded every second into histograms-by-agent.hlog too;
-    /// histograms.hlog has all agents together
+    /// Also write histograms-by-agent.hlog, with each agent's histograms for every second;
+    /// histograms.hlog has those of all agents together
     #[arg(long)]
     pub histograms_by_agent: bool,
-    /// Show neither the token nor progress
+    /// Print neither the token nor progress
     #[arg(long)]
     pub quiet: bool,
-    /// A run that the load generator limited is invalid (exit 3), without thresholds too
+    /// Exit with 3 if the load generator was the limit, even if the plan has no thresholds
     #[arg(long)]
     pub strict: bool,
     /// Load threads of each local agent [default: one per CPU it gets]
-    #[arg(long, value_name = "N", requires = "local", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "local",
+        value_parser = clap::value_parser!(u32).range(1..=1024),
+    )]
     pub workers: Option<u32>,
-    /// Let local agents load this host, address or network beside loopback and private addresses;
-    /// may be given several times
-    #[arg(long, value_name = "CIDR|HOST[:PORT]", requires = "local", value_parser = agent::parse_allowed)]
+    /// Also let local agents load this host, address or network; otherwise only loopback and
+    /// private addresses; can be repeated
+    #[arg(
+        long,
+        value_name = "CIDR|HOST[:PORT]",
+        requires = "local",
+        value_parser = agent::parse_allowed,
+    )]
     pub allow: Vec<String>,
-    /// Let local agents write the secrets of TLS connections to new files in this folder, where the
-    /// plan asks for it (tls.key_log)
+    /// Let local agents write TLS secrets to new files in this folder, if the plan asks for it
+    /// (tls.key_log)
     #[arg(long, value_name = "DIR", requires = "local")]
     pub key_log: Option<PathBuf>,
-    /// Let local agents sleep until each arrival instead of waiting for it on their CPUs (agent
-    /// join --no-spin)
+    /// Let local agents sleep until each arrival instead of waiting on their CPUs; see `agent join
+    /// --no-spin`
     #[arg(long, requires = "local")]
     pub no_spin: bool,
-    /// The plan
+    /// File of the plan
     #[arg(value_name = "PLAN.toml")]
     pub plan: PathBuf,
 }

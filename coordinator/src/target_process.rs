@@ -1,4 +1,4 @@
-//! The hidden command `target`: what a run against a built-in target starts, and ends by closing
+//! The hidden command `target`: a run against the built-in target starts it, and ends it by closing
 //! its standard input.
 
 use crate::exit::Exit;
@@ -9,24 +9,24 @@ use plan::{Builtin, BuiltinKey, BuiltinPace};
 use std::io::Read as _;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
-use target::{Answer, Config, KeyKind, Pace, Running, Tls};
+use target::{Config, KeyKind, Pace, RunningTarget, ServerTls, TargetAnswer};
 
 /// `coordinator target`, as a run starts it.
 #[derive(Debug, Args)]
 pub struct TargetArgs {
-    /// Plain HTTP instead of HTTPS
+    /// Serve plain HTTP instead of HTTPS
     #[arg(long)]
     plain: bool,
     /// Kind of the server's key
     #[arg(long, value_enum, default_value_t = Key::P256)]
     key: Key,
-    /// Bytes of each body
+    /// Bytes of each response's body
     #[arg(long, default_value_t = 356)]
     body_bytes: u64,
     /// Wait before each answer, in nanoseconds
     #[arg(long, default_value_t = 0)]
     delay_ns: u64,
-    /// Nanoseconds from the beginning of a stall to the beginning of the next
+    /// Nanoseconds from the start of one stall to the start of the next
     #[arg(long, requires_all = ["stall_for_ns", "stall_first_ns"], conflicts_with = "servers")]
     stall_every_ns: Option<u64>,
     /// Nanoseconds that a stall lasts
@@ -35,13 +35,13 @@ pub struct TargetArgs {
     /// Nanoseconds from the first request to the first stall
     #[arg(long, requires = "stall_every_ns")]
     stall_first_ns: Option<u64>,
-    /// Requests served at a time
+    /// Requests that are served at the same time
     #[arg(long, requires = "service_time_ns")]
     servers: Option<NonZeroU32>,
-    /// Nanoseconds that serving a request takes
+    /// Nanoseconds to serve a request
     #[arg(long, requires = "servers")]
     service_time_ns: Option<u64>,
-    /// Threads; half of the CPUs where nothing is said
+    /// Threads [default: half of the CPUs]
     #[arg(long)]
     threads: Option<NonZeroUsize>,
 }
@@ -107,7 +107,7 @@ fn pace_arguments(pace: BuiltinPace) -> Vec<String> {
 /// # Errors
 /// The target cannot be set up.
 pub fn serve(args: &TargetArgs) -> anyhow::Result<Exit> {
-    let running = Running::new(config(args))?;
+    let running = RunningTarget::new(config(args))?;
     let listening = Listening {
         address: running.address(),
         ca_pem: running.ca_pem().map(str::to_owned),
@@ -126,16 +126,16 @@ fn config(args: &TargetArgs) -> Config {
         Key::Rsa2048 => KeyKind::Rsa2048,
     };
     let delay = Duration::from_nanos(args.delay_ns);
-    let answer = Answer {
+    let answer = TargetAnswer {
         body_bytes: args.body_bytes,
         delay,
         pace: pace(args),
-        ..Answer::default()
+        ..TargetAnswer::default()
     };
-    let tls = (!args.plain).then(|| Tls {
+    let tls = (!args.plain).then(|| ServerTls {
         key,
         tickets: true,
-        ..Tls::default()
+        ..ServerTls::default()
     });
     Config {
         threads: args.threads.unwrap_or_else(half_of_the_cpus),

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use target::{KeyKind, TlsVersion};
+use target::{KeyKind, ServerTlsVersion};
 use tempfile::TempDir;
 
 /// The server's source.
@@ -19,7 +19,7 @@ pub struct GoOptions {
     /// Kind of its key.
     pub key: KeyKind,
     /// The one version it speaks.
-    pub version: TlsVersion,
+    pub version: ServerTlsVersion,
     /// Session tickets; Go has no session cache on the server's side.
     pub tickets: bool,
     /// HTTP/2 where the client asks for it by ALPN.
@@ -32,7 +32,7 @@ impl Default for GoOptions {
     fn default() -> GoOptions {
         GoOptions {
             key: KeyKind::P256,
-            version: TlsVersion::V13,
+            version: ServerTlsVersion::V13,
             tickets: false,
             http2: false,
             client_certificate: false,
@@ -80,7 +80,7 @@ impl GoServer {
             .arg(files.key);
         command.args([
             "-version",
-            if options.version == TlsVersion::V12 {
+            if options.version == ServerTlsVersion::V12 {
                 "1.2"
             } else {
                 "1.3"

@@ -62,5 +62,5 @@ pub use process::Process;
 pub use require::{require, require_optional};
 pub use rustix::process::Signal;
 pub use scripted::{Exchange, Reply, ScriptedRequest, ScriptedServer};
-pub use target::{CertificateFault, KeyKind, TlsVersion};
+pub use target::{CertificateDefect, KeyKind, ServerTlsVersion};
 pub use wait::{DEADLINE, wait_until};

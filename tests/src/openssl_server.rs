@@ -6,7 +6,7 @@ use crate::process::start_ready;
 use crate::{CertificateFiles, Pki, Process, content, curl, require};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
-use target::{KeyKind, TlsVersion};
+use target::{KeyKind, ServerTlsVersion};
 use tempfile::TempDir;
 
 const IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -17,7 +17,7 @@ pub struct OpensslOptions {
     /// Kind of its key.
     pub key: KeyKind,
     /// The one version it speaks.
-    pub version: TlsVersion,
+    pub version: ServerTlsVersion,
     /// Session tickets.
     pub tickets: bool,
     /// Session cache: TLS 1.2 by session id, TLS 1.3 by tickets that name a cached session.
@@ -44,7 +44,7 @@ impl Default for OpensslOptions {
     fn default() -> OpensslOptions {
         OpensslOptions {
             key: KeyKind::P256,
-            version: TlsVersion::V13,
+            version: ServerTlsVersion::V13,
             tickets: false,
             session_cache: false,
             early_data: false,
@@ -193,7 +193,7 @@ fn arguments(
         .arg(&files.key);
     // Level 0 takes short keys and SHA-1 too.
     command.args(["-cipher", "DEFAULT@SECLEVEL=0"]);
-    command.arg(if options.version == TlsVersion::V12 {
+    command.arg(if options.version == ServerTlsVersion::V12 {
         "-tls1_2"
     } else {
         "-tls1_3"
@@ -214,7 +214,7 @@ fn arguments(
     if !options.session_cache {
         command.arg("-no_cache");
     }
-    if !options.tickets && !options.session_cache && options.version == TlsVersion::V13 {
+    if !options.tickets && !options.session_cache && options.version == ServerTlsVersion::V13 {
         command.args(["-num_tickets", "0"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Certificates in files, sound and unsound, of one CA for each kind of key.
 
 use std::path::{Path, PathBuf};
-use target::{Authority, CertificateFault, Identity, KeyKind, Leaf};
+use target::{CertificateDefect, KeyKind, Leaf, TestAuthority, TestIdentity};
 use tempfile::TempDir;
 
 /// Names of every server certificate.
@@ -17,8 +17,8 @@ const NAMES: [&str; 6] = [
 /// Certificates in a folder of their own, which goes with it.
 pub struct Pki {
     folder: TempDir,
-    p256: Authority,
-    rsa: Authority,
+    p256: TestAuthority,
+    rsa: TestAuthority,
 }
 
 /// A certificate's files.
@@ -43,8 +43,8 @@ impl Pki {
     #[must_use]
     pub fn new() -> Pki {
         let (p256, rsa) = (
-            Authority::new(KeyKind::P256).unwrap(),
-            Authority::new(KeyKind::Rsa2048).unwrap(),
+            TestAuthority::new(KeyKind::P256).unwrap(),
+            TestAuthority::new(KeyKind::Rsa2048).unwrap(),
         );
         let pki = Pki {
             folder: tempfile::tempdir().unwrap(),
@@ -72,7 +72,7 @@ impl Pki {
 
     /// Makes a server certificate with a fault.
     #[must_use]
-    pub fn unsound_server(&self, kind: KeyKind, fault: CertificateFault) -> CertificateFiles {
+    pub fn unsound_server(&self, kind: KeyKind, fault: CertificateDefect) -> CertificateFiles {
         let stem = format!("{}-{fault:?}", server_stem(kind));
         self.write(&stem, &self.server_identity(kind, Some(fault)))
     }
@@ -111,7 +111,7 @@ impl Pki {
     #[must_use]
     pub fn authority_files(&self, kind: KeyKind) -> CertificateFiles {
         let authority = self.authority(kind);
-        let identity = Identity {
+        let identity = TestIdentity {
             cert_pem: authority.pem().to_owned(),
             key_pem: authority.key_pem(),
         };
@@ -124,14 +124,14 @@ impl Pki {
         self.folder.path()
     }
 
-    fn authority(&self, kind: KeyKind) -> &Authority {
+    fn authority(&self, kind: KeyKind) -> &TestAuthority {
         match kind {
             KeyKind::P256 => &self.p256,
             KeyKind::Rsa2048 => &self.rsa,
         }
     }
 
-    fn server_identity(&self, kind: KeyKind, fault: Option<CertificateFault>) -> Identity {
+    fn server_identity(&self, kind: KeyKind, fault: Option<CertificateDefect>) -> TestIdentity {
         self.authority(kind)
             .server(Leaf {
                 names: &NAMES,
@@ -140,7 +140,7 @@ impl Pki {
             .unwrap()
     }
 
-    fn write(&self, stem: &str, identity: &Identity) -> CertificateFiles {
+    fn write(&self, stem: &str, identity: &TestIdentity) -> CertificateFiles {
         let files = self.files(stem);
         std::fs::write(&files.cert, &identity.cert_pem).unwrap();
         std::fs::write(&files.key, &identity.key_pem).unwrap();

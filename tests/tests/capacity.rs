@@ -5,7 +5,7 @@
 //! answer may ever be above the truth by more than its bound. Below it a busy machine has a say: an
 //! answer that is too low, or none, counts only where other programs have left the CPUs alone.
 
-use analysis::{Answer, SearchRecord};
+use analysis::{SearchAnswer, SearchRecord};
 use interop::{CoordinatorCommand, Finished, Pressure};
 
 /// As a user gets it: six servers of 10 ms each.
@@ -40,7 +40,7 @@ fn capacity_that_is_known_is_found_within_three_percent() {
             "{held:?} holds: {finished}"
         );
         match search.answer {
-            Some(Answer::Found { amount, .. }) => {
+            Some(SearchAnswer::Found { amount, .. }) => {
                 assert!(
                     amount <= TRUTH * (1.0 + NEAR),
                     "{amount}/s is more than the server can do: {finished}"
@@ -50,11 +50,11 @@ fn capacity_that_is_known_is_found_within_three_percent() {
                     return;
                 }
             }
-            Some(Answer::ClientBound { .. } | Answer::Invalid { .. }) => {
+            Some(SearchAnswer::ClientBound { .. } | SearchAnswer::Invalid { .. }) => {
                 assert_eq!(finished.code, 3, "{finished}")
             }
-            Some(Answer::BelowFrom { .. }) => assert_eq!(finished.code, 1, "{finished}"),
-            Some(Answer::AtLeast { .. }) | None => panic!("5000/s must fail: {finished}"),
+            Some(SearchAnswer::BelowFrom { .. }) => assert_eq!(finished.code, 1, "{finished}"),
+            Some(SearchAnswer::AtLeast { .. }) | None => panic!("5000/s must fail: {finished}"),
         }
         assert!(
             !pressure.is_quiet(),

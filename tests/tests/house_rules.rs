@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Packages of tests, which may name whom they like.
@@ -12,15 +13,15 @@ const FREE: [&str; 2] = ["interop", "benches"];
 /// What each of the others may name, in code that ships.
 const MAY_NAME: [(&str, &[&str]); 12] = [
     ("secret", &[]),
-    ("plan", &["secret"]),
+    ("plan", &["measure", "secret"]),
     ("measure", &[]),
     ("proto", &[]),
     ("target", &[]),
-    ("host", &["measure"]),
+    ("host", &[]),
     ("control", &["proto", "secret"]),
     ("engine", &["plan", "measure"]),
     ("analysis", &["plan", "measure"]),
-    ("report", &["plan", "measure", "analysis"]),
+    ("report", &["measure", "analysis"]),
     (
         "agent",
         &[
@@ -52,6 +53,60 @@ const MUST_NOT_CONTAIN: [(&str, &[&str]); 7] = [
 const EMPTY_NAMES: [&str; 7] = [
     "util", "utils", "common", "helper", "helpers", "misc", "shared",
 ];
+
+/// Characters in a line, as in rustfmt's defaults. rustfmt leaves strings and macros alone.
+const COLUMNS: usize = 100;
+
+/// Written by a program.
+const GENERATED: &str = "proto/src/cannonade.control.v1.rs";
+
+/// Folders without sources of ours: what is built, what runs leave, and git's own.
+const FOREIGN_FOLDERS: [&str; 3] = ["target", "runs", ".git"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the package stands in the workspace")
+}
+
+/// Every file below `folder` whose name ends in `.extension`.
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        // `crates/target` is ours: only the workspace's own folders are left out.
+        let is_foreign = folder == root() && FOREIGN_FOLDERS.contains(&name.as_str());
+        if path.is_dir() && !is_foreign {
+            files.extend(self::files(&path, extension));
+        } else if path.extension().is_some_and(|found| found == extension) {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// Every Rust source that somebody wrote, by its path in the workspace.
+fn sources() -> Vec<(String, String)> {
+    let sources: Vec<_> = texts("rs")
+        .into_iter()
+        .filter(|(path, _)| path != GENERATED)
+        .collect();
+    assert!(sources.len() > 100, "{} sources", sources.len());
+    sources
+}
+
+/// Path in the workspace and content.
+fn texts(extension: &str) -> Vec<(String, String)> {
+    files(root(), extension)
+        .into_iter()
+        .map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            let path = path.strip_prefix(root()).unwrap();
+            (path.to_str().unwrap().to_owned(), text)
+        })
+        .collect()
+}
 
 fn cargo(arguments: &[&str]) -> String {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -177,4 +232,185 @@ fn no_package_and_no_module_has_a_name_that_says_nothing() {
         .filter(|name| EMPTY_NAMES.contains(&name.as_str()))
         .collect();
     assert!(empty.is_empty(), "{empty:?}: name what is in it");
+}
+
+#[test]
+fn no_line_is_wider_than_a_page() {
+    let is_wide = |line: &str| line.chars().count() > COLUMNS;
+    let mut wide = Vec::new();
+    for (path, text) in sources() {
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| is_wide(line));
+        wide.extend(lines.map(|(number, _)| format!("{path}:{number}")));
+    }
+    assert!(
+        wide.is_empty(),
+        "above {COLUMNS} columns: {wide:?}; break them, strings by \\"
+    );
+}
+
+/// A dependency of a package: its name in `Cargo.toml`, and whether only tests may use it.
+struct Dependency {
+    name: String,
+    is_for_tests: bool,
+}
+
+/// The workspace's packages: name, folder, dependencies.
+fn dependencies() -> Vec<(String, PathBuf, Vec<Dependency>)> {
+    let metadata: Value =
+        serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--no-deps"])).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let dependency = |value: &Value| Dependency {
+        name: text(&value["name"]),
+        is_for_tests: value["kind"] == "dev",
+    };
+    let package = |value: &Value| {
+        let manifest = PathBuf::from(text(&value["manifest_path"]));
+        let all = value["dependencies"].as_array().unwrap();
+        (
+            text(&value["name"]),
+            manifest.parent().unwrap().to_owned(),
+            all.iter().map(dependency).collect(),
+        )
+    };
+    let packages = metadata["packages"].as_array().unwrap();
+    packages.iter().map(package).collect()
+}
+
+/// Whether a source names a crate, as in `serde::Serialize`.
+fn names(source: &str, krate: &str) -> bool {
+    let path = format!("{}::", krate.replace('-', "_"));
+    source.match_indices(&path).any(|(at, _)| {
+        let before = source[..at].chars().next_back();
+        before.is_none_or(|c| !(c.is_alphanumeric() || c == '_'))
+    })
+}
+
+#[test]
+fn every_dependency_is_named_in_the_code() {
+    let mut unused = Vec::new();
+    for (package, folder, dependencies) in dependencies() {
+        let read = |path: PathBuf| fs::read_to_string(path).unwrap();
+        let all = files(&folder, "rs");
+        let shipped = all
+            .iter()
+            .filter(|path| path.starts_with(folder.join("src")));
+        let shipped: String = shipped.cloned().map(read).collect();
+        let all: String = all.into_iter().map(read).collect();
+        for Dependency { name, is_for_tests } in &dependencies {
+            if !names(if *is_for_tests { &all } else { &shipped }, name) {
+                unused.push(format!("{package}: {name}"));
+            }
+            let twins = dependencies.iter().filter(|other| other.name == *name);
+            if *is_for_tests && twins.count() > 1 {
+                unused.push(format!("{package}: {name} for tests too"));
+            }
+        }
+    }
+    assert!(unused.is_empty(), "{unused:?}: remove them from Cargo.toml");
+}
+
+#[test]
+fn every_dependency_of_the_workspace_is_one_of_a_package() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let (_, list) = manifest.split_once("[workspace.dependencies]\n").unwrap();
+    let list = list.split("\n[").next().unwrap();
+    let used: BTreeSet<String> = dependencies()
+        .into_iter()
+        .flat_map(|(_, _, dependencies)| dependencies)
+        .map(|dependency| dependency.name)
+        .collect();
+    let listed: Vec<&str> = list
+        .lines()
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(name, _)| name)
+        .collect();
+    assert!(listed.len() > 20, "{listed:?}");
+    let unused: Vec<_> = listed
+        .iter()
+        .filter(|name| !used.contains(**name))
+        .collect();
+    assert!(unused.is_empty(), "{unused:?}: remove them from Cargo.toml");
+}
+
+/// A document without its code, where brackets and `#` mean something else.
+fn prose(document: &str) -> String {
+    let mut is_code = false;
+    let is_prose = |line: &&str| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    };
+    let lines: Vec<&str> = document.lines().filter(is_prose).collect();
+    lines.join("\n")
+}
+
+/// What follows `](` up to the bracket's end.
+fn links(prose: &str) -> Vec<String> {
+    prose
+        .match_indices("](")
+        .filter_map(|(at, opening)| prose[at + opening.len()..].split_once(')'))
+        .map(|(link, _)| link.to_owned())
+        .collect()
+}
+
+/// What a heading is linked by: lower case, hyphens for spaces, no punctuation; a second one of
+/// its kind has `-1` behind it.
+fn anchors(prose: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    for heading in prose.lines().filter(|line| line.starts_with('#')) {
+        let title = heading.trim_start_matches('#').trim().to_lowercase();
+        let anchor: String = title
+            .replace(' ', "-")
+            .chars()
+            .filter(|&c| c.is_alphanumeric() || c == '-' || c == '_')
+            .collect();
+        let twins = (1..).map(|nth| format!("{anchor}-{nth}"));
+        let free = std::iter::once(anchor.clone())
+            .chain(twins)
+            .find(|name| !anchors.contains(name));
+        anchors.extend(free);
+    }
+    anchors
+}
+
+/// Why a link of a document leads nowhere; `None` where it leads somewhere, or out of here.
+fn broken(document: &str, own: &str, link: &str) -> Option<String> {
+    if link.contains("://") || link.starts_with("mailto:") {
+        return None;
+    }
+    let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+    let place = root().join(document).parent().unwrap().join(path);
+    if !path.is_empty() && !place.exists() {
+        return Some(format!("{document}: {link}: no such file"));
+    }
+    let there = if path.is_empty() {
+        own.to_owned()
+    } else if anchor.is_empty() {
+        return None;
+    } else {
+        prose(&fs::read_to_string(place).unwrap())
+    };
+    let is_there = anchors(&there).contains(anchor);
+    (!is_there).then(|| format!("{document}: {link}: no such heading"))
+}
+
+#[test]
+fn every_link_of_the_documentation_leads_somewhere() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for (path, document) in texts("md") {
+        let prose = prose(&document);
+        for link in links(&prose) {
+            count += 1;
+            wrong.extend(broken(&path, &prose, &link));
+        }
+    }
+    assert!(count > 20, "{count} links");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn anchors_are_those_of_the_pages_reader() {
+    let prose = "# A `plan`\n## [load], and HTTP/2\n## A plan\ntext # no heading";
+    let expected = ["a-plan", "a-plan-1", "load-and-http2"].map(str::to_owned);
+    assert_eq!(anchors(prose), BTreeSet::from(expected));
 }

@@ -11,8 +11,8 @@
     reason = "the suite is test code throughout, helpers too"
 )]
 
-use analysis::{AgentSetup, Collector, Document, Setup, State, TimeFigure};
-use engine::{Event, Lease, Placement, Policy, allowed_cpus, monotonic_ns};
+use analysis::{AgentSetup, CollectorSetup, Document, ResultCollector, RunState, TimeFigure};
+use engine::{Event, FiringLease, Placement, Policy, allowed_cpus, monotonic_ns};
 use interop::Pressure;
 use measure::{Distribution, Metric, Outcome, Period};
 use plan::{Files, Owner, Plan, Schedule};
@@ -23,7 +23,7 @@ use std::num::NonZeroU32;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use target::{Answer, Config, Pace, Running, Timetable, Tls};
+use target::{Config, Pace, RunningTarget, ServerTls, TargetAnswer, Timetable};
 
 /// From setting up to the first arrival: more than setting up takes.
 const START_IN: Duration = Duration::from_millis(300);
@@ -94,15 +94,15 @@ fn fixed_delay_is_what_is_reported() {
     let _alone = alone();
     // No multiple of the 2 ms between arrivals: the worker would have to read an answer whenever it
     // has to send a request.
-    let answer = Answer {
+    let answer = TargetAnswer {
         delay: Duration::from_millis(41),
-        ..Answer::default()
+        ..TargetAnswer::default()
     };
     let load = "rate = \"500/s\", max_connections = 100, warm_up = \"300ms\", duration = \"2s\"";
     let scene = Scene {
         config: Config {
             answer,
-            tls: Some(Tls::default()),
+            tls: Some(ServerTls::default()),
             ..Config::default()
         },
         load,
@@ -164,7 +164,7 @@ fn stall_is_one_slow_operation_for_each_who_waits_and_a_thousand_for_a_world_tha
     let open = Scene::plain(STALLS, OPEN);
     // By hand: 1,000 arrivals in each of two stalls, which wait 500 ms, 499.5 ms, …, 0.5 ms; 12,000
     // arrivals in all.
-    let target = Running::new(Config::plain()).unwrap();
+    let target = RunningTarget::new(Config::plain()).unwrap();
     let truth = open.truth(&open.plan(&target));
     assert_eq!(
         STALLED.map(|(percentile, _)| at(&truth, percentile)),
@@ -243,9 +243,9 @@ impl Scene {
     fn plain(pace: Pace, load: &'static str) -> Scene {
         Scene {
             config: Config {
-                answer: Answer {
+                answer: TargetAnswer {
                     pace,
-                    ..Answer::default()
+                    ..TargetAnswer::default()
                 },
                 ..Config::plain()
             },
@@ -261,7 +261,7 @@ impl Scene {
             Instant::now() + START_IN,
             monotonic_ns() + START_IN.as_nanos() as u64,
         );
-        let target = Running::new(Config {
+        let target = RunningTarget::new(Config {
             paced_from: Some(begin),
             ..self.config.clone()
         })
@@ -277,7 +277,7 @@ impl Scene {
         let (send, events) = channel();
         let watch = Pressure::watch();
         let running = prepared
-            .start(start_at, Lease::unlimited(), move |event| {
+            .start(start_at, FiringLease::unlimited(), move |event| {
                 send.send(event).unwrap()
             })
             .unwrap();
@@ -291,7 +291,7 @@ impl Scene {
         }
         running.join();
         let (pressure, counts) = (watch.end(), target.stop());
-        let document = collector.document(State::Complete);
+        let document = collector.document(RunState::Complete);
         let of = |figures: &analysis::Figures| (figures.operations.ok, figures.operations.ended);
         let (measured, warm_up) = (
             of(&document.measured),
@@ -312,7 +312,7 @@ impl Scene {
         }
     }
 
-    fn plan(&self, target: &Running) -> Plan {
+    fn plan(&self, target: &RunningTarget) -> Plan {
         let ca = target.ca_pem().map_or("", |_| "tls.ca = \"ca.pem\"\n");
         let text = format!(
             "target.url = {:?}\n{ca}load = {{ {} }}\n",
@@ -326,18 +326,18 @@ impl Scene {
     /// What the response times would be if client and network took no time, ascending: the same
     /// schedule, through the timetable.
     fn truth(&self, plan: &Plan) -> Vec<u64> {
-        let Answer { pace, delay, .. } = self.config.answer;
+        let TargetAnswer { pace, delay, .. } = self.config.answer;
         let mut timetable = Timetable::new(pace, delay).unwrap().counted_from(0);
         let warm_up_ns = plan.load().warm_up.as_nanos() as u64;
         for (_, at) in Schedule::warm_up(plan.load())
             .into_iter()
-            .flat_map(|schedule| schedule.of(Owner::ALONE))
+            .flat_map(|schedule| schedule.instants(Owner::ALONE))
         {
             timetable.answer_at(at);
         }
         let measured = Schedule::measured(plan.load())
             .unwrap()
-            .of(Owner::ALONE)
+            .instants(Owner::ALONE)
             .map(|(_, at)| at + warm_up_ns);
         let mut times: Vec<u64> = measured.map(|at| timetable.answer_at(at) - at).collect();
         times.sort_unstable();
@@ -419,20 +419,20 @@ fn value_ns(times: &TimeFigure, percentile: f64) -> u64 {
     }
 }
 
-fn collector(plan: &Plan) -> Collector {
+fn collector(plan: &Plan) -> ResultCollector {
     let agent = AgentSetup {
         name: "alone".to_owned(),
         workers: 1,
         ..AgentSetup::default()
     };
-    let setup = Setup {
+    let setup = CollectorSetup {
         tool_version: String::new(),
         run_id: String::new(),
         started_at: String::new(),
         plan_text: String::new(),
         agents: vec![agent],
     };
-    Collector::new(setup, plan)
+    ResultCollector::new(setup, plan)
 }
 
 /// When the first test began.
@@ -448,7 +448,7 @@ fn round_trip() -> Duration {
     *ROUND_TRIP.get_or_init(|| {
         let cpus = cpus();
         keep_to(cpus[0]);
-        let target = Running::new(Config::plain()).unwrap();
+        let target = RunningTarget::new(Config::plain()).unwrap();
         let client = || {
             keep_to(cpus[cpus.len() - 1]);
             let mut client = TcpStream::connect(target.address()).unwrap();

@@ -1,7 +1,8 @@
 //! From an address and a token to an open stream, or to a sentence that says why not.
 
 use super::CoordinatorAddress;
-use super::outgoing::{Outgoing, outgoing};
+
+use super::upstream::{UpstreamSender, upstream};
 use super::verifier::{client_config, server_name};
 use control::{Disconnection, Finality, Token};
 use hyper_util::rt::TokioIo;
@@ -39,7 +40,7 @@ pub(super) struct Dialler {
 /// An open stream; it ends when this is dropped.
 pub(super) struct OpenStream {
     pub(super) incoming: Streaming<FromCoordinator>,
-    pub(super) outgoing: Outgoing,
+    pub(super) outgoing: UpstreamSender,
     /// Keeps the connection.
     _channel: Channel,
 }
@@ -156,7 +157,7 @@ impl Dialler {
         let mut client = ControlClient::new(channel.clone())
             .max_decoding_message_size(MESSAGE_MAX_BYTES)
             .max_encoding_message_size(MESSAGE_MAX_BYTES);
-        let (outgoing, stream) = outgoing();
+        let (outgoing, stream) = upstream();
         let mut request = Request::new(stream);
         request
             .metadata_mut()

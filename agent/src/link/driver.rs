@@ -85,7 +85,7 @@ struct Driver<S> {
 }
 
 /// What makes the loop turn.
-enum Turn {
+enum LinkInput {
     Dialled(Result<OpenStream, Disconnection>),
     Incoming(Result<Option<FromCoordinator>, Status>),
     Report(Option<Report>),
@@ -101,15 +101,15 @@ type Ended = Result<(), LinkError>;
 impl<S: FnMut(News)> Driver<S> {
     async fn run(mut self) -> Ended {
         loop {
-            let turn = self.next_turn().await;
-            if let Some(ended) = self.turn(turn) {
+            let input = self.next_input().await;
+            if let Some(ended) = self.take(input) {
                 self.dialling.inspect(JoinHandle::abort);
                 return ended;
             }
         }
     }
 
-    async fn next_turn(&mut self) -> Turn {
+    async fn next_input(&mut self) -> LinkInput {
         let now = clocks::now();
         let wait = self.session.wake_at(now).since(now.mono);
         let takes_reports = self.session.takes_reports();
@@ -123,20 +123,20 @@ impl<S: FnMut(News)> Driver<S> {
         tokio::select! {
             // A session that is due is served before whatever else could keep it from its lease.
             biased;
-            () = tokio::time::sleep(wait.min(LONGEST_WAIT)) => Turn::Time,
-            asked = some(self.quit.as_mut(), mpsc::Receiver::recv) => Turn::Quit(asked),
-            message = some(incoming, |incoming| incoming.message()) => Turn::Incoming(message),
+            () = tokio::time::sleep(wait.min(LONGEST_WAIT)) => LinkInput::Time,
+            asked = some(self.quit.as_mut(), mpsc::Receiver::recv) => LinkInput::Quit(asked),
+            message = some(incoming, |incoming| incoming.message()) => LinkInput::Incoming(message),
             dialled = some(self.dialling.as_mut(), |dialling| dialling) => {
-                Turn::Dialled(dialled.unwrap_or_else(|error| Err(broken(&error.to_string()))))
+                LinkInput::Dialled(dialled.unwrap_or_else(|error| Err(broken(&error.to_string()))))
             }
-            report = self.end.reports.recv(), if takes_reports => Turn::Report(report),
-            () = room(parts) => Turn::Room,
+            report = self.end.reports.recv(), if takes_reports => LinkInput::Report(report),
+            () = room(parts) => LinkInput::Room,
         }
     }
 
-    fn turn(&mut self, turn: Turn) -> Option<Ended> {
-        let event = match turn {
-            Turn::Dialled(dialled) => {
+    fn take(&mut self, input: LinkInput) -> Option<Ended> {
+        let event = match input {
+            LinkInput::Dialled(dialled) => {
                 self.dialling = None;
                 match dialled {
                     Ok(stream) => {
@@ -146,16 +146,16 @@ impl<S: FnMut(News)> Driver<S> {
                     Err(disconnection) => SessionEvent::Disconnected(disconnection),
                 }
             }
-            Turn::Incoming(Ok(Some(message))) => SessionEvent::Received(message),
-            Turn::Incoming(ended) => self.stream_ended(ended.err()),
-            Turn::Report(Some(report)) => SessionEvent::Reported(report),
-            Turn::Report(None) => return Some(Err(LinkError::RunnerGone)),
-            Turn::Quit(Some(())) => SessionEvent::ShutDown,
-            Turn::Quit(None) => {
+            LinkInput::Incoming(Ok(Some(message))) => SessionEvent::Received(message),
+            LinkInput::Incoming(ended) => self.stream_ended(ended.err()),
+            LinkInput::Report(Some(report)) => SessionEvent::Reported(report),
+            LinkInput::Report(None) => return Some(Err(LinkError::RunnerGone)),
+            LinkInput::Quit(Some(())) => SessionEvent::ShutDown,
+            LinkInput::Quit(None) => {
                 self.quit = None;
                 SessionEvent::Tick
             }
-            Turn::Room | Turn::Time => SessionEvent::Tick,
+            LinkInput::Room | LinkInput::Time => SessionEvent::Tick,
         };
         let ended = self.on(event);
         self.send_parts();
@@ -210,10 +210,9 @@ impl<S: FnMut(News)> Driver<S> {
 
     /// As many parts of intervals as there is room for.
     fn send_parts(&mut self) {
-        loop {
-            let Some(part) = self.part.take().or_else(|| self.session.next_part()) else {
-                return;
-            };
+        while let Some(part) = self.part.take().or_else(|| self.session.next_part()) {
+            // Without a stream the part is dropped: the next one begins with what the coordinator
+            // lacks.
             let Some(stream) = &self.stream else { return };
             if let Err(mpsc::error::TrySendError::Full(part)) = stream.outgoing.parts.try_send(part)
             {

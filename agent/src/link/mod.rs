@@ -5,7 +5,7 @@ mod address;
 mod clocks;
 mod dial;
 mod driver;
-mod outgoing;
+mod upstream;
 mod verifier;
 
 pub use address::{AddressError, CoordinatorAddress};
@@ -32,13 +32,13 @@ pub struct LinkConfig {
     /// What `start` printed there.
     pub token: Token,
     /// What the agent says of itself.
-    pub identity: Identity,
+    pub identity: AgentIdentity,
 }
 
 /// What an agent says of itself; the link adds the id of its process, and the version of its
 /// program.
 #[derive(Debug, Clone)]
-pub struct Identity {
+pub struct AgentIdentity {
     /// Host name, or what `--name` said.
     pub name: String,
     /// What `--label` said.

@@ -9,7 +9,7 @@ use plan::{Files, Plan};
 use rustix::time::{ClockId, clock_gettime};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use target::{Config, Running};
+use target::{Config, RunningTarget};
 use tokio::sync::mpsc;
 
 /// Longer than anything here takes, on a busy machine too.
@@ -66,7 +66,7 @@ impl Runner {
     }
 
     /// With a run that is prepared.
-    fn prepared(server: &Running, more: &str) -> Runner {
+    fn prepared(server: &RunningTarget, more: &str) -> Runner {
         let mut runner = Runner::new(Policy::default());
         runner.order(Order::Prepare(assignment(RUN, &text(server, more))));
         assert!(matches!(runner.report(), Report::Prepared { run: RUN, .. }));
@@ -74,7 +74,7 @@ impl Runner {
     }
 
     /// With a run that fires, and has a lease for so long.
-    fn firing(server: &Running, lease: Duration) -> Runner {
+    fn firing(server: &RunningTarget, lease: Duration) -> Runner {
         let mut runner = Runner::prepared(server, ENDLESS);
         runner.start(RUN, lease);
         assert!(matches!(runner.report(), Report::Began { run: RUN, .. }));
@@ -146,11 +146,11 @@ fn in_boot_time(after: Duration) -> Boot {
     Boot(clock(ClockId::Boottime) + after.as_nanos() as u64)
 }
 
-fn server() -> Running {
-    Running::new(Config::plain()).unwrap()
+fn server() -> RunningTarget {
+    RunningTarget::new(Config::plain()).unwrap()
 }
 
-fn text(server: &Running, more: &str) -> String {
+fn text(server: &RunningTarget, more: &str) -> String {
     format!("target.url = {:?}\n{more}\n", server.url("/"))
 }
 
@@ -184,7 +184,7 @@ fn ok(snapshot: &Snapshot) -> u64 {
 }
 
 /// Waits until the server gets no more requests.
-fn wait_for_quiet(server: &Running) {
+fn wait_for_quiet(server: &RunningTarget) {
     let begun = std::time::Instant::now();
     loop {
         let before = server.counts().requests;

@@ -4,7 +4,7 @@
 
 mod coordinator;
 
-use agent::link::{Identity, LinkConfig, LinkError, News, RunnerEnd, pair, run};
+use agent::link::{AgentIdentity, LinkConfig, LinkError, News, RunnerEnd, pair, run};
 use control::{Digest, EndCause, INTERVAL_PART_BYTES, Order, Report, RunId, Token};
 use coordinator::{Attached, Coordinator, PATIENCE};
 use proto::from_agent::Message as Up;
@@ -30,7 +30,7 @@ struct Agent {
 impl Agent {
     fn start(address: SocketAddr, token: &Token) -> Agent {
         let labels = [("city".to_owned(), "bern".to_owned())].into();
-        let identity = Identity {
+        let identity = AgentIdentity {
             name: "machine".into(),
             labels,
             workers: 3,

@@ -1,6 +1,6 @@
 //! Operations of one second of one worker, for the benches of recorder, encode and merge.
 
-use measure::{CellId, HandshakeKind, Interval, Operation, Period, Recorder, Verdict};
+use measure::{CellId, HandshakeKind, Interval, Operation, OperationEnd, Period, Recorder};
 
 pub const SECOND: u64 = 1_000_000_000;
 
@@ -80,7 +80,7 @@ fn operation(begun_at: u64, random: &mut Random) -> Operation {
         dns: None,
         connect: None,
         handshake: None,
-        verdict: Verdict::Ok,
+        end: OperationEnd::Ok,
         status: Some(200),
         payload_bytes: 356,
     }

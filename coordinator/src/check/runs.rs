@@ -1,10 +1,10 @@
 //! A campaign in words: its variants, its runs in order, what is searched, and about how long all
 //! of it takes.
 
-use super::words::{paragraphs, span};
+use super::words::paragraphs;
 use super::{lines, shares};
 use analysis::Bounds;
-use plan::{Campaign, Capacity, End, Plan, Search, SearchRange};
+use plan::{Campaign, Capacity, End, Plan, Search, SearchRange, duration_text};
 use std::time::Duration;
 
 /// From one run to the next: agents are told, connect and drain.
@@ -18,7 +18,8 @@ const ROUNDS_MAX: usize = 6;
 
 /// Everything a file asks for.
 pub(super) fn describe(campaign: &Campaign, agents: u32) -> String {
-    let (variants, runs) = (campaign.variants(), campaign.runs());
+    let variants = campaign.variants();
+    let runs = campaign.runs();
     let noun = if campaign.search().is_some() {
         ("search", "searches")
     } else {
@@ -46,7 +47,7 @@ pub(super) fn describe(campaign: &Campaign, agents: u32) -> String {
         ));
     }
     text.push('\n');
-    text.push_str(&lines(&around(campaign)));
+    text.push_str(&lines(&schedule(campaign)));
     if campaign.search().is_none() {
         text.push('\n');
         text.push_str(&each_share(campaign, agents));
@@ -94,16 +95,21 @@ fn each_share(campaign: &Campaign, agents: u32) -> String {
     }
 }
 
-fn around(campaign: &Campaign) -> Vec<(&'static str, Vec<String>)> {
+/// What surrounds the runs: their order, what is searched in each, and the time they take.
+fn schedule(campaign: &Campaign) -> Vec<(&'static str, Vec<String>)> {
     let mut paragraphs = vec![("order", order(campaign))];
-    paragraphs.extend(campaign.search().map(|search| ("search", searched(search))));
+    // In place of each run of the order, so it stands right below.
+    if let Some(search) = campaign.search() {
+        paragraphs.push(("search", searched(search)));
+    }
     paragraphs.push(("time", vec![time(campaign)]));
     paragraphs
 }
 
 /// Rounds, each with every variant.
 fn order(campaign: &Campaign) -> Vec<String> {
-    let (repeat, variants) = (campaign.repeat(), campaign.variants().len());
+    let repeat = campaign.repeat();
+    let variants = campaign.variants().len();
     let names: Vec<&str> = campaign
         .runs()
         .iter()
@@ -123,7 +129,8 @@ fn order(campaign: &Campaign) -> Vec<String> {
             .then(|| format!("and so on, {} times in all", repeat.times)),
     );
     lines.extend(
-        (names.len() > 1).then(|| format!("a pause of {} between two", span(repeat.pause))),
+        (names.len() > 1)
+            .then(|| format!("a pause of {} between two", duration_text(repeat.pause))),
     );
     lines
 }
@@ -162,7 +169,7 @@ fn searched(search: &Search) -> Vec<String> {
                 holds(capacity),
                 format!(
                     "after a hold that failed, up to {} until the target is as before",
-                    span(capacity.settle)
+                    duration_text(capacity.settle)
                 ),
             ]
         }
@@ -171,23 +178,24 @@ fn searched(search: &Search) -> Vec<String> {
 
 fn holds(capacity: &Capacity) -> String {
     // Bounds refuse what no plan that was read has.
-    let Ok(bounds) = Bounds::of(capacity) else {
+    let Ok(bounds) = Bounds::from_plan(capacity) else {
         return String::new();
     };
     let for_knee = match bounds.holds_for_knee() {
         0 => String::new(),
         holds => format!(", and {holds} for the knee"),
     };
-    let (agreeing, max) = (bounds.holds_agreeing(), bounds.holds_max());
+    let agreeing = bounds.holds_agreeing();
+    let max = bounds.holds_max();
     format!(
         "at most {agreeing} holds of {} each; {max} where some contradict others{for_knee}",
-        span(capacity.hold)
+        duration_text(capacity.hold)
     )
 }
 
 /// Where none contradicts another.
 fn holds_agreeing(capacity: &Capacity) -> u32 {
-    Bounds::of(capacity).map_or(0, |bounds| {
+    Bounds::from_plan(capacity).map_or(0, |bounds| {
         bounds.holds_agreeing() + bounds.holds_for_knee()
     })
 }
@@ -201,7 +209,7 @@ fn time(campaign: &Campaign) -> String {
         .iter()
         .map(|&run| length(&campaign.variant(run).plan, campaign.search()));
     let known: Duration = each.clone().flatten().sum::<Duration>() + pauses;
-    let seconds = span(Duration::from_secs(known.as_secs_f64().ceil() as u64));
+    let seconds = duration_text(Duration::from_secs(known.as_secs_f64().ceil() as u64));
     match (
         campaign.search(),
         each.clone().all(|length| length.is_some()),

@@ -37,25 +37,32 @@ const COLUMNS: [Column; 6] = [
 
 /// A line for each agent, and one for all; columns that say nothing are left out.
 pub(super) fn table(plan: &Plan, agents: u32) -> String {
-    let mut rows: Vec<(String, Share)> = listed(agents)
-        .into_iter()
-        .map(|agent| ((agent + 1).to_string(), plan.share(agent, agents)))
-        .collect();
-    rows.push(("all".to_owned(), plan.share(0, 1)));
-    let columns: Vec<&Column> = COLUMNS
-        .iter()
-        .filter(|(_, cell)| rows.iter().any(|(_, share)| cell(share).is_some()))
-        .collect();
-    let headings = std::iter::once("agent".to_owned())
-        .chain(columns.iter().map(|(heading, _)| (*heading).to_owned()));
-    let mut lines = vec![headings.collect::<Vec<String>>()];
+    let rows = rows(plan, agents);
+    // A closed loop has no rate, an open one no virtual users, and many loads no peak of their own.
+    let says_something = |(_, cell): &&Column| rows.iter().any(|(_, share)| cell(share).is_some());
+    let columns: Vec<&Column> = COLUMNS.iter().filter(says_something).collect();
+    let mut headings = vec!["agent".to_owned()];
+    headings.extend(columns.iter().map(|(heading, _)| (*heading).to_owned()));
+    let mut lines = vec![headings];
     for (name, share) in &rows {
-        let cells = columns
-            .iter()
-            .map(|(_, cell)| cell(share).unwrap_or_else(|| "-".to_owned()));
-        lines.push(std::iter::once(name.clone()).chain(cells).collect());
+        let mut line = vec![name.clone()];
+        line.extend(columns.iter().map(|column| cell_of(column, share)));
+        lines.push(line);
     }
     aligned(&lines)
+}
+
+/// Agents are shown from 1, as they are counted by people.
+fn rows(plan: &Plan, agents: u32) -> Vec<(String, Share)> {
+    let share = |agent: u32| ((agent + 1).to_string(), plan.share(agent, agents));
+    let mut rows: Vec<(String, Share)> = listed(agents).into_iter().map(share).collect();
+    // The only agent of one has the whole load.
+    rows.push(("all".to_owned(), plan.share(0, 1)));
+    rows
+}
+
+fn cell_of((_, cell): &Column, share: &Share) -> String {
+    cell(share).unwrap_or_else(|| "-".to_owned())
 }
 
 fn listed(agents: u32) -> Vec<u32> {

@@ -2,11 +2,11 @@
 
 use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, ClientCertificate, ClientCertificates, Close,
-    Connection, Dns, End, HttpVersion, KeyExchange, KeyLog, KeyShare, Limit, Load, Plan, Request,
+    Connection, Dns, End, KeyExchange, KeyLog, KeyShare, Load, Plan, Request,
     RequestsPerConnection, Resumption, ResumptionKind, Shape, Stage, Target, Tls, Verify,
+    Words as _, duration_text,
 };
 use std::fmt::Display;
-use std::time::Duration;
 
 /// Suites, groups or certificates that are listed; of more only the number is said beside the first
 /// ones.
@@ -25,26 +25,6 @@ pub(super) fn paragraphs(plan: &Plan) -> Vec<(&'static str, Vec<String>)> {
     paragraphs
 }
 
-/// A duration as plans write it, in the largest unit that is exact.
-pub(super) fn span(duration: Duration) -> String {
-    const UNITS: [(&str, u128); 5] = [
-        ("h", 3_600_000_000_000),
-        ("m", 60_000_000_000),
-        ("s", 1_000_000_000),
-        ("ms", 1_000_000),
-        ("us", 1000),
-    ];
-    let ns = duration.as_nanos();
-    if ns == 0 {
-        return "0s".to_owned();
-    }
-    let (unit, unit_ns) = UNITS
-        .into_iter()
-        .find(|&(_, unit_ns)| ns.is_multiple_of(unit_ns))
-        .unwrap_or(("ns", 1));
-    format!("{}{unit}", ns / unit_ns)
-}
-
 fn target(target: &Target) -> Vec<String> {
     if let Some(it) = &target.builtin {
         return std::iter::once(builtin(it)).chain(pace(it.pace)).collect();
@@ -61,7 +41,9 @@ fn target(target: &Target) -> Vec<String> {
                 format!("{name} is resolved once, by each agent; its addresses are used in turn")
             }
             Dns::EveryConnection => format!("{name} is resolved for every connection"),
-            Dns::Every(interval) => format!("{name} is resolved again every {}", span(interval)),
+            Dns::Every(interval) => {
+                format!("{name} is resolved again every {}", duration_text(interval))
+            }
         });
     }
     lines
@@ -76,7 +58,7 @@ fn builtin(builtin: &Builtin) -> String {
     let delay = if builtin.delay.is_zero() {
         String::new()
     } else {
-        format!(" after {}", span(builtin.delay))
+        format!(" after {}", duration_text(builtin.delay))
     };
     format!(
         "the built-in target ({scheme}, {} bytes{delay}), started with the run",
@@ -93,18 +75,16 @@ fn pace(pace: BuiltinPace) -> Option<String> {
             first,
         } => Some(format!(
             "answering nothing for {} in every {}, the first time {} after its first request",
-            span(lasts),
-            span(every),
-            span(first)
+            duration_text(lasts),
+            duration_text(every),
+            duration_text(first)
         )),
         BuiltinPace::Servers {
             count,
             service_time,
         } => {
-            let (servers, capacity) = (
-                f64::from(count.get()),
-                f64::from(count.get()) / service_time.as_secs_f64(),
-            );
+            let servers = f64::from(count.get());
+            let capacity = servers / service_time.as_secs_f64();
             let what = if servers == 1.0 {
                 "1 server".to_owned()
             } else {
@@ -112,7 +92,7 @@ fn pace(pace: BuiltinPace) -> Option<String> {
             };
             Some(format!(
                 "{what} of {} for each request: {} requests/s and no more",
-                span(service_time),
+                duration_text(service_time),
                 significant(capacity)
             ))
         }
@@ -225,18 +205,19 @@ fn connection(connection: &Connection) -> Vec<String> {
     };
     let http = match (connection.requests, connection.http) {
         (RequestsPerConnection::HandshakeOnly, _) => String::new(),
-        (_, HttpVersion::Http11) => ", HTTP/1.1".to_owned(),
-        (_, HttpVersion::Http2 { streams: 1 }) => ", HTTP/2".to_owned(),
-        (_, HttpVersion::Http2 { streams }) => format!(", HTTP/2 with {streams} requests at once"),
+        (_, http) => match http.streams() {
+            1 => format!(", HTTP/{}", http.word()),
+            streams => format!(", HTTP/{} with {streams} requests at once", http.word()),
+        },
     };
     let timeouts = connection.timeouts;
     let mut lines = vec![
         format!("{requests}, {close}{tail}{http}"),
         format!(
             "time-outs: connect {}, handshake {}, request {}",
-            span(timeouts.connect),
-            span(timeouts.handshake),
-            span(timeouts.request)
+            duration_text(timeouts.connect),
+            duration_text(timeouts.handshake),
+            duration_text(timeouts.request)
         ),
     ];
     if !connection.source_addresses.is_empty() {
@@ -371,7 +352,7 @@ fn load(load: &Load) -> Vec<String> {
             think_time,
         } => {
             let pause = think_time.map_or_else(String::new, |pause| {
-                match (span(pause.min), span(pause.max)) {
+                match (duration_text(pause.min), duration_text(pause.max)) {
                     (min, max) if min == max => format!(", pausing {min} between operations"),
                     (min, max) => format!(", pausing {min} to {max} between operations"),
                 }
@@ -383,10 +364,10 @@ fn load(load: &Load) -> Vec<String> {
             arrivals,
             max_connections,
         } => {
-            let arrivals = if *arrivals == Arrivals::Even {
-                "even"
-            } else {
-                "Poisson"
+            // Poisson is a name, and the plan's words have no capitals.
+            let arrivals = match arrivals {
+                Arrivals::Even => Arrivals::Even.word(),
+                Arrivals::Poisson => "Poisson",
             };
             format!("open loop: {rate}, {arrivals} arrivals, at most {max_connections} connections")
         }
@@ -395,17 +376,19 @@ fn load(load: &Load) -> Vec<String> {
     if !load.connect_ramp.is_zero() {
         lines.push(format!(
             "first connections spread over {}",
-            span(load.connect_ramp)
+            duration_text(load.connect_ramp)
         ));
     }
     let warm_up = if load.warm_up.is_zero() {
         String::new()
     } else {
-        format!("warm-up {}, then ", span(load.warm_up))
+        format!("warm-up {}, then ", duration_text(load.warm_up))
     };
     lines.push(match load.end {
-        End::Duration(duration) if warm_up.is_empty() => format!("ends after {}", span(duration)),
-        End::Duration(duration) => format!("{warm_up}{}", span(duration)),
+        End::Duration(duration) if warm_up.is_empty() => {
+            format!("ends after {}", duration_text(duration))
+        }
+        End::Duration(duration) => format!("{warm_up}{}", duration_text(duration)),
         End::Requests(requests) => format!("{warm_up}until {requests} operations have ended"),
     });
     lines
@@ -425,8 +408,8 @@ fn stages(load: &Load) -> Option<String> {
     for Stage { over, to } in &load.stages {
         said.push(match (over.is_zero(), *to == before) {
             (true, _) => format!("step to {to}{unit}"),
-            (false, true) => format!("{} at {to}{unit}", span(*over)),
-            (false, false) => format!("{} to {to}{unit}", span(*over)),
+            (false, true) => format!("{} at {to}{unit}", duration_text(*over)),
+            (false, false) => format!("{} to {to}{unit}", duration_text(*over)),
         });
         before = *to;
     }
@@ -437,14 +420,7 @@ fn thresholds(plan: &Plan) -> Vec<String> {
     if plan.thresholds().is_empty() {
         return vec!["none".to_owned()];
     }
-    let line = |threshold: &plan::Threshold| {
-        let limit = match threshold.limit {
-            Limit::Time(limit) => span(limit),
-            Limit::Number(limit) => limit.to_string(),
-        };
-        format!("{} {} {limit}", threshold.metric, threshold.comparison)
-    };
-    plan.thresholds().iter().map(line).collect()
+    plan.thresholds().iter().map(ToString::to_string).collect()
 }
 
 /// `suite A`, or `suites A, B`; a long list is cut.

@@ -2,7 +2,7 @@
 
 use crate::plan_file::in_words;
 use crate::run_folder::{CAMPAIGN, RESULT};
-use analysis::{Document, RunSummary, SearchRecord, State, VariantSearch};
+use analysis::{Document, RunState, RunSummary, SearchRecord, VariantSearch};
 use std::path::{Path, PathBuf};
 
 /// A saved run.
@@ -54,7 +54,11 @@ pub(super) enum Pairs<'s> {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SavedError {
     /// There is no run at all.
-    #[error("{}: {why}; write the folder of a run or of several, such as runs/20260101T120000Z-plan", path.display())]
+    #[error(
+        "{}: {why}; write the folder of a run or of several, such as \
+         runs/20260101T120000Z-plan",
+        path.display()
+    )]
     Missing { path: PathBuf, why: String },
     /// It is not what this version writes.
     #[error("{}: {why}", path.display())]
@@ -63,13 +67,26 @@ pub(super) enum SavedError {
     #[error("{}: nothing in it was complete, and nothing else can be compared", path.display())]
     Nothing { path: PathBuf },
     /// It holds runs with different numbers of agents.
-    #[error("{}: holds runs with different numbers of agents, which carry different loads; compare the folders of two runs in it", path.display())]
+    #[error(
+        "{}: holds runs with different numbers of agents, which carry different loads; compare \
+         the folders of two runs in it",
+        path.display()
+    )]
     Agents { path: PathBuf },
     /// A search on one side only.
-    #[error("{} holds searches and {} holds runs; name two of a kind, such as the folders of two holds", searches.display(), runs.display())]
+    #[error(
+        "{} holds searches and {} holds runs; name two of a kind, such as the folders of two \
+         holds",
+        searches.display(),
+        runs.display()
+    )]
     TwoKinds { searches: PathBuf, runs: PathBuf },
     /// Nobody can tell what belongs together.
-    #[error("{} and {} have no variant in common; name the folders of two single runs", first.display(), other.display())]
+    #[error(
+        "{} and {} have no variant in common; name the folders of two single runs",
+        first.display(),
+        other.display()
+    )]
     NothingInCommon { first: PathBuf, other: PathBuf },
 }
 
@@ -200,7 +217,10 @@ fn campaign(path: &Path) -> Result<Content, SavedError> {
 
 fn runs(path: &Path, runs: Vec<RunSummary>) -> Result<Vec<(String, Vec<SavedRun>)>, SavedError> {
     let mut variants = Vec::new();
-    for run in runs.into_iter().filter(|run| run.state == State::Complete) {
+    for run in runs
+        .into_iter()
+        .filter(|run| run.state == RunState::Complete)
+    {
         let saved = SavedRun {
             document: document(&path.join(&run.folder).join(RESULT))?,
             folder: run.folder,

@@ -82,7 +82,10 @@ pub enum EnrolmentError {
     #[error("cannot make the coordinator's certificates: {0}")]
     Make(AuthorityError),
     /// The folder or the file could not be written.
-    #[error("cannot write {}: {error}; name a folder that this user may write by --state", path.display())]
+    #[error(
+        "cannot write {}: {error}; name a folder that this user may write by --state",
+        path.display()
+    )]
     Write {
         /// What.
         path: PathBuf,
@@ -90,7 +93,10 @@ pub enum EnrolmentError {
         error: io::Error,
     },
     /// The file could not be read.
-    #[error("cannot read {}: {error}; name a folder that this user may read by --state", path.display())]
+    #[error(
+        "cannot read {}: {error}; name a folder that this user may read by --state",
+        path.display()
+    )]
     Read {
         /// What.
         path: PathBuf,
@@ -98,7 +104,11 @@ pub enum EnrolmentError {
         error: io::Error,
     },
     /// Whoever reads it can pose as the coordinator.
-    #[error("{} may be read by others (mode {mode:04o}), and it holds the fleet's secret; chmod 600 it, or remove it and hand out the new token", path.display())]
+    #[error(
+        "{} may be read by others (mode {mode:04o}), and it holds the fleet's secret; chmod 600 \
+         it, or remove it and hand out the new token",
+        path.display()
+    )]
     Open {
         /// What.
         path: PathBuf,
@@ -106,7 +116,11 @@ pub enum EnrolmentError {
         mode: u32,
     },
     /// It is not what was written.
-    #[error("{} is broken: {why}; bring it back from a copy, or remove it and hand out the new token to every agent", path.display())]
+    #[error(
+        "{} is broken: {why}; bring it back from a copy, or remove it and hand out the new token \
+         to every agent",
+        path.display()
+    )]
     Broken {
         /// What.
         path: PathBuf,

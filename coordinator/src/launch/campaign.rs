@@ -10,7 +10,7 @@ use crate::run_folder::CampaignFolder;
 use crate::signals::Signals;
 use crate::terminal;
 use crate::utc::Utc;
-use analysis::{Document, PlanDifference, PlanRecord, SearchRecord, State};
+use analysis::{Document, PlanDifference, PlanRecord, RunState, SearchRecord};
 use anyhow::Context as _;
 use plan::{Campaign, Capacity, Plan, Run, Search};
 use report::{Format, Style};
@@ -134,7 +134,7 @@ impl Made {
                 "{path}: was made with --agents {agents}; write that again"
             ));
         }
-        let plan = PlanRecord::of(&self.plan, String::new());
+        let plan = PlanRecord::new(&self.plan, String::new());
         if plan.differs_in_secrets_alone(&self.document.plan) {
             let headers = self.plan.secret_headers().join(", ");
             return Some(format!(
@@ -427,12 +427,12 @@ impl Runs<'_, '_> {
     }
 
     /// Of all runs together.
-    fn state(&self) -> State {
+    fn state(&self) -> RunState {
         let worst = self.exits.iter().copied().max().unwrap_or(Exit::Passed);
         match worst {
-            Exit::Interrupted => State::Interrupted,
-            Exit::Failed | Exit::Usage => State::Incomplete,
-            _ => State::Complete,
+            Exit::Interrupted => RunState::Interrupted,
+            Exit::Failed | Exit::Usage => RunState::Incomplete,
+            _ => RunState::Complete,
         }
     }
 

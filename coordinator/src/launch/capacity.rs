@@ -6,7 +6,9 @@ use crate::exit::Exit;
 use crate::run_folder::{CampaignFolder, RunFolder};
 use crate::terminal;
 use crate::utc::Utc;
-use analysis::{Bounds, Document, Hold, HoldOutcome, HoldResult, Next, Search, SearchRecord};
+use analysis::{
+    Bounds, Document, Hold, HoldOutcome, HoldResult, LoadSearch, SearchAction, SearchRecord,
+};
 use anyhow::Context as _;
 use plan::{Capacity, Plan, SearchRange};
 use std::path::Path;
@@ -48,8 +50,8 @@ impl CapacitySearch<'_> {
         crew: &mut Crew<'_>,
         mut save: impl FnMut(&SearchRecord),
     ) -> anyhow::Result<Searched> {
-        let mut search = Search::new(self.bounds()?);
-        while let Next::Hold(hold) = search.next() {
+        let mut search = LoadSearch::new(self.bounds()?);
+        while let SearchAction::Hold(hold) = search.next() {
             // Holds that were made before an interruption count; the search asks for the same ones
             // again.
             let made = match self.folder.completed(&hold_prefix(hold.step)) {
@@ -61,7 +63,7 @@ impl CapacitySearch<'_> {
             };
             match made {
                 Ok((folder, document)) => {
-                    search.take(HoldResult::of(&document, hold.amount, folder))
+                    search.take(HoldResult::new(&document, hold.amount, folder))
                 }
                 Err(exit) => {
                     return Ok(Searched {
@@ -80,7 +82,7 @@ impl CapacitySearch<'_> {
     }
 
     fn bounds(&self) -> anyhow::Result<Bounds> {
-        Bounds::of(self.capacity).context("cannot search as the plan says")
+        Bounds::from_plan(self.capacity).context("cannot search as the plan says")
     }
 
     /// The hold's folder and result, or how to exit where the search cannot go on.
@@ -110,7 +112,7 @@ impl CapacitySearch<'_> {
 
     /// Before the first hold: sees what the target is like at rest; before others waits until it is
     /// so again.
-    async fn ready(&self, crew: &mut Crew<'_>, search: &mut Search) -> anyhow::Result<Exit> {
+    async fn ready(&self, crew: &mut Crew<'_>, search: &mut LoadSearch) -> anyhow::Result<Exit> {
         if !search.record().steps.is_empty() || self.capacity.settle.is_zero() {
             return self.settle(crew, search.record()).await;
         }

@@ -1,13 +1,13 @@
 //! How a run ended, as far as it was watched.
 
-use analysis::State;
-use control::Outcome;
+use analysis::RunState;
+use control::RunOutcome;
 
 /// How a run ended, as far as it was watched.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ending {
     /// As the fleet tells it; nothing where it was not waited for.
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<RunOutcome>,
     /// Any agent fired.
     pub(super) has_begun: bool,
     /// Somebody asked for the end.
@@ -20,11 +20,11 @@ pub(super) struct Ending {
 
 impl Ending {
     /// Of the result.
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> RunState {
         match (self.has_begun, self.is_interrupted, self.outcome) {
-            (true, true, _) => State::Interrupted,
-            (true, false, Some(Outcome::Ran)) => State::Complete,
-            _ => State::Incomplete,
+            (true, true, _) => RunState::Interrupted,
+            (true, false, Some(RunOutcome::Ran)) => RunState::Complete,
+            _ => RunState::Incomplete,
         }
     }
 

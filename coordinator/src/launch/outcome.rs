@@ -3,8 +3,8 @@
 
 use crate::utc::Utc;
 use analysis::{
-    CampaignDocument, CapacityRow, Comparison, Document, Pairing, RunSummary, Scaling, ScalingRow,
-    SearchRecord, State, VariantRuns, VariantScaling, VariantSearch, human,
+    CampaignDocument, CapacityRow, Comparison, Document, Pairing, RunState, RunSummary, Scaling,
+    ScalingRow, SearchRecord, VariantRuns, VariantScaling, VariantSearch, human,
 };
 use plan::{Campaign, Run};
 
@@ -63,15 +63,15 @@ impl Outcome<'_> {
     pub(super) fn take_run(&mut self, run: Run, folder: String, document: Document) {
         self.began(&document);
         let variant = self.campaign.variant(run).name.clone();
-        if document.run.state != State::Complete {
+        if document.run.state != RunState::Complete {
             self.document.notes.push(format!(
                 "{folder}: was interrupted and is left out of the comparison"
             ));
         }
         self.document
             .runs
-            .push(RunSummary::of(&document, variant, run.repeat, folder));
-        if document.run.state == State::Complete {
+            .push(RunSummary::new(&document, variant, run.repeat, folder));
+        if document.run.state == RunState::Complete {
             self.compared.push((run, document));
         }
     }
@@ -99,16 +99,16 @@ impl Outcome<'_> {
         let mut rows = known
             .map(|known| scalings.remove(known).scaling.rows)
             .unwrap_or_default();
-        rows.push(ScalingRow::of(document, folder));
+        rows.push(ScalingRow::new(document, folder));
         scalings.push(VariantScaling {
             variant,
             repeat,
-            scaling: Scaling::of(rows),
+            scaling: Scaling::new(rows),
         });
     }
 
     /// No run follows: compares what there is.
-    pub(super) fn end(&mut self, state: State) {
+    pub(super) fn end(&mut self, state: RunState) {
         self.document.state = state;
         self.compare_searches();
         let variants = self.campaign.variants();
@@ -134,7 +134,7 @@ impl Outcome<'_> {
                 runs: runs(index),
             })
             .collect();
-        self.document.comparison = Some(Comparison::of(&variants, Pairing::Interleaved, SEED));
+        self.document.comparison = Some(Comparison::new(&variants, Pairing::Interleaved, SEED));
     }
 
     /// Searches that came to an answer, of two variants or more.
@@ -155,7 +155,7 @@ impl Outcome<'_> {
         let variants: Vec<_> = variants
             .map(|variant| (variant.name.clone(), of_variant(&variant.name)))
             .collect();
-        let rows = CapacityRow::of(&variants);
+        let rows = CapacityRow::from_searches(&variants);
         self.document.capacities = if rows.len() > 1 { rows } else { Vec::new() };
     }
 

@@ -144,7 +144,7 @@ fn mint(files: &mut Parcels, plan: &Plan, agents: u32) -> anyhow::Result<Vec<Dig
     let mut digests = Vec::new();
     for (agent, share) in (0..agents).zip(&shares) {
         let encoded = mint.share(&all, share).encode();
-        let sha256 = Sha256::of(&encoded);
+        let sha256 = Sha256::hash(&encoded);
         files.add(sha256, &encoded, &Audience::Only(vec![agent]));
         digests.push(Digest(sha256.0));
     }

@@ -7,7 +7,7 @@ use crate::local::{BuiltinTarget, Died, LocalAgents, Who};
 use crate::progress::{Progress, Scene};
 use crate::record::{Keeper, Room};
 use crate::signals::Signals;
-use control::{Outcome, RunEvent, Stop};
+use control::{RunEvent, RunOutcome, Stop};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
@@ -249,7 +249,7 @@ impl<'a> Watch<'a> {
         if !self.ending.has_begun || awaited.is_empty() || !awaited.iter().all(is_awaited_in_vain) {
             return Step::GoOn;
         }
-        self.ending.outcome = Some(Outcome::Ran);
+        self.ending.outcome = Some(RunOutcome::Ran);
         let lost = |(&agent, why): (&u32, &String)| {
             let next_interval = self.next_intervals.get(&agent).copied().unwrap_or(0);
             RunEvent::Lost {

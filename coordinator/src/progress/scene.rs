@@ -1,7 +1,7 @@
 //! What a watcher should know of a run at a moment, gathered from its events.
 
 use analysis::Live;
-use control::{Outcome, RunEvent};
+use control::{RunEvent, RunOutcome};
 use plan::{End, Plan};
 use std::time::{Duration, Instant};
 
@@ -173,7 +173,8 @@ impl Scene {
                 |agent| format!("agent {}: {text}", self.name(agent)),
             )),
             RunEvent::Done {
-                outcome: Outcome::Ran | Outcome::NotStarted | Outcome::StoppedBeforeStart(_),
+                outcome:
+                    RunOutcome::Ran | RunOutcome::NotStarted | RunOutcome::StoppedBeforeStart(_),
             } => {
                 self.stage = Stage::Over;
                 None

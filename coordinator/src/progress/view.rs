@@ -243,7 +243,7 @@ fn fitted(line: &str, style: Style) -> String {
 mod tests {
     use super::*;
     use crate::progress::Planned;
-    use control::{AgentFacts, AgentId, EndCause, FleetTime, Outcome, RunEvent};
+    use control::{AgentFacts, AgentId, EndCause, FleetTime, RunEvent, RunOutcome};
     use plan::Plan;
 
     const WIDE: Style = Style {
@@ -416,7 +416,7 @@ mod tests {
         assert_eq!(lines(&scene, now, WIDE)[2], "agents: 1 done, 1 lost (b)");
         scene.take(
             &RunEvent::Done {
-                outcome: Outcome::Ran,
+                outcome: RunOutcome::Ran,
             },
             now,
         );

@@ -26,11 +26,11 @@ const FLAGS: [(&str, &str); 20] = [
     ("load.max_connections", "-c"),
 ];
 
-/// Advice that is about a plan file, and there is none.
+/// Advice about a plan file, which `quick` does not have.
 const ABOUT_A_FILE: &str = "; paths are relative to the plan file";
 
-/// A line for each problem, in the order of the plan; one for what a single flag set in several
-/// places.
+/// A line for each problem, in the order of the plan. If one flag sets several fields, its problem
+/// is told once.
 pub(super) fn problems(problems: &Problems) -> Vec<String> {
     let mut lines: Vec<String> = problems.0.iter().map(line).collect();
     lines.dedup();

@@ -3,11 +3,12 @@
 use super::{CONCURRENCY, QuickArgs, REQUESTS};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use plan::{HttpVersion, Verify, Words as _, quoted};
 use std::fmt::Write as _;
 
 /// The text, and what is wrong with flags that no plan's text can show.
 pub(super) fn write(args: &QuickArgs) -> (String, Vec<String>) {
-    let mut text = Text {
+    let mut text = QuickPlanText {
         text: "name = \"quick\"\n".to_owned(),
         problems: Vec::new(),
     };
@@ -19,7 +20,7 @@ pub(super) fn write(args: &QuickArgs) -> (String, Vec<String>) {
     (text.text, text.problems)
 }
 
-struct Text {
+struct QuickPlanText {
     text: String,
     problems: Vec<String>,
 }
@@ -31,7 +32,7 @@ struct Header {
     value: String,
 }
 
-impl Text {
+impl QuickPlanText {
     fn target(&mut self, args: &QuickArgs) {
         self.table("target");
         self.field("url", &quoted(&args.url));
@@ -69,7 +70,8 @@ impl Text {
             );
         }
         if args.http2 {
-            self.field("http", &quoted("2"));
+            let http = HttpVersion::Http2 { streams: 1 };
+            self.field("http", &quoted(http.word()));
         }
         if let Some(streams) = args.streams {
             self.field("streams", &streams.to_string());
@@ -79,7 +81,7 @@ impl Text {
     fn tls(&mut self, args: &QuickArgs) {
         let mut fields = Vec::new();
         if args.insecure {
-            fields.push(("verify", quoted("none")));
+            fields.push(("verify", quoted(Verify::None.word())));
         }
         fields.extend(args.ca.iter().map(|ca| ("ca", quoted(ca))));
         if let (Some(cert), Some(key)) = (&args.cert, &args.key) {
@@ -173,7 +175,7 @@ impl Text {
         headers
     }
 
-    /// RFC 7617.
+    /// Credentials as the header that carries them (Basic, RFC 7617).
     fn basic(&mut self, args: &QuickArgs) -> Option<(&'static str, &'static str, String)> {
         let credentials = args.auth.as_ref()?;
         if !credentials.contains(':') {
@@ -205,7 +207,7 @@ impl Text {
         }
         fields
             .iter()
-            .map(|(header, values)| Text::entry(&header.name, values))
+            .map(|(header, values)| QuickPlanText::entry(&header.name, values))
             .collect()
     }
 
@@ -256,22 +258,4 @@ fn list(items: &[impl AsRef<str>]) -> String {
             .collect::<Vec<_>>()
             .join(", ")
     )
-}
-
-/// A basic string on one line (TOML 1.0).
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            '\n' => quoted.push_str("\\n"),
-            control if control.is_ascii_control() => {
-                let _ = write!(quoted, "\\u{:04X}", u32::from(control));
-            }
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
 }

@@ -3,7 +3,7 @@
 
 use crate::utc::Utc;
 use analysis::Document;
-use control::{AgentFacts, ClockReading, EndCause, Outcome, RunEvent};
+use control::{AgentFacts, ClockReading, EndCause, RunEvent, RunOutcome};
 use serde_json::{Value, json};
 
 /// The line of an event; nothing for those that only carry figures. Agents are named by `names`, by
@@ -30,7 +30,10 @@ pub(super) fn of(at: Utc, event: &RunEvent, names: &[String]) -> Option<String> 
             let clock = reading(*clock);
             (
                 "ready",
-                json!({ "agent": name(*agent), "addresses": addresses, "workers": workers, "clock": clock }),
+                json!({
+                    "agent": name(*agent), "addresses": addresses, "workers": workers,
+                    "clock": clock,
+                }),
             )
         }
         RunEvent::Problem { agent, problem } => {
@@ -65,7 +68,10 @@ pub(super) fn of(at: Utc, event: &RunEvent, names: &[String]) -> Option<String> 
             let clock = clock.map(reading);
             (
                 "ended",
-                json!({ "agent": name(*agent), "cause": cause, "text": text, "missing": missing, "clock": clock }),
+                json!({
+                    "agent": name(*agent), "cause": cause, "text": text, "missing": missing,
+                    "clock": clock,
+                }),
             )
         }
         RunEvent::Lost {
@@ -112,8 +118,10 @@ fn line(at: Utc, word: &str, rest: &Value) -> String {
 }
 
 fn whole(agent: &AgentFacts) -> Value {
-    json!({ "agent": agent.name, "id": agent.id.to_string(), "version": agent.version, "labels": agent.labels,
-        "workers": agent.workers })
+    json!({
+        "agent": agent.name, "id": agent.id.to_string(), "version": agent.version,
+        "labels": agent.labels, "workers": agent.workers,
+    })
 }
 
 fn brief(agent: &AgentFacts) -> Value {
@@ -133,11 +141,11 @@ fn ending(cause: &EndCause) -> (&'static str, Option<&str>) {
     }
 }
 
-fn outcome_word(outcome: Outcome) -> &'static str {
+fn outcome_word(outcome: RunOutcome) -> &'static str {
     match outcome {
-        Outcome::Ran => "ran",
-        Outcome::StoppedBeforeStart(_) => "stopped_before_start",
-        Outcome::NotStarted => "not_started",
+        RunOutcome::Ran => "ran",
+        RunOutcome::StoppedBeforeStart(_) => "stopped_before_start",
+        RunOutcome::NotStarted => "not_started",
     }
 }
 
@@ -185,7 +193,7 @@ mod tests {
             ),
             (
                 RunEvent::Done {
-                    outcome: Outcome::StoppedBeforeStart(Stop::Now),
+                    outcome: RunOutcome::StoppedBeforeStart(Stop::Now),
                 },
                 "done",
                 Value::Null,

@@ -3,7 +3,7 @@
 use super::{About, Record};
 use crate::run_folder::RunFolder;
 use crate::utc::Utc;
-use analysis::{Document, Live, State};
+use analysis::{Document, Live, RunState};
 use control::RunEvent;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
@@ -50,7 +50,7 @@ enum Job {
     Take(Utc, RunEvent),
     Note(String),
     ServerCpu(Duration),
-    Finish(Utc, State),
+    Finish(Utc, RunState),
 }
 
 impl Keeper {
@@ -83,7 +83,7 @@ impl Keeper {
     /// Ends the record: waits for all of it to be written.
     pub(crate) async fn finish(
         self,
-        state: State,
+        state: RunState,
         notes: Vec<String>,
         server_cpu: Option<Duration>,
     ) -> Finished {
@@ -146,6 +146,6 @@ fn keep(
 /// When to save again.
 fn save(record: &mut Record) -> Instant {
     let begun = Instant::now();
-    record.save(State::Incomplete);
+    record.save(RunState::Incomplete);
     Instant::now() + SAVE_EVERY.max(begun.elapsed() * SAVE_SHARE)
 }

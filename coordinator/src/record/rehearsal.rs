@@ -4,7 +4,7 @@
 use super::{About, Record};
 use crate::run_folder::{FolderError, RunFolder};
 use crate::utc::Utc;
-use analysis::{Document, State};
+use analysis::{Document, RunState};
 use control::{AgentFacts, AgentId, ClockReading, EndCause, FleetTime, RunEvent, RunId};
 use plan::Plan;
 use proto::Bytes;
@@ -98,7 +98,7 @@ impl RecordRehearsal {
 
     /// The result in the folder is replaced, as it is every few seconds.
     pub fn save(&mut self) {
-        self.record.save(State::Incomplete);
+        self.record.save(RunState::Incomplete);
     }
 
     /// An agent's run ends as the plan wants it.
@@ -129,7 +129,7 @@ impl RecordRehearsal {
     /// Ends the record.
     #[must_use]
     pub fn finish(self) -> Document {
-        self.record.finish(Utc::now(), State::Complete).document
+        self.record.finish(Utc::now(), RunState::Complete).document
     }
 }
 

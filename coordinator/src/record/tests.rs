@@ -1,7 +1,7 @@
 //! A record that is given events by hand.
 
 use super::*;
-use control::{AgentId, EndCause as Cause, Outcome};
+use control::{AgentId, EndCause as Cause, RunOutcome};
 use proto::Bytes;
 use std::time::Duration;
 
@@ -131,7 +131,7 @@ fn each_interval_counts_once_and_totals_are_compared() {
         interval(&mut record, agent, 0, &snapshot().encode());
         ended(&mut record, agent, &totals(&snapshot()));
     }
-    let document = record.finish(Utc::now(), State::Complete).document;
+    let document = record.finish(Utc::now(), RunState::Complete).document;
     assert_eq!(document.measured.operations.ok, 2);
     assert!(
         document
@@ -156,7 +156,7 @@ fn interval_that_cannot_be_read_invalidates_its_agent_with_one_sentence() {
     interval(&mut record, 1, 1, b"\xffnonsense");
     ended(&mut record, 0, &totals(&snapshot()));
     ended(&mut record, 1, &totals(&snapshot()));
-    let document = record.finish(Utc::now(), State::Complete).document;
+    let document = record.finish(Utc::now(), RunState::Complete).document;
     assert_eq!(document.verdict.verdict, analysis::Verdict::Invalid);
     let told = document
         .notes
@@ -180,7 +180,7 @@ fn agent_without_readable_totals_is_not_trusted() {
     }
     ended(&mut record, 0, &totals(&snapshot()));
     ended(&mut record, 1, b"");
-    let document = record.finish(Utc::now(), State::Complete).document;
+    let document = record.finish(Utc::now(), RunState::Complete).document;
     assert_eq!(
         (document.verdict.verdict, document.agents[1].totals_match),
         (analysis::Verdict::Invalid, None)
@@ -196,7 +196,7 @@ fn folder_holds_an_incomplete_result_from_the_beginning() {
     let mut record = Record::new(about(), Some(folder));
     assert_eq!(
         (read().run.state, read().agents.len()),
-        (State::Incomplete, 0)
+        (RunState::Incomplete, 0)
     );
     record.take(
         Utc::now(),
@@ -214,10 +214,10 @@ fn folder_holds_an_incomplete_result_from_the_beginning() {
     record.take(
         Utc::now(),
         &RunEvent::Done {
-            outcome: Outcome::NotStarted,
+            outcome: RunOutcome::NotStarted,
         },
     );
-    let finished = record.finish(Utc::now(), State::Incomplete);
+    let finished = record.finish(Utc::now(), RunState::Incomplete);
     assert_eq!(finished.unsaved, Vec::<String>::new());
     assert!(
         read().notes.contains(&"agent a: cannot".to_owned()),
@@ -241,7 +241,7 @@ fn remarks_are_cut_in_the_result_and_whole_in_the_events() {
         };
         record.take(Utc::now(), &note);
     }
-    let document = record.finish(Utc::now(), State::Complete).document;
+    let document = record.finish(Utc::now(), RunState::Complete).document;
     let remarks = document
         .notes
         .iter()
@@ -306,7 +306,7 @@ fn log_holds_one_line_a_second_of_all_agents_however_the_coordinator_ends() {
     assert_eq!(lines("histograms.hlog"), 10, "nobody is waited for");
     assert_eq!(lines("histograms-by-agent.hlog"), 19);
     assert_eq!(
-        record.finish(Utc::now(), State::Complete).unsaved,
+        record.finish(Utc::now(), RunState::Complete).unsaved,
         Vec::<String>::new()
     );
     assert_eq!(lines("histograms.hlog"), 10);

@@ -4,7 +4,7 @@
 use super::{FolderError, PLAN, RESULT, RunFolder, new_folder, replace, write_whole};
 use crate::plan_file::in_words;
 use crate::utc::Utc;
-use analysis::{CampaignDocument, Document, State};
+use analysis::{CampaignDocument, Document, RunState};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,11 @@ pub struct CampaignFolder {
 #[derive(Debug, thiserror::Error)]
 pub enum ResumeError {
     /// It has no plan that can be read.
-    #[error("{}: {why}; write the folder of runs that were interrupted, such as runs/20260101T120000Z-plan", path.display())]
+    #[error(
+        "{}: {why}; write the folder of runs that were interrupted, such as \
+         runs/20260101T120000Z-plan",
+        path.display()
+    )]
     NoCampaign {
         /// Of the plan in it.
         path: PathBuf,
@@ -32,7 +36,8 @@ pub enum ResumeError {
     },
     /// Runs of two plans cannot be compared.
     #[error(
-        "{}: differs from the plan that is given, and runs of two plans are no repeats of each other; give the same plan, or start anew without --resume",
+        "{}: differs from the plan that is given, and runs of two plans are no repeats of each \
+         other; give the same plan, or start anew without --resume",
         path.display()
     )]
     OtherPlan {
@@ -149,7 +154,7 @@ impl CampaignFolder {
     pub fn completed(&self, prefix: &str) -> Option<(PathBuf, Document)> {
         let whole = |path: PathBuf| {
             let document = report::read(&fs::read(path.join(RESULT)).ok()?).ok()?;
-            (document.run.state == State::Complete).then_some((path, document))
+            (document.run.state == RunState::Complete).then_some((path, document))
         };
         self.parts(prefix).into_iter().find_map(whole)
     }

@@ -2,7 +2,7 @@
 //! interruption.
 
 use crate::command::{Folder, PLAN, assert_code, told, wait_until};
-use analysis::{Document, State};
+use analysis::{Document, RunState};
 use std::process::Output;
 
 /// Two variants, twice each, in about half a second a run.
@@ -69,7 +69,7 @@ fn variants_run_in_turns_and_are_compared_at_the_end() {
         let document = document(&folder, name);
         assert_eq!(
             (document.run.state, document.measured.operations.ended),
-            (State::Complete, 60),
+            (RunState::Complete, 60),
             "{name}"
         );
         assert_eq!(
@@ -147,7 +147,10 @@ fn first_signal_ends_the_current_run_and_begins_no_other_and_the_rest_can_be_res
         "{}",
         told(&output)
     );
-    assert_eq!(document(&folder, "02-slow-1").run.state, State::Interrupted);
+    assert_eq!(
+        document(&folder, "02-slow-1").run.state,
+        RunState::Interrupted
+    );
     assert!(
         stdout(&output).contains("plain"),
         "what is there is shown: {}",
@@ -198,7 +201,10 @@ fn first_signal_ends_the_current_run_and_begins_no_other_and_the_rest_can_be_res
         first,
         "it was complete and is not repeated"
     );
-    assert_eq!(document(&folder, "02-slow-1-2").run.state, State::Complete);
+    assert_eq!(
+        document(&folder, "02-slow-1-2").run.state,
+        RunState::Complete
+    );
 
     std::fs::write(folder.path().join("plan.toml"), VARIANTS).unwrap();
     let output = folder.run(&resume);

@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM, and a coordinator that is killed.
 
 use crate::command::{ENDLESS, Folder, assert_code, told, wait_until};
-use analysis::State;
+use analysis::RunState;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -19,7 +19,7 @@ fn first_signal_drains_and_still_writes_the_result() {
             told(&output)
         );
         let document = folder.document();
-        assert_eq!(document.run.state, State::Interrupted);
+        assert_eq!(document.run.state, RunState::Interrupted);
         assert!(
             document
                 .agents
@@ -47,7 +47,7 @@ fn second_signal_does_not_wait_for_slow_answers() {
         "{:?}",
         begun.elapsed()
     );
-    assert_eq!(folder.document().run.state, State::Interrupted);
+    assert_eq!(folder.document().run.state, RunState::Interrupted);
     folder.assert_nothing_is_left();
 }
 

@@ -13,7 +13,7 @@ fn free_port() -> String {
 
 #[test]
 fn agents_stay_and_serve_the_next_start() {
-    let server = target::Running::new(target::Config::plain()).unwrap();
+    let server = target::RunningTarget::new(target::Config::plain()).unwrap();
     let plan = format!(
         "target.url = \"{}\"\nload = {{ connections = 4, requests = 101 }}",
         server.url("/")

@@ -1,7 +1,7 @@
 //! Whole local runs.
 
 use crate::command::{ENDLESS, Folder, PLAN, assert_code, send, told};
-use analysis::{EndCause, State, Verdict};
+use analysis::{AgentEndCause, RunState, Verdict};
 
 #[test]
 fn local_run_leaves_a_whole_result_and_no_process() {
@@ -11,7 +11,7 @@ fn local_run_leaves_a_whole_result_and_no_process() {
     let document = folder.document();
     assert_eq!(
         (document.run.state, document.run.name.as_str()),
-        (State::Complete, "short")
+        (RunState::Complete, "short")
     );
     assert_eq!(document.measured.operations.ended, 200, "{}", told(&output));
     assert_eq!(document.measured.operations.ok, 200);
@@ -20,7 +20,8 @@ fn local_run_leaves_a_whole_result_and_no_process() {
         document
             .agents
             .iter()
-            .all(|agent| agent.totals_match == Some(true) && agent.ended == Some(EndCause::Plan))
+            .all(|agent| agent.totals_match == Some(true)
+                && agent.ended == Some(AgentEndCause::Plan))
     );
     assert_eq!(document.plan.text, PLAN);
     assert!(document.plan.builtin_target);
@@ -156,7 +157,7 @@ fn lost_agent_is_exit_code_3() {
         document
             .agents
             .iter()
-            .any(|agent| agent.name == "local-1" && agent.ended == Some(EndCause::Lost))
+            .any(|agent| agent.name == "local-1" && agent.ended == Some(AgentEndCause::Lost))
     );
     folder.assert_nothing_is_left();
 }

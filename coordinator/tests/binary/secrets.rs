@@ -203,7 +203,7 @@ fn no_failing_run_writes_a_secret() {
 /// Neither side tells the token where it goes into a file.
 #[test]
 fn agent_and_coordinator_keep_secrets_and_the_token() {
-    let server = target::Running::new(target::Config::plain()).unwrap();
+    let server = target::RunningTarget::new(target::Config::plain()).unwrap();
     let url = server.url("/");
     let (folder, mut planted) = folder(&format!(
         "target.url = \"{url}\"\nload = {{ connections = 4, requests = 101 }}\n{HEADERS}"
@@ -263,7 +263,7 @@ fn saved_plan_says_which_secret_it_misses() {
 /// Resuming compares the plan that is given with what was saved of the first one.
 #[test]
 fn secret_that_changed_is_noticed_when_runs_are_resumed() {
-    let server = target::Running::new(target::Config::plain()).unwrap();
+    let server = target::RunningTarget::new(target::Config::plain()).unwrap();
     let plan = |secret: &str| {
         format!(
             "target.url = \"{}\"\nload = {{ connections = 2, requests = 40 }}\n\

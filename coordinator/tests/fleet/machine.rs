@@ -1,6 +1,6 @@
 //! A load machine whose runner follows a script instead of firing.
 
-use agent::link::{Identity, LinkConfig, LinkError, News, RunnerEnd, pair, run};
+use agent::link::{AgentIdentity, LinkConfig, LinkError, News, RunnerEnd, pair, run};
 use control::{Assignment, Digest, EndCause, Order, Report, RunId, Token};
 use proto::Bytes;
 use std::net::SocketAddr;
@@ -43,7 +43,7 @@ pub struct Machine {
 
 impl Machine {
     pub fn start(coordinator: SocketAddr, token: &Token, script: Script) -> Machine {
-        let identity = Identity {
+        let identity = AgentIdentity {
             name: "machine".into(),
             labels: [].into(),
             workers: 1,

@@ -5,7 +5,7 @@ mod proxy;
 
 use agent::link::News;
 use control::{
-    Audience, Digest, EndCause, JoinSecret, Outcome, RunEvent, RunFile, RunId, RunRequest, Stop,
+    Audience, Digest, EndCause, JoinSecret, RunEvent, RunFile, RunId, RunOutcome, RunRequest, Stop,
     Token,
 };
 use coordinator::fleet::{Enrolment, FleetError, FleetHandle, RunEvents, RunRefused, bind, listen};
@@ -78,7 +78,7 @@ fn assert_ran_to_the_end(events: &[RunEvent], agents: u32) {
     assert_eq!(
         events.last(),
         Some(&RunEvent::Done {
-            outcome: Outcome::Ran
+            outcome: RunOutcome::Ran
         }),
         "{events:#?}"
     );
@@ -225,8 +225,7 @@ async fn beats_come_through_while_a_slow_link_is_full() {
 }
 
 #[tokio::test]
-async fn second_too_large_to_travel_ends_the_agents_part_with_the_reason_and_it_serves_the_next_run()
- {
+async fn second_too_large_to_travel_ends_the_agents_part_and_it_serves_the_next_run() {
     let (fleet, token) = fleet().await;
     let script = Script {
         interval_bytes: vec![10, control::INTERVAL_MAX_BYTES + 1],
@@ -266,10 +265,15 @@ async fn problem_of_one_agent_is_told_and_nothing_starts() {
     assert_eq!(
         events.last(),
         Some(&RunEvent::Done {
-            outcome: Outcome::NotStarted
+            outcome: RunOutcome::NotStarted
         })
     );
-    let told = |event: &RunEvent| matches!(event, RunEvent::Problem { problem, .. } if problem.contains("8.8.8.8"));
+    let told = |event: &RunEvent| {
+        matches!(
+            event,
+            RunEvent::Problem { problem, .. } if problem.contains("8.8.8.8")
+        )
+    };
     assert!(
         events.iter().any(told)
             && !events
@@ -291,7 +295,13 @@ async fn other_digest_of_the_plan_is_told_with_both() {
     let mut events = fleet.run(request(1)).await.expect("an idle fleet");
     let events = until_done(&mut events).await;
     let here = Digest::of(b"plan").short();
-    let told = |event: &RunEvent| matches!(event, RunEvent::Problem { problem, .. } if problem.contains("abababab") && problem.contains(&here));
+    let told = |event: &RunEvent| {
+        matches!(
+            event,
+            RunEvent::Problem { problem, .. }
+                if problem.contains("abababab") && problem.contains(&here)
+        )
+    };
     assert!(events.iter().any(told), "{events:#?}");
     fleet.shut_down().await;
 }
@@ -358,7 +368,11 @@ async fn agent_that_comes_first_says_so_once_and_joins_later() {
     let mut machine = Machine::start(address, enrolment.token(), Script::default());
     let away = machine.news().await;
     assert!(
-        matches!(&away, News::Away { why } if why.contains("nobody listens") && why.contains("coordinator start")),
+        matches!(
+            &away,
+            News::Away { why }
+                if why.contains("nobody listens") && why.contains("coordinator start")
+        ),
         "{away:?}"
     );
     let fleet = listen(socket.listen(16).expect("a listener"), &enrolment).expect("a fleet");
@@ -441,7 +455,7 @@ async fn one_run_at_a_time_and_none_without_agents() {
     assert_eq!(
         events.last(),
         Some(&RunEvent::Done {
-            outcome: Outcome::StoppedBeforeStart(Stop::Drain)
+            outcome: RunOutcome::StoppedBeforeStart(Stop::Drain)
         })
     );
     fleet.shut_down().await;

@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 pub struct AgentResult {
     /// Which share of the plan it had, from 0.
     pub index: u32,
-    /// Its name.
+    /// Its name, as `--name` or the machine gave it.
     pub name: String,
     /// What `--label` said.
     pub labels: BTreeMap<String, String>,
-    /// Load threads.
+    /// How many load threads it had.
     pub workers: u32,
-    /// Its machine.
-    pub facts: AgentFacts,
+    /// What its machine is and allows.
+    pub facts: MachineFacts,
     /// Coordinator's clock minus the agent's, by the last measurement.
     pub clock_offset_ns: Option<i64>,
     /// Error bound of it.
@@ -26,7 +26,7 @@ pub struct AgentResult {
     /// Error bound of it.
     pub began_bound_ns: Option<u64>,
     /// How its run ended; absent while nothing is known.
-    pub ended: Option<EndCause>,
+    pub ended: Option<AgentEndCause>,
     /// In words, for a failure or a loss.
     pub ended_text: String,
     /// Intervals that arrived.
@@ -55,9 +55,17 @@ pub struct AgentResult {
     pub loop_lag: Option<TimeFigure>,
 }
 
-/// An agent's machine.
+impl AgentResult {
+    /// How busy it was in the measured part; `None` where no sample was taken in it.
+    #[must_use]
+    pub fn sampled_cpu(&self) -> Option<CpuFigures> {
+        self.cpu.filter(|cpu| cpu.samples > 0)
+    }
+}
+
+/// What an agent's machine is and allows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct AgentFacts {
+pub struct MachineFacts {
     /// The machine's name.
     pub hostname: String,
     /// Release of its kernel.
@@ -69,20 +77,20 @@ pub struct AgentFacts {
     /// CPUs' worth of time its control group may use; absent without a quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_quota: Option<f32>,
-    /// Installed memory.
+    /// Memory installed in it.
     pub memory_total_bytes: u64,
     /// Open files the agent may have; absent without a limit.
     pub open_files_limit: Option<u64>,
     /// First local port that connections are made from.
     pub first_local_port: u16,
-    /// Last one.
+    /// Last of these ports.
     pub last_local_port: u16,
 }
 
 /// Why an agent's run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum EndCause {
+pub enum AgentEndCause {
     /// All of its share is done.
     Plan,
     /// Somebody asked for it.

@@ -1,7 +1,7 @@
 //! Whether an open loop's load was carried while it was offered, or piled up and was worked off
 //! after its end.
 
-use crate::tally::Tally;
+use crate::cell_tally::CellTally;
 use measure::Metric;
 use serde::{Deserialize, Serialize};
 
@@ -32,14 +32,13 @@ pub struct Backlog {
 impl Backlog {
     /// `ramp` is by how many arrivals a second the rate grows in the second half; each has more of
     /// them under way for as long as an answer takes.
-    pub(crate) fn of(whole: &Tally, ramp: f64) -> Backlog {
-        let (within, carried) = (whole.counters.within, whole.carried);
-        let (due, ended) = (
-            within.due_late,
-            within.ended_late.saturating_add(carried.ended_late),
-        );
+    pub(crate) fn new(whole: &CellTally, ramp: f64) -> Backlog {
+        let within = whole.counters.within;
+        let due = within.due_late;
+        let ended = within.ended_late.saturating_add(whole.carried.ended_late);
         let at_end = whole.counters.begun().saturating_sub(within.ended);
         let in_the_middle = at_end.saturating_sub(due.saturating_sub(ended));
+        // Two Poisson numbers, each with its mean as its variance: those of a difference add.
         let scatter = SIGMAS * (at_end as f64 + in_the_middle as f64).sqrt();
         let more_under_way = ramp * median_service_s(whole);
         Backlog {
@@ -64,7 +63,7 @@ impl Backlog {
 }
 
 /// How long an answer takes, in seconds.
-fn median_service_s(whole: &Tally) -> f64 {
+fn median_service_s(whole: &CellTally) -> f64 {
     let median = whole
         .headline(&[Metric::ServiceTime])
         .and_then(|headline| headline.percentile(50.0));
@@ -78,7 +77,7 @@ mod tests {
 
     /// So many due and ended in the whole part, and in its second half.
     fn backlog(due: u64, ended: u64, due_late: u64, ended_late: u64) -> Backlog {
-        let mut whole = Tally::default();
+        let mut whole = CellTally::default();
         whole.counters.started = due;
         whole.counters.within = Within {
             ended,
@@ -87,7 +86,7 @@ mod tests {
             ended_late,
             ..Within::default()
         };
-        Backlog::of(&whole, 0.0)
+        Backlog::new(&whole, 0.0)
     }
 
     #[test]
@@ -123,7 +122,7 @@ mod tests {
     /// at the end.
     #[test]
     fn ramp_has_more_under_way_and_a_ramp_beyond_capacity_piles_up() {
-        let mut whole = Tally::default();
+        let mut whole = CellTally::default();
         whole.counters.started = 30_000;
         whole.counters.within = Within {
             ended: 29_000,
@@ -137,10 +136,10 @@ mod tests {
             .times
             .insert((Outcome::Ok, Metric::ServiceTime), second);
         assert!(
-            !Backlog::of(&whole, 0.0).kept_up(),
+            !Backlog::new(&whole, 0.0).kept_up(),
             "at an even rate that would be a backlog"
         );
-        assert!(Backlog::of(&whole, 500.0).kept_up());
+        assert!(Backlog::new(&whole, 500.0).kept_up());
         // Of a server of 500/s 15,000 end in the second half, and answers take seconds.
         whole.counters.within = Within {
             ended: 22_500,
@@ -148,7 +147,7 @@ mod tests {
             ended_late: 15_000,
             ..Within::default()
         };
-        assert!(!Backlog::of(&whole, 500.0).kept_up());
+        assert!(!Backlog::new(&whole, 500.0).kept_up());
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! saved ones that are compared.
 
 use crate::{
-    Answer, CapacityRow, Comparison, Document, Judgement, LimitOutcome, LimitResult,
-    PlanDifference, Scaling, SearchRecord, State, Verdict,
+    CapacityRow, Comparison, Document, Judgement, LimitOutcome, LimitResult, PlanDifference,
+    RunState, Scaling, SearchAnswer, SearchRecord, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct CampaignDocument {
     /// Start of the first run, UTC, RFC 3339.
     pub started_at: String,
     /// How it ended.
-    pub state: State,
+    pub state: RunState,
     /// The plan as the user gave it, but for [`plan::MASK`] in place of secrets; empty where saved
     /// runs are compared.
     #[serde(deserialize_with = "crate::plan_record::masked")]
@@ -55,12 +55,12 @@ pub struct RunSummary {
     pub repeat: u32,
     /// Identifies the run.
     pub id: String,
-    /// Its folder.
+    /// Folder of its files.
     pub folder: String,
     /// Start instant, UTC, RFC 3339.
     pub started_at: String,
     /// How it ended.
-    pub state: State,
+    pub state: RunState,
     /// What its numbers are about.
     pub verdict: Verdict,
     /// Operations that ended.
@@ -82,7 +82,7 @@ pub struct RunSummary {
 /// The search of a variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VariantSearch {
-    /// Its name.
+    /// Name of the variant.
     pub variant: String,
     /// Which repeat, from 0.
     pub repeat: u32,
@@ -93,7 +93,7 @@ pub struct VariantSearch {
 /// The runs of a variant with 1, 2, … agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VariantScaling {
-    /// Its name.
+    /// Name of the variant.
     pub variant: String,
     /// Which repeat, from 0.
     pub repeat: u32,
@@ -113,7 +113,7 @@ impl CampaignDocument {
             tool_version,
             name,
             started_at,
-            state: State::Incomplete,
+            state: RunState::Incomplete,
             plan_text: String::new(),
             planned_runs: 0,
             runs: Vec::new(),
@@ -149,14 +149,10 @@ impl CampaignDocument {
 impl RunSummary {
     /// Of a run's document.
     #[must_use]
-    pub fn of(document: &Document, variant: String, repeat: u32, folder: String) -> RunSummary {
+    pub fn new(document: &Document, variant: String, repeat: u32, folder: String) -> RunSummary {
         let measured = &document.measured;
-        let at = |wanted| {
-            measured
-                .times
-                .get("response_time")
-                .and_then(|figure| figure.percentile(wanted))
-        };
+        let p50 = measured.percentile("response_time", 50.0);
+        let p99 = measured.percentile("response_time", 99.0);
         RunSummary {
             variant,
             repeat,
@@ -168,9 +164,9 @@ impl RunSummary {
             ended: measured.operations.ended,
             errors: measured.operations.errors,
             ok_per_second: measured.rates.ok_per_second,
-            response_time_p50_ns: at(50.0).map(|figure| figure.value_ns),
-            response_time_p99_ns: at(99.0).map(|figure| figure.value_ns),
-            response_time_p99_at_least: at(99.0).is_some_and(|figure| figure.at_least),
+            response_time_p50_ns: p50.map(|figure| figure.value_ns),
+            response_time_p99_ns: p99.map(|figure| figure.value_ns),
+            response_time_p99_at_least: p99.is_some_and(|figure| figure.at_least),
             thresholds: document.thresholds.clone(),
         }
     }
@@ -182,9 +178,11 @@ impl RunSummary {
 
 fn of_search(search: &SearchRecord) -> u8 {
     match search.answer {
-        Some(Answer::ClientBound { .. } | Answer::Invalid { .. }) => crate::exit::INVALID,
-        Some(Answer::BelowFrom { .. }) => crate::exit::THRESHOLD_FAILED,
-        Some(Answer::Found { .. } | Answer::AtLeast { .. }) | None => 0,
+        Some(SearchAnswer::ClientBound { .. } | SearchAnswer::Invalid { .. }) => {
+            crate::exit::INVALID
+        }
+        Some(SearchAnswer::BelowFrom { .. }) => crate::exit::THRESHOLD_FAILED,
+        Some(SearchAnswer::Found { .. } | SearchAnswer::AtLeast { .. }) | None => 0,
     }
 }
 

@@ -2,7 +2,9 @@
 //! what that says of their ratio.
 
 use crate::search::Standing;
-use crate::{Amount, Finding, Knee, LimitOutcome, LimitResult, RegressionLimit, SearchRecord};
+use crate::{
+    ChangeFinding, Knee, LimitOutcome, LimitResult, LoadUnit, RegressionLimit, SearchRecord,
+};
 use serde::{Deserialize, Serialize};
 
 /// From this ratio on, a factor is easier to read than per cent.
@@ -20,7 +22,7 @@ pub struct CapacityRow {
     /// Searches behind it.
     pub searches: u32,
     /// What was varied.
-    pub amount: Amount,
+    pub amount: LoadUnit,
     /// Highest amount that passed, with none below it that failed; absent where not even the first
     /// passed.
     pub passed: Option<f64>,
@@ -40,8 +42,8 @@ pub struct CapacityChange {
     /// The ratio is no more; absent where nothing bounds it.
     pub high: Option<f64>,
     /// What can be said.
-    pub finding: Finding,
-    /// In words.
+    pub finding: ChangeFinding,
+    /// The change in words.
     pub text: String,
 }
 
@@ -52,16 +54,16 @@ impl CapacityRow {
     /// Of each variant with its searches; those without any, or of another kind of load than the
     /// first, are left out.
     #[must_use]
-    pub fn of(variants: &[(String, Vec<&SearchRecord>)]) -> Vec<CapacityRow> {
+    pub fn from_searches(variants: &[(String, Vec<&SearchRecord>)]) -> Vec<CapacityRow> {
         let mut rows: Vec<CapacityRow> = Vec::new();
         for (name, searches) in variants {
-            let Some(row) = CapacityRow::of_variant(name, searches) else {
+            let Some(row) = CapacityRow::from_variant(name, searches) else {
                 continue;
             };
             let change = rows
                 .first()
                 .filter(|first| first.amount == row.amount)
-                .map(|first| CapacityChange::of(first, &row));
+                .map(|first| CapacityChange::new(first, &row));
             if rows.is_empty() || change.is_some() {
                 rows.push(CapacityRow { change, ..row });
             }
@@ -69,46 +71,46 @@ impl CapacityRow {
         rows
     }
 
-    fn of_variant(name: &str, searches: &[&SearchRecord]) -> Option<CapacityRow> {
+    fn from_variant(name: &str, searches: &[&SearchRecord]) -> Option<CapacityRow> {
         let amount = searches.first()?.bounds.amount();
-        let ends: Vec<(Option<f64>, Option<f64>)> =
-            searches.iter().map(|search| ends(search)).collect();
         // An end that one search does not know is not known.
-        let passed: Option<Vec<f64>> = ends.iter().map(|ends| ends.0).collect();
-        let failed: Option<Vec<f64>> = ends.iter().map(|ends| ends.1).collect();
+        let passed: Option<Vec<f64>> = searches.iter().map(|search| passed(search)).collect();
+        let failed: Option<Vec<f64>> = searches.iter().map(|search| failed(search)).collect();
+        // The outer ends: whatever the searches disagree on lies between them.
+        let lowest = passed.and_then(|passed| passed.into_iter().reduce(f64::min));
+        let highest = failed.and_then(|failed| failed.into_iter().reduce(f64::max));
         Some(CapacityRow {
             variant: name.to_owned(),
             searches: u32::try_from(searches.len()).unwrap_or(u32::MAX),
             amount,
-            passed: passed.and_then(|passed| passed.into_iter().reduce(f64::min)),
-            failed: failed.and_then(|failed| failed.into_iter().reduce(f64::max)),
+            passed: lowest,
+            failed: highest,
             knee: searches.iter().find_map(|search| search.knee.clone()),
             change: None,
         })
     }
 }
 
-/// The highest amount that passes with none below it that fails, and the lowest that fails with
-/// none above it that passes. An amount does what most of its holds do, but is no end where one of
-/// them contradicts the others.
-fn ends(search: &SearchRecord) -> (Option<f64>, Option<f64>) {
+/// The highest amount that passes with none below it that fails. An amount does what most of its
+/// holds do, but is no end where one of them contradicts the others.
+fn passed(search: &SearchRecord) -> Option<f64> {
     let held = Standing::all(&search.steps);
-    let low = held
-        .iter()
-        .take_while(|held| held.passes())
-        .filter(|held| held.failed == 0)
-        .last();
-    let high = held
-        .iter()
-        .rev()
-        .take_while(|held| held.fails())
-        .filter(|held| held.passed == 0)
-        .last();
-    (low.map(|held| held.amount), high.map(|held| held.amount))
+    let passing = held.iter().take_while(|held| held.passes());
+    let clear = passing.filter(|held| held.failed == 0);
+    clear.last().map(|held| held.amount)
+}
+
+/// The lowest amount that fails with none above it that passes; as [`passed`].
+fn failed(search: &SearchRecord) -> Option<f64> {
+    let held = Standing::all(&search.steps);
+    let failing = held.iter().rev().take_while(|held| held.fails());
+    let clear = failing.filter(|held| held.passed == 0);
+    clear.last().map(|held| held.amount)
 }
 
 impl CapacityChange {
-    fn of(first: &CapacityRow, other: &CapacityRow) -> CapacityChange {
+    fn new(first: &CapacityRow, other: &CapacityRow) -> CapacityChange {
+        // The ratio lies between what is sure to pass over what is sure to fail, and the reverse.
         let low = other
             .passed
             .zip(first.failed)
@@ -118,10 +120,10 @@ impl CapacityChange {
             .zip(first.passed)
             .map(|(failed, passed)| failed / passed);
         let finding = match high {
-            _ if low > 1.0 => Finding::HigherIsBetter,
-            Some(high) if high < 1.0 => Finding::LowerIsWorse,
-            Some(_) if low > 0.0 => Finding::NoDifference,
-            _ => Finding::Unknown,
+            _ if low > 1.0 => ChangeFinding::HigherIsBetter,
+            Some(high) if high < 1.0 => ChangeFinding::LowerIsWorse,
+            Some(_) if low > 0.0 => ChangeFinding::NoDifference,
+            _ => ChangeFinding::Unknown,
         };
         CapacityChange {
             low,
@@ -135,7 +137,7 @@ impl CapacityChange {
     fn estimate(&self) -> f64 {
         self.high.map_or(self.low, |high| {
             if self.low > 0.0 {
-                (self.low * high).sqrt()
+                (self.low * high).sqrt() // of ratios the geometric middle
             } else {
                 high
             }
@@ -143,22 +145,28 @@ impl CapacityChange {
     }
 }
 
-fn words(low: f64, high: Option<f64>, finding: Finding) -> String {
+fn words(low: f64, high: Option<f64>, finding: ChangeFinding) -> String {
     let per_cent = |ratio: f64| (ratio - 1.0).abs() * 100.0;
     match (finding, high) {
-        (Finding::HigherIsBetter, Some(high)) if high >= FACTOR_FROM => {
+        (ChangeFinding::HigherIsBetter, Some(high)) if high >= FACTOR_FROM => {
             format!("{low:.2} to {high:.2} times")
         }
-        (Finding::HigherIsBetter, Some(high)) => {
+        (ChangeFinding::HigherIsBetter, Some(high)) => {
             format!("higher by {:.1} to {:.1} %", per_cent(low), per_cent(high))
         }
-        (Finding::HigherIsBetter, None) if low >= FACTOR_FROM => format!("at least {low:.2} times"),
-        (Finding::HigherIsBetter, None) => format!("higher by at least {:.1} %", per_cent(low)),
-        (Finding::LowerIsWorse, Some(high)) if low > 0.0 => {
+        (ChangeFinding::HigherIsBetter, None) if low >= FACTOR_FROM => {
+            format!("at least {low:.2} times")
+        }
+        (ChangeFinding::HigherIsBetter, None) => {
+            format!("higher by at least {:.1} %", per_cent(low))
+        }
+        (ChangeFinding::LowerIsWorse, Some(high)) if low > 0.0 => {
             format!("lower by {:.1} to {:.1} %", per_cent(high), per_cent(low))
         }
-        (Finding::LowerIsWorse, Some(high)) => format!("lower by at least {:.1} %", per_cent(high)),
-        (Finding::NoDifference, Some(high)) => {
+        (ChangeFinding::LowerIsWorse, Some(high)) => {
+            format!("lower by at least {:.1} %", per_cent(high))
+        }
+        (ChangeFinding::NoDifference, Some(high)) => {
             format!(
                 "no difference beyond the steps of the searches (-{:.1} to +{:.1} %)",
                 per_cent(low),
@@ -194,23 +202,25 @@ impl RegressionLimit {
             rows.iter()
                 .filter_map(|row| Some((row, row.change.as_ref()?)))
         };
-        let judge =
-            |limit: &RegressionLimit, row: &CapacityRow, change: &CapacityChange| LimitResult {
-                limit: limit.clone(),
-                variant: row.variant.clone(),
-                outcome: limit.outcome_of_search(change),
-                text: change.text.clone(),
-            };
         limits
             .iter()
-            .flat_map(|limit| changes().map(move |(row, change)| judge(limit, row, change)))
+            .flat_map(|limit| changes().map(|(row, change)| limit.judge_search(row, change)))
             .collect()
+    }
+
+    fn judge_search(&self, row: &CapacityRow, change: &CapacityChange) -> LimitResult {
+        LimitResult {
+            limit: self.clone(),
+            variant: row.variant.clone(),
+            outcome: self.outcome_of_search(change),
+            text: change.text.clone(),
+        }
     }
 
     fn outcome_of_search(&self, change: &CapacityChange) -> LimitOutcome {
         match change.finding {
-            Finding::Unknown if change.low >= 1.0 - self.worse_by => LimitOutcome::Kept,
-            Finding::Unknown => LimitOutcome::Unknown,
+            ChangeFinding::Unknown if change.low >= 1.0 - self.worse_by => LimitOutcome::Kept,
+            ChangeFinding::Unknown => LimitOutcome::Unknown,
             finding if finding.is_worse() && change.estimate() < 1.0 - self.worse_by => {
                 LimitOutcome::Regressed
             }

@@ -1,11 +1,8 @@
 //! What the agents' load loops say of themselves, in the measured part.
 
-use crate::{Headline, Picture, TimeFigure};
+use crate::{Headline, HistogramColumns, TimeFigure};
 use measure::Client;
 use serde::{Deserialize, Serialize};
-
-/// Name of the histogram in thresholds and results.
-pub(crate) const LOOP_LAG: &str = "loop_lag";
 
 /// What the agents' load loops say of themselves, in the measured part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -16,7 +13,7 @@ pub struct ClientFigures {
 }
 
 impl ClientFigures {
-    pub(crate) fn of(client: &Client) -> ClientFigures {
+    pub(crate) fn new(client: &Client) -> ClientFigures {
         ClientFigures {
             loop_lag: loop_lag(client),
         }
@@ -25,5 +22,5 @@ impl ClientFigures {
 
 pub(crate) fn loop_lag(client: &Client) -> Option<TimeFigure> {
     let lag = &client.loop_lag;
-    (!lag.is_empty()).then(|| TimeFigure::of(&Headline::exact(lag), Picture::Left))
+    (!lag.is_empty()).then(|| TimeFigure::new(&Headline::exact(lag), HistogramColumns::Omitted))
 }

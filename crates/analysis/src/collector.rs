@@ -1,17 +1,19 @@
 //! Gathers what agents deliver and makes the document of it, at any moment of the run.
 
+use crate::agent_run::AgentRun;
 use crate::backlog::Backlog;
+use crate::cell_tally::CellTally;
 use crate::client::ClientFigures;
-use crate::fired::Fired;
 use crate::live::{Live, Recent};
 use crate::series::SeriesBuilder;
 use crate::span::Span;
-use crate::tally::Tally;
 use crate::{
-    AgentFacts, CpuFigures, Document, EndCause, Figures, Group, Picture, PlanRecord, Run,
-    ServerFigures, SessionOffers, Skew, State,
+    AgentEndCause, CpuFigures, Document, FigureGroup, Figures, HistogramColumns, MachineFacts,
+    PlanRecord, RunRecord, RunState, ServerFigures, SessionOffers, StartSkew,
 };
-use measure::{CellKey, Client, Counters, Distribution, Metric, Outcome, Period, Snapshot, Totals};
+use measure::{
+    CellKey, Client, Counters, Distribution, Metric, Outcome, Period, Snapshot, Totals, nanoseconds,
+};
 use plan::{End, Load, Plan, Profile, Shape, Threshold};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,7 +21,7 @@ use std::time::Duration;
 
 /// What is known of a run before it starts.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct CollectorSetup {
     /// Version of the program.
     pub tool_version: String,
     /// Identifies the run.
@@ -35,14 +37,14 @@ pub struct Setup {
 /// What is known of an agent before the run starts.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSetup {
-    /// Its name.
+    /// Its name, as `--name` or the machine gave it.
     pub name: String,
     /// What `--label` said.
     pub labels: BTreeMap<String, String>,
-    /// Load threads.
+    /// How many load threads it has.
     pub workers: u32,
-    /// Its machine.
-    pub facts: AgentFacts,
+    /// What its machine is and allows.
+    pub facts: MachineFacts,
     /// Addresses of its machine's own interfaces; loopback need not be among them.
     pub addresses: Vec<IpAddr>,
 }
@@ -59,7 +61,7 @@ impl AgentSetup {
 #[derive(Debug, Clone, Default)]
 pub struct AgentEnd {
     /// Why; absent where it is not known.
-    pub cause: Option<EndCause>,
+    pub cause: Option<AgentEndCause>,
     /// In words, for a failure.
     pub text: String,
     /// How many intervals it made.
@@ -75,7 +77,7 @@ pub struct AgentEnd {
 /// What became of a delivered interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Added {
-    /// It counts.
+    /// It counts from now on.
     Counted,
     /// It had counted before, and does not count again.
     Duplicate,
@@ -86,11 +88,11 @@ pub enum Added {
 /// Gathers what agents deliver. Memory is bounded: totals by agent, request and address, and a
 /// packed series.
 #[derive(Debug, Clone)]
-pub struct Collector {
-    setup: Setup,
+pub struct ResultCollector {
+    setup: CollectorSetup,
     run: RunPlan,
     record: PlanRecord,
-    agents: Vec<Fired>,
+    agents: Vec<AgentRun>,
     series: SeriesBuilder,
     recent: Recent,
     server_cpu_ns: Option<u64>,
@@ -112,10 +114,10 @@ struct RunPlan {
     thresholds: Vec<Threshold>,
 }
 
-impl Collector {
+impl ResultCollector {
     /// Ready for interval 0.
     #[must_use]
-    pub fn new(setup: Setup, plan: &Plan) -> Collector {
+    pub fn new(setup: CollectorSetup, plan: &Plan) -> ResultCollector {
         let run = RunPlan {
             name: plan.name().to_owned(),
             requests: plan
@@ -130,9 +132,9 @@ impl Collector {
             ramp: ramp(plan.load()),
             thresholds: plan.thresholds().to_vec(),
         };
-        let record = PlanRecord::of(plan, setup.plan_text.clone());
-        let agents = setup.agents.iter().map(|_| Fired::default()).collect();
-        Collector {
+        let record = PlanRecord::new(plan, setup.plan_text.clone());
+        let agents = setup.agents.iter().map(|_| AgentRun::default()).collect();
+        ResultCollector {
             run,
             record,
             agents,
@@ -147,10 +149,10 @@ impl Collector {
     /// Takes in what `agent` recorded in second `interval` of the run clock. Each interval counts
     /// once, however often and in whichever order it comes.
     pub fn add(&mut self, agent: u32, interval: u32, snapshot: &Snapshot) -> Added {
-        let Some(fired) = self.agents.get_mut(agent as usize) else {
+        let Some(agent_run) = self.agents.get_mut(agent as usize) else {
             return Added::UnknownAgent;
         };
-        if !fired.add(interval, snapshot) {
+        if !agent_run.add(interval, snapshot) {
             return Added::Duplicate;
         }
         self.series.add(agent, interval, snapshot);
@@ -160,22 +162,22 @@ impl Collector {
 
     /// An agent's clock was measured: coordinator's minus the agent's, and its error bound.
     pub fn clock(&mut self, agent: u32, offset_ns: i64, bound_ns: u64) {
-        if let Some(fired) = self.agents.get_mut(agent as usize) {
-            fired.clock = Some((offset_ns, bound_ns));
+        if let Some(agent_run) = self.agents.get_mut(agent as usize) {
+            agent_run.clock = Some((offset_ns, bound_ns));
         }
     }
 
     /// An agent began, so long after the start instant (negative: before), with this error bound.
     pub fn began(&mut self, agent: u32, at_ns: i64, bound_ns: u64) {
-        if let Some(fired) = self.agents.get_mut(agent as usize) {
-            fired.began = Some((at_ns, bound_ns));
+        if let Some(agent_run) = self.agents.get_mut(agent as usize) {
+            agent_run.began = Some((at_ns, bound_ns));
         }
     }
 
     /// An agent's run is over. Called again, it replaces what was known.
     pub fn ended(&mut self, agent: u32, end: AgentEnd) {
-        if let Some(fired) = self.agents.get_mut(agent as usize) {
-            fired.ended(end);
+        if let Some(agent_run) = self.agents.get_mut(agent as usize) {
+            agent_run.ended(end);
         }
     }
 
@@ -194,20 +196,23 @@ impl Collector {
     /// the first.
     #[must_use]
     pub fn live(&self) -> Option<Live> {
-        let firing = self
-            .agents
-            .iter()
-            .enumerate()
-            .filter(|(_, fired)| !fired.is_over())
-            .map(|(index, _)| index as u32);
-        let mut live = self.recent.live(&firing.collect::<Vec<_>>())?;
-        for fired in &self.agents {
-            let (ended, errors) = fired.ended_and_errors();
+        let mut live = self.recent.live(&self.firing())?;
+        for agent_run in &self.agents {
+            let (ended, errors) = agent_run.ended_and_errors();
             live.total_ended = live.total_ended.saturating_add(ended);
             live.total_errors = live.total_errors.saturating_add(errors);
         }
         live.is_warm_up = u64::from(live.second) * 1_000_000_000 < self.run.warm_up_ns;
         Some(live)
+    }
+
+    /// Agents whose run is not over, by index.
+    fn firing(&self) -> Vec<u32> {
+        let indexed = (0..).zip(&self.agents);
+        indexed
+            .filter(|(_, agent_run)| !agent_run.is_over())
+            .map(|(index, _)| index)
+            .collect()
     }
 
     /// Times of one outcome and metric over all agents, requests and addresses: the sum of
@@ -222,7 +227,7 @@ impl Collector {
 
     /// The document of what is known now; `state` says whether that is all there will be.
     #[must_use]
-    pub fn document(&self, state: State) -> Document {
+    pub fn document(&self, state: RunState) -> Document {
         let whole = self.whole(Period::Measured);
         let span = self.span(&whole);
         let client = self.client();
@@ -240,16 +245,16 @@ impl Collector {
                 .collect(),
             skew: self.skew(),
             warm_up: (self.run.warm_up_ns > 0).then(|| {
-                Figures::of(
+                Figures::new(
                     &self.whole(Period::WarmUp),
                     Span::warm_up(self.run.warm_up_ns),
-                    Picture::Left,
+                    HistogramColumns::Omitted,
                 )
             }),
-            measured: Figures::of(&whole, span, Picture::Drawn),
+            measured: Figures::new(&whole, span, HistogramColumns::Drawn),
             backlog: (self.run.is_open && self.is_whole())
-                .then(|| Backlog::of(&whole, self.run.ramp)),
-            client: ClientFigures::of(&client),
+                .then(|| Backlog::new(&whole, self.run.ramp)),
+            client: ClientFigures::new(&client),
             by_request: self.by_request(span),
             by_address: self.by(span, |key| Some(key.address_name())),
             session_offers: Vec::new(),
@@ -264,20 +269,20 @@ impl Collector {
         let (warm_up, measured) = (document.warm_up.as_ref(), &document.measured);
         document.server = self
             .server_cpu_ns
-            .map(|cpu_ns| ServerFigures::of(cpu_ns, warm_up, measured));
+            .map(|cpu_ns| ServerFigures::new(cpu_ns, warm_up, measured));
         document.date_staples();
         document.session_offers = self.session_offers(&document);
-        document.notes.extend(crate::notes::of(&document));
-        document.verdict = crate::VerdictRecord::of(&document);
+        document.notes.extend(crate::notes::sentences(&document));
+        document.verdict = crate::VerdictRecord::new(&document);
         document
     }
 
-    fn run_record(&self, state: State, duration_ns: u64) -> Run {
+    fn run_record(&self, state: RunState, duration_ns: u64) -> RunRecord {
         let (planned_duration_ns, planned_operations) = match self.run.end {
             End::Duration(duration) => (Some(nanoseconds(duration)), None),
             End::Requests(requests) => (None, Some(requests)),
         };
-        Run {
+        RunRecord {
             id: self.setup.run_id.clone(),
             name: self.run.name.clone(),
             started_at: self.setup.started_at.clone(),
@@ -293,17 +298,17 @@ impl Collector {
     fn is_whole(&self) -> bool {
         self.agents
             .iter()
-            .all(|fired| fired.end_cause() == Some(EndCause::Plan))
+            .all(|agent_run| agent_run.end_cause() == Some(AgentEndCause::Plan))
     }
 
     /// The measured part: up to the plan's end; or until nothing began any more, where that came
     /// sooner (a run that was stopped) or where a number of operations ends it.
-    fn span(&self, whole: &Tally) -> Span {
+    fn span(&self, whole: &CellTally) -> Span {
         let after_warm_up = |instant: u64| instant.saturating_sub(self.run.warm_up_ns);
         let so_far = after_warm_up(
             self.agents
                 .iter()
-                .map(Fired::fired_until_ns)
+                .map(AgentRun::fired_until_ns)
                 .max()
                 .unwrap_or(0),
         );
@@ -314,7 +319,7 @@ impl Collector {
                 let last = self
                     .agents
                     .iter()
-                    .filter_map(Fired::last_done_at_ns)
+                    .filter_map(AgentRun::last_done_at_ns)
                     .max()
                     .unwrap_or(0);
                 Span::of_count(so_far, after_warm_up(last), whole)
@@ -327,39 +332,42 @@ impl Collector {
         let mut client = Client::default();
         self.agents
             .iter()
-            .for_each(|fired| client.merge(fired.client()));
+            .for_each(|agent_run| client.merge(agent_run.client()));
         client
     }
 
-    fn whole(&self, period: Period) -> Tally {
-        let mut whole = Tally::default();
+    fn whole(&self, period: Period) -> CellTally {
+        let mut whole = CellTally::default();
         self.agents
             .iter()
-            .for_each(|fired| whole.merge(&fired.tally(period)));
+            .for_each(|agent_run| whole.merge(&agent_run.tally(period)));
         whole
     }
 
-    fn skew(&self) -> Option<Skew> {
-        let began: Vec<(i64, u64)> = self.agents.iter().filter_map(|fired| fired.began).collect();
-        let (first, last) = (
-            began.iter().map(|&(at, _)| at).min()?,
-            began.iter().map(|&(at, _)| at).max()?,
-        );
+    fn skew(&self) -> Option<StartSkew> {
+        let began: Vec<(i64, u64)> = self
+            .agents
+            .iter()
+            .filter_map(|agent_run| agent_run.began)
+            .collect();
+        let first = began.iter().map(|&(at, _)| at).min()?;
+        let last = began.iter().map(|&(at, _)| at).max()?;
+        // A difference of two clocks is off by at most both of their bounds; the worst two.
         let mut bounds: Vec<u64> = began.iter().map(|&(_, bound)| bound).collect();
         bounds.sort_unstable_by(|a, b| b.cmp(a));
         let bound_ns = bounds
             .iter()
             .take(2)
             .fold(0, |sum: u64, &bound| sum.saturating_add(bound));
-        (began.len() > 1).then(|| Skew {
+        (began.len() > 1).then(|| StartSkew {
             skew_ns: last.abs_diff(first),
             bound_ns,
         })
     }
 
-    fn by(&self, span: Span, name: impl Fn(&CellKey) -> Option<String>) -> Vec<Group> {
-        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
-        for (key, tally) in self.agents.iter().flat_map(Fired::cells) {
+    fn by(&self, span: Span, name: impl Fn(&CellKey) -> Option<String>) -> Vec<FigureGroup> {
+        let mut tallies: BTreeMap<String, CellTally> = BTreeMap::new();
+        for (key, tally) in self.agents.iter().flat_map(AgentRun::cells) {
             if let Some(name) = name(key) {
                 tallies
                     .entry(name)
@@ -380,15 +388,15 @@ impl Collector {
         let Some((_, period)) = document.handshakes() else {
             return Vec::new();
         };
-        SessionOffers::of(
+        SessionOffers::from_cells(
             self.agents
                 .iter()
-                .flat_map(Fired::cells)
+                .flat_map(AgentRun::cells)
                 .filter(|(key, _)| key.period == period),
         )
     }
 
-    fn by_request(&self, span: Span) -> Vec<Group> {
+    fn by_request(&self, span: Span) -> Vec<FigureGroup> {
         let mut groups = Vec::new();
         for (index, name) in self.run.requests.iter().enumerate() {
             groups.extend(self.by(span, |key| {
@@ -398,21 +406,23 @@ impl Collector {
         groups
     }
 
-    fn by_agent(&self, span: Span) -> Vec<Group> {
+    fn by_agent(&self, span: Span) -> Vec<FigureGroup> {
         let agents = self.agents.iter().zip(&self.setup.agents);
         agents
-            .map(|(fired, setup)| group(setup.name.clone(), &fired.tally(Period::Measured), span))
+            .map(|(agent_run, setup)| {
+                group(setup.name.clone(), &agent_run.tally(Period::Measured), span)
+            })
             .collect()
     }
 
-    fn by_label(&self, span: Span) -> Vec<Group> {
-        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
-        for (fired, setup) in self.agents.iter().zip(&self.setup.agents) {
+    fn by_label(&self, span: Span) -> Vec<FigureGroup> {
+        let mut tallies: BTreeMap<String, CellTally> = BTreeMap::new();
+        for (agent_run, setup) in self.agents.iter().zip(&self.setup.agents) {
             for (key, value) in &setup.labels {
                 tallies
                     .entry(format!("{key}={value}"))
                     .or_default()
-                    .merge(&fired.tally(Period::Measured));
+                    .merge(&agent_run.tally(Period::Measured));
             }
         }
         tallies
@@ -422,23 +432,18 @@ impl Collector {
     }
 }
 
+/// By how many arrivals a second the rate grows in the second half of the measured part.
 fn ramp(load: &Load) -> f64 {
-    let (profile, span_ns) = (
-        Profile::measured(load),
-        load.measured_span_ns().unwrap_or(0),
-    );
+    let profile = Profile::measured(load);
+    let span_ns = load.measured_span_ns().unwrap_or(0);
     // A step at the very end comes too late for anything.
-    (profile.amount_at(span_ns.saturating_sub(1)) - profile.amount_at(span_ns / 2)).max(0.0)
+    let at_end = profile.amount_at(span_ns.saturating_sub(1));
+    (at_end - profile.amount_at(span_ns / 2)).max(0.0)
 }
 
-fn group(name: String, tally: &Tally, span: Span) -> Group {
-    Group {
+fn group(name: String, tally: &CellTally, span: Span) -> FigureGroup {
+    FigureGroup {
         name,
-        figures: Figures::of(tally, span, Picture::Left),
+        figures: Figures::new(tally, span, HistogramColumns::Omitted),
     }
-}
-
-/// Plans hold no duration that is longer than a `u64` of nanoseconds (584 years).
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

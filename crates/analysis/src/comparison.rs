@@ -9,13 +9,13 @@ mod figure;
 mod limit;
 mod student;
 
-pub use change::{Change, Finding, Interval};
+pub use change::{Change, ChangeFinding, ConfidenceInterval};
 pub use figure::Better;
 pub use limit::{LimitError, LimitOutcome, LimitResult, RegressionLimit};
 
 use crate::{Document, Unit, Verdict};
 use evidence::Evidence;
-use figure::{FIGURES, Figure, Value};
+use figure::{FIGURES, Figure, FigureValue};
 use serde::{Deserialize, Serialize};
 
 /// Repeats from which on a comparison is not called weak.
@@ -24,7 +24,7 @@ const REPEATS_ENOUGH: usize = 5;
 /// The runs of a variant, by repeat.
 #[derive(Debug, Clone)]
 pub struct VariantRuns<'a> {
-    /// Its name.
+    /// The variant's name.
     pub name: String,
     /// Its results; `None` where a repeat has none (yet).
     pub runs: Vec<Option<&'a Document>>,
@@ -78,7 +78,7 @@ pub struct ComparedFigure {
     pub unit: Unit,
     /// Which way is better.
     pub better: Better,
-    /// By variant.
+    /// Its value in each variant, in their order.
     pub cells: Vec<ComparedCell>,
 }
 
@@ -99,43 +99,30 @@ impl Comparison {
     /// Compares every variant with the first. Runs that are invalid are left out, and that is
     /// noted. `seed` is that of the bootstrap.
     #[must_use]
-    pub fn of(variants: &[VariantRuns<'_>], pairing: Pairing, seed: u64) -> Comparison {
+    pub fn new(variants: &[VariantRuns<'_>], pairing: Pairing, seed: u64) -> Comparison {
         let mut notes = Vec::new();
         let kept: Vec<VariantRuns<'_>> = variants
             .iter()
             .map(|variant| trusted(variant, &mut notes))
             .collect();
-        let compared: Vec<Vec<Result<Found, NotFound>>> = FIGURES
+        let compared: Vec<ChangesOfFigure> = FIGURES
             .iter()
-            .map(|figure| {
-                kept.iter()
-                    .skip(1)
-                    .map(|other| compare(figure, &kept[0], other, pairing, seed))
-                    .collect()
-            })
+            .map(|figure| against_first(figure, &kept, pairing, seed))
             .collect();
-        let found = || {
-            compared
-                .iter()
-                .flatten()
-                .filter_map(|found| found.as_ref().ok())
-        };
-        let probabilities: Vec<f64> = found().filter_map(Found::probability).collect();
+        let observed: Vec<&ObservedChange> = compared.iter().flatten().flatten().collect();
+        let probabilities: Vec<f64> = observed
+            .iter()
+            .filter_map(|change| change.probability())
+            .collect();
+        // All changes of the table are one family: the more are looked at, the surer each must be.
         let alpha = correction::error_of_each(&probabilities);
         let rows = FIGURES
             .iter()
             .zip(&compared)
-            .map(|(figure, others)| row(figure, &kept, others, alpha));
-        let rows = rows
+            .map(|(figure, changes)| row(figure, &kept, changes, alpha))
             .filter(|row| row.cells.iter().any(|cell| cell.value.is_some()))
             .collect();
-        let method = found()
-            .map(|found| found.method)
-            .max_by_key(|method| *method as u8)
-            .unwrap_or(match pairing {
-                Pairing::Interleaved => Method::Paired,
-                Pairing::Apart => Method::Separate,
-            });
+        let method = weakest(&observed, pairing);
         let variants = variants
             .iter()
             .map(|variant| variant.name.clone())
@@ -158,15 +145,44 @@ impl Comparison {
     }
 }
 
-/// What was found for one figure of one variant.
+/// By variant but the first, in their order.
+type ChangesOfFigure = Vec<Result<ObservedChange, NotComparable>>;
+
+fn against_first(
+    figure: &Figure,
+    variants: &[VariantRuns<'_>],
+    pairing: Pairing,
+    seed: u64,
+) -> ChangesOfFigure {
+    let Some((first, others)) = variants.split_first() else {
+        return Vec::new();
+    };
+    others
+        .iter()
+        .map(|other| compare(figure, first, other, pairing, seed))
+        .collect()
+}
+
+/// The weakest method of all; where nothing was found, the one that was meant.
+fn weakest(observed: &[&ObservedChange], pairing: Pairing) -> Method {
+    let meant = match pairing {
+        Pairing::Interleaved => Method::Paired,
+        Pairing::Apart => Method::Separate,
+    };
+    // The enum's order is from the strongest to the weakest.
+    let methods = observed.iter().map(|change| change.method);
+    methods.max_by_key(|method| *method as u8).unwrap_or(meant)
+}
+
+/// How one figure of one variant differs from the first variant's.
 #[derive(Debug, Clone)]
-struct Found {
+struct ObservedChange {
     evidence: Evidence,
     method: Method,
     repeats: u32,
 }
 
-impl Found {
+impl ObservedChange {
     fn probability(&self) -> Option<f64> {
         self.evidence
             .error
@@ -174,30 +190,20 @@ impl Found {
     }
 }
 
-/// Why nothing was found.
+/// Why a figure cannot be compared.
 #[derive(Debug, Clone)]
-enum NotFound {
-    /// There is nothing to compare.
-    Unknown(String),
+enum NotComparable {
+    /// A value is missing, or has no ratio to another: the reason in words.
+    Because(String),
     /// No operation of either was counted in it: no difference, and no noise to speak of.
-    Nothing,
+    NoneInEither,
 }
 
 /// Without runs that cannot be trusted; what the client limited stays, with a word of warning.
 fn trusted<'a>(variant: &VariantRuns<'a>, notes: &mut Vec<String>) -> VariantRuns<'a> {
-    let has = |verdict: Verdict| {
-        variant
-            .runs
-            .iter()
-            .flatten()
-            .filter(|run| run.verdict.verdict == verdict)
-            .count()
-    };
-    let (invalid, client_bound, of) = (
-        has(Verdict::Invalid),
-        has(Verdict::ClientBound),
-        variant.runs.iter().flatten().count(),
-    );
+    let invalid = variant.runs_with(Verdict::Invalid);
+    let client_bound = variant.runs_with(Verdict::ClientBound);
+    let of = variant.runs.iter().flatten().count();
     if invalid > 0 {
         notes.push(format!(
             "{}: {invalid} of {of} runs cannot be trusted and are left out",
@@ -228,33 +234,24 @@ fn compare(
     other: &VariantRuns<'_>,
     pairing: Pairing,
     seed: u64,
-) -> Result<Found, NotFound> {
-    let (of_first, of_other) = (values(figure, first), values(figure, other));
-    let pairs: Vec<(Value, Value)> = of_first
-        .iter()
-        .zip(&of_other)
-        .filter_map(|(a, b)| (*a).zip(*b))
-        .collect();
-    let (of_first, of_other): (Vec<Value>, Vec<Value>) = (
-        of_first.into_iter().flatten().collect(),
-        of_other.into_iter().flatten().collect(),
-    );
+) -> Result<ObservedChange, NotComparable> {
+    let of_first = values(figure, first);
+    let of_other = values(figure, other);
     comparable(figure, &of_first)?;
     comparable(figure, &of_other)?;
-    if figure.unit == Unit::Share
-        && of_first
-            .iter()
-            .chain(&of_other)
-            .all(|value| value.value == 0.0)
-    {
-        return Err(NotFound::Nothing);
+    let is_zero = |value: &FigureValue| value.value == 0.0;
+    if figure.unit == Unit::Share && of_first.iter().chain(&of_other).all(is_zero) {
+        return Err(NotComparable::NoneInEither);
     }
     let method = method(first, other, pairing);
     let (evidence, repeats) = match method {
-        Method::Paired if pairs.is_empty() => {
-            return Err(NotFound::of("not measured in one round"));
+        Method::Paired => {
+            let pairs = pairs(figure, first, other);
+            if pairs.is_empty() {
+                return Err(NotComparable::because("not measured in one round"));
+            }
+            (evidence::paired(figure, &pairs), pairs.len())
         }
-        Method::Paired => (evidence::paired(figure, &pairs), pairs.len()),
         Method::Separate => (
             evidence::separate(figure, &of_first, &of_other),
             of_first.len().min(of_other.len()),
@@ -264,10 +261,10 @@ fn compare(
                 evidence::within_runs(figure, [a, b], [of_first[0], of_other[0]], seed),
                 1,
             ),
-            _ => return Err(NotFound::of("not measured in both")),
+            _ => return Err(NotComparable::because("not measured in both")),
         },
     };
-    Ok(Found {
+    Ok(ObservedChange {
         evidence,
         method,
         repeats: u32::try_from(repeats).unwrap_or(u32::MAX),
@@ -290,6 +287,14 @@ fn method(first: &VariantRuns<'_>, other: &VariantRuns<'_>, pairing: Pairing) ->
 }
 
 impl<'a> VariantRuns<'a> {
+    fn runs_with(&self, verdict: Verdict) -> usize {
+        self.runs
+            .iter()
+            .flatten()
+            .filter(|run| run.verdict.verdict == verdict)
+            .count()
+    }
+
     /// The run, where there is just one.
     fn only(&self) -> Option<&'a Document> {
         let mut runs = self.runs.iter().flatten();
@@ -297,40 +302,52 @@ impl<'a> VariantRuns<'a> {
     }
 }
 
-fn values(figure: &Figure, variant: &VariantRuns<'_>) -> Vec<Option<Value>> {
-    variant
-        .runs
-        .iter()
-        .map(|run| run.and_then(|run| (figure.of)(run)))
+/// The figure in each run that has it.
+fn values(figure: &Figure, variant: &VariantRuns<'_>) -> Vec<FigureValue> {
+    let runs = variant.runs.iter().flatten();
+    runs.filter_map(|run| (figure.of)(run)).collect()
+}
+
+/// The figure in each round in which both variants have it.
+fn pairs(
+    figure: &Figure,
+    first: &VariantRuns<'_>,
+    other: &VariantRuns<'_>,
+) -> Vec<(FigureValue, FigureValue)> {
+    let rounds = first.runs.iter().zip(&other.runs);
+    rounds
+        .filter_map(|(first, other)| (figure.of)((*first)?).zip((figure.of)((*other)?)))
         .collect()
 }
 
-fn comparable(figure: &Figure, values: &[Value]) -> Result<(), NotFound> {
+fn comparable(figure: &Figure, values: &[FigureValue]) -> Result<(), NotComparable> {
     if values.is_empty() {
-        return Err(NotFound::of("not measured in both"));
+        return Err(NotComparable::because("not measured in both"));
     }
     if values.iter().any(|value| value.at_least) {
-        return Err(NotFound::of("not comparable: it falls among time-outs"));
+        return Err(NotComparable::because(
+            "not comparable: it falls among time-outs",
+        ));
     }
     if values
         .iter()
         .any(|value| evidence::scaled(figure, value.value).is_none())
     {
-        return Err(NotFound::of("not comparable: it is 0"));
+        return Err(NotComparable::because("not comparable: it is 0"));
     }
     Ok(())
 }
 
-impl NotFound {
-    fn of(reason: &str) -> NotFound {
-        NotFound::Unknown(reason.to_owned())
+impl NotComparable {
+    fn because(reason: &str) -> NotComparable {
+        NotComparable::Because(reason.to_owned())
     }
 }
 
 fn row(
     figure: &Figure,
     variants: &[VariantRuns<'_>],
-    others: &[Result<Found, NotFound>],
+    others: &[Result<ObservedChange, NotComparable>],
     alpha: f64,
 ) -> ComparedFigure {
     let changes = std::iter::once(None).chain(others.iter().map(Some));
@@ -350,14 +367,14 @@ fn row(
 fn cell(
     figure: &Figure,
     variant: &VariantRuns<'_>,
-    found: Option<&Result<Found, NotFound>>,
+    found: Option<&Result<ObservedChange, NotComparable>>,
     alpha: f64,
 ) -> ComparedCell {
-    let values: Vec<Value> = values(figure, variant).into_iter().flatten().collect();
+    let values = values(figure, variant);
     let change = found.map(|found| match found {
-        Ok(found) => Change::of(figure, found.evidence, found.repeats, found.method, alpha),
-        Err(NotFound::Unknown(reason)) => Change::unknown(reason.clone()),
-        Err(NotFound::Nothing) => Change::none_in_either(),
+        Ok(found) => Change::new(figure, found.evidence, found.repeats, found.method, alpha),
+        Err(NotComparable::Because(reason)) => Change::unknown(reason.clone()),
+        Err(NotComparable::NoneInEither) => Change::none_in_either(),
     });
     ComparedCell {
         value: mean(figure, &values),
@@ -368,13 +385,14 @@ fn cell(
 }
 
 /// Of ratios the geometric mean, whose ratio is the mean of the ratios.
-fn mean(figure: &Figure, values: &[Value]) -> Option<f64> {
+fn mean(figure: &Figure, values: &[FigureValue]) -> Option<f64> {
+    if values.is_empty() {
+        return None;
+    }
     let number = values.len() as f64;
-    let plain = values.iter().map(|value| value.value).sum::<f64>() / number;
-    let geometric = (values.iter().map(|value| value.value.ln()).sum::<f64>() / number).exp();
-    (!values.is_empty()).then_some(if figure.unit == Unit::Share {
-        plain
-    } else {
-        geometric
-    })
+    if figure.unit == Unit::Share {
+        return Some(values.iter().map(|value| value.value).sum::<f64>() / number);
+    }
+    let logarithms: f64 = values.iter().map(|value| value.value.ln()).sum();
+    Some((logarithms / number).exp())
 }

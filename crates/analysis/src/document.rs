@@ -19,13 +19,13 @@ pub struct Document {
     /// Version of the program that wrote it.
     pub tool_version: String,
     /// Which run, when, and how it ended.
-    pub run: Run,
+    pub run: RunRecord,
     /// What was asked for.
     pub plan: PlanRecord,
     /// Who fired, by index.
     pub agents: Vec<AgentResult>,
     /// How far apart the agents began; absent where no two instants are known.
-    pub skew: Option<Skew>,
+    pub skew: Option<StartSkew>,
     /// Operations intended before the measured part; absent without a warm-up.
     pub warm_up: Option<Figures>,
     /// What the result is about.
@@ -38,17 +38,17 @@ pub struct Document {
     #[serde(default)]
     pub client: ClientFigures,
     /// The same by request, in the plan's order.
-    pub by_request: Vec<Group>,
+    pub by_request: Vec<FigureGroup>,
     /// By address; operations that never got as far as one are under `none`.
-    pub by_address: Vec<Group>,
+    pub by_address: Vec<FigureGroup>,
     /// Sessions by who issued them and whom they were offered to, of the part of the run that
     /// [`Document::handshakes`] gives; absent with a single address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub session_offers: Vec<SessionOffers>,
     /// By agent, in their order.
-    pub by_agent: Vec<Group>,
+    pub by_agent: Vec<FigureGroup>,
     /// By label of the agents, as `key=value`.
-    pub by_label: Vec<Group>,
+    pub by_label: Vec<FigureGroup>,
     /// What the server used; absent where nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerFigures>,
@@ -66,21 +66,33 @@ impl Document {
     /// Layout this version writes and reads.
     pub const SCHEMA: u32 = 1;
 
+    /// The largest share of a CPU that a worker of any agent used; `None` where none was sampled.
+    #[must_use]
+    pub fn busiest_worker_share(&self) -> Option<f64> {
+        self.agents
+            .iter()
+            .filter_map(|agent| Some(agent.sampled_cpu()?.busiest_worker_share_mean))
+            .reduce(f64::max)
+    }
+
     /// Agents with their figures, by name and with numbers in names in their own order (`load-2`
     /// before `load-10`), then by index: indexes are dealt as agents join, so their order says
     /// nothing to a reader.
     #[must_use]
-    pub fn agents_by_name(&self) -> Vec<(&AgentResult, &Group)> {
+    pub fn agents_by_name(&self) -> Vec<(&AgentResult, &FigureGroup)> {
+        // Both lists are in the order of the indexes.
         let mut agents: Vec<_> = self.agents.iter().zip(&self.by_agent).collect();
-        agents
-            .sort_by(|(a, _), (b, _)| natural_order(&a.name, &b.name).then(a.index.cmp(&b.index)));
+        agents.sort_by(|(left, _), (right, _)| {
+            // Two agents may have one name; their indexes differ.
+            natural_order(&left.name, &right.name).then(left.index.cmp(&right.index))
+        });
         agents
     }
 
     /// Fills in how old stapled OCSP responses were when the run began.
     pub(crate) fn date_staples(&mut self) {
         let Some(started_at) = calendar::seconds(&self.run.started_at) else {
-            return;
+            return; // without an instant the ages stay absent
         };
         let groups = [
             &mut self.by_request,
@@ -113,7 +125,7 @@ impl Document {
 
 /// Which run, when, and how it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct RunRecord {
     /// Identifies the run.
     pub id: String,
     /// Name of the plan.
@@ -121,7 +133,7 @@ pub struct Run {
     /// Start instant, UTC, RFC 3339.
     pub started_at: String,
     /// How it ended.
-    pub state: State,
+    pub state: RunState,
     /// Length of the warm-up.
     pub warm_up_ns: u64,
     /// Length of the measured part that the plan asks for; absent where it asks for a number of
@@ -136,7 +148,7 @@ pub struct Run {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum RunState {
     /// By the plan.
     Complete,
     /// Somebody stopped it; it drained, and what was measured counts.
@@ -147,7 +159,7 @@ pub enum State {
 
 /// How far apart the agents began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skew {
+pub struct StartSkew {
     /// Between the first and the last agent's first instant.
     pub skew_ns: u64,
     /// Error bound of it: the two worst bounds of the agents' clocks together.
@@ -156,8 +168,8 @@ pub struct Skew {
 
 /// Figures of a part of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Group {
-    /// Which part.
+pub struct FigureGroup {
+    /// Which part: a request, an address, an agent, a label.
     pub name: String,
     /// Its figures, without pictures.
     pub figures: Figures,

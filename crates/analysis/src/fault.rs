@@ -1,9 +1,9 @@
 //! Failures counted by name, and in plain words.
 
-use crate::figures::{share, sum};
+use crate::counts::share;
 use measure::http2::error_name;
 use measure::tls::alert_name;
-use measure::{CertificateFault, Counters, Failure, Kind, Stage};
+use measure::{CertificateFault, Counters, Failure, FailureStage, Kind};
 use serde::{Deserialize, Serialize};
 
 /// TLS alert `certificate_required` (RFC 8446 §6.2).
@@ -24,40 +24,25 @@ pub struct ErrorFigure {
 
 impl ErrorFigure {
     /// Most frequent first.
-    pub(crate) fn of(counters: &Counters) -> Vec<ErrorFigure> {
+    pub(crate) fn from_counters(counters: &Counters) -> Vec<ErrorFigure> {
         let ended = counters.ended();
-        let figure = |(failure, &count): (&Failure, &u64)| ErrorFigure {
-            name: failure.to_string(),
-            words: words(*failure),
-            count,
-            share: share(count, ended).unwrap_or(0.0),
-        };
-        let mut errors: Vec<ErrorFigure> = counters.failures.iter().map(figure).collect();
+        let mut errors: Vec<ErrorFigure> = counters
+            .failures
+            .iter()
+            .map(|(&failure, &count)| ErrorFigure::one(failure, count, ended))
+            .collect();
         errors.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
         errors
     }
-}
 
-/// Arrivals that could not be sent.
-pub(crate) fn not_sent(counters: &Counters) -> u64 {
-    sum(counters
-        .failures
-        .iter()
-        .filter(|(failure, _)| failure.kind == Kind::NotSent)
-        .map(|(_, count)| count))
-}
-
-/// Failures whose name is `prefix`, or begins with it and a dot.
-pub(crate) fn count_under(counters: &Counters, prefix: &str) -> u64 {
-    let is_under = |name: String| {
-        name.strip_prefix(prefix)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    sum(counters
-        .failures
-        .iter()
-        .filter(|(failure, _)| is_under(failure.to_string()))
-        .map(|(_, count)| count))
+    fn one(failure: Failure, count: u64, ended: u64) -> ErrorFigure {
+        ErrorFigure {
+            name: failure.to_string(),
+            words: words(failure),
+            count,
+            share: share(count, ended).unwrap_or(0.0),
+        }
+    }
 }
 
 /// Plain words for people.
@@ -65,16 +50,16 @@ pub(crate) fn count_under(counters: &Counters, prefix: &str) -> u64 {
 pub fn words(failure: Failure) -> String {
     let fixed = match (failure.stage, failure.kind) {
         (_, Kind::Refused) => "connection refused: nothing listens there, or its queue is full",
-        (Stage::Connect, Kind::Reset) => "connection reset while connecting",
-        (Stage::Tls, Kind::Reset) => "connection reset during the TLS handshake",
+        (FailureStage::Connect, Kind::Reset) => "connection reset while connecting",
+        (FailureStage::Tls, Kind::Reset) => "connection reset during the TLS handshake",
         (_, Kind::Reset) => "connection reset by the server",
         (_, Kind::Unreachable) => "no route to the server",
-        (Stage::Dns, Kind::TimeOut) => "name was not resolved in time",
-        (Stage::Connect, Kind::TimeOut) => "connection was not accepted in time",
-        (Stage::Tls, Kind::TimeOut) => "TLS handshake was not finished in time",
-        (Stage::Stream, Kind::TimeOut) => "no HTTP/2 stream was free in time",
+        (FailureStage::Dns, Kind::TimeOut) => "name was not resolved in time",
+        (FailureStage::Connect, Kind::TimeOut) => "connection was not accepted in time",
+        (FailureStage::Tls, Kind::TimeOut) => "TLS handshake was not finished in time",
+        (FailureStage::Stream, Kind::TimeOut) => "no HTTP/2 stream was free in time",
         (_, Kind::TimeOut) => "response did not come in time",
-        (Stage::Tls, Kind::Eof) => "server closed the connection during the TLS handshake",
+        (FailureStage::Tls, Kind::Eof) => "server closed the connection during the TLS handshake",
         (_, Kind::Eof) => "server closed the connection before it answered",
         (_, Kind::Certificate(fault)) => in_words(fault),
         (_, Kind::BadTls) => "what came is not TLS, or breaks its rules",
@@ -205,45 +190,18 @@ pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn failure(stage: Stage, kind: Kind) -> Failure {
+    fn failure(stage: FailureStage, kind: Kind) -> Failure {
         Failure { stage, kind }
     }
 
     #[test]
     fn alerts_are_told_apart_by_direction() {
-        let received = words(failure(Stage::Tls, Kind::AlertReceived(40)));
+        let received = words(failure(FailureStage::Tls, Kind::AlertReceived(40)));
         assert_eq!(received, "server ended TLS with alert handshake_failure");
         assert_eq!(
-            words(failure(Stage::Tls, Kind::AlertSent(48))),
+            words(failure(FailureStage::Tls, Kind::AlertSent(48))),
             "client ended TLS with alert unknown_ca"
         );
-    }
-
-    #[test]
-    fn prefix_counts_whole_words_only() {
-        let mut counters = Counters {
-            failed: 6,
-            ..Counters::default()
-        };
-        counters
-            .failures
-            .insert(failure(Stage::Http, Kind::Status(503)), 1);
-        counters
-            .failures
-            .insert(failure(Stage::Http, Kind::Status(50)), 2);
-        counters
-            .failures
-            .insert(failure(Stage::Tls, Kind::BadTls), 3);
-        for (prefix, count) in [
-            ("http", 3),
-            ("http.status", 3),
-            ("http.status.50", 2),
-            ("http.stat", 0),
-            ("tls", 3),
-            ("dns", 0),
-        ] {
-            assert_eq!(count_under(&counters, prefix), count, "{prefix}");
-        }
     }
 
     #[test]
@@ -256,11 +214,11 @@ mod tests {
         };
         counters
             .failures
-            .insert(failure(Stage::Connect, Kind::Refused), 7);
+            .insert(failure(FailureStage::Connect, Kind::Refused), 7);
         counters
             .failures
-            .insert(failure(Stage::Http, Kind::TimeOut), 1);
-        let errors: Vec<_> = ErrorFigure::of(&counters)
+            .insert(failure(FailureStage::Http, Kind::TimeOut), 1);
+        let errors: Vec<_> = ErrorFigure::from_counters(&counters)
             .into_iter()
             .map(|error| (error.name, error.share))
             .collect();

@@ -1,10 +1,12 @@
 //! The figures of a set of operations: counts, rates, bytes, times, errors, TLS.
 
+use crate::cell_tally::CellTally;
+use crate::counts::{begun_and_sent, errors, not_sent, share, sum};
 use crate::ratio_figure::handshakes_in_connects;
 use crate::span::Span;
-use crate::tally::Tally;
 use crate::{
-    ChainFigure, ErrorFigure, NegotiatedFigure, Picture, RatioFigure, StapleFigure, TimeFigure,
+    ChainFigure, ErrorFigure, HistogramColumns, NegotiatedFigure, PercentileFigure, RatioFigure,
+    StapleFigure, TimeFigure,
 };
 use measure::{Counters, HandshakeKind};
 use serde::{Deserialize, Serialize};
@@ -17,8 +19,8 @@ pub struct Figures {
     pub operations: Operations,
     /// Per second of the measured part.
     pub rates: Rates,
-    /// Bytes.
-    pub bytes: Bytes,
+    /// Bytes of bodies, on sockets and in handshakes.
+    pub bytes: ByteFigures,
     /// Headline times by metric name: ok, timed out and never sent together. `handshake` is all
     /// four kinds merged.
     pub times: BTreeMap<String, TimeFigure>,
@@ -28,16 +30,16 @@ pub struct Figures {
     pub errors: Vec<ErrorFigure>,
     /// Responses by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Connections.
-    pub connections: Connections,
+    /// Connections opened, reused and waited for.
+    pub connections: ConnectionFigures,
     /// HTTP/2; absent where nothing of it happened.
-    #[serde(default, skip_serializing_if = "Http2::is_empty")]
-    pub http2: Http2,
+    #[serde(default, skip_serializing_if = "Http2Figures::is_empty")]
+    pub http2: Http2Figures,
     /// Handshakes and session resumption.
-    pub resumption: Resumption,
+    pub resumption: ResumptionFigures,
     /// Requests sent as early data; absent where there were none.
-    #[serde(default, skip_serializing_if = "EarlyData::is_empty")]
-    pub early_data: EarlyData,
+    #[serde(default, skip_serializing_if = "EarlyDataFigures::is_empty")]
+    pub early_data: EarlyDataFigures,
     /// What handshakes agreed on, most frequent first.
     pub negotiated: Vec<NegotiatedFigure>,
     /// Chains of full handshakes, most frequent first.
@@ -54,7 +56,7 @@ pub struct Figures {
 /// Operations by how they ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Operations {
-    /// Begun.
+    /// Begun and sent.
     pub started: u64,
     /// Ended, in whichever way.
     pub ended: u64,
@@ -62,7 +64,7 @@ pub struct Operations {
     pub ok: u64,
     /// Ended by a time-out.
     pub timed_out: u64,
-    /// Ended otherwise.
+    /// Ended otherwise, arrivals that could not be sent among them.
     pub failed: u64,
     /// Arrivals that could not be sent; part of `failed`.
     pub not_sent: u64,
@@ -97,10 +99,10 @@ pub struct Rates {
     pub wire_received_bytes_per_second: f64,
 }
 
-/// Bytes.
+/// Bytes of bodies, on sockets and in handshakes, over the whole part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Bytes {
-    /// Response bodies.
+pub struct ByteFigures {
+    /// Of response bodies.
     pub payload_bytes: u64,
     /// Written to sockets.
     pub wire_sent_bytes: u64,
@@ -112,9 +114,9 @@ pub struct Bytes {
     pub handshake_received_bytes: u64,
 }
 
-/// Connections.
+/// Connections opened, reused and waited for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Connections {
+pub struct ConnectionFigures {
     /// TCP connects begun.
     pub attempted: u64,
     /// TCP connects that succeeded.
@@ -125,7 +127,7 @@ pub struct Connections {
     pub reused_closed: u64,
     /// Waits of closed-loop users after a connection failed.
     pub back_offs: u64,
-    /// Their sum.
+    /// Sum of these waits.
     pub back_off_ns: u64,
     /// Connections that the server was to close and left open.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -137,7 +139,7 @@ pub struct Connections {
 
 /// HTTP/2 connections; all zero where HTTP/1.1 is spoken.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Http2 {
+pub struct Http2Figures {
     /// GOAWAY frames received.
     pub go_aways: u64,
     /// Streams that the server refused.
@@ -156,12 +158,12 @@ pub struct Http2 {
 
 /// Handshakes and session resumption.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Resumption {
-    /// Completed handshakes.
+pub struct ResumptionFigures {
+    /// Handshakes that were completed.
     pub handshakes: u64,
-    /// Full ones.
+    /// Those in which the server showed its certificate.
     pub full: u64,
-    /// Resumed ones.
+    /// Those that resumed a session.
     pub resumed: u64,
     /// Those with a HelloRetryRequest.
     pub retried: u64,
@@ -179,7 +181,7 @@ pub struct Resumption {
 
 /// Requests sent as early data (TLS 1.3's 0-RTT), over completed handshakes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct EarlyData {
+pub struct EarlyDataFigures {
     /// Sent before the handshake was complete.
     pub offered: u64,
     /// The server took them.
@@ -194,30 +196,30 @@ pub struct EarlyData {
 
 impl Figures {
     /// `span` is the part of the run they are of; pictures are large and wanted for the whole only.
-    pub(crate) fn of(tally: &Tally, span: Span, picture: Picture) -> Figures {
+    pub(crate) fn new(tally: &CellTally, span: Span, picture: HistogramColumns) -> Figures {
         let counters = &tally.counters;
         Figures {
-            operations: Operations::of(counters),
-            rates: Rates::of(tally, span),
-            bytes: Bytes::of(counters),
+            operations: Operations::new(counters),
+            rates: Rates::new(tally, span),
+            bytes: ByteFigures::new(counters),
             times: tally
                 .headlines()
-                .map(|(name, headline)| (name, TimeFigure::of(&headline, picture)))
+                .map(|(name, headline)| (name, TimeFigure::new(&headline, picture)))
                 .collect(),
-            times_by_outcome: if picture == Picture::Drawn {
+            times_by_outcome: if picture == HistogramColumns::Drawn {
                 by_outcome(tally)
             } else {
                 BTreeMap::new()
             },
-            errors: ErrorFigure::of(counters),
+            errors: ErrorFigure::from_counters(counters),
             statuses: counters.statuses.clone(),
-            connections: Connections::of(&counters.connections),
-            http2: Http2::of(&counters.http2),
-            resumption: Resumption::of(counters),
-            early_data: EarlyData::of(&counters.early_data),
-            negotiated: NegotiatedFigure::of(counters),
-            chains: ChainFigure::of(counters),
-            ocsp_staples: StapleFigure::of(counters),
+            connections: ConnectionFigures::from_counts(&counters.connections),
+            http2: Http2Figures::from_counts(&counters.http2),
+            resumption: ResumptionFigures::new(counters),
+            early_data: EarlyDataFigures::from_counts(&counters.early_data),
+            negotiated: NegotiatedFigure::from_counters(counters),
+            chains: ChainFigure::from_counters(counters),
+            ocsp_staples: StapleFigure::from_counters(counters),
             handshake_in_connects: handshakes_in_connects(|metric| {
                 Some(tally.headline(&[metric])?.distribution)
             }),
@@ -225,14 +227,25 @@ impl Figures {
     }
 }
 
-fn by_outcome(tally: &Tally) -> BTreeMap<String, BTreeMap<String, TimeFigure>> {
+impl Figures {
+    /// A percentile, 0 to 100, of a metric by its name; `None` where it was not measured.
+    #[must_use]
+    pub fn percentile(&self, metric: &str, percentile: f64) -> Option<PercentileFigure> {
+        self.times.get(metric)?.percentile(percentile)
+    }
+}
+
+fn by_outcome(tally: &CellTally) -> BTreeMap<String, BTreeMap<String, TimeFigure>> {
     let mut outcomes: BTreeMap<String, BTreeMap<String, TimeFigure>> = BTreeMap::new();
     for ((outcome, metric), distribution) in tally
         .times
         .iter()
         .filter(|((_, metric), _)| metric.is_time())
     {
-        let figure = TimeFigure::of(&crate::Headline::exact(distribution), Picture::Left);
+        let figure = TimeFigure::new(
+            &crate::Headline::exact(distribution),
+            HistogramColumns::Omitted,
+        );
         outcomes
             .entry(outcome.name().to_owned())
             .or_default()
@@ -242,15 +255,16 @@ fn by_outcome(tally: &Tally) -> BTreeMap<String, BTreeMap<String, TimeFigure>> {
 }
 
 impl Operations {
-    fn of(counters: &Counters) -> Operations {
-        let (errors, ended) = (errors(counters), counters.ended());
+    fn new(counters: &Counters) -> Operations {
+        let errors = errors(counters);
+        let ended = counters.ended();
         Operations {
             started: begun_and_sent(counters),
             ended,
             ok: counters.ok,
             timed_out: counters.timed_out,
             failed: counters.failed,
-            not_sent: crate::fault::not_sent(counters),
+            not_sent: not_sent(counters),
             unconfirmed: counters.unconfirmed,
             errors,
             error_share: share(errors, ended),
@@ -259,7 +273,7 @@ impl Operations {
 }
 
 impl Rates {
-    fn of(tally: &Tally, span: Span) -> Rates {
+    fn new(tally: &CellTally, span: Span) -> Rates {
         let work = span.work(tally);
         Rates {
             due_per_second: span.offered_per_second(tally.counters.begun()),
@@ -273,33 +287,9 @@ impl Rates {
     }
 }
 
-/// Operations begun, without arrivals that were never sent.
-pub(crate) fn begun_and_sent(counters: &Counters) -> u64 {
-    counters
-        .begun()
-        .saturating_sub(crate::fault::not_sent(counters))
-}
-
-/// Ended operations without arrivals that were never sent.
-pub(crate) fn sent_and_ended(counters: &Counters) -> u64 {
-    counters
-        .ended()
-        .saturating_sub(crate::fault::not_sent(counters))
-}
-
-/// Ended operations that are not ok.
-pub(crate) fn errors(counters: &Counters) -> u64 {
-    counters.timed_out.saturating_add(counters.failed)
-}
-
-/// Counts come from other machines: a sum stops at its type's end.
-pub(crate) fn sum<'a>(counts: impl Iterator<Item = &'a u64>) -> u64 {
-    counts.fold(0, |sum: u64, &count| sum.saturating_add(count))
-}
-
-impl Bytes {
-    fn of(counters: &Counters) -> Bytes {
-        Bytes {
+impl ByteFigures {
+    fn new(counters: &Counters) -> ByteFigures {
+        ByteFigures {
             payload_bytes: counters.payload_bytes,
             wire_sent_bytes: counters.wire_bytes_sent,
             wire_received_bytes: counters.wire_bytes_received,
@@ -309,9 +299,9 @@ impl Bytes {
     }
 }
 
-impl Connections {
-    fn of(counted: &measure::Connections) -> Connections {
-        Connections {
+impl ConnectionFigures {
+    fn from_counts(counted: &measure::ConnectionCounts) -> ConnectionFigures {
+        ConnectionFigures {
             attempted: counted.attempted,
             opened: counted.opened,
             reused: counted.reused,
@@ -329,9 +319,9 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl Http2 {
-    fn of(counted: &measure::Http2) -> Http2 {
-        Http2 {
+impl Http2Figures {
+    fn from_counts(counted: &measure::Http2Counts) -> Http2Figures {
+        Http2Figures {
             go_aways: counted.go_aways,
             refused_streams: counted.refused_streams,
             sent_again: counted.sent_again,
@@ -343,18 +333,18 @@ impl Http2 {
 
     /// Whether nothing of it happened.
     pub(crate) fn is_empty(&self) -> bool {
-        *self == Http2::default()
+        *self == Http2Figures::default()
     }
 }
 
-impl EarlyData {
-    fn of(counted: &measure::EarlyData) -> EarlyData {
-        let measure::EarlyData {
+impl EarlyDataFigures {
+    fn from_counts(counted: &measure::EarlyDataCounts) -> EarlyDataFigures {
+        let measure::EarlyDataCounts {
             accepted,
             rejected,
             too_early,
         } = *counted;
-        EarlyData {
+        EarlyDataFigures {
             offered: accepted.saturating_add(rejected),
             accepted,
             rejected,
@@ -364,26 +354,19 @@ impl EarlyData {
 
     /// Whether there was none.
     pub(crate) fn is_empty(&self) -> bool {
-        *self == EarlyData::default()
+        *self == EarlyDataFigures::default()
     }
 }
 
-impl Resumption {
-    fn of(counters: &Counters) -> Resumption {
+impl ResumptionFigures {
+    fn new(counters: &Counters) -> ResumptionFigures {
         use HandshakeKind::{Full, FullRetried, Resumed, ResumedRetried};
         let counted = &counters.resumption;
-        let sum = |kinds: &[HandshakeKind]| -> u64 {
-            sum(counters
-                .negotiated
-                .iter()
-                .filter(|(agreed, _)| kinds.contains(&agreed.kind))
-                .map(|(_, count)| count))
-        };
-        Resumption {
-            handshakes: sum(&[Full, FullRetried, Resumed, ResumedRetried]),
-            full: sum(&[Full, FullRetried]),
-            resumed: sum(&[Resumed, ResumedRetried]),
-            retried: sum(&[FullRetried, ResumedRetried]),
+        ResumptionFigures {
+            handshakes: handshakes(counters, &[Full, FullRetried, Resumed, ResumedRetried]),
+            full: handshakes(counters, &[Full, FullRetried]),
+            resumed: handshakes(counters, &[Resumed, ResumedRetried]),
+            retried: handshakes(counters, &[FullRetried, ResumedRetried]),
             offered: counted.offered,
             accepted: counted.accepted,
             refused: counted.refused,
@@ -393,7 +376,11 @@ impl Resumption {
     }
 }
 
-/// `part` over `whole`; nothing where the whole is 0.
-pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
+/// Completed handshakes of these kinds.
+fn handshakes(counters: &Counters, kinds: &[HandshakeKind]) -> u64 {
+    let of_kinds = counters
+        .negotiated
+        .iter()
+        .filter(|(agreed, _)| kinds.contains(&agreed.kind));
+    sum(of_kinds.map(|(_, count)| count))
 }

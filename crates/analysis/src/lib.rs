@@ -3,17 +3,19 @@
 //! Pure: no clock and no I/O; how a document looks to people is the business of `report`.
 
 mod agent;
+mod agent_run;
 mod backlog;
 mod campaign;
 mod capacity;
+mod cell_tally;
 mod client;
 mod collector;
 mod comparison;
+mod counts;
 mod document;
 mod exit;
 mod fault;
 mod figures;
-mod fired;
 pub mod human;
 mod live;
 mod natural_order;
@@ -30,25 +32,27 @@ mod server;
 mod session_offers;
 mod span;
 mod staple;
-mod tally;
 mod threshold;
 mod time_figure;
 mod verdict;
 
-pub use agent::{AgentFacts, AgentResult, CpuFigures, EndCause};
+pub use agent::{AgentEndCause, AgentResult, CpuFigures, MachineFacts};
 pub use backlog::Backlog;
 pub use campaign::{CampaignDocument, RunSummary, VariantScaling, VariantSearch};
 pub use capacity::{CapacityChange, CapacityRow};
 pub use client::ClientFigures;
-pub use collector::{Added, AgentEnd, AgentSetup, Collector, Setup};
+pub use collector::{Added, AgentEnd, AgentSetup, CollectorSetup, ResultCollector};
 pub use comparison::{
-    Better, Change, ComparedCell, ComparedFigure, Comparison, Finding, Interval, LimitError,
-    LimitOutcome, LimitResult, Method, Pairing, RegressionLimit, VariantRuns,
+    Better, Change, ChangeFinding, ComparedCell, ComparedFigure, Comparison, ConfidenceInterval,
+    LimitError, LimitOutcome, LimitResult, Method, Pairing, RegressionLimit, VariantRuns,
 };
-pub use document::{Document, Group, Run, Skew, State};
+pub use document::{Document, FigureGroup, RunRecord, RunState, StartSkew};
 pub use exit::exit_code;
 pub use fault::{ErrorFigure, words as failure_words};
-pub use figures::{Bytes, Connections, EarlyData, Figures, Http2, Operations, Rates, Resumption};
+pub use figures::{
+    ByteFigures, ConnectionFigures, EarlyDataFigures, Figures, Http2Figures, Operations, Rates,
+    ResumptionFigures,
+};
 pub use live::Live;
 pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;
@@ -57,8 +61,8 @@ pub use plan_record::{LoadRecord, PlanRecord, TlsRecord};
 pub use ratio_figure::RatioFigure;
 pub use scaling::{Scaling, ScalingRow};
 pub use search::{
-    Amount, Answer, Bounds, BoundsError, Hold, HoldFigures, HoldOutcome, HoldRecord, HoldResult,
-    Knee, Next, Purpose, Search, SearchRecord,
+    Bounds, BoundsError, Hold, HoldFigures, HoldOutcome, HoldRecord, HoldResult, Knee, LoadSearch,
+    LoadUnit, Purpose, SearchAction, SearchAnswer, SearchRecord,
 };
 pub use series::{Row, Series};
 pub use server::ServerFigures;
@@ -69,4 +73,4 @@ pub use time_figure::{Column, Headline, PercentileFigure, TimeFigure};
 pub use verdict::{Verdict, VerdictRecord};
 
 pub(crate) use threshold::judge;
-pub(crate) use time_figure::Picture;
+pub(crate) use time_figure::HistogramColumns;

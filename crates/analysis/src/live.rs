@@ -1,7 +1,7 @@
 //! Figures for whoever watches a run: the most recent second that all agents have delivered.
 
 use crate::Headline;
-use crate::figures::{errors, sent_and_ended};
+use crate::counts::{errors, sent_and_ended};
 use measure::{Metric, Snapshot};
 use std::collections::BTreeMap;
 
@@ -39,11 +39,11 @@ pub struct Live {
 /// The last few seconds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recent {
-    seconds: BTreeMap<u32, Second>,
+    seconds: BTreeMap<u32, LiveSecond>,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Second {
+struct LiveSecond {
     agents: Vec<u32>,
     live: Live,
     response_times: Headline,
@@ -56,7 +56,7 @@ impl Recent {
             .last_key_value()
             .map_or(number, |(&newest, _)| newest);
         if newest.saturating_sub(number) >= KEPT as u32 {
-            return;
+            return; // too old to be shown any more
         }
         self.seconds.entry(number).or_default().add(agent, snapshot);
         while self.seconds.len() > KEPT {
@@ -82,7 +82,7 @@ impl Recent {
     }
 }
 
-impl Second {
+impl LiveSecond {
     fn add(&mut self, agent: u32, snapshot: &Snapshot) {
         self.agents.push(agent);
         for cell in snapshot.cells.values() {
@@ -102,10 +102,8 @@ impl Second {
     }
 
     fn figures(&self, second: u32) -> Live {
-        let (p50, p99) = (
-            self.response_times.percentile(50.0),
-            self.response_times.percentile(99.0),
-        );
+        let p50 = self.response_times.percentile(50.0);
+        let p99 = self.response_times.percentile(99.0);
         Live {
             second,
             p50_ns: p50.map(|figure| figure.value_ns),

@@ -1,6 +1,6 @@
 //! What handshakes agreed on, by IANA's names.
 
-use crate::figures::{share, sum};
+use crate::counts::{share, sum};
 use measure::tls::{group_name, signature_scheme_name, suite_name, version_name};
 use measure::{Chain, Counters, HandshakeKind, Negotiated};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct NegotiatedFigure {
     /// Such as `TLS 1.3`.
     pub version: String,
-    /// IANA name.
+    /// Cipher suite by its IANA name.
     pub suite: String,
     /// IANA name; empty where no key exchange group was used.
     pub group: String,
@@ -22,7 +22,7 @@ pub struct NegotiatedFigure {
     pub handshake: String,
     /// An OCSP response was stapled.
     pub ocsp_staple: bool,
-    /// Handshakes.
+    /// How many handshakes these are.
     pub count: u64,
     /// Of all completed handshakes.
     pub share: f64,
@@ -37,9 +37,9 @@ pub struct ChainFigure {
     pub key: String,
     /// Certificates in it.
     pub certificates: u8,
-    /// DER bytes.
+    /// DER bytes of all its certificates.
     pub chain_bytes: u32,
-    /// Handshakes.
+    /// How many handshakes these are.
     pub count: u64,
     /// Of all handshakes with a chain.
     pub share: f64,
@@ -47,7 +47,7 @@ pub struct ChainFigure {
 
 impl NegotiatedFigure {
     /// Most frequent first.
-    pub(crate) fn of(counters: &Counters) -> Vec<NegotiatedFigure> {
+    pub(crate) fn from_counters(counters: &Counters) -> Vec<NegotiatedFigure> {
         let all: u64 = sum(counters.negotiated.values());
         let mut figures: Vec<NegotiatedFigure> = Vec::new();
         // Staples that differ only in their times are not told apart here, and come one after the
@@ -56,8 +56,8 @@ impl NegotiatedFigure {
             let figure = Self::one(agreed, count, all);
             match figures.last_mut().filter(|last| last.is_like(&figure)) {
                 Some(last) => {
-                    (last.count, last.share) =
-                        (last.count.saturating_add(count), last.share + figure.share)
+                    last.count = last.count.saturating_add(count);
+                    last.share += figure.share;
                 }
                 None => figures.push(figure),
             }
@@ -98,23 +98,27 @@ impl NegotiatedFigure {
 
 impl ChainFigure {
     /// Most frequent first.
-    pub(crate) fn of(counters: &Counters) -> Vec<ChainFigure> {
+    pub(crate) fn from_counters(counters: &Counters) -> Vec<ChainFigure> {
         let all: u64 = sum(counters.chains.values());
-        let figure = |(chain, &count): (&Chain, &u64)| ChainFigure {
-            sha256: chain
-                .sha256
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
+        let mut figures: Vec<ChainFigure> = counters
+            .chains
+            .iter()
+            .map(|(chain, &count)| ChainFigure::one(chain, count, all))
+            .collect();
+        figures.sort_by_key(|figure| std::cmp::Reverse(figure.count));
+        figures
+    }
+
+    fn one(chain: &Chain, count: u64, all: u64) -> ChainFigure {
+        let hex = chain.sha256.iter().map(|byte| format!("{byte:02x}"));
+        ChainFigure {
+            sha256: hex.collect(),
             key: chain.key.clone(),
             certificates: chain.certificates,
             chain_bytes: chain.bytes,
             count,
             share: share(count, all).unwrap_or(0.0),
-        };
-        let mut figures: Vec<ChainFigure> = counters.chains.iter().map(figure).collect();
-        figures.sort_by_key(|figure| std::cmp::Reverse(figure.count));
-        figures
+        }
     }
 }
 
@@ -143,7 +147,7 @@ mod tests {
             1,
         );
         counters.negotiated.insert(agreed, 3);
-        let figures = NegotiatedFigure::of(&counters);
+        let figures = NegotiatedFigure::from_counters(&counters);
         let first = &figures[0];
         assert_eq!(
             [&first.version, &first.suite, &first.group],
@@ -187,7 +191,7 @@ mod tests {
             .collect(),
             ..Counters::default()
         };
-        let figures: Vec<_> = NegotiatedFigure::of(&counters)
+        let figures: Vec<_> = NegotiatedFigure::from_counters(&counters)
             .iter()
             .map(|it| (it.ocsp_staple, it.count, it.share))
             .collect();

@@ -1,9 +1,11 @@
 //! Sentences that a reader of the figures should know and the verdict does not say.
 
-use crate::{Document, SessionOffers, State, human};
+use crate::counts::sum;
+use crate::{Document, RunState, human};
+use plan::{KeyShare, Words as _};
 use std::collections::BTreeMap;
 
-pub(crate) fn of(document: &Document) -> Vec<String> {
+pub(crate) fn sentences(document: &Document) -> Vec<String> {
     let rules = [
         interrupted,
         cheap_client,
@@ -25,7 +27,7 @@ pub(crate) fn of(document: &Document) -> Vec<String> {
 }
 
 fn interrupted(document: &Document) -> Option<String> {
-    (document.run.state == State::Interrupted).then(|| {
+    (document.run.state == RunState::Interrupted).then(|| {
         format!(
             "the run was interrupted; the figures are of its first {}",
             human::time(document.run.duration_ns as f64)
@@ -153,7 +155,7 @@ fn retried(document: &Document) -> Option<String> {
         .plan
         .tls
         .as_ref()
-        .is_some_and(|tls| tls.key_share == "remembered");
+        .is_some_and(|tls| tls.key_share == KeyShare::Remembered.word());
     let why = if is_remembered {
         "each address was sent a key share for the group that it took last (tls.key_share = \
          \"remembered\"); to save these too, put the group the server prefers first in tls.groups"
@@ -170,15 +172,11 @@ fn foreign_sessions(document: &Document) -> Option<String> {
         .session_offers
         .iter()
         .partition(|offers| offers.is_own());
-    let accepted = |of: &[&SessionOffers]| {
-        of.iter()
-            .fold(0, |sum: u64, offers| sum.saturating_add(offers.accepted))
-    };
-    let offered = foreign
-        .iter()
-        .fold(0, |sum: u64, offers| sum.saturating_add(offers.offered));
-    let refused = offered.saturating_sub(accepted(&foreign));
-    (refused > 0 && accepted(&own) > 0).then(|| {
+    let offered = sum(foreign.iter().map(|offers| &offers.offered));
+    let refused = offered.saturating_sub(sum(foreign.iter().map(|offers| &offers.accepted)));
+    let own_accepted = sum(own.iter().map(|offers| &offers.accepted));
+    // A server that takes no session at all, not even its own, has another reason.
+    (refused > 0 && own_accepted > 0).then(|| {
         format!(
             "{refused} of {offered} sessions that were offered to another address than had issued \
              them were refused: servers behind one name can share their ticket keys"

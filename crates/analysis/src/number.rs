@@ -1,76 +1,78 @@
 //! Figures that are one number, by the dotted names that thresholds use.
 
-use crate::fault::count_under;
-use crate::figures::{Figures, share};
+use crate::cell_tally::CellTally;
+use crate::counts::{count_under, share};
+use crate::figures::Figures;
 use crate::span::Span;
-use crate::tally::Tally;
-use crate::{Picture, Unit};
+use crate::{HistogramColumns, Unit};
+use measure::Counters;
+use plan::{NumberName, Words as _};
+
+const NO_OPERATION: &str = "no operation ended";
+const NO_HANDSHAKE: &str = "no handshake was completed";
+const UNKNOWN: &str = "this version measures nothing of that name";
 
 /// Names this crate has a number for, beside `errors.<failure or prefix>.count` and `.share`, such
 /// as `errors.connect.refused.count` or `errors.tls.share`.
-pub const NUMBERS: &[&str] = &[
-    "rate",
-    "operations.count",
-    "errors.count",
-    "errors.share",
-    "timed_out.count",
-    "timed_out.share",
-    "not_sent.count",
-    "not_sent.share",
-    "payload.rate",
-    "connections.count",
-    "connections.reused.share",
-    "tls.handshakes.count",
-    "tls.resumed.share",
-    "tls.offered.share",
-    "tls.accepted.share",
-    "tls.retried.share",
-];
+pub const NUMBERS: &[&str] = &NumberName::WORDS;
 
-/// A number and how it is written, or why there is none.
-pub(crate) fn number(name: &str, tally: &Tally, span: Span) -> (Unit, Result<f64, &'static str>) {
-    const NO_OPERATION: &str = "no operation ended";
-    const NO_HANDSHAKE: &str = "no handshake was completed";
-    const UNKNOWN: &str = "this version measures nothing of that name";
-    let figures = Figures::of(tally, span, Picture::Left);
-    let (operations, tls) = (&figures.operations, &figures.resumption);
-    let count = |count: u64| (Unit::Count, Ok(count as f64));
-    let part = |part, whole, reason| (Unit::Share, share(part, whole).ok_or(reason));
+/// How a number is written, and the number or why there is none.
+type Number = (Unit, Result<f64, &'static str>);
+
+/// The number that a threshold calls `name`.
+pub(crate) fn number(name: &str, tally: &CellTally, span: Span) -> Number {
+    let figures = Figures::new(tally, span, HistogramColumns::Omitted);
+    match NumberName::from_word(name) {
+        Some(known) => of_figures(known, &figures, span),
+        None => of_failures(name, &tally.counters, figures.operations.ended),
+    }
+}
+
+fn of_figures(name: NumberName, figures: &Figures, span: Span) -> Number {
+    let operations = &figures.operations;
+    let tls = &figures.resumption;
     match name {
-        "rate" => (Unit::PerSecond, measured(span, figures.rates.ok_per_second)),
-        "payload.rate" => (
+        NumberName::Rate => (Unit::PerSecond, measured(span, figures.rates.ok_per_second)),
+        NumberName::PayloadRate => (
             Unit::BytesPerSecond,
             measured(span, figures.rates.payload_bytes_per_second),
         ),
-        "operations.count" => count(operations.ended),
-        "timed_out.count" => count(operations.timed_out),
-        "timed_out.share" => part(operations.timed_out, operations.ended, NO_OPERATION),
-        "errors.count" => count(operations.errors),
-        "errors.share" => part(operations.errors, operations.ended, NO_OPERATION),
-        "not_sent.count" => count(operations.not_sent),
-        "not_sent.share" => part(operations.not_sent, operations.ended, NO_OPERATION),
-        "connections.count" => count(figures.connections.opened),
-        "connections.reused.share" => {
+        NumberName::OperationsCount => count(operations.ended),
+        NumberName::TimedOutCount => count(operations.timed_out),
+        NumberName::TimedOutShare => part(operations.timed_out, operations.ended, NO_OPERATION),
+        NumberName::ErrorsCount => count(operations.errors),
+        NumberName::ErrorsShare => part(operations.errors, operations.ended, NO_OPERATION),
+        NumberName::NotSentCount => count(operations.not_sent),
+        NumberName::NotSentShare => part(operations.not_sent, operations.ended, NO_OPERATION),
+        NumberName::ConnectionsCount => count(figures.connections.opened),
+        NumberName::ConnectionsReusedShare => {
             part(figures.connections.reused, operations.started, NO_OPERATION)
         }
-        "tls.handshakes.count" => count(tls.handshakes),
-        "tls.resumed.share" => part(tls.resumed, tls.handshakes, NO_HANDSHAKE),
-        "tls.offered.share" => part(tls.offered, tls.handshakes, NO_HANDSHAKE),
-        "tls.accepted.share" => part(tls.accepted, tls.offered, "no session was offered"),
-        "tls.retried.share" => part(tls.retried, tls.handshakes, NO_HANDSHAKE),
-        _ => match name
-            .strip_prefix("errors.")
-            .and_then(|rest| rest.rsplit_once('.'))
-        {
-            Some((failure, "count")) => count(count_under(&tally.counters, failure)),
-            Some((failure, "share")) => part(
-                count_under(&tally.counters, failure),
-                operations.ended,
-                NO_OPERATION,
-            ),
-            _ => (Unit::Count, Err(UNKNOWN)),
-        },
+        NumberName::TlsHandshakesCount => count(tls.handshakes),
+        NumberName::TlsResumedShare => part(tls.resumed, tls.handshakes, NO_HANDSHAKE),
+        NumberName::TlsOfferedShare => part(tls.offered, tls.handshakes, NO_HANDSHAKE),
+        NumberName::TlsAcceptedShare => part(tls.accepted, tls.offered, "no session was offered"),
+        NumberName::TlsRetriedShare => part(tls.retried, tls.handshakes, NO_HANDSHAKE),
     }
+}
+
+/// `errors.<failure or prefix>.count` and `.share`.
+fn of_failures(name: &str, counters: &Counters, ended: u64) -> Number {
+    let under = |failure| count_under(counters, failure);
+    let failure = name.strip_prefix("errors.");
+    match failure.and_then(|rest| rest.rsplit_once('.')) {
+        Some((failure, "count")) => count(under(failure)),
+        Some((failure, "share")) => part(under(failure), ended, NO_OPERATION),
+        _ => (Unit::Count, Err(UNKNOWN)),
+    }
+}
+
+fn count(count: u64) -> Number {
+    (Unit::Count, Ok(count as f64))
+}
+
+fn part(part: u64, whole: u64, why_none: &'static str) -> Number {
+    (Unit::Share, share(part, whole).ok_or(why_none))
 }
 
 fn measured(span: Span, rate: f64) -> Result<f64, &'static str> {
@@ -84,10 +86,10 @@ fn measured(span: Span, rate: f64) -> Result<f64, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::{Failure, HandshakeKind, Kind, Negotiated, Stage};
+    use measure::{Failure, FailureStage, HandshakeKind, Kind, Negotiated};
 
-    fn tally() -> Tally {
-        let mut tally = Tally::default();
+    fn tally() -> CellTally {
+        let mut tally = CellTally::default();
         let counters = &mut tally.counters;
         (
             counters.started,
@@ -97,21 +99,21 @@ mod tests {
         ) = (1000, 980, 5, 15);
         counters.failures.insert(
             Failure {
-                stage: Stage::Http,
+                stage: FailureStage::Http,
                 kind: Kind::TimeOut,
             },
             5,
         );
         counters.failures.insert(
             Failure {
-                stage: Stage::Load,
+                stage: FailureStage::Load,
                 kind: Kind::NotSent,
             },
             10,
         );
         counters.failures.insert(
             Failure {
-                stage: Stage::Tls,
+                stage: FailureStage::Tls,
                 kind: Kind::BadTls,
             },
             5,
@@ -202,7 +204,7 @@ mod tests {
             "errors.tls.share",
         ] {
             assert!(
-                number(name, &Tally::default(), Span::measured(0))
+                number(name, &CellTally::default(), Span::measured(0))
                     .1
                     .is_err(),
                 "{name}"

@@ -2,8 +2,7 @@
 //! it.
 
 use plan::{
-    Arrivals, HttpVersion, KeyExchange, KeyShare, Plan, RequestsPerConnection, Resumption, Scheme,
-    Shape, Verify,
+    HttpVersion, KeyExchange, Plan, RequestsPerConnection, Resumption, Shape, Verify, Words as _,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -18,11 +17,11 @@ pub struct PlanRecord {
     pub canonical_text: String,
     /// SHA-256 of the canonical text with all its secrets, hexadecimal.
     pub digest: String,
-    /// Target URL.
+    /// The target's URL, as the plan writes it.
     pub url: String,
     /// The target was built in, started with the run.
     pub builtin_target: bool,
-    /// The load.
+    /// How much load, in which loop.
     pub load: LoadRecord,
     /// Requests per connection; absent where unlimited; 0: handshake only.
     pub requests_per_connection: Option<u32>,
@@ -33,7 +32,7 @@ pub struct PlanRecord {
     pub tls: Option<TlsRecord>,
 }
 
-/// The load.
+/// What a reader of figures must know of the load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "loop", rename_all = "snake_case")]
 pub enum LoadRecord {
@@ -80,14 +79,14 @@ pub struct TlsRecord {
 impl PlanRecord {
     /// `text` is the plan as the user gave it, already without secrets ([`plan::masked`]).
     #[must_use]
-    pub fn of(plan: &Plan, text: String) -> PlanRecord {
+    pub fn new(plan: &Plan, text: String) -> PlanRecord {
         PlanRecord {
             text,
             canonical_text: plan.masked_text(),
             digest: plan.digest().to_string(),
-            url: url(plan),
+            url: plan.target().url.to_string(),
             builtin_target: plan.target().builtin.is_some(),
-            load: LoadRecord::of(plan),
+            load: LoadRecord::from_plan(plan),
             requests_per_connection: match plan.connection().requests {
                 RequestsPerConnection::HandshakeOnly => Some(0),
                 RequestsPerConnection::Limited(number) => Some(number.get()),
@@ -97,7 +96,7 @@ impl PlanRecord {
                 HttpVersion::Http11 => None,
                 HttpVersion::Http2 { streams } => Some(streams),
             },
-            tls: plan.tls().map(TlsRecord::of),
+            tls: plan.tls().map(TlsRecord::from_tls),
         }
     }
 
@@ -110,24 +109,22 @@ impl PlanRecord {
 
     /// How the client saved work that a careful one does; empty for a careful client.
     #[must_use]
-    pub fn cheap_modes(&self) -> Vec<&'static str> {
+    pub fn cheap_modes(&self) -> Vec<String> {
         let Some(tls) = &self.tls else {
             return Vec::new();
         };
-        let verify = match tls.verify.as_str() {
-            "once" => Some("verify = \"once\""),
-            "none" => Some("verify = \"none\""),
-            _ => None,
-        };
-        verify
-            .into_iter()
-            .chain((tls.key_exchange == "cheap").then_some("key_exchange = \"cheap\""))
-            .collect()
+        let verify = Verify::from_word(&tls.verify)
+            .filter(|verify| *verify != Verify::Full)
+            .map(|verify| format!("verify = {:?}", verify.word()));
+        let key_exchange = KeyExchange::from_word(&tls.key_exchange)
+            .filter(|kind| *kind == KeyExchange::Cheap)
+            .map(|kind| format!("key_exchange = {:?}", kind.word()));
+        verify.into_iter().chain(key_exchange).collect()
     }
 }
 
 impl LoadRecord {
-    fn of(plan: &Plan) -> LoadRecord {
+    fn from_plan(plan: &Plan) -> LoadRecord {
         let stages = u32::try_from(plan.load().stages.len()).unwrap_or(u32::MAX);
         match &plan.load().shape {
             Shape::Closed {
@@ -144,10 +141,7 @@ impl LoadRecord {
                 max_connections,
             } => LoadRecord::Open {
                 arrivals_per_second: rate.as_per_second(),
-                arrivals: match arrivals {
-                    Arrivals::Even => "even".to_owned(),
-                    Arrivals::Poisson => "poisson".to_owned(),
-                },
+                arrivals: arrivals.word().to_owned(),
                 max_connections: *max_connections,
                 stages,
             },
@@ -156,21 +150,11 @@ impl LoadRecord {
 }
 
 impl TlsRecord {
-    fn of(tls: &plan::Tls) -> TlsRecord {
+    fn from_tls(tls: &plan::Tls) -> TlsRecord {
         TlsRecord {
-            verify: match tls.verify {
-                Verify::Full => "full".to_owned(),
-                Verify::Once => "once".to_owned(),
-                Verify::None => "none".to_owned(),
-            },
-            key_exchange: match tls.key_exchange {
-                KeyExchange::Fresh => "fresh".to_owned(),
-                KeyExchange::Cheap => "cheap".to_owned(),
-            },
-            key_share: match tls.key_share {
-                KeyShare::First => "first".to_owned(),
-                KeyShare::Remembered => "remembered".to_owned(),
-            },
+            verify: tls.verify.word().to_owned(),
+            key_exchange: tls.key_exchange.word().to_owned(),
+            key_share: tls.key_share.word().to_owned(),
             resumption_share: match tls.resumption {
                 Resumption::Never => 0.0,
                 Resumption::Share { share, .. } => share,
@@ -183,25 +167,6 @@ impl TlsRecord {
 /// Results of earlier versions hold values of secret headers.
 pub(crate) fn masked<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
     String::deserialize(text).map(|text| plan::masked(&text))
-}
-
-fn url(plan: &Plan) -> String {
-    let url = &plan.target().url;
-    let (scheme, default_port) = match url.scheme {
-        Scheme::Http => ("http", 80),
-        Scheme::Https => ("https", 443),
-    };
-    let host = match &url.host {
-        plan::Host::Name(name) => name.clone(),
-        plan::Host::Ip(std::net::IpAddr::V6(ip)) => format!("[{ip}]"),
-        plan::Host::Ip(ip) => ip.to_string(),
-    };
-    let port = if url.port == default_port {
-        String::new()
-    } else {
-        format!(":{}", url.port)
-    };
-    format!("{scheme}://{host}{port}{}", url.path)
 }
 
 #[cfg(test)]
@@ -227,12 +192,14 @@ mod tests {
             target.url = "http://10.0.0.1/"
             load = { connections = 1, requests = 1 }
             [[request]]
-            headers = { Authorization = "Basic se\"cret", cookie = ["a=secret", "b=secret"], x = "kept" }
+            headers.Authorization = "Basic se\"cret"
+            headers.cookie = ["a=secret", "b=secret"]
+            headers.x = "kept"
             [[request]]
             path = "/b"
         "#;
         let plan = Plan::parse(text, &mut NoFiles).unwrap();
-        let record = PlanRecord::of(&plan, String::new());
+        let record = PlanRecord::new(&plan, String::new());
         assert!(
             plan.canonical_text().contains("secret") && !record.canonical_text.contains("secret"),
             "{}",

@@ -10,24 +10,24 @@ const UNIT: f64 = 1000.0;
 /// A distribution of ratios. Percentiles are at most 0.1 % above the true ones, or 0.001.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct RatioFigure {
-    /// Values.
+    /// How many values it is of.
     pub count: u64,
-    /// Arithmetic mean.
+    /// Arithmetic mean, exact to a thousandth of each value.
     pub mean: f64,
-    /// Smallest.
+    /// The smallest ratio.
     pub min: f64,
-    /// Median.
+    /// The 50th percentile.
     pub p50: f64,
-    /// 90th percentile.
+    /// The 90th percentile.
     pub p90: f64,
-    /// 99th percentile.
+    /// The 99th percentile.
     pub p99: f64,
-    /// Largest.
+    /// The largest ratio.
     pub max: f64,
 }
 
 impl RatioFigure {
-    fn of(distribution: &Distribution) -> RatioFigure {
+    fn new(distribution: &Distribution) -> RatioFigure {
         let at = |percentile| {
             distribution
                 .percentile(percentile)
@@ -54,7 +54,7 @@ pub(crate) fn handshakes_in_connects(
         ("full", HandshakeKind::Full),
         ("resumed", HandshakeKind::Resumed),
     ];
-    let figure = |kind: HandshakeKind| Some(RatioFigure::of(&merged(kind.in_connects()?)?));
+    let figure = |kind: HandshakeKind| Some(RatioFigure::new(&merged(kind.in_connects()?)?));
     kinds
         .into_iter()
         .filter_map(|(name, kind)| Some((name.to_owned(), figure(kind)?)))
@@ -71,7 +71,7 @@ mod tests {
         [1500, 2000, 2500]
             .into_iter()
             .for_each(|value| distribution.record(value));
-        let figure = RatioFigure::of(&distribution);
+        let figure = RatioFigure::new(&distribution);
         assert_eq!(
             (
                 figure.count,

@@ -1,6 +1,6 @@
 //! The same load per agent with one agent, then two, …: where throughput stops rising.
 
-use crate::{CpuFigures, Document, Verdict, human};
+use crate::{Document, Verdict, human};
 use serde::{Deserialize, Serialize};
 
 /// Throughput that rises by less than this share of what the added agents would bring alone, has
@@ -15,11 +15,11 @@ pub struct Scaling {
     /// The least number of agents after which more bring nothing; absent where throughput still
     /// rose at the end.
     pub stops_at: Option<u32>,
-    /// In words.
+    /// Where throughput stops rising and what limits it, in words.
     pub statement: String,
 }
 
-/// A run.
+/// A run with so many agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScalingRow {
     /// Agents that fired.
@@ -48,17 +48,9 @@ pub struct ScalingRow {
 impl ScalingRow {
     /// Of a run's document.
     #[must_use]
-    pub fn of(document: &Document, run: String) -> ScalingRow {
+    pub fn new(document: &Document, run: String) -> ScalingRow {
         let measured = &document.measured;
-        let p99 = measured
-            .times
-            .get("response_time")
-            .and_then(|figure| figure.percentile(99.0));
-        let cpus: Vec<CpuFigures> = document
-            .agents
-            .iter()
-            .filter_map(|agent| agent.cpu.filter(|cpu| cpu.samples > 0))
-            .collect();
+        let p99 = measured.percentile("response_time", 99.0);
         ScalingRow {
             agents: u32::try_from(document.agents.len()).unwrap_or(u32::MAX),
             ok_per_second: measured.rates.ok_per_second,
@@ -66,10 +58,7 @@ impl ScalingRow {
             response_time_p99_ns: p99.map(|figure| figure.value_ns),
             response_time_p99_at_least: p99.is_some_and(|figure| figure.at_least),
             error_share: measured.operations.error_share,
-            busiest_worker_share: cpus
-                .iter()
-                .map(|cpu| cpu.busiest_worker_share_mean)
-                .reduce(f64::max),
+            busiest_worker_share: document.busiest_worker_share(),
             server_cpus: document.server.and_then(|server| server.cpus),
             verdict: document.verdict.verdict,
             run,
@@ -80,7 +69,7 @@ impl ScalingRow {
 impl Scaling {
     /// Runs in any order, one for each number of agents.
     #[must_use]
-    pub fn of(mut rows: Vec<ScalingRow>) -> Scaling {
+    pub fn new(mut rows: Vec<ScalingRow>) -> Scaling {
         rows.sort_by_key(|row| row.agents);
         let stops_at = stop(&rows).map(|row| row.agents);
         let statement = statement(&rows, stops_at);
@@ -199,7 +188,7 @@ mod tests {
             (vec![(1, 476.0)], None),
             (vec![], None),
         ] {
-            let scaling = Scaling::of(rows(&throughputs));
+            let scaling = Scaling::new(rows(&throughputs));
             assert_eq!(
                 scaling.stops_at, stops_at,
                 "{throughputs:?}: {}",
@@ -211,14 +200,14 @@ mod tests {
     #[test]
     fn statement_says_where_and_why() {
         let mut measured = rows(&[(1, 476.0), (2, 951.0), (3, 955.0)]);
-        let text = Scaling::of(measured.clone()).statement;
+        let text = Scaling::new(measured.clone()).statement;
         assert_eq!(
             text,
             "throughput stops rising at 2 agents, with 951/s: 3 agents brought 955/s; the busiest \
              worker was 50.0 % busy, so the limit is beyond the clients"
         );
         measured[2].verdict = Verdict::Invalid;
-        let text = Scaling::of(measured).statement;
+        let text = Scaling::new(measured).statement;
         assert!(
             text.contains("still rises")
                 && text.ends_with("the run with 3 cannot be trusted and is left out"),

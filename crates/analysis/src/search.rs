@@ -8,10 +8,10 @@ mod knee;
 mod record;
 mod standing;
 
-pub use bounds::{Amount, Bounds, BoundsError};
+pub use bounds::{Bounds, BoundsError, LoadUnit};
 pub use hold::{Hold, HoldFigures, HoldOutcome, HoldResult, Purpose};
 pub use knee::Knee;
-pub use record::{Answer, HoldRecord, SearchRecord};
+pub use record::{HoldRecord, SearchAnswer, SearchRecord};
 
 pub(crate) use standing::Standing;
 
@@ -29,24 +29,24 @@ const KNEE_HOLDS_MAX: usize = 6;
 /// second question, where throughput stops following load; it gets holds of its own once the first
 /// is answered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Search {
+pub struct LoadSearch {
     record: SearchRecord,
     next: Option<(f64, Purpose)>,
 }
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Next {
-    /// Make this hold and give its result to [`Search::take`].
+pub enum SearchAction {
+    /// Make this hold and give its result to [`LoadSearch::take`].
     Hold(Hold),
     /// The record has its answer.
     End,
 }
 
-impl Search {
+impl LoadSearch {
     /// Before its first hold.
     #[must_use]
-    pub fn new(bounds: Bounds) -> Search {
+    pub fn new(bounds: Bounds) -> LoadSearch {
         let record = SearchRecord {
             bounds,
             steps: Vec::new(),
@@ -55,20 +55,20 @@ impl Search {
             statement: String::new(),
             rested_p50_ns: None,
         };
-        Search {
+        LoadSearch {
             record,
             next: Some((bounds.first(), Purpose::Climb)),
         }
     }
 
-    /// What to do now; the same until [`Search::take`] is called.
+    /// What to do now; the same until [`LoadSearch::take`] is called.
     #[must_use]
-    pub fn next(&self) -> Next {
+    pub fn next(&self) -> SearchAction {
         let step = u32::try_from(self.record.steps.len())
             .unwrap_or(u32::MAX)
             .saturating_add(1);
-        self.next.map_or(Next::End, |(amount, purpose)| {
-            Next::Hold(Hold {
+        self.next.map_or(SearchAction::End, |(amount, purpose)| {
+            SearchAction::Hold(Hold {
                 step,
                 amount,
                 purpose,
@@ -88,11 +88,11 @@ impl Search {
         &self.record
     }
 
-    /// Takes the result of the hold that [`Search::next`] asked for; of a search at its end nothing
-    /// is taken.
+    /// Takes the result of the hold that [`LoadSearch::next`] asked for; of a search at its end
+    /// nothing is taken.
     pub fn take(&mut self, result: HoldResult) {
         let Some((amount, purpose)) = self.next else {
-            return;
+            return; // its answer stands: what comes late changes nothing
         };
         let outcome = result.outcome.clone();
         let again = self.is_second_of(amount);
@@ -104,20 +104,13 @@ impl Search {
             purpose,
             result,
         });
-        let passed = || {
-            Standing::all(&self.record.steps)
-                .iter()
-                .rev()
-                .find(|held| held.passes())
-                .map(|held| held.amount)
-        };
         match outcome {
             _ if purpose == Purpose::Knee => self.narrow_knee(),
             HoldOutcome::Passed | HoldOutcome::Failed { .. } => self.go_on(),
             // Of the first amount nothing is known yet: whether the one below it passes is worth a
             // hold.
             HoldOutcome::ClientBound { .. }
-                if passed().is_none() && amount > self.record.bounds.from() =>
+                if self.record.highest_passed().is_none() && amount > self.record.bounds.from() =>
             {
                 self.next = Some((self.record.bounds.from(), Purpose::Climb));
             }
@@ -125,20 +118,20 @@ impl Search {
                 reasons,
                 more_agents,
             } => {
-                self.end(Answer::ClientBound {
-                    passed: passed(),
+                self.end(SearchAnswer::ClientBound {
+                    passed: self.record.highest_passed(),
                     at: amount,
                     agents,
                     more_agents,
                     reasons,
                 });
             }
-            HoldOutcome::Invalid { reasons } if again => self.end(Answer::Invalid {
-                passed: passed(),
+            HoldOutcome::Invalid { reasons } if again => self.end(SearchAnswer::Invalid {
+                passed: self.record.highest_passed(),
                 at: amount,
                 reasons,
             }),
-            HoldOutcome::Invalid { .. } => {}
+            HoldOutcome::Invalid { .. } => {} // the same hold once more
         }
     }
 
@@ -170,13 +163,13 @@ impl Search {
         match (low, high) {
             (Some(low), Some(high)) => self.narrow(low, high, has_holds_left),
             (Some(low), None) if low.amount >= self.record.bounds.to() || !has_holds_left => {
-                self.settle(Answer::AtLeast { amount: low.amount });
+                self.settle(SearchAnswer::AtLeast { amount: low.amount });
             }
             (Some(low), None) => {
                 self.next = Some((self.record.bounds.above(low.amount), Purpose::Climb))
             }
             (None, Some(high)) => self.descend(high),
-            (None, None) => {}
+            (None, None) => {} // no hold counts yet: the one that is due stays
         }
     }
 
@@ -187,7 +180,7 @@ impl Search {
             self.next = Some((from, Purpose::Climb));
         } else if high.is_confirmed() {
             let reasons = self.record.reasons(from);
-            self.end(Answer::BelowFrom {
+            self.end(SearchAnswer::BelowFrom {
                 amount: from,
                 reasons,
             });
@@ -214,29 +207,29 @@ impl Search {
             None => None,
         };
         if self.next.is_none() {
-            let lowered_from = Some(high.amount).filter(|_| high.passed > 0);
-            let (confirmed, failed_twice) = (low.is_confirmed(), high.is_confirmed());
-            self.settle(Answer::Found {
+            self.settle(SearchAnswer::Found {
                 amount: low.amount,
                 fails_at: high.amount,
-                confirmed,
-                failed_twice,
-                lowered_from,
+                confirmed: low.is_confirmed(),
+                failed_twice: high.is_confirmed(),
+                lowered_from: (high.passed > 0).then_some(high.amount),
             });
         }
     }
 
     /// The first question is answered; a closed loop goes on to the second.
-    fn settle(&mut self, answer: Answer) {
+    fn settle(&mut self, answer: SearchAnswer) {
         self.record.answer = Some(answer);
         self.narrow_knee();
     }
 
     /// Between the least users at the plateau and the most below it.
     fn narrow_knee(&mut self) {
-        let knee = Some(self.record.throughputs())
-            .filter(|_| self.record.bounds.amount() == Amount::Users);
-        self.record.knee = knee.and_then(|holds| Knee::of(&holds));
+        // Of arrivals throughput cannot exceed the rate: only users have a knee.
+        self.record.knee = match self.record.bounds.amount() {
+            LoadUnit::Users => Knee::from_holds(&self.record.throughputs()),
+            LoadUnit::Rate => None,
+        };
         let made = self
             .record
             .steps
@@ -256,7 +249,7 @@ impl Search {
                 self.next = Some((middle, Purpose::Knee))
             }
             (_, Some(answer)) => self.end(answer),
-            _ => {}
+            _ => {} // a hold for the knee is made after the answer only
         }
     }
 
@@ -268,7 +261,7 @@ impl Search {
             .any(|step| step.purpose == Purpose::Knee && step.amount == amount)
     }
 
-    fn end(&mut self, answer: Answer) {
+    fn end(&mut self, answer: SearchAnswer) {
         self.next = None;
         let answer_in_words = answer.statement(&self.record);
         let knee_in_words = self

@@ -3,7 +3,7 @@
 //! holds two seconds, then four, and so on.
 
 use crate::Headline;
-use crate::figures::{begun_and_sent, errors, sent_and_ended};
+use crate::counts::{begun_and_sent, errors, sent_and_ended};
 use measure::{Cell, Counters, Distribution, Histogram, Metric, Snapshot};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub struct Series {
     pub rows: Vec<Row>,
 }
 
-/// One row.
+/// What happened in one second, or in a few of a long run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// First second, of the run clock (the warm-up begins at 0).
@@ -59,13 +59,13 @@ pub struct Row {
     pub in_service: f64,
     /// Response times of operations *intended* in it: how many are known.
     pub response_time_count: u64,
-    /// Their mean.
+    /// Their arithmetic mean.
     pub response_time_mean_ns: f64,
-    /// Their median.
+    /// Their 50th percentile.
     pub response_time_p50_ns: u64,
     /// Their 99th percentile.
     pub response_time_p99_ns: u64,
-    /// The largest.
+    /// The largest of them.
     pub response_time_max_ns: u64,
     /// Some of them were cut short (time-outs, never sent), and the 99th percentile is a lower
     /// bound.
@@ -77,7 +77,7 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// Gathers rows.
+/// Gathers rows from intervals, in whichever order they come.
 #[derive(Debug, Clone)]
 pub(crate) struct SeriesBuilder {
     row_seconds: u32,
@@ -178,7 +178,8 @@ impl SeriesBuilder {
         self.packed_below = open_from;
     }
 
-    /// Makes one row of two. Packed rows stay packed, so that memory does not peak here.
+    /// Makes one row of two, so that memory does not grow with the run. Packed rows stay packed, so
+    /// that memory does not peak here.
     fn halve(&mut self) {
         self.row_seconds *= 2;
         self.packed_below /= 2;
@@ -194,20 +195,25 @@ impl SeriesBuilder {
 
     /// The rows so far; `warm_up_ns` is the length of the warm-up.
     pub(crate) fn series(&self, warm_up_ns: u64) -> Series {
-        let row = |(&number, row): (&u32, &OpenRow)| {
-            let second = number * self.row_seconds;
-            let seconds = self.end.saturating_sub(second).clamp(1, self.row_seconds);
-            row.figures(Row {
-                second,
-                seconds,
-                warm_up: u64::from(second) * 1_000_000_000 < warm_up_ns,
-                ..row.counts.clone()
-            })
-        };
+        let rows = self.rows.iter();
         Series {
             row_seconds: self.row_seconds,
-            rows: self.rows.iter().map(row).collect(),
+            rows: rows
+                .map(|(&number, row)| self.row(number, row, warm_up_ns))
+                .collect(),
         }
+    }
+
+    fn row(&self, number: u32, row: &OpenRow, warm_up_ns: u64) -> Row {
+        let second = number * self.row_seconds;
+        // The last row may hold fewer seconds than the others.
+        let seconds = self.end.saturating_sub(second).clamp(1, self.row_seconds);
+        row.figures(Row {
+            second,
+            seconds,
+            warm_up: u64::from(second) * 1_000_000_000 < warm_up_ns,
+            ..row.counts.clone()
+        })
     }
 }
 
@@ -253,7 +259,7 @@ impl OpenRow {
 impl Row {
     /// Adds the counts of `other`.
     fn add(&mut self, other: &Row) {
-        let counts = [
+        let sums = [
             (&mut self.started, other.started),
             (&mut self.ended, other.ended),
             (&mut self.errors, other.errors),
@@ -263,9 +269,9 @@ impl Row {
             (&mut self.wire_sent_bytes, other.wire_sent_bytes),
             (&mut self.connections_opened, other.connections_opened),
         ];
-        counts
-            .into_iter()
-            .for_each(|(sum, count)| *sum = sum.saturating_add(count));
+        for (sum, count) in sums {
+            *sum = sum.saturating_add(count);
+        }
     }
 }
 
@@ -284,7 +290,7 @@ impl ResponseTimes {
 
     fn pack(&mut self) {
         if let ResponseTimes::Open(headline) = self {
-            let figures = ResponseFigures::of(headline);
+            let figures = ResponseFigures::new(headline);
             let mut headline = std::mem::take(headline);
             let mut encoded =
                 std::mem::take(&mut headline.distribution.histogram).encode_v2_deflate();
@@ -319,14 +325,14 @@ impl ResponseTimes {
 
     fn figures(&self) -> ResponseFigures {
         match self {
-            ResponseTimes::Open(headline) => ResponseFigures::of(headline),
+            ResponseTimes::Open(headline) => ResponseFigures::new(headline),
             ResponseTimes::Packed { figures, .. } => *figures,
         }
     }
 }
 
 impl ResponseFigures {
-    fn of(headline: &Headline) -> ResponseFigures {
+    fn new(headline: &Headline) -> ResponseFigures {
         let (p50, p99) = (headline.percentile(50.0), headline.percentile(99.0));
         ResponseFigures {
             count: headline.distribution.count,
@@ -369,8 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn response_time_belongs_to_the_second_it_was_intended_in_and_work_to_the_second_it_happened_in()
-     {
+    fn response_time_belongs_to_the_second_of_its_intention_and_work_to_the_one_of_its_end() {
         let mut builder = SeriesBuilder::new();
         builder.add(0, 3, &one(1, 2_000_000_000));
         let rows = builder.series(2_000_000_000).rows;

@@ -17,7 +17,7 @@ pub struct ServerFigures {
 }
 
 impl ServerFigures {
-    pub(crate) fn of(cpu_ns: u64, warm_up: Option<&Figures>, measured: &Figures) -> ServerFigures {
+    pub(crate) fn new(cpu_ns: u64, warm_up: Option<&Figures>, measured: &Figures) -> ServerFigures {
         let ended = warm_up
             .map_or(0, |figures| figures.operations.ended)
             .saturating_add(measured.operations.ended);

@@ -1,7 +1,7 @@
 //! Which address takes the sessions that another one has issued: a matrix over a target's
 //! addresses.
 
-use crate::tally::Tally;
+use crate::cell_tally::CellTally;
 use measure::CellKey;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ pub struct SessionOffers {
     pub issued_by: String,
     /// Address they were offered to.
     pub offered_to: String,
-    /// How many.
+    /// How many were offered.
     pub offered: u64,
     /// Those that it took.
     pub accepted: u64,
@@ -25,13 +25,13 @@ pub struct SessionOffers {
 impl SessionOffers {
     /// Every pair that occurred, by issuer; none where only one address is concerned, about which
     /// nothing new is said.
-    pub(crate) fn of<'a>(
-        cells: impl Iterator<Item = (&'a CellKey, &'a Tally)>,
+    pub(crate) fn from_cells<'a>(
+        cells: impl Iterator<Item = (&'a CellKey, &'a CellTally)>,
     ) -> Vec<SessionOffers> {
         let mut pairs: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
         for (key, tally) in cells {
             if key.address.is_none() {
-                continue;
+                continue; // an offer needs a connection
             }
             let to = key.address_name();
             for (offer, &count) in &tally.counters.session_offers {

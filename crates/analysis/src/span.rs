@@ -1,7 +1,7 @@
 //! The measured part as it was: how long it took, and which counts its rates are made of.
 
-use crate::figures::sent_and_ended;
-use crate::tally::Tally;
+use crate::cell_tally::CellTally;
+use crate::counts::sent_and_ended;
 use measure::Within;
 
 /// The most of all operations that may still be under way when the last one of a number begins.
@@ -42,7 +42,7 @@ impl Span {
 
     /// The same of a number of operations in a closed loop, the last of which ended after
     /// `until_last_ns`.
-    pub(crate) fn of_count(offered_ns: u64, until_last_ns: u64, whole: &Tally) -> Span {
+    pub(crate) fn of_count(offered_ns: u64, until_last_ns: u64, whole: &CellTally) -> Span {
         let all = sent_and_ended(&whole.counters);
         let under_way = all.saturating_sub(whole.counters.within.ended);
         if under_way as f64 > UNDER_WAY_SHARE_MAX * all as f64 {
@@ -64,7 +64,7 @@ impl Span {
     }
 
     /// What its rates count.
-    pub(crate) fn work(self, tally: &Tally) -> Within {
+    pub(crate) fn work(self, tally: &CellTally) -> Within {
         let all = Within {
             ended: sent_and_ended(&tally.counters),
             ok: tally.counters.ok,
@@ -122,8 +122,8 @@ mod tests {
     use super::*;
 
     /// Of so many ended operations so many ended within, and so many of the warm-up did.
-    fn tally(ended: u64, within: u64, carried: u64) -> Tally {
-        let mut tally = Tally::default();
+    fn tally(ended: u64, within: u64, carried: u64) -> CellTally {
+        let mut tally = CellTally::default();
         (
             tally.counters.ok,
             tally.counters.within.ended,

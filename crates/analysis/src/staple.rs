@@ -1,6 +1,6 @@
 //! Stapled OCSP responses, and how old they were.
 
-use crate::figures::share;
+use crate::counts::share;
 use measure::calendar;
 use measure::{Counters, Staple};
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct StapleFigure {
     pub age_at_start_s: Option<i64>,
     /// Its `next_update` had passed when the run began.
     pub expired: bool,
-    /// Handshakes.
+    /// Handshakes in which it came.
     pub count: u64,
     /// Of all handshakes with a chain.
     pub share: f64,
@@ -29,8 +29,8 @@ pub struct StapleFigure {
 
 impl StapleFigure {
     /// Most frequent first; not dated yet.
-    pub(crate) fn of(counters: &Counters) -> Vec<StapleFigure> {
-        let with_chain = crate::figures::sum(counters.chains.values());
+    pub(crate) fn from_counters(counters: &Counters) -> Vec<StapleFigure> {
+        let with_chain = crate::counts::sum(counters.chains.values());
         let mut counts: BTreeMap<Staple, u64> = BTreeMap::new();
         for (agreed, &count) in &counters.negotiated {
             let Some(staple) = agreed.ocsp_staple else {
@@ -124,7 +124,7 @@ mod tests {
             (Some(fresh), 3),
             (Some(Staple::default()), 1),
         ]);
-        let mut figures = StapleFigure::of(&counters);
+        let mut figures = StapleFigure::from_counters(&counters);
         figures.iter_mut().for_each(|figure| figure.date(NOON));
         let seen: Vec<_> = figures
             .iter()

@@ -1,12 +1,11 @@
 //! Thresholds judged on the merged whole: headline times (ok and timed out), counters and shares.
 
-use crate::client::LOOP_LAG;
+use crate::cell_tally::CellTally;
 use crate::number::number;
 use crate::span::Span;
-use crate::tally::{HANDSHAKE, HANDSHAKES, Tally};
 use crate::{Headline, human};
-use measure::Client;
-use plan::{Comparison, Limit, Metric, Statistic, Threshold};
+use measure::{Client, HANDSHAKE, LOOP_LAG, Metric};
+use plan::{Limit, Relation, Statistic, Threshold, ThresholdMetric};
 use serde::{Deserialize, Serialize};
 
 /// A threshold with its outcome.
@@ -25,7 +24,7 @@ pub struct Judgement {
     pub at_least: bool,
     /// Unit of `limit` and `actual`.
     pub unit: Unit,
-    /// It holds.
+    /// Whether it holds.
     pub passed: bool,
     /// Why it does not hold, where the numbers alone do not say.
     pub reason: Option<String>,
@@ -35,13 +34,13 @@ pub struct Judgement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Nanoseconds.
+    /// Times in nanoseconds.
     Ns,
     /// A plain count.
     Count,
     /// 0 to 1.
     Share,
-    /// Per second.
+    /// Operations per second.
     PerSecond,
     /// Bytes per second.
     BytesPerSecond,
@@ -59,7 +58,7 @@ struct Measured {
 /// Judges every threshold.
 pub(crate) fn judge(
     thresholds: &[Threshold],
-    whole: &Tally,
+    whole: &CellTally,
     client: &Client,
     span: Span,
 ) -> Vec<Judgement> {
@@ -69,8 +68,8 @@ pub(crate) fn judge(
         .collect()
 }
 
-fn judge_one(threshold: &Threshold, whole: &Tally, client: &Client, span: Span) -> Judgement {
-    let measured = Measured::of(&threshold.metric, whole, client, span);
+fn judge_one(threshold: &Threshold, whole: &CellTally, client: &Client, span: Span) -> Judgement {
+    let measured = Measured::new(&threshold.metric, whole, client, span);
     let limit = match threshold.limit {
         Limit::Time(limit) => limit.as_nanos() as f64,
         Limit::Number(limit) => limit,
@@ -89,13 +88,13 @@ fn judge_one(threshold: &Threshold, whole: &Tally, client: &Client, span: Span) 
 }
 
 impl Measured {
-    fn of(metric: &Metric, whole: &Tally, client: &Client, span: Span) -> Measured {
+    fn new(metric: &ThresholdMetric, whole: &CellTally, client: &Client, span: Span) -> Measured {
         match metric {
-            Metric::Time {
+            ThresholdMetric::Time {
                 histogram,
                 statistic,
             } => Measured::time(histogram, *statistic, whole, client),
-            Metric::Number(name) => {
+            ThresholdMetric::Number(name) => {
                 let (unit, actual) = number(name, whole, span);
                 Measured {
                     unit,
@@ -106,14 +105,14 @@ impl Measured {
         }
     }
 
-    fn time(histogram: &str, statistic: Statistic, whole: &Tally, client: &Client) -> Measured {
+    fn time(histogram: &str, statistic: Statistic, whole: &CellTally, client: &Client) -> Measured {
         let metrics = |name| {
-            measure::Metric::ALL
+            Metric::ALL
                 .into_iter()
                 .filter(move |metric| metric.name() == name)
         };
         let headline = match histogram {
-            HANDSHAKE => whole.headline(&HANDSHAKES),
+            HANDSHAKE => whole.headline(&Metric::HANDSHAKES),
             LOOP_LAG => (!client.loop_lag.is_empty()).then(|| Headline::exact(&client.loop_lag)),
             name => whole.headline(&metrics(name).collect::<Vec<_>>()),
         };
@@ -136,15 +135,16 @@ impl Measured {
     }
 
     /// Whether it holds, or why it cannot be said to.
-    fn holds(&self, comparison: Comparison, limit: f64) -> Result<bool, String> {
+    fn holds(&self, comparison: Relation, limit: f64) -> Result<bool, String> {
         let actual = *self.actual.as_ref().map_err(Clone::clone)?;
         let most = self.most.unwrap_or(f64::INFINITY);
         // What it is at least may keep a limit that the true value breaks.
         let (holds, may_hold) = match comparison {
-            Comparison::Below => (most < limit, actual < limit),
-            Comparison::AtMost => (most <= limit, actual <= limit),
-            Comparison::Above => (actual > limit, actual > limit),
-            Comparison::AtLeast => (actual >= limit, actual >= limit),
+            Relation::Below => (most < limit, actual < limit),
+            Relation::AtMost => (most <= limit, actual <= limit),
+            // More only helps here, so that the lower bound decides.
+            Relation::Above => (actual > limit, actual > limit),
+            Relation::AtLeast => (actual >= limit, actual >= limit),
         };
         if may_hold && !holds {
             let least = human::time(actual);
@@ -164,9 +164,9 @@ fn bounds(headline: &Headline, statistic: Statistic) -> Option<(f64, Option<f64>
     let if_all_known = |value: f64| headline.censored.is_empty().then_some(value);
     match statistic {
         Statistic::Min => {
-            let first_is_known =
-                headline.censored.is_empty() || distribution.min < headline.censored.min;
-            let most = if first_is_known {
+            // A value that was cut short would have come to more, never to less.
+            let is_known = headline.censored.is_empty() || distribution.min < headline.censored.min;
+            let most = if is_known {
                 Some(distribution.min)
             } else {
                 headline.at_most(0.0)
@@ -214,8 +214,8 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// 98 ok at 1 ms … 98 ms, 2 timed out at 200 ms.
-    fn whole() -> Tally {
-        let mut tally = Tally::default();
+    fn whole() -> CellTally {
+        let mut tally = CellTally::default();
         let distribution = |values: &[u64]| {
             let mut distribution = Distribution::default();
             values.iter().for_each(|&value| distribution.record(value));
@@ -249,7 +249,7 @@ mod tests {
         tally
     }
 
-    fn judged(metric: Metric, comparison: Comparison, limit: Limit) -> Judgement {
+    fn judged(metric: ThresholdMetric, comparison: Relation, limit: Limit) -> Judgement {
         judge(
             &[Threshold {
                 metric,
@@ -263,9 +263,9 @@ mod tests {
         .remove(0)
     }
 
-    fn time(histogram: &str, statistic: Statistic, comparison: Comparison, ms: u64) -> Judgement {
+    fn time(histogram: &str, statistic: Statistic, comparison: Relation, ms: u64) -> Judgement {
         judged(
-            Metric::Time {
+            ThresholdMetric::Time {
                 histogram: histogram.into(),
                 statistic,
             },
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn times_are_judged_on_ok_and_timed_out_together() {
-        use Comparison::{Above, AtLeast, AtMost, Below};
+        use Relation::{Above, AtLeast, AtMost, Below};
         use Statistic::{Max, Mean, Min, Percentile};
         for (histogram, statistic, comparison, ms, passed) in [
             ("response_time", Percentile(50.0), AtMost, 51, true),
@@ -302,7 +302,7 @@ mod tests {
         let judgement = time(
             "response_time",
             Statistic::Percentile(99.0),
-            Comparison::AtMost,
+            Relation::AtMost,
             1000,
         );
         assert!(!judgement.passed && judgement.at_least);
@@ -319,7 +319,7 @@ mod tests {
     fn percentile_keeps_a_limit_that_enough_values_are_known_to_lie_within() {
         // 60 of 100 are known to lie within 60 ms; 40 arrivals were never sent, having waited 10
         // ms.
-        let mut tally = Tally::default();
+        let mut tally = CellTally::default();
         let mut record = |outcome, values: Vec<u64>| {
             let distribution = tally
                 .times
@@ -337,14 +337,14 @@ mod tests {
             (60.0, 61, true),
             (61.0, 10_000, false),
         ] {
-            let metric = Metric::Time {
+            let metric = ThresholdMetric::Time {
                 histogram: "response_time".into(),
                 statistic: Statistic::Percentile(percentile),
             };
             let limit = Limit::Time(Duration::from_millis(limit_ms));
             let threshold = Threshold {
                 metric,
-                comparison: Comparison::AtMost,
+                comparison: Relation::AtMost,
                 limit,
             };
             let judgement =
@@ -362,7 +362,7 @@ mod tests {
         let judgement = time(
             "handshake_resumed_retried",
             Statistic::Max,
-            Comparison::AtMost,
+            Relation::AtMost,
             1000,
         );
         assert!(!judgement.passed);
@@ -371,8 +371,8 @@ mod tests {
             Some("no handshake_resumed_retried was measured")
         );
         let judgement = judged(
-            Metric::Number("tls.resumed.share".into()),
-            Comparison::AtLeast,
+            ThresholdMetric::Number("tls.resumed.share".into()),
+            Relation::AtLeast,
             Limit::Number(0.0),
         );
         assert_eq!(
@@ -386,7 +386,7 @@ mod tests {
         let judgement = time(
             "response_time",
             Statistic::Percentile(99.9),
-            Comparison::AtMost,
+            Relation::AtMost,
             250,
         );
         assert_eq!(
@@ -395,8 +395,8 @@ mod tests {
         );
         assert_eq!(judgement.unit.display(judgement.limit), "250 ms");
         let judgement = judged(
-            Metric::Number("errors.share".into()),
-            Comparison::AtMost,
+            ThresholdMetric::Number("errors.share".into()),
+            Relation::AtMost,
             Limit::Number(0.001),
         );
         assert_eq!(

@@ -29,12 +29,12 @@ pub struct Headline {
     pub not_sent: u64,
 }
 
-/// A percentile.
+/// A percentile of times, exact or a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PercentileFigure {
     /// 0 to 100.
     pub percentile: f64,
-    /// Its value.
+    /// The time that it falls on.
     pub value_ns: u64,
     /// Values that were cut short could move it (or it lies beyond an hour): the true value is no
     /// less, and may be more.
@@ -46,21 +46,21 @@ pub struct PercentileFigure {
 pub struct Column {
     /// Values above the column before and up to this.
     pub to_ns: u64,
-    /// How many.
+    /// How many values it has.
     pub count: u64,
 }
 
-/// Whether a figure has a picture.
+/// Whether a figure has the columns of its histogram: they are large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Picture {
+pub(crate) enum HistogramColumns {
     Drawn,
-    Left,
+    Omitted,
 }
 
 /// One quantity's times as figures, nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeFigure {
-    /// Values.
+    /// How many values it is of.
     pub count: u64,
     /// Of these, operations that timed out.
     pub timed_out: u64,
@@ -145,6 +145,7 @@ impl Headline {
     /// What the percentile is at most, wherever the values that were cut short would have ended;
     /// `None` where nothing bounds it.
     pub(crate) fn at_most(&self, percentile: f64) -> Option<u64> {
+        // Were all that were cut short infinite, the rank would be among the known ones, or beyond.
         let rank = measure::rank(percentile, self.distribution.count);
         let known = self.distribution.count - self.censored.count;
         if self.censored.is_empty() && rank == known {
@@ -187,7 +188,7 @@ fn known_at_rank(all: &Histogram, censored: &Histogram, rank: u64) -> Option<u64
 }
 
 impl TimeFigure {
-    pub(crate) fn of(headline: &Headline, picture: Picture) -> TimeFigure {
+    pub(crate) fn new(headline: &Headline, picture: HistogramColumns) -> TimeFigure {
         let distribution = &headline.distribution;
         TimeFigure {
             count: distribution.count,
@@ -202,7 +203,7 @@ impl TimeFigure {
                 .iter()
                 .filter_map(|&percentile| headline.percentile(percentile))
                 .collect(),
-            picture: if picture == Picture::Drawn {
+            picture: if picture == HistogramColumns::Drawn {
                 draw(distribution)
             } else {
                 Vec::new()
@@ -227,21 +228,20 @@ fn draw(distribution: &Distribution) -> Vec<Column> {
     let Some(p99) = distribution.percentile(99.0) else {
         return Vec::new();
     };
-    let (low, high) = (
-        distribution.min.max(1),
-        distribution
-            .max
-            .min(p99.value_ns.saturating_mul(TAIL))
-            .max(1),
-    );
+    // No logarithm begins at 0.
+    let low = distribution.min.max(1) as f64;
+    let high = distribution
+        .max
+        .min(p99.value_ns.saturating_mul(TAIL))
+        .max(1);
+    // What lies beyond `high` has the last column.
     let grown = if high < distribution.max {
         COLUMNS - 1
     } else {
         COLUMNS
     };
-    let growth = (high as f64 / low as f64).max(1.0);
-    let bound =
-        |column: usize| (low as f64 * growth.powf(column as f64 / grown as f64)).ceil() as u64;
+    let growth = (high as f64 / low).max(1.0);
+    let bound = |column: usize| (low * growth.powf(column as f64 / grown as f64)).ceil() as u64;
     let mut columns: Vec<Column> = (1..COLUMNS)
         .map(|column| Column {
             to_ns: bound(column),
@@ -253,6 +253,7 @@ fn draw(distribution: &Distribution) -> Vec<Column> {
         count: distribution.overflow,
     });
     for bucket in distribution.histogram.iter() {
+        // A bucket's end may lie above the largest value in it.
         let at = bucket.highest_ns.min(distribution.max);
         let column = columns
             .partition_point(|column| column.to_ns < at)
@@ -280,7 +281,10 @@ mod tests {
 
     #[test]
     fn figures_are_those_worked_out_by_hand() {
-        let figure = TimeFigure::of(&headline(&[2, 4, 4, 4, 5, 5, 7, 9], &[]), Picture::Left);
+        let figure = TimeFigure::new(
+            &headline(&[2, 4, 4, 4, 5, 5, 7, 9], &[]),
+            HistogramColumns::Omitted,
+        );
         assert_eq!(
             (figure.count, figure.min_ns, figure.max_ns, figure.timed_out),
             (8, 2, 9, 0)

@@ -3,12 +3,12 @@
 
 use crate::clock::nanoseconds;
 use crate::fleet_action::Actions;
+use crate::fleet_run::{FleetRun, violation_text};
 use crate::gathering::Gathering;
-use crate::run::{Run, violation_text};
 use crate::wire::{clock, cut};
 use crate::{
     AgentFacts, AgentId, ConnectionId, CoordinatorId, FleetAction, FleetEvent, FleetTime, LEASE,
-    Outcome, RunEvent,
+    RunEvent, RunOutcome,
 };
 use crate::{RunId, RunRequest, Stop};
 use proto::from_agent::Message as Up;
@@ -35,13 +35,13 @@ const HOST_MAX_BYTES: usize = 64 << 10;
 pub struct Fleet {
     id: CoordinatorId,
     version: String,
-    connections: BTreeMap<ConnectionId, Connection>,
+    connections: BTreeMap<ConnectionId, AgentConnection>,
     joined: u64,
     serving: Serving,
 }
 
 #[derive(Debug)]
-struct Connection {
+struct AgentConnection {
     heard_at: FleetTime,
     member: Option<Member>,
 }
@@ -58,7 +58,7 @@ struct Member {
 enum Serving {
     Nothing,
     Gathering(Gathering),
-    Run(Run),
+    Run(FleetRun),
 }
 
 impl Fleet {
@@ -87,7 +87,7 @@ impl Fleet {
             FleetEvent::Opened(at) => {
                 self.connections.insert(
                     at,
-                    Connection {
+                    AgentConnection {
                         heard_at: now,
                         member: None,
                     },
@@ -201,7 +201,7 @@ impl Fleet {
         };
         self.connections.insert(
             at,
-            Connection {
+            AgentConnection {
                 heard_at: now,
                 member: Some(member),
             },
@@ -358,7 +358,7 @@ impl Fleet {
         for at in spare.filter_map(|facts| self.connection_of(facts.id)) {
             out.send(at, Down::Notice(Notice { text: text.clone() }));
         }
-        self.serving = Serving::Run(Run::begin(request, agents, now, out));
+        self.serving = Serving::Run(FleetRun::begin(request, agents, now, out));
     }
 
     fn stop(&mut self, now: FleetTime, how: Stop, out: &mut Actions) {
@@ -367,7 +367,7 @@ impl Fleet {
             Serving::Gathering(_) => {
                 self.serving = Serving::Nothing;
                 out.tell(RunEvent::Done {
-                    outcome: Outcome::StoppedBeforeStart(how),
+                    outcome: RunOutcome::StoppedBeforeStart(how),
                 });
             }
             Serving::Run(run) => run.stop(now, how, out),
@@ -375,14 +375,14 @@ impl Fleet {
     }
 
     fn tick(&mut self, now: FleetTime, out: &mut Actions) {
-        let limit = |connection: &Connection| {
+        let limit = |connection: &AgentConnection| {
             if connection.member.is_some() {
                 SILENCE_MAX
             } else {
                 HELLO_MAX
             }
         };
-        let silent = |(_, connection): &(&ConnectionId, &Connection)| {
+        let silent = |(_, connection): &(&ConnectionId, &AgentConnection)| {
             now.since(connection.heard_at) >= limit(connection)
         };
         let silent: Vec<ConnectionId> = self
@@ -405,7 +405,7 @@ impl Fleet {
         }
     }
 
-    fn run_named(&mut self, id: RunId) -> Option<&mut Run> {
+    fn run_named(&mut self, id: RunId) -> Option<&mut FleetRun> {
         match &mut self.serving {
             Serving::Run(run) if run.id() == id => Some(run),
             _ => None,
@@ -413,7 +413,7 @@ impl Fleet {
     }
 
     fn connection_of(&self, agent: AgentId) -> Option<ConnectionId> {
-        let is_it = |connection: &Connection| {
+        let is_it = |connection: &AgentConnection| {
             connection
                 .member
                 .as_ref()

@@ -1,5 +1,6 @@
 //! What happens to a fleet, and what it asks for.
 
+use crate::upload_id::UploadId;
 use crate::wire::from_coordinator;
 use crate::{AgentId, FileParts, RunEvent, RunId, RunRequest, Stop};
 use proto::{Ack, FromAgent, FromCoordinator, from_coordinator::Message};
@@ -46,16 +47,16 @@ pub enum FleetAction {
 pub struct Receipt {
     pub(crate) run: RunId,
     pub(crate) agent: AgentId,
-    pub(crate) interval: u32,
-    pub(crate) totals: bool,
+    pub(crate) upload: UploadId,
 }
 
 impl Receipt {
     pub(crate) fn ack(self) -> Message {
+        let (interval, totals) = self.upload.to_wire();
         Message::Ack(Ack {
             run_id: self.run.to_wire(),
-            interval: self.interval,
-            totals: self.totals,
+            interval,
+            totals,
         })
     }
 }

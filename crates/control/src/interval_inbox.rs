@@ -1,5 +1,6 @@
 //! What the coordinator has of one agent's intervals: each counts once, and gaps are seen.
 
+use crate::upload_id::UploadId;
 use crate::{INTERVAL_MAX_BYTES, INTERVAL_PART_BYTES, MISSING_MAX};
 use proto::{Bytes, IntervalPart};
 use std::collections::BTreeSet;
@@ -18,6 +19,8 @@ pub(crate) struct IntervalInbox {
     /// What came beyond `next`.
     ahead: BTreeSet<u32>,
     totals: Option<u32>,
+    /// Handed to the caller and not taken by it yet; acknowledged when it is.
+    pending: BTreeSet<UploadId>,
     assembly: Option<Assembly>,
     /// What a stream that ended left in part: the next one may go on with it, or begin it again.
     cut: Option<Assembly>,
@@ -26,8 +29,7 @@ pub(crate) struct IntervalInbox {
 /// An interval of which parts are missing still.
 #[derive(Debug)]
 struct Assembly {
-    interval: u32,
-    totals: bool,
+    upload: UploadId,
     parts: u32,
     next_part: u32,
     content: Vec<u8>,
@@ -38,10 +40,12 @@ struct Assembly {
 pub(crate) enum Taken {
     /// More parts must come.
     InPart,
-    /// It is whole, and new.
+    /// It is whole, and new: hand it to the caller.
     New(Bytes),
-    /// It is whole, and came before.
-    Again,
+    /// It is whole and came before; the caller has not taken it yet.
+    Pending,
+    /// It is whole and came before, and the caller has it: tell the agent once more.
+    Delivered,
 }
 
 /// A part that no agent of this version sends.
@@ -64,20 +68,37 @@ impl IntervalInbox {
             part: part.part,
             parts: part.parts,
         };
-        let (interval, totals) = (part.interval, part.totals);
+        let upload = UploadId::from_wire(part.interval, part.totals);
         let Some(content) = self.assemble(part).ok_or(out_of_place.clone())? else {
             return Ok(Taken::InPart);
         };
-        let new = if totals {
-            self.totals.replace(interval).is_none()
-        } else {
-            self.note(interval).ok_or(out_of_place)?
+        let is_new = match upload {
+            UploadId::Totals(intervals) => self.totals.replace(intervals).is_none(),
+            UploadId::Interval(interval) => self.note(interval).ok_or(out_of_place)?,
         };
-        Ok(if new {
-            Taken::New(content)
+        if is_new {
+            self.pending.insert(upload);
+            return Ok(Taken::New(content));
+        }
+        Ok(if self.pending.contains(&upload) {
+            Taken::Pending
         } else {
-            Taken::Again
+            Taken::Delivered
         })
+    }
+
+    /// The caller has it.
+    pub(crate) fn delivered(&mut self, upload: UploadId) {
+        self.pending.remove(&upload);
+    }
+
+    /// Every interval below it is stored: it came, and the caller has it.
+    pub(crate) fn stored_below(&self) -> u32 {
+        let pending = self.pending.iter().find_map(|upload| match upload {
+            UploadId::Interval(interval) => Some(*interval),
+            UploadId::Totals(_) => None,
+        });
+        pending.map_or(self.next, |pending| pending.min(self.next))
     }
 
     /// The stream is gone: the next one goes on with what came in part, or begins it again.
@@ -85,11 +106,9 @@ impl IntervalInbox {
         self.cut = self.assembly.take().or(self.cut.take());
     }
 
-    /// Interval (or totals) of which parts came over streams that are gone, and how many.
-    pub(crate) fn in_part(&self) -> Option<(u32, bool, u32)> {
-        self.cut
-            .as_ref()
-            .map(|cut| (cut.interval, cut.totals, cut.next_part))
+    /// Of what parts came over streams that are gone, and how many.
+    pub(crate) fn in_part(&self) -> Option<(UploadId, u32)> {
+        self.cut.as_ref().map(|cut| (cut.upload, cut.next_part))
     }
 
     /// The first interval that never came.
@@ -100,6 +119,7 @@ impl IntervalInbox {
     /// Intervals known to exist that never came, at most [`MISSING_MAX`].
     pub(crate) fn missing(&self) -> Vec<u32> {
         let beyond = self.ahead.last().map_or(0, |last| last + 1);
+        // The totals' number is the agent's word; what came is known.
         let end = self.totals.unwrap_or(0).min(INTERVALS_MAX).max(beyond);
         (self.next..end)
             .filter(|interval| !self.ahead.contains(interval))
@@ -153,8 +173,7 @@ impl IntervalInbox {
 impl Assembly {
     fn new(first: &IntervalPart) -> Assembly {
         Assembly {
-            interval: first.interval,
-            totals: first.totals,
+            upload: UploadId::from_wire(first.interval, first.totals),
             parts: first.parts,
             next_part: 0,
             content: Vec::new(),
@@ -162,14 +181,12 @@ impl Assembly {
     }
 
     fn is_of(&self, part: &IntervalPart) -> bool {
-        (self.interval, self.totals, self.parts) == (part.interval, part.totals, part.parts)
+        let upload = UploadId::from_wire(part.interval, part.totals);
+        (self.upload, self.parts) == (upload, part.parts)
     }
 
     fn add(&mut self, part: &IntervalPart) -> Option<()> {
-        let expected = (self.interval, self.totals, self.parts, self.next_part);
-        if (part.interval, part.totals, part.parts, part.part) != expected
-            || part.part >= part.parts
-        {
+        if !self.is_of(part) || part.part != self.next_part || part.part >= part.parts {
             return None;
         }
         self.next_part += 1;
@@ -212,7 +229,7 @@ mod tests {
             (2, false),
         ] {
             assert_eq!(
-                inbox.take(whole(interval)).unwrap() != Taken::Again,
+                inbox.take(whole(interval)).unwrap() != Taken::Pending,
                 new,
                 "{interval}"
             );
@@ -250,7 +267,7 @@ mod tests {
         inbox.take(part(1, 0, 3, b"a")).unwrap();
         inbox.cut();
         inbox.cut();
-        assert_eq!(inbox.in_part(), Some((1, false, 1)));
+        assert_eq!(inbox.in_part(), Some((UploadId::Interval(1), 1)));
         assert_eq!(
             inbox.take(whole(0)),
             Ok(Taken::New(Bytes::from_static(b"x")))
@@ -321,7 +338,7 @@ mod tests {
                 totals: true,
                 ..whole(6)
             }),
-            Ok(Taken::Again)
+            Ok(Taken::Pending)
         );
     }
 

@@ -9,6 +9,7 @@ mod file_inbox;
 mod file_parts;
 mod fleet;
 mod fleet_action;
+mod fleet_run;
 mod gathering;
 mod headway;
 mod id;
@@ -19,12 +20,13 @@ mod margin;
 mod order;
 mod outbox;
 mod participant;
-mod run;
+
 mod run_event;
 mod session;
 mod session_event;
 mod skew;
 mod token;
+mod upload_id;
 mod wire;
 
 pub use clock::{Boot, FleetTime, Mono, Now};
@@ -37,7 +39,7 @@ pub use id::{AgentId, CoordinatorId, Digest, RunId};
 pub use order::{Assignment, EndCause, Order, PlanFile, Report, Stop};
 pub use outbox::{HELD_MAX_BYTES, INTERVAL_MAX_BYTES, INTERVAL_PART_BYTES};
 pub use run_event::{
-    AgentFacts, Audience, ClockReading, Outcome, RunEvent, RunFile, RunRequest, Skew,
+    AgentFacts, Audience, ClockReading, RunEvent, RunFile, RunOutcome, RunRequest, Skew,
 };
 pub use session::Session;
 pub use session_event::{Disconnection, Finality, News, SessionAction, SessionEvent};

@@ -17,7 +17,7 @@ pub(crate) struct LocalRun {
     run: RunId,
     prepare: Prepare,
     plan_digest: Digest,
-    phase: Phase,
+    phase: LocalPhase,
     outbox: Outbox,
     next_interval: u32,
     began: Option<Began>,
@@ -27,7 +27,7 @@ pub(crate) struct LocalRun {
 }
 
 #[derive(Debug)]
-enum Phase {
+enum LocalPhase {
     /// Files are on their way.
     Receiving(FileInbox),
     /// The runner has the plan.
@@ -54,7 +54,7 @@ impl LocalRun {
                 run,
                 prepare,
                 plan_digest,
-                phase: Phase::Receiving(inbox),
+                phase: LocalPhase::Receiving(inbox),
                 outbox: Outbox::new(run),
                 next_interval: 0,
                 began: None,
@@ -75,11 +75,11 @@ impl LocalRun {
     /// Whether it outlives its stream: before the start it does not, since the coordinator begins
     /// it anew.
     pub(crate) fn is_begun(&self) -> bool {
-        matches!(self.phase, Phase::Firing(_) | Phase::Uploading)
+        matches!(self.phase, LocalPhase::Firing(_) | LocalPhase::Uploading)
     }
 
     pub(crate) fn is_firing(&self) -> bool {
-        matches!(self.phase, Phase::Firing(_))
+        matches!(self.phase, LocalPhase::Firing(_))
     }
 
     pub(crate) fn outbox(&mut self) -> &mut Outbox {
@@ -93,17 +93,19 @@ impl LocalRun {
     /// Takes a part of a file, unless files are not wanted any more.
     pub(crate) fn file(&mut self, part: &FilePart) -> Result<(), FileProblem> {
         match &mut self.phase {
-            Phase::Receiving(inbox) => inbox.take(part),
+            LocalPhase::Receiving(inbox) => inbox.take(part),
             _ => Ok(()),
         }
     }
 
     /// The order to prepare, once every file is here.
     pub(crate) fn assignment(&mut self) -> Option<Order> {
-        if !matches!(&self.phase, Phase::Receiving(inbox) if inbox.is_complete()) {
+        if !matches!(&self.phase, LocalPhase::Receiving(inbox) if inbox.is_complete()) {
             return None;
         }
-        let Phase::Receiving(inbox) = std::mem::replace(&mut self.phase, Phase::Preparing) else {
+        let LocalPhase::Receiving(inbox) =
+            std::mem::replace(&mut self.phase, LocalPhase::Preparing)
+        else {
             return None;
         };
         Some(Order::Prepare(Assignment {
@@ -125,9 +127,9 @@ impl LocalRun {
         addresses: Vec<String>,
         workers: u32,
     ) -> bool {
-        let asked = matches!(self.phase, Phase::Preparing);
+        let asked = matches!(self.phase, LocalPhase::Preparing);
         if asked {
-            self.phase = Phase::Measuring(Prepared {
+            self.phase = LocalPhase::Measuring(Prepared {
                 run_id: self.run.to_wire(),
                 plan_digest: plan_digest.to_wire(),
                 addresses,
@@ -140,39 +142,39 @@ impl LocalRun {
 
     /// The answer to the plan, once the clock is measured.
     pub(crate) fn measured(&mut self, clock: Option<ClockReading>) -> Option<Prepared> {
-        let Phase::Measuring(prepared) = &mut self.phase else {
+        let LocalPhase::Measuring(prepared) = &mut self.phase else {
             return None;
         };
         let answer = Prepared {
             clock: clock.map(to_wire),
             ..std::mem::take(prepared)
         };
-        self.phase = Phase::Ready;
+        self.phase = LocalPhase::Ready;
         Some(answer)
     }
 
     pub(crate) fn arm(&mut self, at: Mono) {
-        if matches!(self.phase, Phase::Ready) {
-            self.phase = Phase::Armed { at };
+        if matches!(self.phase, LocalPhase::Ready) {
+            self.phase = LocalPhase::Armed { at };
         }
     }
 
     /// A lease was granted for a beat sent at `sent`.
     pub(crate) fn grant(&mut self, sent: Now, length: Duration, now: Now) -> Option<Order> {
         match &mut self.phase {
-            Phase::Armed { at } => {
+            LocalPhase::Armed { at } => {
                 let (at, lease) = (*at, Lease::begin(sent.boot, length, now.boot)?);
                 if now.mono >= at {
                     return None;
                 }
-                self.phase = Phase::Firing(lease);
+                self.phase = LocalPhase::Firing(lease);
                 Some(Order::Start {
                     run: self.run,
                     at,
                     lease_until: lease.until(),
                 })
             }
-            Phase::Firing(lease) => {
+            LocalPhase::Firing(lease) => {
                 let until = lease.extend(sent.boot, length, now.boot)?;
                 Some(Order::ExtendLease {
                     run: self.run,
@@ -185,7 +187,7 @@ impl LocalRun {
 
     /// Whether the start instant went by without a lease; the run then has ended here.
     pub(crate) fn missed_start(&mut self, now: Mono) -> bool {
-        let missed = matches!(self.phase, Phase::Armed { at } if now >= at);
+        let missed = matches!(self.phase, LocalPhase::Armed { at } if now >= at);
         if missed {
             let text = "the start instant came before a lease did; the link to the coordinator is \
                         too slow or was cut";
@@ -196,7 +198,7 @@ impl LocalRun {
 
     /// Whether the lease has run out just now; the runner must stop, and the run never fires again.
     pub(crate) fn lease_expires(&mut self, now: Now) -> bool {
-        let Phase::Firing(lease) = &mut self.phase else {
+        let LocalPhase::Firing(lease) = &mut self.phase else {
             return false;
         };
         let just_expired = self.cut.is_none() && lease.expires(now.boot);
@@ -209,8 +211,8 @@ impl LocalRun {
     /// When something happens without a message: a start is missed, a lease runs out.
     pub(crate) fn wake_at(&self, now: Now) -> Option<Mono> {
         match &self.phase {
-            Phase::Armed { at } => Some(*at),
-            Phase::Firing(lease) if self.cut.is_none() => {
+            LocalPhase::Armed { at } => Some(*at),
+            LocalPhase::Firing(lease) if self.cut.is_none() => {
                 Some(now.mono.after(lease.until().since(now.boot)))
             }
             _ => None,
@@ -298,7 +300,7 @@ impl LocalRun {
             figures,
             clock: None,
         });
-        self.phase = Phase::Uploading;
+        self.phase = LocalPhase::Uploading;
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an agent keeps of its intervals until the coordinator has them.
 
 use crate::RunId;
+use crate::upload_id::UploadId;
 use proto::{Bytes, IntervalPart, Resume};
 use std::collections::VecDeque;
 
@@ -31,13 +32,12 @@ pub(crate) struct Outbox {
     sent: usize,
     next_part: usize,
     /// Of this interval (or totals) the coordinator has so many parts over earlier streams.
-    in_part: Option<(u32, bool, usize)>,
+    in_part: Option<(UploadId, usize)>,
 }
 
 #[derive(Debug)]
 struct Held {
-    interval: u32,
-    totals: bool,
+    upload: UploadId,
     encoded: Bytes,
 }
 
@@ -55,20 +55,12 @@ impl Outbox {
 
     /// Keeps an interval until it is acknowledged.
     pub(crate) fn keep(&mut self, interval: u32, encoded: Bytes) {
-        self.push(Held {
-            interval,
-            totals: false,
-            encoded,
-        });
+        self.push(UploadId::Interval(interval), encoded);
     }
 
     /// Keeps the totals of `intervals` intervals until they are acknowledged.
     pub(crate) fn keep_totals(&mut self, intervals: u32, encoded: Bytes) {
-        self.push(Held {
-            interval: intervals,
-            totals: true,
-            encoded,
-        });
+        self.push(UploadId::Totals(intervals), encoded);
     }
 
     /// The next part to send, if the window has room.
@@ -78,34 +70,35 @@ impl Outbox {
         }
         let held = self.held.get(self.sent)?;
         let parts = held.parts();
-        if let Some((.., came)) = self
-            .in_part
-            .take_if(|&mut (interval, totals, _)| held.is(interval, totals))
-        {
+        let came_in_part = |&mut (upload, _): &mut (UploadId, usize)| upload == held.upload;
+        if let Some((_, came)) = self.in_part.take_if(came_in_part) {
             // The last part goes again at least: it is what brings the acknowledgement.
             self.next_part = came.min(parts - 1);
         }
         let from = self.next_part * INTERVAL_PART_BYTES;
         let to = held.encoded.len().min(from + INTERVAL_PART_BYTES);
+        let (interval, totals) = held.upload.to_wire();
         let part = IntervalPart {
             run_id: self.run.to_wire(),
-            interval: held.interval,
+            interval,
             part: self.next_part as u32,
             parts: parts as u32,
             content: held.encoded.slice(from..to),
-            totals: held.totals,
+            totals,
         };
         self.next_part += 1;
         if self.next_part == parts {
-            (self.sent, self.next_part) = (self.sent + 1, 0);
+            self.sent += 1;
+            self.next_part = 0;
         }
         Some(part)
     }
 
     /// The coordinator has it. Acknowledgements of what is not held are late ones, and do nothing.
-    pub(crate) fn acknowledge(&mut self, interval: u32, totals: bool) {
-        let sent = self.held.iter().take(self.sent);
-        let Some(place) = sent.into_iter().position(|held| held.is(interval, totals)) else {
+    pub(crate) fn acknowledge(&mut self, upload: UploadId) {
+        // What was not sent on this stream cannot be acknowledged: a late answer names it.
+        let mut sent = self.held.iter().take(self.sent);
+        let Some(place) = sent.position(|held| held.upload == upload) else {
             return;
         };
         let held = self.held.remove(place).expect("position is within");
@@ -116,11 +109,15 @@ impl Outbox {
     /// The stream is another one: what is held goes again, from the first that is not stored, and
     /// goes on where a part came.
     pub(crate) fn rewind(&mut self, resume: &Resume) {
-        (self.sent, self.next_part) = (0, 0);
-        self.in_part =
-            (resume.parts > 0).then_some((resume.interval, resume.totals, resume.parts as usize));
-        self.held
-            .retain(|held| held.totals || held.interval >= resume.stored_below);
+        self.sent = 0;
+        self.next_part = 0;
+        let upload = UploadId::from_wire(resume.interval, resume.totals);
+        self.in_part = (resume.parts > 0).then_some((upload, resume.parts as usize));
+        // Totals are never below the mark: only their acknowledgement says that they are stored.
+        self.held.retain(|held| match held.upload {
+            UploadId::Interval(interval) => interval >= resume.stored_below,
+            UploadId::Totals(_) => true,
+        });
         self.held_bytes = self.held.iter().map(|held| held.encoded.len()).sum();
     }
 
@@ -133,12 +130,13 @@ impl Outbox {
     }
 
     pub(crate) fn intervals(&self) -> usize {
-        self.held.iter().filter(|held| !held.totals).count()
+        let is_interval = |held: &&Held| matches!(held.upload, UploadId::Interval(_));
+        self.held.iter().filter(is_interval).count()
     }
 
-    fn push(&mut self, held: Held) {
-        self.held_bytes += held.encoded.len();
-        self.held.push_back(held);
+    fn push(&mut self, upload: UploadId, encoded: Bytes) {
+        self.held_bytes += encoded.len();
+        self.held.push_back(Held { upload, encoded });
     }
 
     fn has_room(&self) -> bool {
@@ -153,10 +151,6 @@ impl Outbox {
 }
 
 impl Held {
-    fn is(&self, interval: u32, totals: bool) -> bool {
-        (self.interval, self.totals) == (interval, totals)
-    }
-
     fn parts(&self) -> usize {
         self.encoded.len().div_ceil(INTERVAL_PART_BYTES).max(1)
     }
@@ -196,7 +190,7 @@ mod tests {
     fn window_holds_back_until_something_is_acknowledged() {
         let mut outbox = outbox(&[10; 40]);
         assert_eq!(drain(&mut outbox).len(), WINDOW_INTERVALS);
-        outbox.acknowledge(0, false);
+        outbox.acknowledge(UploadId::Interval(0));
         assert_eq!(drain(&mut outbox), [(32, 0, 1, 10)]);
     }
 
@@ -204,7 +198,7 @@ mod tests {
     fn interval_larger_than_the_window_goes_whole() {
         let mut outbox = outbox(&[WINDOW_BYTES * 2, 1]);
         assert_eq!(drain(&mut outbox).len(), 128);
-        outbox.acknowledge(0, false);
+        outbox.acknowledge(UploadId::Interval(0));
         assert_eq!(drain(&mut outbox), [(1, 0, 1, 1)]);
     }
 
@@ -214,9 +208,9 @@ mod tests {
         for _ in 0..3 {
             outbox.next_part().unwrap();
         }
-        outbox.acknowledge(1, false);
-        outbox.acknowledge(1, false);
-        outbox.acknowledge(2, false);
+        outbox.acknowledge(UploadId::Interval(1));
+        outbox.acknowledge(UploadId::Interval(1));
+        outbox.acknowledge(UploadId::Interval(2));
         outbox.rewind(&Resume::default());
         assert_eq!(
             drain(&mut outbox),
@@ -280,9 +274,9 @@ mod tests {
         let mut outbox = outbox(&[1]);
         outbox.keep_totals(0, Bytes::from_static(b"t"));
         assert_eq!(drain(&mut outbox).len(), 2);
-        outbox.acknowledge(0, true);
+        outbox.acknowledge(UploadId::Totals(0));
         assert_eq!(outbox.intervals(), 1);
-        outbox.acknowledge(0, false);
+        outbox.acknowledge(UploadId::Interval(0));
         assert!(outbox.is_empty());
         assert_eq!(outbox.held_bytes, 0);
     }

@@ -2,9 +2,9 @@
 
 use crate::headway::Headway;
 use crate::interval_inbox::{IntervalInbox, OutOfPlace, Taken};
+use crate::upload_id::UploadId;
 use crate::{AgentFacts, AgentId, ClockReading, ConnectionId, FleetTime, NOTES_MAX, RunId};
-use proto::{Bytes, IntervalPart, Resume};
-use std::collections::BTreeSet;
+use proto::{IntervalPart, Resume};
 
 /// An agent of a run.
 #[derive(Debug)]
@@ -12,13 +12,11 @@ pub(crate) struct Participant {
     facts: AgentFacts,
     /// Where it is attached, or since when it is gone.
     attachment: Attachment,
-    stage: Stage,
+    stage: ParticipantStage,
     clock: Option<ClockReading>,
     began: Option<(FleetTime, u64)>,
     inbox: IntervalInbox,
     headway: Headway,
-    /// Handed to the caller and not taken by it yet; acknowledged when it is.
-    pending: BTreeSet<(u32, Totals)>,
     notes: u32,
     heard_at: FleetTime,
 }
@@ -31,7 +29,7 @@ pub(crate) enum Attachment {
 
 /// How far an agent is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum ParticipantStage {
     /// It has the plan, and has not answered.
     Preparing,
     /// It can run it.
@@ -42,31 +40,16 @@ pub(crate) enum Stage {
     Over,
 }
 
-/// Whether a number names an interval, or the totals of so many.
-pub(crate) type Totals = bool;
-
-/// What to do about a part of an interval.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Upload {
-    /// Hand it to the caller.
-    Deliver(Bytes),
-    /// The caller has it: tell the agent once more.
-    Acknowledge,
-    /// More must come first.
-    Wait,
-}
-
 impl Participant {
     pub(crate) fn new(facts: AgentFacts, connection: ConnectionId, now: FleetTime) -> Participant {
         Participant {
             facts,
             attachment: Attachment::To(connection),
-            stage: Stage::Preparing,
+            stage: ParticipantStage::Preparing,
             clock: None,
             began: None,
             inbox: IntervalInbox::default(),
             headway: Headway::default(),
-            pending: BTreeSet::new(),
             notes: 0,
             heard_at: now,
         }
@@ -80,16 +63,16 @@ impl Participant {
         &self.facts
     }
 
-    pub(crate) fn stage(&self) -> Stage {
+    pub(crate) fn stage(&self) -> ParticipantStage {
         self.stage
     }
 
-    pub(crate) fn set_stage(&mut self, stage: Stage) {
+    pub(crate) fn set_stage(&mut self, stage: ParticipantStage) {
         self.stage = stage;
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.stage == Stage::Over
+        self.stage == ParticipantStage::Over
     }
 
     pub(crate) fn connection(&self) -> Option<ConnectionId> {
@@ -123,17 +106,11 @@ impl Participant {
 
     /// Where its upload goes on after a cut.
     pub(crate) fn resume(&self, run: RunId) -> Resume {
-        let pending = self
-            .pending
-            .iter()
-            .filter(|(_, totals)| !totals)
-            .map(|(interval, _)| *interval)
-            .min();
-        let (interval, totals, parts) = self.inbox.in_part().unwrap_or_default();
-        let stored_below = pending.unwrap_or(u32::MAX).min(self.inbox.next());
+        let (upload, parts) = self.inbox.in_part().unwrap_or((UploadId::Interval(0), 0));
+        let (interval, totals) = upload.to_wire();
         Resume {
             run_id: run.to_wire(),
-            stored_below,
+            stored_below: self.inbox.stored_below(),
             interval,
             totals,
             parts,
@@ -169,29 +146,21 @@ impl Participant {
     }
 
     /// Takes the next part of its stream of intervals.
-    pub(crate) fn upload(&mut self, part: IntervalPart) -> Result<Upload, OutOfPlace> {
-        let (key, is_first) = ((part.interval, part.totals), part.part == 0);
-        Ok(match self.inbox.take(part)? {
-            Taken::InPart => {
-                // The first part may come on every stream, and nothing after it.
-                if !is_first {
-                    self.headway.made();
-                }
-                Upload::Wait
-            }
-            Taken::New(encoded) => {
-                self.headway.made();
-                self.pending.insert(key);
-                Upload::Deliver(encoded)
-            }
-            Taken::Again if self.pending.contains(&key) => Upload::Wait,
-            Taken::Again => Upload::Acknowledge,
-        })
+    pub(crate) fn upload(&mut self, part: IntervalPart) -> Result<Taken, OutOfPlace> {
+        let is_first = part.part == 0;
+        let taken = self.inbox.take(part)?;
+        match taken {
+            // The first part may come on every stream, and nothing after it.
+            Taken::InPart if is_first => {}
+            Taken::InPart | Taken::New(_) => self.headway.made(),
+            Taken::Pending | Taken::Delivered => {}
+        }
+        Ok(taken)
     }
 
     /// The caller has it.
-    pub(crate) fn delivered(&mut self, interval: u32, totals: Totals) {
-        self.pending.remove(&(interval, totals));
+    pub(crate) fn delivered(&mut self, upload: UploadId) {
+        self.inbox.delivered(upload);
     }
 
     pub(crate) fn inbox(&self) -> &IntervalInbox {

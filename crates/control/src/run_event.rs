@@ -218,13 +218,13 @@ pub enum RunEvent {
     /// The last event.
     Done {
         /// How it ended.
-        outcome: Outcome,
+        outcome: RunOutcome,
     },
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RunOutcome {
     /// It ran; each agent's [`RunEvent::Ended`] or [`RunEvent::Lost`] says how far.
     Ran,
     /// It was stopped before anything was fired.

@@ -3,6 +3,7 @@
 use crate::back_off::BackOff;
 use crate::beats::Beats;
 use crate::local_run::LocalRun;
+use crate::upload_id::UploadId;
 use crate::wire::{cut, from_agent};
 use crate::{
     AgentFacts, CoordinatorId, EndCause, FleetTime, LEASE, Mono, Now, Order, Report, RunId, Stop,
@@ -191,7 +192,8 @@ impl Session {
             Down::Start(start) => self.start(now.mono, &start),
             Down::Ack(ack) => {
                 if let Some(run) = self.run_named(&ack.run_id) {
-                    run.outbox().acknowledge(ack.interval, ack.totals);
+                    let upload = UploadId::from_wire(ack.interval, ack.totals);
+                    run.outbox().acknowledge(upload);
                     self.send_end(now.mono);
                 }
             }

@@ -168,7 +168,8 @@ mod tests {
     fn text_of_a_token_is_settled() {
         assert_eq!(
             token().reveal(),
-            "cnn1_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCQkJCUlED6Q"
+            "cnn1_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcJCQkJCQkJCQkJ\
+             CQkJCQkJCQkJCQkJCQkJCQkJCQkJCUlED6Q"
         );
     }
 

@@ -2,7 +2,7 @@
 
 use control::{
     Audience, ConnectionId, CoordinatorId, Digest, EndCause, Fleet, FleetAction, FleetEvent,
-    FleetTime, Outcome, Receipt, RunEvent, RunFile, RunId, RunRequest, Stop,
+    FleetTime, Receipt, RunEvent, RunFile, RunId, RunOutcome, RunRequest, Stop,
 };
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
@@ -326,7 +326,12 @@ fn skew_is_told_once_every_agent_has_begun() {
         RunEvent::Started { .. }
     )));
     let second = coordinator.say(1, began(1_700));
-    let told = |event: &RunEvent| matches!(event, RunEvent::Started { skew } if (skew.skew_ns, skew.bound_ns) == (700, 20));
+    let told = |event: &RunEvent| {
+        matches!(
+            event,
+            RunEvent::Started { skew } if (skew.skew_ns, skew.bound_ns) == (700, 20)
+        )
+    };
     assert!(has(&second, told), "{second:?}");
     assert!(
         coordinator.say(1, began(9_999)).is_empty(),
@@ -436,7 +441,7 @@ fn lost_agent_leaves_a_visible_gap() {
     );
     assert!(has(&after, |event| *event
         == RunEvent::Done {
-            outcome: Outcome::Ran
+            outcome: RunOutcome::Ran
         }));
     assert!(coordinator.fleet.is_idle());
 }
@@ -458,7 +463,12 @@ fn intervals_that_never_came_are_named_at_the_end() {
         }),
     );
     let actions = coordinator.end(0);
-    let named = |event: &RunEvent| matches!(event, RunEvent::Ended { cause: EndCause::Plan, missing, .. } if missing == &[1, 2]);
+    let named = |event: &RunEvent| {
+        matches!(
+            event,
+            RunEvent::Ended { cause: EndCause::Plan, missing, .. } if missing == &[1, 2]
+        )
+    };
     assert!(has(&actions, named), "{actions:?}");
 }
 
@@ -468,14 +478,17 @@ fn agent_that_does_not_answer_to_the_plan_keeps_the_run_from_starting() {
     coordinator.on(FleetEvent::Run(request(2)));
     coordinator.say(0, Up::Prepared(prepared(500)));
     let actions = coordinator.pass(120, &[0, 1]);
-    assert!(has(
-        &actions,
-        |event| matches!(event, RunEvent::Problem { agent: 1, problem } if problem.contains("120 s"))
-    ));
+    let told = |event: &RunEvent| {
+        matches!(
+            event,
+            RunEvent::Problem { agent: 1, problem } if problem.contains("120 s")
+        )
+    };
+    assert!(has(&actions, told));
     assert_eq!(
         events(&actions).last(),
         Some(&&RunEvent::Done {
-            outcome: Outcome::NotStarted
+            outcome: RunOutcome::NotStarted
         })
     );
 }
@@ -499,7 +512,7 @@ fn agent_that_leaves_before_the_start_is_waited_for_and_gets_the_plan_again() {
     assert!(
         has(&actions, |event| *event
             == RunEvent::Done {
-                outcome: Outcome::NotStarted
+                outcome: RunOutcome::NotStarted
             }),
         "{actions:?}"
     );
@@ -577,7 +590,12 @@ fn agent_that_breaks_the_protocol_is_given_up_once_and_told_why() {
         why.contains("part 5 of 2") && why.contains("same version"),
         "{why}"
     );
-    let told = |message: &&Down| matches!(message, Down::Notice(notice) if notice.text.contains("part 5 of 2"));
+    let told = |message: &&Down| {
+        matches!(
+            message,
+            Down::Notice(notice) if notice.text.contains("part 5 of 2")
+        )
+    };
     assert!(sent(&actions, 0).iter().any(told), "{actions:?}");
     assert!(
         sent(&actions, 0)
@@ -601,7 +619,7 @@ fn agent_that_breaks_the_protocol_is_given_up_once_and_told_why() {
     assert!(
         has(&actions, |event| *event
             == RunEvent::Done {
-                outcome: Outcome::Ran
+                outcome: RunOutcome::Ran
             }),
         "the others go on to the end: {actions:?}"
     );

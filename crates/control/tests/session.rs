@@ -494,10 +494,12 @@ fn interval_or_sum_too_large_to_travel_ends_the_run_with_the_reason() {
         figures: Bytes::new(),
     };
     let why = |actions: &[SessionAction], part: &str| {
-        says(
-            actions,
-            |news| matches!(news, News::Ended { cause: EndCause::Failed(why), .. } if why.contains(part)),
-        )
+        says(actions, |news| {
+            matches!(
+                news,
+                News::Ended { cause: EndCause::Failed(why), .. } if why.contains(part)
+            )
+        })
     };
     let mut agent = Agent::firing();
     let actions = agent.on(SessionEvent::Reported(Report::Interval {

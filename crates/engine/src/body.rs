@@ -1,7 +1,7 @@
 //! Request bodies, and how far one has been sent: large ones go out window by window and are never
 //! copied whole.
 
-use crate::request::{Fill, Values};
+use crate::template::{Fill, Values};
 use std::sync::Arc;
 
 /// Bytes that are encrypted and given to a socket at once; what follows waits until it has taken
@@ -10,12 +10,12 @@ pub(crate) const WINDOW: usize = 64 * 1024;
 
 /// A body as it is sent: nothing of it is kept per operation.
 #[derive(Debug)]
-pub(crate) struct Body(Vec<Fill>);
+pub(crate) struct RequestBody(Vec<Fill>);
 
 /// A body on its way.
 #[derive(Debug)]
-pub(crate) struct Upload {
-    body: Arc<Body>,
+pub(crate) struct BodyUpload {
+    body: Arc<RequestBody>,
     values: Values,
     /// The piece that goes on, and bytes of it that have been put already.
     piece: usize,
@@ -23,9 +23,9 @@ pub(crate) struct Upload {
     left: usize,
 }
 
-impl Body {
-    pub(crate) fn new(pieces: Vec<Fill>) -> Body {
-        Body(pieces)
+impl RequestBody {
+    pub(crate) fn new(pieces: Vec<Fill>) -> RequestBody {
+        RequestBody(pieces)
     }
 
     pub(crate) fn length(&self, values: Values) -> usize {
@@ -43,11 +43,11 @@ impl Body {
     }
 }
 
-impl Upload {
+impl BodyUpload {
     /// Nothing of it has been put yet.
-    pub(crate) fn new(body: Arc<Body>, values: Values) -> Upload {
+    pub(crate) fn new(body: Arc<RequestBody>, values: Values) -> BodyUpload {
         let left = body.length(values);
-        Upload {
+        BodyUpload {
             body,
             values,
             piece: 0,
@@ -92,7 +92,7 @@ mod tests {
             Fill::User,
         ];
         let (body, values) = (
-            Arc::new(Body::new(pieces)),
+            Arc::new(RequestBody::new(pieces)),
             Values {
                 user: 12345,
                 seq: 0,
@@ -103,7 +103,7 @@ mod tests {
         body.fill(values, &mut whole);
         assert_eq!(whole, b"shared0000000000000abcd and bytes 12345");
         for window in 1..=whole.len() + 1 {
-            let (mut upload, mut put) = (Upload::new(Arc::clone(&body), values), Vec::new());
+            let (mut upload, mut put) = (BodyUpload::new(Arc::clone(&body), values), Vec::new());
             while upload.left() > 0 {
                 let before = put.len();
                 upload.put(window, &mut put);

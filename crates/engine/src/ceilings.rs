@@ -1,7 +1,8 @@
 //! Whether an agent's share of a plan stays below the agent's own ceilings.
 
-use crate::engine::{Placement, PrepareError};
+use crate::placement::Placement;
 use crate::policy::Policy;
+use crate::prepare_error::PrepareError;
 use crate::source::Timeline;
 use plan::{Plan, Share};
 use std::time::Duration;
@@ -36,6 +37,7 @@ fn check_rate(share: &Share, placement: &Placement, policy: &Policy) -> Result<(
 }
 
 fn check_connections(share: &Share, policy: &Policy) -> Result<(), PrepareError> {
+    // Virtual users of a closed loop, or the bound of an open one.
     let connections = share
         .peak_connections
         .or(share.max_connections)
@@ -60,6 +62,7 @@ fn check_connections(share: &Share, policy: &Policy) -> Result<(), PrepareError>
 }
 
 fn check_duration(plan: &Plan, policy: &Policy) -> Result<(), PrepareError> {
+    // `u64::MAX` where the number of requests ends the run, however long that takes.
     let longest = Timeline::new(plan).end_at;
     let Some(ceiling) = policy
         .max_duration

@@ -6,12 +6,11 @@ mod rehearsal;
 #[cfg(feature = "rehearsal")]
 pub use rehearsal::CollectorRehearsal;
 
-use crate::engine::SpareSender;
 use crate::key_log::{self, KeysWritten};
 use crate::worker::{Handover, WorkerFigures};
-use measure::{Interval, Snapshot, Totals};
+use measure::{Interval, Snapshot, Spare, Totals};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 
 /// What a run tells.
 #[derive(Debug)]
@@ -46,7 +45,8 @@ pub enum Event {
 /// beyond it.
 pub(crate) struct Collector {
     handed: Receiver<Handover>,
-    spares: Vec<SpareSender>,
+    /// By worker: gives the memory of its merged intervals back.
+    spares: Vec<Sender<Spare>>,
     /// Workers that have not begun yet, and when the last one did.
     waiting: BTreeSet<usize>,
     began_at: u64,
@@ -66,7 +66,7 @@ impl Collector {
     pub(crate) fn new(
         workers: usize,
         handed: Receiver<Handover>,
-        spares: Vec<SpareSender>,
+        spares: Vec<Sender<Spare>>,
         keys: Option<Receiver<KeysWritten>>,
     ) -> Collector {
         Collector {
@@ -125,7 +125,9 @@ impl Collector {
     /// The worker has begun, or never will: a run that none has begun did not begin.
     fn begin(&mut self, worker: usize, at: u64, on_event: &mut impl FnMut(Event)) {
         self.began_at = self.began_at.max(at);
-        if self.waiting.remove(&worker) && self.waiting.is_empty() && self.began_at > 0 {
+        let is_last = self.waiting.remove(&worker) && self.waiting.is_empty();
+        // 0 where every worker has died before it began.
+        if is_last && self.began_at > 0 {
             on_event(Event::Began { at: self.began_at });
         }
     }
@@ -138,7 +140,8 @@ impl Collector {
     }
 
     fn take(&mut self, worker: usize, number: u32, interval: Interval) {
-        let spare = interval.merge_into(self.pending.entry(number).or_default());
+        let merged = self.pending.entry(number).or_default();
+        let spare = interval.merge_into(merged);
         // A worker that has ended wants nothing back.
         let _ = self.spares[worker].send(spare);
         self.complete_below[worker] = number + 1;
@@ -164,8 +167,8 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::last_word::LastWord;
-    use measure::{CellId, Operation, Period, Recorder, Verdict};
+    use crate::death_notice::DeathNotice;
+    use measure::{CellId, Operation, OperationEnd, Period, Recorder};
     use std::sync::mpsc::{channel, sync_channel};
     use std::time::Duration;
 
@@ -183,7 +186,7 @@ mod tests {
             handover.send(Handover::Began { worker: 0, at: 7 }).unwrap();
             let dying = handover.clone();
             let died = std::thread::spawn(move || {
-                let _last_word = LastWord {
+                let _last_word = DeathNotice {
                     worker: 1,
                     handover: dying.clone(),
                 };
@@ -244,7 +247,7 @@ mod tests {
             dns: None,
             connect: None,
             handshake: None,
-            verdict: Verdict::Ok,
+            end: OperationEnd::Ok,
             status: Some(200),
             payload_bytes: 1,
         }

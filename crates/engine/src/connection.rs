@@ -1,10 +1,10 @@
 //! One connection: socket, TLS, and what of HTTP is under way. Moves bytes; what they mean for the
 //! load is the worker's.
 
-use crate::body::{self, Upload};
+use crate::body::{self, BodyUpload};
 use crate::clock::RunClock;
-use crate::http2::{Session, Violation};
-use crate::response::{Answer, Response, Unreadable};
+use crate::http2::{Http2Connection, Violation};
+use crate::response::{ReceivedResponse, ResponseParser, Unreadable};
 use crate::socket::{Io, Socket};
 use crate::tls::{Broken, TlsStream};
 use measure::{CellId, Kind};
@@ -14,7 +14,7 @@ pub(crate) const READ_BYTES: usize = 128 * 1024;
 
 /// Where a connection is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum ConnectionStage {
     /// TCP connect under way.
     Connecting,
     /// TLS handshake under way.
@@ -25,10 +25,10 @@ pub(crate) enum Stage {
     Ending,
 }
 
-pub(crate) struct Connection {
+pub(crate) struct WorkerConnection {
     pub(crate) socket: Socket,
     pub(crate) tls: Option<TlsStream>,
-    pub(crate) stage: Stage,
+    pub(crate) stage: ConnectionStage,
     /// What its bytes are counted under: the cell of its latest operation.
     pub(crate) id: CellId,
     /// When connect was called.
@@ -66,7 +66,7 @@ pub(crate) struct Connection {
     unsent: Vec<u8>,
     unsent_from: usize,
     /// HTTP/1.1: what is left of the request's body.
-    pub(crate) upload: Option<Upload>,
+    pub(crate) upload: Option<BodyUpload>,
     /// Wire bytes, all of its life.
     pub(crate) sent_bytes: u64,
     /// See `sent_bytes`.
@@ -76,9 +76,9 @@ pub(crate) struct Connection {
 /// The HTTP of a connection.
 pub(crate) enum Http {
     /// HTTP/1.1: one response at a time.
-    One(Response),
+    One(ResponseParser),
     /// HTTP/2.
-    Two(Box<Session>),
+    Two(Box<Http2Connection>),
 }
 
 /// What one read brought.
@@ -100,7 +100,7 @@ pub(crate) enum Received {
 
 /// Why a read or write failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum ConnectionFault {
     /// The socket.
     Socket(Kind),
     /// TLS.
@@ -109,18 +109,18 @@ pub(crate) enum Fault {
     Http(Unreadable),
 }
 
-impl Connection {
+impl WorkerConnection {
     pub(crate) fn new(
         socket: Socket,
         http: Http,
         requests_each: u32,
         id: CellId,
         connect_at: u64,
-    ) -> Connection {
-        Connection {
+    ) -> WorkerConnection {
+        WorkerConnection {
             socket,
             tls: None,
-            stage: Stage::Connecting,
+            stage: ConnectionStage::Connecting,
             id,
             connect_at,
             connected_at: connect_at,
@@ -176,7 +176,9 @@ impl Connection {
         match &self.http {
             Http::One(_) => true,
             Http::Two(session) => {
-                let stands = self.stage == Stage::Open && !self.peer_ended && self.broken.is_none();
+                let stands = self.stage == ConnectionStage::Open
+                    && !self.peer_ended
+                    && self.broken.is_none();
                 // Where no stream is allowed, an operation begins and waits for one, so that its
                 // time-out runs.
                 stands && !self.is_full() && (session.accepts() || session.is_stuck())
@@ -191,7 +193,7 @@ impl Connection {
 
     /// What has come of the lane's latest response.
     #[inline]
-    pub(crate) fn answer(&self, lane: u32) -> Answer {
+    pub(crate) fn answer(&self, lane: u32) -> ReceivedResponse {
         match &self.http {
             Http::One(response) => response.answer(),
             Http::Two(session) => session.answer(lane),
@@ -208,7 +210,7 @@ impl Connection {
     }
 
     /// Puts the HTTP/2 frames that wait into `outgoing`.
-    pub(crate) fn wrap_frames(&mut self, outgoing: &mut Vec<u8>) -> Result<(), Fault> {
+    pub(crate) fn wrap_frames(&mut self, outgoing: &mut Vec<u8>) -> Result<(), ConnectionFault> {
         let Http::Two(session) = &mut self.http else {
             return Ok(());
         };
@@ -229,7 +231,6 @@ impl Connection {
         let Some(upload) = &mut self.upload else {
             return false;
         };
-        plain.clear();
         upload.put(body::WINDOW, plain);
         if upload.left() == 0 {
             self.upload = None;
@@ -288,11 +289,15 @@ impl Connection {
     }
 
     /// Puts a request's bytes into `outgoing`, encrypted where the connection is.
-    pub(crate) fn wrap(&mut self, plain: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Fault> {
+    pub(crate) fn wrap(
+        &mut self,
+        plain: &[u8],
+        outgoing: &mut Vec<u8>,
+    ) -> Result<(), ConnectionFault> {
         match &mut self.tls {
             Some(tls) => tls
                 .encrypt(plain, &mut self.leftover, outgoing)
-                .map_err(|Broken(kind)| Fault::Tls(kind)),
+                .map_err(|Broken(kind)| ConnectionFault::Tls(kind)),
             None => {
                 outgoing.extend_from_slice(plain);
                 Ok(())
@@ -307,14 +312,14 @@ impl Connection {
         buffer: &mut [u8],
         outgoing: &mut Vec<u8>,
         expecting: bool,
-    ) -> Result<Received, Fault> {
+    ) -> Result<Received, ConnectionFault> {
         let kept = self.leftover.len();
         buffer[..kept].copy_from_slice(&self.leftover);
         let bytes = match self.socket.read(&mut buffer[kept..]) {
             Ok(Io::Later) => return Ok(Received::Nothing),
             Ok(Io::Bytes(0)) => return Ok(Received::End),
             Ok(Io::Bytes(bytes)) => bytes,
-            Err(kind) => return Err(Fault::Socket(kind)),
+            Err(kind) => return Err(ConnectionFault::Socket(kind)),
         };
         let (at, more) = (clock.now(), kept + bytes == buffer.len());
         self.received_bytes += bytes as u64;
@@ -336,8 +341,8 @@ impl Connection {
         input: &mut [u8],
         outgoing: &mut Vec<u8>,
         expecting: bool,
-    ) -> Result<(bool, bool), Fault> {
-        let ahead = (self.stage == Stage::Handshaking).then_some(&mut self.ahead);
+    ) -> Result<(bool, bool), ConnectionFault> {
+        let ahead = (self.stage == ConnectionStage::Handshaking).then_some(&mut self.ahead);
         let mut intake = Intake {
             http: &mut self.http,
             ahead,
@@ -351,7 +356,7 @@ impl Connection {
             None => intake.take(input),
             Some(tls) => {
                 let processed = tls.process(input, outgoing, &mut |plain| intake.take(plain));
-                let advance = processed.map_err(|Broken(kind)| Fault::Tls(kind))?;
+                let advance = processed.map_err(|Broken(kind)| ConnectionFault::Tls(kind))?;
                 closed = advance.closed;
                 self.leftover.clear();
                 self.leftover.extend_from_slice(&input[advance.consumed..]);
@@ -359,14 +364,14 @@ impl Connection {
         }
         self.unsolicited |= intake.unsolicited;
         match intake.broken {
-            Some(why) => Err(Fault::Http(why)),
+            Some(why) => Err(ConnectionFault::Http(why)),
             None => Ok((intake.answered, closed)),
         }
     }
 
     /// Takes what was there before the request as its answer, now that it has been sent: so it
     /// would be taken had it come a moment later. Whether there was any.
-    pub(crate) fn take_ahead(&mut self) -> Result<bool, Fault> {
+    pub(crate) fn take_ahead(&mut self) -> Result<bool, ConnectionFault> {
         let bytes = std::mem::take(&mut self.ahead);
         let mut intake = Intake {
             http: &mut self.http,
@@ -380,13 +385,13 @@ impl Connection {
         self.unsolicited |= intake.unsolicited;
         intake
             .broken
-            .map_or(Ok(intake.answered), |why| Err(Fault::Http(why)))
+            .map_or(Ok(intake.answered), |why| Err(ConnectionFault::Http(why)))
     }
 
     /// Says that nothing follows: GOAWAY in HTTP/2, close_notify where the connection is encrypted.
     pub(crate) fn notify_close(&mut self, outgoing: &mut Vec<u8>) {
         if let Http::Two(session) = &mut self.http
-            && self.stage == Stage::Open
+            && self.stage == ConnectionStage::Open
         {
             session.say_good_bye();
             // What cannot be wrapped any more is not said.

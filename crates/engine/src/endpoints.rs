@@ -3,7 +3,7 @@
 use crate::policy::Policy;
 use crate::poller::Waker;
 use crate::resolver::{Question, Resolver};
-use measure::{Kind, Recorder};
+use measure::{Kind, Recorder, nanoseconds};
 use plan::{Dns, Host, Plan, Target};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) struct Endpoints {
 
 /// What stands between an operation and its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextEndpoint {
     /// Connect to this.
     Connect(SocketAddr),
     /// The name is being looked up for the slot.
@@ -91,17 +91,17 @@ impl Endpoints {
     }
 
     /// Where the operation that asks connects to, or that it has to wait for a lookup.
-    pub(crate) fn next(&mut self, question: Question, now: u64) -> Result<Next, Kind> {
+    pub(crate) fn next(&mut self, question: Question, now: u64) -> Result<NextEndpoint, Kind> {
         match self.dns {
             Dns::EveryConnection => match &self.resolver {
-                Some(resolver) if resolver.ask(question) => Ok(Next::Wait),
+                Some(resolver) if resolver.ask(question) => Ok(NextEndpoint::Wait),
                 _ => Err(Kind::NotSent), // at once, so it is no time-out, whose time would count
             },
             Dns::Every(period) => {
-                self.refresh(now, period.as_nanos() as u64);
-                self.choose(question.issuer).map(Next::Connect)
+                self.refresh(now, nanoseconds(period));
+                self.choose(question.issuer).map(NextEndpoint::Connect)
             }
-            Dns::Once => self.choose(question.issuer).map(Next::Connect),
+            Dns::Once => self.choose(question.issuer).map(NextEndpoint::Connect),
         }
     }
 

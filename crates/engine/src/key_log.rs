@@ -1,7 +1,7 @@
 //! The file with connections' secrets: written by a thread of its own, so that no worker ever waits
 //! for a disk. What goes into it is decided by the workers, see `tls::Keys`.
 
-use crate::engine::PrepareError;
+use crate::prepare_error::PrepareError;
 use plan::KeyLog;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -51,7 +51,7 @@ struct Quota {
 
 /// How an operation ended, as far as a sample of connections asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum OperationEnding {
     /// As the plan expects, after this service time.
     Ok(Duration),
     /// Otherwise.
@@ -123,18 +123,18 @@ impl KeySink {
     }
 
     /// Whether the connection of an operation that ended so is wanted; it then counts as taken.
-    pub(crate) fn wants(&self, ending: Ending) -> bool {
+    pub(crate) fn wants(&self, ending: OperationEnding) -> bool {
         let take = |left: &AtomicU32| {
             left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1))
                 .is_ok()
         };
         match (self.quota.log, ending) {
             (KeyLog::All, _) => true,
-            (KeyLog::Sampled { .. }, Ending::Failed) => take(&self.quota.failed),
-            (KeyLog::Sampled { over, .. }, Ending::Ok(service_time)) => {
+            (KeyLog::Sampled { .. }, OperationEnding::Failed) => take(&self.quota.failed),
+            (KeyLog::Sampled { over, .. }, OperationEnding::Ok(service_time)) => {
                 service_time > over && take(&self.quota.slow)
             }
-            (KeyLog::Off, _) | (_, Ending::WarmUp) => false,
+            (KeyLog::Off, _) | (_, OperationEnding::WarmUp) => false,
         }
     }
 
@@ -221,8 +221,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    const SLOW: Ending = Ending::Ok(Duration::from_secs(2));
-    const FAST: Ending = Ending::Ok(Duration::from_secs(1));
+    const SLOW: OperationEnding = OperationEnding::Ok(Duration::from_secs(2));
+    const FAST: OperationEnding = OperationEnding::Ok(Duration::from_secs(1));
 
     fn folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("key-log-{name}-{}", std::process::id()));
@@ -242,9 +242,9 @@ mod tests {
         let endings = [
             FAST,
             SLOW,
-            Ending::Failed,
-            Ending::WarmUp,
-            Ending::Failed,
+            OperationEnding::Failed,
+            OperationEnding::WarmUp,
+            OperationEnding::Failed,
             SLOW,
             SLOW,
         ];
@@ -263,7 +263,7 @@ mod tests {
         let folder = folder("write");
         let path = folder.join("a.keys");
         let (file, sink) = open(KeyLog::All, Some(&path)).unwrap().unwrap();
-        assert!(sink.is_open() && sink.wants(Ending::WarmUp) && sink.wants(FAST));
+        assert!(sink.is_open() && sink.wants(OperationEnding::WarmUp) && sink.wants(FAST));
         let told = file.write().unwrap();
         ["A 1 2\n", "B 3 4\nC 3 5\n"]
             .into_iter()

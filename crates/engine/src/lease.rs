@@ -10,23 +10,23 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 /// after the lease has run out, whatever its timers think. It can be extended while it holds; one
 /// that has run out stays so.
 #[derive(Debug, Clone)]
-pub struct Lease {
+pub struct FiringLease {
     until: Arc<AtomicU64>,
 }
 
-impl Lease {
+impl FiringLease {
     /// A lease that holds until `boot_time` nanoseconds of the boot-time clock.
     #[must_use]
-    pub fn until(boot_time: u64) -> Lease {
-        Lease {
+    pub fn until(boot_time: u64) -> FiringLease {
+        FiringLease {
             until: Arc::new(AtomicU64::new(boot_time)),
         }
     }
 
     /// A lease without end, for benches and tests that have no coordinator.
     #[must_use]
-    pub fn unlimited() -> Lease {
-        Lease::until(u64::MAX)
+    pub fn unlimited() -> FiringLease {
+        FiringLease::until(u64::MAX)
     }
 
     /// Extends a lease that still holds; never shortens one. Whether it holds afterwards.
@@ -53,29 +53,29 @@ impl Lease {
 
 /// An order from outside to end a run before its plan does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stop {
+pub enum StopMode {
     /// Nothing new begins; what has begun may finish until its time-out.
     Drain,
     /// What has begun is cut.
     Now,
 }
 
-/// Carries a [`Stop`] to the workers; the strongest order wins.
+/// Carries a [`StopMode`] to the workers; the strongest order wins.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StopOrder {
     order: Arc<AtomicU8>,
 }
 
 impl StopOrder {
-    pub(crate) fn give(&self, stop: Stop) {
+    pub(crate) fn give(&self, stop: StopMode) {
         self.order.fetch_max(1 + stop as u8, Ordering::Relaxed);
     }
 
-    pub(crate) fn given(&self) -> Option<Stop> {
+    pub(crate) fn given(&self) -> Option<StopMode> {
         match self.order.load(Ordering::Relaxed) {
             0 => None,
-            1 => Some(Stop::Drain),
-            _ => Some(Stop::Now),
+            1 => Some(StopMode::Drain),
+            _ => Some(StopMode::Now),
         }
     }
 }
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn expired_lease_cannot_be_extended() {
-        let lease = Lease::until(1);
+        let lease = FiringLease::until(1);
         assert!(!lease.holds());
         assert!(!lease.extend(u64::MAX));
         assert!(!lease.holds());
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn extending_never_shortens() {
-        let lease = Lease::until(u64::MAX);
+        let lease = FiringLease::until(u64::MAX);
         assert!(lease.extend(5));
         assert!(lease.holds());
         lease.revoke();
@@ -105,8 +105,8 @@ mod tests {
     fn stronger_stop_wins() {
         let order = StopOrder::default();
         assert_eq!(order.given(), None);
-        order.give(Stop::Now);
-        order.give(Stop::Drain);
-        assert_eq!(order.given(), Some(Stop::Now));
+        order.give(StopMode::Now);
+        order.give(StopMode::Drain);
+        assert_eq!(order.given(), Some(StopMode::Now));
     }
 }

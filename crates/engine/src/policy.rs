@@ -122,28 +122,34 @@ fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     if let Some(rest) = text.strip_prefix('[') {
         let (inside, after) = rest.split_once(']')?;
         return match after.strip_prefix(':') {
-            Some(port) => Some((inside, Some(port.parse().ok().filter(|&port| port > 0)?))),
+            Some(digits) => Some((inside, Some(port(digits)?))),
             None => after.is_empty().then_some((inside, None)),
         };
     }
     match text.split_once(':') {
-        Some((rest, port)) if !port.contains(':') => {
-            Some((rest, Some(port.parse().ok().filter(|&port| port > 0)?)))
-        }
+        // A second colon makes it an IPv6 address without a port.
+        Some((rest, digits)) if !digits.contains(':') => Some((rest, Some(port(digits)?))),
         _ => Some((text, None)),
     }
 }
 
+fn port(digits: &str) -> Option<u16> {
+    digits.parse().ok().filter(|&port| port > 0)
+}
+
 impl Network {
     fn parse(text: &str, port: Option<u16>) -> Option<Network> {
-        let (address, prefix) = text
-            .split_once('/')
-            .map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+        let (address, digits) = match text.split_once('/') {
+            Some((address, digits)) => (address, Some(digits)),
+            None => (text, None),
+        };
         let base = IpAddr::from_str(address).ok()?;
-        let widest = if base.is_ipv4() { 32 } else { 128 };
-        let prefix = prefix
-            .map_or(Some(widest), |prefix| prefix.parse().ok())
-            .filter(|&prefix| prefix <= widest)?;
+        let bits = if base.is_ipv4() { 32 } else { 128 };
+        // Without a prefix the network is this one address.
+        let prefix = match digits {
+            Some(digits) => digits.parse().ok().filter(|&prefix| prefix <= bits)?,
+            None => bits,
+        };
         Some(Network { base, prefix, port })
     }
 

@@ -51,7 +51,7 @@ impl Events {
     }
 
     /// The `index`th event of the last wait.
-    pub(crate) fn of(&self, index: usize) -> Ready {
+    pub(crate) fn at(&self, index: usize) -> Ready {
         self.ready[index]
     }
 }

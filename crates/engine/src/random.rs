@@ -1,27 +1,25 @@
 //! A worker's own random numbers: seeded, small, fast; nothing here is a secret.
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
+use measure::SplitMix;
+
+/// A stream of random numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct Random {
-    state: u64,
+    numbers: SplitMix,
 }
 
 impl Random {
     /// A stream of its own for every `(seed, stream)`.
     pub(crate) fn new(seed: u64, stream: u64) -> Random {
         let mut random = Random {
-            state: seed ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03),
+            numbers: SplitMix::new(seed ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03)),
         };
         random.bits();
         random
     }
 
     pub(crate) fn bits(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.numbers.bits()
     }
 
     /// Uniform in `[0, 1)`.

@@ -44,14 +44,14 @@ pub(crate) struct Question {
     pub(crate) issuer: u16,
 }
 
-/// Answer to a lookup: the question, and what was found.
-pub(crate) type Answer = (Question, Result<Vec<IpAddr>, Kind>);
+/// A lookup that is over: the question, and what was found.
+pub(crate) type LookedUp = (Question, Result<Vec<IpAddr>, Kind>);
 
 /// Looks names up on threads of its own and wakes the worker when an answer is there.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     questions: SyncSender<Question>,
-    answers: Receiver<Answer>,
+    answers: Receiver<LookedUp>,
 }
 
 impl Resolver {
@@ -61,12 +61,10 @@ impl Resolver {
         let (answer, answers) = sync_channel(WAITING + THREADS);
         let asked = Arc::new(Mutex::new(asked));
         for _ in 0..THREADS {
-            let (host, waker, asked, answer) = (
-                host.to_owned(),
-                waker.clone(),
-                Arc::clone(&asked),
-                answer.clone(),
-            );
+            let host = host.to_owned();
+            let waker = waker.clone();
+            let asked = Arc::clone(&asked);
+            let answer = answer.clone();
             std::thread::Builder::new()
                 .name("resolver".into())
                 .spawn(move || serve(&host, &waker, &asked, &answer))?;
@@ -80,7 +78,7 @@ impl Resolver {
     }
 
     /// An answer that has come.
-    pub(crate) fn answer(&self) -> Result<Answer, TryRecvError> {
+    pub(crate) fn answer(&self) -> Result<LookedUp, TryRecvError> {
         self.answers.try_recv()
     }
 }
@@ -89,18 +87,18 @@ fn serve(
     host: &str,
     waker: &Waker,
     asked: &Mutex<Receiver<Question>>,
-    answer: &SyncSender<Answer>,
+    answer: &SyncSender<LookedUp>,
 ) {
     loop {
         let question = asked
             .lock()
             .expect("no thread panics while it waits for a question")
             .recv();
+        // The resolver has been dropped: nobody asks any more.
         let Ok(question) = question else { return };
-        if answer
-            .send((question, resolve(host).map_err(|error| kind(&error))))
-            .is_err()
-        {
+        let found = resolve(host).map_err(|error| kind(&error));
+        // The worker has ended meanwhile.
+        if answer.send((question, found)).is_err() {
             return;
         }
         waker.wake();

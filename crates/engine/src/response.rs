@@ -3,12 +3,17 @@
 
 mod chunk;
 mod framing;
+mod known_head;
+mod state;
+mod unreadable;
 
 use Unreadable::{BadFraming, TooLarge};
 use chunk::Chunk;
 use framing::Framing;
-use measure::Kind;
+use known_head::{HeadMeaning, KnownHead};
+use state::ResponseState;
 use std::mem::MaybeUninit;
+pub(crate) use unreadable::Unreadable;
 
 /// Largest response head that is read, in HTTP/2 too.
 pub(crate) const MAX_HEAD: usize = 256 * 1024;
@@ -16,79 +21,35 @@ pub(crate) const MAX_HEAD: usize = 256 * 1024;
 const MAX_FIELDS: usize = 4096;
 /// So many are read without a list of their own.
 const USUAL_FIELDS: usize = 128;
-/// Largest head that is remembered.
-const MAX_KNOWN: usize = 2048;
+
 /// One response, fed with bytes as they come.
 #[derive(Debug, Default)]
-pub(crate) struct Response {
-    state: State,
+pub(crate) struct ResponseParser {
+    state: ResponseState,
     /// Bytes of a head that came in pieces, and how many of them were there when it was last
     /// parsed.
     head: Vec<u8>,
     parsed: usize,
     /// The request was HEAD: there is no body, whatever the fields say.
     head_only: bool,
-    known: Known,
+    known: KnownHead,
     pub(crate) status: Option<u16>,
     pub(crate) body_bytes: u64,
     /// The connection can be used again once the response is whole.
     pub(crate) keep_alive: bool,
 }
 
-/// A head that was read before, and what came of it: a server says the same to every request, but
-/// for the date once a second.
-#[derive(Debug, Default)]
-struct Known {
-    /// Empty before the second response of a connection: the first one may be its last.
-    head: Vec<u8>,
-    head_only: bool,
-    status: Option<u16>,
-    keep_alive: bool,
-    state: State,
-    /// A response has come before.
-    has_come: bool,
-}
-
 /// What has come of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct ReceivedResponse {
     pub(crate) status: Option<u16>,
     pub(crate) body_bytes: u64,
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
-    #[default]
-    Head,
-    Length(u64),
-    Chunked(Chunk),
-    UntilEof,
-    Whole,
-}
-
-/// Why a response cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unreadable {
-    /// Head or framing breaks RFC 9112, or RFC 9113.
-    BadFraming,
-    /// It may be valid, but is beyond a limit of ours: of a head, its fields, or a line between
-    /// chunks.
-    TooLarge,
-}
-
-impl Unreadable {
-    pub(crate) fn kind(self) -> Kind {
-        match self {
-            BadFraming => Kind::BadFraming,
-            TooLarge => Kind::HeadTooLarge,
-        }
-    }
-}
-
-impl Response {
+impl ResponseParser {
     /// Gets ready for the response to the next request, keeping its memory.
     pub(crate) fn expect(&mut self, head_only: bool) {
-        self.state = State::Head;
+        self.state = ResponseState::Head;
         self.head.clear();
         self.head_only = head_only;
         self.status = None;
@@ -99,14 +60,15 @@ impl Response {
     /// Takes bytes; how many of them belong to this response. Less than all only once it is whole.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, Unreadable> {
         let mut taken = 0;
-        while taken < bytes.len() && self.state != State::Whole {
+        while taken < bytes.len() && self.state != ResponseState::Whole {
             let rest = &bytes[taken..];
+            // Each takes at least a byte, so this ends.
             taken += match self.state {
-                State::Head => self.feed_head(rest)?,
-                State::Length(left) => self.feed_length(rest, left),
-                State::Chunked(chunk) => self.feed_chunked(rest, chunk)?,
-                State::UntilEof => self.feed_until_eof(rest),
-                State::Whole => 0,
+                ResponseState::Head => self.feed_head(rest)?,
+                ResponseState::Length(left) => self.feed_length(rest, left),
+                ResponseState::Chunked(chunk) => self.feed_chunked(rest, chunk)?,
+                ResponseState::UntilEof => self.feed_until_eof(rest),
+                ResponseState::Whole => 0,
             };
         }
         Ok(taken)
@@ -114,21 +76,21 @@ impl Response {
 
     /// The connection has ended; whether that makes the response whole.
     pub(crate) fn ended(&mut self) -> bool {
-        if self.state == State::UntilEof {
-            self.state = State::Whole;
+        if self.state == ResponseState::UntilEof {
+            self.state = ResponseState::Whole;
         }
         self.is_whole()
     }
 
-    pub(crate) fn answer(&self) -> Answer {
-        Answer {
+    pub(crate) fn answer(&self) -> ReceivedResponse {
+        ReceivedResponse {
             status: self.status,
             body_bytes: self.body_bytes,
         }
     }
 
     pub(crate) fn is_whole(&self) -> bool {
-        self.state == State::Whole
+        self.state == ResponseState::Whole
     }
 
     /// Whether the head is complete and the end of the connection cuts the body short.
@@ -138,11 +100,16 @@ impl Response {
 
     fn feed_head(&mut self, bytes: &[u8]) -> Result<usize, Unreadable> {
         if self.head.is_empty() {
-            if self.recognise(bytes) {
-                return Ok(self.known.head.len());
+            if let Some(known) = self.known.recognise(bytes, self.head_only) {
+                self.status = known.status;
+                self.keep_alive = known.keep_alive;
+                self.state = known.state;
+                return Ok(self.known.bytes.len());
             }
             if let Some(length) = self.parse_head(bytes)? {
-                self.remember(&bytes[..length]);
+                let meaning = self.meaning();
+                self.known
+                    .remember(&bytes[..length], self.head_only, meaning);
                 return Ok(length);
             }
             self.head.extend_from_slice(bytes);
@@ -170,31 +137,13 @@ impl Response {
         }
     }
 
-    /// Whether the head is the known one, byte by byte; what came of that comes of this.
-    fn recognise(&mut self, bytes: &[u8]) -> bool {
-        let known = &self.known;
-        if known.head.is_empty()
-            || known.head_only != self.head_only
-            || !bytes.starts_with(&known.head)
-        {
-            return false;
+    /// What the head that was parsed last means.
+    fn meaning(&self) -> HeadMeaning {
+        HeadMeaning {
+            status: self.status,
+            keep_alive: self.keep_alive,
+            state: self.state,
         }
-        (self.status, self.keep_alive, self.state) = (known.status, known.keep_alive, known.state);
-        true
-    }
-
-    fn remember(&mut self, head: &[u8]) {
-        if self.status.is_none()
-            || !std::mem::replace(&mut self.known.has_come, true)
-            || head.len() > MAX_KNOWN
-        {
-            return;
-        }
-        let known = &mut self.known;
-        known.head.clear();
-        known.head.extend_from_slice(head);
-        (known.head_only, known.status, known.keep_alive, known.state) =
-            (self.head_only, self.status, self.keep_alive, self.state);
     }
 
     /// Length of the head, where it is complete.
@@ -268,10 +217,10 @@ impl Response {
             200..=999 => self.status = Some(status),
             _ => return Err(BadFraming),
         }
-        let framing = Framing::of(head.headers)?;
+        let framing = Framing::new(head.headers)?;
         self.keep_alive = framing.keeps_alive(version);
         self.state = if self.head_only || matches!(status, 204 | 304) {
-            State::Whole
+            ResponseState::Whole
         } else {
             framing.state(version, &mut self.keep_alive)?
         };
@@ -282,9 +231,9 @@ impl Response {
         let taken = left.min(bytes.len() as u64);
         self.body_bytes += taken;
         self.state = if left == taken {
-            State::Whole
+            ResponseState::Whole
         } else {
-            State::Length(left - taken)
+            ResponseState::Length(left - taken)
         };
         taken as usize
     }
@@ -298,7 +247,7 @@ impl Response {
         if let Chunk::Data(left) = chunk {
             let taken = left.min(bytes.len() as u64);
             self.body_bytes += taken;
-            self.state = State::Chunked(if left == taken {
+            self.state = ResponseState::Chunked(if left == taken {
                 Chunk::DataEnd(0)
             } else {
                 Chunk::Data(left - taken)
@@ -306,8 +255,8 @@ impl Response {
             return Ok(taken as usize);
         }
         self.state = match chunk.after(bytes[0])? {
-            Some(next) => State::Chunked(next),
-            None => State::Whole,
+            Some(next) => ResponseState::Chunked(next),
+            None => ResponseState::Whole,
         };
         Ok(1)
     }

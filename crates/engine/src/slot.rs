@@ -2,8 +2,8 @@
 //! and has as many *slots*, for one operation each, as its connection carries at once: one in
 //! HTTP/1.1, `streams` in HTTP/2.
 
-use crate::connection::{Connection, Http};
-use crate::http2::Session;
+use crate::connection::{Http, WorkerConnection};
+use crate::http2::Http2Connection;
 use measure::{CellId, HandshakeKind};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use std::ops::Range;
 pub(crate) struct Seat {
     /// Number in the cluster, from 0.
     pub(crate) user: u64,
-    pub(crate) connection: Option<Box<Connection>>,
+    pub(crate) connection: Option<Box<WorkerConnection>>,
     /// The slot whose operation is opening the connection, from the lookup on.
     pub(crate) opener: Option<u32>,
     /// The slot that waits after a failed opening; the others wait for it.
@@ -139,6 +139,13 @@ impl Slots {
         }
     }
 
+    /// The token of the seat's next connection.
+    pub(crate) fn next_token(&mut self, number: u32) -> u64 {
+        let seat = self.seat(number);
+        seat.generation = seat.generation.wrapping_add(1);
+        token(number, seat.generation)
+    }
+
     /// Slots per seat.
     pub(crate) fn width(&self) -> u32 {
         self.width
@@ -184,12 +191,12 @@ impl Slots {
     }
 
     #[inline]
-    pub(crate) fn connection(&mut self, seat: u32) -> Option<&mut Connection> {
+    pub(crate) fn connection(&mut self, seat: u32) -> Option<&mut WorkerConnection> {
         self.seats[seat as usize].connection.as_deref_mut()
     }
 
     /// HTTP/2 of the seat's connection, where it speaks that.
-    pub(crate) fn session(&mut self, seat: u32) -> Option<&mut Session> {
+    pub(crate) fn session(&mut self, seat: u32) -> Option<&mut Http2Connection> {
         match &mut self.connection(seat)?.http {
             Http::Two(session) => Some(session),
             Http::One(_) => None,
@@ -203,7 +210,7 @@ impl Slots {
 
     /// The slot's operation and the connection of its seat, where there are both.
     #[inline]
-    pub(crate) fn both(&mut self, slot: u32) -> Option<(&mut Connection, &mut Flight)> {
+    pub(crate) fn both(&mut self, slot: u32) -> Option<(&mut WorkerConnection, &mut Flight)> {
         let seat = self.seat_of(slot);
         Some((
             self.seats[seat as usize].connection.as_deref_mut()?,
@@ -333,7 +340,7 @@ impl Flight {
 
     /// Its request is as if it had not been sent, and goes out on this connection now that the
     /// handshake is done.
-    pub(crate) fn take_back(&mut self) {
+    pub(crate) fn withdraw(&mut self) {
         self.early = Early::MustNot;
         (self.sent_at, self.written_at, self.first_byte_at) = (None, None, None);
         self.payload_counted = 0;
@@ -341,7 +348,7 @@ impl Flight {
 
     /// It is to be sent once more, on this connection or another one: when it was due and begun
     /// stays, its phases are those of the new attempt.
-    pub(crate) fn send_again(&mut self, now: u64) {
+    pub(crate) fn begin_retry(&mut self, now: u64) {
         self.resent = true;
         self.tried_at = now;
         (self.dns, self.connect, self.handshake, self.ready_at) = (None, None, None, None);

@@ -1,17 +1,18 @@
 //! When operations begin and when they end to begin: the one place that knows open from closed
 //! loop.
 
+pub(crate) use measure::nanoseconds;
 use measure::{Period, Window};
 use plan::{End, Instants, Owner, Plan, Profile, Schedule, Seats, Shape, ThinkTime};
 use std::ops::Range;
 use std::time::Duration;
 
 /// Where a worker's operations come from.
-pub(crate) enum Source {
+pub(crate) enum LoadSource {
     /// Virtual users, each with its next operation when the last one is done.
     Closed(Users),
     /// Arrivals at instants of their own.
-    Open(Box<Arrivals>),
+    Open(Box<ArrivalSchedule>),
 }
 
 /// The worker's virtual users and what they may still do.
@@ -28,7 +29,7 @@ pub(crate) struct Users {
 }
 
 /// The worker's part of the cluster's schedule, warm-up first, on the run clock.
-pub(crate) struct Arrivals {
+pub(crate) struct ArrivalSchedule {
     warm_up: Option<Instants>,
     measured: Option<Instants>,
     measured_from: u64,
@@ -94,13 +95,24 @@ impl Timeline {
     }
 }
 
-impl Source {
-    pub(crate) fn new(plan: &Plan, owner: Owner, timeline: Timeline) -> Source {
+impl LoadSource {
+    pub(crate) fn new(plan: &Plan, owner: Owner, timeline: Timeline) -> LoadSource {
         match &plan.load().shape {
             Shape::Closed { think_time, .. } => {
-                Source::Closed(Users::new(plan, owner, timeline, *think_time))
+                LoadSource::Closed(Users::new(plan, owner, timeline, *think_time))
             }
-            Shape::Open { .. } => Source::Open(Box::new(Arrivals::new(plan, owner, timeline))),
+            Shape::Open { .. } => {
+                LoadSource::Open(Box::new(ArrivalSchedule::new(plan, owner, timeline)))
+            }
+        }
+    }
+
+    /// When the next arrival is due; users of a closed loop do not arrive.
+    #[inline]
+    pub(crate) fn next_arrival(&self) -> Option<u64> {
+        match self {
+            LoadSource::Open(arrivals) => arrivals.next_at(),
+            LoadSource::Closed(_) => None,
         }
     }
 }
@@ -204,11 +216,11 @@ fn active(
     spans
 }
 
-impl Arrivals {
-    fn new(plan: &Plan, owner: Owner, timeline: Timeline) -> Arrivals {
+impl ArrivalSchedule {
+    fn new(plan: &Plan, owner: Owner, timeline: Timeline) -> ArrivalSchedule {
         let seats = Seats::new(plan.load(), owner);
-        let part_of = |schedule: Option<Schedule>| Some(schedule?.of(seats.place()?));
-        let mut arrivals = Arrivals {
+        let part_of = |schedule: Option<Schedule>| Some(schedule?.instants(seats.place()?));
+        let mut arrivals = ArrivalSchedule {
             warm_up: part_of(Schedule::warm_up(plan.load())),
             measured: part_of(Schedule::measured(plan.load())),
             measured_from: timeline.measured_from,
@@ -261,8 +273,4 @@ impl Arrivals {
         };
         self.next = self.measured.as_mut().and_then(Iterator::next).map(due);
     }
-}
-
-pub(crate) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

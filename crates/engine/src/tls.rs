@@ -1,26 +1,32 @@
 //! TLS of one worker: configuration, sessions, identities, verification, and the byte stream of one
 //! connection.
 
+mod advance;
 mod certificate;
+mod chains;
 mod cheap;
+mod client_hello;
 mod config;
 mod der;
-mod direct;
 mod hkdf;
 mod identity;
 mod keys;
-mod record;
+mod pem;
+mod record_cipher;
+mod record_layer;
 #[cfg(feature = "rehearsal")]
 mod rehearsal;
 mod sessions;
 mod staple;
 mod stream;
-mod tally;
+
+mod tls_error;
 mod verifier;
 
-pub use config::TlsError;
+pub(crate) use advance::Broken;
+pub(crate) use chains::Chains;
 pub(crate) use config::{Materials, WorkerTls};
 #[cfg(feature = "rehearsal")]
 pub use rehearsal::Rehearsal;
-pub(crate) use stream::{Broken, FRAGMENT, TlsStream};
-pub(crate) use tally::Chains;
+pub(crate) use stream::{FRAGMENT, TlsStream};
+pub use tls_error::TlsError;

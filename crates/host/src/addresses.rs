@@ -1,6 +1,6 @@
 //! Addresses of this network namespace's own interfaces.
 
-use crate::source::{Source, Text};
+use crate::kernel_files::{KernelFiles, KernelText};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// More are not told: load machines with many source addresses have some hundreds.
@@ -8,22 +8,15 @@ const ADDRESSES_MAX: usize = 2_000;
 
 /// Own addresses, loopback left out. What the kernel does not tell (IPv6 may be switched off) is
 /// not among them.
-pub(crate) fn own(source: &Source) -> Vec<IpAddr> {
-    let read = |path| source.read(path).ok();
-    let v4 = read("proc/self/net/fib_trie")
-        .map(|trie| v4(&trie))
-        .unwrap_or_default()
-        .into_iter()
-        .map(IpAddr::V4);
-    let v6 = read("proc/self/net/if_inet6")
-        .map(|list| v6(&list))
-        .unwrap_or_default()
-        .into_iter()
-        .map(IpAddr::V6);
-    let mut own: Vec<IpAddr> = v4
-        .chain(v6)
-        .filter(|address| !address.is_loopback())
-        .collect();
+pub(crate) fn own(files: &KernelFiles) -> Vec<IpAddr> {
+    let mut own: Vec<IpAddr> = Vec::new();
+    if let Ok(trie) = files.read("proc/self/net/fib_trie") {
+        own.extend(v4(&trie).into_iter().map(IpAddr::V4));
+    }
+    if let Ok(list) = files.read("proc/self/net/if_inet6") {
+        own.extend(v6(&list).into_iter().map(IpAddr::V6));
+    }
+    own.retain(|address| !address.is_loopback());
     own.sort_unstable();
     own.dedup();
     own.truncate(ADDRESSES_MAX);
@@ -32,7 +25,7 @@ pub(crate) fn own(source: &Source) -> Vec<IpAddr> {
 
 /// The kernel's routing tables list each own address as a host that is local, in the two lines `|--
 /// a` and `/32 host LOCAL`.
-fn v4(trie: &Text) -> Vec<Ipv4Addr> {
+fn v4(trie: &KernelText) -> Vec<Ipv4Addr> {
     let mut leaf: Option<Ipv4Addr> = None;
     let mut own = Vec::new();
     for line in trie.text.lines().map(str::trim) {
@@ -46,13 +39,13 @@ fn v4(trie: &Text) -> Vec<Ipv4Addr> {
 }
 
 /// A line an address, which begins with its 32 hexadecimal digits.
-fn v6(list: &Text) -> Vec<Ipv6Addr> {
-    let address = |line: &str| {
-        u128::from_str_radix(line.split_whitespace().next()?, 16)
-            .ok()
-            .map(Ipv6Addr::from)
-    };
-    list.text.lines().filter_map(address).collect()
+fn v6(list: &KernelText) -> Vec<Ipv6Addr> {
+    list.text.lines().filter_map(v6_of_line).collect()
+}
+
+fn v6_of_line(line: &str) -> Option<Ipv6Addr> {
+    let digits = line.split_whitespace().next()?;
+    u128::from_str_radix(digits, 16).ok().map(Ipv6Addr::from)
 }
 
 #[cfg(test)]
@@ -92,7 +85,7 @@ fd000000000000000000000000000002 04 40 00 82     eth0
         let folder = root.path().join("proc/self/net");
         std::fs::create_dir_all(&folder).unwrap();
         let own = || {
-            own(&Source::new(root.path()))
+            own(&KernelFiles::new(root.path()))
                 .iter()
                 .map(ToString::to_string)
                 .collect::<Vec<_>>()
@@ -112,7 +105,7 @@ fd000000000000000000000000000002 04 40 00 82     eth0
             return println!("skipped: no route from here");
         };
         let from = socket.local_addr().unwrap().ip();
-        let own = own(&Source::new(std::path::Path::new("/")));
+        let own = own(&KernelFiles::new(std::path::Path::new("/")));
         assert!(
             from.is_loopback() || own.contains(&from),
             "{from} is not among {own:?}"

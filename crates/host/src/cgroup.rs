@@ -1,23 +1,20 @@
 //! The CPU quota of this process's control group, version 2 or 1.
 
 use crate::HostError;
-use crate::source::{Source, Text};
+use crate::kernel_files::{KernelFiles, KernelText};
 
 /// CPUs' worth of time the control group may use: the smallest limit on the way to the root.
-pub(crate) fn cpu_quota(source: &Source) -> Result<Option<f32>, HostError> {
-    let Some(groups) = source.read_if_there("proc/self/cgroup")? else {
+pub(crate) fn cpu_quota(files: &KernelFiles) -> Result<Option<f32>, HostError> {
+    let Some(groups) = files.read_if_there("proc/self/cgroup")? else {
         return Ok(None);
     };
-    let unified = smallest(
-        group(&groups, |controllers| controllers.is_empty()),
-        |folder| unified(source, folder),
-    )?;
-    let legacy = smallest(
-        group(&groups, |controllers| {
-            controllers.split(',').any(|one| one == "cpu")
-        }),
-        |folder| legacy(source, folder),
-    )?;
+    // Version 2 has one hierarchy, whose line names no controller.
+    let path = group(&groups, |controllers| controllers.is_empty());
+    let unified = smallest(path, |folder| unified(files, folder))?;
+    let path = group(&groups, |controllers| {
+        controllers.split(',').any(|one| one == "cpu")
+    });
+    let legacy = smallest(path, |folder| legacy(files, folder))?;
     Ok([unified, legacy]
         .into_iter()
         .flatten()
@@ -25,15 +22,13 @@ pub(crate) fn cpu_quota(source: &Source) -> Result<Option<f32>, HostError> {
 }
 
 /// Path of the group whose controllers `is_one` picks; a line is `number:controllers:path`.
-fn group(groups: &Text, is_one: impl Fn(&str) -> bool) -> Option<&str> {
-    let parts = groups
+fn group(groups: &KernelText, is_one: impl Fn(&str) -> bool) -> Option<&str> {
+    let mut parts = groups
         .text
         .lines()
         .filter_map(|line| line.split_once(':')?.1.split_once(':'));
-    parts
-        .into_iter()
-        .find(|(controllers, _)| is_one(controllers))
-        .map(|(_, path)| path)
+    let (_, path) = parts.find(|(controllers, _)| is_one(controllers))?;
+    Some(path)
 }
 
 /// The smallest limit of `path` and its parents. A container sees the host's path but its own group
@@ -56,8 +51,8 @@ fn smallest(
 }
 
 /// `cpu.max`: `max 100000` or `150000 100000` (kernel: Documentation/admin-guide/cgroup-v2.rst).
-fn unified(source: &Source, folder: &str) -> Result<Option<f32>, HostError> {
-    let Some(max) = source.read_if_there(&format!("sys/fs/cgroup{folder}/cpu.max"))? else {
+fn unified(files: &KernelFiles, folder: &str) -> Result<Option<f32>, HostError> {
+    let Some(max) = files.read_if_there(&format!("sys/fs/cgroup{folder}/cpu.max"))? else {
         return Ok(None);
     };
     let mut words = max.text.split_whitespace();
@@ -72,9 +67,9 @@ fn unified(source: &Source, folder: &str) -> Result<Option<f32>, HostError> {
 }
 
 /// `cpu.cfs_quota_us` (-1 is none) over `cpu.cfs_period_us`.
-fn legacy(source: &Source, folder: &str) -> Result<Option<f32>, HostError> {
+fn legacy(files: &KernelFiles, folder: &str) -> Result<Option<f32>, HostError> {
     let file =
-        |name: &str| source.read_if_there(&format!("sys/fs/cgroup/cpu{folder}/cpu.cfs_{name}_us"));
+        |name: &str| files.read_if_there(&format!("sys/fs/cgroup/cpu{folder}/cpu.cfs_{name}_us"));
     let (Some(quota), Some(period)) = (file("quota")?, file("period")?) else {
         return Ok(None);
     };
@@ -87,7 +82,7 @@ fn legacy(source: &Source, folder: &str) -> Result<Option<f32>, HostError> {
     }
 }
 
-fn ratio(quota: f32, period: f32, text: &Text) -> Result<Option<f32>, HostError> {
+fn ratio(quota: f32, period: f32, text: &KernelText) -> Result<Option<f32>, HostError> {
     let ratio = quota / period;
     if ratio.is_finite() && ratio > 0.0 {
         Ok(Some(ratio))
@@ -162,6 +157,6 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        cpu_quota(&Source::new(root.path()))
+        cpu_quota(&KernelFiles::new(root.path()))
     }
 }

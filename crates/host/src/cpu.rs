@@ -1,7 +1,7 @@
 //! CPU time of the machine, from `/proc/stat`.
 
 use crate::HostError;
-use crate::source::Text;
+use crate::kernel_files::KernelText;
 
 /// Time of one CPU, or of all together, in ticks of 1/100 s since boot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct MachineTimes {
 }
 
 impl MachineTimes {
-    pub(crate) fn parse(stat: &Text) -> Result<MachineTimes, HostError> {
+    pub(crate) fn parse(stat: &KernelText) -> Result<MachineTimes, HostError> {
         let mut times = MachineTimes {
             context_switches: stat.number_after("ctxt ")?,
             ..MachineTimes::default()
@@ -36,26 +36,24 @@ impl MachineTimes {
             .after("cpu ")
             .ok_or_else(|| stat.malformed("the line `cpu`"))?;
         times.total = CpuTimes::parse(stat, total)?;
-        for line in stat
+        let lines = stat
             .text
             .lines()
-            .filter_map(|line| line.strip_prefix("cpu"))
-            .filter(|line| !line.starts_with(' '))
-        {
+            .filter_map(|line| line.strip_prefix("cpu"));
+        // The line without a number is the total.
+        for line in lines.filter(|line| !line.starts_with(' ')) {
             let (number, rest) = line
                 .split_once(' ')
                 .ok_or_else(|| stat.malformed("a line of one CPU"))?;
-            times.cpus.push((
-                stat.number(Some(number), "a CPU's number")?,
-                CpuTimes::parse(stat, rest)?,
-            ));
+            let number = stat.number(Some(number), "a CPU's number")?;
+            times.cpus.push((number, CpuTimes::parse(stat, rest)?));
         }
         Ok(times)
     }
 }
 
 impl CpuTimes {
-    fn parse(stat: &Text, words: &str) -> Result<CpuTimes, HostError> {
+    fn parse(stat: &KernelText, words: &str) -> Result<CpuTimes, HostError> {
         let ticks: Vec<u64> = words
             .split_whitespace()
             .map(|word| stat.number(Some(word), "a CPU's ticks"))

@@ -8,17 +8,20 @@ pub enum HostError {
     /// The file cannot be read.
     #[error("cannot read {}: {reason}; the figures need Linux with /proc mounted", path.display())]
     Unreadable {
-        /// Which file.
+        /// The file that cannot be read.
         path: PathBuf,
         /// The operating system's words.
         reason: std::io::Error,
     },
     /// The file's text is not what the kernel's documentation (proc(5)) promises.
-    #[error("{}: {what} is missing or malformed; this kernel writes it differently from proc(5)", path.display())]
+    #[error(
+        "{}: {what} is missing or malformed; this kernel writes it differently from proc(5)",
+        path.display()
+    )]
     Malformed {
-        /// Which file.
+        /// The file that is not understood.
         path: PathBuf,
-        /// Which part.
+        /// The part of it that is missing or malformed.
         what: String,
     },
     /// Received bytes are not an encoded `Facts` or `Usage`.

@@ -1,7 +1,7 @@
 //! What does not change while a run lasts.
 
 use crate::HostError;
-use crate::source::{Source, Text};
+use crate::kernel_files::{KernelFiles, KernelText};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ pub struct Facts {
     pub cpus_allowed: Vec<u32>,
     /// CPUs' worth of time that the control group may use; `None` without a limit.
     pub cpu_quota: Option<f32>,
-    /// Installed memory.
+    /// Memory installed in it.
     pub memory_total_bytes: u64,
     /// Open files this process may have (soft limit); `None` without one.
     pub open_files_limit: Option<u64>,
@@ -38,7 +38,7 @@ impl Facts {
         self.cpus_allowed.len().min(quota).max(1)
     }
 
-    /// Versioned bytes.
+    /// A version byte and the facts.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         crate::encoding::encode(self)
@@ -52,26 +52,26 @@ impl Facts {
         crate::encoding::decode(bytes, "facts")
     }
 
-    pub(crate) fn read(source: &Source) -> Result<Facts, HostError> {
-        let line = |path| source.read(path).map(|text| text.text.trim().to_owned());
-        let meminfo = source.read("proc/meminfo")?;
+    pub(crate) fn read(files: &KernelFiles) -> Result<Facts, HostError> {
+        let line = |path| files.read(path).map(|text| text.text.trim().to_owned());
+        let meminfo = files.read("proc/meminfo")?;
         Ok(Facts {
             hostname: line("proc/sys/kernel/hostname")?,
             kernel: line("proc/sys/kernel/osrelease")?,
-            cpu_model: cpu_model(&source.read("proc/cpuinfo")?),
-            cpus_allowed: cpus_allowed(&source.read("proc/self/status")?)?,
-            cpu_quota: crate::cgroup::cpu_quota(source)?,
+            cpu_model: cpu_model(&files.read("proc/cpuinfo")?),
+            cpus_allowed: cpus_allowed(&files.read("proc/self/status")?)?,
+            cpu_quota: crate::cgroup::cpu_quota(files)?,
             memory_total_bytes: meminfo
                 .number_after::<u64>("MemTotal:")?
                 .saturating_mul(1024),
-            open_files_limit: open_files_limit(&source.read("proc/self/limits")?)?,
-            local_ports: local_ports(&source.read("proc/sys/net/ipv4/ip_local_port_range")?)?,
-            addresses: crate::addresses::own(source),
+            open_files_limit: open_files_limit(&files.read("proc/self/limits")?)?,
+            local_ports: local_ports(&files.read("proc/sys/net/ipv4/ip_local_port_range")?)?,
+            addresses: crate::addresses::own(files),
         })
     }
 }
 
-fn cpu_model(cpuinfo: &Text) -> String {
+fn cpu_model(cpuinfo: &KernelText) -> String {
     cpuinfo
         .after("model name")
         .map(|rest| rest.trim_start_matches([':', '\t', ' ']).to_owned())
@@ -79,7 +79,7 @@ fn cpu_model(cpuinfo: &Text) -> String {
 }
 
 /// Numbers and ranges: `0-3,8`.
-fn cpus_allowed(status: &Text) -> Result<Vec<u32>, HostError> {
+fn cpus_allowed(status: &KernelText) -> Result<Vec<u32>, HostError> {
     const WHAT: &str = "Cpus_allowed_list";
     /// More than the kernel supports, so that a broken range cannot fill the memory.
     const HIGHEST: u32 = 65_535;
@@ -89,10 +89,8 @@ fn cpus_allowed(status: &Text) -> Result<Vec<u32>, HostError> {
     let mut cpus = Vec::new();
     for part in list.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (
-            status.number(Some(first), WHAT)?,
-            status.number(Some(last), WHAT)?,
-        );
+        let first: u32 = status.number(Some(first), WHAT)?;
+        let last: u32 = status.number(Some(last), WHAT)?;
         if last > HIGHEST {
             return Err(status.malformed(WHAT));
         }
@@ -101,7 +99,7 @@ fn cpus_allowed(status: &Text) -> Result<Vec<u32>, HostError> {
     Ok(cpus)
 }
 
-fn open_files_limit(limits: &Text) -> Result<Option<u64>, HostError> {
+fn open_files_limit(limits: &KernelText) -> Result<Option<u64>, HostError> {
     match limits
         .after("Max open files")
         .and_then(|rest| rest.split_whitespace().next())
@@ -111,7 +109,7 @@ fn open_files_limit(limits: &Text) -> Result<Option<u64>, HostError> {
     }
 }
 
-fn local_ports(range: &Text) -> Result<(u16, u16), HostError> {
+fn local_ports(range: &KernelText) -> Result<(u16, u16), HostError> {
     let mut words = range.text.split_whitespace();
     Ok((
         range.number(words.next(), "first local port")?,
@@ -124,8 +122,8 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    fn text(text: &str) -> Text {
-        Text {
+    fn text(text: &str) -> KernelText {
+        KernelText {
             path: PathBuf::from("file"),
             text: text.to_owned(),
         }

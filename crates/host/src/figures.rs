@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunFigures {
     /// Before the measured part.
-    pub warm_up: Figures,
+    pub warm_up: UsageFigures,
     /// While load was offered and measured.
-    pub measured: Figures,
+    pub measured: UsageFigures,
     /// After it, until the last operation had ended.
-    pub drain: Figures,
+    pub drain: UsageFigures,
 }
 
 impl RunFigures {
@@ -33,7 +33,7 @@ impl RunFigures {
 /// Means and maxima over samples. Shares of threads and process are of one CPU; of the machine 0 to
 /// 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
+pub struct UsageFigures {
     /// Samples behind the sums.
     pub samples: u32,
     /// Time the samples cover.
@@ -57,7 +57,7 @@ struct Peaked {
     max: f64,
 }
 
-impl Figures {
+impl UsageFigures {
     /// Adds what was used between two samples; `is_worker` tells load threads from others.
     pub fn add(&mut self, usage: &Usage, is_worker: impl Fn(&ThreadUsage) -> bool) {
         let seconds = usage.elapsed_ns as f64;
@@ -134,7 +134,7 @@ impl Peaked {
 
 #[cfg(test)]
 mod tests {
-    use super::{Figures, RunFigures};
+    use super::{RunFigures, UsageFigures};
     use crate::{ProcessUsage, ThreadUsage, Usage};
 
     fn usage(elapsed_ns: u64, worker_share: f32) -> Usage {
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn means_are_weighted_by_time_and_only_workers_count() {
-        let mut figures = Figures::default();
+        let mut figures = UsageFigures::default();
         figures.add(&usage(1_000, 0.5), |thread| {
             thread.name.starts_with("worker")
         });
@@ -169,12 +169,12 @@ mod tests {
             ..RunFigures::default()
         };
         assert_eq!(RunFigures::decode(&of_run.encode()).unwrap(), of_run);
-        assert_eq!(Figures::default().process_share(), (0.0, 0.0));
+        assert_eq!(UsageFigures::default().process_share(), (0.0, 0.0));
     }
 
     #[test]
     fn short_run_is_known_by_its_threads_only() {
-        let mut figures = Figures::default();
+        let mut figures = UsageFigures::default();
         figures.without_samples(2_000, 0.75);
         assert_eq!(figures.busiest_worker_share(), (0.75, 0.75));
         figures.without_samples(2_000, 0.1);

@@ -9,17 +9,17 @@ mod encoding;
 mod error;
 mod facts;
 mod figures;
+mod kernel_files;
 mod network;
 mod process;
 mod sample;
 mod sampler;
-mod source;
 mod usage;
 
 pub use error::HostError;
 pub use facts::Facts;
-pub use figures::{Figures, RunFigures};
-pub use sample::Sample;
+pub use figures::{RunFigures, UsageFigures};
+pub use sample::UsageSample;
 pub use sampler::Sampler;
 pub use usage::{
     CpuUsage, InterfaceUsage, MachineUsage, ProcessUsage, TcpUsage, ThreadUsage, Usage,

@@ -1,7 +1,7 @@
 //! Bytes per interface and counters of TCP, of this network namespace.
 
 use crate::HostError;
-use crate::source::Text;
+use crate::kernel_files::KernelText;
 use std::collections::BTreeMap;
 
 /// Bytes received and sent by one interface.
@@ -19,12 +19,12 @@ pub(crate) struct TcpCounters {
     pub(crate) listen_overflows: u64,
     pub(crate) listen_drops: u64,
     pub(crate) timeouts: u64,
-    /// Connections now.
+    /// Connections established now.
     pub(crate) established: u64,
 }
 
-/// Parses `/proc/net/dev`.
-pub(crate) fn interfaces(dev: &Text) -> Result<BTreeMap<String, Traffic>, HostError> {
+/// What each interface carried, from `/proc/net/dev`: two lines of headings, then one each.
+pub(crate) fn interfaces(dev: &KernelText) -> Result<BTreeMap<String, Traffic>, HostError> {
     dev.text
         .lines()
         .skip(2)
@@ -32,12 +32,13 @@ pub(crate) fn interfaces(dev: &Text) -> Result<BTreeMap<String, Traffic>, HostEr
         .collect()
 }
 
-fn interface(dev: &Text, line: &str) -> Result<(String, Traffic), HostError> {
+fn interface(dev: &KernelText, line: &str) -> Result<(String, Traffic), HostError> {
     let (name, numbers) = line
         .split_once(':')
         .ok_or_else(|| dev.malformed("an interface's name"))?;
     let mut numbers = numbers.split_whitespace();
     let received_bytes = dev.number(numbers.next(), "received bytes")?;
+    // Eight columns are of what was received, the next eight of what was sent.
     let sent_bytes = dev.number(numbers.nth(7), "sent bytes")?;
     Ok((
         name.trim().to_owned(),
@@ -51,7 +52,7 @@ fn interface(dev: &Text, line: &str) -> Result<(String, Traffic), HostError> {
 impl TcpCounters {
     /// From `/proc/net/snmp` and `/proc/net/netstat` (kernel:
     /// Documentation/networking/snmp_counter.rst).
-    pub(crate) fn parse(snmp: &Text, netstat: &Text) -> Result<TcpCounters, HostError> {
+    pub(crate) fn parse(snmp: &KernelText, netstat: &KernelText) -> Result<TcpCounters, HostError> {
         Ok(TcpCounters {
             segments_sent: column(snmp, "Tcp:", "OutSegs")?,
             retransmits: column(snmp, "Tcp:", "RetransSegs")?,
@@ -64,12 +65,13 @@ impl TcpCounters {
 }
 
 /// A value of a file in which a line of names is followed by a line of values.
-fn column(text: &Text, group: &str, name: &str) -> Result<u64, HostError> {
+fn column(text: &KernelText, group: &str, name: &str) -> Result<u64, HostError> {
     let mut lines = text
         .text
         .lines()
         .filter_map(|line| line.strip_prefix(group));
-    let (names, values) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
+    let names = lines.next().unwrap_or("");
+    let values = lines.next().unwrap_or("");
     let value = names
         .split_whitespace()
         .zip(values.split_whitespace())

@@ -1,7 +1,7 @@
 //! CPU time, memory and context switches of this process and its threads.
 
 use crate::HostError;
-use crate::source::{Source, Text};
+use crate::kernel_files::{KernelFiles, KernelText};
 use std::time::Duration;
 
 /// Nanoseconds of one tick of `/proc`: `USER_HZ` is 100 on every architecture this runs on
@@ -36,12 +36,12 @@ pub(crate) struct ThreadTimes {
 }
 
 impl ProcessTimes {
-    pub(crate) fn read(source: &Source) -> Result<ProcessTimes, HostError> {
-        let (_, user_ns, system_ns) = times(&source.read("proc/self/stat")?)?;
-        let status = source.read("proc/self/status")?;
+    pub(crate) fn read(files: &KernelFiles) -> Result<ProcessTimes, HostError> {
+        let (_, user_ns, system_ns) = times(&files.read("proc/self/stat")?)?;
+        let status = files.read("proc/self/status")?;
         let mut threads = Vec::new();
-        for tid in source.numbers_in("proc/self/task")? {
-            threads.extend(ThreadTimes::read(source, tid)?);
+        for tid in files.numbers_in("proc/self/task")? {
+            threads.extend(ThreadTimes::read(files, tid)?);
         }
         Ok(ProcessTimes {
             user_ns,
@@ -53,22 +53,24 @@ impl ProcessTimes {
 }
 
 /// CPU time of another process since its start, user and system, of threads that have ended too.
-pub(crate) fn cpu_time_of(source: &Source, pid: u32) -> Result<Duration, HostError> {
-    let (_, user_ns, system_ns) = times(&source.read(&format!("proc/{pid}/stat"))?)?;
+pub(crate) fn cpu_time_of(files: &KernelFiles, pid: u32) -> Result<Duration, HostError> {
+    let stat = files.read(&format!("proc/{pid}/stat"))?;
+    let (_, user_ns, system_ns) = times(&stat)?;
     Ok(Duration::from_nanos(user_ns.saturating_add(system_ns)))
 }
 
 impl ThreadTimes {
     /// `None` where the thread has ended since the folder was listed.
-    fn read(source: &Source, tid: u32) -> Result<Option<ThreadTimes>, HostError> {
-        let Some(stat) = source.read_if_there(&format!("proc/self/task/{tid}/stat"))? else {
+    fn read(files: &KernelFiles, tid: u32) -> Result<Option<ThreadTimes>, HostError> {
+        let Some(stat) = files.read_if_there(&format!("proc/self/task/{tid}/stat"))? else {
             return Ok(None);
         };
-        let Some(status) = source.read_if_there(&format!("proc/self/task/{tid}/status"))? else {
+        let Some(status) = files.read_if_there(&format!("proc/self/task/{tid}/status"))? else {
             return Ok(None);
         };
         let (name, user_ns, system_ns) = times(&stat)?;
-        let exact = match source.read_if_there(&format!("proc/self/task/{tid}/schedstat"))? {
+        // Nanoseconds, where the kernel keeps them (CONFIG_SCHED_INFO); ticks of 10 ms anywhere.
+        let exact = match files.read_if_there(&format!("proc/self/task/{tid}/schedstat"))? {
             Some(schedstat) => Some(schedule(&schedstat)?),
             None => None,
         };
@@ -87,7 +89,7 @@ impl ThreadTimes {
 /// Name, user and system time of a `stat` file. The name stands in parentheses and may hold any
 /// byte, so the fields are counted from the last closing one (proc(5): utime is field 14, stime
 /// 15).
-fn times(stat: &Text) -> Result<(String, u64, u64), HostError> {
+fn times(stat: &KernelText) -> Result<(String, u64, u64), HostError> {
     let name = stat
         .text
         .find('(')
@@ -106,7 +108,7 @@ fn times(stat: &Text) -> Result<(String, u64, u64), HostError> {
 
 /// Nanoseconds on a CPU and waiting for one (kernel: Documentation/scheduler/sched-stats.rst).
 /// Finer than the ticks.
-fn schedule(schedstat: &Text) -> Result<(u64, u64), HostError> {
+fn schedule(schedstat: &KernelText) -> Result<(u64, u64), HostError> {
     let mut words = schedstat.text.split_whitespace();
     Ok((
         schedstat.number(words.next(), "time on a CPU")?,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Everything the kernel counted up to one instant; worth something only beside an earlier one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sample {
+pub struct UsageSample {
     pub(crate) at_ns: u64,
     pub(crate) process: ProcessTimes,
     pub(crate) machine: MachineTimes,
@@ -18,11 +18,11 @@ pub struct Sample {
     pub(crate) tcp: TcpCounters,
 }
 
-impl Sample {
+impl UsageSample {
     /// What was used since `earlier`. A thread or interface that was not there yet counts from
     /// zero; one that is gone is left out.
     #[must_use]
-    pub fn since(&self, earlier: &Sample) -> Usage {
+    pub fn since(&self, earlier: &UsageSample) -> Usage {
         let elapsed_ns = self.at_ns.saturating_sub(earlier.at_ns);
         let threads: Vec<ThreadUsage> = self
             .process
@@ -40,9 +40,10 @@ impl Sample {
         }
     }
 
-    fn process(&self, earlier: &Sample, threads: &[ThreadUsage]) -> ProcessUsage {
+    fn process(&self, earlier: &UsageSample, threads: &[ThreadUsage]) -> ProcessUsage {
         let elapsed_ns = self.at_ns.saturating_sub(earlier.at_ns);
-        let (now, then) = (&self.process, &earlier.process);
+        let now = &self.process;
+        let then = &earlier.process;
         ProcessUsage {
             user_share: share(now.user_ns.saturating_sub(then.user_ns), elapsed_ns),
             system_share: share(now.system_ns.saturating_sub(then.system_ns), elapsed_ns),
@@ -55,17 +56,10 @@ impl Sample {
         }
     }
 
-    fn machine(&self, earlier: &Sample) -> MachineUsage {
-        let before: BTreeMap<u32, CpuTimes> = earlier.machine.cpus.iter().copied().collect();
-        let cpu = |(number, times): &(u32, CpuTimes)| {
-            cpu(
-                Some(*number),
-                &times.since(&before.get(number).copied().unwrap_or_default()),
-            )
-        };
+    fn machine(&self, earlier: &UsageSample) -> MachineUsage {
         MachineUsage {
-            total: self::cpu(None, &self.machine.total.since(&earlier.machine.total)),
-            cpus: self.machine.cpus.iter().map(cpu).collect(),
+            total: cpu(None, &self.machine.total.since(&earlier.machine.total)),
+            cpus: self.cpus(earlier),
             context_switches: self
                 .machine
                 .context_switches
@@ -75,7 +69,18 @@ impl Sample {
         }
     }
 
-    fn interfaces(&self, earlier: &Sample) -> Vec<InterfaceUsage> {
+    /// A CPU that was off before counts from zero.
+    fn cpus(&self, earlier: &UsageSample) -> Vec<CpuUsage> {
+        let before: BTreeMap<u32, CpuTimes> = earlier.machine.cpus.iter().copied().collect();
+        let mut cpus = Vec::new();
+        for (number, times) in &self.machine.cpus {
+            let then = before.get(number).copied().unwrap_or_default();
+            cpus.push(cpu(Some(*number), &times.since(&then)));
+        }
+        cpus
+    }
+
+    fn interfaces(&self, earlier: &UsageSample) -> Vec<InterfaceUsage> {
         let usage = |(name, now): (&String, &Traffic)| {
             let then = earlier.interfaces.get(name).copied().unwrap_or_default();
             InterfaceUsage {
@@ -91,8 +96,9 @@ impl Sample {
             .collect()
     }
 
-    fn tcp(&self, earlier: &Sample) -> TcpUsage {
-        let (now, then) = (&self.tcp, &earlier.tcp);
+    fn tcp(&self, earlier: &UsageSample) -> TcpUsage {
+        let now = &self.tcp;
+        let then = &earlier.tcp;
         TcpUsage {
             segments_sent: now.segments_sent.saturating_sub(then.segments_sent),
             retransmits: now.retransmits.saturating_sub(then.retransmits),
@@ -126,14 +132,14 @@ fn thread(now: &ThreadTimes, process: &ProcessTimes, elapsed_ns: u64) -> ThreadU
 }
 
 fn cpu(number: Option<u32>, times: &CpuTimes) -> CpuUsage {
-    let of = |ticks| share(ticks, times.total());
+    let total = times.total();
     CpuUsage {
         number,
-        user_share: of(times.user),
-        system_share: of(times.system),
-        softirq_share: of(times.softirq),
-        steal_share: of(times.steal),
-        idle_share: of(times.idle),
+        user_share: share(times.user, total),
+        system_share: share(times.system, total),
+        softirq_share: share(times.softirq, total),
+        steal_share: share(times.steal, total),
+        idle_share: share(times.idle, total),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Takes samples.
 
 use crate::cpu::MachineTimes;
+use crate::kernel_files::KernelFiles;
 use crate::network::{TcpCounters, interfaces};
 use crate::process::{self, ProcessTimes};
-use crate::source::Source;
-use crate::{Facts, HostError, Sample};
+use crate::{Facts, HostError, UsageSample};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Takes samples of this machine and this process.
 #[derive(Debug, Clone)]
 pub struct Sampler {
-    source: Source,
+    files: KernelFiles,
 }
 
 impl Default for Sampler {
@@ -32,7 +32,7 @@ impl Sampler {
     #[must_use]
     pub fn at(root: &Path) -> Sampler {
         Sampler {
-            source: Source::new(root),
+            files: KernelFiles::new(root),
         }
     }
 
@@ -41,7 +41,7 @@ impl Sampler {
     /// # Errors
     /// A file cannot be read, or is not what proc(5) promises.
     pub fn facts(&self) -> Result<Facts, HostError> {
-        Facts::read(&self.source)
+        Facts::read(&self.files)
     }
 
     /// CPU time that another process has used since its start, in steps of 10 ms.
@@ -49,7 +49,7 @@ impl Sampler {
     /// # Errors
     /// As [`Sampler::facts`]; also where there is no such process any more.
     pub fn cpu_time_of(&self, pid: u32) -> Result<Duration, HostError> {
-        process::cpu_time_of(&self.source, pid)
+        process::cpu_time_of(&self.files, pid)
     }
 
     /// What was counted up to now. A few dozen small files: about a millisecond, so once a second,
@@ -57,29 +57,29 @@ impl Sampler {
     ///
     /// # Errors
     /// As [`Sampler::facts`].
-    pub fn sample(&self) -> Result<Sample, HostError> {
+    pub fn sample(&self) -> Result<UsageSample, HostError> {
         let now = clock_gettime(ClockId::Monotonic);
         self.sample_at(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
     }
 
-    fn sample_at(&self, at_ns: u64) -> Result<Sample, HostError> {
-        let source = &self.source;
-        let meminfo = source.read("proc/meminfo")?;
+    fn sample_at(&self, at_ns: u64) -> Result<UsageSample, HostError> {
+        let files = &self.files;
+        let meminfo = files.read("proc/meminfo")?;
         let kib = |key| {
             meminfo
                 .number_after::<u64>(key)
                 .map(|kib| kib.saturating_mul(1024))
         };
-        Ok(Sample {
+        Ok(UsageSample {
             at_ns,
-            process: ProcessTimes::read(source)?,
-            machine: MachineTimes::parse(&source.read("proc/stat")?)?,
+            process: ProcessTimes::read(files)?,
+            machine: MachineTimes::parse(&files.read("proc/stat")?)?,
             memory_total_bytes: kib("MemTotal:")?,
             memory_available_bytes: kib("MemAvailable:")?,
-            interfaces: interfaces(&source.read("proc/self/net/dev")?)?,
+            interfaces: interfaces(&files.read("proc/self/net/dev")?)?,
             tcp: TcpCounters::parse(
-                &source.read("proc/self/net/snmp")?,
-                &source.read("proc/self/net/netstat")?,
+                &files.read("proc/self/net/snmp")?,
+                &files.read("proc/self/net/netstat")?,
             )?,
         })
     }

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 pub struct Usage {
     /// Time between the samples.
     pub elapsed_ns: u64,
-    /// This process.
+    /// What this process used.
     pub process: ProcessUsage,
-    /// Its threads.
+    /// What each of its threads used.
     pub threads: Vec<ThreadUsage>,
-    /// The machine.
+    /// What all processes of the machine used.
     pub machine: MachineUsage,
     /// Network interfaces that carried anything.
     pub interfaces: Vec<InterfaceUsage>,
@@ -22,7 +22,7 @@ pub struct Usage {
     pub tcp: TcpUsage,
 }
 
-/// This process.
+/// What this process used, all threads together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessUsage {
     /// Time in user mode; 1 is one CPU.
@@ -37,10 +37,10 @@ pub struct ProcessUsage {
     pub involuntary_switches: u64,
 }
 
-/// One thread.
+/// What one thread of this process used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadUsage {
-    /// Thread id.
+    /// The kernel's id of it.
     pub tid: u32,
     /// Name, cut by the kernel to 15 bytes.
     pub name: String,
@@ -54,16 +54,16 @@ pub struct ThreadUsage {
     pub involuntary_switches: u64,
 }
 
-/// The machine.
+/// What all processes of the machine used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineUsage {
     /// All CPUs together.
     pub total: CpuUsage,
-    /// Each CPU.
+    /// Each CPU that is on, by number.
     pub cpus: Vec<CpuUsage>,
     /// Context switches of all processes.
     pub context_switches: u64,
-    /// Installed memory.
+    /// Memory installed in the machine.
     pub memory_total_bytes: u64,
     /// Memory that could be had without swapping.
     pub memory_available_bytes: u64,
@@ -74,7 +74,7 @@ pub struct MachineUsage {
 pub struct CpuUsage {
     /// The kernel's number; `None` for all together.
     pub number: Option<u32>,
-    /// User mode.
+    /// Processes in user mode, nice ones included.
     pub user_share: f32,
     /// Kernel and hard interrupts.
     pub system_share: f32,
@@ -91,16 +91,16 @@ pub struct CpuUsage {
 pub struct InterfaceUsage {
     /// Such as `eth0`.
     pub name: String,
-    /// Bytes received.
+    /// Bytes that it received.
     pub received_bytes: u64,
-    /// Bytes sent.
+    /// Bytes that it sent.
     pub sent_bytes: u64,
 }
 
 /// TCP of this network namespace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TcpUsage {
-    /// Segments sent.
+    /// Segments sent by all connections.
     pub segments_sent: u64,
     /// Segments sent again.
     pub retransmits: u64,
@@ -128,20 +128,22 @@ impl Usage {
     /// thread's, the process's and the machine's, not that of the CPU, which is not known.
     pub fn take_back(&mut self, thread: &str, waited_ns: u64) {
         let Some(thread) = self.threads.iter_mut().find(|known| known.name == thread) else {
-            return;
+            return; // it has ended, and its time is in no share
         };
         // What is taken back was measured by another clock, and can be a little more than the
         // kernel has counted.
         let share = (waited_ns as f64 / self.elapsed_ns.max(1) as f64) as f32;
         let share = share.min(thread.cpu_share);
         thread.cpu_share -= share;
-        let (process, total) = (&mut self.process, &mut self.machine.total);
+        let process = &mut self.process;
         take(share, &mut process.system_share, &mut process.user_share);
+        // Of the machine's total one CPU is 1/n.
         let share = share / self.machine.cpus.len().max(1) as f32;
+        let total = &mut self.machine.total;
         total.idle_share += take(share, &mut total.system_share, &mut total.user_share);
     }
 
-    /// Versioned bytes.
+    /// A version byte and the usage.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         crate::encoding::encode(self)

@@ -47,7 +47,7 @@ impl HotClient {
         self.open += 1;
     }
 
-    /// One less.
+    /// One operation less from `at` on.
     #[inline]
     pub(crate) fn end(&mut self, at: u64) {
         self.pass(at);

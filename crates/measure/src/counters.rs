@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// in the second it is done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Operations begun.
+    /// Operations that began, arrivals never sent among them.
     pub started: u64,
     /// Operations that had begun at another address and were sent again to this one, less those
     /// that left this one so. Over all addresses of a second it is 0.
@@ -31,19 +31,19 @@ pub struct Counters {
     pub wire_bytes_received: u64,
     /// Wire bytes of completed handshakes, sent and received until our Finished is written.
     pub handshake_bytes_sent: u64,
-    /// See `handshake_bytes_sent`.
+    /// Received until then; see `handshake_bytes_sent`.
     pub handshake_bytes_received: u64,
-    /// Connections.
-    pub connections: Connections,
-    /// HTTP/2.
-    pub http2: Http2,
-    /// Session resumption.
-    pub resumption: Resumption,
+    /// Connections opened, reused and waited for.
+    pub connections: ConnectionCounts,
+    /// What happened to HTTP/2 connections.
+    pub http2: Http2Counts,
+    /// Session resumption over completed handshakes.
+    pub resumption: ResumptionCounts,
     /// Sessions offered, by who had issued them and whether they were taken. Its sum is
     /// `resumption.offered`.
     pub session_offers: BTreeMap<SessionOffer, u64>,
     /// Requests sent as early data (TLS 1.3's 0-RTT).
-    pub early_data: EarlyData,
+    pub early_data: EarlyDataCounts,
     /// What handshakes agreed on.
     pub negotiated: BTreeMap<Negotiated, u64>,
     /// Chains of full handshakes.
@@ -80,7 +80,7 @@ pub struct Within {
 
 /// Counts of connections.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Connections {
+pub struct ConnectionCounts {
     /// TCP connects begun.
     pub attempted: u64,
     /// TCP connects that succeeded.
@@ -103,7 +103,7 @@ pub struct Connections {
 
 /// Counts of HTTP/2 connections; all zero where HTTP/1.1 is spoken.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Http2 {
+pub struct Http2Counts {
     /// GOAWAY frames received.
     pub go_aways: u64,
     /// Streams that the server refused (`REFUSED_STREAM`).
@@ -122,7 +122,7 @@ pub struct Http2 {
 
 /// Counts of session resumption over completed handshakes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resumption {
+pub struct ResumptionCounts {
     /// The ClientHello carried a session.
     pub offered: u64,
     /// The server took it.
@@ -137,7 +137,7 @@ pub struct Resumption {
 
 /// Counts of requests that went out as early data, over completed handshakes; offered is the sum.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EarlyData {
+pub struct EarlyDataCounts {
     /// The server took it.
     pub accepted: u64,
     /// The server did not, and the request was sent again after the handshake.
@@ -216,8 +216,8 @@ impl Within {
     }
 }
 
-impl Connections {
-    fn merge(&mut self, other: &Connections) {
+impl ConnectionCounts {
+    fn merge(&mut self, other: &ConnectionCounts) {
         add(&mut self.attempted, other.attempted);
         add(&mut self.opened, other.opened);
         add(&mut self.reused, other.reused);
@@ -229,8 +229,8 @@ impl Connections {
     }
 }
 
-impl Http2 {
-    fn merge(&mut self, other: &Http2) {
+impl Http2Counts {
+    fn merge(&mut self, other: &Http2Counts) {
         add(&mut self.go_aways, other.go_aways);
         add(&mut self.refused_streams, other.refused_streams);
         add(&mut self.sent_again, other.sent_again);
@@ -244,8 +244,8 @@ impl Http2 {
     }
 }
 
-impl Resumption {
-    fn merge(&mut self, other: &Resumption) {
+impl ResumptionCounts {
+    fn merge(&mut self, other: &ResumptionCounts) {
         add(&mut self.offered, other.offered);
         add(&mut self.accepted, other.accepted);
         add(&mut self.refused, other.refused);

@@ -14,13 +14,13 @@ pub struct Distribution {
     pub histogram: Histogram,
     /// All values, overflow included.
     pub count: u64,
-    /// Sum, nanoseconds.
+    /// Sum of all values, nanoseconds.
     pub sum: u128,
     /// Sum of squares.
     pub sum_of_squares: u128,
     /// Smallest value; 0 where there is none.
     pub min: u64,
-    /// Largest value.
+    /// Largest value; 0 where there is none.
     pub max: u64,
     /// Values above one hour: in count, sums and max, in no bucket.
     pub overflow: u64,
@@ -107,12 +107,13 @@ impl Distribution {
     /// squares above are too large.
     fn variance_around_mean(&self) -> f64 {
         let count = u128::from(self.count);
-        let (floor, rest) = (self.sum / count, self.sum % count);
+        let floor = self.sum / count;
+        let rest = self.sum % count;
         let around = self.sum.checked_mul(floor).zip(rest.checked_mul(floor));
         let Some(numerator) = around
             .and_then(|(whole, rest)| self.sum_of_squares.checked_sub(whole)?.checked_sub(rest))
         else {
-            return 0.0;
+            return 0.0; // sums that saturated say nothing of how values scatter
         };
         let fraction = rest as f64 / count as f64;
         (numerator as f64 / count as f64 - fraction * fraction).max(0.0)

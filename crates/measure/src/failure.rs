@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Failure {
     /// Where in the operation.
-    pub stage: Stage,
-    /// What broke.
+    pub stage: FailureStage,
+    /// What broke there.
     pub kind: Kind,
 }
 
 /// Where in the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Stage {
+pub enum FailureStage {
     /// Before anything was sent: the arrival itself.
     Load,
-    /// Name resolution.
+    /// While the name was resolved.
     Dns,
-    /// TCP connect.
+    /// While the TCP connection was made.
     Connect,
     /// TLS handshake, or the confirmation of a handshake-only operation.
     Tls,
@@ -29,12 +29,12 @@ pub enum Stage {
     Stream,
 }
 
-/// What broke.
+/// What broke, whichever the stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Kind {
-    /// Connection refused.
+    /// The connection was refused (`ECONNREFUSED`).
     Refused,
-    /// Connection reset.
+    /// The connection was reset (`ECONNRESET`).
     Reset,
     /// No route to host or network.
     Unreachable,
@@ -99,13 +99,13 @@ pub enum CertificateFault {
     UnknownIssuer,
     /// Its signature, or the handshake's, does not verify.
     BadSignature,
-    /// Revoked.
+    /// Revoked by its issuer.
     Revoked,
-    /// Wrong purpose.
+    /// Not made for a server, by its extended key usage.
     WrongPurpose,
     /// Cannot be parsed.
     Malformed,
-    /// Anything else.
+    /// Not acceptable for any other reason.
     Other,
     /// Signed by its own key, and not trusted for that.
     SelfSigned,

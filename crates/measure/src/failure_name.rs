@@ -2,7 +2,7 @@
 
 use crate::http2::{error_code, error_name};
 use crate::tls::{alert_code, alert_name};
-use crate::{CertificateFault, Failure, Kind, Stage};
+use crate::{CertificateFault, Failure, FailureStage, Kind};
 use std::fmt;
 use std::str::FromStr;
 
@@ -17,13 +17,13 @@ pub struct UnknownFailure {
     pub name: String,
 }
 
-const STAGES: [(Stage, &str); 6] = [
-    (Stage::Load, "load"),
-    (Stage::Dns, "dns"),
-    (Stage::Connect, "connect"),
-    (Stage::Tls, "tls"),
-    (Stage::Http, "http"),
-    (Stage::Stream, "stream"),
+const STAGES: [(FailureStage, &str); 6] = [
+    (FailureStage::Load, "load"),
+    (FailureStage::Dns, "dns"),
+    (FailureStage::Connect, "connect"),
+    (FailureStage::Tls, "tls"),
+    (FailureStage::Http, "http"),
+    (FailureStage::Stream, "stream"),
 ];
 
 /// Kinds without anything beside them.
@@ -47,6 +47,27 @@ const KINDS: [(Kind, &str); 18] = [
     (Kind::NoResolver, "no_resolver"),
     (Kind::HeadTooLarge, "head_too_large"),
 ];
+
+/// Kinds that come with a member, such as `status.503`.
+mod family {
+    pub(super) const ALERT_RECEIVED: &str = "alert_received";
+    pub(super) const ALERT_SENT: &str = "alert_sent";
+    pub(super) const CERTIFICATE: &str = "certificate";
+    pub(super) const STATUS: &str = "status";
+    pub(super) const OS: &str = "os";
+    pub(super) const STREAM_RESET: &str = "stream_reset";
+    pub(super) const GO_AWAY: &str = "go_away";
+
+    pub(super) const ALL: [&str; 7] = [
+        ALERT_RECEIVED,
+        ALERT_SENT,
+        CERTIFICATE,
+        STATUS,
+        OS,
+        STREAM_RESET,
+        GO_AWAY,
+    ];
+}
 
 const CERTIFICATE_FAULTS: [(CertificateFault, &str); 14] = [
     (CertificateFault::Expired, "expired"),
@@ -73,16 +94,17 @@ impl fmt::Display for Failure {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut member = |family: &str, member: &dyn fmt::Display| write!(f, "{family}.{member}");
         match *self {
-            Kind::AlertReceived(code) => write!(f, "alert_received.{}", alert_name(code)),
-            Kind::AlertSent(code) => write!(f, "alert_sent.{}", alert_name(code)),
+            Kind::AlertReceived(code) => member(family::ALERT_RECEIVED, &alert_name(code)),
+            Kind::AlertSent(code) => member(family::ALERT_SENT, &alert_name(code)),
             Kind::Certificate(fault) => {
-                write!(f, "certificate.{}", name_in(&CERTIFICATE_FAULTS, fault))
+                member(family::CERTIFICATE, &name_in(&CERTIFICATE_FAULTS, fault))
             }
-            Kind::Status(status) => write!(f, "status.{status}"),
-            Kind::Os(number) => write!(f, "os.{number}"),
-            Kind::StreamReset(code) => write!(f, "stream_reset.{}", error_name(code)),
-            Kind::GoAway(code) => write!(f, "go_away.{}", error_name(code)),
+            Kind::Status(status) => member(family::STATUS, &status),
+            Kind::Os(number) => member(family::OS, &number),
+            Kind::StreamReset(code) => member(family::STREAM_RESET, &error_name(code)),
+            Kind::GoAway(code) => member(family::GO_AWAY, &error_name(code)),
             plain => f.write_str(name_in(&KINDS, plain)),
         }
     }
@@ -103,18 +125,39 @@ impl FromStr for Failure {
     }
 }
 
+impl Failure {
+    /// Whether failures can be counted under `name`: a stage, a stage with a kind or a family, or
+    /// a family's member, which may be one that nobody has met.
+    #[must_use]
+    pub fn is_prefix(name: &str) -> bool {
+        let mut parts = name.splitn(3, '.');
+        let stage = parts.next().unwrap_or_default();
+        let is_known = match (parts.next(), parts.next()) {
+            (None, _) => true,
+            (Some(kind), None) => find_in(&KINDS, kind).is_some() || family::ALL.contains(&kind),
+            (Some(family), Some(member)) => family::ALL.contains(&family) && is_member(member),
+        };
+        is_known && find_in(&STAGES, stage).is_some()
+    }
+}
+
+fn is_member(text: &str) -> bool {
+    let is_of_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !text.is_empty() && text.bytes().all(is_of_word)
+}
+
 fn kind_named(name: &str) -> Option<Kind> {
     let Some((family, member)) = name.split_once('.') else {
         return find_in(&KINDS, name);
     };
     match family {
-        "alert_received" => alert_code(member).map(Kind::AlertReceived),
-        "alert_sent" => alert_code(member).map(Kind::AlertSent),
-        "certificate" => find_in(&CERTIFICATE_FAULTS, member).map(Kind::Certificate),
-        "status" => member.parse().ok().map(Kind::Status),
-        "os" => member.parse().ok().map(Kind::Os),
-        "stream_reset" => error_code(member).map(Kind::StreamReset),
-        "go_away" => error_code(member).map(Kind::GoAway),
+        family::ALERT_RECEIVED => alert_code(member).map(Kind::AlertReceived),
+        family::ALERT_SENT => alert_code(member).map(Kind::AlertSent),
+        family::CERTIFICATE => find_in(&CERTIFICATE_FAULTS, member).map(Kind::Certificate),
+        family::STATUS => member.parse().ok().map(Kind::Status),
+        family::OS => member.parse().ok().map(Kind::Os),
+        family::STREAM_RESET => error_code(member).map(Kind::StreamReset),
+        family::GO_AWAY => error_code(member).map(Kind::GoAway),
         _ => None,
     }
 }
@@ -166,29 +209,37 @@ mod tests {
     #[test]
     fn names_are_stable() {
         let cases = [
-            (Stage::Connect, Kind::Refused, "connect.refused"),
+            (FailureStage::Connect, Kind::Refused, "connect.refused"),
             (
-                Stage::Tls,
+                FailureStage::Tls,
                 Kind::AlertReceived(40),
                 "tls.alert_received.handshake_failure",
             ),
-            (Stage::Tls, Kind::AlertSent(254), "tls.alert_sent.alert_254"),
             (
-                Stage::Tls,
+                FailureStage::Tls,
+                Kind::AlertSent(254),
+                "tls.alert_sent.alert_254",
+            ),
+            (
+                FailureStage::Tls,
                 Kind::Certificate(CertificateFault::Expired),
                 "tls.certificate.expired",
             ),
-            (Stage::Http, Kind::Status(503), "http.status.503"),
-            (Stage::Dns, Kind::NoSuchName, "dns.no_such_name"),
-            (Stage::Dns, Kind::NoResolver, "dns.no_resolver"),
-            (Stage::Load, Kind::NotSent, "load.not_sent"),
-            (Stage::Connect, Kind::Os(111), "connect.os.111"),
+            (FailureStage::Http, Kind::Status(503), "http.status.503"),
+            (FailureStage::Dns, Kind::NoSuchName, "dns.no_such_name"),
+            (FailureStage::Dns, Kind::NoResolver, "dns.no_resolver"),
+            (FailureStage::Load, Kind::NotSent, "load.not_sent"),
+            (FailureStage::Connect, Kind::Os(111), "connect.os.111"),
             (
-                Stage::Http,
+                FailureStage::Http,
                 Kind::StreamReset(7),
                 "http.stream_reset.refused_stream",
             ),
-            (Stage::Http, Kind::GoAway(99), "http.go_away.error_99"),
+            (
+                FailureStage::Http,
+                Kind::GoAway(99),
+                "http.go_away.error_99",
+            ),
         ];
         for (stage, kind, name) in cases {
             assert_eq!(Failure { stage, kind }.to_string(), name);

@@ -42,11 +42,11 @@ pub enum HistogramError {
     /// An HdrHistogram with other buckets than ours.
     #[error("histogram's {field} is {found}, only {wanted} can be merged")]
     Layout {
-        /// Which parameter.
+        /// Which parameter of the layout.
         field: &'static str,
         /// What was there.
         found: u64,
-        /// Ours.
+        /// What stands there in ours.
         wanted: u64,
     },
     /// The deflate stream is broken, or holds more than a histogram can.
@@ -173,7 +173,7 @@ impl Decoder {
     }
 
     pub(crate) fn decode(&mut self, encoded: &[u8]) -> Result<Histogram, HistogramError> {
-        let mut fields = Fields(encoded);
+        let mut fields = HdrFields(encoded);
         expect_cookie(&mut fields, COMPRESSED_COOKIE)?;
         expect_length(&mut fields)?;
         self.decompress.reset(true);
@@ -190,7 +190,7 @@ impl Decoder {
 }
 
 fn read_plain(plain: &[u8]) -> Result<Histogram, HistogramError> {
-    let mut fields = Fields(plain);
+    let mut fields = HdrFields(plain);
     expect_cookie(&mut fields, COOKIE)?;
     let stated = fields.u32()?;
     expect_field("normalizing offset", u64::from(fields.u32()?), 0)?;
@@ -214,7 +214,9 @@ fn read_plain(plain: &[u8]) -> Result<Histogram, HistogramError> {
 
 fn read_counts(payload: &[u8]) -> Result<Histogram, HistogramError> {
     let mut histogram = Histogram::default();
-    let (mut rest, mut index, mut total) = (payload, 0usize, 0u64);
+    let mut rest = payload;
+    let mut index = 0_usize;
+    let mut total = 0_u64;
     while !rest.is_empty() {
         let broken = HistogramError::Counter {
             at: payload.len() - rest.len(),
@@ -223,6 +225,7 @@ fn read_counts(payload: &[u8]) -> Result<Histogram, HistogramError> {
             return Err(broken);
         };
         let Ok(count) = u64::try_from(number) else {
+            // Below 0: so many empty buckets in a row.
             let zeros = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
             index = index.saturating_add(zeros);
             continue;
@@ -237,9 +240,9 @@ fn read_counts(payload: &[u8]) -> Result<Histogram, HistogramError> {
 }
 
 /// Big-endian fields from the front of foreign bytes.
-struct Fields<'a>(&'a [u8]);
+struct HdrFields<'a>(&'a [u8]);
 
-impl Fields<'_> {
+impl HdrFields<'_> {
     fn u32(&mut self) -> Result<u32, HistogramError> {
         self.take().map(u32::from_be_bytes)
     }
@@ -259,7 +262,7 @@ impl Fields<'_> {
     }
 }
 
-fn expect_cookie(fields: &mut Fields<'_>, wanted: u32) -> Result<(), HistogramError> {
+fn expect_cookie(fields: &mut HdrFields<'_>, wanted: u32) -> Result<(), HistogramError> {
     let found = fields.u32()?;
     if found == wanted {
         Ok(())
@@ -268,7 +271,7 @@ fn expect_cookie(fields: &mut Fields<'_>, wanted: u32) -> Result<(), HistogramEr
     }
 }
 
-fn expect_length(fields: &mut Fields<'_>) -> Result<(), HistogramError> {
+fn expect_length(fields: &mut HdrFields<'_>) -> Result<(), HistogramError> {
     let stated = u64::from(fields.u32()?);
     let found = fields.0.len() as u64;
     if stated == found {

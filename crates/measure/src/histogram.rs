@@ -115,8 +115,10 @@ impl Histogram {
     /// Index and count of the buckets that are not empty, ascending.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.used_pages().flat_map(|(number, page)| {
+            // The directory is in the order of values; the pages are in that of their first use.
             let counts = page.iter().enumerate().filter(|&(_, &count)| count != 0);
-            counts.map(move |(offset, &count)| (number * PAGE + offset, count))
+            let first = number * PAGE;
+            counts.map(move |(offset, &count)| (first + offset, count))
         })
     }
 

@@ -32,15 +32,15 @@ pub enum Metric {
     ScheduleDelay,
     /// begun − noticed: waiting for a free connection, of arrivals that had to; open loop only.
     ConnectionWait,
-    /// Name resolution.
+    /// Duration of name resolution.
     Dns,
     /// TCP connect, about one round trip.
     Connect,
-    /// Full handshake.
+    /// Duration of a full handshake.
     HandshakeFull,
     /// Full handshake with a HelloRetryRequest.
     HandshakeFullRetried,
-    /// Resumed handshake.
+    /// Duration of a resumed handshake.
     HandshakeResumed,
     /// Resumed handshake with a HelloRetryRequest.
     HandshakeResumedRetried,
@@ -83,7 +83,35 @@ impl Outcome {
     }
 }
 
+/// Name in plans and results of the four kinds of handshakes together.
+pub const HANDSHAKE: &str = "handshake";
+
+/// Name in plans and results of the load loops' lag, whose histogram [`crate::Client`] has.
+pub const LOOP_LAG: &str = "loop_lag";
+
 impl Metric {
+    /// The four kinds of handshakes.
+    pub const HANDSHAKES: [Metric; 4] = [
+        Metric::HandshakeFull,
+        Metric::HandshakeFullRetried,
+        Metric::HandshakeResumed,
+        Metric::HandshakeResumedRetried,
+    ];
+
+    /// Names of all distributions of times in plans and results, in the order of reports:
+    /// [`HANDSHAKE`] and [`LOOP_LAG`] among those of the metrics.
+    pub fn time_names() -> impl Iterator<Item = &'static str> {
+        let times = Metric::ALL.into_iter().filter(|metric| metric.is_time());
+        times.flat_map(|metric| {
+            let before = match metric {
+                Metric::Dns => Some(LOOP_LAG),
+                Metric::HandshakeFull => Some(HANDSHAKE),
+                _ => None,
+            };
+            before.into_iter().chain([metric.name()])
+        })
+    }
+
     /// All, in the order of reports.
     pub const ALL: [Metric; 18] = [
         Metric::ResponseTime,

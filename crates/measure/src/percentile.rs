@@ -6,7 +6,7 @@ use std::time::Duration;
 /// A percentile of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Percentile {
-    /// Nanoseconds.
+    /// Its value, nanoseconds.
     pub value_ns: u64,
     /// The value is only a lower bound, printed as `≥ 30 s`: it falls among time-outs, which would
     /// have taken longer had they been waited for, or among values above one hour, which have no

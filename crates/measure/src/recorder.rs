@@ -1,101 +1,17 @@
 //! A worker's recorder: no lock, no allocation once its cells exist.
 
+mod ended;
+
 use crate::client::HotClient;
 use crate::hot::HotCell;
 use crate::interval::{Cells, place};
 use crate::session_offer::HotOffer;
 use crate::{
-    CellId, CellKey, Chain, Failure, HandshakeKind, Interval, Kind, Metric, Negotiated, Outcome,
-    Spare, Window,
+    CellId, CellKey, Handshake, Interval, Metric, NotSent, Operation, Outcome, Spare, Window,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-
-/// One ended operation, instants in nanoseconds of the run clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Operation {
-    /// Where it belongs.
-    pub key: CellId,
-    /// When it should have begun.
-    pub intended_at: u64,
-    /// When the loop saw that it was due; `None` in a closed loop, where nothing is late.
-    pub noticed_at: Option<u64>,
-    /// First act for it.
-    pub begun_at: u64,
-    /// First act of the attempt that its phases belong to: `begun_at`, or later where it was sent
-    /// again.
-    pub tried_at: u64,
-    /// Where this operation opened its connection: when that was ready, the end of the handshake
-    /// (without TLS, of the TCP connect). `None` on a connection that was open already, and where
-    /// it never became ready.
-    pub ready_at: Option<u64>,
-    /// First request byte given to TLS or TCP.
-    pub sent_at: Option<u64>,
-    /// Last request byte written.
-    pub written_at: Option<u64>,
-    /// First response byte.
-    pub first_byte_at: Option<u64>,
-    /// Last body byte, or the failure.
-    pub done_at: u64,
-    /// Duration of name resolution, where this operation did one.
-    pub dns: Option<u64>,
-    /// Duration of the TCP connect, where this operation did one.
-    pub connect: Option<u64>,
-    /// Kind and duration of the handshake, where this operation did one and it succeeded.
-    pub handshake: Option<(HandshakeKind, u64)>,
-    /// How it ended.
-    pub verdict: Verdict,
-    /// Status, where a head was received.
-    pub status: Option<u16>,
-    /// Body bytes received, less those that [`Recorder::payload`] has counted already.
-    pub payload_bytes: u64,
-}
-
-/// How one operation ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// As the plan expects.
-    Ok,
-    /// Ok, without the server's confirmation (handshake only).
-    OkUnconfirmed,
-    /// A time-out or another failure; [`crate::Kind::TimeOut`] makes the outcome `TimedOut`.
-    Failed(Failure),
-}
-
-/// An arrival that is never sent, instants in nanoseconds of the run clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotSent {
-    /// Where it belongs.
-    pub key: CellId,
-    /// When it should have begun.
-    pub intended_at: u64,
-    /// When the loop saw that it was due.
-    pub noticed_at: u64,
-    /// When it was given up: it would have waited longer.
-    pub given_up_at: u64,
-    /// Why.
-    pub failure: Failure,
-}
-
-/// One completed handshake, for counters and tallies.
-#[derive(Debug, Clone, Copy)]
-pub struct Handshake<'a> {
-    /// What was agreed on.
-    pub negotiated: &'a Negotiated,
-    /// Server's chain; `None` where the handshake was resumed.
-    pub chain: Option<&'a Chain>,
-    /// The ClientHello carried a session, which the address with this index had issued.
-    pub offered: Option<u16>,
-    /// A session was to be offered and there was none.
-    pub none_at_hand: bool,
-    /// The request went out as early data, and whether the server took it.
-    pub early_data: Option<bool>,
-    /// Wire bytes both ways until our Finished was written.
-    pub bytes_sent: u64,
-    /// See `bytes_sent`.
-    pub bytes_received: u64,
-}
 
 /// Records one worker's operations and cuts them into seconds of the run clock.
 ///
@@ -148,8 +64,7 @@ impl Recorder {
     }
 
     /// The index of `address` in [`CellId`]s from now on; the same address gets the same index.
-    /// Beyond
-    /// [`CellKey::ADDRESSES`] they share one, that of [`CellKey::OTHER_ADDRESSES`].
+    /// Beyond [`CellKey::ADDRESSES`] they share one, that of [`CellKey::OTHER_ADDRESSES`].
     pub fn address(&mut self, address: SocketAddr) -> u16 {
         if let Some(&index) = self.indices.get(&address) {
             return index;
@@ -243,13 +158,7 @@ impl Recorder {
         }
         self.client.end(operation.done_at);
         let window = self.window;
-        let cell = self.cell(operation.key);
-        let outcome = operation.verdict.outcome();
-        count_end(cell, operation);
-        count_within(cell, window, outcome, operation);
-        record_whole(cell, outcome, operation);
-        record_opening(cell, outcome, operation);
-        record_exchange(cell, outcome, operation);
+        ended::record(self.cell(operation.key), window, operation);
     }
 
     /// A TCP connect was begun.
@@ -337,6 +246,7 @@ impl Recorder {
     /// An HTTP/2 server allows only so many streams at once on a connection, fewer than asked for.
     pub fn limited(&mut self, key: CellId, streams: u32) {
         let http2 = &mut self.cell(key).counters.http2;
+        // 0 stands for "none" there.
         let fewest = if http2.limited_connections == 0 {
             u64::MAX
         } else {
@@ -448,145 +358,6 @@ impl Recorder {
             self.cells.resize_with(place + 1, || None);
         }
         self.cells[place] = Some(Box::default());
-    }
-}
-
-impl Verdict {
-    /// The outcome its times are kept under.
-    #[must_use]
-    pub fn outcome(self) -> Outcome {
-        match self {
-            Verdict::Ok | Verdict::OkUnconfirmed => Outcome::Ok,
-            Verdict::Failed(Failure {
-                kind: Kind::TimeOut,
-                ..
-            }) => Outcome::TimedOut,
-            Verdict::Failed(_) => Outcome::Failed,
-        }
-    }
-}
-
-#[inline]
-fn count_end(cell: &mut HotCell, operation: &Operation) {
-    match operation.verdict.outcome() {
-        Outcome::Ok => cell.counters.ok += 1,
-        Outcome::TimedOut => cell.counters.timed_out += 1,
-        Outcome::Failed | Outcome::NotSent => cell.counters.failed += 1,
-    }
-    match &operation.verdict {
-        Verdict::Ok => {}
-        Verdict::OkUnconfirmed => cell.counters.unconfirmed += 1,
-        Verdict::Failed(failure) => cell.failures.count(failure),
-    }
-    if let Some(status) = operation.status {
-        cell.statuses.count(&status);
-    }
-    cell.counters.payload_bytes += operation.payload_bytes;
-    cell.counters.last_done_at_ns = cell.counters.last_done_at_ns.max(operation.done_at);
-}
-
-/// What of it lies in the measured part, by instants.
-#[inline]
-fn count_within(cell: &mut HotCell, window: Window, outcome: Outcome, operation: &Operation) {
-    let within = &mut cell.counters.within;
-    let Operation {
-        intended_at,
-        done_at,
-        ..
-    } = *operation;
-    within.due_late += u64::from(window.contains(intended_at) && window.is_late(intended_at));
-    if window.contains(done_at) {
-        within.ended += 1;
-        within.ok += u64::from(outcome == Outcome::Ok);
-        within.payload_bytes += operation.payload_bytes;
-        within.ended_late += u64::from(window.is_late(done_at));
-    }
-}
-
-/// Times that every operation has.
-#[inline]
-fn record_whole(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
-    let Operation {
-        intended_at,
-        noticed_at,
-        begun_at,
-        done_at,
-        ..
-    } = *operation;
-    cell.response_times.record(
-        outcome,
-        second_of(intended_at),
-        between(intended_at, done_at),
-    );
-    cell.record(outcome, Metric::ServiceTime, between(begun_at, done_at));
-    if let Some(noticed_at) = noticed_at {
-        cell.record(outcome, Metric::Lateness, between(intended_at, begun_at));
-        cell.record(
-            outcome,
-            Metric::ScheduleDelay,
-            between(intended_at, noticed_at),
-        );
-        if noticed_at < begun_at {
-            cell.record(
-                outcome,
-                Metric::ConnectionWait,
-                between(noticed_at, begun_at),
-            );
-        }
-    }
-}
-
-/// Phases of an operation that opened its connection, as far as it came.
-#[inline]
-fn record_opening(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
-    if let Some(ns) = operation.dns {
-        cell.record(outcome, Metric::Dns, ns);
-    }
-    if let Some(ns) = operation.connect {
-        cell.record(outcome, Metric::Connect, ns);
-    }
-    if let Some((kind, ns)) = operation.handshake {
-        cell.record(outcome, kind.metric(), ns);
-    }
-    if let (Some((kind, ns)), Some(connect_ns)) = (operation.handshake, operation.connect)
-        && let Some(metric) = kind.in_connects()
-    {
-        cell.record(outcome, metric, ns.saturating_mul(1000) / connect_ns.max(1));
-    }
-    if let Some(ready_at) = operation.ready_at {
-        cell.record(
-            outcome,
-            Metric::Opening,
-            between(operation.tried_at, ready_at),
-        );
-    }
-}
-
-/// Phases of request and response, as far as they came.
-#[inline]
-fn record_exchange(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
-    let Operation {
-        sent_at,
-        written_at,
-        first_byte_at,
-        done_at,
-        ..
-    } = *operation;
-    if let (Some(sent_at), Some(written_at)) = (sent_at, written_at) {
-        cell.record(outcome, Metric::Send, between(sent_at, written_at));
-    }
-    if let (Some(sent_at), Some(first_byte_at)) = (sent_at, first_byte_at) {
-        cell.record(outcome, Metric::FirstByte, between(sent_at, first_byte_at));
-    }
-    if let Some(first_byte_at) = first_byte_at {
-        cell.record(outcome, Metric::Receive, between(first_byte_at, done_at));
-    }
-    if operation.ready_at.is_some() || sent_at.is_some() {
-        cell.record(
-            outcome,
-            Metric::Processing,
-            between(operation.ready_at.unwrap_or(operation.tried_at), done_at),
-        );
     }
 }
 

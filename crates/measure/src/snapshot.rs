@@ -19,7 +19,7 @@ pub struct Snapshot {
 /// Figures of one key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Counts.
+    /// Everything that is counted.
     pub counters: Counters,
     /// Times by outcome and metric, response time apart.
     pub times: BTreeMap<(Outcome, Metric), Distribution>,

@@ -9,7 +9,7 @@ const KEPT: usize = 32;
 /// can be.
 #[derive(Debug)]
 pub(crate) struct Tally<K> {
-    /// By key.
+    /// Sorted by key.
     entries: Vec<(K, u64)>,
     last: usize,
 }
@@ -34,6 +34,7 @@ impl<K: Clone + Ord> Tally<K> {
     }
 
     fn count_other(&mut self, key: &K) {
+        // Sorted, so that 30,000 session offers cost no walk through all of them.
         let found = self.entries.binary_search_by(|(known, _)| known.cmp(key));
         self.last = found.unwrap_or_else(|place| {
             self.entries.insert(place, (key.clone(), 0));

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 /// Full or resumed, each with or without a HelloRetryRequest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum HandshakeKind {
-    /// Full.
+    /// With the server's certificate.
     Full,
     /// Full, after a HelloRetryRequest.
     FullRetried,
-    /// Resumed.
+    /// Of a session that the ClientHello carried.
     Resumed,
     /// Resumed, after a HelloRetryRequest.
     ResumedRetried,
@@ -57,7 +57,7 @@ impl HandshakeKind {
 pub struct Negotiated {
     /// `0x0303` or `0x0304`.
     pub version: u16,
-    /// Cipher suite.
+    /// Cipher suite (IANA).
     pub suite: u16,
     /// Key exchange group; 0 where none was used.
     pub group: u16,

@@ -1,7 +1,9 @@
 //! The sum of a run's intervals, for the question whether two parties have counted the same: all
 //! figures exact, of each histogram one number in the place of its buckets.
 
-use crate::{CellKey, Client, Counters, Distribution, Histogram, Metric, Outcome, Snapshot};
+use crate::{
+    CellKey, Client, Counters, Distribution, Histogram, Metric, Outcome, Snapshot, SplitMix,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -68,7 +70,7 @@ pub enum TotalsError {
          must be of one version"
     )]
     Version {
-        /// Version byte.
+        /// Its version byte.
         found: u8,
     },
     /// Not what the version says.
@@ -225,15 +227,8 @@ fn weighted(histogram: &Histogram) -> u128 {
     })
 }
 
-/// An odd number without any pattern: two steps of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+/// An odd number without any pattern: two steps of SplitMix64.
 fn weight(index: usize) -> u128 {
     let seed = 2 * index as u64;
-    u128::from(mixed(seed)) << 64 | u128::from(mixed(seed + 1)) | 1
-}
-
-fn mixed(seed: u64) -> u64 {
-    let state = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    u128::from(SplitMix::nth(0, seed)) << 64 | u128::from(SplitMix::nth(0, seed + 1)) | 1
 }

@@ -22,7 +22,7 @@ const MAX_HISTOGRAM_BYTES: usize = 1 << 30;
 /// Why bytes are not a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Nothing there.
+    /// There are no bytes at all.
     #[error("snapshot has no bytes")]
     Empty,
     /// Longer than [`Snapshot::MAX_ENCODED_BYTES`], or its histograms would take too much memory.
@@ -39,7 +39,7 @@ pub enum DecodeError {
          coordinator must be of one version"
     )]
     Version {
-        /// Version byte.
+        /// Its version byte.
         found: u8,
     },
     /// Not what the version says.
@@ -98,7 +98,7 @@ fn decode_body(body: &[u8]) -> Result<Snapshot, DecodeError> {
     if !rest.is_empty() {
         return Err(malformed("bytes follow after its end"));
     }
-    let mut reader = Reader {
+    let mut reader = SnapshotReader {
         decoder: Decoder::new(),
         histogram_bytes: 0,
     };
@@ -221,12 +221,12 @@ fn write<K>(
 }
 
 /// Turns wire types into ours and keeps account of the memory they take.
-struct Reader {
+struct SnapshotReader {
     decoder: Decoder,
     histogram_bytes: usize,
 }
 
-impl Reader {
+impl SnapshotReader {
     fn cell(&mut self, wire: WireCell<'_>) -> Result<Cell, DecodeError> {
         Ok(Cell {
             times: self.distributions(&wire.times)?,
@@ -322,15 +322,11 @@ fn is_possible(distribution: &Distribution) -> bool {
     if count == 0 {
         return *distribution == Distribution::default();
     }
-    let times = |left: u64, right: u128| u128::from(left).checked_mul(right);
-    let within = |low: Option<u128>, value: u128, high: Option<u128>| {
-        low.is_none_or(|low| low <= value) && high.is_none_or(|high| value <= high)
-    };
-    let first = histogram
+    let min_is_first = histogram
         .iter()
         .next()
         .is_none_or(|bucket| (bucket.lowest_ns..=bucket.highest_ns).contains(&min));
-    let beyond = if overflow > 0 {
+    let max_is_last = if overflow > 0 {
         max > Histogram::HIGHEST_NS
     } else {
         histogram
@@ -341,10 +337,18 @@ fn is_possible(distribution: &Distribution) -> bool {
     count <= MAX_COUNT
         && histogram.count().checked_add(overflow) == Some(count)
         && min <= max
-        && first
-        && beyond
-        && within(times(min, count.into()), sum, times(max, count.into()))
-        && within(times(min, sum), sum_of_squares, times(max, sum))
+        && min_is_first
+        && max_is_last
+        // n·min ≤ Σx ≤ n·max, and min·Σx ≤ Σx² ≤ max·Σx.
+        && is_within(min, max, count.into(), sum)
+        && is_within(min, max, sum, sum_of_squares)
+}
+
+/// Whether `value` lies between `factor` times the two ends.
+fn is_within(min: u64, max: u64, factor: u128, value: u128) -> bool {
+    let low = u128::from(min).checked_mul(factor);
+    let high = u128::from(max).checked_mul(factor);
+    low.is_none_or(|low| low <= value) && high.is_none_or(|high| value <= high)
 }
 
 fn malformed(reason: &str) -> DecodeError {

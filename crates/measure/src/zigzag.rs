@@ -4,8 +4,9 @@
 /// Longest encoding of a number.
 pub(crate) const MAX_BYTES: usize = 9;
 
-/// Appends `number`.
+/// Appends `number`, 7 bits a byte, the last of nine with 8.
 pub(crate) fn write(number: i64, out: &mut Vec<u8>) {
+    // Small numbers of either sign get small codes: 0, -1, 1, -2 are 0, 1, 2, 3.
     let mut rest = ((number << 1) ^ (number >> 63)) as u64;
     for _ in 1..MAX_BYTES {
         if rest < 0x80 {

@@ -4,8 +4,8 @@
 mod scene;
 
 use measure::{
-    Cell, CellId, CellKey, Counters, Failure, HandshakeKind, Kind, Metric, NotSent, Operation,
-    Outcome, Period, Recorder, Snapshot, Stage, Verdict, Window, Within,
+    Cell, CellId, CellKey, Counters, Failure, FailureStage, HandshakeKind, Kind, Metric, NotSent,
+    Operation, OperationEnd, Outcome, Period, Recorder, Snapshot, Window, Within,
 };
 use scene::{MS, SECOND, chain, handshake, key, negotiated, operation, recorder};
 use std::collections::BTreeMap;
@@ -59,8 +59,8 @@ fn under(outcome: Outcome, times: &[(Metric, u64)]) -> BTreeMap<(Outcome, Metric
         .collect()
 }
 
-fn failed(stage: Stage, kind: Kind) -> Verdict {
-    Verdict::Failed(Failure { stage, kind })
+fn failed(stage: FailureStage, kind: Kind) -> OperationEnd {
+    OperationEnd::Failed(Failure { stage, kind })
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn phases_that_were_not_reached_are_not_recorded() {
         handshake: None,
         status: None,
         done_at: 8 * MS,
-        verdict: failed(Stage::Connect, Kind::Refused),
+        end: failed(FailureStage::Connect, Kind::Refused),
         ..opening()
     };
     let wanted = [&late[..], &[(ResponseTime, 8), (ServiceTime, 3), (Dns, 1)]].concat();
@@ -257,7 +257,7 @@ fn phases_that_were_not_reached_are_not_recorded() {
     let silent = Operation {
         first_byte_at: None,
         status: None,
-        verdict: failed(Stage::Http, Kind::TimeOut),
+        end: failed(FailureStage::Http, Kind::TimeOut),
         ..operation(0)
     };
     let wanted = [
@@ -277,17 +277,17 @@ fn phases_that_were_not_reached_are_not_recorded() {
 fn every_ended_operation_has_one_outcome_and_every_failure_one_kind() {
     let cell = cell(|recorder| {
         recorder.started(key(0, 1));
-        for verdict in [
-            Verdict::Ok,
-            Verdict::OkUnconfirmed,
-            failed(Stage::Http, Kind::TimeOut),
-            failed(Stage::Connect, Kind::TimeOut),
-            failed(Stage::Http, Kind::Status(503)),
-            failed(Stage::Http, Kind::Status(503)),
-            failed(Stage::Tls, Kind::AlertReceived(40)),
+        for end in [
+            OperationEnd::Ok,
+            OperationEnd::OkUnconfirmed,
+            failed(FailureStage::Http, Kind::TimeOut),
+            failed(FailureStage::Connect, Kind::TimeOut),
+            failed(FailureStage::Http, Kind::Status(503)),
+            failed(FailureStage::Http, Kind::Status(503)),
+            failed(FailureStage::Tls, Kind::AlertReceived(40)),
         ] {
             recorder.ended(&Operation {
-                verdict,
+                end,
                 ..operation(0)
             });
         }
@@ -337,7 +337,7 @@ fn every_ended_operation_has_one_outcome_and_every_failure_one_kind() {
 /// Due at 1 s, noticed 4 ms later, given up at 3 s.
 fn not_sent(key: CellId) -> NotSent {
     let failure = Failure {
-        stage: Stage::Load,
+        stage: FailureStage::Load,
         kind: Kind::NotSent,
     };
     NotSent {
@@ -380,22 +380,27 @@ fn work_counts_where_it_happened_and_operations_where_they_were_due() {
         period: Period::WarmUp,
         ..key(0, 1)
     };
-    let mut ended = |key, intended_ms: u64, done_ms: u64, verdict| {
+    let mut ended = |key, intended_ms: u64, done_ms: u64, end| {
         let operation = Operation {
             key,
-            verdict,
+            end,
             done_at: done_ms * MS,
             ..operation(intended_ms * MS)
         };
         recorder.ended(&operation);
     };
-    ended(warm_up, 0, 99, Verdict::Ok);
-    ended(warm_up, 50, 100, Verdict::Ok);
-    ended(warm_up, 50, 350, Verdict::Ok);
-    ended(key(0, 1), 100, 150, Verdict::Ok);
-    ended(key(0, 1), 210, 250, failed(Stage::Http, Kind::Status(500)));
-    ended(key(0, 1), 250, 300, Verdict::Ok);
-    ended(key(0, 1), 280, 301, Verdict::Ok);
+    ended(warm_up, 0, 99, OperationEnd::Ok);
+    ended(warm_up, 50, 100, OperationEnd::Ok);
+    ended(warm_up, 50, 350, OperationEnd::Ok);
+    ended(key(0, 1), 100, 150, OperationEnd::Ok);
+    ended(
+        key(0, 1),
+        210,
+        250,
+        failed(FailureStage::Http, Kind::Status(500)),
+    );
+    ended(key(0, 1), 250, 300, OperationEnd::Ok);
+    ended(key(0, 1), 280, 301, OperationEnd::Ok);
     for (at, sent) in [(99, 1), (100, 2), (300, 4), (301, 8)] {
         recorder.wire_bytes(key(0, 1), at * MS, sent, 10 * sent);
     }
@@ -519,7 +524,7 @@ fn handshakes_are_tallied_and_resumption_adds_up() {
         },
         handshake_bytes_sent: 1200,
         handshake_bytes_received: 8000,
-        connections: measure::Connections {
+        connections: measure::ConnectionCounts {
             attempted: 2,
             opened: 1,
             reused: 1,
@@ -529,7 +534,7 @@ fn handshakes_are_tallied_and_resumption_adds_up() {
             left_open: 1,
             end_wait_ns: 5 * MS,
         },
-        resumption: measure::Resumption {
+        resumption: measure::ResumptionCounts {
             offered: 2,
             accepted: 1,
             refused: 1,
@@ -598,7 +603,7 @@ fn sessions_are_counted_by_who_issued_them_and_early_data_by_what_became_of_it()
     assert_eq!(cell.counters.resumption.offered, 8);
     assert_eq!(
         cell.counters.early_data,
-        measure::EarlyData {
+        measure::EarlyDataCounts {
             accepted: 2,
             rejected: 2,
             too_early: 1

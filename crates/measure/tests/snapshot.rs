@@ -4,9 +4,9 @@
 mod scene;
 
 use measure::{
-    Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, Failure, HandshakeKind,
-    HistogramError, Kind, Metric, Negotiated, NotSent, Operation, Outcome, Period, Recorder,
-    Snapshot, Spare, Stage, Staple, Verdict, Window,
+    Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, Failure, FailureStage,
+    HandshakeKind, HistogramError, Kind, Metric, Negotiated, NotSent, Operation, OperationEnd,
+    Outcome, Period, Recorder, Snapshot, Spare, Staple, Window,
 };
 use proptest::prelude::*;
 use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
@@ -31,26 +31,32 @@ fn keys() -> impl Strategy<Value = CellId> {
     })
 }
 
-fn verdicts() -> impl Strategy<Value = Verdict> {
+fn ends() -> impl Strategy<Value = OperationEnd> {
     let failures = [
-        (Stage::Http, Kind::TimeOut),
-        (Stage::Connect, Kind::Refused),
-        (Stage::Tls, Kind::Certificate(CertificateFault::Expired)),
-        (Stage::Http, Kind::Status(500)),
+        (FailureStage::Http, Kind::TimeOut),
+        (FailureStage::Connect, Kind::Refused),
+        (
+            FailureStage::Tls,
+            Kind::Certificate(CertificateFault::Expired),
+        ),
+        (FailureStage::Http, Kind::Status(500)),
     ];
     let failure = proptest::sample::select(failures.to_vec())
-        .prop_map(|(stage, kind)| Verdict::Failed(Failure { stage, kind }));
-    prop_oneof![3 => Just(Verdict::Ok), 1 => Just(Verdict::OkUnconfirmed), 2 => failure]
+        .prop_map(|(stage, kind)| OperationEnd::Failed(Failure { stage, kind }));
+    prop_oneof![3 => Just(OperationEnd::Ok), 1 => Just(OperationEnd::OkUnconfirmed), 2 => failure]
 }
 
 /// Operations of the first minute, of very different lengths; a few run for hours.
 fn operations() -> impl Strategy<Value = Operation> {
-    let length = prop_oneof![8 => (0u32..32).prop_flat_map(|bits| 0..=1u64 << bits), 1 => 0u64..10_000 * SECOND];
-    (keys(), 0..60 * SECOND, length, verdicts(), any::<bool>()).prop_map(
-        |(key, intended_at, length, verdict, opens)| {
+    let length = prop_oneof![
+        8 => (0u32..32).prop_flat_map(|bits| 0..=1u64 << bits),
+        1 => 0u64..10_000 * SECOND,
+    ];
+    (keys(), 0..60 * SECOND, length, ends(), any::<bool>()).prop_map(
+        |(key, intended_at, length, end, opens)| {
             let mut operation = Operation {
                 key,
-                verdict,
+                end,
                 ..operation(intended_at)
             };
             operation.done_at += length;
@@ -100,7 +106,7 @@ fn not_sent(key: CellId) -> NotSent {
     let intended_at = 2 * SECOND;
     let noticed_at = intended_at + 3 * MS;
     let failure = Failure {
-        stage: Stage::Load,
+        stage: FailureStage::Load,
         kind: Kind::NotSent,
     };
     NotSent {
@@ -140,21 +146,27 @@ proptest! {
     #[test]
     fn merge_is_associative(first in events(), second in events(), third in events()) {
         let [first, second, third] = [first, second, third].map(|events| snapshot(&events));
-        prop_assert_eq!(sum([&sum([&first, &second]), &third]), sum([&first, &sum([&second, &third])]));
+        let left_first = sum([&sum([&first, &second]), &third]);
+        prop_assert_eq!(left_first, sum([&first, &sum([&second, &third])]));
     }
 
     #[test]
     fn merge_of_parts_is_the_whole(left in events(), right in events()) {
-        prop_assert_eq!(sum([&snapshot(&left), &snapshot(&right)]), snapshot(&[left, right].concat()));
+        let merged = sum([&snapshot(&left), &snapshot(&right)]);
+        prop_assert_eq!(merged, snapshot(&[left, right].concat()));
     }
 
     #[test]
-    fn sum_of_intervals_is_what_one_long_interval_holds(events in events(), cuts in proptest::collection::vec(0usize..60, 0..6)) {
+    fn sum_of_intervals_is_what_one_long_interval_holds(
+        events in events(),
+        cuts in proptest::collection::vec(0usize..60, 0..6),
+    ) {
         let mut recorder = recorder(REQUESTS);
         let (mut total, mut spare): (Snapshot, Option<Spare>) = Default::default();
         for (index, event) in events.iter().enumerate() {
             if cuts.contains(&index) {
-                spare = Some(recorder.cut(recorder.boundary(), spare.take()).merge_into(&mut total));
+                let cut = recorder.cut(recorder.boundary(), spare.take());
+                spare = Some(cut.merge_into(&mut total));
             }
             record(&mut recorder, event);
         }
@@ -167,7 +179,8 @@ proptest! {
         let mut counters = Counters::default();
         snapshot(&events).cells.values().for_each(|cell| counters.merge(&cell.counters));
         prop_assert_eq!(counters.started, counters.ended());
-        prop_assert_eq!(counters.failures.values().sum::<u64>(), counters.timed_out + counters.failed);
+        let failures: u64 = counters.failures.values().sum();
+        prop_assert_eq!(failures, counters.timed_out + counters.failed);
     }
 
     #[test]
@@ -177,12 +190,18 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_an_error_or_a_snapshot(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn random_bytes_are_an_error_or_a_snapshot(
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+    ) {
         let _ = Snapshot::decode(&[&[1], bytes.as_slice()].concat());
     }
 
     #[test]
-    fn a_changed_snapshot_is_refused_or_still_adds_up(events in events(), at in any::<prop::sample::Index>(), flip in 1u8..) {
+    fn a_changed_snapshot_is_refused_or_still_adds_up(
+        events in events(),
+        at in any::<prop::sample::Index>(),
+        flip in 1u8..,
+    ) {
         let mut bytes = snapshot(&events).encode();
         let at = at.index(bytes.len());
         bytes[at] ^= flip;
@@ -237,18 +256,21 @@ fn everything() -> Snapshot {
     recorder.begun(2 * MS);
     recorder.lagged(3 * MS, 40_000);
     let kinds = [
-        (Stage::Http, Kind::TimeOut),
-        (Stage::Http, Kind::Status(503)),
-        (Stage::Tls, Kind::AlertReceived(40)),
-        (Stage::Tls, Kind::Certificate(CertificateFault::WrongName)),
-        (Stage::Connect, Kind::Os(-71)),
-        (Stage::Http, Kind::StreamReset(7)),
+        (FailureStage::Http, Kind::TimeOut),
+        (FailureStage::Http, Kind::Status(503)),
+        (FailureStage::Tls, Kind::AlertReceived(40)),
+        (
+            FailureStage::Tls,
+            Kind::Certificate(CertificateFault::WrongName),
+        ),
+        (FailureStage::Connect, Kind::Os(-71)),
+        (FailureStage::Http, Kind::StreamReset(7)),
     ];
     for (index, (stage, kind)) in kinds.into_iter().enumerate() {
-        let verdict = Verdict::Failed(Failure { stage, kind });
+        let end = OperationEnd::Failed(Failure { stage, kind });
         recorder.ended(&Operation {
             key: at,
-            verdict,
+            end,
             ..operation(index as u64 * SECOND)
         });
     }

@@ -61,8 +61,9 @@ impl Campaign {
 
     /// The campaign of one plan that runs once.
     #[must_use]
-    pub fn of(plan: Plan) -> Campaign {
-        let (repeat, notes) = (Repeat::default(), plan.notes.clone());
+    pub fn from_plan(plan: Plan) -> Campaign {
+        let repeat = Repeat::default();
+        let notes = plan.notes.clone();
         let variants = vec![Variant {
             name: Campaign::BASE.to_owned(),
             plan,

@@ -1,16 +1,17 @@
 //! A plan as text with every default written out: one text for one plan, whatever it was written
 //! like.
 
+use crate::toml_text::array;
 use crate::{
-    Body, Builtin, BuiltinKey, BuiltinPace, ClientCertificates, Close, Connection, Dns, End, File,
-    HttpVersion, KeyExchange, KeyShare, Limit, Load, Plan, Request, RequestsPerConnection,
-    Resumption, ResumptionKind, Sha256, Shape, StatusSet, Target, Threshold, Tls, Verify, duration,
+    Body, Builtin, BuiltinPace, ClientCertificates, Connection, Dns, End, File, HttpVersion, Load,
+    Plan, Request, RequestsPerConnection, Resumption, Sha256, Shape, StatusSet, Target, Threshold,
+    Tls, Words, duration, quoted,
 };
 use std::fmt::{Display, Write as _};
 
 /// The canonical text of `plan`. Every change here changes every digest.
 pub(crate) fn text(plan: &Plan) -> String {
-    let mut out = Text(String::new());
+    let mut out = TomlText(String::new());
     out.field("name", quoted(&plan.name));
     target(&mut out, &plan.target);
     for each in &plan.requests {
@@ -26,9 +27,9 @@ pub(crate) fn text(plan: &Plan) -> String {
 }
 
 /// TOML as it grows.
-struct Text(String);
+struct TomlText(String);
 
-impl Text {
+impl TomlText {
     fn table(&mut self, header: &str) {
         self.line(format_args!("\n{header}"));
     }
@@ -42,7 +43,7 @@ impl Text {
     }
 }
 
-fn target(out: &mut Text, target: &Target) {
+fn target(out: &mut TomlText, target: &Target) {
     out.table("[target]");
     if let Some(it) = &target.builtin {
         return out.field("builtin", builtin(it, target));
@@ -50,35 +51,28 @@ fn target(out: &mut Text, target: &Target) {
     out.field("url", quoted(&target.url.to_string()));
     out.field(
         "addresses",
-        list(&target.addresses, |address| quoted(&address.to_string())),
+        array(&target.addresses, |address| quoted(&address.to_string())),
     );
     let dns = match target.dns {
-        Dns::Once => "once".to_owned(),
-        Dns::EveryConnection => "connection".to_owned(),
-        Dns::Every(interval) => duration::write(interval),
+        Dns::Once => quoted(Dns::ONCE_WORD),
+        Dns::EveryConnection => quoted(Dns::EVERY_CONNECTION_WORD),
+        Dns::Every(interval) => time(interval),
     };
-    out.field("dns", quoted(&dns));
+    out.field("dns", dns);
 }
 
 fn builtin(builtin: &Builtin, target: &Target) -> String {
-    let key = match builtin.key {
-        BuiltinKey::P256 => "p256",
-        BuiltinKey::Rsa2048 => "rsa2048",
-    };
     let at = if target.url.port == 0 {
         String::new()
     } else {
         format!(", at = {}", quoted(&target.url.to_string()))
     };
-    let (tls, body_bytes, delay, pace) = (
-        builtin.tls,
-        builtin.body_bytes,
-        time(builtin.delay),
-        pace(builtin.pace),
-    );
-    format!(
-        "{{ tls = {tls}, key = \"{key}\", body_bytes = {body_bytes}, delay = {delay}{pace}{at} }}"
-    )
+    let tls = builtin.tls;
+    let key = word(builtin.key);
+    let body_bytes = builtin.body_bytes;
+    let delay = time(builtin.delay);
+    let pace = pace(builtin.pace);
+    format!("{{ tls = {tls}, key = {key}, body_bytes = {body_bytes}, delay = {delay}{pace}{at} }}")
 }
 
 fn pace(pace: BuiltinPace) -> String {
@@ -108,7 +102,7 @@ fn pace(pace: BuiltinPace) -> String {
     }
 }
 
-fn request(out: &mut Text, request: &Request, per_connection: RequestsPerConnection) {
+fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerConnection) {
     out.table("[[request]]");
     out.field("name", quoted(&request.name));
     if per_connection == RequestsPerConnection::HandshakeOnly {
@@ -160,7 +154,7 @@ fn headers(request: &Request) -> String {
 }
 
 fn statuses(set: &StatusSet) -> String {
-    list(&set.ranges, |(low, high)| {
+    array(&set.ranges, |(low, high)| {
         if low == high {
             low.to_string()
         } else {
@@ -169,78 +163,48 @@ fn statuses(set: &StatusSet) -> String {
     })
 }
 
-fn connection(out: &mut Text, connection: &Connection) {
+fn connection(out: &mut TomlText, connection: &Connection) {
     out.table("[connection]");
     match connection.requests {
         RequestsPerConnection::HandshakeOnly => out.field("requests", 0),
         RequestsPerConnection::Limited(requests) => out.field("requests", requests),
-        RequestsPerConnection::Unlimited => out.field("requests", "\"unlimited\""),
-    }
-    let close = match connection.close {
-        Close::Fin => "fin",
-        Close::Server => "server",
-        Close::Rst => "rst",
-    };
-    out.field("close", quoted(close));
-    out.field("confirm", connection.confirm);
-    match connection.http {
-        HttpVersion::Http11 => out.field("http", "\"1.1\""),
-        HttpVersion::Http2 { streams } => {
-            out.field("http", "\"2\"");
-            out.field("streams", streams);
+        RequestsPerConnection::Unlimited => {
+            out.field("requests", quoted(RequestsPerConnection::UNLIMITED_WORD));
         }
+    }
+    out.field("close", word(connection.close));
+    out.field("confirm", connection.confirm);
+    out.field("http", word(connection.http));
+    if let HttpVersion::Http2 { streams } = connection.http {
+        out.field("streams", streams);
     }
     out.field(
         "source_addresses",
-        list(&connection.source_addresses, |ip| quoted(&ip.to_string())),
+        array(&connection.source_addresses, |ip| quoted(&ip.to_string())),
     );
     let timeouts = connection.timeouts;
-    let (connect, handshake, request) = (
-        time(timeouts.connect),
-        time(timeouts.handshake),
-        time(timeouts.request),
-    );
+    let connect = time(timeouts.connect);
+    let handshake = time(timeouts.handshake);
+    let request = time(timeouts.request);
     out.field(
         "timeouts",
         format_args!("{{ connect = {connect}, handshake = {handshake}, request = {request} }}"),
     );
 }
 
-fn tls(out: &mut Text, tls: &Tls) {
+fn tls(out: &mut TomlText, tls: &Tls) {
     out.table("[tls]");
-    out.field(
-        "versions",
-        list(&tls.versions, |version| quoted(&version.to_string())),
-    );
+    out.field("versions", array(&tls.versions, |&version| word(version)));
     out.field(
         "cipher_suites",
-        list(&tls.cipher_suites, |suite| quoted(suite.name)),
+        array(&tls.cipher_suites, |suite| quoted(suite.name)),
     );
-    out.field("groups", list(&tls.groups, |group| quoted(group.name)));
-    out.field(
-        "key_share",
-        match tls.key_share {
-            KeyShare::First => "\"first\"",
-            KeyShare::Remembered => "\"remembered\"",
-        },
-    );
+    out.field("groups", array(&tls.groups, |group| quoted(group.name)));
+    out.field("key_share", word(tls.key_share));
     out.field("resumption", resumption(tls.resumption));
     out.field("early_data", tls.early_data);
-    out.field(
-        "verify",
-        match tls.verify {
-            Verify::Full => "\"full\"",
-            Verify::Once => "\"once\"",
-            Verify::None => "\"none\"",
-        },
-    );
-    out.field(
-        "key_exchange",
-        match tls.key_exchange {
-            KeyExchange::Fresh => "\"fresh\"",
-            KeyExchange::Cheap => "\"cheap\"",
-        },
-    );
+    out.field("verify", word(tls.verify));
+    out.field("key_exchange", word(tls.key_exchange));
     if let Some(ca) = &tls.ca {
         out.field("ca", file(ca));
     }
@@ -251,13 +215,13 @@ fn tls(out: &mut Text, tls: &Tls) {
     if let Some(name) = &tls.server_name {
         out.field("server_name", quoted(name));
     }
-    out.field("alpn", list(&tls.alpn, |protocol| quoted(protocol)));
+    out.field("alpn", array(&tls.alpn, |protocol| quoted(protocol)));
     out.field("key_log", tls.key_log);
 }
 
 fn client_certificates(identities: &ClientCertificates) -> String {
     match identities {
-        ClientCertificates::Files(pairs) => list(pairs, |pair| {
+        ClientCertificates::Files(pairs) => array(pairs, |pair| {
             let [cert, key] = [&pair.cert, &pair.key].map(|file| named(&file.name, file.sha256));
             format!("{{ cert = {cert}, key = {key} }}")
         }),
@@ -277,16 +241,12 @@ fn client_certificates(identities: &ClientCertificates) -> String {
 
 fn resumption(resumption: Resumption) -> String {
     let Resumption::Share { share, kind } = resumption else {
-        return "\"never\"".to_owned();
+        return quoted(Resumption::NEVER_WORD);
     };
-    let kind = match kind {
-        ResumptionKind::Any => "any",
-        ResumptionKind::SessionId => "session-id",
-    };
-    format!("{{ share = {share:?}, kind = \"{kind}\" }}")
+    format!("{{ share = {share:?}, kind = {} }}", word(kind))
 }
 
-fn load(out: &mut Text, load: &Load) {
+fn load(out: &mut TomlText, load: &Load) {
     out.table("[load]");
     match &load.shape {
         Shape::Closed {
@@ -308,14 +268,7 @@ fn load(out: &mut Text, load: &Load) {
             max_connections,
         } => {
             out.field("rate", quoted(&rate.to_string()));
-            out.field(
-                "arrivals",
-                quoted(if *arrivals == crate::Arrivals::Even {
-                    "even"
-                } else {
-                    "poisson"
-                }),
-            );
+            out.field("arrivals", word(*arrivals));
             out.field("max_connections", max_connections);
         }
     }
@@ -335,7 +288,7 @@ fn load(out: &mut Text, load: &Load) {
     }
 }
 
-fn thresholds(out: &mut Text, thresholds: &[Threshold]) {
+fn thresholds(out: &mut TomlText, thresholds: &[Threshold]) {
     out.table("[thresholds]");
     for Threshold {
         metric,
@@ -343,10 +296,6 @@ fn thresholds(out: &mut Text, thresholds: &[Threshold]) {
         limit,
     } in thresholds
     {
-        let limit = match limit {
-            Limit::Time(limit) => duration::write(*limit),
-            Limit::Number(limit) => limit.to_string(),
-        };
         out.field(
             &quoted(&metric.to_string()),
             quoted(&format!("{comparison} {limit}")),
@@ -362,31 +311,10 @@ fn named(name: &str, sha256: Sha256) -> String {
     format!("{{ file = {}, sha256 = \"{sha256}\" }}", quoted(name))
 }
 
+fn word(value: impl Words) -> String {
+    quoted(value.word())
+}
+
 fn time(time: std::time::Duration) -> String {
     quoted(&duration::write(time))
-}
-
-fn list<T>(items: &[T], write: impl FnMut(&T) -> String) -> String {
-    format!(
-        "[{}]",
-        items.iter().map(write).collect::<Vec<_>>().join(", ")
-    )
-}
-
-/// A basic string (TOML 1.0).
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            '\n' => quoted.push_str("\\n"),
-            control if control.is_ascii_control() => {
-                write!(quoted, "\\u{:04X}", u32::from(control)).expect("a string takes everything");
-            }
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
 }

@@ -50,7 +50,7 @@ impl CipherSuite {
 pub enum CipherSuiteError {
     /// RSA key exchange.
     RsaKeyExchange,
-    /// Finite-field Diffie-Hellman.
+    /// Finite-field Diffie-Hellman (DHE).
     Dhe,
     /// Static elliptic-curve Diffie-Hellman.
     StaticEcdh,

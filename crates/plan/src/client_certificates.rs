@@ -28,7 +28,7 @@ pub struct ClientCertificate {
 /// CA.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Minting {
-    /// How many.
+    /// How many identities are minted.
     pub number: u32,
     /// PEM certificate of the CA, and behind it those above it, if any. At hand at the coordinator
     /// only.

@@ -1,5 +1,7 @@
 //! How connections are used: requests each, who closes, HTTP version, source addresses, time-outs.
 
+use crate::Words;
+use crate::words::words;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -14,7 +16,7 @@ pub struct Connection {
     /// Handshake only: wait for the server's end of the connection, which alone shows a refused
     /// client certificate.
     pub confirm: bool,
-    /// HTTP version.
+    /// The HTTP version that is spoken, with its streams.
     pub http: HttpVersion,
     /// Local addresses to connect from, in turn; empty lets the kernel choose.
     pub source_addresses: Vec<IpAddr>,
@@ -22,18 +24,23 @@ pub struct Connection {
     pub timeouts: Timeouts,
 }
 
-/// `connection.requests`.
+/// How many requests a connection carries: `connection.requests`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestsPerConnection {
     /// `0`: an operation is a connection with its handshake and no request.
     HandshakeOnly,
     /// So many, then the connection is closed; 1 is keep-alive off.
     Limited(NonZeroU32),
-    /// `"unlimited"`: keep-alive.
+    /// `"unlimited"`: keep-alive, as long as the server agrees.
     Unlimited,
 }
 
-/// `connection.close`.
+impl RequestsPerConnection {
+    /// The word for [`RequestsPerConnection::Unlimited`]; the others are numbers.
+    pub(crate) const UNLIMITED_WORD: &str = "unlimited";
+}
+
+/// Who closes a connection, and how: `connection.close`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Close {
     /// We close and do not wait; TIME_WAIT stays here.
@@ -44,7 +51,9 @@ pub enum Close {
     Rst,
 }
 
-/// `connection.http`.
+words!(Close { Fin => "fin", Server => "server", Rst => "rst" });
+
+/// The HTTP version of the requests: `connection.http`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpVersion {
     /// HTTP/1.1: one operation at a time on a connection.
@@ -54,6 +63,18 @@ pub enum HttpVersion {
         /// Streams at once per connection, at least 1.
         streams: u32,
     },
+}
+
+impl Words for HttpVersion {
+    /// HTTP/2 stands here with one stream: its number is a field of its own.
+    const ALL: &'static [HttpVersion] = &[HttpVersion::Http11, HttpVersion::Http2 { streams: 1 }];
+
+    fn word(self) -> &'static str {
+        match self {
+            HttpVersion::Http11 => "1.1",
+            HttpVersion::Http2 { .. } => "2",
+        }
+    }
 }
 
 impl HttpVersion {
@@ -72,7 +93,7 @@ impl HttpVersion {
 pub struct Timeouts {
     /// Name resolution and TCP connect, each.
     pub connect: Duration,
-    /// TLS handshake.
+    /// TLS handshake, without the TCP connect before it.
     pub handshake: Duration,
     /// From the first request byte to the last body byte; also the wait for a confirmed close.
     pub request: Duration,

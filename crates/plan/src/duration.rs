@@ -32,8 +32,9 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// The shortest form with one unit and no fraction.
-pub(crate) fn write(duration: Duration) -> String {
+/// As plans write it: the shortest form with one unit and no fraction, such as `1500ms`.
+#[must_use]
+pub fn write(duration: Duration) -> String {
     let ns = duration.as_nanos();
     if ns == 0 {
         return "0s".to_owned();
@@ -47,12 +48,19 @@ pub(crate) fn write(duration: Duration) -> String {
 
 /// Number, unit and rest of a text that begins with a number.
 fn split(text: &str) -> Option<(&str, &str, &str)> {
-    let is_number = |c: char| c.is_ascii_digit() || c == '.';
-    let unit_at = text.find(|c| !is_number(c)).unwrap_or(text.len());
-    let (number, tail) = text.split_at(unit_at);
-    let end = tail.find(is_number).unwrap_or(tail.len());
-    let (unit, rest) = tail.split_at(end);
+    let (number, tail) = split_where(text, |c| !is_of_number(c));
+    // A unit ends where the next number begins: "1m30s".
+    let (unit, rest) = split_where(tail, is_of_number);
     (!number.is_empty()).then_some((number, unit, rest))
+}
+
+fn is_of_number(c: char) -> bool {
+    c.is_ascii_digit() || c == '.'
+}
+
+/// `text` before and from its first character that `ends` the first part.
+fn split_where(text: &str, ends: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(ends).unwrap_or(text.len()))
 }
 
 fn unit_of(unit: &str) -> Option<u64> {
@@ -72,16 +80,20 @@ fn unit_of(unit: &str) -> Option<u64> {
 fn nanoseconds(number: &str, unit_ns: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let whole: u64 = whole.parse().ok()?;
-    let fraction = fraction.trim_end_matches('0');
-    let scale = 10u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-    let parts = if fraction.is_empty() {
-        0
-    } else {
-        fraction.parse::<u128>().ok()?
+    let below = fraction_ns(fraction.trim_end_matches('0'), unit_ns)?;
+    whole.checked_mul(unit_ns)?.checked_add(below)
+}
+
+/// As [`nanoseconds`], for the digits behind the point.
+fn fraction_ns(digits: &str, unit_ns: u64) -> Option<u64> {
+    if digits.is_empty() {
+        return Some(0);
     }
-    .checked_mul(u128::from(unit_ns))?;
-    let below = u64::try_from(parts / scale).ok()?;
-    (parts % scale == 0).then_some(whole.checked_mul(unit_ns)?.checked_add(below)?)
+    let scale = 10u128.checked_pow(u32::try_from(digits.len()).ok()?)?;
+    let scaled = digits.parse::<u128>().ok()?.checked_mul(unit_ns.into())?;
+    // A remainder would be less than a nanosecond.
+    let is_whole = scaled % scale == 0;
+    u64::try_from(scaled / scale).ok().filter(|_| is_whole)
 }
 
 fn unknown_unit(number: &str, unit: &str) -> String {

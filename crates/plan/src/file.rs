@@ -12,7 +12,7 @@ pub struct File {
     pub name: String,
     /// Hash of the content.
     pub sha256: Sha256,
-    /// The content.
+    /// All bytes of the file.
     pub content: Arc<[u8]>,
 }
 
@@ -45,14 +45,14 @@ impl PrivateFile {
     }
 }
 
-/// A SHA-256.
+/// A SHA-256 of a file's content, or of a canonical text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sha256(pub [u8; 32]);
 
 impl Sha256 {
     /// Hash of `bytes`.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Sha256 {
+    pub fn hash(bytes: &[u8]) -> Sha256 {
         use sha2::Digest as _;
         Sha256(sha2::Sha256::digest(bytes).into())
     }

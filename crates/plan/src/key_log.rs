@@ -1,5 +1,6 @@
 //! Which connections' secrets are written down, so that a capture of them can be read.
 
+use crate::duration;
 use std::fmt;
 use std::time::Duration;
 
@@ -7,9 +8,9 @@ use std::time::Duration;
 /// too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLog {
-    /// None.
+    /// Nobody's secrets are written.
     Off,
-    /// Every connection's.
+    /// Those of every connection.
     All,
     /// Those of the first connections of each agent on which an operation failed or was slow.
     Sampled {
@@ -22,28 +23,30 @@ pub enum KeyLog {
     },
 }
 
+impl KeyLog {
+    /// The word for [`KeyLog::Off`].
+    pub(crate) const OFF_WORD: &str = "off";
+    /// The word for [`KeyLog::All`].
+    pub(crate) const ALL_WORD: &str = "all";
+}
+
 impl fmt::Display for KeyLog {
     /// As the plan writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let KeyLog::Sampled { failed, slow, over } = *self else {
-            return f.write_str(if *self == KeyLog::All {
-                "\"all\""
-            } else {
-                "\"off\""
-            });
+        let (failed, slow, over) = match *self {
+            KeyLog::Off => return write!(f, "{:?}", KeyLog::OFF_WORD),
+            KeyLog::All => return write!(f, "{:?}", KeyLog::ALL_WORD),
+            KeyLog::Sampled { failed, slow, over } => (failed, slow, duration::write(over)),
         };
-        let failed = (failed > 0).then(|| format!("failed = {failed}"));
-        let slow = (slow > 0)
-            .then(|| format!("slow = {slow}, over = \"{}\"", crate::duration::write(over)));
-        write!(
-            f,
-            "{{ {} }}",
-            failed
-                .into_iter()
-                .chain(slow)
-                .collect::<Vec<_>>()
-                .join(", ")
-        )
+        // At least one of the two: a plan without either is refused.
+        match (failed, slow) {
+            (failed, 0) => write!(f, "{{ failed = {failed} }}"),
+            (0, slow) => write!(f, "{{ slow = {slow}, over = \"{over}\" }}"),
+            _ => write!(
+                f,
+                "{{ failed = {failed}, slow = {slow}, over = \"{over}\" }}"
+            ),
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! How much load, in which shape, and until when. Numbers are for the whole cluster.
 
+use crate::words::words;
 use crate::{Problem, Profile, Rate, Schedule};
+use measure::nanoseconds;
 use std::time::Duration;
 
 /// Most virtual users, or open connections.
@@ -52,16 +54,18 @@ pub enum Shape {
 /// Spacing of open-loop arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
-    /// Equal gaps.
+    /// Equal gaps while the rate is the same.
     Even,
     /// A seeded Poisson process.
     Poisson,
 }
 
+words!(Arrivals { Even => "even", Poisson => "poisson" });
+
 /// Pause between operations of one virtual user: uniform between the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThinkTime {
-    /// Shortest.
+    /// Shortest pause.
     pub min: Duration,
     /// Longest; equal to `min` for a fixed pause.
     pub max: Duration,
@@ -70,7 +74,7 @@ pub struct ThinkTime {
 /// A ramp to `to` over `over`; a step where `over` is zero; a hold where `to` is what it was.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stage {
-    /// How long.
+    /// How long the ramp or hold takes.
     pub over: Duration,
     /// Virtual users, or arrivals per second, at its end.
     pub to: f64,
@@ -92,7 +96,7 @@ impl Load {
     #[must_use]
     pub fn measured_span_ns(&self) -> Option<u64> {
         match self.end {
-            End::Duration(duration) => Some(crate::profile::nanoseconds(duration)),
+            End::Duration(duration) => Some(nanoseconds(duration)),
             End::Requests(_) => Schedule::measured(self)?.span_ns(),
         }
     }
@@ -110,6 +114,13 @@ impl Load {
     pub fn peak_rate(&self) -> Option<Rate> {
         matches!(self.shape, Shape::Open { .. })
             .then(|| Rate::per_second(Profile::measured(self).peak()))?
+    }
+
+    /// Ends after `length`, which is all of the load: no warm-up, and a ramp that is not longer.
+    pub(crate) fn shorten(&mut self, length: Duration) {
+        self.end = End::Duration(length);
+        self.warm_up = Duration::ZERO;
+        self.connect_ramp = self.connect_ramp.min(length);
     }
 
     /// The same load for each of `factor`; an error names the field that becomes too large, or

@@ -19,7 +19,7 @@ pub struct Minted {
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MintedIdentity {
-    /// The leaf.
+    /// The client's own certificate, DER.
     pub certificate: Vec<u8>,
     /// Its key, PKCS#8.
     pub key: Secret<Vec<u8>>,

@@ -1,6 +1,6 @@
 //! Which of several requests an operation sends, by its number in the cluster.
 
-use crate::random::SplitMix;
+use measure::SplitMix;
 
 /// Longest cycle; beyond it weights are rounded.
 const LONGEST_CYCLE: u64 = 10_000;
@@ -51,7 +51,7 @@ impl Mix {
             orders,
             number: number as u64,
             length: even.len() as u64,
-            seed: random.next(),
+            seed: random.bits(),
         }
     }
 
@@ -62,7 +62,8 @@ impl Mix {
         if self.length == 1 {
             return self.orders[0];
         }
-        let (cycle, place) = (seq / self.length, seq % self.length);
+        let cycle = seq / self.length;
+        let place = seq % self.length;
         let random = SplitMix::nth(self.seed, cycle);
         // Both below 2³², so that the halves of one random number give an order and a rotation.
         let order = ((random >> 32) * self.number) >> 32;

@@ -110,7 +110,7 @@ impl Plan {
     /// SHA-256 of the canonical text.
     #[must_use]
     pub fn digest(&self) -> Sha256 {
-        Sha256::of(self.canonical_text().as_bytes())
+        Sha256::hash(self.canonical_text().as_bytes())
     }
 
     /// Every file the plan names that is for everybody: bodies and roots.
@@ -170,7 +170,7 @@ impl Plan {
         if let (Some(tls), Some(pem)) = (&mut self.tls, ca_pem) {
             tls.ca = Some(File {
                 name: BUILTIN_CA.to_owned(),
-                sha256: Sha256::of(pem),
+                sha256: Sha256::hash(pem),
                 content: pem.into(),
             });
         }
@@ -180,7 +180,7 @@ impl Plan {
     /// What agent `agent` (from 0) of `agents` does of the load.
     #[must_use]
     pub fn share(&self, agent: u32, agents: u32) -> Share {
-        Share::of(&self.load, agent, agents)
+        Share::new(&self.load, agent, agents)
     }
 
     /// Whether `agents` agents can share the load so that none is left without a connection.

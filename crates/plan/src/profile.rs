@@ -2,8 +2,8 @@
 //! is active when.
 
 use crate::{Load, Shape, Stage};
+use measure::nanoseconds;
 use std::ops::Range;
-use std::time::Duration;
 
 const NS_PER_S: f64 = 1e9;
 
@@ -31,6 +31,13 @@ struct Segment {
     before: f64,
 }
 
+/// How a fraction of a nanosecond is rounded.
+#[derive(Debug, Clone, Copy)]
+enum Round {
+    Down,
+    Up,
+}
+
 impl Profile {
     /// Profile of the measured part of `load`.
     #[must_use]
@@ -47,7 +54,10 @@ impl Profile {
     /// Begins at `initial`, then goes through `stages`.
     #[must_use]
     pub fn new(initial: f64, stages: &[Stage]) -> Profile {
-        let (mut segments, mut begin_ns, mut from, mut before) = (Vec::new(), 0, initial, 0.0);
+        let mut segments = Vec::new();
+        let mut begin_ns = 0;
+        let mut from = initial;
+        let mut before = 0.0;
         for stage in stages {
             let length_ns = nanoseconds(stage.over);
             if length_ns > 0 {
@@ -188,18 +198,30 @@ impl Segment {
     /// Part of this segment in which the amount is above `user`. Whole numbers, so that every owner
     /// finds the same instant.
     fn active(&self, user: u32) -> Option<Range<u64>> {
-        let (from, to, user) = (self.from as i128, self.to as i128, i128::from(user));
         let length = i128::from(self.length_ns);
-        let crossing =
-            |round_up: i128| ((user - from).abs() * length + round_up) / (to - from).abs();
-        let (start, stop) = match (from > user, to > user) {
+        let begins_above = self.from as i128 > i128::from(user);
+        let ends_above = self.to as i128 > i128::from(user);
+        let (start, stop) = match (begins_above, ends_above) {
             (true, true) => (0, length),
             (false, false) => return None,
-            (false, true) => (crossing(0) + 1, length),
-            (true, false) => (0, crossing((to - from).abs() - 1)),
+            // At the crossing the amount equals the number, and is not above it yet.
+            (false, true) => (self.crossing(user, Round::Down) + 1, length),
+            (true, false) => (0, self.crossing(user, Round::Up)),
         };
         let absolute = |passed: i128| self.begin_ns.saturating_add(passed as u64);
         (start < stop).then(|| absolute(start)..absolute(stop))
+    }
+
+    /// Nanoseconds into this segment at which its amount, which changes, is `user`. 128 bits hold
+    /// the product of an amount and a length in nanoseconds.
+    fn crossing(&self, user: u32, round: Round) -> i128 {
+        let from = self.from as i128;
+        let height = (self.to as i128 - from).abs();
+        let up = match round {
+            Round::Down => 0,
+            Round::Up => height - 1,
+        };
+        ((i128::from(user) - from).abs() * i128::from(self.length_ns) + up) / height
     }
 
     fn passed(&self, at_ns: u64) -> f64 {
@@ -212,11 +234,6 @@ fn initial(shape: &Shape) -> f64 {
         Shape::Closed { connections, .. } => f64::from(*connections),
         Shape::Open { rate, .. } => rate.as_per_second(),
     }
-}
-
-/// Nanoseconds of a duration of a checked plan, which is far below 584 years.
-pub(crate) fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! Seeded randomness that is the same on every machine: whole numbers, and IEEE 754 operations that
 //! round alike everywhere.
 
+use measure::SplitMix;
+
 /// Exponentially distributed numbers with mean 1.
 #[derive(Debug, Clone)]
 pub(crate) struct Exponential {
@@ -16,50 +18,8 @@ impl Exponential {
 
     pub(crate) fn draw(&mut self) -> f64 {
         // 53 bits in (0, 1], so that the logarithm is finite.
-        let uniform = ((self.bits.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        let uniform = ((self.bits.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64;
         -logarithm(uniform)
-    }
-}
-
-/// From state to state of [`SplitMix`].
-const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-#[derive(Debug, Clone)]
-pub(crate) struct SplitMix {
-    state: u64,
-}
-
-impl SplitMix {
-    pub(crate) fn new(seed: u64) -> SplitMix {
-        SplitMix { state: seed }
-    }
-
-    /// The `nth` number (from 0) of those that follow `seed`.
-    #[inline]
-    pub(crate) fn nth(seed: u64, nth: u64) -> u64 {
-        SplitMix::new(seed.wrapping_add(nth.wrapping_mul(GAMMA))).next()
-    }
-
-    /// Exchanges `items` until every order is as likely as any other (Fisher and Yates).
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last as u64 + 1) as usize);
-        }
-    }
-
-    /// A number below `bound`, by the high bits of a product; for small bounds the bias is below
-    /// 2⁻⁵⁰.
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
-    }
-
-    #[inline]
-    pub(crate) fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(GAMMA);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
     }
 }
 
@@ -67,12 +27,12 @@ impl SplitMix {
 /// machines, and agents must agree.
 fn logarithm(number: f64) -> f64 {
     let bits = number.to_bits();
-    let (mut exponent, mut fraction) = (
-        (bits >> 52) as i32 - 1023,
-        f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52),
-    );
+    // IEEE 754: 52 bits of the fraction, above them the exponent with a bias of 1023.
+    let mut exponent = (bits >> 52) as i32 - 1023;
+    let mut fraction = f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52);
     if fraction > std::f64::consts::SQRT_2 {
-        (exponent, fraction) = (exponent + 1, fraction / 2.0);
+        exponent += 1;
+        fraction /= 2.0;
     }
     // ln(fraction) = 2·artanh(z), and |z| < 0.172: twelve terms are below the last bit.
     let z = (fraction - 1.0) / (fraction + 1.0);

@@ -32,7 +32,7 @@ pub enum RateError {
         "has a unit {0:?} that is not known; write a rate such as \"2000/s\", \"100/m\" or \"5/h\""
     )]
     Unit(String),
-    /// Below zero.
+    /// A number below zero.
     #[error("is negative; write a rate such as \"2000/s\"")]
     Negative,
     /// Nothing like it.

@@ -1,6 +1,6 @@
 //! `[repeat]`: how often each variant runs, and in which order.
 
-use crate::random::SplitMix;
+use measure::SplitMix;
 use std::time::Duration;
 
 /// How often, in which order, and with which pause the variants of a campaign run.

@@ -1,9 +1,9 @@
 //! When an open loop's arrivals are due: one sequence for the whole cluster, dealt out to its
 //! workers.
 
-use crate::profile::nanoseconds;
 use crate::random::Exponential;
 use crate::{Arrivals, Deal, End, Load, Profile, Shape};
+use measure::nanoseconds;
 
 /// Sets the warm-up's random arrivals apart from the measured ones.
 const WARM_UP_SEED: u64 = 0x7761_726d_2d75_7021;
@@ -104,13 +104,13 @@ impl Schedule {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.known_total()
-            .unwrap_or_else(|| self.of(Owner::ALONE).count() as u64)
+            .unwrap_or_else(|| self.instants(Owner::ALONE).count() as u64)
     }
 
     /// Arrivals of `owner` as (number in the whole sequence from 0, nanoseconds from this part's
     /// zero), both ascending.
     #[must_use]
-    pub fn of(&self, owner: Owner) -> Instants {
+    pub fn instants(&self, owner: Owner) -> Instants {
         let among_agents = Deal::new(self.known_total(), owner.agents);
         let among_workers = Deal::new(among_agents.amount(owner.agent), owner.workers);
         let gaps = (self.arrivals == Arrivals::Poisson).then(|| Gaps {
@@ -164,8 +164,8 @@ impl Schedule {
     }
 }
 
-/// Arrivals of one owner: see [`Schedule::of`]. Constant work per arrival; of Poisson arrivals it
-/// draws the others' gaps too.
+/// Arrivals of one owner: see [`Schedule::instants`]. Constant work per arrival; of Poisson
+/// arrivals it draws the others' gaps too.
 #[derive(Debug, Clone)]
 pub struct Instants {
     schedule: Schedule,
@@ -250,7 +250,10 @@ mod tests {
     }
 
     fn measured(load: &Load) -> Vec<(u64, u64)> {
-        Schedule::measured(load).unwrap().of(Owner::ALONE).collect()
+        Schedule::measured(load)
+            .unwrap()
+            .instants(Owner::ALONE)
+            .collect()
     }
 
     #[test]
@@ -263,7 +266,7 @@ mod tests {
         let long =
             Schedule::measured(&open(3.0, Arrivals::Even, &[], End::Requests(3_000_001))).unwrap();
         assert_eq!(
-            long.of(Owner::ALONE).last(),
+            long.instants(Owner::ALONE).last(),
             Some((3_000_000, 1_000_000 * 1000 * MS))
         );
     }
@@ -311,7 +314,10 @@ mod tests {
     fn warm_up_is_a_schedule_of_its_own_at_the_first_amount() {
         let load = open(4.0, Arrivals::Even, &[(5, 100.0)], seconds(5));
         let warm_up = Schedule::warm_up(&load).unwrap();
-        let instants: Vec<u64> = warm_up.of(Owner::ALONE).map(|arrival| arrival.1).collect();
+        let instants: Vec<u64> = warm_up
+            .instants(Owner::ALONE)
+            .map(|arrival| arrival.1)
+            .collect();
         assert_eq!(instants, (0..8).map(|k| k * 250 * MS).collect::<Vec<_>>());
         assert_eq!(measured(&load)[0], (0, 0));
         assert_eq!(
@@ -375,7 +381,7 @@ mod tests {
                         workers,
                     })
                 });
-                let mut union: Vec<_> = owners.flat_map(|owner| schedule.of(owner)).collect();
+                let mut union: Vec<_> = owners.flat_map(|owner| schedule.instants(owner)).collect();
                 union.sort_unstable();
                 assert_eq!(
                     union,

@@ -35,16 +35,16 @@ pub struct Capacity {
 pub enum SearchRange {
     /// Arrivals of an open loop.
     Rate {
-        /// First amount.
+        /// First rate that is held.
         from: Rate,
-        /// Last amount.
+        /// Highest rate that is held.
         to: Rate,
     },
     /// Virtual users of a closed loop.
     Connections {
-        /// First amount.
+        /// First number that is held.
         from: u32,
-        /// Last amount.
+        /// Highest number that is held.
         to: u32,
     },
 }
@@ -101,9 +101,7 @@ impl Capacity {
     pub fn plan_of_look(&self, plan: &Plan, length: Duration) -> Result<Plan, Problem> {
         let (from, _) = self.range.ends();
         let mut look = self.plan_at(plan, from)?;
-        look.load.end = End::Duration(length);
-        look.load.warm_up = Duration::ZERO;
-        look.load.connect_ramp = look.load.connect_ramp.min(length);
+        look.load.shorten(length);
         Ok(look)
     }
 }

@@ -78,7 +78,9 @@ impl Seats {
     #[inline]
     #[must_use]
     pub fn operation(&self, nth: u64) -> u64 {
+        // A worker without seats asks for no operation.
         let place = self.place.unwrap_or(self.owner);
+        // Dealt out in turn, as by Deal without an end: no two owners come to the same number.
         let of_agent = nth * u64::from(place.workers) + u64::from(place.worker);
         of_agent * u64::from(place.agents) + u64::from(place.agent)
     }

@@ -26,8 +26,8 @@ pub struct Share {
 impl Share {
     /// Share of agent `agent` of `agents`. Every whole number, summed over all agents, is the
     /// load's.
-    pub(crate) fn of(load: &Load, agent: u32, agents: u32) -> Share {
-        let part = |total: u64| Deal::new(Some(total), agents).amount(agent).unwrap_or(0);
+    pub(crate) fn new(load: &Load, agent: u32, agents: u32) -> Share {
+        let part = |total: u64| part(total, agent, agents);
         let requests = match load.end {
             End::Requests(requests) => Some(part(requests)),
             End::Duration(_) => Schedule::measured(load)
@@ -66,6 +66,10 @@ impl Share {
     }
 }
 
+fn part(total: u64, agent: u32, agents: u32) -> u64 {
+    Deal::new(Some(total), agents).amount(agent).unwrap_or(0)
+}
+
 /// Deals a sequence of `0..total` (or an endless one) to `parts` owners so that every prefix is
 /// spread evenly and the whole gives part `i` exactly `⌊total(i+1)/parts⌋ − ⌊total·i/parts⌋`: full
 /// rounds give one each in order, the last, partial round goes to those with one more.
@@ -88,9 +92,11 @@ impl Deal {
     /// How many part `part` gets of `total`; `None` for an endless deal.
     #[must_use]
     pub fn amount(&self, part: u32) -> Option<u64> {
-        let (parts, part) = (u128::from(self.parts), u128::from(part));
-        let bound = |i: u128| (u128::from(self.total.unwrap_or(0)) * i / parts) as u64;
-        self.total.map(|_| bound(part + 1) - bound(part))
+        let total = u128::from(self.total?);
+        let part = u128::from(part);
+        // Where part i begins; neighbours share their bound, so that the parts sum to the total.
+        let begin = |i: u128| total * i / u128::from(self.parts);
+        Some((begin(part + 1) - begin(part)) as u64)
     }
 
     /// The `nth` item (from 0) of part `part` in the whole sequence, while there is one.

@@ -6,7 +6,7 @@ use crate::StatusSet;
 const BOUNDS: (u16, u16) = (100, 999);
 
 impl Default for StatusSet {
-    /// Below 400.
+    /// Every status below 400.
     fn default() -> StatusSet {
         StatusSet {
             ranges: vec![(100, 399)],
@@ -32,22 +32,27 @@ impl StatusSet {
 
 /// `404`, `"404"`, `"2xx"` or `"200-299"` as an inclusive range.
 pub(crate) fn range(text: &str) -> Option<(u16, u16)> {
-    let (low, high) = match (text.strip_suffix("xx"), text.split_once('-')) {
-        (Some(class), _) => class
-            .parse::<u16>()
-            .ok()
-            .filter(|class| *class < 10)
-            .map(|class| (class * 100, class * 100 + 99))?,
-        (_, Some((low, high))) => (status(low)?, status(high)?),
-        _ => (status(text)?, status(text)?),
+    let (low, high) = if let Some(class) = text.strip_suffix("xx") {
+        class_range(class)?
+    } else if let Some((low, high)) = text.split_once('-') {
+        (status(low)?, status(high)?)
+    } else {
+        (status(text)?, status(text)?)
     };
-    (BOUNDS.0 <= low && low <= high && high <= BOUNDS.1).then_some((low, high))
+    let is_range = BOUNDS.0 <= low && low <= high && high <= BOUNDS.1;
+    is_range.then_some((low, high))
+}
+
+/// The hundred statuses of `class`, which is one digit.
+fn class_range(class: &str) -> Option<(u16, u16)> {
+    let class: u16 = class.parse().ok()?;
+    (class < 10).then_some((class * 100, class * 100 + 99))
 }
 
 fn status(text: &str) -> Option<u16> {
-    text.bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| text.parse().ok())?
+    // A sign, which a number may have, is no part of a status.
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok())?
 }
 
 #[cfg(test)]

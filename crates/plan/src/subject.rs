@@ -63,7 +63,10 @@ const NAMES: [(SubjectAttribute, &str); 6] = [
 impl Subject {
     /// The attributes of identity `number`, in the order of the text, which is the reverse of that
     /// in a certificate (RFC 4514 §2.1).
-    pub fn of(&self, number: u32) -> impl Iterator<Item = (SubjectAttribute, String)> + use<'_> {
+    pub fn attributes(
+        &self,
+        number: u32,
+    ) -> impl Iterator<Item = (SubjectAttribute, String)> + use<'_> {
         self.0
             .iter()
             .map(move |(attribute, value)| (*attribute, value.replace(USER, &number.to_string())))
@@ -71,7 +74,7 @@ impl Subject {
 }
 
 impl Default for Subject {
-    /// `CN=user-{user}`.
+    /// A common name with the identity's number: `CN=user-{user}`.
     fn default() -> Subject {
         Subject(vec![(SubjectAttribute::CommonName, format!("user-{USER}"))])
     }
@@ -85,7 +88,8 @@ impl FromStr for Subject {
         for part in text.split(',') {
             let unknown = || SubjectError::Attribute(part.trim().to_owned());
             let (key, value) = part.split_once('=').ok_or_else(unknown)?;
-            let (key, value) = (key.trim(), value.trim());
+            let key = key.trim();
+            let value = value.trim();
             let known = NAMES
                 .iter()
                 .find(|(_, name)| name.eq_ignore_ascii_case(key));
@@ -106,9 +110,11 @@ fn fits(attribute: SubjectAttribute, value: &str) -> bool {
     if attribute == SubjectAttribute::Country {
         return value.len() == 2 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
     }
+    // With the largest number in its place, since minting must not fail later.
     let longest = value.replace(USER, &"9".repeat(DIGITS)).chars().count();
-    (1..=MAX_CHARACTERS).contains(&longest)
-        && !value.contains(|c: char| c.is_control() || "\\\"".contains(c))
+    // Backslash and quote would need the escapes of RFC 4514 §2.4, which are not written here.
+    let is_wrong = |c: char| c.is_control() || c == '\\' || c == '"';
+    (1..=MAX_CHARACTERS).contains(&longest) && !value.contains(is_wrong)
 }
 
 impl fmt::Display for Subject {
@@ -143,9 +149,9 @@ mod tests {
             Ok(&subject)
         );
         let expected = [("user-17-of-17"), ("Example Ltd"), ("de")];
-        assert!(subject.of(17).map(|(_, value)| value).eq(expected));
+        assert!(subject.attributes(17).map(|(_, value)| value).eq(expected));
         assert_eq!(
-            Subject::default().of(3).collect::<Vec<_>>(),
+            Subject::default().attributes(3).collect::<Vec<_>>(),
             [(SubjectAttribute::CommonName, "user-3".to_owned())]
         );
     }

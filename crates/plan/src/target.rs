@@ -1,5 +1,6 @@
 //! Where the load goes: URL, fixed addresses, name resolution, and the built-in target.
 
+use crate::words::words;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -33,14 +34,16 @@ pub struct Url {
     pub path: String,
 }
 
-/// URL scheme.
+/// The scheme of a URL: what the connection speaks below HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// Plain TCP.
+    /// HTTP over plain TCP.
     Http,
-    /// TLS.
+    /// HTTP over TLS.
     Https,
 }
+
+words!(Scheme { Http => "http", Https => "https" });
 
 /// The host part of a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -69,6 +72,13 @@ pub enum Dns {
     EveryConnection,
     /// Again after so long.
     Every(Duration),
+}
+
+impl Dns {
+    /// The word for [`Dns::Once`].
+    pub(crate) const ONCE_WORD: &str = "once";
+    /// The word for [`Dns::EveryConnection`].
+    pub(crate) const EVERY_CONNECTION_WORD: &str = "connection";
 }
 
 /// The built-in target: an HTTPS server with known behaviour, for a first run and for tests.
@@ -121,8 +131,10 @@ pub enum BuiltinPace {
 /// Kind of the built-in target's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuiltinKey {
-    /// ECDSA P-256.
+    /// ECDSA over P-256.
     P256,
     /// RSA with 2048 bits.
     Rsa2048,
 }
+
+words!(BuiltinKey { P256 => "p256", Rsa2048 => "rsa2048" });

@@ -1,27 +1,29 @@
 //! What must hold for a run to pass.
 
+use crate::duration;
+use std::fmt;
 use std::time::Duration;
 
 /// One line of `[thresholds]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
     /// What is compared.
-    pub metric: Metric,
-    /// How.
-    pub comparison: Comparison,
-    /// With what.
+    pub metric: ThresholdMetric,
+    /// How the metric is to compare with the limit.
+    pub comparison: Relation,
+    /// What it is compared with.
     pub limit: Limit,
 }
 
 /// A figure of the result, named as in the plan, such as `response_time.p99` or `errors.share`.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Metric {
+pub enum ThresholdMetric {
     /// A statistic of a histogram (`response_time`, `service_time`, `lateness`, or a phase).
     Time {
         /// Histogram's name as `measure::Metric::name` gives it; `handshake` means all four kinds
         /// together.
         histogram: String,
-        /// Which statistic.
+        /// Which statistic of the histogram.
         statistic: Statistic,
     },
     /// A counter or ratio by its dotted name, such as `errors.share`, `errors.count`, `rate`,
@@ -32,36 +34,53 @@ pub enum Metric {
 /// A statistic of a histogram.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Statistic {
-    /// Smallest value.
+    /// The smallest value.
     Min,
-    /// Arithmetic mean.
+    /// The arithmetic mean.
     Mean,
-    /// Standard deviation.
+    /// The standard deviation.
     StdDev,
-    /// Largest value.
+    /// The largest value.
     Max,
     /// Percentile, 0 to 100.
     Percentile(f64),
 }
 
-/// Comparison operator.
+/// How a metric and its limit must compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
-    /// `<`
+pub enum Relation {
+    /// `<`: the metric is below.
     Below,
-    /// `<=`
+    /// `<=`: it is at most the limit.
     AtMost,
-    /// `>`
+    /// `>`: it is above.
     Above,
-    /// `>=`
+    /// `>=`: it is at least the limit.
     AtLeast,
 }
 
 /// Right-hand side of a threshold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
-    /// For a [`Metric::Time`].
+    /// For a [`ThresholdMetric::Time`].
     Time(Duration),
-    /// For a [`Metric::Number`]: plain number (a rate is per second, a share is 0 to 1).
+    /// For a [`ThresholdMetric::Number`]: plain number (a rate is per second, a share is 0 to 1).
     Number(f64),
+}
+
+impl fmt::Display for Threshold {
+    /// As in `response_time.p99 <= 250ms`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.metric, self.comparison, self.limit)
+    }
+}
+
+impl fmt::Display for Limit {
+    /// As the plan writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Time(limit) => f.write_str(&duration::write(*limit)),
+            Limit::Number(limit) => write!(f, "{limit}"),
+        }
+    }
 }

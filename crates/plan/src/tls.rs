@@ -1,11 +1,13 @@
 //! What TLS the client offers, how much of it it checks, and when it resumes.
 
+use crate::Words as _;
+use crate::words::words;
 use std::fmt;
 
 /// TLS of a plan whose target is `https`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tls {
-    /// Versions offered.
+    /// Versions offered, ascending.
     pub versions: Vec<TlsVersion>,
     /// Cipher suites offered, in order of preference; TLS 1.3 and 1.2 together.
     pub cipher_suites: Vec<CipherSuite>,
@@ -33,7 +35,7 @@ pub struct Tls {
     pub key_log: crate::KeyLog,
 }
 
-/// TLS version.
+/// A TLS version that can be offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TlsVersion {
     /// TLS 1.2 (RFC 5246).
@@ -42,13 +44,12 @@ pub enum TlsVersion {
     V13,
 }
 
+words!(TlsVersion { V12 => "1.2", V13 => "1.3" });
+
 impl fmt::Display for TlsVersion {
     /// As the plan writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TlsVersion::V12 => "1.2",
-            TlsVersion::V13 => "1.3",
-        })
+        f.write_str(self.word())
     }
 }
 
@@ -57,7 +58,7 @@ impl fmt::Display for TlsVersion {
 pub struct CipherSuite {
     /// IANA code point.
     pub code: u16,
-    /// IANA name.
+    /// IANA name, such as `TLS_AES_128_GCM_SHA256`.
     pub name: &'static str,
 }
 
@@ -70,7 +71,7 @@ pub struct Group {
     pub name: &'static str,
 }
 
-/// `tls.resumption`.
+/// How many connections offer a session: `tls.resumption`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Resumption {
     /// No connection offers a session.
@@ -84,6 +85,11 @@ pub enum Resumption {
     },
 }
 
+impl Resumption {
+    /// The word for [`Resumption::Never`].
+    pub(crate) const NEVER_WORD: &str = "never";
+}
+
 /// Which kind of session is resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumptionKind {
@@ -93,7 +99,9 @@ pub enum ResumptionKind {
     SessionId,
 }
 
-/// `tls.verify`.
+words!(ResumptionKind { Any => "any", SessionId => "session-id" });
+
+/// What is checked of the server's certificate: `tls.verify`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verify {
     /// Chain and handshake signature, every time.
@@ -105,6 +113,8 @@ pub enum Verify {
     None,
 }
 
+words!(Verify { Full => "full", Once => "once", None => "none" });
+
 /// `tls.key_share`: which of the groups a TLS 1.3 ClientHello has a share for (RFC 8446 §4.2.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyShare {
@@ -114,7 +124,9 @@ pub enum KeyShare {
     Remembered,
 }
 
-/// `tls.key_exchange`.
+words!(KeyShare { First => "first", Remembered => "remembered" });
+
+/// How keys for the key exchange are made: `tls.key_exchange`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyExchange {
     /// A new key pair for every handshake.
@@ -123,3 +135,5 @@ pub enum KeyExchange {
     /// with real data.
     Cheap,
 }
+
+words!(KeyExchange { Fresh => "fresh", Cheap => "cheap" });

@@ -1,7 +1,7 @@
 //! Reading and writing URLs, hosts and addresses: only what a load test can use, the rest is
 //! refused with a reason.
 
-use crate::{Address, Host, Scheme, Url};
+use crate::{Address, Host, Scheme, Url, Words as _};
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -12,7 +12,7 @@ const IN_BRACKETS: &str = "write an IPv6 address in brackets, such as \"[2001:db
 /// value it is about.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// No `scheme://`.
+    /// A URL without `scheme://`.
     #[error("has no scheme; write \"https://{0}\"")]
     NoScheme(String),
     /// Neither http nor https.
@@ -21,13 +21,13 @@ pub enum UrlError {
     /// A character that must not stand in a URL.
     #[error("holds {0:?}, which cannot stand in a URL; write it percent-encoded ({1})")]
     Character(char, String),
-    /// `user:password@`.
+    /// User information, `user:password@`.
     #[error(
         "holds user information before the \"@\"; remove it and send a header instead, such as \
          authorization = \"Basic …\" in request.headers"
     )]
     UserInfo,
-    /// `#…`.
+    /// A fragment, `#…`.
     #[error("has a fragment, which is never sent to a server; remove {0:?}")]
     Fragment(String),
     /// Nothing where the host should be.
@@ -95,11 +95,8 @@ impl FromStr for Scheme {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Scheme, UrlError> {
-        match text.to_ascii_lowercase().as_str() {
-            "http" => Ok(Scheme::Http),
-            "https" => Ok(Scheme::Https),
-            _ => Err(UrlError::Scheme(text.to_owned())),
-        }
+        Scheme::from_word(&text.to_ascii_lowercase())
+            .ok_or_else(|| UrlError::Scheme(text.to_owned()))
     }
 }
 
@@ -248,10 +245,7 @@ impl fmt::Display for Url {
 
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Scheme::Http => "http",
-            Scheme::Https => "https",
-        })
+        f.write_str(self.word())
     }
 }
 

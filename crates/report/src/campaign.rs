@@ -16,7 +16,7 @@ use analysis::CampaignDocument;
 
 /// A part of the report.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Section {
+pub(crate) struct ReportSection {
     title: String,
     /// Paragraphs before the table.
     sentences: Vec<(Paint, String)>,
@@ -27,7 +27,7 @@ pub(crate) struct Section {
 }
 
 /// What stands in a report, in order.
-fn sections(campaign: &CampaignDocument) -> Vec<Section> {
+fn sections(campaign: &CampaignDocument) -> Vec<ReportSection> {
     let mut sections = vec![head::section(campaign)];
     sections.extend(campaign.searches.iter().map(search::section));
     sections.extend(capacity::section(campaign));

@@ -74,41 +74,32 @@ impl HlogWriter {
 /// What was recorded in second `number`, by the seconds it belongs to.
 pub(crate) fn by_second(number: u32, snapshot: &Snapshot) -> BTreeMap<u32, Second> {
     let mut seconds: BTreeMap<u32, Second> = BTreeMap::new();
-    let mut add = |second, tag, distribution| {
-        seconds
-            .entry(second)
-            .or_default()
-            .entry(tag)
-            .or_default()
-            .merge(distribution)
-    };
     for (&CellKey { period, .. }, cell) in &snapshot.cells {
-        for (&(outcome, metric), distribution) in cell
-            .times
-            .iter()
-            .filter(|((_, metric), _)| metric.is_time())
-        {
-            add(
-                number,
-                Tag {
-                    period,
-                    metric,
-                    outcome,
-                },
-                distribution,
-            );
+        let times = cell.times.iter();
+        for (&(outcome, metric), values) in times.filter(|((_, metric), _)| metric.is_time()) {
+            let tag = Tag {
+                period,
+                metric,
+                outcome,
+            };
+            add(seconds.entry(number).or_default(), tag, values);
         }
-        for (&(outcome, intended), distribution) in &cell.response_times {
+        for (&(outcome, intended), values) in &cell.response_times {
             let tag = Tag {
                 period,
                 metric: Metric::ResponseTime,
                 outcome,
             };
             // Nothing is recorded before it is due; whoever says so must not open seconds at will.
-            add(intended.min(number), tag, distribution);
+            let second = intended.min(number);
+            add(seconds.entry(second).or_default(), tag, values);
         }
     }
     seconds
+}
+
+fn add(second: &mut Second, tag: Tag, values: &Distribution) {
+    second.entry(tag).or_default().merge(values);
 }
 
 /// The lines of a second; an empty histogram has none.

@@ -15,7 +15,7 @@ pub enum ReadError {
          wrote it, or a newer one"
     )]
     Newer {
-        /// Its schema.
+        /// The schema it says it has.
         found: u32,
         /// The newest this version reads.
         known: u32,

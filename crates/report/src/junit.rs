@@ -14,23 +14,19 @@ pub(crate) struct Case {
 }
 
 pub(crate) fn render(document: &Document) -> String {
-    let case = |(name, failure): (String, Option<String>)| Case {
-        class: document.run.name.clone(),
-        name,
-        failure,
-    };
-    let cases = document
+    let class = &document.run.name;
+    let mut cases: Vec<Case> = document
         .thresholds
         .iter()
-        .map(judged)
-        .chain([("verdict".to_owned(), distrusted(document))]);
+        .map(|judgement| judged(class, judgement))
+        .collect();
+    cases.push(Case {
+        class: class.clone(),
+        name: "verdict".to_owned(),
+        failure: distrusted(document),
+    });
     let seconds = document.run.duration_ns as f64 / 1e9;
-    suite(
-        &document.run.name,
-        &document.run.started_at,
-        Some(seconds),
-        &cases.map(case).collect::<Vec<_>>(),
-    )
+    suite(class, &document.run.started_at, Some(seconds), &cases)
 }
 
 /// A whole file of one suite.
@@ -50,11 +46,12 @@ pub(crate) fn suite(name: &str, started_at: &str, seconds: Option<f64>, cases: &
     text
 }
 
-fn judged(judgement: &Judgement) -> (String, Option<String>) {
-    (
-        name_of(judgement),
-        (!judgement.passed).then(|| measured(judgement)),
-    )
+fn judged(class: &str, judgement: &Judgement) -> Case {
+    Case {
+        class: class.to_owned(),
+        name: name_of(judgement),
+        failure: (!judgement.passed).then(|| measured(judgement)),
+    }
 }
 
 /// A threshold as the plan has it.
@@ -81,10 +78,18 @@ pub(crate) fn measured(judgement: &Judgement) -> String {
     }
 }
 
+/// The verdict, where the numbers are not about the server.
 fn distrusted(document: &Document) -> Option<String> {
     let record = &document.verdict;
-    let is_bad = matches!(record.verdict, Verdict::Invalid | Verdict::ClientBound);
-    is_bad.then(|| format!("{}: {}", record.verdict.name(), record.evidence.join("; ")))
+    let evidence = record.evidence.join("; ");
+    match record.verdict {
+        verdict @ (Verdict::Invalid | Verdict::ClientBound) => {
+            Some(format!("{}: {evidence}", verdict.name()))
+        }
+        Verdict::ServerBound | Verdict::NetworkBound | Verdict::LoadMet | Verdict::Undetermined => {
+            None
+        }
+    }
 }
 
 fn write_case(text: &mut String, case: &Case) {

@@ -25,7 +25,7 @@ use std::str::FromStr;
 /// A format a saved run can be rendered in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// `result.json` itself.
+    /// As `result.json` is written.
     Json,
     /// The summary for a terminal.
     Console,

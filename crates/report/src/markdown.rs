@@ -3,7 +3,7 @@
 use crate::junit::measured;
 use crate::tls_words::{sentences, session_matrix};
 use analysis::human::{bytes, exact, number, percentile, share, time_or_more};
-use analysis::{Document, ErrorFigure, Figures, TimeFigure};
+use analysis::{AgentResult, Document, ErrorFigure, FigureGroup, Figures, Judgement, TimeFigure};
 use measure::Period;
 use std::fmt::Write as _;
 
@@ -87,34 +87,28 @@ pub(crate) fn table(text: &mut String, headings: &[String], rows: &[Vec<String>]
 }
 
 fn thresholds(text: &mut String, document: &Document) {
-    let rows: Vec<Vec<String>> = document
-        .thresholds
-        .iter()
-        .map(|judgement| {
-            let limit = format!(
-                "{} {}",
-                judgement.comparison,
-                exact(&judgement.unit.display(judgement.limit))
-            );
-            let outcome = if judgement.passed {
-                "✓"
-            } else {
-                "✗ failed"
-            };
-            vec![
-                judgement.metric.clone(),
-                limit,
-                measured(judgement),
-                outcome.to_owned(),
-            ]
-        })
-        .collect();
+    let rows: Vec<Vec<String>> = document.thresholds.iter().map(threshold).collect();
     titled(
         text,
         "Thresholds",
         &["figure", "limit", "measured", ""],
         &rows,
     );
+}
+
+fn threshold(judgement: &Judgement) -> Vec<String> {
+    let limit = exact(&judgement.unit.display(judgement.limit));
+    let outcome = if judgement.passed {
+        "✓"
+    } else {
+        "✗ failed"
+    };
+    vec![
+        judgement.metric.clone(),
+        format!("{} {limit}", judgement.comparison),
+        measured(judgement),
+        outcome.to_owned(),
+    ]
 }
 
 fn totals(text: &mut String, document: &Document) {
@@ -165,32 +159,9 @@ fn handshakes(document: &Document) -> String {
 }
 
 fn times(text: &mut String, figures: &Figures) {
-    let row = |name: &str, figure: &TimeFigure| {
-        let at = |wanted| {
-            figure
-                .percentile(wanted)
-                .map(percentile)
-                .unwrap_or_default()
-        };
-        let at_least = figure.timed_out > 0;
-        let (mean, max) = (
-            time_or_more(figure.mean_ns, at_least),
-            time_or_more(figure.max_ns as f64, at_least),
-        );
-        vec![
-            name.to_owned(),
-            figure.count.to_string(),
-            mean,
-            at(50.0),
-            at(90.0),
-            at(99.0),
-            at(99.9),
-            max,
-        ]
-    };
     let rows: Vec<_> = ROWS
         .iter()
-        .filter_map(|&(name, metric)| Some(row(name, figures.times.get(metric)?)))
+        .filter_map(|&(name, metric)| Some(time_row(name, figures.times.get(metric)?)))
         .collect();
     titled(
         text,
@@ -198,6 +169,25 @@ fn times(text: &mut String, figures: &Figures) {
         &["", "count", "mean", "p50", "p90", "p99", "p99.9", "max"],
         &rows,
     );
+}
+
+fn time_row(name: &str, figure: &TimeFigure) -> Vec<String> {
+    let at = |wanted| {
+        let found = figure.percentile(wanted);
+        found.map(percentile).unwrap_or_default()
+    };
+    // What timed out would have taken longer.
+    let at_least = figure.timed_out > 0;
+    vec![
+        name.to_owned(),
+        figure.count.to_string(),
+        time_or_more(figure.mean_ns, at_least),
+        at(50.0),
+        at(90.0),
+        at(99.0),
+        at(99.9),
+        time_or_more(figure.max_ns as f64, at_least),
+    ]
 }
 
 fn tls(text: &mut String, document: &Document) {
@@ -231,22 +221,9 @@ fn errors(text: &mut String, figures: &Figures) {
 }
 
 fn agents(text: &mut String, document: &Document) {
-    let rows: Vec<Vec<String>> = document
-        .agents_by_name()
-        .into_iter()
-        .map(|(agent, group)| {
-            let busy = agent
-                .cpu
-                .map(|cpu| share(cpu.busiest_worker_share_mean))
-                .unwrap_or_default();
-            let figures = &group.figures;
-            vec![
-                agent.name.clone(),
-                figures.operations.ended.to_string(),
-                number(figures.rates.ok_per_second),
-                busy,
-            ]
-        })
+    let agents = document.agents_by_name().into_iter();
+    let rows: Vec<Vec<String>> = agents
+        .map(|(agent, group)| agent_row(agent, group))
         .collect();
     titled(
         text,
@@ -254,6 +231,17 @@ fn agents(text: &mut String, document: &Document) {
         &["", "ended", "ok/s", "busiest worker"],
         &rows,
     );
+}
+
+fn agent_row(agent: &AgentResult, group: &FigureGroup) -> Vec<String> {
+    let busy = agent.cpu.map(|cpu| share(cpu.busiest_worker_share_mean));
+    let figures = &group.figures;
+    vec![
+        agent.name.clone(),
+        figures.operations.ended.to_string(),
+        number(figures.rates.ok_per_second),
+        busy.unwrap_or_default(),
+    ]
 }
 
 /// Cells and sentences must not end a table or become markup.

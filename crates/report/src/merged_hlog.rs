@@ -39,12 +39,11 @@ impl MergedHlog {
     /// Ready for second 0 of so many agents.
     #[must_use]
     pub fn new(writer: HlogWriter, agents: usize) -> MergedHlog {
-        let (waiting, late) = (BTreeMap::new(), BTreeMap::new());
         MergedHlog {
             writer,
             next: vec![Some(0); agents],
-            waiting,
-            late,
+            waiting: BTreeMap::new(),
+            late: BTreeMap::new(),
             written_below: 0,
             late_written_at: 0,
         }
@@ -104,7 +103,7 @@ impl MergedHlog {
 
     fn due(&mut self) -> String {
         let Some(complete) = self.next.iter().copied().flatten().min() else {
-            return self.finish();
+            return self.finish(); // nobody delivers any more
         };
         let newest = self
             .waiting

@@ -2,7 +2,7 @@
 
 use crate::Style;
 use crate::style::Paint;
-use crate::table::Table;
+use crate::table::TextTable;
 
 /// Columns a sentence needs beside its lead; with fewer it stands below it.
 const ROOM_MIN: usize = 15;
@@ -71,7 +71,7 @@ impl Page {
         self.paragraph(Paint::Plain, &format!("{label:<13}"), sentence);
     }
 
-    pub(crate) fn table(&mut self, table: &Table) {
+    pub(crate) fn table(&mut self, table: &TextTable) {
         table
             .lines(self.style)
             .iter()

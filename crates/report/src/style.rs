@@ -3,7 +3,7 @@
 /// What a terminal can show; the caller finds out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// ANSI colours.
+    /// It understands ANSI's escape sequences for colours.
     pub colour: bool,
     /// Columns; at least 20 are used.
     pub width: usize,

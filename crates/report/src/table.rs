@@ -11,16 +11,16 @@ const INDENT: usize = 2;
 /// Spaces between columns.
 const GAP: usize = 2;
 
-/// A table.
+/// A table as lines of text.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     headings: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
-    pub(crate) fn new(headings: &[&str]) -> Table {
-        Table {
+impl TextTable {
+    pub(crate) fn new(headings: &[&str]) -> TextTable {
+        TextTable {
             headings: headings.iter().map(|&heading| heading.to_owned()).collect(),
             rows: Vec::new(),
         }
@@ -47,10 +47,8 @@ impl Table {
                 .map(|&column| style.text(&row[column]))
                 .collect()
         };
-        let (headings, rows) = (
-            shown(&self.headings),
-            self.rows.iter().map(shown).collect::<Vec<_>>(),
-        );
+        let headings = shown(&self.headings);
+        let rows: Vec<Vec<String>> = self.rows.iter().map(shown).collect();
         let widths: Vec<usize> = (0..headings.len())
             .map(|column| width(&headings, &rows, column))
             .collect();
@@ -114,8 +112,8 @@ fn stacked(headings: &[String], row: &[String], style: Style) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn table() -> Table {
-        let mut table = Table::new(&["", "mean", "max"]);
+    fn table() -> TextTable {
+        let mut table = TextTable::new(&["", "mean", "max"]);
         table.row(vec!["connect".into(), "1.20 µs".into(), "12.0 ms".into()]);
         table.row(vec!["total".into(), "9 ns".into(), "1 s".into()]);
         table
@@ -135,7 +133,7 @@ mod tests {
 
     #[test]
     fn column_without_figures_is_left_out() {
-        let mut table = Table::new(&["", "late", "max"]);
+        let mut table = TextTable::new(&["", "late", "max"]);
         table.row(vec!["a".into(), String::new(), "1 s".into()]);
         assert_eq!(table.lines(Style::PLAIN), ["     max", "  a  1 s"]);
     }

@@ -2,8 +2,8 @@
 
 use analysis::human::{age, bytes, number, share};
 use analysis::{
-    ChainFigure, Document, EarlyData, Figures, NegotiatedFigure, RatioFigure, Resumption,
-    SessionOffers, StapleFigure,
+    ChainFigure, Document, EarlyDataFigures, Figures, NegotiatedFigure, RatioFigure,
+    ResumptionFigures, SessionOffers, StapleFigure,
 };
 use std::collections::BTreeSet;
 
@@ -36,17 +36,13 @@ fn handshakes(figures: &Figures) -> String {
         String::new()
     };
     let each = |total: u64| bytes(total as f64 / counted.handshakes as f64);
-    let size = (
-        each(figures.bytes.handshake_received_bytes),
-        each(figures.bytes.handshake_sent_bytes),
-    );
-    let kinds = format!(
-        "{} full, {} resumed{retried}",
-        counted.full, counted.resumed
-    );
     format!(
-        "{} handshakes: {kinds}; {} received and {} sent each",
-        counted.handshakes, size.0, size.1
+        "{} handshakes: {} full, {} resumed{retried}; {} received and {} sent each",
+        counted.handshakes,
+        counted.full,
+        counted.resumed,
+        each(figures.bytes.handshake_received_bytes),
+        each(figures.bytes.handshake_sent_bytes)
     )
 }
 
@@ -126,7 +122,7 @@ fn staple(sent: &StapleFigure) -> String {
     )
 }
 
-fn resumption(counted: &Resumption) -> String {
+fn resumption(counted: &ResumptionFigures) -> String {
     if counted.offered + counted.none_at_hand == 0 {
         return format!(
             "resumption: none offered; {} sessions received",
@@ -144,8 +140,8 @@ fn resumption(counted: &Resumption) -> String {
     )
 }
 
-fn early_data(counted: &EarlyData) -> Option<String> {
-    let EarlyData {
+fn early_data(counted: &EarlyDataFigures) -> Option<String> {
+    let EarlyDataFigures {
         offered,
         accepted,
         rejected,
@@ -171,30 +167,28 @@ const MATRIX_MAX: usize = 8;
 /// offered` for each address. None with a single address, or with more than a page takes.
 pub(crate) fn session_matrix(document: &Document) -> Option<(Vec<String>, Vec<Vec<String>>)> {
     let offers = &document.session_offers;
-    let names =
-        |of: fn(&SessionOffers) -> &String| offers.iter().map(of).collect::<BTreeSet<&String>>();
-    let (issuers, acceptors) = (
-        names(|offers| &offers.issued_by),
-        names(|offers| &offers.offered_to),
-    );
+    let issuers: BTreeSet<&String> = offers.iter().map(|offers| &offers.issued_by).collect();
+    let acceptors: BTreeSet<&String> = offers.iter().map(|offers| &offers.offered_to).collect();
     if offers.is_empty() || issuers.len().max(acceptors.len()) > MATRIX_MAX {
         return None;
     }
-    let cell = |by: &String, to: &String| {
-        let found = offers
-            .iter()
-            .find(|offers| (&offers.issued_by, &offers.offered_to) == (by, to));
-        found.map_or_else(
-            || "-".to_owned(),
-            |found| format!("{} / {}", found.accepted, found.offered),
-        )
-    };
     let row = |by: &String| {
         std::iter::once(by.clone())
-            .chain(acceptors.iter().map(|to| cell(by, to)))
+            .chain(acceptors.iter().map(|to| taken(offers, by, to)))
             .collect()
     };
     let headings = std::iter::once("sessions issued by".to_owned())
         .chain(acceptors.iter().map(|to| format!("taken by {to}")));
     Some((headings.collect(), issuers.into_iter().map(row).collect()))
+}
+
+/// `accepted / offered` of the sessions that `by` had issued and `to` was offered.
+fn taken(offers: &[SessionOffers], by: &str, to: &str) -> String {
+    let found = offers
+        .iter()
+        .find(|offers| offers.issued_by == by && offers.offered_to == to);
+    match found {
+        Some(found) => format!("{} / {}", found.accepted, found.offered),
+        None => "-".to_owned(),
+    }
 }

@@ -2,7 +2,7 @@
 //! `formats.rs` does it for a run.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use analysis::{CampaignDocument, LimitOutcome, State};
+use analysis::{CampaignDocument, LimitOutcome, RunState};
 use report::{Format, Style, read_campaign};
 use std::path::PathBuf;
 
@@ -137,7 +137,10 @@ fn empty_campaign_renders_everywhere() {
             format.name()
         );
     }
-    assert_eq!((empty.exit_code(true), empty.state), (0, State::Incomplete));
+    assert_eq!(
+        (empty.exit_code(true), empty.state),
+        (0, RunState::Incomplete)
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! `UPDATE_GOLDEN=1` writes them anew; the difference is then for a person to read.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use analysis::{Document, State, Verdict, exit_code};
+use analysis::{Document, RunState, Verdict, exit_code};
 use report::{Format, Style, read};
 use std::path::PathBuf;
 
@@ -164,7 +164,7 @@ fn empty_run_renders_everywhere() {
     document.agents.clear();
     document.by_agent.clear();
     document.measured = analysis::Figures::default();
-    document.run.state = State::Incomplete;
+    document.run.state = RunState::Incomplete;
     document.verdict.verdict = Verdict::Invalid;
     for format in Format::ALL {
         assert!(

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
-use target::{Answer, Config, Running};
+use target::{Config, RunningTarget, TargetAnswer};
 
 const DELAYS_US: [u64; 6] = [0, 100, 1_000, 2_500, 10_000, 25_000];
 
@@ -36,11 +36,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// What each round trip took beyond the delay, ascending.
 fn round_trips(delay: Duration) -> Result<Vec<Duration>, Box<dyn Error>> {
-    let target = Running::new(Config {
-        answer: Answer {
+    let target = RunningTarget::new(Config {
+        answer: TargetAnswer {
             delay,
             body_bytes: 0,
-            ..Answer::default()
+            ..TargetAnswer::default()
         },
         ..Config::plain()
     })?;

@@ -1,6 +1,7 @@
-//! Turns the options of [`Tls`] into a rustls server configuration with a certificate made for it.
+//! Turns the options of [`ServerTls`] into a rustls server configuration with a certificate made
+//! for it.
 
-use crate::{Authority, BindError, Identity, Leaf, Tls, TlsVersion};
+use crate::{BindError, Leaf, ServerTls, ServerTlsVersion, TestAuthority, TestIdentity};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -13,8 +14,8 @@ use std::sync::Arc;
 const CACHED_SESSIONS: usize = 16_384;
 
 /// A server configuration, and the PEM of what a client has to trust.
-pub(crate) fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, String), BindError> {
-    let authority = Authority::new(tls.key)?;
+pub(crate) fn server_config(tls: &ServerTls) -> Result<(Arc<ServerConfig>, String), BindError> {
+    let authority = TestAuthority::new(tls.key)?;
     let identity = identity(&authority, tls)?;
     let provider = Arc::new(provider(tls)?);
     let builder = ServerConfig::builder_with_provider(provider.clone())
@@ -35,7 +36,7 @@ pub(crate) fn server_config(tls: &Tls) -> Result<(Arc<ServerConfig>, String), Bi
     Ok((Arc::new(config), authority.pem().to_owned()))
 }
 
-fn identity(authority: &Authority, tls: &Tls) -> Result<Identity, BindError> {
+fn identity(authority: &TestAuthority, tls: &ServerTls) -> Result<TestIdentity, BindError> {
     let names: Vec<&str> = ["localhost", "127.0.0.1", "::1"]
         .into_iter()
         .chain(tls.names.iter().map(String::as_str))
@@ -46,14 +47,14 @@ fn identity(authority: &Authority, tls: &Tls) -> Result<Identity, BindError> {
     })?)
 }
 
-fn parse(identity: &Identity) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+fn parse(identity: &TestIdentity) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
     let certificate =
         CertificateDer::from_pem_slice(identity.cert_pem.as_bytes()).expect("rcgen writes PEM");
     let key = PrivateKeyDer::from_pem_slice(identity.key_pem.as_bytes()).expect("rcgen writes PEM");
     (vec![certificate], key)
 }
 
-fn provider(tls: &Tls) -> Result<CryptoProvider, BindError> {
+fn provider(tls: &ServerTls) -> Result<CryptoProvider, BindError> {
     let mut provider = aws_lc_rs::default_provider();
     if let Some(codes) = &tls.cipher_suites {
         provider.cipher_suites = codes
@@ -84,10 +85,10 @@ fn group(code: u16) -> Result<&'static dyn SupportedKxGroup, BindError> {
     known.copied().ok_or(BindError::UnknownGroup(code))
 }
 
-fn versions(tls: &Tls) -> Vec<&'static SupportedProtocolVersion> {
-    let version = |version: &TlsVersion| match version {
-        TlsVersion::V12 => &rustls::version::TLS12,
-        TlsVersion::V13 => &rustls::version::TLS13,
+fn versions(tls: &ServerTls) -> Vec<&'static SupportedProtocolVersion> {
+    let version = |version: &ServerTlsVersion| match version {
+        ServerTlsVersion::V12 => &rustls::version::TLS12,
+        ServerTlsVersion::V13 => &rustls::version::TLS13,
     };
     tls.versions.iter().map(version).collect()
 }
@@ -110,7 +111,7 @@ fn client_verifier(
 
 /// rustls sends TLS 1.3 tickets for its session cache too, so that none may be sent only where both
 /// are off.
-fn resumption(config: &mut ServerConfig, tls: &Tls) -> Result<(), BindError> {
+fn resumption(config: &mut ServerConfig, tls: &ServerTls) -> Result<(), BindError> {
     config.session_storage = if tls.session_cache {
         ServerSessionMemoryCache::new(CACHED_SESSIONS)
     } else {
@@ -123,27 +124,4 @@ fn resumption(config: &mut ServerConfig, tls: &Tls) -> Result<(), BindError> {
         config.send_tls13_tickets = 0;
     }
     Ok(())
-}
-
-pub(crate) fn known_suites() -> String {
-    list(
-        aws_lc_rs::ALL_CIPHER_SUITES
-            .iter()
-            .map(|suite| (u16::from(suite.suite()), format!("{:?}", suite.suite()))),
-    )
-}
-
-pub(crate) fn known_groups() -> String {
-    list(
-        aws_lc_rs::ALL_KX_GROUPS
-            .iter()
-            .map(|group| (u16::from(group.name()), format!("{:?}", group.name()))),
-    )
-}
-
-fn list(items: impl Iterator<Item = (u16, String)>) -> String {
-    items
-        .map(|(code, name)| format!("{code:#06x} ({name})"))
-        .collect::<Vec<_>>()
-        .join(", ")
 }

@@ -90,7 +90,8 @@ impl Alarm {
     }
 
     fn wake_due(&self) {
-        let (mut sleepers, now) = (self.sleepers(), monotonic_ns());
+        let mut sleepers = self.sleepers();
+        let now = monotonic_ns();
         while let Some(Reverse(first)) = sleepers.heap.peek() {
             if first.due.0 > now {
                 self.set(first.due.0);

@@ -1,17 +1,17 @@
 //! One answer: status, body, framing, delay, and what is wrong with it.
 
-use crate::{Fault, Pace};
+use crate::{Pace, TargetFault};
 use std::time::Duration;
 
 /// How requests are answered. The default is 200 with 356 bytes, `Content-Length`, at once.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct TargetAnswer {
     /// Final status, 200 to 999. 204 and 304 have no body and no framing.
     pub status: u16,
     /// Bytes of the body; any size, no more than 64 KiB of it is ever in memory.
     pub body_bytes: u64,
     /// How the end of the body is found.
-    pub framing: Framing,
+    pub framing: BodyFraming,
     /// Statuses 100 to 199 sent, in order, before the final head.
     pub interim: Vec<u16>,
     /// Wait between the request's last byte and the final head; `interim` is sent before it. Never
@@ -23,15 +23,15 @@ pub struct Answer {
     /// So many requests of each connection are answered soundly before the fault shows.
     pub sound_first: u32,
     /// What is wrong with the answer.
-    pub fault: Option<Fault>,
+    pub fault: Option<TargetFault>,
 }
 
-impl Default for Answer {
-    fn default() -> Answer {
-        Answer {
+impl Default for TargetAnswer {
+    fn default() -> TargetAnswer {
+        TargetAnswer {
             status: 200,
             body_bytes: 356,
-            framing: Framing::ContentLength,
+            framing: BodyFraming::ContentLength,
             interim: Vec::new(),
             delay: Duration::ZERO,
             pace: Pace::AtOnce,
@@ -41,22 +41,22 @@ impl Default for Answer {
     }
 }
 
-impl Answer {
+impl TargetAnswer {
     /// The default answer with another status.
     #[must_use]
-    pub fn status(status: u16) -> Answer {
-        Answer {
+    pub fn status(status: u16) -> TargetAnswer {
+        TargetAnswer {
             status,
-            ..Answer::default()
+            ..TargetAnswer::default()
         }
     }
 
     /// The default answer with a fault.
     #[must_use]
-    pub fn faulty(fault: Fault) -> Answer {
-        Answer {
+    pub fn faulty(fault: TargetFault) -> TargetAnswer {
+        TargetAnswer {
             fault: Some(fault),
-            ..Answer::default()
+            ..TargetAnswer::default()
         }
     }
 
@@ -73,11 +73,11 @@ impl Answer {
 
 /// How the end of a body is found (RFC 9112 §6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Framing {
-    /// `Content-Length`.
+pub enum BodyFraming {
+    /// By the field `Content-Length`.
     ContentLength,
-    /// `Transfer-Encoding: chunked`, in chunks of up to 64 KiB.
+    /// By `Transfer-Encoding: chunked`, in chunks of up to 64 KiB.
     Chunked,
-    /// The connection's end; every answer is then the last of its connection.
+    /// By the connection's end; every answer is then the last of its connection.
     EofDelimited,
 }

@@ -1,24 +1,14 @@
 //! A certificate authority of its own for each target: makes server and client certificates, sound
 //! and unsound.
 
-use crate::CertificateFault;
+use crate::{CertificateDefect, KeyKind};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, RsaKeySize, date_time_ymd,
 };
 
-/// Kind of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum KeyKind {
-    /// ECDSA P-256.
-    #[default]
-    P256,
-    /// RSA with 2048 bits.
-    Rsa2048,
-}
-
 /// A certificate authority. Its key lives in memory only and goes with it.
-pub struct Authority {
+pub struct TestAuthority {
     issuer: Issuer<'static, KeyPair>,
     kind: KeyKind,
     pem: String,
@@ -26,7 +16,7 @@ pub struct Authority {
 
 /// A certificate with its key.
 #[derive(Clone)]
-pub struct Identity {
+pub struct TestIdentity {
     /// PEM of the leaf.
     pub cert_pem: String,
     /// PEM of the private key (PKCS#8).
@@ -39,21 +29,21 @@ pub struct Leaf<'a> {
     /// DNS names and IP addresses.
     pub names: &'a [&'a str],
     /// What is wrong with it.
-    pub fault: Option<CertificateFault>,
+    pub fault: Option<CertificateDefect>,
 }
 
-impl Authority {
+impl TestAuthority {
     /// A new authority, whose key and whose leafs' keys are of this kind.
     ///
     /// # Errors
     /// Where no key can be made.
-    pub fn new(kind: KeyKind) -> Result<Authority, rcgen::Error> {
+    pub fn new(kind: KeyKind) -> Result<TestAuthority, rcgen::Error> {
         let key = key_pair(kind)?;
         let mut params = params("cannonade test CA", &[])?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let pem = params.self_signed(&key)?.pem();
-        Ok(Authority {
+        Ok(TestAuthority {
             issuer: Issuer::new(params, key),
             kind,
             pem,
@@ -76,8 +66,8 @@ impl Authority {
     ///
     /// # Errors
     /// Where a name is neither a DNS name nor an IP address.
-    pub fn server(&self, leaf: Leaf<'_>) -> Result<Identity, rcgen::Error> {
-        let names = if leaf.fault == Some(CertificateFault::WrongName) {
+    pub fn server(&self, leaf: Leaf<'_>) -> Result<TestIdentity, rcgen::Error> {
+        let names = if leaf.fault == Some(CertificateDefect::WrongName) {
             &["wrong.test"]
         } else {
             leaf.names
@@ -85,10 +75,10 @@ impl Authority {
         let mut params = params("cannonade test server", names)?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         match leaf.fault {
-            Some(CertificateFault::Expired) => params.not_after = date_time_ymd(2021, 1, 1),
-            Some(CertificateFault::NotYetValid) => params.not_before = date_time_ymd(2049, 1, 1),
-            Some(CertificateFault::SelfSigned) => return self_signed(&params, self.kind),
-            Some(CertificateFault::WrongName) | None => {}
+            Some(CertificateDefect::Expired) => params.not_after = date_time_ymd(2021, 1, 1),
+            Some(CertificateDefect::NotYetValid) => params.not_before = date_time_ymd(2049, 1, 1),
+            Some(CertificateDefect::SelfSigned) => return self_signed(&params, self.kind),
+            Some(CertificateDefect::WrongName) | None => {}
         }
         self.sign(&params)
     }
@@ -97,25 +87,25 @@ impl Authority {
     ///
     /// # Errors
     /// Where no key can be made.
-    pub fn client(&self, common_name: &str) -> Result<Identity, rcgen::Error> {
+    pub fn client(&self, common_name: &str) -> Result<TestIdentity, rcgen::Error> {
         let mut params = params(common_name, &[])?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(&params)
     }
 
-    fn sign(&self, params: &CertificateParams) -> Result<Identity, rcgen::Error> {
+    fn sign(&self, params: &CertificateParams) -> Result<TestIdentity, rcgen::Error> {
         let key = key_pair(self.kind)?;
         let certificate = params.signed_by(&key, &self.issuer)?;
-        Ok(Identity {
+        Ok(TestIdentity {
             cert_pem: certificate.pem(),
             key_pem: key.serialize_pem(),
         })
     }
 }
 
-fn self_signed(params: &CertificateParams, kind: KeyKind) -> Result<Identity, rcgen::Error> {
+fn self_signed(params: &CertificateParams, kind: KeyKind) -> Result<TestIdentity, rcgen::Error> {
     let key = key_pair(kind)?;
-    Ok(Identity {
+    Ok(TestIdentity {
         cert_pem: params.self_signed(&key)?.pem(),
         key_pem: key.serialize_pem(),
     })
@@ -133,6 +123,7 @@ fn key_pair(kind: KeyKind) -> Result<KeyPair, rcgen::Error> {
 fn params(common_name: &str, names: &[&str]) -> Result<CertificateParams, rcgen::Error> {
     let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
     let mut params = CertificateParams::new(names)?;
+    // Without rcgen's own common name.
     params.distinguished_name = rcgen::DistinguishedName::new();
     params
         .distinguished_name

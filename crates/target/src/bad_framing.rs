@@ -36,7 +36,7 @@ pub enum BadFraming {
 }
 
 impl BadFraming {
-    /// Every kind.
+    /// All kinds, in their order above.
     pub const ALL: [BadFraming; 15] = [
         BadFraming::GarbageHead,
         BadFraming::BadVersion,

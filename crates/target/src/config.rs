@@ -1,7 +1,7 @@
 //! What the target does: where it listens, how it speaks TLS, what it answers, how long it keeps a
 //! connection.
 
-use crate::{Answer, ConnectionFault, Tls};
+use crate::{ConnectionFault, ServerTls, TargetAnswer};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::{Duration, Instant};
@@ -10,19 +10,20 @@ use std::time::{Duration, Instant};
 /// thread, 356 bytes with status 200 at once, keep-alive without end, no fault.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where to listen; port 0 takes a free one, see [`Target::address`](crate::Target::address).
+    /// Where to listen; port 0 takes a free one, see
+    /// [`BoundTarget::address`](crate::BoundTarget::address).
     pub address: SocketAddr,
-    /// Threads of [`Running`](crate::Running), each with a listener of its own (`SO_REUSEPORT`):
-    /// the kernel spreads connections over them by a hash, so with few connections the shares are
-    /// uneven.
+    /// Threads of [`RunningTarget`](crate::RunningTarget), each with a listener of its own
+    /// (`SO_REUSEPORT`): the kernel spreads connections over them by a hash, so with few
+    /// connections the shares are uneven.
     pub threads: NonZeroUsize,
     /// TLS, or plain HTTP where absent.
-    pub tls: Option<Tls>,
+    pub tls: Option<ServerTls>,
     /// The answer to every request whose path is not in `paths`.
-    pub answer: Answer,
+    pub answer: TargetAnswer,
     /// Answers of their own for paths, which are compared whole, query included. The first that
     /// fits counts.
-    pub paths: Vec<(String, Answer)>,
+    pub paths: Vec<(String, TargetAnswer)>,
     /// What the stalls of a [`Pace`](crate::Pace) are counted from; where absent, each answer's
     /// first request.
     pub paced_from: Option<Instant>,
@@ -37,8 +38,8 @@ impl Default for Config {
         Config {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             threads: NonZeroUsize::MIN,
-            tls: Some(Tls::default()),
-            answer: Answer::default(),
+            tls: Some(ServerTls::default()),
+            answer: TargetAnswer::default(),
             paths: Vec::new(),
             paced_from: None,
             keep_alive: KeepAlive::default(),

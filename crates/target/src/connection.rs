@@ -2,11 +2,11 @@
 //! requests.
 
 use crate::alarm::Alarm;
-use crate::counts::Tally;
+use crate::counts::TargetTally;
 use crate::exchange::Exchange;
-use crate::prepared::Prepared;
+use crate::shared::Shared;
 use crate::wire::{Wire, end};
-use crate::{ConnectionFault, Ending, KeepAlive};
+use crate::{ConnectionEnd, ConnectionFault};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,27 +17,6 @@ use tokio_rustls::server::TlsStream;
 
 /// Longest wait for a client's handshake.
 const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(30);
-
-/// What all connections of a target share.
-pub(crate) struct Shared {
-    pub acceptor: Option<TlsAcceptor>,
-    /// The default answer, then those of `paths`.
-    pub answers: Vec<Prepared>,
-    pub paths: Vec<String>,
-    pub keep_alive: KeepAlive,
-    pub connection_fault: Option<ConnectionFault>,
-    pub tally: Arc<Tally>,
-}
-
-impl Shared {
-    /// Which of `answers` a path gets.
-    pub fn answer_of(&self, path: &str) -> usize {
-        self.paths
-            .iter()
-            .position(|own| own == path)
-            .map_or(0, |index| index + 1)
-    }
-}
 
 /// Counts a connection as open while it lives, also where its task is cut.
 struct Open(Arc<Shared>);
@@ -77,7 +56,7 @@ async fn converse<W: Wire>(wire: W, shared: &Shared, alarm: &Alarm) {
 async fn handshake(
     tcp: TcpStream,
     acceptor: &TlsAcceptor,
-    tally: &Tally,
+    tally: &TargetTally,
 ) -> Option<TlsStream<TcpStream>> {
     let accept = acceptor.accept(tcp).into_fallible();
     match tokio::time::timeout(HANDSHAKE_DEADLINE, accept).await {
@@ -91,7 +70,7 @@ async fn handshake(
         Ok(Err((_, tcp))) => {
             tally.handshake_failed();
             // rustls has written its alert.
-            end(tcp, Ending::Orderly).await;
+            end(tcp, ConnectionEnd::Orderly).await;
             None
         }
         Err(_) => {
@@ -106,14 +85,14 @@ async fn fail(mut tcp: TcpStream, fault: ConnectionFault) {
         return;
     }
     let ending = match fault {
-        ConnectionFault::Reset => Ending::Reset,
-        ConnectionFault::Close => Ending::Orderly,
-        ConnectionFault::Silence => Ending::Hang,
+        ConnectionFault::Reset => ConnectionEnd::Reset,
+        ConnectionFault::Close => ConnectionEnd::Orderly,
+        ConnectionFault::Silence => ConnectionEnd::Hang,
         ConnectionFault::Garbage => {
             let _ = tcp
                 .write_all(b"\x00\x01\x02 neither TLS nor HTTP\r\n\r\n")
                 .await;
-            Ending::Orderly
+            ConnectionEnd::Orderly
         }
     };
     end(tcp, ending).await;

@@ -43,7 +43,7 @@ pub struct Counts {
 /// The running counters behind [`Counts`], shared by all threads of a target. Relaxed: each counter
 /// is exact, and a reading taken while requests are under way is of no one instant.
 #[derive(Debug)]
-pub struct Tally {
+pub struct TargetTally {
     connections: AtomicU64,
     connections_ended: AtomicU64,
     connections_open_most: AtomicU64,
@@ -61,9 +61,9 @@ pub struct Tally {
     responses: Vec<AtomicU64>,
 }
 
-impl Tally {
-    pub(crate) fn new() -> Tally {
-        Tally {
+impl TargetTally {
+    pub(crate) fn new() -> TargetTally {
+        TargetTally {
             connections: AtomicU64::new(0),
             connections_ended: AtomicU64::new(0),
             connections_open_most: AtomicU64::new(0),

@@ -22,10 +22,16 @@ pub enum BindError {
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
     /// No such cipher suite.
-    #[error("cipher suite {0:#06x} is not one that rustls with aws-lc-rs offers; take one of {known}", known = crate::acceptor::known_suites())]
+    #[error(
+        "cipher suite {0:#06x} is not one that rustls with aws-lc-rs offers; take one of {known}",
+        known = crate::code_points::known_suites()
+    )]
     UnknownSuite(u16),
     /// No such group.
-    #[error("group {0:#06x} is not one that rustls with aws-lc-rs offers; take one of {known}", known = crate::acceptor::known_groups())]
+    #[error(
+        "group {0:#06x} is not one that rustls with aws-lc-rs offers; take one of {known}",
+        known = crate::code_points::known_groups()
+    )]
     UnknownGroup(u16),
     /// The client CA cannot be used.
     #[error("the client CA cannot be used: {0}; give PEM with at least one CA certificate")]

@@ -1,11 +1,11 @@
 //! Requests and answers on one connection: one read and one write each on the good path.
 
 use crate::alarm::Alarm;
-use crate::connection::Shared;
-use crate::prepared::{Prepared, PreparedFault, Response};
-use crate::request::{Head, Request, read_head};
+use crate::prepared_answer::{AnswerBytes, PreparedAnswer, PreparedFault};
+use crate::request::{IncomingRequest, RequestHead, read_head};
+use crate::shared::Shared;
 use crate::wire::Wire;
-use crate::{Ending, LastRequest};
+use crate::{ConnectionEnd, LastRequest};
 use std::io;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -27,9 +27,9 @@ pub(crate) struct Exchange<'a, W> {
 }
 
 /// What comes next on a connection.
-enum Next {
-    Request(Request),
-    End(Ending),
+enum ConnectionStep {
+    Request(IncomingRequest),
+    End(ConnectionEnd),
 }
 
 impl<'a, W: Wire> Exchange<'a, W> {
@@ -48,11 +48,11 @@ impl<'a, W: Wire> Exchange<'a, W> {
     }
 
     /// Answers requests until the connection is to end, and says how.
-    pub async fn run(&mut self) -> io::Result<Ending> {
+    pub async fn run(&mut self) -> io::Result<ConnectionEnd> {
         loop {
             let request = match self.next_request().await? {
-                Next::Request(request) => request,
-                Next::End(ending) => return Ok(ending),
+                ConnectionStep::Request(request) => request,
+                ConnectionStep::End(ending) => return Ok(ending),
             };
             self.requests = self.requests.saturating_add(1);
             self.shared.tally.request(request.body_bytes);
@@ -62,22 +62,22 @@ impl<'a, W: Wire> Exchange<'a, W> {
         }
     }
 
-    async fn next_request(&mut self) -> io::Result<Next> {
+    async fn next_request(&mut self) -> io::Result<ConnectionStep> {
         loop {
             match read_head(&self.buffer, |path| self.shared.answer_of(path)) {
-                Head::Whole(request, bytes) => {
+                RequestHead::Whole(request, bytes) => {
                     self.buffer.drain(..bytes);
                     self.skip_body(&request).await?;
-                    return Ok(Next::Request(request));
+                    return Ok(ConnectionStep::Request(request));
                 }
-                Head::Partial if self.buffer.len() > MAX_HEAD_BYTES => {
+                RequestHead::Partial if self.buffer.len() > MAX_HEAD_BYTES => {
                     return self.refuse(431).await;
                 }
-                Head::Partial => {}
-                Head::Bad(status) => return self.refuse(status).await,
+                RequestHead::Partial => {}
+                RequestHead::Bad(status) => return self.refuse(status).await,
             }
             if !self.read_within_idle().await? {
-                return Ok(Next::End(Ending::Orderly));
+                return Ok(ConnectionStep::End(ConnectionEnd::Orderly));
             }
         }
     }
@@ -85,6 +85,7 @@ impl<'a, W: Wire> Exchange<'a, W> {
     /// Reads more; false where the connection has ended or has been idle for too long.
     async fn read_within_idle(&mut self) -> io::Result<bool> {
         match self.shared.keep_alive.idle {
+            // Within a request the client may take its time.
             Some(idle) if self.buffer.is_empty() => tokio::time::timeout(idle, self.read())
                 .await
                 .map_or(Ok(false), |read| Ok(read? > 0)),
@@ -97,7 +98,7 @@ impl<'a, W: Wire> Exchange<'a, W> {
         self.wire.read_buf(&mut self.buffer).await
     }
 
-    async fn skip_body(&mut self, request: &Request) -> io::Result<()> {
+    async fn skip_body(&mut self, request: &IncomingRequest) -> io::Result<()> {
         if request.body_bytes == 0 {
             return Ok(());
         }
@@ -122,17 +123,18 @@ impl<'a, W: Wire> Exchange<'a, W> {
         }
     }
 
-    async fn refuse(&mut self, status: u16) -> io::Result<Next> {
+    async fn refuse(&mut self, status: u16) -> io::Result<ConnectionStep> {
         self.shared.tally.request_bad();
+        // Without a reason: RFC 9112 §4 lets it be empty.
         let answer =
             format!("HTTP/1.1 {status} \r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
         self.wire.write_all(answer.as_bytes()).await?;
         self.wire.flush().await?;
-        Ok(Next::End(Ending::Orderly))
+        Ok(ConnectionStep::End(ConnectionEnd::Orderly))
     }
 
     /// Answers, and says how the connection ends where this answer is its last.
-    async fn answer(&mut self, request: &Request) -> io::Result<Option<Ending>> {
+    async fn answer(&mut self, request: &IncomingRequest) -> io::Result<Option<ConnectionEnd>> {
         let answer = &self.shared.answers[request.answer];
         self.wait(answer).await?;
         if let Some(fault) = answer
@@ -158,10 +160,10 @@ impl<'a, W: Wire> Exchange<'a, W> {
                 answer.payload_bytes
             },
         );
-        Ok((close || limit).then_some(Ending::Orderly))
+        Ok((close || limit).then_some(ConnectionEnd::Orderly))
     }
 
-    async fn wait(&mut self, answer: &Prepared) -> io::Result<()> {
+    async fn wait(&mut self, answer: &PreparedAnswer) -> io::Result<()> {
         let Some(answer_at) = answer.answer_at() else {
             return Ok(());
         };
@@ -173,14 +175,14 @@ impl<'a, W: Wire> Exchange<'a, W> {
         Ok(())
     }
 
-    async fn fail(&mut self, fault: &PreparedFault) -> io::Result<Option<Ending>> {
+    async fn fail(&mut self, fault: &PreparedFault) -> io::Result<Option<ConnectionEnd>> {
         self.shared.tally.fault();
         send(&mut self.wire, &fault.response).await?;
         Ok(Some(fault.then))
     }
 }
 
-async fn send<W: Wire>(wire: &mut W, response: &Response) -> io::Result<()> {
+async fn send<W: Wire>(wire: &mut W, response: &AnswerBytes) -> io::Result<()> {
     wire.write_all(&response.first).await?;
     for _ in 0..response.blocks {
         wire.write_all(&response.block).await?;

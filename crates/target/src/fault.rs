@@ -17,13 +17,13 @@ pub enum ConnectionFault {
 
 /// What is wrong with an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum TargetFault {
     /// The answer stops before its end.
     Stop {
         /// Where it stops.
-        at: Place,
+        at: FaultPlace,
         /// How the connection ends there.
-        then: Ending,
+        then: ConnectionEnd,
     },
     /// Head or framing breaks RFC 9112; the connection then stays open, until the client gives up.
     BadFraming(BadFraming),
@@ -32,24 +32,24 @@ pub enum Fault {
         /// Sent as they are.
         bytes: Vec<u8>,
         /// How the connection ends after them.
-        then: Ending,
+        then: ConnectionEnd,
     },
 }
 
-impl Fault {
+impl TargetFault {
     /// The request is read, and never answered.
     #[must_use]
-    pub fn never_answers() -> Fault {
-        Fault::Stop {
-            at: Place::BeforeHead,
-            then: Ending::Hang,
+    pub fn never_answers() -> TargetFault {
+        TargetFault::Stop {
+            at: FaultPlace::BeforeHead,
+            then: ConnectionEnd::Hang,
         }
     }
 }
 
 /// A place in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum FaultPlace {
     /// Before its first byte.
     BeforeHead,
     /// Half way through the head.
@@ -60,13 +60,13 @@ pub enum Place {
 
 /// How the target ends a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ending {
+pub enum ConnectionEnd {
     /// close_notify where there is TLS, then FIN.
     Orderly,
     /// FIN without close_notify: over TLS a truncation (RFC 8446 §6.1). The same as `Orderly`
     /// without TLS.
     Truncate,
-    /// RST.
+    /// By a reset (RST), which drops what is on its way.
     Reset,
     /// Not at all: open and silent until the client gives up.
     Hang,

@@ -2,11 +2,15 @@
 //! tests and for benches. It shares no code with the load engine, so that a fault of one cannot
 //! hide in the other.
 
+mod accept_loop;
 mod acceptor;
 mod alarm;
 mod answer;
 mod authority;
 mod bad_framing;
+mod bound_target;
+mod certificate;
+mod code_points;
 mod config;
 mod connection;
 mod counts;
@@ -14,23 +18,24 @@ mod error;
 mod exchange;
 mod fault;
 mod pace;
-mod prepared;
+mod prepared_answer;
 mod request;
-mod running;
-mod target;
+mod running_target;
+mod shared;
 mod timetable;
 mod tls;
 mod wire;
 
-pub use answer::{Answer, Framing};
-pub use authority::{Authority, Identity, KeyKind, Leaf};
+pub use answer::{BodyFraming, TargetAnswer};
+pub use authority::{Leaf, TestAuthority, TestIdentity};
 pub use bad_framing::BadFraming;
+pub use bound_target::BoundTarget;
+pub use certificate::{CertificateDefect, KeyKind};
 pub use config::{Config, KeepAlive, LastRequest};
-pub use counts::{Counts, Tally};
+pub use counts::{Counts, TargetTally};
 pub use error::BindError;
-pub use fault::{ConnectionFault, Ending, Fault, Place};
+pub use fault::{ConnectionEnd, ConnectionFault, FaultPlace, TargetFault};
 pub use pace::Pace;
-pub use running::Running;
-pub use target::Target;
+pub use running_target::RunningTarget;
 pub use timetable::Timetable;
-pub use tls::{CertificateFault, Tls, TlsVersion};
+pub use tls::{ServerTls, ServerTlsVersion};

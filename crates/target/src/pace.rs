@@ -4,11 +4,10 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// When requests are answered. Each [`Answer`](crate::Answer) has its own: it counts the requests
-/// that it gets itself, over all connections and threads of the target. What it comes to, instant
-/// by instant, is computed by a
-/// [`Timetable`](crate::Timetable), and kept to within tens of microseconds while the target's
-/// threads have a CPU.
+/// When requests are answered. Each [`TargetAnswer`](crate::TargetAnswer) has its own: it counts
+/// the requests that it gets itself, over all connections and threads of the target. A
+/// [`Timetable`](crate::Timetable) computes what it comes to, instant by instant. It is kept to
+/// within tens of microseconds while the target's threads have a CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pace {
     /// Each when it comes.

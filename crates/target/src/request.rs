@@ -7,7 +7,7 @@ const MAX_HEADERS: usize = 64;
 
 /// What an answer depends on.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Request {
+pub(crate) struct IncomingRequest {
     pub is_head: bool,
     /// The client wants the connection closed after the answer.
     pub close: bool,
@@ -21,37 +21,38 @@ pub(crate) struct Request {
 
 /// What the bytes so far are.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Head {
+pub(crate) enum RequestHead {
     /// Not a whole head yet.
     Partial,
     /// A head of so many bytes.
-    Whole(Request, usize),
+    Whole(IncomingRequest, usize),
     /// Not one this server understands; the status says why.
     Bad(u16),
 }
 
 /// Reads a head from the start of `bytes`; `answer` finds the answer of a path.
-pub(crate) fn read_head(bytes: &[u8], answer: impl FnOnce(&str) -> usize) -> Head {
+pub(crate) fn read_head(bytes: &[u8], answer: impl FnOnce(&str) -> usize) -> RequestHead {
     if bytes.is_empty() {
-        return Head::Partial;
+        return RequestHead::Partial;
     }
     let mut headers = [EMPTY_HEADER; MAX_HEADERS];
     let mut head = httparse::Request::new(&mut headers);
     match head.parse(bytes) {
-        Ok(Status::Partial) => Head::Partial,
-        Ok(Status::Complete(length)) => {
-            understand(&head, answer).map_or_else(Head::Bad, |request| Head::Whole(request, length))
-        }
-        Err(httparse::Error::TooManyHeaders) => Head::Bad(431),
-        Err(_) => Head::Bad(400),
+        Ok(Status::Partial) => RequestHead::Partial,
+        Ok(Status::Complete(length)) => understand(&head, answer)
+            .map_or_else(RequestHead::Bad, |request| {
+                RequestHead::Whole(request, length)
+            }),
+        Err(httparse::Error::TooManyHeaders) => RequestHead::Bad(431),
+        Err(_) => RequestHead::Bad(400),
     }
 }
 
 fn understand(
     head: &httparse::Request<'_, '_>,
     answer: impl FnOnce(&str) -> usize,
-) -> Result<Request, u16> {
-    let mut request = Request {
+) -> Result<IncomingRequest, u16> {
+    let mut request = IncomingRequest {
         is_head: head.method == Some("HEAD"),
         close: head.version == Some(0),
         body_bytes: 0,
@@ -97,7 +98,7 @@ fn length(value: &[u8]) -> Result<u64, u16> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Head {
+    fn read(text: &str) -> RequestHead {
         read_head(text.as_bytes(), |path| usize::from(path == "/other"))
     }
 
@@ -105,19 +106,19 @@ mod tests {
     fn what_an_answer_depends_on_is_read() {
         let text = "HEAD /other HTTP/1.1\r\nHost: a\r\nConnection: x, Close\r\ncontent-length: \
                     7\r\nExpect: 100-continue\r\n\r\nbody";
-        let request = Request {
+        let request = IncomingRequest {
             is_head: true,
             close: true,
             body_bytes: 7,
             waits_for_continue: true,
             answer: 1,
         };
-        assert_eq!(read(text), Head::Whole(request, text.len() - 4));
+        assert_eq!(read(text), RequestHead::Whole(request, text.len() - 4));
     }
 
     #[test]
     fn http_1_0_closes_and_needs_no_host() {
-        let Head::Whole(request, _) = read("GET / HTTP/1.0\r\n\r\n") else {
+        let RequestHead::Whole(request, _) = read("GET / HTTP/1.0\r\n\r\n") else {
             panic!("is a request")
         };
         assert!(request.close && request.answer == 0);
@@ -126,17 +127,17 @@ mod tests {
     #[test]
     fn unfit_requests_get_their_status() {
         let cases = [
-            ("", Head::Partial),
-            ("GET / HTTP/1.1\r\nHost:", Head::Partial),
-            ("GET / HTTP/1.1\r\n\r\n", Head::Bad(400)),
-            ("\x16\x03\x01 this is TLS", Head::Bad(400)),
+            ("", RequestHead::Partial),
+            ("GET / HTTP/1.1\r\nHost:", RequestHead::Partial),
+            ("GET / HTTP/1.1\r\n\r\n", RequestHead::Bad(400)),
+            ("\x16\x03\x01 this is TLS", RequestHead::Bad(400)),
             (
                 "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
-                Head::Bad(400),
+                RequestHead::Bad(400),
             ),
             (
                 "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
-                Head::Bad(411),
+                RequestHead::Bad(411),
             ),
         ];
         for (text, expected) in cases {
@@ -146,6 +147,6 @@ mod tests {
             "GET / HTTP/1.1\r\nHost: a\r\n{}\r\n",
             "x: y\r\n".repeat(MAX_HEADERS)
         );
-        assert_eq!(read(&many), Head::Bad(431));
+        assert_eq!(read(&many), RequestHead::Bad(431));
     }
 }

@@ -97,6 +97,7 @@ impl Timetable {
                 let Some(since_first) = came_at.checked_sub(first_at) else {
                     return came_at;
                 };
+                // 0 between two stalls, else what is left of the one that is on.
                 came_at + lasts_ns.saturating_sub(since_first % *every_ns)
             }
             Rule::Servers {
@@ -104,6 +105,7 @@ impl Timetable {
                 service_ns,
                 ends_ns,
             } => {
+                // A server that has had nothing yet is free since ever.
                 let free_at = if ends_ns.len() < *count {
                     0
                 } else {
@@ -118,7 +120,7 @@ impl Timetable {
 }
 
 /// What is longer than 584 years is no shorter than that.
-fn nanoseconds(duration: Duration) -> u64 {
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

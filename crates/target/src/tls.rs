@@ -1,18 +1,18 @@
 //! What TLS the target speaks and what is wrong with its certificate.
 
-use crate::KeyKind;
+use crate::{CertificateDefect, KeyKind};
 
 /// TLS of the target. The default is TLS 1.2 and 1.3, P-256, no resumption of any kind.
 #[derive(Debug, Clone)]
-pub struct Tls {
+pub struct ServerTls {
     /// Kind of the server's key, and of its CA's.
     pub key: KeyKind,
     /// Names and addresses of the certificate beside `localhost`, `127.0.0.1` and `::1`.
     pub names: Vec<String>,
     /// What is wrong with the certificate.
-    pub certificate_fault: Option<CertificateFault>,
-    /// Versions spoken.
-    pub versions: Vec<TlsVersion>,
+    pub certificate_fault: Option<CertificateDefect>,
+    /// Versions that are spoken; a client that offers none of them gets an alert.
+    pub versions: Vec<ServerTlsVersion>,
     /// Cipher suites by IANA code point, in the server's order of preference; all where absent.
     pub cipher_suites: Option<Vec<u16>>,
     /// Key exchange groups by IANA code point; all where absent. A client whose key share is for
@@ -31,13 +31,13 @@ pub struct Tls {
     pub alpn: Vec<String>,
 }
 
-impl Default for Tls {
-    fn default() -> Tls {
-        Tls {
+impl Default for ServerTls {
+    fn default() -> ServerTls {
+        ServerTls {
             key: KeyKind::P256,
             names: Vec::new(),
             certificate_fault: None,
-            versions: vec![TlsVersion::V12, TlsVersion::V13],
+            versions: vec![ServerTlsVersion::V12, ServerTlsVersion::V13],
             cipher_suites: None,
             groups: None,
             tickets: false,
@@ -49,24 +49,11 @@ impl Default for Tls {
     }
 }
 
-/// TLS version.
+/// A version of TLS that the target can speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TlsVersion {
+pub enum ServerTlsVersion {
     /// TLS 1.2 (RFC 5246).
     V12,
     /// TLS 1.3 (RFC 8446).
     V13,
-}
-
-/// What is wrong with a certificate; each has only this one fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CertificateFault {
-    /// Past its notAfter.
-    Expired,
-    /// Before its notBefore.
-    NotYetValid,
-    /// For `wrong.test` only.
-    WrongName,
-    /// Signed by itself, not by the CA.
-    SelfSigned,
 }

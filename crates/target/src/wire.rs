@@ -1,6 +1,6 @@
 //! A connection as the HTTP side sees it, TLS or not, and the ways to end one.
 
-use crate::Ending;
+use crate::ConnectionEnd;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -30,20 +30,20 @@ impl Wire for TlsStream<TcpStream> {
 }
 
 /// Ends a connection. Errors are none: the client may have gone first.
-pub(crate) async fn end<W: Wire>(mut wire: W, ending: Ending) {
+pub(crate) async fn end<W: Wire>(mut wire: W, ending: ConnectionEnd) {
     match ending {
-        Ending::Orderly => {
+        ConnectionEnd::Orderly => {
             let _ = wire.shutdown().await;
             linger(wire.tcp()).await;
         }
-        Ending::Truncate => {
+        ConnectionEnd::Truncate => {
             let _ = rustix::net::shutdown(wire.tcp(), rustix::net::Shutdown::Write);
             linger(wire.tcp()).await;
         }
-        Ending::Reset => {
+        ConnectionEnd::Reset => {
             let _ = wire.tcp().set_zero_linger();
         }
-        Ending::Hang => discard(wire.tcp()).await,
+        ConnectionEnd::Hang => discard(wire.tcp()).await,
     }
 }
 

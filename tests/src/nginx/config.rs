@@ -13,10 +13,18 @@ use std::process::Command;
 pub(super) const TICKET_KEY: &str = "ticket.key";
 
 /// One line per request, fields split by tabs; read by [`super::log`].
-const REQUEST_LOG: &str = r"'$server_port\t$status\t$request_method\t$request_uri\t$ssl_protocol\t$ssl_cipher\t$ssl_curve\t$ssl_session_reused\t$connection\t$connection_requests\t$ssl_client_verify\t$body_bytes_sent\t$remote_addr\t$ssl_client_s_dn\t$ssl_early_data\t$ssl_server_name\t$ssl_alpn_protocol'";
+const REQUEST_LOG: &str = concat!(
+    r"'$server_port\t$status\t$request_method\t$request_uri\t$ssl_protocol\t$ssl_cipher\t",
+    r"$ssl_curve\t$ssl_session_reused\t$connection\t$connection_requests\t$ssl_client_verify\t",
+    r"$body_bytes_sent\t$remote_addr\t$ssl_client_s_dn\t$ssl_early_data\t$ssl_server_name\t",
+    r"$ssl_alpn_protocol'",
+);
 
 /// One line per connection of a stream server.
-const CONNECTION_LOG: &str = r"'$server_port\t$status\t$ssl_protocol\t$ssl_cipher\t$ssl_curve\t$ssl_session_reused\t$remote_addr'";
+const CONNECTION_LOG: &str = concat!(
+    r"'$server_port\t$status\t$ssl_protocol\t$ssl_cipher\t$ssl_curve\t$ssl_session_reused\t",
+    r"$remote_addr'",
+);
 
 /// What a configuration is made of.
 pub(super) struct Input<'a> {

@@ -39,7 +39,9 @@ fn command(command: &mut Command, setting: &Setting<'_>) {
         } },
         "apps": {
             "http": { "servers": { "only": server } },
-            "tls": { "certificates": { "load_files": [{ "certificate": files.cert, "key": files.key }] } },
+            "tls": { "certificates": {
+                "load_files": [{ "certificate": files.cert, "key": files.key }],
+            } },
         },
     });
     setting.write("caddy.json", &config.to_string());

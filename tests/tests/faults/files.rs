@@ -2,7 +2,7 @@
 
 use crate::assert_refused;
 use interop::{CoordinatorCommand, Finished, KeyKind, Pki};
-use target::{Config, Running};
+use target::{Config, RunningTarget};
 
 /// A run with this `[tls]`, where the certificates of `pki` lie.
 fn run(pki: &Pki, url: &str, tls: &str) -> Finished {
@@ -24,7 +24,7 @@ fn run(pki: &Pki, url: &str, tls: &str) -> Finished {
 #[test]
 fn files_that_are_missing_or_wrong_are_told_before_any_load() {
     let pki = Pki::new();
-    let server = Running::new(Config::default()).unwrap();
+    let server = RunningTarget::new(Config::default()).unwrap();
     for name in ["alice", "bob"] {
         let _ = pki.client(KeyKind::P256, name);
     }

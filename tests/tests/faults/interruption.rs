@@ -3,13 +3,13 @@
 use interop::{Coordinator, CoordinatorCommand, Signal, wait_until};
 use std::path::Path;
 use std::time::{Duration, Instant};
-use target::{Answer, Config, Running};
+use target::{Config, RunningTarget, TargetAnswer};
 
 /// Long enough never to end by itself here.
 const LONG: &str = "load = { connections = 4, duration = \"10m\" }\n";
 
 /// A run that is firing at `server`.
-fn firing(server: &Running) -> Coordinator {
+fn firing(server: &RunningTarget) -> Coordinator {
     let coordinator =
         CoordinatorCommand::local(2, &format!("target.url = {:?}\n{LONG}", server.url("/")))
             .spawn();
@@ -20,7 +20,7 @@ fn firing(server: &Running) -> Coordinator {
 #[test]
 fn ctrl_c_drains_and_keeps_what_was_measured() {
     for signal in [Signal::INT, Signal::TERM] {
-        let server = Running::new(Config::plain()).unwrap();
+        let server = RunningTarget::new(Config::plain()).unwrap();
         let coordinator = firing(&server);
         let children = coordinator.children();
         assert_eq!(children.len(), 2);
@@ -29,7 +29,7 @@ fn ctrl_c_drains_and_keeps_what_was_measured() {
         let document = finished.clean().document();
         assert_eq!(
             document.run.state,
-            analysis::State::Interrupted,
+            analysis::RunState::Interrupted,
             "{finished}"
         );
         let operations = &document.measured.operations;
@@ -57,10 +57,10 @@ fn ctrl_c_drains_and_keeps_what_was_measured() {
 
 #[test]
 fn second_ctrl_c_does_not_wait_for_answers() {
-    let server = Running::new(Config {
-        answer: Answer {
+    let server = RunningTarget::new(Config {
+        answer: TargetAnswer {
             delay: Duration::from_secs(20),
-            ..Answer::default()
+            ..TargetAnswer::default()
         },
         ..Config::plain()
     });
@@ -75,7 +75,7 @@ fn second_ctrl_c_does_not_wait_for_answers() {
     let finished = coordinator.wait().expect(130);
     assert!(asked_at.elapsed() < Duration::from_secs(6), "{finished}");
     let document = finished.clean().document();
-    assert_eq!(document.run.state, analysis::State::Interrupted);
+    assert_eq!(document.run.state, analysis::RunState::Interrupted);
     let errors: Vec<_> = document
         .measured
         .errors

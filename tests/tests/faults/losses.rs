@@ -7,7 +7,7 @@ use interop::{
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
-use target::{Config, Running};
+use target::{Config, RunningTarget};
 
 /// Firing lease and one second: DESIGN's promise.
 const LOAD_MAX: Duration = Duration::from_secs(6);
@@ -63,7 +63,7 @@ fn load_ends_within_the_lease_and_a_second_where_the_coordinator_is_killed() {
         .expect(0);
     assert!(report.clean().stdout.contains("INCOMPLETE"), "{report}");
     let document = result().unwrap();
-    assert_eq!(document.run.state, analysis::State::Incomplete);
+    assert_eq!(document.run.state, analysis::RunState::Incomplete);
     assert!(
         document.measured.operations.ok >= saved && document.agents.len() == 2,
         "{report}"
@@ -72,7 +72,7 @@ fn load_ends_within_the_lease_and_a_second_where_the_coordinator_is_killed() {
 
 #[test]
 fn local_agents_do_not_outlive_a_coordinator_that_is_killed() {
-    let server = Running::new(Config::plain()).unwrap();
+    let server = RunningTarget::new(Config::plain()).unwrap();
     let coordinator =
         CoordinatorCommand::local(2, &format!("target.url = {:?}\n{LONG}", server.url("/")))
             .spawn();
@@ -89,7 +89,7 @@ fn local_agents_do_not_outlive_a_coordinator_that_is_killed() {
 #[test]
 fn agent_that_is_killed_makes_the_run_invalid_and_leaves_a_visible_gap() {
     let (server, state) = (
-        Running::new(Config::plain()).unwrap(),
+        RunningTarget::new(Config::plain()).unwrap(),
         tempfile::tempdir().unwrap(),
     );
     let text = format!(
@@ -118,7 +118,7 @@ fn agent_that_is_killed_makes_the_run_invalid_and_leaves_a_visible_gap() {
         .unwrap();
     assert_eq!(
         (lost.ended, lost.totals_match),
-        (Some(analysis::EndCause::Lost), None),
+        (Some(analysis::AgentEndCause::Lost), None),
         "{lost:?}"
     );
     let kept = document
@@ -128,7 +128,7 @@ fn agent_that_is_killed_makes_the_run_invalid_and_leaves_a_visible_gap() {
         .unwrap();
     assert_eq!(
         (kept.ended, kept.totals_match),
-        (Some(analysis::EndCause::Plan), Some(true)),
+        (Some(analysis::AgentEndCause::Plan), Some(true)),
         "{kept:?}"
     );
     assert!(
@@ -164,7 +164,7 @@ fn agent_that_is_killed_makes_the_run_invalid_and_leaves_a_visible_gap() {
 #[test]
 fn agent_that_stops_for_longer_than_its_lease_fires_no_more() {
     let (server, state) = (
-        Running::new(Config::plain()).unwrap(),
+        RunningTarget::new(Config::plain()).unwrap(),
         tempfile::tempdir().unwrap(),
     );
     let text = format!(
@@ -197,7 +197,7 @@ fn agent_that_stops_for_longer_than_its_lease_fires_no_more() {
     let document = finished.document();
     assert_eq!(
         document.agents[0].ended,
-        Some(analysis::EndCause::LeaseExpired),
+        Some(analysis::AgentEndCause::LeaseExpired),
         "{finished}\n{}",
         agent.output()
     );

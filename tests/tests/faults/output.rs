@@ -7,13 +7,13 @@ use std::fs::{File, OpenOptions};
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
-use target::{Config, Running};
+use target::{Config, RunningTarget};
 
 const LOAD: &str = "load = { connections = 2, duration = \"1500ms\", think_time = \"5ms\" }\n";
 
 #[test]
 fn pipe_gets_plain_lines_and_quiet_none_of_them() {
-    let server = Running::new(Config::plain()).unwrap();
+    let server = RunningTarget::new(Config::plain()).unwrap();
     let plan = format!("target.url = {:?}\n{LOAD}", server.url("/"));
     let told = CoordinatorCommand::local(1, &plan).run().expect(0);
     // `clean` finds escapes, too.
@@ -34,7 +34,7 @@ fn pipe_gets_plain_lines_and_quiet_none_of_them() {
 
 #[test]
 fn reader_that_has_seen_enough_is_no_error() {
-    let server = Running::new(Config::plain()).unwrap();
+    let server = RunningTarget::new(Config::plain()).unwrap();
     let plan = format!("target.url = {:?}\n{LOAD}", server.url("/"));
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
@@ -45,12 +45,12 @@ fn reader_that_has_seen_enough_is_no_error() {
         .run();
     let finished = finished.expect(0);
     let _ = finished.clean();
-    assert_eq!(finished.document().run.state, analysis::State::Complete);
+    assert_eq!(finished.document().run.state, analysis::RunState::Complete);
 }
 
 #[test]
 fn full_disk_is_told_and_is_no_success() {
-    let server = Running::new(Config::plain()).unwrap();
+    let server = RunningTarget::new(Config::plain()).unwrap();
     let plan = format!("target.url = {:?}\n{LOAD}", server.url("/"));
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let finished = CoordinatorCommand::local(1, &plan)
@@ -114,7 +114,7 @@ fn lines(seen: &str) -> Vec<String> {
 
 #[test]
 fn nothing_is_wider_than_a_narrow_terminal() {
-    let server = Running::new(Config::plain()).unwrap();
+    let server = RunningTarget::new(Config::plain()).unwrap();
     let plan = format!("target.url = {:?}\n{LOAD}", server.url("/"));
     for columns in [40, 80, 200] {
         let (program, master) = terminal(columns);

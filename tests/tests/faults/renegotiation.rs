@@ -2,8 +2,8 @@
 //! gives up at once.
 
 use interop::{
-    CoordinatorCommand, KeyKind, OpensslAnswers, OpensslOptions, OpensslServer, Pki, TlsVersion,
-    plan, wait_until,
+    CoordinatorCommand, KeyKind, OpensslAnswers, OpensslOptions, OpensslServer, Pki,
+    ServerTlsVersion, plan, wait_until,
 };
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn server_that_wishes_to_renegotiate_hears_no_at_once() {
     let pki = Pki::new();
     // With one request rustls has the connection to its end, with more our own record layer.
     for requests in [1, 5] {
-        let (version, answers) = (TlsVersion::V12, OpensslAnswers::Typed);
+        let (version, answers) = (ServerTlsVersion::V12, OpensslAnswers::Typed);
         let options = OpensslOptions {
             version,
             answers,

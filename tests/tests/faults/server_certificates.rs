@@ -2,8 +2,8 @@
 //! told by name, with a cure.
 
 use interop::{
-    CertificateFiles, CoordinatorCommand, Finished, OpensslOptions, OpensslServer, Pki, TlsVersion,
-    require,
+    CertificateFiles, CoordinatorCommand, Finished, OpensslOptions, OpensslServer, Pki,
+    ServerTlsVersion, require,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -83,7 +83,7 @@ impl Workshop {
 }
 
 /// A run against `s_server` with this certificate, by a client that trusts `ca`.
-fn run(files: &CertificateFiles, ca: &Path, version: TlsVersion) -> Option<Finished> {
+fn run(files: &CertificateFiles, ca: &Path, version: ServerTlsVersion) -> Option<Finished> {
     let server = OpensslServer::with_certificate(
         &Pki::new(),
         OpensslOptions {
@@ -171,7 +171,7 @@ fn what_is_wrong_with_a_certificate_is_told_with_a_cure() {
             "CA:TRUE",
         ),
     ];
-    for version in [TlsVersion::V12, TlsVersion::V13] {
+    for version in [ServerTlsVersion::V12, ServerTlsVersion::V13] {
         for (files, trusted, name, cure) in &cases {
             let Some(finished) = run(files, &trusted.cert, version) else {
                 return;

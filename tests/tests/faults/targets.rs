@@ -6,8 +6,8 @@ use rustix::net::{AddressFamily, SocketType, bind, ipproto, listen, socket};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 use target::{
-    Answer, BadFraming, CertificateFault, Config, ConnectionFault, Ending, Fault, Place, Running,
-    Tls,
+    BadFraming, CertificateDefect, Config, ConnectionEnd, ConnectionFault, FaultPlace,
+    RunningTarget, ServerTls, TargetAnswer, TargetFault,
 };
 
 /// Operations of each run.
@@ -63,7 +63,7 @@ fn assert_counted(case: &str, finished: Finished, kind: &str) -> Finished {
 #[test]
 fn each_fault_of_a_target_is_one_counted_kind() {
     let stop = |at, then| Config {
-        answer: Answer::faulty(Fault::Stop { at, then }),
+        answer: TargetAnswer::faulty(TargetFault::Stop { at, then }),
         ..Config::default()
     };
     let broken = |fault| Config {
@@ -71,14 +71,14 @@ fn each_fault_of_a_target_is_one_counted_kind() {
         ..Config::default()
     };
     let certificate = |fault| Config {
-        tls: Some(Tls {
+        tls: Some(ServerTls {
             certificate_fault: Some(fault),
-            ..Tls::default()
+            ..ServerTls::default()
         }),
         ..Config::default()
     };
     let bad_framing = Config {
-        answer: Answer::faulty(Fault::BadFraming(BadFraming::TwoLengths)),
+        answer: TargetAnswer::faulty(TargetFault::BadFraming(BadFraming::TwoLengths)),
         ..Config::default()
     };
     let cases = [
@@ -104,48 +104,48 @@ fn each_fault_of_a_target_is_one_counted_kind() {
         ),
         (
             "expired",
-            certificate(CertificateFault::Expired),
+            certificate(CertificateDefect::Expired),
             "tls.certificate.expired",
         ),
         (
             "wrong name",
-            certificate(CertificateFault::WrongName),
+            certificate(CertificateDefect::WrongName),
             "tls.certificate.wrong_name",
         ),
         (
             "self-signed",
-            certificate(CertificateFault::SelfSigned),
+            certificate(CertificateDefect::SelfSigned),
             "tls.certificate.self_signed",
         ),
         (
             "stops in the head",
-            stop(Place::InHead, Ending::Orderly),
+            stop(FaultPlace::InHead, ConnectionEnd::Orderly),
             "http.eof",
         ),
         (
             "stops in the body",
-            stop(Place::InBody, Ending::Orderly),
+            stop(FaultPlace::InBody, ConnectionEnd::Orderly),
             "http.short_body",
         ),
         (
             "is cut in the body",
-            stop(Place::InBody, Ending::Truncate),
+            stop(FaultPlace::InBody, ConnectionEnd::Truncate),
             "http.short_body",
         ),
         (
             "resets in the body",
-            stop(Place::InBody, Ending::Reset),
+            stop(FaultPlace::InBody, ConnectionEnd::Reset),
             "http.reset",
         ),
         (
             "hangs in the body",
-            stop(Place::InBody, Ending::Hang),
+            stop(FaultPlace::InBody, ConnectionEnd::Hang),
             "http.time_out",
         ),
         (
             "never answers",
             Config {
-                answer: Answer::faulty(Fault::never_answers()),
+                answer: TargetAnswer::faulty(TargetFault::never_answers()),
                 ..Config::default()
             },
             "http.time_out",
@@ -153,7 +153,7 @@ fn each_fault_of_a_target_is_one_counted_kind() {
         (
             "answers 500",
             Config {
-                answer: Answer::status(500),
+                answer: TargetAnswer::status(500),
                 ..Config::default()
             },
             "http.status.500",
@@ -161,15 +161,15 @@ fn each_fault_of_a_target_is_one_counted_kind() {
         ("breaks HTTP", bad_framing, "http.bad_framing"),
     ];
     for (case, config, kind) in cases {
-        let server = Running::new(config).unwrap();
+        let server = RunningTarget::new(config).unwrap();
         let _ = assert_counted(case, run(&server.url("/"), server.ca_pem()), kind);
     }
 }
 
 #[test]
 fn plain_server_where_tls_is_wanted_is_no_tls() {
-    let server = Running::new(Config::plain()).unwrap();
-    let ca = Running::new(Config::default())
+    let server = RunningTarget::new(Config::plain()).unwrap();
+    let ca = RunningTarget::new(Config::default())
         .unwrap()
         .ca_pem()
         .map(str::to_owned);

@@ -4,7 +4,7 @@
 use crate::{alone, share};
 use interop::{Invited, Namespaces, Nginx, NginxOptions, NginxServer, Pki, plan};
 use std::net::{IpAddr, SocketAddr};
-use target::{Config, Running};
+use target::{Config, RunningTarget};
 
 const REQUESTS: u64 = 202;
 const AGENTS: u8 = 4;
@@ -85,7 +85,7 @@ fn target_at_an_interface_of_an_agents_machine_is_told_for_that_agent() {
     };
     // The bridge is an interface of this machine, and the namespace reaches it over the network.
     let listen = SocketAddr::new(IpAddr::V4(namespaces.bridge_address()), 0);
-    let server = Running::new(Config {
+    let server = RunningTarget::new(Config {
         address: listen,
         ..Config::plain()
     })

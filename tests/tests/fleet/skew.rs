@@ -2,7 +2,7 @@
 
 use crate::alone;
 use interop::{CoordinatorCommand, Pki, plan};
-use target::{Config, Running};
+use target::{Config, RunningTarget};
 
 /// Agents on one machine begin no farther apart.
 const SKEW_MAX_NS: u64 = 2_000_000;
@@ -16,7 +16,7 @@ fn agents_of_one_machine_begin_within_two_milliseconds() {
     let _alone = alone();
     let pki = Pki::new();
     for agents in [2, 4] {
-        let target = Running::new(Config::plain()).unwrap();
+        let target = RunningTarget::new(Config::plain()).unwrap();
         let text = plan(
             &target.url("/"),
             &pki,

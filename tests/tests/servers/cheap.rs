@@ -7,11 +7,11 @@ use interop::{
     GoOptions, GoServer, Haproxy, HaproxyFrontend, HaproxyOptions, KeyKind, Nginx, NginxOptions,
     NginxServer,
 };
-use interop::{OpensslOptions, OpensslServer, Pki, TlsVersion, plan};
+use interop::{OpensslOptions, OpensslServer, Pki, ServerTlsVersion, plan};
 
 /// A handshake of a cheap client.
 struct Case {
-    version: TlsVersion,
+    version: ServerTlsVersion,
     /// Groups of the plan.
     offered: &'static str,
     /// What a server with ML-KEM agrees on.
@@ -21,7 +21,7 @@ struct Case {
 }
 
 const fn case(
-    version: TlsVersion,
+    version: ServerTlsVersion,
     offered: &'static str,
     agreed: &'static str,
     without_ml_kem: &'static str,
@@ -37,20 +37,20 @@ const fn case(
 /// A server without ML-KEM takes the classical part of a hybrid that is offered beside it, without
 /// asking for a second hello.
 const CASES: [Case; 8] = [
-    case(TlsVersion::V12, "secp256r1", "secp256r1", "secp256r1"),
-    case(TlsVersion::V12, "secp384r1", "secp384r1", "secp384r1"),
-    case(TlsVersion::V12, "X25519", "X25519", "X25519"),
-    case(TlsVersion::V13, "secp256r1", "secp256r1", "secp256r1"),
-    case(TlsVersion::V13, "secp384r1", "secp384r1", "secp384r1"),
-    case(TlsVersion::V13, "X25519", "X25519", "X25519"),
+    case(ServerTlsVersion::V12, "secp256r1", "secp256r1", "secp256r1"),
+    case(ServerTlsVersion::V12, "secp384r1", "secp384r1", "secp384r1"),
+    case(ServerTlsVersion::V12, "X25519", "X25519", "X25519"),
+    case(ServerTlsVersion::V13, "secp256r1", "secp256r1", "secp256r1"),
+    case(ServerTlsVersion::V13, "secp384r1", "secp384r1", "secp384r1"),
+    case(ServerTlsVersion::V13, "X25519", "X25519", "X25519"),
     case(
-        TlsVersion::V13,
+        ServerTlsVersion::V13,
         "X25519MLKEM768\", \"X25519",
         "X25519MLKEM768",
         "X25519",
     ),
     case(
-        TlsVersion::V13,
+        ServerTlsVersion::V13,
         "SecP256r1MLKEM768\", \"secp256r1",
         "SecP256r1MLKEM768",
         "secp256r1",
@@ -99,7 +99,7 @@ impl Case {
 
     /// In TLS 1.2 OpenSSL holds its certificate's curve against the client's groups.
     fn key(&self) -> KeyKind {
-        if self.version == TlsVersion::V12 {
+        if self.version == ServerTlsVersion::V12 {
             KeyKind::Rsa2048
         } else {
             KeyKind::P256
@@ -108,8 +108,8 @@ impl Case {
 
     fn version(&self) -> &'static str {
         match self.version {
-            TlsVersion::V12 => "TLS 1.2",
-            TlsVersion::V13 => "TLS 1.3",
+            ServerTlsVersion::V12 => "TLS 1.2",
+            ServerTlsVersion::V13 => "TLS 1.3",
         }
     }
 }
@@ -125,7 +125,7 @@ fn nginx_completes_cheap_handshakes() {
         let Some(nginx) = Nginx::start(&pki, &options) else {
             return;
         };
-        let server = if case.version == TlsVersion::V12 {
+        let server = if case.version == ServerTlsVersion::V12 {
             NginxServer::Tls12Rsa
         } else {
             NginxServer::Tls13
@@ -159,7 +159,7 @@ fn haproxy_completes_cheap_handshakes() {
         let Some(haproxy) = Haproxy::start(&pki, HaproxyOptions::default()) else {
             return;
         };
-        let frontend = if case.version == TlsVersion::V12 {
+        let frontend = if case.version == ServerTlsVersion::V12 {
             HaproxyFrontend::Tls12Rsa
         } else {
             HaproxyFrontend::Tls13

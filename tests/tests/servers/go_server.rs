@@ -1,18 +1,18 @@
 //! Go's net/http and crypto/tls: requests, connections and handshakes are those it counts.
 
 use crate::{REQUESTS, USERS, assert_all_ok, assert_resumed, resumed_of, run};
-use interop::{GoOptions, GoServer, KeyKind, Pki, TlsVersion, plan};
+use interop::{GoOptions, GoServer, KeyKind, Pki, ServerTlsVersion, plan};
 
 #[test]
 fn handshakes_and_requests_are_those_it_counts() {
     let pki = Pki::new();
     // (version, key, tickets, resumption)
     let cases = [
-        (TlsVersion::V12, KeyKind::Rsa2048, false, "always"),
-        (TlsVersion::V12, KeyKind::P256, true, "always"),
-        (TlsVersion::V13, KeyKind::P256, false, "never"),
-        (TlsVersion::V13, KeyKind::P256, true, "never"),
-        (TlsVersion::V13, KeyKind::Rsa2048, true, "always"),
+        (ServerTlsVersion::V12, KeyKind::Rsa2048, false, "always"),
+        (ServerTlsVersion::V12, KeyKind::P256, true, "always"),
+        (ServerTlsVersion::V13, KeyKind::P256, false, "never"),
+        (ServerTlsVersion::V13, KeyKind::P256, true, "never"),
+        (ServerTlsVersion::V13, KeyKind::Rsa2048, true, "always"),
     ];
     for (version, key, tickets, resumption) in cases {
         let options = GoOptions {

@@ -21,7 +21,7 @@ mod openssl_server;
 mod others;
 mod quick;
 
-use analysis::{Document, Figures, State};
+use analysis::{Document, Figures, RunState};
 use interop::{BODY_BYTES, CoordinatorCommand};
 
 /// Virtual users of every plan here, over two agents.
@@ -37,7 +37,7 @@ fn run(plan: &str) -> Document {
         .run()
         .expect(0);
     let document = finished.clean().document();
-    assert_eq!(document.run.state, State::Complete);
+    assert_eq!(document.run.state, RunState::Complete);
     assert_eq!(
         document
             .agents

@@ -1,7 +1,7 @@
 //! `openssl s_server`: handshakes and resumptions are those of its status page.
 
 use crate::{REQUESTS, assert_resumed, resumed_of, run};
-use interop::{KeyKind, OpensslOptions, OpensslServer, Pki, TlsVersion, plan};
+use interop::{KeyKind, OpensslOptions, OpensslServer, Pki, ServerTlsVersion, plan};
 
 #[test]
 fn handshakes_are_those_of_its_status_page() {
@@ -9,7 +9,7 @@ fn handshakes_are_those_of_its_status_page() {
     // (version, key, tickets, cache, resumption, whether it resumes)
     let cases = [
         (
-            TlsVersion::V12,
+            ServerTlsVersion::V12,
             KeyKind::Rsa2048,
             false,
             false,
@@ -17,18 +17,39 @@ fn handshakes_are_those_of_its_status_page() {
             false,
         ),
         (
-            TlsVersion::V12,
+            ServerTlsVersion::V12,
             KeyKind::Rsa2048,
             true,
             false,
             "always",
             true,
         ),
-        (TlsVersion::V12, KeyKind::P256, false, true, "always", true),
-        (TlsVersion::V13, KeyKind::P256, false, false, "never", false),
-        (TlsVersion::V13, KeyKind::P256, true, false, "never", true),
         (
-            TlsVersion::V13,
+            ServerTlsVersion::V12,
+            KeyKind::P256,
+            false,
+            true,
+            "always",
+            true,
+        ),
+        (
+            ServerTlsVersion::V13,
+            KeyKind::P256,
+            false,
+            false,
+            "never",
+            false,
+        ),
+        (
+            ServerTlsVersion::V13,
+            KeyKind::P256,
+            true,
+            false,
+            "never",
+            true,
+        ),
+        (
+            ServerTlsVersion::V13,
             KeyKind::Rsa2048,
             true,
             false,

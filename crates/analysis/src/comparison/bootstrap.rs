@@ -2,6 +2,7 @@
 //! not independent, so whole blocks of them are drawn.
 
 use crate::{Document, Row};
+use measure::SplitMix;
 
 /// Fewer seconds than this say nothing.
 const SECONDS_MIN: usize = 16;
@@ -20,14 +21,12 @@ pub(crate) struct Estimate {
 
 /// The whole rows of the measured part.
 pub(crate) fn seconds(document: &Document) -> Vec<&Row> {
-    let end_ns = document
-        .run
-        .warm_up_ns
-        .saturating_add(document.run.duration_ns);
+    let run = &document.run;
+    let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
     let row_ns = u64::from(document.series.row_seconds) * 1_000_000_000;
     let is_whole = |row: &&Row| {
         let begin_ns = u64::from(row.second) * 1_000_000_000;
-        begin_ns >= document.run.warm_up_ns && begin_ns.saturating_add(row_ns) <= end_ns
+        begin_ns >= run.warm_up_ns && begin_ns.saturating_add(row_ns) <= end_ns
     };
     document.series.rows.iter().filter(is_whole).collect()
 }
@@ -44,16 +43,17 @@ pub(crate) fn estimate(
         return None;
     }
     let value = statistic(rows)?;
-    // √n: long enough to hold what a second has from the one before, and enough blocks to tell how
-    // they scatter.
+    // Blocks of √n seconds: long enough to hold what a second has from the one before, and enough
+    // blocks to tell how they scatter.
     let length = (number as f64).sqrt().ceil() as usize;
-    let mut random = Draws { state: seed };
+    let mut random = SplitMix::new(seed);
     let mut drawn = Vec::with_capacity(number + length);
     let mut values = Vec::with_capacity(DRAWS);
     for _ in 0..DRAWS {
         drawn.clear();
+        // The last block is cut, so that each draw has as many seconds as the run.
         while drawn.len() < number {
-            let begin = random.below(number - length + 1);
+            let begin = random.below((number - length + 1) as u64) as usize;
             drawn.extend_from_slice(&rows[begin..begin + length]);
         }
         drawn.truncate(number);
@@ -71,24 +71,6 @@ pub(crate) fn estimate(
 
 fn variance(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    values
-        .iter()
-        .map(|value| (value - mean).powi(2))
-        .sum::<f64>()
-        / (values.len() as f64 - 1.0)
-}
-
-/// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-struct Draws {
-    state: u64,
-}
-
-impl Draws {
-    /// A whole number below `bound`, whose bias is below 2⁻³² for all bounds there are here.
-    fn below(&mut self, bound: usize) -> usize {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(mixed ^ (mixed >> 31)) * bound as u128) >> 64) as usize
-    }
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    squares / (values.len() as f64 - 1.0)
 }

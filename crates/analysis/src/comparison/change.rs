@@ -17,30 +17,30 @@ pub struct Change {
     pub estimate: Option<f64>,
     /// Where the truth lies: with the comparison's confidence where a difference is named, else
     /// with 95 %; absent where nothing tells.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
     /// What can be said.
-    pub finding: Finding,
+    pub finding: ChangeFinding,
     /// Repeats behind it.
     pub repeats: u32,
     /// It rests on fewer than five repeats.
     pub weak: bool,
-    /// In words.
+    /// The change in words.
     pub text: String,
 }
 
 /// Where the truth lies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
-    /// Lower end.
+pub struct ConfidenceInterval {
+    /// Lower end, as `estimate`.
     pub low: f64,
-    /// Upper end.
+    /// Upper end, as `estimate`.
     pub high: f64,
 }
 
 /// What can be said of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Finding {
+pub enum ChangeFinding {
     /// Nothing beyond the noise.
     NoDifference,
     /// Higher, beyond the noise, and that is better.
@@ -55,17 +55,20 @@ pub enum Finding {
     Unknown,
 }
 
-impl Finding {
+impl ChangeFinding {
     /// It got worse, beyond the noise.
     #[must_use]
     pub fn is_worse(self) -> bool {
-        matches!(self, Finding::HigherIsWorse | Finding::LowerIsWorse)
+        matches!(
+            self,
+            ChangeFinding::HigherIsWorse | ChangeFinding::LowerIsWorse
+        )
     }
 
     /// There is a difference beyond the noise.
     #[must_use]
     pub fn is_difference(self) -> bool {
-        !matches!(self, Finding::NoDifference | Finding::Unknown)
+        !matches!(self, ChangeFinding::NoDifference | ChangeFinding::Unknown)
     }
 }
 
@@ -79,7 +82,7 @@ enum Scale {
 }
 
 impl Change {
-    pub(super) fn of(
+    pub(super) fn new(
         figure: &Figure,
         evidence: Evidence,
         repeats: u32,
@@ -91,19 +94,16 @@ impl Change {
         } else {
             Scale::Ratio
         };
-        let ends = |alpha| {
-            let half = evidence.error.map(|error| error.half_width(alpha))?;
-            Some((evidence.difference - half, evidence.difference + half))
-        };
-        let finding = ends(alpha).map_or(Finding::Unknown, |ends| finding(ends, figure.better));
+        let named = evidence.ends(alpha);
+        let finding = named.map_or(ChangeFinding::Unknown, |ends| finding(ends, figure.better));
         // What is not named says what it says alone: widened for all others, it would seem to say
         // nothing.
         let shown = if finding.is_difference() {
-            ends(alpha)
+            named
         } else {
-            ends(FALSE_SHARE)
+            evidence.ends(FALSE_SHARE)
         };
-        let interval = shown.map(|(low, high)| Interval {
+        let interval = shown.map(|(low, high)| ConfidenceInterval {
             low: scale.shown(low),
             high: scale.shown(high),
         });
@@ -125,7 +125,7 @@ impl Change {
         Change {
             estimate: Some(0.0),
             interval: None,
-            finding: Finding::NoDifference,
+            finding: ChangeFinding::NoDifference,
             repeats: 0,
             weak: false,
             text,
@@ -136,7 +136,7 @@ impl Change {
         Change {
             estimate: None,
             interval: None,
-            finding: Finding::Unknown,
+            finding: ChangeFinding::Unknown,
             repeats: 0,
             weak: true,
             text: reason,
@@ -144,13 +144,13 @@ impl Change {
     }
 }
 
-fn finding((low, high): (f64, f64), better: Better) -> Finding {
+fn finding((low, high): (f64, f64), better: Better) -> ChangeFinding {
     match better {
-        _ if low <= 0.0 && high >= 0.0 => Finding::NoDifference,
-        Better::Higher if low > 0.0 => Finding::HigherIsBetter,
-        Better::Higher => Finding::LowerIsWorse,
-        Better::Lower if low > 0.0 => Finding::HigherIsWorse,
-        Better::Lower => Finding::LowerIsBetter,
+        _ if low <= 0.0 && high >= 0.0 => ChangeFinding::NoDifference,
+        Better::Higher if low > 0.0 => ChangeFinding::HigherIsBetter,
+        Better::Higher => ChangeFinding::LowerIsWorse,
+        Better::Lower if low > 0.0 => ChangeFinding::HigherIsWorse,
+        Better::Lower => ChangeFinding::LowerIsBetter,
     }
 }
 
@@ -166,11 +166,11 @@ impl Scale {
     fn words(
         self,
         estimate: f64,
-        interval: Option<Interval>,
-        finding: Finding,
+        interval: Option<ConfidenceInterval>,
+        finding: ChangeFinding,
         method: Method,
     ) -> String {
-        let Some(Interval { low, high }) = interval else {
+        let Some(ConfidenceInterval { low, high }) = interval else {
             let why = if method == Method::WithinRun {
                 "one run each"
             } else {
@@ -181,14 +181,14 @@ impl Scale {
         let is_factor = self == Scale::Ratio && estimate >= FACTOR_FROM && finding.is_difference();
         let leaves_out_no_change = self.per_cent(low) > 0.0 || self.per_cent(high) < 0.0;
         match finding {
-            Finding::NoDifference if leaves_out_no_change => {
+            ChangeFinding::NoDifference if leaves_out_no_change => {
                 format!(
                     "not beyond chance among so many figures ({} to {})",
                     self.signed_number(low),
                     self.signed(high)
                 )
             }
-            Finding::NoDifference | Finding::Unknown => {
+            ChangeFinding::NoDifference | ChangeFinding::Unknown => {
                 format!(
                     "no difference beyond the noise ({} to {})",
                     self.signed_number(low),
@@ -196,7 +196,7 @@ impl Scale {
                 )
             }
             _ if is_factor => format!("{estimate:.2} times ({low:.2} to {high:.2})"),
-            Finding::HigherIsBetter | Finding::HigherIsWorse => {
+            ChangeFinding::HigherIsBetter | ChangeFinding::HigherIsWorse => {
                 format!(
                     "higher by {} ({} to {})",
                     self.sized(estimate),
@@ -204,7 +204,7 @@ impl Scale {
                     self.sized(high)
                 )
             }
-            Finding::LowerIsBetter | Finding::LowerIsWorse => {
+            ChangeFinding::LowerIsBetter | ChangeFinding::LowerIsWorse => {
                 format!(
                     "lower by {} ({} to {})",
                     self.sized(estimate),
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn changes_are_said_in_plain_words() {
-        use Finding::{HigherIsWorse, LowerIsBetter, NoDifference};
+        use ChangeFinding::{HigherIsWorse, LowerIsBetter, NoDifference};
         for (scale, estimate, interval, finding, text) in [
             (
                 Scale::Ratio,
@@ -318,7 +318,7 @@ mod tests {
                 "higher by 0.3 points (0.1 to 0.5 points)",
             ),
         ] {
-            let interval = Interval {
+            let interval = ConfidenceInterval {
                 low: interval.0,
                 high: interval.1,
             };
@@ -328,7 +328,7 @@ mod tests {
             );
         }
         assert_eq!(
-            Scale::Ratio.words(1.03, None, Finding::Unknown, Method::WithinRun),
+            Scale::Ratio.words(1.03, None, ChangeFinding::Unknown, Method::WithinRun),
             "+3.0 %, noise not known (one run each)"
         );
     }
@@ -336,12 +336,12 @@ mod tests {
     #[test]
     fn direction_decides_between_better_and_worse() {
         for (ends, better, expected) in [
-            ((0.1, 0.2), Better::Higher, Finding::HigherIsBetter),
-            ((0.1, 0.2), Better::Lower, Finding::HigherIsWorse),
-            ((-0.2, -0.1), Better::Higher, Finding::LowerIsWorse),
-            ((-0.2, -0.1), Better::Lower, Finding::LowerIsBetter),
-            ((-0.1, 0.1), Better::Lower, Finding::NoDifference),
-            ((0.0, 0.0), Better::Lower, Finding::NoDifference),
+            ((0.1, 0.2), Better::Higher, ChangeFinding::HigherIsBetter),
+            ((0.1, 0.2), Better::Lower, ChangeFinding::HigherIsWorse),
+            ((-0.2, -0.1), Better::Higher, ChangeFinding::LowerIsWorse),
+            ((-0.2, -0.1), Better::Lower, ChangeFinding::LowerIsBetter),
+            ((-0.1, 0.1), Better::Lower, ChangeFinding::NoDifference),
+            ((0.0, 0.0), Better::Lower, ChangeFinding::NoDifference),
         ] {
             assert_eq!(finding(ends, better), expected, "{ends:?}");
         }

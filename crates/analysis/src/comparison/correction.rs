@@ -15,6 +15,7 @@ pub(crate) fn error_of_each(probabilities: &[f64]) -> f64 {
     let mut sorted = probabilities.to_vec();
     sorted.sort_by(f64::total_cmp);
     let all = sorted.len().max(1) as f64;
+    // The largest rank whose probability is below its line, whichever the smaller ones do.
     let named = (1..=sorted.len())
         .rev()
         .find(|&rank| sorted[rank - 1] <= FALSE_SHARE * rank as f64 / all);

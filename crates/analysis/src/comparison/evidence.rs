@@ -1,7 +1,7 @@
 //! How far two variants differ in one figure, and how uncertain that is.
 
 use super::bootstrap;
-use super::figure::{BUCKET, Figure, Value};
+use super::figure::{BUCKET, Figure, FigureValue};
 use super::student;
 use crate::{Document, Unit};
 
@@ -11,6 +11,14 @@ pub(crate) struct Evidence {
     pub(crate) difference: f64,
     /// Its standard error; `None` where nothing tells it.
     pub(crate) error: Option<StandardError>,
+}
+
+impl Evidence {
+    /// The interval that misses the truth with probability `alpha`; `None` where nothing tells.
+    pub(crate) fn ends(self, alpha: f64) -> Option<(f64, f64)> {
+        let half = self.error?.half_width(alpha);
+        Some((self.difference - half, self.difference + half))
+    }
 }
 
 /// How far a difference would scatter if all were done again.
@@ -41,15 +49,16 @@ impl StandardError {
 
 /// Repeats that were made in turns: what changes from round to round falls on both, and leaves
 /// their ratio.
-pub(crate) fn paired(figure: &Figure, pairs: &[(Value, Value)]) -> Evidence {
+pub(crate) fn paired(figure: &Figure, pairs: &[(FigureValue, FigureValue)]) -> Evidence {
     let differences: Vec<f64> = pairs
         .iter()
         .map(|(first, other)| scale(figure, other) - scale(figure, first))
         .collect();
     let (mean, variance) = moments(&differences);
+    // Standard error of a mean: s/√n.
     let spread = variance.map(|variance| (variance / differences.len() as f64).sqrt());
-    let (first, other): (Vec<Value>, Vec<Value>) = pairs.iter().copied().unzip();
-    let freedom = differences.len() as u32 - 1;
+    let (first, other): (Vec<FigureValue>, Vec<FigureValue>) = pairs.iter().copied().unzip();
+    let freedom = differences.len() as u32 - 1; // the caller has a pair
     Evidence {
         difference: mean,
         error: spread.map(|spread| standard_error(figure, spread, freedom, &first, &other)),
@@ -58,29 +67,22 @@ pub(crate) fn paired(figure: &Figure, pairs: &[(Value, Value)]) -> Evidence {
 
 /// Two sets of runs made apart, by Welch's t with Satterthwaite's degrees of freedom, rounded down.
 /// A single run is taken to scatter as those of the other side do.
-pub(crate) fn separate(figure: &Figure, first: &[Value], other: &[Value]) -> Evidence {
-    let scaled = |values: &[Value]| {
-        values
-            .iter()
-            .map(|value| scale(figure, value))
-            .collect::<Vec<f64>>()
-    };
-    let ((mean_first, of_first), (mean_other, of_other)) =
-        (moments(&scaled(first)), moments(&scaled(other)));
-    let (runs_first, runs_other) = (first.len() as f64, other.len() as f64);
-    let spread = match (of_first, of_other) {
-        (Some(of_first), Some(of_other)) => Some(welch(
-            of_first / runs_first,
+pub(crate) fn separate(figure: &Figure, first: &[FigureValue], other: &[FigureValue]) -> Evidence {
+    let (mean_first, variance_first) = moments(&scales(figure, first));
+    let (mean_other, variance_other) = moments(&scales(figure, other));
+    let runs_first = first.len() as f64;
+    let runs_other = other.len() as f64;
+    let spread = match (variance_first, variance_other) {
+        (Some(variance_first), Some(variance_other)) => Some(welch(
+            variance_first / runs_first,
             runs_first,
-            of_other / runs_other,
+            variance_other / runs_other,
             runs_other,
         )),
         (Some(variance), None) | (None, Some(variance)) => {
-            let freedom = runs_first.max(runs_other) - 1.0;
-            Some((
-                (variance * (1.0 / runs_first + 1.0 / runs_other)).sqrt(),
-                freedom,
-            ))
+            // Student's t with one variance for both: s·√(1/n + 1/m).
+            let size = (variance * (1.0 / runs_first + 1.0 / runs_other)).sqrt();
+            Some((size, runs_first.max(runs_other) - 1.0))
         }
         (None, None) => None,
     };
@@ -92,27 +94,29 @@ pub(crate) fn separate(figure: &Figure, first: &[Value], other: &[Value]) -> Evi
     }
 }
 
-/// Standard error and degrees of freedom, from the squared standard errors of two means and how
-/// many values each has.
+fn scales(figure: &Figure, values: &[FigureValue]) -> Vec<f64> {
+    values.iter().map(|value| scale(figure, value)).collect()
+}
+
+/// Standard error and degrees of freedom (Welch 1947, Satterthwaite 1946), from the squared
+/// standard errors a and b of two means and how many values each has:
+/// (a + b)² / (a²/(n − 1) + b²/(m − 1)).
 fn welch(first: f64, runs_first: f64, other: f64, runs_other: f64) -> (f64, f64) {
+    let size = (first + other).sqrt();
     let freedom = (first + other).powi(2)
         / (first * first / (runs_first - 1.0) + other * other / (runs_other - 1.0));
-    let least = runs_first.min(runs_other) - 1.0;
-    (
-        (first + other).sqrt(),
-        if freedom.is_finite() {
-            freedom.floor().max(1.0)
-        } else {
-            least
-        },
-    )
+    if freedom.is_finite() {
+        return (size, freedom.floor().max(1.0));
+    }
+    // Neither side scatters: 0/0.
+    (size, runs_first.min(runs_other) - 1.0)
 }
 
 /// One run each: only what the seconds of a run say.
 pub(crate) fn within_runs(
     figure: &Figure,
     documents: [&Document; 2],
-    values: [Value; 2],
+    values: [FigureValue; 2],
     seed: u64,
 ) -> Evidence {
     let plain = Evidence {
@@ -128,6 +132,7 @@ pub(crate) fn within_runs(
     let [Some(first), Some(other)] = documents.map(estimate) else {
         return plain;
     };
+    // The two runs are independent: their variances add.
     let size = first.error.hypot(other.error);
     let freedom = first.blocks.min(other.blocks).saturating_sub(1).max(1);
     let error = standard_error(figure, size, freedom, &values[..1], &values[1..]);
@@ -144,70 +149,74 @@ fn standard_error(
     figure: &Figure,
     spread: f64,
     freedom: u32,
-    first: &[Value],
-    other: &[Value],
+    first: &[FigureValue],
+    other: &[FigureValue],
 ) -> StandardError {
-    let rounded =
-        |spread: f64| (spread.powi(2) + rounding(figure, first) + rounding(figure, other)).sqrt();
-    match figure.unit {
-        Unit::Share => StandardError {
-            size: rounded(spread.max(counting_error(first, other))),
-            freedom,
-            resolution: 0.0,
-        },
-        _ => {
-            let resolution = BUCKET.max(step(figure, first)).max(step(figure, other));
-            StandardError {
-                size: rounded(spread),
-                freedom,
-                resolution,
-            }
-        }
+    let is_share = figure.unit == Unit::Share;
+    let spread = if is_share {
+        spread.max(counting_error(first, other))
+    } else {
+        spread
+    };
+    let resolution = if is_share {
+        0.0
+    } else {
+        BUCKET.max(step(figure, first)).max(step(figure, other))
+    };
+    StandardError {
+        size: (spread.powi(2) + rounding(figure, first) + rounding(figure, other)).sqrt(),
+        freedom,
+        resolution,
     }
 }
 
 /// Variance that rounding leaves in the mean of `values`: q²/12 each, which is that of an even
 /// distribution as wide as a step.
-fn rounding(figure: &Figure, values: &[Value]) -> f64 {
+fn rounding(figure: &Figure, values: &[FigureValue]) -> f64 {
     let number = values.len().max(1) as f64;
-    values
+    let variances: f64 = values
         .iter()
         .map(|value| scaled_step(figure, value).powi(2) / 12.0)
-        .sum::<f64>()
-        / (number * number)
+        .sum();
+    variances / (number * number)
 }
 
 /// The mean step of `values`. What each of them is off by in the same direction no mean takes away.
-fn step(figure: &Figure, values: &[Value]) -> f64 {
-    values
-        .iter()
-        .map(|value| scaled_step(figure, value))
-        .sum::<f64>()
-        / values.len().max(1) as f64
+fn step(figure: &Figure, values: &[FigureValue]) -> f64 {
+    let steps: f64 = values.iter().map(|value| scaled_step(figure, value)).sum();
+    steps / values.len().max(1) as f64
 }
 
 /// A value's step on the scale of differences.
-fn scaled_step(figure: &Figure, value: &Value) -> f64 {
+fn scaled_step(figure: &Figure, value: &FigureValue) -> f64 {
     match figure.unit {
         Unit::Share => value.quantum,
-        _ => value.quantum / value.value,
+        _ => value.quantum / value.value, // d ln x = dx / x
     }
 }
 
 /// Standard error of a difference of shares of independent operations, with one event more than was
-/// seen, so that no event in a few operations is no certainty.
-fn counting_error(first: &[Value], other: &[Value]) -> f64 {
-    let whole = |values: &[Value]| values.iter().map(|value| value.whole).sum::<f64>().max(1.0);
+/// seen, so that no event in a few operations is no certainty: √(p(1 − p)(1/n + 1/m)), p pooled
+/// over both sides.
+fn counting_error(first: &[FigureValue], other: &[FigureValue]) -> f64 {
+    let of_first = operations(first);
+    let of_other = operations(other);
     let events: f64 = first
         .iter()
         .chain(other)
         .map(|value| value.value * value.whole)
         .sum();
-    let share = ((events + 1.0) / (whole(first) + whole(other) + 2.0)).min(0.5);
-    (share * (1.0 - share) * (1.0 / whole(first) + 1.0 / whole(other))).sqrt()
+    // Laplace's rule of succession; beyond a half the error would shrink again.
+    let share = ((events + 1.0) / (of_first + of_other + 2.0)).min(0.5);
+    (share * (1.0 - share) * (1.0 / of_first + 1.0 / of_other)).sqrt()
 }
 
-fn scale(figure: &Figure, value: &Value) -> f64 {
+/// What the shares are shares of, all runs together.
+fn operations(values: &[FigureValue]) -> f64 {
+    values.iter().map(|value| value.whole).sum::<f64>().max(1.0)
+}
+
+fn scale(figure: &Figure, value: &FigureValue) -> f64 {
     scaled(figure, value.value).unwrap_or(f64::NAN)
 }
 
@@ -223,6 +232,10 @@ pub(crate) fn scaled(figure: &Figure, value: f64) -> Option<f64> {
 fn moments(values: &[f64]) -> (f64, Option<f64>) {
     let number = values.len() as f64;
     let mean = values.iter().sum::<f64>() / number;
+    if values.len() < 2 {
+        return (mean, None);
+    }
+    // In two passes, so that no digits cancel; over n − 1, since the mean is the sample's own.
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (mean, (values.len() > 1).then(|| squares / (number - 1.0)))
+    (mean, Some(squares / (number - 1.0)))
 }

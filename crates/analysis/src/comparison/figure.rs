@@ -1,22 +1,22 @@
 //! The figures that are compared: their names, units and values in a document, as a whole and
 //! second by second.
 
-use crate::{Document, Row, Unit};
+use crate::{AgentResult, Document, Row, Unit};
 use serde::{Deserialize, Serialize};
 
 /// Which way a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// Rates.
+    /// Rates: more is better.
     Higher,
-    /// Times, errors, costs.
+    /// Times, errors and costs: less is better.
     Lower,
 }
 
 /// A value of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Value {
+pub(crate) struct FigureValue {
     pub(crate) value: f64,
     /// The true value is no less: it falls among time-outs.
     pub(crate) at_least: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Figure {
     pub(crate) name: &'static str,
     pub(crate) unit: Unit,
     pub(crate) better: Better,
-    pub(crate) of: fn(&Document) -> Option<Value>,
+    pub(crate) of: fn(&Document) -> Option<FigureValue>,
     /// The same by seconds, where they have it.
     pub(crate) of_seconds: Option<OfSeconds>,
 }
@@ -129,7 +129,7 @@ pub(crate) const FIGURES: [Figure; 15] = [
 const fn rate(
     name: &'static str,
     unit: Unit,
-    of: fn(&Document) -> Option<Value>,
+    of: fn(&Document) -> Option<FigureValue>,
     of_seconds: Option<OfSeconds>,
 ) -> Figure {
     Figure {
@@ -143,7 +143,7 @@ const fn rate(
 
 const fn cost(
     name: &'static str,
-    of: fn(&Document) -> Option<Value>,
+    of: fn(&Document) -> Option<FigureValue>,
     of_seconds: Option<OfSeconds>,
 ) -> Figure {
     Figure {
@@ -155,8 +155,8 @@ const fn cost(
     }
 }
 
-fn known_to(value: f64, quantum: f64) -> Option<Value> {
-    Some(Value {
+fn known_to(value: f64, quantum: f64) -> Option<FigureValue> {
+    Some(FigureValue {
         value,
         at_least: false,
         whole: 0.0,
@@ -175,18 +175,18 @@ fn once(document: &Document) -> f64 {
 }
 
 /// One operation more or less brings its body.
-fn payload(document: &Document) -> Option<Value> {
+fn payload(document: &Document) -> Option<FigureValue> {
     let rates = &document.measured.rates;
     let body = rates.payload_bytes_per_second / rates.ok_per_second;
     known_to(rates.payload_bytes_per_second, body * once(document))
 }
 
 /// A percentile, or without one the mean.
-fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Value> {
+fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<FigureValue> {
     let figure = document.measured.times.get(metric)?;
     let Some(percentile) = percentile else {
         // Its sum is exact.
-        return Some(Value {
+        return Some(FigureValue {
             value: figure.mean_ns,
             at_least: figure.timed_out > 0,
             whole: 0.0,
@@ -195,7 +195,7 @@ fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Va
     };
     let found = figure.percentile(percentile)?;
     let value = found.value_ns as f64;
-    Some(Value {
+    Some(FigureValue {
         value,
         at_least: found.at_least,
         whole: 0.0,
@@ -203,18 +203,18 @@ fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Va
     })
 }
 
-fn errors(document: &Document) -> Option<Value> {
+fn errors(document: &Document) -> Option<FigureValue> {
     share_of_ended(document, document.measured.operations.errors)
 }
 
-fn timed_out(document: &Document) -> Option<Value> {
+fn timed_out(document: &Document) -> Option<FigureValue> {
     share_of_ended(document, document.measured.operations.timed_out)
 }
 
-fn share_of_ended(document: &Document, part: u64) -> Option<Value> {
+fn share_of_ended(document: &Document, part: u64) -> Option<FigureValue> {
     let whole = document.measured.operations.ended;
-    let value = crate::figures::share(part, whole)?;
-    Some(Value {
+    let value = crate::counts::share(part, whole)?;
+    Some(FigureValue {
         value,
         at_least: false,
         whole: whole as f64,
@@ -223,24 +223,22 @@ fn share_of_ended(document: &Document, part: u64) -> Option<Value> {
 }
 
 /// CPU time of all agents' processes over operations; `None` where one of them was not sampled.
-fn client_cpu(document: &Document) -> Option<Value> {
-    let shares: Option<Vec<f64>> = document
-        .agents
-        .iter()
-        .map(|agent| Some(agent.cpu.filter(|cpu| cpu.samples > 0)?.process_share_mean))
-        .collect();
+fn client_cpu(document: &Document) -> Option<FigureValue> {
+    let share = |agent: &AgentResult| Some(agent.sampled_cpu()?.process_share_mean);
+    let shares: Vec<f64> = document.agents.iter().map(share).collect::<Option<_>>()?;
     let per_second = document.measured.rates.operations_per_second;
-    let busy = shares
-        .filter(|shares| !shares.is_empty() && per_second > 0.0)?
-        .iter()
-        .sum::<f64>();
+    let is_known = !shares.is_empty() && per_second > 0.0;
+    if !is_known {
+        return None;
+    }
+    let busy: f64 = shares.iter().sum();
     // Each agent's time is rounded on its own; their variances add.
-    let quantum =
-        CPU_QUANTUM_NS * (document.agents.len() as f64).sqrt() / (seconds(document) * per_second);
-    known_to(busy * 1e9 / per_second, quantum)
+    let rounded_ns = CPU_QUANTUM_NS * (document.agents.len() as f64).sqrt();
+    let operations = seconds(document) * per_second;
+    known_to(busy * 1e9 / per_second, rounded_ns / operations)
 }
 
-fn server_cpu(document: &Document) -> Option<Value> {
+fn server_cpu(document: &Document) -> Option<FigureValue> {
     let server = document.server?;
     let each = server.cpu_per_operation_ns?;
     known_to(each, CPU_QUANTUM_NS * each / server.cpu_ns as f64)
@@ -251,7 +249,12 @@ fn ok(row: &Row) -> f64 {
 }
 
 fn mean(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
-    (!rows.is_empty()).then(|| rows.iter().map(|row| of(row)).sum::<f64>() / rows.len() as f64)
+    if rows.is_empty() {
+        return None;
+    }
+    // Rows are of one length, so each second has the same weight.
+    let sum: f64 = rows.iter().map(|row| of(row)).sum();
+    Some(sum / rows.len() as f64)
 }
 
 /// Mean over seconds, each with the weight of its operations.
@@ -264,10 +267,12 @@ fn of_times(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
+/// The share of the sums: a mean of shares would give a second with one operation the weight of one
+/// with a thousand.
 fn part(rows: &[&Row], part: fn(&Row) -> u64, whole: fn(&Row) -> u64) -> Option<f64> {
-    let sum = |of: fn(&Row) -> u64| {
-        rows.iter()
-            .fold(0_u64, |sum, row| sum.saturating_add(of(row)))
-    };
-    crate::figures::share(sum(part), sum(whole))
+    crate::counts::share(sum(rows, part), sum(rows, whole))
+}
+
+fn sum(rows: &[&Row], of: fn(&Row) -> u64) -> u64 {
+    rows.iter().fold(0, |sum, row| sum.saturating_add(of(row)))
 }

@@ -1,7 +1,7 @@
 //! What counts as a regression: `response_time.p99=5%`.
 
 use super::figure::{Better, FIGURES};
-use super::{Change, Comparison, Finding};
+use super::{Change, ChangeFinding, Comparison};
 use crate::Unit;
 use crate::capacity::CAPACITY;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct RegressionLimit {
 /// Why a text is no limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
-    /// Not FIGURE=NUMBER%.
+    /// Not of the form FIGURE=NUMBER%.
     #[error(
         "`{0}` is no limit; write a figure and how much worse it may become, such as \
          response_time.p99=5%"
@@ -34,7 +34,7 @@ pub enum LimitError {
 /// What became of a limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LimitResult {
-    /// The limit.
+    /// The limit that was judged.
     pub limit: RegressionLimit,
     /// Which variant, against the first.
     pub variant: String,
@@ -124,7 +124,7 @@ impl RegressionLimit {
         };
         match change.finding {
             _ if !is_beyond => LimitOutcome::Kept,
-            Finding::Unknown => LimitOutcome::Unknown,
+            ChangeFinding::Unknown => LimitOutcome::Unknown,
             finding if finding.is_worse() => LimitOutcome::Regressed,
             _ => LimitOutcome::Kept,
         }
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn only_what_is_worse_beyond_limit_and_noise_is_a_regression() {
-        use Finding::{HigherIsBetter, HigherIsWorse, LowerIsWorse, NoDifference, Unknown};
+        use ChangeFinding::{HigherIsBetter, HigherIsWorse, LowerIsWorse, NoDifference, Unknown};
         let limit = RegressionLimit {
             figure: String::new(),
             worse_by: 0.05,

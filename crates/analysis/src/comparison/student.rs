@@ -8,16 +8,16 @@ const HALVINGS: u32 = 60;
 
 /// Probability that a t of `freedom` (at least 1) is farther from 0 than `t`, on either side.
 pub(crate) fn two_sided_p(t: f64, freedom: u32) -> f64 {
-    (1.0 - within(
-        (t.abs() / f64::from(freedom.max(1)).sqrt()).atan(),
-        freedom.max(1),
-    ))
-    .clamp(0.0, 1.0)
+    let freedom = freedom.max(1);
+    let angle = (t.abs() / f64::from(freedom).sqrt()).atan();
+    // Rounding may leave a little less than 0 far out.
+    (1.0 - within(angle, freedom)).clamp(0.0, 1.0)
 }
 
 /// The t that is exceeded, on either side together, with probability `alpha`.
 pub(crate) fn quantile(alpha: f64, freedom: u32) -> f64 {
     let freedom = freedom.max(1);
+    // The angle lies in a quarter turn, whatever t is: that can be halved.
     let (mut low, mut high) = (0.0, FRAC_PI_2);
     for _ in 0..HALVINGS {
         let middle = (low + high) / 2.0;
@@ -34,8 +34,10 @@ pub(crate) fn quantile(alpha: f64, freedom: u32) -> f64 {
 fn within(angle: f64, freedom: u32) -> f64 {
     let (sine, cosine) = angle.sin_cos();
     if freedom.is_multiple_of(2) {
+        // 26.7.4
         return sine * series(1.0, 1, freedom, cosine);
     }
+    // 26.7.3, whose series is empty for one degree.
     let odd = if freedom == 1 {
         0.0
     } else {

@@ -25,7 +25,7 @@ const RATE_DIGITS: i32 = 5;
 /// What a search varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Amount {
+pub enum LoadUnit {
     /// Arrivals per second of an open loop.
     Rate,
     /// Virtual users of a closed loop, in whole numbers.
@@ -35,7 +35,7 @@ pub enum Amount {
 /// Where a search looks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
-    amount: Amount,
+    amount: LoadUnit,
     from: f64,
     to: f64,
     precision: f64,
@@ -47,9 +47,9 @@ pub enum BoundsError {
     /// Not two amounts in order.
     #[error("from {from} to {to} is no range; write two amounts above 0, the smaller one first")]
     Range {
-        /// Lowest amount.
+        /// Lowest amount, as it was given.
         from: f64,
-        /// Highest amount.
+        /// Highest amount, as it was given.
         to: f64,
     },
     /// Not a ratio a search can end at.
@@ -63,10 +63,15 @@ impl Bounds {
     ///
     /// # Errors
     /// The amounts are no range, or the precision is outside 0.001 to 1.
-    pub fn new(amount: Amount, from: f64, to: f64, precision: f64) -> Result<Bounds, BoundsError> {
+    pub fn new(
+        amount: LoadUnit,
+        from: f64,
+        to: f64,
+        precision: f64,
+    ) -> Result<Bounds, BoundsError> {
         let (from, to) = match amount {
-            Amount::Rate => (from, to),
-            Amount::Users => (from.round(), to.round()),
+            LoadUnit::Rate => (from, to),
+            LoadUnit::Users => (from.round(), to.round()),
         };
         if !(from > 0.0 && to > from && to.is_finite()) {
             return Err(BoundsError::Range { from, to });
@@ -86,10 +91,10 @@ impl Bounds {
     ///
     /// # Errors
     /// As [`Bounds::new`].
-    pub fn of(capacity: &plan::Capacity) -> Result<Bounds, BoundsError> {
+    pub fn from_plan(capacity: &plan::Capacity) -> Result<Bounds, BoundsError> {
         let amount = match capacity.range {
-            plan::SearchRange::Rate { .. } => Amount::Rate,
-            plan::SearchRange::Connections { .. } => Amount::Users,
+            plan::SearchRange::Rate { .. } => LoadUnit::Rate,
+            plan::SearchRange::Connections { .. } => LoadUnit::Users,
         };
         let (from, to) = capacity.range.ends();
         Bounds::new(amount, from, to, capacity.precision)
@@ -97,7 +102,7 @@ impl Bounds {
 
     /// What is varied.
     #[must_use]
-    pub fn amount(&self) -> Amount {
+    pub fn amount(&self) -> LoadUnit {
         self.amount
     }
 
@@ -124,12 +129,16 @@ impl Bounds {
     /// both ends.
     #[must_use]
     pub fn holds_agreeing(&self) -> u32 {
-        let (mut below, mut at, mut climbed) = (self.from, self.first(), 1);
+        let mut below = self.from;
+        let mut at = self.first();
+        let mut climbed = 1;
         // Where the first amount fails, the one below it is held too.
         let mut most =
             climbed + u32::from(at > self.from) + self.halvings(below, at) + CONFIRMATIONS;
         while at < self.to {
-            (below, at, climbed) = (at, self.above(at), climbed + 1);
+            below = at;
+            at = self.above(at);
+            climbed += 1;
             most = most.max(climbed + self.halvings(below, at) + CONFIRMATIONS);
         }
         most
@@ -150,19 +159,17 @@ impl Bounds {
     /// Most holds for the knee.
     #[must_use]
     pub fn holds_for_knee(&self) -> u32 {
-        if self.amount == Amount::Users {
+        if self.amount == LoadUnit::Users {
             KNEE_HOLDS_MAX as u32
         } else {
             0
         }
     }
 
-    /// Until two amounts are near enough.
+    /// Until two amounts are near enough: each halves the logarithm of their ratio.
     fn halvings(&self, low: f64, high: f64) -> u32 {
-        ((high / low).ln() / self.precision.ln_1p())
-            .log2()
-            .ceil()
-            .max(0.0) as u32
+        let steps = (high / low).ln() / self.precision.ln_1p();
+        steps.log2().ceil().max(0.0) as u32
     }
 
     /// The first amount that is held. Of rates it is the first step of the climb: only where that
@@ -170,8 +177,8 @@ impl Bounds {
     /// following them is looked for from there.
     pub(crate) fn first(&self) -> f64 {
         match self.amount {
-            Amount::Rate => self.above(self.from),
-            Amount::Users => self.from,
+            LoadUnit::Rate => self.above(self.from),
+            LoadUnit::Users => self.from,
         }
     }
 
@@ -182,32 +189,39 @@ impl Bounds {
 
     /// The geometric middle; `None` where the two are near enough, or have no amount between them.
     pub(crate) fn between(&self, low: f64, high: f64) -> Option<f64> {
+        if high <= low * (1.0 + self.precision) {
+            return None;
+        }
+        // Halves the ratio, which is what the precision is about.
         let middle = self.amount.rounded((low * high).sqrt());
-        (high > low * (1.0 + self.precision) && middle > low && middle < high).then_some(middle)
+        // Rounding may have brought it to an end: 7 and 8 users have nobody between them.
+        (middle > low && middle < high).then_some(middle)
     }
 
     /// One step of the precision below, never below `from`.
     pub(crate) fn just_below(&self, amount: f64) -> f64 {
         let lower = self.amount.rounded(amount / (1.0 + self.precision));
+        // Of few users the precision is less than one of them.
         let lower = if lower < amount { lower } else { amount - 1.0 };
         lower.max(self.from)
     }
 }
 
-impl Amount {
+impl LoadUnit {
     /// A hold is made with whole users, and with rates of few digits.
     fn rounded(self, amount: f64) -> f64 {
         match self {
-            Amount::Users => amount.round(),
-            Amount::Rate if amount > 0.0 && amount.is_finite() => {
+            LoadUnit::Users => amount.round(),
+            LoadUnit::Rate if amount > 0.0 && amount.is_finite() => {
                 let unit = 10_f64.powi(amount.log10().floor() as i32 + 1 - RATE_DIGITS);
                 if unit < 1.0 {
+                    // Powers of ten below 1 are no exact floats, those above are.
                     (amount / unit).round() / (1.0 / unit).round()
                 } else {
                     (amount / unit).round() * unit
                 }
             }
-            Amount::Rate => amount,
+            LoadUnit::Rate => amount,
         }
     }
 
@@ -215,10 +229,10 @@ impl Amount {
     #[must_use]
     pub fn display(self, amount: f64) -> String {
         match self {
-            Amount::Users if amount == 1.0 => "1 user".to_owned(),
-            Amount::Users => format!("{amount:.0} users"),
-            Amount::Rate if amount >= 100.0 => format!("{amount:.0}/s"),
-            Amount::Rate => format!("{}/s", human::exact(&human::number(amount))),
+            LoadUnit::Users if amount == 1.0 => "1 user".to_owned(),
+            LoadUnit::Users => format!("{amount:.0} users"),
+            LoadUnit::Rate if amount >= 100.0 => format!("{amount:.0}/s"),
+            LoadUnit::Rate => format!("{}/s", human::exact(&human::number(amount))),
         }
     }
 }
@@ -230,16 +244,16 @@ mod tests {
     #[test]
     fn ranges_that_are_none_are_refused() {
         for (amount, from, to, precision) in [
-            (Amount::Rate, 0.0, 10.0, 0.03),
-            (Amount::Rate, -1.0, 10.0, 0.03),
-            (Amount::Rate, 10.0, 10.0, 0.03),
-            (Amount::Rate, 10.0, 1.0, 0.03),
-            (Amount::Rate, 1.0, f64::INFINITY, 0.03),
-            (Amount::Rate, f64::NAN, 1.0, 0.03),
-            (Amount::Users, 0.3, 10.0, 0.03),
-            (Amount::Users, 3.0, 3.2, 0.03),
-            (Amount::Rate, 1.0, 10.0, 0.0),
-            (Amount::Rate, 1.0, 10.0, f64::NAN),
+            (LoadUnit::Rate, 0.0, 10.0, 0.03),
+            (LoadUnit::Rate, -1.0, 10.0, 0.03),
+            (LoadUnit::Rate, 10.0, 10.0, 0.03),
+            (LoadUnit::Rate, 10.0, 1.0, 0.03),
+            (LoadUnit::Rate, 1.0, f64::INFINITY, 0.03),
+            (LoadUnit::Rate, f64::NAN, 1.0, 0.03),
+            (LoadUnit::Users, 0.3, 10.0, 0.03),
+            (LoadUnit::Users, 3.0, 3.2, 0.03),
+            (LoadUnit::Rate, 1.0, 10.0, 0.0),
+            (LoadUnit::Rate, 1.0, 10.0, f64::NAN),
         ] {
             assert!(
                 Bounds::new(amount, from, to, precision).is_err(),
@@ -250,7 +264,7 @@ mod tests {
 
     #[test]
     fn amounts_climb_by_four_and_meet_in_the_geometric_middle() {
-        let rates = Bounds::new(Amount::Rate, 100.0, 50_000.0, 0.03).unwrap();
+        let rates = Bounds::new(LoadUnit::Rate, 100.0, 50_000.0, 0.03).unwrap();
         assert_eq!(
             [100.0, 400.0, 25_600.0].map(|amount| rates.above(amount)),
             [400.0, 1600.0, 50_000.0]
@@ -259,7 +273,7 @@ mod tests {
         assert_eq!(rates.between(100.0, 103.0), None);
         assert_eq!(rates.between(1000.0, 2000.0), Some(1414.2), "five digits");
         assert_eq!(rates.just_below(1030.0), 1000.0);
-        let users = Bounds::new(Amount::Users, 1.0, 250.0, 0.03).unwrap();
+        let users = Bounds::new(LoadUnit::Users, 1.0, 250.0, 0.03).unwrap();
         assert_eq!(
             [
                 users.between(1.0, 4.0),
@@ -287,17 +301,17 @@ mod tests {
         // 400, 1600, 6400, 25600 fails; ln 4 / ln 1.03 = 46.9, which is halved six times; both ends
         // once more.
         assert_eq!(
-            of(Bounds::new(Amount::Rate, 100.0, 50_000.0, 0.03).unwrap()),
+            of(Bounds::new(LoadUnit::Rate, 100.0, 50_000.0, 0.03).unwrap()),
             (12, 27, 0)
         );
         // 1, 4 fails; but for whole users six halvings; both ends; six for the knee.
         assert_eq!(
-            of(Bounds::new(Amount::Users, 1.0, 8.0, 0.03).unwrap()),
+            of(Bounds::new(LoadUnit::Users, 1.0, 8.0, 0.03).unwrap()),
             (10, 23, 6)
         );
         // 2 fails, 1: the two are near enough.
         assert_eq!(
-            of(Bounds::new(Amount::Rate, 1.0, 2.0, 1.0).unwrap()),
+            of(Bounds::new(LoadUnit::Rate, 1.0, 2.0, 1.0).unwrap()),
             (4, 11, 0)
         );
     }
@@ -305,10 +319,10 @@ mod tests {
     #[test]
     fn amounts_are_written_with_their_unit() {
         for (amount, value, text) in [
-            (Amount::Rate, 4021.3, "4021/s"),
-            (Amount::Rate, 12.5, "12.5/s"),
-            (Amount::Users, 1.0, "1 user"),
-            (Amount::Users, 250.0, "250 users"),
+            (LoadUnit::Rate, 4021.3, "4021/s"),
+            (LoadUnit::Rate, 12.5, "12.5/s"),
+            (LoadUnit::Users, 1.0, "1 user"),
+            (LoadUnit::Users, 250.0, "250 users"),
         ] {
             assert_eq!(amount.display(value), text);
         }

@@ -1,6 +1,6 @@
 //! One hold of a search: what was held, what came of it, and why.
 
-use crate::{Document, Judgement, State, Verdict, human, verdict};
+use crate::{Document, Judgement, RunState, Verdict, human, verdict};
 use serde::{Deserialize, Serialize};
 
 /// A worker this busy has some room left: what an agent is taken to carry when it is asked how many
@@ -53,7 +53,7 @@ pub enum HoldOutcome {
     },
     /// The run cannot be trusted.
     Invalid {
-        /// Why.
+        /// What makes it worthless.
         reasons: Vec<String>,
     },
 }
@@ -87,7 +87,7 @@ pub struct HoldResult {
     /// What it says.
     #[serde(flatten)]
     pub outcome: HoldOutcome,
-    /// Its figures.
+    /// Its figures in short.
     pub figures: HoldFigures,
     /// Where the whole result is: the folder of its run; may be empty.
     pub run: String,
@@ -96,8 +96,8 @@ pub struct HoldResult {
 impl HoldResult {
     /// Judges the hold of `amount` by its document.
     #[must_use]
-    pub fn of(document: &Document, amount: f64, run: String) -> HoldResult {
-        let figures = HoldFigures::of(document);
+    pub fn new(document: &Document, amount: f64, run: String) -> HoldResult {
+        let figures = HoldFigures::new(document);
         HoldResult {
             outcome: outcome(document, amount, &figures),
             figures,
@@ -108,7 +108,7 @@ impl HoldResult {
 
 fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutcome {
     let record = &document.verdict;
-    if document.run.state != State::Complete {
+    if document.run.state != RunState::Complete {
         return HoldOutcome::Invalid {
             reasons: vec!["the hold was not finished".to_owned()],
         };
@@ -151,29 +151,19 @@ fn failures(document: &Document) -> Vec<String> {
 }
 
 impl HoldFigures {
-    fn of(document: &Document) -> HoldFigures {
+    fn new(document: &Document) -> HoldFigures {
         let measured = &document.measured;
-        let at = |wanted| {
-            measured
-                .times
-                .get("response_time")
-                .and_then(|figure| figure.percentile(wanted))
-        };
-        let cpus = document
-            .agents
-            .iter()
-            .filter_map(|agent| agent.cpu.filter(|cpu| cpu.samples > 0));
+        let p50 = measured.percentile("response_time", 50.0);
+        let p99 = measured.percentile("response_time", 99.0);
         HoldFigures {
             started_per_second: measured.rates.started_per_second,
             ok_per_second: measured.rates.ok_per_second,
-            response_time_p50_ns: at(50.0).map(|figure| figure.value_ns),
-            response_time_p99_ns: at(99.0).map(|figure| figure.value_ns),
-            response_time_p99_at_least: at(99.0).is_some_and(|figure| figure.at_least),
+            response_time_p50_ns: p50.map(|figure| figure.value_ns),
+            response_time_p99_ns: p99.map(|figure| figure.value_ns),
+            response_time_p99_at_least: p99.is_some_and(|figure| figure.at_least),
             errors: measured.operations.errors,
             error_share: measured.operations.error_share,
-            busiest_worker_share: cpus
-                .map(|cpu| cpu.busiest_worker_share_mean)
-                .reduce(f64::max),
+            busiest_worker_share: document.busiest_worker_share(),
             agents: u32::try_from(document.agents.len()).unwrap_or(u32::MAX),
         }
     }

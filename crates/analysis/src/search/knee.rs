@@ -23,7 +23,7 @@ pub struct Knee {
     pub plateau_ok_per_second: f64,
     /// The most users that were tried.
     pub up_to: f64,
-    /// Throughput there.
+    /// Throughput with the most users.
     pub up_to_ok_per_second: f64,
 }
 
@@ -31,7 +31,7 @@ impl Knee {
     /// From holds as (users, throughput), in any order; `None` where throughput still rose with the
     /// most users.
     #[must_use]
-    pub fn of(holds: &[(f64, f64)]) -> Option<Knee> {
+    pub fn from_holds(holds: &[(f64, f64)]) -> Option<Knee> {
         let top = holds
             .iter()
             .map(|&(_, throughput)| throughput)
@@ -44,14 +44,10 @@ impl Knee {
             .collect();
         // The mean, not the largest of several noisy values, which is too large.
         let plateau = at_top.iter().sum::<f64>() / at_top.len() as f64;
-        let least =
-            |holds: &mut dyn Iterator<Item = (f64, f64)>| holds.min_by(|a, b| a.0.total_cmp(&b.0));
-        let (users, ok_per_second) = least(
-            &mut holds
-                .iter()
-                .copied()
-                .filter(|hold| hold.1 >= REACHED_SHARE * plateau),
-        )?;
+        let &(users, ok_per_second) = holds
+            .iter()
+            .filter(|hold| hold.1 >= REACHED_SHARE * plateau)
+            .min_by(|a, b| a.0.total_cmp(&b.0))?;
         let &(up_to, up_to_ok_per_second) = holds.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
         let below = holds
             .iter()
@@ -91,7 +87,7 @@ mod tests {
 
     #[test]
     fn knee_is_the_least_load_within_three_per_cent_of_the_plateau() {
-        let knee = Knee::of(&[
+        let knee = Knee::from_holds(&[
             (64.0, 50.4),
             (1.0, 1.0),
             (16.0, 16.0),
@@ -116,7 +112,8 @@ mod tests {
 
     #[test]
     fn throughput_that_falls_again_has_a_knee_too() {
-        let knee = Knee::of(&[(1.0, 10.0), (4.0, 40.0), (16.0, 100.0), (64.0, 70.0)]).unwrap();
+        let knee =
+            Knee::from_holds(&[(1.0, 10.0), (4.0, 40.0), (16.0, 100.0), (64.0, 70.0)]).unwrap();
         assert_eq!((knee.users, knee.up_to_ok_per_second), (16.0, 70.0));
     }
 
@@ -129,7 +126,7 @@ mod tests {
             vec![(1.0, 0.0), (4.0, 0.0)],
             vec![(8.0, 9.9), (9.0, 9.9)],
         ] {
-            assert_eq!(Knee::of(&holds), None, "{holds:?}");
+            assert_eq!(Knee::from_holds(&holds), None, "{holds:?}");
         }
     }
 }

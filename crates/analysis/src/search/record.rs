@@ -1,6 +1,6 @@
 //! A search in the result: its holds, its answer, and both in words.
 
-use super::{Amount, Bounds, HoldOutcome, HoldResult, Knee, Purpose, Standing};
+use super::{Bounds, HoldOutcome, HoldResult, Knee, LoadUnit, Purpose, Standing};
 use serde::{Deserialize, Serialize};
 
 /// A search, so far.
@@ -11,7 +11,7 @@ pub struct SearchRecord {
     /// Every hold, in order.
     pub steps: Vec<HoldRecord>,
     /// What was found; absent while the search goes on.
-    pub answer: Option<Answer>,
+    pub answer: Option<SearchAnswer>,
     /// Where throughput stops following load; closed loop only, and only where that was seen.
     pub knee: Option<Knee>,
     /// The answer in words; empty while the search goes on.
@@ -28,7 +28,7 @@ pub struct HoldRecord {
     pub step: u32,
     /// What was held.
     pub amount: f64,
-    /// What for.
+    /// What it was made for.
     pub purpose: Purpose,
     /// What came of it.
     #[serde(flatten)]
@@ -38,10 +38,10 @@ pub struct HoldRecord {
 /// What a search found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Answer {
+pub enum SearchAnswer {
     /// The highest load that keeps every threshold.
     Found {
-        /// It.
+        /// The highest that passed.
         amount: f64,
         /// Lowest amount above it that failed.
         fails_at: f64,
@@ -56,7 +56,7 @@ pub enum Answer {
     /// Nothing failed, or nothing failed for good: the last amount passed, or the search had no
     /// holds left.
     AtLeast {
-        /// It.
+        /// The last amount that passed.
         amount: f64,
     },
     /// Even the first amount failed; lower ones were not tried.
@@ -83,9 +83,9 @@ pub enum Answer {
     Invalid {
         /// The highest amount that had passed.
         passed: Option<f64>,
-        /// The amount.
+        /// The amount whose hold it was.
         at: f64,
-        /// Why.
+        /// Why it could not be trusted.
         reasons: Vec<String>,
     },
 }
@@ -130,6 +130,13 @@ impl SearchRecord {
             .collect()
     }
 
+    /// The highest amount that passes by all its holds.
+    pub(crate) fn highest_passed(&self) -> Option<f64> {
+        let held = Standing::all(&self.steps);
+        let highest = held.iter().rev().find(|held| held.passes())?;
+        Some(highest.amount)
+    }
+
     /// Why the last hold of `amount` that failed did.
     pub(crate) fn reasons(&self, amount: f64) -> Vec<String> {
         let of_step = |step: &HoldRecord| match &step.result.outcome {
@@ -158,15 +165,15 @@ impl SearchRecord {
     }
 }
 
-impl Answer {
-    /// In words.
+impl SearchAnswer {
+    /// What was found, in words, with what the holds of `record` say of it.
     #[must_use]
     pub fn statement(&self, record: &SearchRecord) -> String {
         let amount = record.bounds.amount();
         let show = |value: f64| amount.display(value);
         match self {
-            Answer::Found { .. } => self.found(record),
-            Answer::AtLeast { amount } => {
+            SearchAnswer::Found { .. } => self.found(record),
+            SearchAnswer::AtLeast { amount } => {
                 let (last, contradictions) = (show(*amount), record.contradictions());
                 let why = if *amount < record.bounds.to() {
                     "it kept every threshold, and higher ones contradicted themselves for as long \
@@ -177,7 +184,7 @@ impl Answer {
                 };
                 format!("at least {last}: {why}{contradictions}")
             }
-            Answer::BelowFrom { amount, reasons } => {
+            SearchAnswer::BelowFrom { amount, reasons } => {
                 let first = show(*amount);
                 format!(
                     "below {first}: this was the lowest of the search and failed ({}); search \
@@ -185,7 +192,7 @@ impl Answer {
                     reasons.join("; ")
                 )
             }
-            Answer::ClientBound {
+            SearchAnswer::ClientBound {
                 passed,
                 at,
                 agents,
@@ -213,7 +220,7 @@ impl Answer {
                      this is not the server's limit"
                 )
             }
-            Answer::Invalid {
+            SearchAnswer::Invalid {
                 passed,
                 at,
                 reasons,
@@ -229,7 +236,7 @@ impl Answer {
     }
 
     fn found(&self, record: &SearchRecord) -> String {
-        let Answer::Found {
+        let SearchAnswer::Found {
             amount,
             fails_at,
             confirmed,
@@ -263,14 +270,16 @@ impl Answer {
     #[must_use]
     pub fn passed(&self) -> Option<f64> {
         match *self {
-            Answer::Found { amount, .. } | Answer::AtLeast { amount } => Some(amount),
-            Answer::ClientBound { passed, .. } | Answer::Invalid { passed, .. } => passed,
-            Answer::BelowFrom { .. } => None,
+            SearchAnswer::Found { amount, .. } | SearchAnswer::AtLeast { amount } => Some(amount),
+            SearchAnswer::ClientBound { passed, .. } | SearchAnswer::Invalid { passed, .. } => {
+                passed
+            }
+            SearchAnswer::BelowFrom { .. } => None,
         }
     }
 }
 
-fn passed_in_words(passed: Option<f64>, amount: Amount) -> String {
+fn passed_in_words(passed: Option<f64>, amount: LoadUnit) -> String {
     passed.map_or_else(
         || "not even the first hold counts".to_owned(),
         |passed| format!("{} passed", amount.display(passed)),

@@ -27,7 +27,8 @@ impl Standing {
             };
             match all.iter_mut().find(|known| known.amount == step.amount) {
                 Some(known) => {
-                    (known.passed, known.failed) = (known.passed + passed, known.failed + failed)
+                    known.passed += passed;
+                    known.failed += failed;
                 }
                 None => all.push(Standing {
                     amount: step.amount,

@@ -1,13 +1,13 @@
 //! What searches found, side by side, with ratios worked out by hand.
 
 use analysis::{
-    Amount, Bounds, CapacityRow, Finding, HoldFigures, HoldOutcome, HoldResult, LimitOutcome, Next,
-    RegressionLimit, Search, SearchRecord,
+    Bounds, CapacityRow, ChangeFinding, HoldFigures, HoldOutcome, HoldResult, LimitOutcome,
+    LoadSearch, LoadUnit, RegressionLimit, SearchAction, SearchRecord,
 };
 
 fn searched(mut outcome: impl FnMut(f64, usize) -> HoldOutcome) -> SearchRecord {
-    let mut search = Search::new(Bounds::new(Amount::Rate, 100.0, 1600.0, 0.03).unwrap());
-    while let Next::Hold(hold) = search.next() {
+    let mut search = LoadSearch::new(Bounds::new(LoadUnit::Rate, 100.0, 1600.0, 0.03).unwrap());
+    while let SearchAction::Hold(hold) = search.next() {
         let outcome = outcome(hold.amount, hold.step as usize);
         search.take(HoldResult {
             outcome,
@@ -54,10 +54,10 @@ fn client_bound(most: f64) -> SearchRecord {
 
 fn rows(first: &[SearchRecord], other: &[SearchRecord]) -> [CapacityRow; 2] {
     let of = |name: &str, searches: &[SearchRecord]| {
-        CapacityRow::of(&[(name.to_owned(), searches.iter().collect())]).remove(0)
+        CapacityRow::from_searches(&[(name.to_owned(), searches.iter().collect())]).remove(0)
     };
     let alone = [of("a", first), of("b", other)];
-    let mut both = CapacityRow::of(&[
+    let mut both = CapacityRow::from_searches(&[
         ("a".into(), first.iter().collect()),
         ("b".into(), other.iter().collect()),
     ]);
@@ -73,67 +73,67 @@ fn limits_are_told_apart_only_where_their_ends_are() {
         (
             keeps(600.0),
             keeps(600.0),
-            Finding::NoDifference,
+            ChangeFinding::NoDifference,
             "no difference beyond the steps of the searches (-",
         ),
         (
             keeps(600.0),
             keeps(608.0),
-            Finding::NoDifference,
+            ChangeFinding::NoDifference,
             "no difference beyond the steps of the searches (-",
         ),
         (
             keeps(600.0),
             keeps(900.0),
-            Finding::HigherIsBetter,
+            ChangeFinding::HigherIsBetter,
             "higher by ",
         ),
         (
             keeps(900.0),
             keeps(600.0),
-            Finding::LowerIsWorse,
+            ChangeFinding::LowerIsWorse,
             "lower by ",
         ),
         (
             keeps(300.0),
             keeps(900.0),
-            Finding::HigherIsBetter,
+            ChangeFinding::HigherIsBetter,
             " times",
         ),
         (
             keeps(300.0),
             keeps(1e9),
-            Finding::HigherIsBetter,
+            ChangeFinding::HigherIsBetter,
             "at least ",
         ),
         (
             keeps(600.0),
             client_bound(1600.0),
-            Finding::HigherIsBetter,
+            ChangeFinding::HigherIsBetter,
             "at least ",
         ),
         (
             keeps(600.0),
             client_bound(400.0),
-            Finding::Unknown,
+            ChangeFinding::Unknown,
             "cannot be told: at least ",
         ),
         (
             keeps(1e9),
             keeps(50.0),
-            Finding::LowerIsWorse,
+            ChangeFinding::LowerIsWorse,
             "lower by at least 93.8 %",
         ),
         (
             keeps(50.0),
             keeps(50.0),
-            Finding::Unknown,
+            ChangeFinding::Unknown,
             "cannot be told: nothing bounds it",
         ),
         (
             client_bound(400.0),
             keeps(800.0),
-            Finding::Unknown,
+            ChangeFinding::Unknown,
             "cannot be told: at most ",
         ),
     ] {
@@ -217,9 +217,9 @@ fn limit_is_a_regression_only_beyond_the_ends() {
 
 #[test]
 fn rates_and_users_are_not_compared() {
-    let users = Search::new(Bounds::new(Amount::Users, 1.0, 8.0, 0.03).unwrap());
+    let users = LoadSearch::new(Bounds::new(LoadUnit::Users, 1.0, 8.0, 0.03).unwrap());
     let rates = keeps(600.0);
-    let rows = CapacityRow::of(&[
+    let rows = CapacityRow::from_searches(&[
         ("a".into(), vec![&rates]),
         ("b".into(), vec![users.record()]),
         ("c".into(), vec![]),

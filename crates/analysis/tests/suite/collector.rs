@@ -3,7 +3,7 @@
 use crate::scene::{
     CLOSED, MS, OPEN, QUIET, SECOND, Second, collector, cpu, end, fire, plan, snapshot,
 };
-use analysis::{Added, AgentEnd, EndCause, State, TimeFigure, Verdict};
+use analysis::{Added, AgentEnd, AgentEndCause, RunState, TimeFigure, Verdict};
 use measure::{
     Chain, Distribution, HandshakeKind, Metric, Negotiated, Outcome, Period, Snapshot, Staple,
 };
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 fn figures_are_those_worked_out_by_hand() {
     let mut collector = collector(CLOSED, "");
     fire(&mut collector, QUIET, cpu(0.3, 0.2));
-    let document = collector.document(State::Complete);
+    let document = collector.document(RunState::Complete);
     // 2 agents × 2 requests × 4 measured seconds × 5 operations.
     let measured = &document.measured;
     assert_eq!(
@@ -103,7 +103,7 @@ fn staples_are_as_old_as_when_the_run_began_and_an_expired_one_is_remarked_on() 
     for (age_s, expired) in [(60, false), (-60, false), (7200, true)] {
         let mut collector = collector(CLOSED, "");
         collector.add(0, 2, &stapled(age_s));
-        let document = collector.document(State::Complete);
+        let document = collector.document(RunState::Complete);
         let parts = [
             &document.measured,
             &document.by_address[0].figures,
@@ -131,7 +131,7 @@ fn staples_are_as_old_as_when_the_run_began_and_an_expired_one_is_remarked_on() 
 fn handshakes_in_connects_are_no_times() {
     let mut collector = collector(CLOSED, "");
     collector.add(0, 2, &stapled(0));
-    let measured = collector.document(State::Complete).measured;
+    let measured = collector.document(RunState::Complete).measured;
     let ratio = measured.handshake_in_connects["full"];
     assert_eq!(
         (
@@ -159,7 +159,7 @@ fn parts_add_up_to_the_whole() {
         },
         cpu(0.3, 0.2),
     );
-    let document = collector.document(State::Complete);
+    let document = collector.document(RunState::Complete);
     for groups in [
         &document.by_request,
         &document.by_address,
@@ -182,7 +182,7 @@ fn parts_add_up_to_the_whole() {
             document.measured.times["response_time"].count
         );
     }
-    let names = |groups: &[analysis::Group]| {
+    let names = |groups: &[analysis::FigureGroup]| {
         groups
             .iter()
             .map(|group| group.name.clone())
@@ -252,7 +252,7 @@ fn interval_counts_once_and_of_known_agents_only() {
     assert_eq!(collector.add(2, 3, &recorded), Added::UnknownAgent);
     assert_eq!(
         collector
-            .document(State::Incomplete)
+            .document(RunState::Incomplete)
             .measured
             .operations
             .ended,
@@ -279,7 +279,7 @@ fn totals_that_differ_by_one_value_make_the_run_invalid_and_name_the_agent() {
         ))
     });
     collector.ended(1, end(totals, cpu(0.3, 0.2)));
-    let document = collector.document(State::Complete);
+    let document = collector.document(RunState::Complete);
     assert_eq!(
         (
             document.agents[0].totals_match,
@@ -309,12 +309,12 @@ fn lost_agent_leaves_a_visible_gap() {
     other.ended(
         1,
         AgentEnd {
-            cause: Some(EndCause::Lost),
+            cause: Some(AgentEndCause::Lost),
             intervals: Some(6),
             ..AgentEnd::default()
         },
     );
-    let document = other.document(State::Complete);
+    let document = other.document(RunState::Complete);
     assert_eq!(document.agents[1].missing_intervals, [(2, 2), (4, 5)]);
     assert_eq!(document.verdict.verdict, Verdict::Invalid);
     let evidence = document.verdict.evidence.join("\n");
@@ -339,12 +339,12 @@ fn work_of_the_drain_counts_as_operations_but_not_as_rate() {
         collector.ended(
             agent,
             AgentEnd {
-                cause: Some(EndCause::Plan),
+                cause: Some(AgentEndCause::Plan),
                 ..AgentEnd::default()
             },
         );
     }
-    let measured = collector.document(State::Complete).measured;
+    let measured = collector.document(RunState::Complete).measured;
     assert_eq!(
         (
             measured.operations.ended,
@@ -368,12 +368,12 @@ fn run_with_a_number_of_requests_lasts_until_the_last_one_begins() {
         collector.ended(
             agent,
             AgentEnd {
-                cause: Some(EndCause::Plan),
+                cause: Some(AgentEndCause::Plan),
                 ..AgentEnd::default()
             },
         );
     }
-    let document = collector.document(State::Complete);
+    let document = collector.document(RunState::Complete);
     assert_eq!(document.run.duration_ns, 1500 * MS);
     assert_eq!(
         document.measured.rates.ok_per_second,
@@ -405,12 +405,12 @@ fn stopped_run_is_as_long_as_it_was() {
         collector.ended(
             agent,
             AgentEnd {
-                cause: Some(EndCause::Stopped),
+                cause: Some(AgentEndCause::Stopped),
                 ..AgentEnd::default()
             },
         );
     }
-    let document = collector.document(State::Interrupted);
+    let document = collector.document(RunState::Interrupted);
     assert_eq!(
         (document.run.duration_ns, document.run.planned_duration_ns),
         (1800 * MS, Some(4 * SECOND))
@@ -458,7 +458,7 @@ fn thresholds_are_judged_on_the_merged_whole() {
         "\"response_time.p99\" = \"<= 25ms\"\n\"rate\" = \">= 21\"\n\"dns.max\" = \"<= 1s\"\n",
     );
     fire(&mut collector, QUIET, cpu(0.3, 0.2));
-    let judged = collector.document(State::Complete).thresholds;
+    let judged = collector.document(RunState::Complete).thresholds;
     assert_eq!(
         judged.iter().map(|one| one.passed).collect::<Vec<_>>(),
         [true, false, false]
@@ -476,7 +476,7 @@ fn thresholds_are_judged_on_the_merged_whole() {
 
 #[test]
 fn every_number_a_plan_may_name_has_a_value_here() {
-    for name in plan::Metric::NUMBERS {
+    for name in plan::ThresholdMetric::NUMBERS {
         assert!(
             analysis::NUMBERS.contains(&name),
             "{name}: in plan, not in analysis"
@@ -488,7 +488,7 @@ fn every_number_a_plan_may_name_has_a_value_here() {
         .chain(["errors.connect.refused.count", "errors.tls.share"])
     {
         assert!(
-            name.parse::<plan::Metric>().is_ok(),
+            name.parse::<plan::ThresholdMetric>().is_ok(),
             "{name}: in analysis, not in plan"
         );
     }
@@ -496,7 +496,7 @@ fn every_number_a_plan_may_name_has_a_value_here() {
 
 #[test]
 fn plan_is_recorded_as_given_with_its_digest() {
-    let document = collector(OPEN, "").document(State::Incomplete);
+    let document = collector(OPEN, "").document(RunState::Incomplete);
     assert_eq!(document.plan.digest, plan(OPEN, "").digest().to_string());
     assert_eq!(document.plan.url, "http://example.test:8080/");
     let open = matches!(
@@ -513,7 +513,9 @@ fn plan_is_recorded_as_given_with_its_digest() {
 fn figures_that_are_no_numbers_do_not_reach_the_document() {
     let mut collector = collector(CLOSED, "");
     fire(&mut collector, QUIET, cpu(f64::NAN, f64::INFINITY));
-    let cpu = collector.document(State::Complete).agents[0].cpu.unwrap();
+    let cpu = collector.document(RunState::Complete).agents[0]
+        .cpu
+        .unwrap();
     assert_eq!(
         (cpu.busiest_worker_share_mean, cpu.machine_busy_share_mean),
         (0.0, 0.0)
@@ -545,7 +547,7 @@ fn counts_at_the_end_of_their_type_do_not_wrap() {
     (0..2).for_each(|agent| assert_eq!(collector.add(agent, u32::MAX, &huge), Added::Counted));
     assert_eq!(
         collector
-            .document(State::Complete)
+            .document(RunState::Complete)
             .measured
             .operations
             .ended,
@@ -601,7 +603,7 @@ fn sessions_make_a_matrix_of_who_issued_and_who_took_them() {
                 Added::Counted
             );
         }
-        let document = collector.document(State::Complete);
+        let document = collector.document(RunState::Complete);
         let found = document.session_offers.iter();
         let rows = found.map(|offers| {
             (

@@ -3,7 +3,7 @@
 use crate::random::Random;
 use crate::scene::{CLOSED, QUIET, cpu, document};
 use analysis::{
-    Comparison, CpuFigures, Document, Figures, Finding, LimitOutcome, Method, Pairing,
+    ChangeFinding, Comparison, CpuFigures, Document, Figures, LimitOutcome, Method, Pairing,
     PercentileFigure, RegressionLimit, Row, ServerFigures, TimeFigure, VariantRuns, Verdict,
 };
 use std::sync::LazyLock;
@@ -52,7 +52,7 @@ fn compare(pairing: Pairing, first: &[Document], other: &[Document]) -> Comparis
             runs: documents.iter().map(Some).collect(),
         })
         .collect();
-    Comparison::of(&variants, pairing, 1)
+    Comparison::new(&variants, pairing, 1)
 }
 
 fn words(comparison: &Comparison, figure: &str) -> String {
@@ -136,7 +136,7 @@ fn repeats_that_agree_to_a_coarse_step_are_no_certainty() {
         .change
         .clone()
         .unwrap();
-    assert_eq!(change.finding, Finding::NoDifference, "{change:?}");
+    assert_eq!(change.finding, ChangeFinding::NoDifference, "{change:?}");
     let (interval, difference) = (change.interval.unwrap(), 9.0_f64.ln() - 8.0_f64.ln());
     let half = 4.3027 * 0.055_75 + 0.25;
     assert!(
@@ -588,7 +588,7 @@ fn named(tables: u64, mut table: impl FnMut(&mut Random) -> Comparison) -> (f64,
             .rows
             .iter()
             .filter_map(|row| row.cells[1].change.as_ref());
-        let judged: Vec<Finding> = changes
+        let judged: Vec<ChangeFinding> = changes
             .filter(|change| change.interval.is_some())
             .map(|change| change.finding)
             .collect();

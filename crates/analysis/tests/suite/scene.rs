@@ -1,11 +1,12 @@
 //! A run of two agents whose every operation is written by hand.
 
 use analysis::{
-    AgentEnd, AgentFacts, AgentSetup, Collector, CpuFigures, Document, EndCause, Setup, State,
+    AgentEnd, AgentEndCause, AgentSetup, CollectorSetup, CpuFigures, Document, MachineFacts,
+    ResultCollector, RunState,
 };
 use measure::{
-    Cell, CellKey, Client, Distribution, Failure, Kind, Metric, Outcome, Period, Snapshot, Stage,
-    Totals,
+    Cell, CellKey, Client, Distribution, Failure, FailureStage, Kind, Metric, Outcome, Period,
+    Snapshot, Totals,
 };
 use plan::{Files, Plan};
 
@@ -35,14 +36,14 @@ pub fn plan(load: &str, thresholds: &str) -> Plan {
     .unwrap()
 }
 
-pub fn collector(load: &str, thresholds: &str) -> Collector {
+pub fn collector(load: &str, thresholds: &str) -> ResultCollector {
     let agent = |name: &str, city: &str| AgentSetup {
         name: name.to_owned(),
         labels: [("city".to_owned(), city.to_owned())].into(),
         workers: 2,
-        facts: AgentFacts {
+        facts: MachineFacts {
             hostname: name.to_owned(),
-            ..AgentFacts::default()
+            ..MachineFacts::default()
         },
         addresses: vec![if name == "one" {
             [192, 0, 2, 1].into()
@@ -50,14 +51,14 @@ pub fn collector(load: &str, thresholds: &str) -> Collector {
             [192, 0, 2, 2].into()
         }],
     };
-    let setup = Setup {
+    let setup = CollectorSetup {
         tool_version: "0.0.0".to_owned(),
         run_id: "1".to_owned(),
         started_at: "2026-01-02T03:04:05Z".to_owned(),
         plan_text: String::new(),
         agents: vec![agent("one", "Berlin"), agent("two", "Oslo")],
     };
-    let mut collector = Collector::new(setup, &plan(load, thresholds));
+    let mut collector = ResultCollector::new(setup, &plan(load, thresholds));
     collector.began(0, 0, 1_000_000);
     collector.began(1, 2_000_000, 500_000);
     collector
@@ -110,7 +111,7 @@ pub fn cell(second: u32, content: Second) -> Cell {
     if content.timed_out > 0 {
         counters.failures.insert(
             Failure {
-                stage: Stage::Http,
+                stage: FailureStage::Http,
                 kind: Kind::TimeOut,
             },
             content.timed_out,
@@ -119,7 +120,7 @@ pub fn cell(second: u32, content: Second) -> Cell {
     if content.not_sent > 0 {
         counters.failures.insert(
             Failure {
-                stage: Stage::Load,
+                stage: FailureStage::Load,
                 kind: Kind::NotSent,
             },
             content.not_sent,
@@ -222,7 +223,7 @@ pub fn cpu(worker: f64, machine: f64) -> CpuFigures {
 }
 
 /// Seconds 0 to 5 of both agents, of which 0 and 1 are the warm-up, with true totals.
-pub fn fire(collector: &mut Collector, content: Second, cpu: CpuFigures) {
+pub fn fire(collector: &mut ResultCollector, content: Second, cpu: CpuFigures) {
     for agent in 0..2 {
         let mut totals = Snapshot::default();
         for second in 0..6 {
@@ -237,7 +238,7 @@ pub fn end(sum: Snapshot, cpu: CpuFigures) -> AgentEnd {
     let mut totals = Totals::default();
     totals.add(&sum);
     AgentEnd {
-        cause: Some(EndCause::Plan),
+        cause: Some(AgentEndCause::Plan),
         intervals: Some(6),
         totals: Some(totals),
         cpu: Some(cpu),
@@ -248,5 +249,5 @@ pub fn end(sum: Snapshot, cpu: CpuFigures) -> AgentEnd {
 pub fn document(load: &str, content: Second, cpu: CpuFigures) -> Document {
     let mut collector = collector(load, "");
     fire(&mut collector, content, cpu);
-    collector.document(State::Complete)
+    collector.document(RunState::Complete)
 }

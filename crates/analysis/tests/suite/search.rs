@@ -3,15 +3,16 @@
 use crate::random::Random;
 use crate::scene::{CLOSED, OPEN, QUIET, Second, collector, cpu, fire};
 use analysis::{
-    Amount, Answer, Bounds, HoldFigures, HoldOutcome, HoldResult, Next, Purpose, Search, State,
+    Bounds, HoldFigures, HoldOutcome, HoldResult, LoadSearch, LoadUnit, Purpose, RunState,
+    SearchAction, SearchAnswer,
 };
 
-fn rates(from: f64, to: f64) -> Search {
-    Search::new(Bounds::new(Amount::Rate, from, to, 0.03).unwrap())
+fn rates(from: f64, to: f64) -> LoadSearch {
+    LoadSearch::new(Bounds::new(LoadUnit::Rate, from, to, 0.03).unwrap())
 }
 
-fn users(from: f64, to: f64) -> Search {
-    Search::new(Bounds::new(Amount::Users, from, to, 0.03).unwrap())
+fn users(from: f64, to: f64) -> LoadSearch {
+    LoadSearch::new(Bounds::new(LoadUnit::Users, from, to, 0.03).unwrap())
 }
 
 fn result(outcome: HoldOutcome, ok_per_second: f64) -> HoldResult {
@@ -40,9 +41,9 @@ fn failed(why: &str) -> HoldResult {
 }
 
 /// Makes every hold by `hold`; gives their amounts.
-fn run(search: &mut Search, mut hold: impl FnMut(f64, Purpose) -> HoldResult) -> Vec<f64> {
+fn run(search: &mut LoadSearch, mut hold: impl FnMut(f64, Purpose) -> HoldResult) -> Vec<f64> {
     let mut amounts = Vec::new();
-    while let Next::Hold(next) = search.next() {
+    while let SearchAction::Hold(next) = search.next() {
         assert_eq!(next.step as usize, amounts.len() + 1);
         assert!(amounts.len() < 60, "it does not end: {amounts:?}");
         amounts.push(next.amount);
@@ -51,8 +52,8 @@ fn run(search: &mut Search, mut hold: impl FnMut(f64, Purpose) -> HoldResult) ->
     amounts
 }
 
-fn found(amount: f64, fails_at: f64) -> Answer {
-    Answer::Found {
+fn found(amount: f64, fails_at: f64) -> SearchAnswer {
+    SearchAnswer::Found {
         amount,
         fails_at,
         confirmed: true,
@@ -112,7 +113,7 @@ fn no_capacity_from_one_hundred_to_fifty_thousand_takes_more_than_twelve_holds()
             .record()
             .answer
             .as_ref()
-            .and_then(Answer::passed)
+            .and_then(SearchAnswer::passed)
             .unwrap();
         assert!(
             found <= capacity && found * 1.03 >= capacity * 0.9999,
@@ -134,7 +135,7 @@ fn search_whose_ends_are_beyond_the_server_says_so() {
     assert_eq!(run(&mut search, keeps_up_to(1e6)), [400.0, 1000.0]);
     assert_eq!(
         search.record().answer,
-        Some(Answer::AtLeast { amount: 1000.0 })
+        Some(SearchAnswer::AtLeast { amount: 1000.0 })
     );
     assert!(
         search.record().statement.starts_with("at least 1000/s"),
@@ -169,7 +170,7 @@ fn failure_that_does_not_repeat_moves_the_search_up_again() {
         ]
     );
     assert_eq!(amounts[9..13], [1600.0, 1600.0, 6400.0, 3200.0]);
-    let Some(Answer::Found {
+    let Some(SearchAnswer::Found {
         amount,
         fails_at,
         confirmed: true,
@@ -223,7 +224,7 @@ fn answer_that_passes_by_luck_only_is_lowered_and_that_is_said() {
             _ => keeps_up_to(480.0)(amount, purpose),
         }
     });
-    let Some(Answer::Found {
+    let Some(SearchAnswer::Found {
         amount,
         fails_at,
         confirmed: true,
@@ -252,7 +253,7 @@ fn saved_holds_bring_a_search_to_where_it_was() {
     for kept in 0..search.record().steps.len() {
         let mut resumed = rates(100.0, 50_000.0);
         for step in &search.record().steps[..kept] {
-            let Next::Hold(hold) = resumed.next() else {
+            let SearchAction::Hold(hold) = resumed.next() else {
                 panic!("it has ended at {}", step.step)
             };
             assert_eq!(
@@ -275,7 +276,7 @@ fn first_amount_that_fails_twice_is_not_searched_below() {
     let amounts = run(&mut search, keeps_up_to(50.0));
     assert_eq!(amounts, [102.0, 100.0, 100.0]);
     assert!(
-        matches!(search.record().answer, Some(Answer::BelowFrom { .. })),
+        matches!(search.record().answer, Some(SearchAnswer::BelowFrom { .. })),
         "{:?}",
         search.record().answer
     );
@@ -339,7 +340,11 @@ fn client_that_cannot_make_the_load_ends_the_search_with_what_it_would_take() {
          limit"
     );
     assert_eq!(
-        search.record().answer.as_ref().and_then(Answer::passed),
+        search
+            .record()
+            .answer
+            .as_ref()
+            .and_then(SearchAnswer::passed),
         Some(1600.0)
     );
 }
@@ -423,7 +428,10 @@ fn hold_that_cannot_be_trusted_is_made_once_more() {
         }
     });
     assert_eq!(amounts[..3], [400.0, 400.0, 1000.0]);
-    assert!(matches!(search.record().answer, Some(Answer::Found { .. })));
+    assert!(matches!(
+        search.record().answer,
+        Some(SearchAnswer::Found { .. })
+    ));
     let mut search = rates(100.0, 1000.0);
     assert_eq!(run(&mut search, |_, _| untrusted()), [400.0, 400.0]);
     assert_eq!(
@@ -452,7 +460,7 @@ fn users_are_whole_and_the_knee_gets_holds_of_its_own() {
         "{amounts:?}"
     );
     let record = search.record();
-    let Some(Answer::Found {
+    let Some(SearchAnswer::Found {
         amount,
         fails_at,
         confirmed: true,
@@ -497,7 +505,7 @@ fn throughput_that_follows_load_to_the_end_has_no_knee() {
     assert_eq!(search.record().knee, None);
     assert_eq!(
         search.record().answer,
-        Some(Answer::AtLeast { amount: 100.0 })
+        Some(SearchAnswer::AtLeast { amount: 100.0 })
     );
 }
 
@@ -517,7 +525,7 @@ fn search_for_no_failure_at_all_ends_below_the_first_one() {
             1000.0,
         )
     });
-    let Some(Answer::Found {
+    let Some(SearchAnswer::Found {
         amount, fails_at, ..
     }) = search.record().answer
     else {
@@ -596,8 +604,8 @@ fn hold_is_judged_by_thresholds_verdict_and_room() {
     ] {
         let mut collector = collector(load, thresholds);
         fire(&mut collector, content, cpu(worker, 0.3));
-        let document = collector.document(State::Complete);
-        let result = HoldResult::of(&document, 20.0, "run-1".to_owned());
+        let document = collector.document(RunState::Complete);
+        let result = HoldResult::new(&document, 20.0, "run-1".to_owned());
         let said = match &result.outcome {
             HoldOutcome::Passed => "passed".to_owned(),
             HoldOutcome::Failed { reasons } => format!("failed: {}", reasons.join("; ")),
@@ -628,9 +636,9 @@ fn agents_that_made_half_of_the_load_need_as_many_again_and_room() {
         },
         cpu(1.0, 0.3),
     );
-    let document = collector.document(State::Complete);
+    let document = collector.document(RunState::Complete);
     // 20/s of 40/s begun, all busy: 2 agents × 2 × 1/0.8 = 5.
-    let result = HoldResult::of(&document, 40.0, String::new());
+    let result = HoldResult::new(&document, 40.0, String::new());
     assert!(
         matches!(
             result.outcome,
@@ -661,7 +669,7 @@ fn target_is_settled_when_its_median_is_near_the_usual() {
 }
 
 mod simulated {
-    use super::{Answer, HoldOutcome, rates, result, run};
+    use super::{HoldOutcome, SearchAnswer, rates, result, run};
     use crate::random::Random;
 
     const LIMIT_S: f64 = 0.25;
@@ -725,7 +733,7 @@ mod simulated {
             .record()
             .answer
             .as_ref()
-            .and_then(Answer::passed)
+            .and_then(SearchAnswer::passed)
             .unwrap_or(0.0);
         (found / server.capacity(), holds.len())
     }

@@ -1,7 +1,7 @@
 //! From a document to its verdict and exit code.
 
 use crate::scene::{CLOSED, OPEN, QUIET, Second, collector, cpu, document, fire};
-use analysis::{Document, EndCause, Skew, State, Verdict, VerdictRecord, exit_code};
+use analysis::{AgentEndCause, Document, RunState, StartSkew, Verdict, VerdictRecord, exit_code};
 
 #[test]
 fn verdict_follows_from_load_and_room() {
@@ -209,31 +209,31 @@ fn evidence_holds_the_numbers() {
 
 #[test]
 fn run_that_cannot_be_trusted_is_invalid() {
-    type Spoil = fn(&mut analysis::Collector);
+    type Spoil = fn(&mut analysis::ResultCollector);
     let cases: [(&str, Spoil); 4] = [
         ("began 80.0 ms", |collector| {
             collector.began(1, 80_000_000, 1000)
         }),
         ("agent two lost its coordinator", |collector| {
-            collector.ended(1, ended(EndCause::LeaseExpired))
+            collector.ended(1, ended(AgentEndCause::LeaseExpired))
         }),
         ("agent two failed: no", |collector| {
-            collector.ended(1, ended(EndCause::Failed))
+            collector.ended(1, ended(AgentEndCause::Failed))
         }),
         ("agent two was lost (no)", |collector| {
-            collector.ended(1, ended(EndCause::Lost))
+            collector.ended(1, ended(AgentEndCause::Lost))
         }),
     ];
     for (reason, spoil) in cases {
         let mut collector = collector(CLOSED, "");
         fire(&mut collector, QUIET, cpu(0.3, 0.3));
         spoil(&mut collector);
-        let document = collector.document(State::Complete);
+        let document = collector.document(RunState::Complete);
         assert_eq!(document.verdict.verdict, Verdict::Invalid, "{reason}");
         let evidence = document.verdict.evidence.join("; ");
         assert!(evidence.contains(reason), "{reason}: {evidence}");
     }
-    let nothing = collector(CLOSED, "").document(State::Incomplete).verdict;
+    let nothing = collector(CLOSED, "").document(RunState::Incomplete).verdict;
     let evidence = nothing.evidence.join("; ");
     assert!(
         evidence.contains("never finished") && evidence.contains("no operation ended"),
@@ -241,7 +241,7 @@ fn run_that_cannot_be_trusted_is_invalid() {
     );
 }
 
-fn ended(cause: EndCause) -> analysis::AgentEnd {
+fn ended(cause: AgentEndCause) -> analysis::AgentEnd {
     analysis::AgentEnd {
         cause: Some(cause),
         text: "no".into(),
@@ -254,7 +254,7 @@ fn one_agent_has_no_skew_and_a_bound_counts_as_skew() {
     let mut document = document(CLOSED, QUIET, cpu(0.3, 0.3));
     assert_eq!(
         document.skew,
-        Some(Skew {
+        Some(StartSkew {
             skew_ns: 2_000_000,
             bound_ns: 1_500_000
         })
@@ -264,7 +264,7 @@ fn one_agent_has_no_skew_and_a_bound_counts_as_skew() {
     fire(&mut unsure, QUIET, cpu(0.3, 0.3));
     unsure.began(1, 0, 60_000_000);
     assert_eq!(
-        unsure.document(State::Complete).verdict.verdict,
+        unsure.document(RunState::Complete).verdict.verdict,
         Verdict::Invalid
     );
 }
@@ -279,7 +279,7 @@ fn exit_code_puts_trust_before_thresholds() {
         };
         let mut collector = collector(CLOSED, thresholds);
         fire(&mut collector, QUIET, cpu(0.3, 0.3));
-        let mut document = collector.document(State::Complete);
+        let mut document = collector.document(RunState::Complete);
         document
             .thresholds
             .iter_mut()
@@ -330,7 +330,7 @@ fn fired_at(address: &str, load: &str, content: Second, machine: f64) -> analysi
         }
         collector.ended(agent, crate::scene::end(totals, cpu(0.5, machine)));
     }
-    collector.document(State::Complete)
+    collector.document(RunState::Complete)
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn throttled_client_is_seen_by_its_lag_even_beside_the_server() {
         );
         document.plan.builtin_target = true;
         document.agents[1].facts.cpu_quota = quota;
-        let record = VerdictRecord::of(&document);
+        let record = VerdictRecord::new(&document);
         assert_eq!(record.verdict, verdict, "{record:?}");
         let evidence = record.evidence.join("; ");
         assert_eq!(
@@ -451,7 +451,7 @@ fn piling_up(ended: u64) -> Document {
         }
         collector.ended(agent, crate::scene::end(totals, cpu(0.3, 0.3)));
     }
-    collector.document(State::Complete)
+    collector.document(RunState::Complete)
 }
 
 #[test]
@@ -482,13 +482,13 @@ fn run_that_was_stopped_does_not_say_that_all_of_its_load_was_met() {
         collector.ended(
             agent,
             analysis::AgentEnd {
-                cause: Some(EndCause::Stopped),
+                cause: Some(AgentEndCause::Stopped),
                 intervals: Some(5),
                 ..end
             },
         );
     }
-    let document = collector.document(State::Interrupted);
+    let document = collector.document(RunState::Interrupted);
     assert_eq!(
         document.verdict.verdict,
         Verdict::Undetermined,
@@ -511,7 +511,7 @@ fn what_the_server_used_is_told_for_each_operation() {
     let mut collector = collector(CLOSED, "");
     fire(&mut collector, QUIET, cpu(0.3, 0.3));
     collector.server_cpu(std::time::Duration::from_millis(240));
-    let document = collector.document(State::Complete);
+    let document = collector.document(RunState::Complete);
     // Two agents end ten operations each in each of six seconds: 2 ms for each of 120, of which 20
     // end in a second.
     let server = document.server.unwrap();
@@ -538,14 +538,14 @@ fn what_the_server_used_is_told_for_each_operation() {
 fn run_under_way_blames_no_agent() {
     let mut collector = collector(CLOSED, "");
     collector.add(0, 2, &crate::scene::snapshot(2, QUIET));
-    let record = collector.document(State::Incomplete).verdict;
+    let record = collector.document(RunState::Incomplete).verdict;
     assert_eq!(record.evidence.len(), 1, "{record:?}");
     assert!(record.evidence[0].contains("never finished"), "{record:?}");
 }
 
 #[test]
 fn run_without_a_success_names_the_commonest_failure_and_its_cure() {
-    use measure::{CertificateFault, Failure, Kind, Stage};
+    use measure::{CertificateFault, Failure, FailureStage, Kind};
     for (load, kind, cure) in [
         (
             CLOSED,
@@ -577,14 +577,14 @@ fn run_without_a_success_names_the_commonest_failure_and_its_cure() {
             cell.counters.failures = [
                 (
                     Failure {
-                        stage: Stage::Tls,
+                        stage: FailureStage::Tls,
                         kind,
                     },
                     9,
                 ),
                 (
                     Failure {
-                        stage: Stage::Tls,
+                        stage: FailureStage::Tls,
                         kind: Kind::Eof,
                     },
                     1,
@@ -596,7 +596,7 @@ fn run_without_a_success_names_the_commonest_failure_and_its_cure() {
             collector.add(agent, 2, &content);
             collector.ended(agent, crate::scene::end(content.clone(), cpu(0.99, 0.99)));
         }
-        let document = collector.document(State::Complete);
+        let document = collector.document(RunState::Complete);
         assert_eq!(
             (document.verdict.verdict, document.verdict_meaning()),
             (Verdict::Undetermined, "every operation failed")

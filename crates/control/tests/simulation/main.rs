@@ -5,7 +5,7 @@ mod machine;
 mod network;
 mod world;
 
-use control::{EndCause, LEASE, Outcome, RunEvent};
+use control::{EndCause, LEASE, RunEvent, RunOutcome};
 use std::collections::BTreeMap;
 use world::{Trouble, World};
 
@@ -31,7 +31,7 @@ fn delivered(events: &[RunEvent]) -> BTreeMap<u32, Vec<(u32, Vec<u8>)>> {
     by_agent
 }
 
-fn outcome(events: &[RunEvent]) -> Option<Outcome> {
+fn outcome(events: &[RunEvent]) -> Option<RunOutcome> {
     match events.last() {
         Some(RunEvent::Done { outcome }) => Some(*outcome),
         _ => None,
@@ -54,7 +54,7 @@ fn quiet_network_runs_the_plan_to_its_end_on_every_agent() {
         let events = &world.events;
         assert_eq!(
             outcome(events),
-            Some(Outcome::Ran),
+            Some(RunOutcome::Ran),
             "seed {seed}: {events:?}"
         );
         assert_eq!(causes(events), vec![EndCause::Plan; 3], "seed {seed}");
@@ -127,7 +127,7 @@ fn every_agent_is_told_as_ended_or_lost_once_and_nothing_follows_the_end() {
         let agents = 1 + (seed % 4) as usize;
         let mut world = World::new(seed, agents, Trouble::Drops);
         world.run_to_end(600);
-        if outcome(&world.events) != Some(Outcome::Ran) {
+        if outcome(&world.events) != Some(RunOutcome::Ran) {
             continue;
         }
         let is_end =
@@ -177,7 +177,7 @@ fn agents_serve_the_next_run() {
         let mut world = World::new(seed, 2, Trouble::None);
         for _ in 0..3 {
             world.run_to_end(60);
-            assert_eq!(outcome(&world.events), Some(Outcome::Ran), "seed {seed}");
+            assert_eq!(outcome(&world.events), Some(RunOutcome::Ran), "seed {seed}");
             assert_eq!(
                 causes(&world.events),
                 vec![EndCause::Plan; 2],
@@ -195,7 +195,10 @@ fn stop_ends_the_run_whenever_it_comes() {
         world.run_to_end(300);
         let outcome = outcome(&world.events);
         assert!(
-            matches!(outcome, Some(Outcome::Ran | Outcome::StoppedBeforeStart(_))),
+            matches!(
+                outcome,
+                Some(RunOutcome::Ran | RunOutcome::StoppedBeforeStart(_))
+            ),
             "seed {seed}: {outcome:?}"
         );
     }
@@ -220,7 +223,7 @@ fn agent_that_breaks_the_protocol_is_lost_once_and_serves_the_next_run() {
     for seed in 0..50 {
         let mut world = World::new(seed, 3, Trouble::Violation);
         world.run_to_end(60);
-        assert_eq!(outcome(&world.events), Some(Outcome::Ran), "seed {seed}");
+        assert_eq!(outcome(&world.events), Some(RunOutcome::Ran), "seed {seed}");
         assert_eq!(
             causes(&world.events),
             vec![EndCause::Plan; 2],
@@ -264,7 +267,7 @@ fn agent_that_is_away_is_lost_half_a_minute_after_the_others_ended_and_not_befor
             .iter()
             .zip(&world.times)
             .filter(|(event, _)| leaves(event));
-        let (Some(Outcome::Ran), Some(ended_at)) =
+        let (Some(RunOutcome::Ran), Some(ended_at)) =
             (outcome(&world.events), left.map(|(_, at)| *at).max())
         else {
             continue;
@@ -300,11 +303,16 @@ fn upload_over_a_link_that_is_cut_again_and_again_comes_to_its_end_or_is_given_u
             world.run_to_end(300);
             assert_eq!(
                 outcome(&world.events),
-                Some(Outcome::Ran),
+                Some(RunOutcome::Ran),
                 "seed {seed}: last {:?}",
                 world.events.last()
             );
-            let whole = |event: &RunEvent| matches!(event, RunEvent::Totals { encoded, .. } if encoded.len() == 8 << 20);
+            let whole = |event: &RunEvent| {
+                matches!(
+                    event,
+                    RunEvent::Totals { encoded, .. } if encoded.len() == 8 << 20
+                )
+            };
             assert_eq!(
                 world.events.iter().any(whole),
                 comes,

@@ -58,17 +58,17 @@ pub(crate) mod code {
 
 /// A frame's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct FrameHead {
     pub(super) length: usize,
     pub(super) kind: u8,
     pub(super) flags: u8,
     pub(super) stream: u32,
 }
 
-impl Head {
-    pub(super) fn parse(bytes: [u8; HEAD]) -> Head {
+impl FrameHead {
+    pub(super) fn parse(bytes: [u8; HEAD]) -> FrameHead {
         let [l0, l1, l2, kind, flags, s0, s1, s2, s3] = bytes;
-        Head {
+        FrameHead {
             length: u32::from_be_bytes([0, l0, l1, l2]) as usize,
             kind,
             flags,
@@ -82,6 +82,7 @@ impl Head {
 
     /// Puts the head into `out`; `length` is below 2^24, as every frame we make is.
     pub(super) fn put(self, out: &mut Vec<u8>) {
+        // Nine bytes: 24 bits of length, type, flags, 31 bits of stream.
         let [_, l0, l1, l2] = (self.length as u32).to_be_bytes();
         let [s0, s1, s2, s3] = self.stream.to_be_bytes();
         out.extend_from_slice(&[l0, l1, l2, self.kind, self.flags, s0, s1, s2, s3]);
@@ -90,13 +91,14 @@ impl Head {
 
 /// Puts a whole frame into `out`.
 pub(super) fn put(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-    Head {
+    let head = FrameHead {
+        // Callers keep below the peer's largest frame, so it fits into 24 bits.
         length: payload.len(),
         kind,
         flags,
         stream,
-    }
-    .put(out);
+    };
+    head.put(out);
     out.extend_from_slice(payload);
 }
 
@@ -144,18 +146,24 @@ pub(super) fn put_headers(
     most: usize,
 ) {
     let (first, mut rest) = block.split_at(block.len().min(most));
-    let end = |rest: &[u8]| {
-        if rest.is_empty() {
-            flag::END_HEADERS
-        } else {
-            0
-        }
-    };
-    let flags = end(rest) | if ends_stream { flag::END_STREAM } else { 0 };
+    // The end of the stream stands on HEADERS, the end of the block on the last frame.
+    let mut flags = end_of_block(rest);
+    if ends_stream {
+        flags |= flag::END_STREAM;
+    }
     put(out, kind::HEADERS, flags, stream, first);
     while !rest.is_empty() {
         let (next, after) = rest.split_at(rest.len().min(most));
-        put(out, kind::CONTINUATION, end(after), stream, next);
+        put(out, kind::CONTINUATION, end_of_block(after), stream, next);
         rest = after;
+    }
+}
+
+/// The flag of a frame of a header block behind which `rest` is left.
+fn end_of_block(rest: &[u8]) -> u8 {
+    if rest.is_empty() {
+        flag::END_HEADERS
+    } else {
+        0
     }
 }

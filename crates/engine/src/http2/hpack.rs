@@ -4,8 +4,9 @@
 //! built before the run. A server may use one, of the default size. Of a response the status and
 //! the length matter; other fields are stepped over.
 
+use super::dynamic_table::{DynamicTable, FieldName, TableEntry};
+use super::hpack_error::BadBlock;
 use super::huffman;
-use super::table::{Entry, Table};
 
 /// Names of the static table that requests use, by index (RFC 7541 appendix A).
 const NAMES: [(&str, u8); 32] = [
@@ -85,21 +86,9 @@ pub(super) mod name {
 
 /// What a response's header block says, as far as it counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Fields {
+pub(super) struct ResponseFields {
     pub(super) status: Option<u16>,
     pub(super) content_length: Option<u64>,
-}
-
-/// The block breaks RFC 7541, or uses a larger dynamic table than it may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BadBlock;
-
-/// Which field a representation is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Name {
-    Status,
-    ContentLength,
-    Other,
 }
 
 /// Puts the name of a literal field that is not to be indexed into `out`; its value follows as a
@@ -138,8 +127,8 @@ pub(super) fn put_length(out: &mut Vec<u8>, length: usize) {
 }
 
 /// Reads a block that was written with `table`, and follows what it does to that.
-pub(super) fn read(mut block: &[u8], table: &mut Table) -> Result<Fields, BadBlock> {
-    let mut fields = Fields::default();
+pub(super) fn read(mut block: &[u8], table: &mut DynamicTable) -> Result<ResponseFields, BadBlock> {
+    let mut fields = ResponseFields::default();
     let mut is_beginning = true;
     while let Some(&first) = block.first() {
         match first {
@@ -147,7 +136,7 @@ pub(super) fn read(mut block: &[u8], table: &mut Table) -> Result<Fields, BadBlo
                 index @ FIRST_STATUS..15 => {
                     fields.take_status(Some(STATUSES[index - FIRST_STATUS]))?
                 }
-                1..=STATIC => {}
+                1..=STATIC => {} // any other field as it stands in the static table
                 index => {
                     fields.take(table.entry(index.checked_sub(STATIC + 1).ok_or(BadBlock)?)?)?
                 }
@@ -161,7 +150,7 @@ pub(super) fn read(mut block: &[u8], table: &mut Table) -> Result<Fields, BadBlo
             0x40..=0x7f => {
                 let (entry, value) = literal(&mut block, 6, table)?;
                 let value_length = value.length()?;
-                table.keep(Entry {
+                table.keep(TableEntry {
                     value_length,
                     ..entry
                 });
@@ -179,15 +168,14 @@ pub(super) fn read(mut block: &[u8], table: &mut Table) -> Result<Fields, BadBlo
 fn literal<'a>(
     block: &mut &'a [u8],
     prefix: u32,
-    table: &Table,
-) -> Result<(Entry, Text<'a>), BadBlock> {
+    table: &DynamicTable,
+) -> Result<(TableEntry, HpackString<'a>), BadBlock> {
     let (name, name_length) = match integer(block, prefix)? {
         0 => {
             let name = string(block)?;
-            (
-                literal_name(name.bytes),
-                if prefix == 6 { name.length()? } else { 0 },
-            )
+            // Only a field that is kept (prefix 6) needs the length of its name.
+            let length = if prefix == 6 { name.length()? } else { 0 };
+            (literal_name(name.bytes), length)
         }
         index @ 1..=STATIC => (static_name(index), usize::from(NAME_LENGTHS[index - 1])),
         index => {
@@ -196,13 +184,13 @@ fn literal<'a>(
         }
     };
     let value = string(block)?;
-    let number = if name == Name::Other {
+    let number = if name == FieldName::Other {
         None
     } else {
         value.number()
     };
     Ok((
-        Entry {
+        TableEntry {
             name,
             name_length,
             value_length: 0,
@@ -212,14 +200,14 @@ fn literal<'a>(
     ))
 }
 
-impl Fields {
-    fn take(&mut self, entry: Entry) -> Result<(), BadBlock> {
+impl ResponseFields {
+    fn take(&mut self, entry: TableEntry) -> Result<(), BadBlock> {
         match entry.name {
-            Name::Status => {
+            FieldName::Status => {
                 self.take_status(entry.number.and_then(|number| u16::try_from(number).ok()))
             }
-            Name::ContentLength => self.take_length(entry.number.ok_or(BadBlock)?),
-            Name::Other => Ok(()),
+            FieldName::ContentLength => self.take_length(entry.number.ok_or(BadBlock)?),
+            FieldName::Other => Ok(()),
         }
     }
 
@@ -239,19 +227,19 @@ impl Fields {
     }
 }
 
-fn static_name(index: usize) -> Name {
+fn static_name(index: usize) -> FieldName {
     match index {
-        FIRST_STATUS..15 => Name::Status,
-        CONTENT_LENGTH => Name::ContentLength,
-        _ => Name::Other,
+        FIRST_STATUS..15 => FieldName::Status,
+        CONTENT_LENGTH => FieldName::ContentLength,
+        _ => FieldName::Other,
     }
 }
 
-fn literal_name(bytes: &[u8]) -> Name {
+fn literal_name(bytes: &[u8]) -> FieldName {
     match bytes {
-        _ if STATUS_NAMES.contains(&bytes) => Name::Status,
-        _ if LENGTH_NAMES.contains(&bytes) => Name::ContentLength,
-        _ => Name::Other,
+        _ if STATUS_NAMES.contains(&bytes) => FieldName::Status,
+        _ if LENGTH_NAMES.contains(&bytes) => FieldName::ContentLength,
+        _ => FieldName::Other,
     }
 }
 
@@ -277,20 +265,22 @@ fn integer(block: &mut &[u8], prefix: u32) -> Result<usize, BadBlock> {
 }
 
 /// A string of a block, still as it was written.
-struct Text<'a> {
+struct HpackString<'a> {
     bytes: &'a [u8],
     is_huffman: bool,
 }
 
-fn string<'a>(block: &mut &'a [u8]) -> Result<Text<'a>, BadBlock> {
-    let is_huffman = block.first().ok_or(BadBlock)? & 0x80 != 0;
+fn string<'a>(block: &mut &'a [u8]) -> Result<HpackString<'a>, BadBlock> {
+    // One bit says Huffman, the other seven begin the length (RFC 7541 §5.2).
+    let first = *block.first().ok_or(BadBlock)?;
+    let is_huffman = first & 0x80 != 0;
     let length = integer(block, 7)?;
     let (bytes, rest) = block.split_at_checked(length).ok_or(BadBlock)?;
     *block = rest;
-    Ok(Text { bytes, is_huffman })
+    Ok(HpackString { bytes, is_huffman })
 }
 
-impl Text<'_> {
+impl HpackString<'_> {
     /// The decimal number it is, if it is one.
     fn number(&self) -> Option<u64> {
         if self.is_huffman {
@@ -316,8 +306,8 @@ impl Text<'_> {
 mod tests {
     use super::*;
 
-    fn fields(status: u16, content_length: Option<u64>) -> Result<Fields, BadBlock> {
-        Ok(Fields {
+    fn fields(status: u16, content_length: Option<u64>) -> Result<ResponseFields, BadBlock> {
+        Ok(ResponseFields {
             status: Some(status),
             content_length,
         })
@@ -325,22 +315,33 @@ mod tests {
 
     #[test]
     fn blocks_of_real_servers_are_read() {
-        let cases: [(&[u8], Result<Fields, BadBlock>); 7] = [
+        let cases: [(&[u8], Result<ResponseFields, BadBlock>); 7] = [
             (b"\x88", fields(200, None)),
             // nginx: indexed status, literal length with an indexed name, plain.
             (b"\x88\x0f\x0d\x03356", fields(200, Some(356))),
             // RFC 7541 appendix C.6.1, whose ":status: 302" is a literal in Huffman code; then the
             // rest of that block.
-            (b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b", fields(302, None)),
+            (
+                b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b",
+                fields(302, None),
+            ),
             // A size update first, as RFC 7541 §4.2 wants after our settings.
             (b"\x20\x8d", fields(404, None)),
             // Names as literals, plain and in Huffman code.
             (b"\x00\x07:status\x03204", fields(204, None)),
-            (b"\x00\x85\xb8\x84\x8d\x36\xa3\x03503\x00\x8a\x21\xea\x49\x6a\x4a\xd4\x16\xa9\x93\x3f\x820\x00", Err(BadBlock)),
+            (
+                b"\x00\x85\xb8\x84\x8d\x36\xa3\x03503\x00\x8a\x21\xea\x49\x6a\x4a\xd4\x16\xa9\x93\
+                \x3f\x820\x00",
+                Err(BadBlock),
+            ),
             (b"\x88\x10\x03foo\x03bar\x5c\x0212", fields(200, Some(12))),
         ];
         for (block, expected) in cases {
-            assert_eq!(read(block, &mut Table::default()), expected, "{block:02x?}");
+            assert_eq!(
+                read(block, &mut DynamicTable::default()),
+                expected,
+                "{block:02x?}"
+            );
         }
     }
 
@@ -362,7 +363,7 @@ mod tests {
         ];
         for block in cases {
             assert_eq!(
-                read(block, &mut Table::default()),
+                read(block, &mut DynamicTable::default()),
                 Err(BadBlock),
                 "{block:02x?}"
             );
@@ -373,19 +374,21 @@ mod tests {
     #[test]
     fn responses_of_the_rfc_are_read_and_fill_the_table_as_it_says() {
         const SIZE_256: &[u8] = b"\x3f\xe1\x01";
-        let mut table = Table::default();
+        let mut table = DynamicTable::default();
         let cases: [(&[u8], u16, usize); 3] = [
             (
-                b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b\x61\x96\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\
-                \xe0\x82\xa6\x2d\x1b\xff\x6e\x91\x9d\x29\xad\x17\x18\x63\xc7\x8f\x0b\x97\xc8\xe9\xae\x82\xae\x43\xd3",
+                b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b\x61\x96\xd0\x7a\xbe\x94\x10\x54\xd4\
+                \x44\xa8\x20\x05\x95\x04\x0b\x81\x66\xe0\x82\xa6\x2d\x1b\xff\x6e\x91\x9d\x29\xad\
+                \x17\x18\x63\xc7\x8f\x0b\x97\xc8\xe9\xae\x82\xae\x43\xd3",
                 302,
                 222,
             ),
             (b"\x48\x83\x64\x0e\xff\xc1\xc0\xbf", 307, 222),
             (
-                b"\x88\xc1\x61\x96\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\xe0\x84\xa6\x2d\x1b\xff\xc0\x5a\x83\
-                \x9b\xd9\xab\x77\xad\x94\xe7\x82\x1d\xd7\xf2\xe6\xc7\xb3\x35\xdf\xdf\xcd\x5b\x39\x60\xd5\xaf\x27\x08\x7f\x36\x72\xc1\xab\
-                \x27\x0f\xb5\x29\x1f\x95\x87\x31\x60\x65\xc0\x03\xed\x4e\xe5\xb1\x06\x3d\x50\x07",
+                b"\x88\xc1\x61\x96\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\
+                \xe0\x84\xa6\x2d\x1b\xff\xc0\x5a\x83\x9b\xd9\xab\x77\xad\x94\xe7\x82\x1d\xd7\xf2\
+                \xe6\xc7\xb3\x35\xdf\xdf\xcd\x5b\x39\x60\xd5\xaf\x27\x08\x7f\x36\x72\xc1\xab\x27\
+                \x0f\xb5\x29\x1f\x95\x87\x31\x60\x65\xc0\x03\xed\x4e\xe5\xb1\x06\x3d\x50\x07",
                 200,
                 215,
             ),

@@ -42,10 +42,18 @@ impl Bits<'_> {
 
     /// The next 30 bits, filled with ones behind the end.
     fn next(&self) -> u32 {
-        let byte = |index: usize| u64::from(self.bytes.get(index).copied().unwrap_or(0xff));
         let first = self.at / 8;
-        let five = (first..first + 5).fold(0, |bits, index| bits << 8 | byte(index));
-        (five >> (10 - self.at % 8)) as u32 & END
+        let mut five_bytes = 0_u64;
+        for index in first..first + 5 {
+            five_bytes = five_bytes << 8 | u64::from(self.byte(index));
+        }
+        // 40 bits, at most 7 of them before the cursor: 30 are always left.
+        (five_bytes >> (10 - self.at % 8)) as u32 & END
+    }
+
+    /// A byte; behind the end all ones, as the filling is (RFC 7541 §5.2).
+    fn byte(&self, index: usize) -> u8 {
+        self.bytes.get(index).copied().unwrap_or(0xff)
     }
 
     /// Whether what is left only fills the last byte.
@@ -56,7 +64,8 @@ impl Bits<'_> {
 
 /// Symbols of a string; `None` where it is none.
 pub(super) fn symbols(bytes: &[u8]) -> Option<usize> {
-    let (mut bits, mut number) = (Bits { bytes, at: 0 }, 0);
+    let mut bits = Bits { bytes, at: 0 };
+    let mut number = 0;
     while !bits.is_filling() {
         let length = code_length(bits.next())?;
         if length > bits.left() {
@@ -85,9 +94,11 @@ fn code_length(next: u32) -> Option<usize> {
 /// The decimal number that a string is: 0 to 2 are the 5-bit codes of those values, 3 to 9 the
 /// 6-bit codes from 25 on.
 pub(super) fn number(bytes: &[u8]) -> Option<u64> {
-    let (mut bits, mut number) = (Bits { bytes, at: 0 }, None);
+    let mut bits = Bits { bytes, at: 0 };
+    let mut number = None;
     while !bits.is_filling() {
         let next = bits.next();
+        // The first 5 of the 30 bits, then the first 6.
         let (length, digit) = match (next >> 25, next >> 24) {
             (code @ 0..=2, _) => (5, code),
             (_, code @ 25..=31) => (6, code - 22),
@@ -97,12 +108,8 @@ pub(super) fn number(bytes: &[u8]) -> Option<u64> {
             return None;
         }
         bits.at += length;
-        number = Some(
-            number
-                .unwrap_or(0_u64)
-                .checked_mul(10)?
-                .checked_add(digit.into())?,
-        );
+        let before: u64 = number.unwrap_or(0);
+        number = Some(before.checked_mul(10)?.checked_add(digit.into())?);
     }
     number
 }
@@ -166,9 +173,19 @@ mod tests {
         );
         assert_eq!(LENGTHS.iter().map(|(_, symbols)| symbols).sum::<u32>(), 257);
         let cases: [(&[u8], Option<usize>); 7] = [
-            (b"\xf1\xe3\xc2\xe5\xf2\x3a\x6b\xa0\xab\x90\xf4\xff", Some("www.example.com".len())),
-            (b"\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\xe0\x82\xa6\x2d\x1b\xff", Some(29)),
-            (b"\x9d\x29\xad\x17\x18\x63\xc7\x8f\x0b\x97\xc8\xe9\xae\x82\xae\x43\xd3", Some("https://www.example.com".len())),
+            (
+                b"\xf1\xe3\xc2\xe5\xf2\x3a\x6b\xa0\xab\x90\xf4\xff",
+                Some("www.example.com".len()),
+            ),
+            (
+                b"\xd0\x7a\xbe\x94\x10\x54\xd4\x44\xa8\x20\x05\x95\x04\x0b\x81\x66\xe0\x82\xa6\x2d\
+                \x1b\xff",
+                Some(29),
+            ),
+            (
+                b"\x9d\x29\xad\x17\x18\x63\xc7\x8f\x0b\x97\xc8\xe9\xae\x82\xae\x43\xd3",
+                Some("https://www.example.com".len()),
+            ),
             (b"", Some(0)),
             (b"\xff", None),             // eight bits of filling
             (b"\x00\x00", None),         // filled with zeros

@@ -1,7 +1,12 @@
-use super::frame::setting;
+//! One connection, told what a server may say and what none should.
+
+use super::connection::MAX_WAITING;
+use super::dynamic_table::DynamicTable;
+use super::frame::{self, FrameHead, code, flag, kind, setting};
 use super::*;
-use crate::body::Body;
-use crate::request::{Fill, Values};
+use crate::body::{BodyUpload, RequestBody};
+use crate::response::{ReceivedResponse, Unreadable};
+use crate::template::{Fill, Values};
 use std::sync::Arc;
 
 /// A frame as bytes.
@@ -29,34 +34,34 @@ fn go_away(last: u32, code: u32) -> Vec<u8> {
 }
 
 /// A connection whose peer has said its settings, with nothing waiting to be sent.
-fn settled(lanes: u32, entries: &[(u16, u32)]) -> Session {
-    let mut session = Session::new(lanes);
+fn settled(lanes: u32, entries: &[(u16, u32)]) -> Http2Connection {
+    let mut session = Http2Connection::new(lanes);
     session.feed(&settings(entries)).expect("legal settings");
     session.out.clear();
-    session.happened.clear();
+    session.events.clear();
     session
 }
 
-fn body(bytes: &[u8]) -> Option<Upload> {
+fn body(bytes: &[u8]) -> Option<BodyUpload> {
     let values = Values {
         user: 0,
         seq: 0,
         random: 0,
     };
-    Some(Upload::new(
-        Arc::new(Body::new(vec![Fill::Shared(bytes.into())])),
+    Some(BodyUpload::new(
+        Arc::new(RequestBody::new(vec![Fill::Shared(bytes.into())])),
         values,
     ))
 }
 
-fn get(session: &mut Session, lane: u32) {
+fn get(session: &mut Http2Connection, lane: u32) {
     session.open(lane, b"\x82\x87\x84", None, false);
 }
 
 fn heads(mut bytes: &[u8]) -> Vec<(u8, u8, u32, usize)> {
     let mut found = Vec::new();
     while let Some((head, rest)) = bytes.split_first_chunk::<9>() {
-        let head = Head::parse(*head);
+        let head = FrameHead::parse(*head);
         found.push((head.kind, head.flags, head.stream, head.length));
         bytes = &rest[head.length..];
     }
@@ -65,7 +70,7 @@ fn heads(mut bytes: &[u8]) -> Vec<(u8, u8, u32, usize)> {
 
 #[test]
 fn preface_is_what_a_client_says_first() {
-    let session = Session::new(1);
+    let session = Http2Connection::new(1);
     let (preface, frames) = session.out.split_at(frame::PREFACE.len());
     assert_eq!(preface, frame::PREFACE);
     assert_eq!(
@@ -83,7 +88,7 @@ fn smaller_table_of_the_peer_is_answered_with_a_size_update_once() {
         (4096, false),
         (65_536, false),
     ] {
-        let mut session = Session::new(3);
+        let mut session = Http2Connection::new(3);
         get(&mut session, 0);
         session.out.clear();
         session
@@ -168,15 +173,15 @@ fn responses_are_read_in_pieces_of_any_size() {
             .chunks(step)
             .for_each(|piece| session.feed(piece).expect("a legal stream"));
         let happened = [
-            Happened::Begun { lane: 1 },
-            Happened::Begun { lane: 0 },
-            Happened::Whole { lane: 1 },
-            Happened::Whole { lane: 0 },
+            StreamEvent::Begun { lane: 1 },
+            StreamEvent::Begun { lane: 0 },
+            StreamEvent::Whole { lane: 1 },
+            StreamEvent::Whole { lane: 0 },
         ];
-        assert_eq!(session.happened, happened, "by {step}");
+        assert_eq!(session.events, happened, "by {step}");
         assert_eq!(
             session.answer(0),
-            Answer {
+            ReceivedResponse {
                 status: Some(404),
                 body_bytes: 1
             },
@@ -184,7 +189,7 @@ fn responses_are_read_in_pieces_of_any_size() {
         );
         assert_eq!(
             session.answer(1),
-            Answer {
+            ReceivedResponse {
                 status: Some(200),
                 body_bytes: 5
             },
@@ -196,7 +201,7 @@ fn responses_are_read_in_pieces_of_any_size() {
 
 #[test]
 fn streams_wait_for_the_settings_and_end_with_what_those_allow() {
-    let mut session = Session::new(4);
+    let mut session = Http2Connection::new(4);
     assert!(
         session.accepts(),
         "the first request goes out with the preface"
@@ -207,8 +212,8 @@ fn streams_wait_for_the_settings_and_end_with_what_those_allow() {
         .feed(&settings(&[(setting::MAX_CONCURRENT_STREAMS, 2)]))
         .expect("legal settings");
     assert_eq!(
-        session.happened,
-        [Happened::Settled {
+        session.events,
+        [StreamEvent::Settled {
             max_streams: 2,
             is_first: true
         }]
@@ -223,8 +228,8 @@ fn streams_wait_for_the_settings_and_end_with_what_those_allow() {
         .feed(&settings(&[(setting::MAX_CONCURRENT_STREAMS, 3)]))
         .expect("legal settings");
     assert_eq!(
-        session.happened[1..],
-        [Happened::Settled {
+        session.events[1..],
+        [StreamEvent::Settled {
             max_streams: 3,
             is_first: false
         }]
@@ -247,7 +252,7 @@ fn length_that_does_not_hold_spoils_the_stream_and_not_the_connection() {
     session
         .feed(&frame(kind::DATA, flag::END_STREAM, 1, b"four"))
         .expect("legal");
-    assert_eq!(session.happened[1..], [Happened::Malformed { lane: 0 }]);
+    assert_eq!(session.events[1..], [StreamEvent::Malformed { lane: 0 }]);
     assert!(session.accepts());
     session.open(0, b"\x83", None, true);
     session
@@ -259,8 +264,8 @@ fn length_that_does_not_hold_spoils_the_stream_and_not_the_connection() {
         ))
         .expect("legal");
     assert_eq!(
-        session.happened[3..],
-        [Happened::Whole { lane: 0 }],
+        session.events[3..],
+        [StreamEvent::Whole { lane: 0 }],
         "a HEAD has no body"
     );
 }
@@ -270,10 +275,10 @@ fn streams_beyond_the_last_of_a_go_away_were_not_processed() {
     let mut session = settled(3, &[]);
     (0..3).for_each(|lane| get(&mut session, lane));
     session.feed(&go_away(3, 0)).expect("legal");
-    let unprocessed = Happened::Unprocessed { lane: 2 };
+    let unprocessed = StreamEvent::Unprocessed { lane: 2 };
     assert_eq!(
-        session.happened,
-        [Happened::GoAway { code: 0 }, unprocessed]
+        session.events,
+        [StreamEvent::GoAway { code: 0 }, unprocessed]
     );
     assert!(!session.accepts() && session.draining);
     assert_eq!(session.active(), 2);
@@ -334,7 +339,7 @@ fn early_answer_stops_the_body() {
             b"\x88",
         ))
         .expect("legal");
-    assert_eq!(session.happened[1..], [Happened::Whole { lane: 0 }]);
+    assert_eq!(session.events[1..], [StreamEvent::Whole { lane: 0 }]);
     assert_eq!(heads(&session.out), [(kind::RST_STREAM, 0, 1, 4)]);
     session
         .feed(&frame(kind::WINDOW_UPDATE, 0, 1, &9_u32.to_be_bytes()))
@@ -355,13 +360,13 @@ fn cancelled_stream_is_passed_over() {
     session
         .feed(&frame(kind::DATA, flag::END_STREAM, 1, b"late"))
         .expect("it was under way");
-    assert!(session.happened.is_empty());
-    assert_eq!(session.answer(0), Answer::default());
+    assert!(session.events.is_empty());
+    assert_eq!(session.answer(0), ReceivedResponse::default());
 }
 
 #[test]
 fn server_that_speaks_before_its_settings_is_refused() {
-    let mut session = Session::new(1);
+    let mut session = Http2Connection::new(1);
     get(&mut session, 0);
     assert_eq!(
         session.feed(&frame(kind::HEADERS, flag::END_HEADERS, 1, b"\x88")),
@@ -541,7 +546,7 @@ fn header_blocks_at_random_are_read_or_refused() {
             .take(length as usize)
             .map(|number| (number >> 32) as u8)
             .collect();
-        if let Ok(fields) = hpack::read(&block, &mut Table::default()) {
+        if let Ok(fields) = hpack::read(&block, &mut DynamicTable::default()) {
             assert!(
                 fields
                     .status

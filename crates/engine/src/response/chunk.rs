@@ -1,7 +1,6 @@
 //! The chunked coding (RFC 9112 §7.1), byte by byte but for the data.
 
-use super::Unreadable;
-use super::Unreadable::{BadFraming, TooLarge};
+use super::unreadable::Unreadable::{self, BadFraming, TooLarge};
 
 /// Longest chunk-size line with its extensions, and longest trailer line.
 const MAX_LINE: u32 = 16 * 1024;
@@ -74,6 +73,7 @@ impl Chunk {
         let length = length + 1;
         match byte {
             _ if length > MAX_LINE => Err(TooLarge),
+            // A bare LF ends a line too (RFC 9112 §2.2).
             b'\n' if digits == 0 => Err(BadFraming),
             b'\n' if value == 0 => Ok(Some(Chunk::Trailer { line: 0, all: 0 })),
             b'\n' => Ok(Some(Chunk::Data(value))),
@@ -89,12 +89,14 @@ impl Chunk {
                 extension: true,
                 length,
             })),
+            // Extensions are passed over, whatever they say (RFC 9112 §7.1.1).
             _ if extension => Ok(Some(Chunk::Size {
                 value,
                 digits,
                 extension,
                 length,
             })),
+            // 16 digits are 64 bits; a 17th would overflow.
             _ if digits >= 16 => Err(BadFraming),
             _ => {
                 let digit = (byte as char).to_digit(16).ok_or(BadFraming)?;

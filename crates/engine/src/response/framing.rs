@@ -1,8 +1,8 @@
 //! What the fields of a head say about its body and its connection (RFC 9112 §6.3, §9.3).
 
-use super::Unreadable::BadFraming;
 use super::chunk::SIZE_LINE;
-use super::{State, Unreadable};
+use super::state::ResponseState;
+use super::unreadable::Unreadable::{self, BadFraming};
 
 /// What the fields say about framing and the connection.
 #[derive(Debug, Default)]
@@ -15,7 +15,8 @@ pub(super) struct Framing {
 }
 
 impl Framing {
-    pub(super) fn of(fields: &[httparse::Header<'_>]) -> Result<Framing, Unreadable> {
+    /// What these fields say; an error where they contradict each other.
+    pub(super) fn new(fields: &[httparse::Header<'_>]) -> Result<Framing, Unreadable> {
         let mut framing = Framing::default();
         for field in fields {
             // Most fields are told apart by their length alone.
@@ -78,20 +79,20 @@ impl Framing {
         &self,
         minor_version: u8,
         keep_alive: &mut bool,
-    ) -> Result<State, Unreadable> {
+    ) -> Result<ResponseState, Unreadable> {
         if self.chunked {
             if self.length.is_some() || minor_version == 0 {
                 return Err(BadFraming); // request smuggling's favourite; RFC 9112 §6.3 item 3
             }
-            return Ok(State::Chunked(SIZE_LINE));
+            return Ok(ResponseState::Chunked(SIZE_LINE));
         }
         match self.length {
             Some(_) if self.other_coding => Err(BadFraming),
-            Some(0) => Ok(State::Whole),
-            Some(length) => Ok(State::Length(length)),
+            Some(0) => Ok(ResponseState::Whole),
+            Some(length) => Ok(ResponseState::Length(length)),
             None => {
                 *keep_alive = false;
-                Ok(State::UntilEof)
+                Ok(ResponseState::UntilEof)
             }
         }
     }

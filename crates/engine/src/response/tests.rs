@@ -6,7 +6,7 @@ fn read(
     step: usize,
     head_only: bool,
 ) -> Result<(Option<u16>, u64, bool, usize), Unreadable> {
-    let mut response = Response::default();
+    let mut response = ResponseParser::default();
     response.expect(head_only);
     let mut taken = 0;
     for piece in bytes.chunks(step) {
@@ -27,15 +27,58 @@ fn read(
 #[test]
 fn framings_are_read_in_pieces_of_any_size() {
     let cases: [(&[u8], u16, u64, usize); 9] = [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, 5, 0),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 5, 5\r\n\r\nhelloHTTP", 200, 5, 4),
-        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", 404, 0, 0),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            200,
+            5,
+            0,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\ncontent-length: 5, 5\r\n\r\nhelloHTTP",
+            200,
+            5,
+            4,
+        ),
+        (
+            b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+            404,
+            0,
+            0,
+        ),
         (b"HTTP/1.1 204 No Content\r\n\r\n", 204, 0, 0),
-        (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n", 304, 0, 0),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nA;x=\"y\"\r\n0123456789\r\n0\r\n\r\n", 200, 15, 0),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nTrailer: a\r\nB: c\r\n\r\nnext", 200, 1, 4),
-        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", 200, 1, 0),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 200, 0, 0),
+        (
+            b"HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n",
+            304,
+            0,
+            0,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+            5\r\nhello\r\nA;x=\"y\"\r\n0123456789\r\n0\r\n\r\n",
+            200,
+            15,
+            0,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+            1\r\nx\r\n0\r\nTrailer: a\r\nB: c\r\n\r\nnext",
+            200,
+            1,
+            4,
+        ),
+        (
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n\
+            HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+            200,
+            1,
+            0,
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+            200,
+            0,
+            0,
+        ),
     ];
     for (bytes, status, body, extra) in cases {
         for step in [1, 2, 3, 7, bytes.len()] {
@@ -57,7 +100,7 @@ fn known_heads_mean_what_they_meant() {
     let last: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
     let interim: &[u8] =
         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-    let mut response = Response::default();
+    let mut response = ResponseParser::default();
     for (bytes, head_only, whole) in [
         (five, false, true),
         (five, false, true),
@@ -73,10 +116,10 @@ fn known_heads_mean_what_they_meant() {
         (last, false, true),
     ] {
         response.expect(head_only);
-        let mut alone = Response::default();
+        let mut alone = ResponseParser::default();
         alone.expect(head_only);
         assert_eq!(response.feed(bytes), alone.feed(bytes));
-        let figures = |response: &Response| {
+        let figures = |response: &ResponseParser| {
             (
                 response.answer(),
                 response.is_whole(),
@@ -88,7 +131,7 @@ fn known_heads_mean_what_they_meant() {
         assert_eq!(response.is_whole(), whole);
     }
     assert_eq!(
-        response.known.head,
+        response.known.bytes,
         last[..last.len() - 5],
         "the last head is the known one"
     );
@@ -105,7 +148,7 @@ fn head_request_has_no_body() {
 
 #[test]
 fn body_without_length_ends_with_the_connection() {
-    let mut response = Response::default();
+    let mut response = ResponseParser::default();
     response.expect(false);
     response
         .feed(b"HTTP/1.1 200 OK\r\n\r\nabc")
@@ -117,7 +160,7 @@ fn body_without_length_ends_with_the_connection() {
 
 #[test]
 fn short_body_is_not_whole_at_the_end() {
-    let mut response = Response::default();
+    let mut response = ResponseParser::default();
     response.expect(false);
     response
         .feed(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
@@ -140,7 +183,7 @@ fn connection_fields_decide_about_reuse() {
         ),
     ];
     for (bytes, keep_alive) in cases {
-        let mut response = Response::default();
+        let mut response = ResponseParser::default();
         response.expect(false);
         response.feed(bytes).expect("a legal response");
         assert_eq!(
@@ -236,7 +279,7 @@ fn what_other_clients_take_is_valid() {
 
 #[test]
 fn endless_head_and_chunk_lines_are_refused() {
-    let mut response = Response::default();
+    let mut response = ResponseParser::default();
     response.expect(false);
     response.feed(b"HTTP/1.1 200 OK\r\n").expect("a beginning");
     let refused = (0..10_000).find_map(|_| {

@@ -37,7 +37,7 @@ pub(super) struct Refused<'a> {
 }
 
 /// The fields of a certificate that tell the faults apart.
-struct Fields<'a> {
+struct CertificateFields<'a> {
     is_version_1: bool,
     issuer: &'a [u8],
     subject: &'a [u8],
@@ -88,7 +88,7 @@ impl Refused<'_> {
 
     /// Whether a key of the chain, or of a root that may have signed a part of it, is too short.
     fn has_weak_key(&self) -> bool {
-        let chain: Vec<Fields<'_>> = std::iter::once(self.leaf)
+        let chain: Vec<CertificateFields<'_>> = std::iter::once(self.leaf)
             .chain(self.rest)
             .filter_map(|der| fields(der))
             .collect();
@@ -110,19 +110,18 @@ impl Refused<'_> {
     }
 }
 
-/// RFC 5280 §4.1.
-fn fields(certificate: &[u8]) -> Option<Fields<'_>> {
+/// What stands in a certificate (RFC 5280 §4.1).
+fn fields(certificate: &[u8]) -> Option<CertificateFields<'_>> {
     let mut signed = element(&mut element(&mut &*certificate, SEQUENCE)?, SEQUENCE)?;
     let version = element(&mut signed, VERSION);
-    let (_serial_number, _signature) = (any(&mut signed)?, any(&mut signed)?);
+    let _serial_number = any(&mut signed)?;
+    let _signature = any(&mut signed)?;
     let issuer = element(&mut signed, SEQUENCE)?;
     let _validity = any(&mut signed)?;
-    let (subject, key) = (
-        element(&mut signed, SEQUENCE)?,
-        element(&mut signed, SEQUENCE)?,
-    );
+    let subject = element(&mut signed, SEQUENCE)?;
+    let key = element(&mut signed, SEQUENCE)?;
     let is_ca = is_ca(signed).unwrap_or(false);
-    Some(Fields {
+    Some(CertificateFields {
         is_version_1: version.is_none(),
         issuer,
         subject,
@@ -155,8 +154,11 @@ pub(super) fn rsa_bits(mut info: &[u8]) -> Option<usize> {
     if element(&mut algorithm, OID)? != RSA {
         return None;
     }
+    // A bit string begins with how many of its bits are unused: none here.
     let bits = element(&mut info, BITS)?;
-    let modulus = element(&mut element(&mut bits.get(1..)?, SEQUENCE)?, 0x02)?;
+    let mut key = element(&mut bits.get(1..)?, SEQUENCE)?;
+    let modulus = element(&mut key, 0x02)?;
+    // A zero stands before a modulus whose first bit is set.
     let significant = modulus.iter().skip_while(|&&byte| byte == 0).count();
     Some(significant * 8)
 }

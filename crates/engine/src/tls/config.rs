@@ -2,7 +2,9 @@
 
 use super::identity::{Credentials, Identities};
 use super::keys::Keys;
+use super::pem::certificates;
 use super::sessions::Sessions;
+use super::tls_error::TlsError;
 use super::verifier::Verifier;
 use super::{cheap, hkdf};
 use crate::key_log::KeySink;
@@ -14,72 +16,10 @@ use rustls::client::{
     ClientSessionStore, Resumption as RustlsResumption, Tls12Resumption, WebPkiServerVerifier,
 };
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, NamedGroup, RootCertStore, SupportedProtocolVersion};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// Why the plan's TLS cannot be set up on this machine.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// A file with certificates has none, or a broken one.
-    #[error(
-        "{field}: {file} holds no usable certificate ({reason}); give a PEM file with -----BEGIN \
-         CERTIFICATE-----"
-    )]
-    Certificates {
-        /// Field of the plan.
-        field: &'static str,
-        /// File as the plan names it.
-        file: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A private key cannot be used.
-    #[error(
-        "tls.client_certificates: {file} holds no usable private key ({reason}); give an \
-         unencrypted PEM key (PKCS#8, PKCS#1 or SEC1)"
-    )]
-    Key {
-        /// File as the plan names it.
-        file: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// Certificate and key are of different pairs.
-    #[error(
-        "tls.client_certificates: the key {key} does not belong to the certificate {cert}; give \
-         the two of one pair"
-    )]
-    Mismatch {
-        /// Certificate file.
-        cert: String,
-        /// Key file.
-        key: String,
-    },
-    /// A client identity that is used here was not sent.
-    #[error(
-        "tls.client_certificates: {file} did not come with the plan, though a virtual user of \
-         this agent has it; run the coordinator's version here"
-    )]
-    NotHere {
-        /// File as the plan names it.
-        file: String,
-    },
-    /// The platform has no roots.
-    #[error(
-        "tls.ca: this machine's own root certificates cannot be read ({0}); name a CA file in \
-         tls.ca, or set tls.verify = \"none\""
-    )]
-    PlatformRoots(String),
-    /// The name to verify is no name.
-    #[error("tls.server_name: {0:?} is neither a host name nor an IP address")]
-    ServerName(String),
-    /// rustls refuses the combination.
-    #[error("tls: {0}")]
-    Rustls(#[from] rustls::Error),
-}
 
 /// Everything of `[tls]` that is parsed once per agent: roots, identities, names.
 pub(crate) struct Materials {
@@ -163,7 +103,8 @@ impl WorkerTls {
             .iter()
             .map(|protocol| protocol.clone().into_bytes())
             .collect();
-        // Connections that last are taken over from rustls after their handshake: see `direct`.
+        // Connections that last are taken over from rustls after their handshake: see
+        // `record_layer`.
         config.enable_secret_extraction = true;
         config.resumption = resumption(tls, Arc::clone(&sessions) as _);
         let keys = sink.map(|sink| Arc::new(Keys::new(sink)));
@@ -211,6 +152,7 @@ fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     let Some(ca) = &tls.ca else {
         let found = rustls_native_certs::load_native_certs();
+        // Some machines have roots that nobody can read; one that can be read is enough.
         let (added, _) = roots.add_parsable_certificates(found.certs);
         if added == 0 {
             let reason = found
@@ -234,24 +176,14 @@ fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
-    let found: Vec<_> = CertificateDer::pem_slice_iter(pem)
-        .collect::<Result<_, _>>()
-        .map_err(|error| error.to_string())?;
-    if found.is_empty() {
-        Err("it has no CERTIFICATE section".into())
-    } else {
-        Ok(found)
-    }
-}
-
 fn server_name(plan: &Plan, tls: &Tls) -> Result<ServerName<'static>, TlsError> {
-    match (&tls.server_name, &plan.target().url.host) {
-        (Some(name), _) | (None, Host::Name(name)) => {
-            ServerName::try_from(name.clone()).map_err(|_| TlsError::ServerName(name.clone()))
-        }
-        (None, Host::Ip(ip)) => Ok(ServerName::IpAddress((*ip).into())),
-    }
+    let name = match (&tls.server_name, &plan.target().url.host) {
+        (Some(given), _) => given,
+        (None, Host::Name(host)) => host,
+        // Verified, but not sent: a ClientHello names no addresses (RFC 6066 §3).
+        (None, Host::Ip(ip)) => return Ok(ServerName::IpAddress((*ip).into())),
+    };
+    ServerName::try_from(name.clone()).map_err(|_| TlsError::ServerName(name.clone()))
 }
 
 fn verifier(materials: &Materials, provider: &Arc<CryptoProvider>) -> Result<Verifier, TlsError> {
@@ -283,6 +215,7 @@ fn provider(tls: &Tls) -> Result<CryptoProvider, TlsError> {
     let cipher_suites = tls
         .cipher_suites
         .iter()
+        // The plan has checked them: every suite it takes is there.
         .filter_map(|wanted| hkdf::suite(wanted.code))
         .collect();
     let kx_groups = tls

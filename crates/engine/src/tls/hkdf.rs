@@ -85,6 +85,7 @@ impl<M: Mac + KeyInit + Clone + Send + Sync + 'static> KeptHkdf<M> {
 impl<M: Mac + KeyInit + Clone + Send + Sync + 'static> Hkdf for KeptHkdf<M> {
     fn extract_from_zero_ikm(&self, salt: Option<&[u8]>) -> Box<dyn HkdfExpander> {
         match salt {
+            // The first secret of every handshake without a session: made once.
             None => Box::new(Expander(self.early.clone())),
             Some(_) => self.extract_from_secret(salt, &zeros::<M>()),
         }
@@ -140,16 +141,25 @@ impl<M: Mac + Clone> Expander<M> {
         info: &[&[u8]],
         number: u8,
     ) -> hmac::digest::Output<M> {
+        // A copy of the states, so that the key is not hashed again.
         let mut mac = self.0.clone();
-        last.into_iter().for_each(|last| mac.update(last));
-        info.iter().for_each(|part| mac.update(part));
+        if let Some(last) = last {
+            mac.update(last);
+        }
+        for part in info {
+            mac.update(part);
+        }
         mac.chain_update([number]).finalize().into_bytes()
     }
 }
 
+/// HKDF-Extract (RFC 5869 §2.2), and its result keyed for what is expanded from it.
 fn extract<M: Mac + KeyInit>(salt: Option<&[u8]>, secret: &[u8]) -> M {
-    let salted = keyed::<M>(salt.unwrap_or(&zeros::<M>()));
-    keyed(&salted.chain_update(secret).finalize().into_bytes())
+    let no_salt = zeros::<M>();
+    // The salt is HMAC's key, the secret its message.
+    let mac = keyed::<M>(salt.unwrap_or(&no_salt));
+    let pseudo_random_key = mac.chain_update(secret).finalize();
+    keyed(&pseudo_random_key.into_bytes())
 }
 
 fn keyed<M: Mac + KeyInit>(key: &[u8]) -> M {

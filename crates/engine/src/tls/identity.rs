@@ -1,7 +1,8 @@
 //! Client identities, handed out over virtual users: parsed once per agent, made into keys once per
 //! worker.
 
-use super::config::{TlsError, certificates};
+use super::pem::certificates;
+use super::tls_error::TlsError;
 use plan::{ClientCertificate, ClientCertificates, Minting, Owner, Plan, PrivateFile};
 use rustls::SignatureScheme;
 use rustls::client::ResolvesClientCert;
@@ -15,14 +16,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A chain, leaf first, and its key.
-type Pair = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+type ChainAndKey = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 /// The identities of this agent's virtual users. Those of others are not here: no key goes where it
 /// is not used.
 pub(crate) struct Credentials {
     /// How many the plan has, here or elsewhere.
     total: usize,
-    own: BTreeMap<usize, Pair>,
+    own: BTreeMap<usize, ChainAndKey>,
 }
 
 /// A worker's client identities; rustls is given that of the worker's current user.
@@ -86,8 +87,9 @@ impl Credentials {
     }
 }
 
-fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<Pair, TlsError> {
-    let (cert, key) = (&files.cert, &files.key);
+fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<ChainAndKey, TlsError> {
+    let cert = &files.cert;
+    let key = &files.key;
     let bad_chain = |reason| TlsError::Certificates {
         field: "tls.client_certificates",
         file: cert.name.clone(),
@@ -106,6 +108,7 @@ fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<Pair, Tl
         signing.map_err(|error| bad_key(error.to_string()))?,
     );
     match certified.keys_match() {
+        // A key that does not tell its public half may well be the right one.
         Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {
             Ok((chain, der))
         }
@@ -117,7 +120,7 @@ fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<Pair, Tl
 }
 
 /// Certificate and key were made together, so nothing about them is checked.
-fn minted(minting: &Minting, place: usize) -> Result<Pair, TlsError> {
+fn minted(minting: &Minting, place: usize) -> Result<ChainAndKey, TlsError> {
     let identity = u32::try_from(place)
         .ok()
         .and_then(|place| minting.minted.identities.get(&place));
@@ -141,6 +144,7 @@ fn content(file: &PrivateFile) -> Result<&[u8], TlsError> {
 impl Identities {
     /// From now on the identity of the cluster's virtual user `user` is used.
     pub(crate) fn select(&self, user: u64) {
+        // With one identity, or none, there is nothing to select.
         if self.keys.len() > 1 {
             self.current
                 .store((user % self.keys.len() as u64) as usize, Ordering::Relaxed);
@@ -150,10 +154,9 @@ impl Identities {
 
 impl ResolvesClientCert for Identities {
     fn resolve(&self, _: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        let key = self
-            .keys
-            .get(self.current.load(Ordering::Relaxed))?
-            .as_ref()?;
+        let current = self.current.load(Ordering::Relaxed);
+        let key = self.keys.get(current)?.as_ref()?;
+        // A key that the server takes no signature of is not shown.
         key.key.choose_scheme(schemes).map(|_| Arc::clone(key))
     }
 

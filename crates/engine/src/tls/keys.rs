@@ -1,7 +1,7 @@
 //! What rustls says of a worker's secrets, in NSS's format, which Wireshark reads; only where plan
 //! and agent want it.
 
-use crate::key_log::{Ending, KeySink};
+use crate::key_log::{KeySink, OperationEnding};
 use rustls::KeyLog;
 use std::fmt::{self, Write as _};
 use std::sync::{Mutex, MutexGuard};
@@ -35,7 +35,7 @@ impl Keys {
 
     /// An operation has ended on the connection with these `lines`: they are written where the plan
     /// wants them, and then are empty. A connection that never had a secret has none to write.
-    pub(crate) fn judge(&self, lines: &mut String, ending: Ending) {
+    pub(crate) fn judge(&self, lines: &mut String, ending: OperationEnding) {
         if !lines.is_empty() && self.sink.wants(ending) {
             self.sink.give(std::mem::take(lines));
         }
@@ -50,11 +50,14 @@ impl Keys {
 
 impl KeyLog for Keys {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
-        let (mut lines, hex) = (self.lock(), |bytes: &[u8]| {
-            bytes.iter().fold(String::new(), push_hex)
-        });
-        let (client_random, secret) = (hex(client_random), hex(secret));
-        writeln!(lines, "{label} {client_random} {secret}").expect("a string takes everything");
+        let mut lines = self.lock();
+        // Each line ends with its feed, so that those of several workers can be mixed.
+        lines.push_str(label);
+        lines.push(' ');
+        push_hex(&mut lines, client_random);
+        lines.push(' ');
+        push_hex(&mut lines, secret);
+        lines.push('\n');
     }
 
     fn will_log(&self, _: &str) -> bool {
@@ -62,9 +65,10 @@ impl KeyLog for Keys {
     }
 }
 
-fn push_hex(mut text: String, byte: &u8) -> String {
-    write!(text, "{byte:02x}").expect("a string takes everything");
-    text
+fn push_hex(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        write!(text, "{byte:02x}").expect("a string takes everything");
+    }
 }
 
 /// Says nothing of what it holds.
@@ -92,7 +96,7 @@ mod tests {
         keys.log("EXPORTER_SECRET", &[0xab], &[0x10]);
         keys.take(&mut lines);
         assert_eq!(lines, "CLIENT_RANDOM ab01 00ff\nEXPORTER_SECRET ab 10\n");
-        keys.judge(&mut lines, Ending::Failed);
+        keys.judge(&mut lines, OperationEnding::Failed);
         assert_eq!(lines, "", "they are handed over once");
     }
 }

@@ -28,21 +28,21 @@ pub(crate) struct Sessions {
     /// The connection being made is to offer a session.
     offering: AtomicBool,
     received: AtomicU64,
-    inner: Mutex<Inner>,
+    stored: Mutex<StoredSessions>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct StoredSessions {
     /// The group that was agreed on last, by index of the address.
     groups: Vec<Option<NamedGroup>>,
     /// What was handed out for the connection being made, and who had issued it.
-    found: Option<(Found, u16)>,
+    found: Option<(OfferedSession, u16)>,
     users: Vec<User>,
 }
 
 /// A session that rustls was given for a ClientHello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum OfferedSession {
     /// By ticket or by session id.
     Tls12,
     /// By a pre-shared key.
@@ -68,7 +68,7 @@ impl Sessions {
             address: AtomicU16::new(0),
             offering: AtomicBool::new(false),
             received: AtomicU64::new(0),
-            inner: Mutex::new(Inner::default()),
+            stored: Mutex::new(StoredSessions::default()),
         }
     }
 
@@ -90,20 +90,19 @@ impl Sessions {
 
     /// The session that the connection made since [`Sessions::begin`] was given, and the address
     /// that had issued it.
-    pub(crate) fn found(&self) -> Option<(Found, u16)> {
+    pub(crate) fn found(&self) -> Option<(OfferedSession, u16)> {
         self.lock().found
     }
 
     /// The address (its index in the recorder) that issued the session which `user` would offer
     /// next; 0 where it has none.
     pub(crate) fn issuer(&self, user: u32) -> u16 {
-        let inner = self.lock();
-        let session = inner.users.get(user as usize).and_then(|user| {
-            let (ticket, tls12) = (user.tickets.back(), user.tls12.as_ref());
+        let stored = self.lock();
+        let session = stored.users.get(user as usize).and_then(|user| {
+            let ticket = user.tickets.back().map(|(_, issuer)| *issuer);
+            let tls12 = user.tls12.as_ref().map(|(_, issuer)| *issuer);
             // rustls asks for a ticket first.
-            ticket
-                .map(|(_, issuer)| *issuer)
-                .or(tls12.map(|(_, issuer)| *issuer))
+            ticket.or(tls12)
         });
         session.unwrap_or(0)
     }
@@ -114,8 +113,8 @@ impl Sessions {
         if !self.offering.load(Relaxed) {
             return 0;
         }
-        let inner = self.lock();
-        let ticket = inner
+        let stored = self.lock();
+        let ticket = stored
             .users
             .get(self.current.load(Relaxed))
             .and_then(|user| user.tickets.back());
@@ -131,8 +130,8 @@ impl Sessions {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner
+    fn lock(&self) -> MutexGuard<'_, StoredSessions> {
+        self.stored
             .lock()
             .expect("no thread panics while it holds a worker's sessions")
     }
@@ -140,42 +139,46 @@ impl Sessions {
     /// Keeps a session for the current user, where sessions are kept.
     fn keep(&self, keep: impl FnOnce(&mut User, u16)) {
         self.received.fetch_add(1, Relaxed);
+        // Counted as received, and nobody will offer it.
         if !self.keeping {
             return;
         }
-        let (current, mut inner) = (self.current.load(Relaxed), self.lock());
-        if inner.users.len() <= current {
-            inner.users.resize_with(current + 1, User::default);
+        let current = self.current.load(Relaxed);
+        let mut stored = self.lock();
+        if stored.users.len() <= current {
+            stored.users.resize_with(current + 1, User::default);
         }
-        keep(&mut inner.users[current], self.address.load(Relaxed));
+        keep(&mut stored.users[current], self.address.load(Relaxed));
     }
 
     /// The current user's session, where the connection being made is to offer one.
     fn offer<T>(
         &self,
-        found: Found,
+        found: OfferedSession,
         take: impl FnOnce(&mut User) -> Option<Issued<T>>,
     ) -> Option<T> {
         if !self.offering.load(Relaxed) {
             return None;
         }
-        let mut inner = self.lock();
-        let (session, issuer) = take(inner.users.get_mut(self.current.load(Relaxed))?)?;
-        inner.found = Some((found, issuer));
+        let mut stored = self.lock();
+        let (session, issuer) = take(stored.users.get_mut(self.current.load(Relaxed))?)?;
+        stored.found = Some((found, issuer));
         Some(session)
     }
 }
 
 impl ClientSessionStore for Sessions {
     fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+        // The plan's first group is offered whatever servers take.
         if self.key_share == KeyShare::First {
             return;
         }
-        let (address, mut inner) = (usize::from(self.address.load(Relaxed)), self.lock());
-        if inner.groups.len() <= address {
-            inner.groups.resize(address + 1, None);
+        let address = usize::from(self.address.load(Relaxed));
+        let mut stored = self.lock();
+        if stored.groups.len() <= address {
+            stored.groups.resize(address + 1, None);
         }
-        inner.groups[address] = Some(group);
+        stored.groups[address] = Some(group);
     }
 
     /// rustls takes the first group of the plan where there is none.
@@ -191,7 +194,7 @@ impl ClientSessionStore for Sessions {
     }
 
     fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        self.offer(Found::Tls12, |user| user.tls12.clone())
+        self.offer(OfferedSession::Tls12, |user| user.tls12.clone())
     }
 
     fn remove_tls12_session(&self, _: &ServerName<'static>) {
@@ -202,6 +205,7 @@ impl ClientSessionStore for Sessions {
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
         self.keep(|user, issuer| {
+            // The oldest goes: the newest ones live longest.
             if user.tickets.len() == TICKETS {
                 user.tickets.pop_front();
             }
@@ -210,7 +214,7 @@ impl ClientSessionStore for Sessions {
     }
 
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.offer(Found::Tls13, |user| user.tickets.pop_back())
+        self.offer(OfferedSession::Tls13, |user| user.tickets.pop_back())
     }
 }
 

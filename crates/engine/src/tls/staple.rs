@@ -1,5 +1,5 @@
-//! The times that a stapled OCSP response states (RFC 6960 §4.2.1). What it says of the certificate
-//! is nothing to a load test.
+//! The times that a stapled OCSP response states (RFC 6960 §4.2.1). The certificate's status and
+//! the signature are ignored.
 
 use super::der::{any, element, seconds};
 use measure::Staple;
@@ -41,9 +41,13 @@ fn times(response: &[u8]) -> Option<Staple> {
     let mut data = response_data(response)?;
     // The version, where it is not the first.
     let _ = element(&mut data, OPTIONAL);
-    let (_responder, produced_at) = (any(&mut data)?, seconds(element(&mut data, TIME)?)?);
-    let mut first = element(&mut element(&mut data, SEQUENCE)?, SEQUENCE)?;
-    let (_certificate, _status) = (element(&mut first, SEQUENCE)?, any(&mut first)?);
+    let _responder = any(&mut data)?;
+    let produced_at = seconds(element(&mut data, TIME)?)?;
+    // A staple is for one certificate, so the first SingleResponse is the one.
+    let mut responses = element(&mut data, SEQUENCE)?;
+    let mut first = element(&mut responses, SEQUENCE)?;
+    let _certificate = element(&mut first, SEQUENCE)?;
+    let _status = any(&mut first)?;
     let this_update = seconds(element(&mut first, TIME)?)?;
     let next_update = match element(&mut first, OPTIONAL) {
         Some(mut inside) => seconds(element(&mut inside, TIME)?)?,
@@ -58,13 +62,18 @@ fn times(response: &[u8]) -> Option<Staple> {
 
 /// The signed part of a successful basic response.
 fn response_data(mut response: &[u8]) -> Option<&[u8]> {
+    // OCSPResponse: responseStatus, then [0] responseBytes.
     let mut whole = element(&mut response, SEQUENCE)?;
-    let is_successful = element(&mut whole, ENUMERATED)? == SUCCESSFUL;
-    let mut bytes = element(&mut element(&mut whole, OPTIONAL)?, SEQUENCE)?;
-    let is_basic = element(&mut bytes, OID)? == BASIC;
-    let mut basic = element(&mut bytes, OCTETS)?;
-    let signed = element(&mut element(&mut basic, SEQUENCE)?, SEQUENCE)?;
-    (is_successful && is_basic).then_some(signed)
+    let status = element(&mut whole, ENUMERATED)?;
+    let mut optional = element(&mut whole, OPTIONAL)?;
+    // ResponseBytes: responseType, then the BasicOCSPResponse as octets.
+    let mut bytes = element(&mut optional, SEQUENCE)?;
+    let kind = element(&mut bytes, OID)?;
+    let mut octets = element(&mut bytes, OCTETS)?;
+    // BasicOCSPResponse: ResponseData, then its signature.
+    let mut basic = element(&mut octets, SEQUENCE)?;
+    let data = element(&mut basic, SEQUENCE)?;
+    (status == SUCCESSFUL && kind == BASIC).then_some(data)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! The TLS side of one connection: bytes from the socket in, plaintext and bytes for the socket
 //! out, nothing buffered here.
 
+use super::advance::{Advance, Broken};
+use super::client_hello::offers_session;
 use super::config::WorkerTls;
-use super::direct::Direct;
 use super::keys::Keys;
-use super::sessions::Found;
+use super::record_layer::RecordLayer;
 use super::verifier::{Seen, Verifier};
-use crate::key_log::Ending;
+use crate::key_log::OperationEnding;
 use measure::{CertificateFault, HandshakeKind, Kind, Negotiated};
 use rustls::Error;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
@@ -33,7 +34,7 @@ pub(crate) struct TlsStream {
     pub(crate) offered: Option<u16>,
     /// A session was to be offered and there was none.
     pub(crate) none_at_hand: bool,
-    early_data: EarlyData,
+    early_data: EarlyDataFate,
     retried: bool,
     answered: bool,
     /// The worker's, which is shared by all of its connections: what it has seen is taken before
@@ -50,7 +51,7 @@ pub(crate) struct TlsStream {
 
 /// What became of a request that was to go out with the ClientHello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EarlyData {
+enum EarlyDataFate {
     /// There was none, or rustls did not take it.
     None,
     /// It went out as so many bytes, and the server has not taken it.
@@ -66,23 +67,11 @@ enum EarlyData {
 )]
 enum Side {
     Rustls(UnbufferedClientConnection),
-    Direct(Box<Direct>),
+    /// Our own record layer.
+    Own(Box<RecordLayer>),
     /// Nobody: taking over from rustls failed.
     Nobody,
 }
-
-/// How far [`TlsStream::process`] came.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Advance {
-    /// Bytes of the input that are done with; the rest must come again, first, with more behind it.
-    pub(crate) consumed: usize,
-    /// The peer has sent close_notify.
-    pub(crate) closed: bool,
-}
-
-/// TLS cannot go on; an alert may wait in the output.
-#[derive(Debug)]
-pub(crate) struct Broken(pub(crate) Kind);
 
 impl TlsStream {
     /// Begins a handshake for the worker's current user; its ClientHello goes to `outgoing`, and
@@ -107,7 +96,7 @@ impl TlsStream {
             lasts: tls.lasts,
             offered: None,
             none_at_hand: false,
-            early_data: EarlyData::None,
+            early_data: EarlyDataFate::None,
             retried: false,
             answered: false,
             verifier: Arc::clone(&tls.verifier),
@@ -138,8 +127,8 @@ impl TlsStream {
         outgoing: &mut Vec<u8>,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<Advance, Broken> {
-        if let Side::Direct(direct) = &mut self.side {
-            return direct.process(incoming, outgoing, sink);
+        if let Side::Own(layer) = &mut self.side {
+            return layer.process(incoming, outgoing, sink);
         }
         self.take_in(incoming, None, outgoing, sink)
     }
@@ -153,6 +142,7 @@ impl TlsStream {
     ) -> Result<Advance, Broken> {
         let handshaking = self.is_handshaking();
         let advance = self.advance(incoming, early, outgoing, sink);
+        // Verifier and key log are the worker's: what they have noted now is this connection's.
         if handshaking {
             self.seen.add(self.verifier.take_seen());
             if let Some(keys) = &self.keys {
@@ -165,7 +155,7 @@ impl TlsStream {
     /// An operation on this connection has ended: its secrets are written where the plan wants
     /// them.
     #[inline]
-    pub(crate) fn operation_ended(&mut self, ending: impl FnOnce() -> Ending) {
+    pub(crate) fn operation_ended(&mut self, ending: impl FnOnce() -> OperationEnding) {
         if let Some(keys) = &self.keys {
             keys.judge(&mut self.secrets, ending());
         }
@@ -193,10 +183,10 @@ impl TlsStream {
                 Ok(ConnectionState::EncodeTlsData(data)) => {
                     let before = outgoing.len();
                     encode(data, outgoing);
-                    if let EarlyData::Sent(bytes) = self.early_data
+                    if let EarlyDataFate::Sent(bytes) = self.early_data
                         && is_end_of_early_data(&outgoing[before..])
                     {
-                        self.early_data = EarlyData::Accepted(bytes);
+                        self.early_data = EarlyDataFate::Accepted(bytes);
                     }
                     true
                 }
@@ -212,6 +202,7 @@ impl TlsStream {
                     true
                 }
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
+                    // They are decrypted already: rustls never has an error here.
                     while let Some(Ok(record)) = traffic.next_record() {
                         sink(record.payload);
                     }
@@ -245,8 +236,8 @@ impl TlsStream {
         leftover: &mut Vec<u8>,
         outgoing: &mut Vec<u8>,
     ) -> Result<(), Broken> {
-        if let Side::Direct(direct) = &mut self.side {
-            return direct.encrypt(plain, outgoing);
+        if let Side::Own(layer) = &mut self.side {
+            return layer.encrypt(plain, outgoing);
         }
         for fragment in plain.chunks(FRAGMENT) {
             let room = fragment.len() + RECORD_OVERHEAD;
@@ -267,6 +258,7 @@ impl TlsStream {
         if !self.lasts || !leftover.is_empty() {
             return;
         }
+        // Taken over already.
         let Side::Rustls(connection) = &mut self.side else {
             return;
         };
@@ -274,28 +266,29 @@ impl TlsStream {
             connection.process_tls_records(&mut []).state,
             Ok(ConnectionState::WriteTraffic(_))
         );
+        // rustls has something to do first; the next request tries again.
         if !is_ready {
             return;
         }
         if let Side::Rustls(connection) = std::mem::replace(&mut self.side, Side::Nobody)
-            && let Ok(direct) = Direct::new(connection)
+            && let Ok(layer) = RecordLayer::new(connection)
         {
-            self.side = Side::Direct(Box::new(direct));
+            self.side = Side::Own(Box::new(layer));
         }
     }
 
     fn rustls(&mut self) -> Result<&mut UnbufferedClientConnection, Broken> {
         match &mut self.side {
             Side::Rustls(connection) => Ok(connection),
-            Side::Direct(_) | Side::Nobody => Err(Broken(Kind::BadTls)),
+            Side::Own(_) | Side::Nobody => Err(Broken(Kind::BadTls)),
         }
     }
 
     /// Puts a close_notify into `outgoing`, where the handshake has come far enough for one;
     /// `leftover` as in `encrypt`.
     pub(crate) fn close(&mut self, leftover: &mut Vec<u8>, outgoing: &mut Vec<u8>) {
-        if let Side::Direct(direct) = &mut self.side {
-            return direct.close(outgoing);
+        if let Side::Own(layer) = &mut self.side {
+            return layer.close(outgoing);
         }
         let _ = self.write(leftover, outgoing, RECORD_OVERHEAD, |traffic, room| {
             traffic.queue_close_notify(room).ok()
@@ -334,23 +327,24 @@ impl TlsStream {
     /// handshake is done.
     pub(crate) fn early_data(&self) -> Option<bool> {
         match self.early_data {
-            EarlyData::None => None,
-            EarlyData::Sent(_) => Some(false),
-            EarlyData::Accepted(_) => Some(true),
+            EarlyDataFate::None => None,
+            EarlyDataFate::Sent(_) => Some(false),
+            EarlyDataFate::Accepted(_) => Some(true),
         }
     }
 
-    /// Bytes on the wire that were early data.
+    /// Bytes on the wire that were early data, taken by the server or not.
     pub(crate) fn early_bytes(&self) -> u64 {
         match self.early_data {
-            EarlyData::None => 0,
-            EarlyData::Sent(bytes) | EarlyData::Accepted(bytes) => bytes as u64,
+            EarlyDataFate::None => 0,
+            EarlyDataFate::Sent(bytes) | EarlyDataFate::Accepted(bytes) => bytes as u64,
         }
     }
 
     /// What was agreed on; only once the handshake is done, and before the first request.
     pub(crate) fn negotiated(&self) -> Option<Negotiated> {
-        let (seen, kind) = (self.seen, self.handshake_kind());
+        let seen = self.seen;
+        let kind = self.handshake_kind();
         let Side::Rustls(connection) = &self.side else {
             return None;
         };
@@ -414,6 +408,7 @@ impl TlsStream {
         {
             let before = outgoing.len();
             encode(data, outgoing);
+            // An alert in the clear: of type 21, two bytes long, fatal (RFC 8446 §6).
             if let [21, _, _, 0, 2, 2, code] = outgoing[before..] {
                 self.alert_sent = Some(code);
             }
@@ -425,6 +420,7 @@ impl TlsStream {
 
 fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, outgoing: &mut Vec<u8>) {
     let before = outgoing.len();
+    // A hello or a Finished fits; a chain of client certificates is asked for again.
     let mut room = 1024;
     loop {
         outgoing.resize(before + room, 0);
@@ -444,15 +440,15 @@ fn put_early(
     length: usize,
     outgoing: &mut Vec<u8>,
     encrypt: impl FnOnce(&mut [u8]) -> Option<usize>,
-) -> EarlyData {
+) -> EarlyDataFate {
     let before = outgoing.len();
     outgoing.resize(before + length + RECORD_OVERHEAD, 0);
     let written = encrypt(&mut outgoing[before..]).unwrap_or(0);
     outgoing.truncate(before + written);
     if written == 0 {
-        EarlyData::None
+        EarlyDataFate::None
     } else {
-        EarlyData::Sent(written)
+        EarlyDataFate::Sent(written)
     }
 }
 
@@ -461,41 +457,6 @@ fn put_early(
 /// record is so short (4 bytes of message, one of type, 16 of tag; RFC 8446 §4.5, §5.2).
 fn is_end_of_early_data(record: &[u8]) -> bool {
     matches!(record, [23, 3, 3, 0, 21, ..])
-}
-
-/// Whether a ClientHello carries the session that was found: a pre_shared_key (41), a non-empty
-/// session ticket (35), or the id of a TLS 1.2 session. A hello that offers TLS 1.3 has a random id
-/// where there is no such session (RFC 8446 §D.4).
-fn offers_session(record: &[u8], found: Found) -> bool {
-    let walk = || -> Option<bool> {
-        let mut rest = record.get(5 + 4 + 2 + 32..)?;
-        let session_id = take(&mut rest, 1)?;
-        take(&mut rest, 2)?;
-        take(&mut rest, 1)?;
-        let mut extensions = take(&mut rest, 2)?;
-        while let Some((code, after)) = extensions.split_first_chunk::<2>() {
-            extensions = after;
-            let body = take(&mut extensions, 2)?;
-            match u16::from_be_bytes(*code) {
-                41 => return Some(true),
-                35 if !body.is_empty() => return Some(true),
-                _ => {}
-            }
-        }
-        Some(found == Found::Tls12 && !session_id.is_empty())
-    };
-    walk().unwrap_or(false)
-}
-
-/// Takes a vector with a length of `size` bytes before it.
-fn take<'a>(rest: &mut &'a [u8], size: usize) -> Option<&'a [u8]> {
-    let (length, after) = rest.split_at_checked(size)?;
-    let length = length
-        .iter()
-        .fold(0, |length, &byte| length << 8 | usize::from(byte));
-    let (body, after) = after.split_at_checked(length)?;
-    *rest = after;
-    Some(body)
 }
 
 fn kind(error: &Error, alert_sent: Option<u8>, fault: Option<CertificateFault>) -> Kind {

@@ -25,11 +25,11 @@ pub(crate) struct Verifier {
     provider: Arc<CryptoProvider>,
     mode: Verify,
     // Only one thread ever locks it; rustls wants Sync.
-    inner: Mutex<Inner>,
+    state: Mutex<VerifierState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct VerifierState {
     accepted: Vec<Vec<CertificateDer<'static>>>,
     staples: Staples,
     seen: Seen,
@@ -70,7 +70,7 @@ impl Verifier {
             roots,
             provider,
             mode,
-            inner: Mutex::new(Inner::default()),
+            state: Mutex::new(VerifierState::default()),
         }
     }
 
@@ -79,8 +79,8 @@ impl Verifier {
         std::mem::take(&mut self.lock().seen)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner
+    fn lock(&self) -> MutexGuard<'_, VerifierState> {
+        self.state
             .lock()
             .expect("no thread panics while it holds a worker's verifier")
     }
@@ -101,13 +101,13 @@ impl Verifier {
 
     fn note_fault(
         &self,
-        inner: &mut Inner,
+        state: &mut VerifierState,
         error: &Error,
         leaf: &CertificateDer<'_>,
         rest: &[CertificateDer<'_>],
     ) {
         if let Error::InvalidCertificate(error) = error {
-            inner.seen.fault = Some(
+            state.seen.fault = Some(
                 Refused {
                     leaf,
                     rest,
@@ -119,7 +119,7 @@ impl Verifier {
     }
 }
 
-impl Inner {
+impl VerifierState {
     fn has_accepted(&self, leaf: &CertificateDer<'_>, rest: &[CertificateDer<'_>]) -> bool {
         self.accepted.iter().any(|chain| {
             chain
@@ -129,6 +129,7 @@ impl Inner {
     }
 
     fn accept(&mut self, leaf: &CertificateDer<'_>, rest: &[CertificateDer<'_>]) {
+        // The oldest goes; a service that shows more chains than that is verified again.
         if self.accepted.len() == REMEMBERED {
             self.accepted.remove(0);
         }
@@ -150,18 +151,18 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let mut inner = self.lock();
-        inner.seen.ocsp_staple = inner.staples.read(ocsp);
+        let mut state = self.lock();
+        state.seen.ocsp_staple = state.staples.read(ocsp);
         // A worker verifies for one name only, so an accepted chain is accepted for that name.
-        let skip = self.mode == Verify::Once && inner.has_accepted(leaf, rest);
+        let skip = self.mode == Verify::Once && state.has_accepted(leaf, rest);
         let Some(full) = self.full.as_ref().filter(|_| !skip) else {
             return Ok(ServerCertVerified::assertion());
         };
         let verified = full.verify_server_cert(leaf, rest, name, ocsp, now);
         let verified =
-            verified.inspect_err(|error| self.note_fault(&mut inner, error, leaf, rest))?;
+            verified.inspect_err(|error| self.note_fault(&mut state, error, leaf, rest))?;
         if self.mode == Verify::Once {
-            inner.accept(leaf, rest);
+            state.accept(leaf, rest);
         }
         Ok(verified)
     }

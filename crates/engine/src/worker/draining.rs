@@ -2,9 +2,9 @@
 //! on a seat of its own, and the next connection is opened at once.
 
 use super::Worker;
-use crate::connection::{Connection, Http, Stage as ConnectionStage};
+use crate::connection::{ConnectionStage, Http, WorkerConnection};
 use crate::slot::{Role, Whereabouts, token};
-use crate::source::Source;
+use crate::source::LoadSource;
 
 impl Worker {
     /// Sets the seat's connection aside where it takes no more operations and has some under way;
@@ -19,7 +19,7 @@ impl Worker {
         {
             return seat;
         }
-        let now = self.parts.clock.now();
+        let now = self.clock.now();
         let aside = self.slots.set_aside(seat);
         let (from, to) = (
             self.slots.of_seat(seat).start,
@@ -34,15 +34,13 @@ impl Worker {
                 .unwritten
                 .iter_mut()
                 .for_each(|slot| *slot = *slot - from + to);
-            self.parts.recorder.draining(connection.id);
+            self.ledger.recorder.draining(connection.id);
             // Tells at once what there is to read, too.
-            let _ = self
-                .parts
-                .poller
-                .modify(&connection.socket.0, token(aside, generation));
+            self.watch
+                .move_to(&connection.socket.0, token(aside, generation));
         }
         self.dirty.push(aside);
-        if matches!(self.parts.source, Source::Open(_)) {
+        if matches!(self.source, LoadSource::Open(_)) {
             let free: Vec<u32> = self
                 .slots
                 .of_seat(seat)
@@ -68,7 +66,7 @@ impl Worker {
         };
         self.deadlines.hand_on(home, guest);
         self.slots.slot(guest).flight = Some(flight);
-        if matches!(self.parts.source, Source::Closed(_)) {
+        if matches!(self.source, LoadSource::Closed(_)) {
             self.slots.slot(home).whereabouts = Whereabouts::Away;
             self.slots.slot(guest).whereabouts = Whereabouts::Guest { home };
         }
@@ -115,7 +113,7 @@ impl Worker {
     }
 }
 
-fn is_draining(connection: &Connection) -> bool {
+fn is_draining(connection: &WorkerConnection) -> bool {
     let Http::Two(session) = &connection.http else {
         return false;
     };

@@ -1,10 +1,11 @@
 //! What sockets say: connected, readable, ended; and the sending side of the same.
 
+use super::sender::SendOutcome;
 use super::{Cut, Worker};
-use crate::connection::{Connection, Fault, Http, Received, Stage as ConnectionStage};
+use crate::connection::{ConnectionFault, ConnectionStage, Http, Received, WorkerConnection};
 use crate::poller::Ready;
 use crate::tls::TlsStream;
-use measure::{Kind, Recorder, Stage, Verdict};
+use measure::{CellId, FailureStage, Kind, OperationEnd};
 
 /// Reads of one connection before the others, timers and orders have their turn: 2 MiB.
 const READS_AT_ONCE: usize = 16;
@@ -55,13 +56,13 @@ impl Worker {
             .slots
             .connection(seat)
             .and_then(|connection| connection.socket.failure());
-        let now = self.parts.clock.now();
+        let now = self.clock.now();
         match failure {
             // A connect is refused; only a connection that stood is reset (tcp_reset() in the
             // kernel's tcp_input.c).
             Some(Kind::Reset) => self.on_reset_at_once(slot, now),
-            Some(kind) => self.fail(slot, Stage::Connect, kind, now),
-            None if ready.failed => self.fail(slot, Stage::Connect, Kind::Reset, now),
+            Some(kind) => self.fail(slot, FailureStage::Connect, kind, now),
+            None if ready.failed => self.fail(slot, FailureStage::Connect, Kind::Reset, now),
             None => {}
         }
     }
@@ -69,10 +70,10 @@ impl Worker {
     /// TCP stood, and was gone before anything could be sent.
     fn on_reset_at_once(&mut self, slot: u32, now: u64) {
         self.note_connected(slot, now);
-        let stage = if self.parts.tls.is_some() {
-            Stage::Tls
+        let stage = if self.tls.is_some() {
+            FailureStage::Tls
         } else {
-            Stage::Http
+            FailureStage::Http
         };
         self.fail(slot, stage, Kind::Reset, now);
     }
@@ -96,7 +97,7 @@ impl Worker {
                 return;
             }
             let owner = self.slots.owner(seat);
-            if let (Some(tls), Some(connection)) = (&self.parts.tls, self.slots.connection(seat)) {
+            if let (Some(tls), Some(connection)) = (&self.tls, self.slots.connection(seat)) {
                 tls.sessions.select(owner, connection.id.address);
                 tls.identities.select(self.slots.seat(seat).user);
             }
@@ -112,9 +113,9 @@ impl Worker {
             connection.peer_ended = ended;
             let before = connection.received_bytes;
             let received = connection.receive(
-                self.parts.clock,
+                self.clock,
                 &mut self.buffer,
-                &mut self.outgoing,
+                self.sender.outgoing(seat),
                 expecting,
             );
             let (id, bytes) = (connection.id, connection.received_bytes - before);
@@ -122,10 +123,10 @@ impl Worker {
                 let at = if let Ok(Received::Bytes { at, .. }) = received {
                     at
                 } else {
-                    self.parts.clock.now()
+                    self.clock.now()
                 };
-                self.roll(at);
-                self.parts.recorder.wire_bytes(id, at, 0, bytes);
+                self.ledger.roll(at);
+                self.ledger.recorder.wire_bytes(id, at, 0, bytes);
                 self.note_lag(at);
             }
             match received {
@@ -163,10 +164,12 @@ impl Worker {
         let Some(connection) = self.slots.connection(seat) else {
             return;
         };
-        if let Some(tls) = &self.parts.tls {
+        if let Some(tls) = &self.tls {
             let number = tls.sessions.take_received();
             if number > 0 {
-                self.parts.recorder.sessions_received(connection.id, number);
+                self.ledger
+                    .recorder
+                    .sessions_received(connection.id, number);
             }
         }
         match (connection.stage, &connection.http) {
@@ -180,7 +183,7 @@ impl Worker {
                 self.on_open_bytes(slot);
             }
             (ConnectionStage::Open, Http::Two(_)) => self.on_frames(seat, at),
-            (ConnectionStage::Connecting | ConnectionStage::Ending, _) => self.outgoing.clear(),
+            (ConnectionStage::Connecting | ConnectionStage::Ending, _) => self.sender.forget(),
         }
     }
 
@@ -196,7 +199,7 @@ impl Worker {
         let came = connection.answer(lane).body_bytes;
         let new = came.saturating_sub(std::mem::replace(&mut flight.payload_counted, came));
         if new > 0 {
-            self.parts.recorder.payload(flight.id, at, new);
+            self.ledger.recorder.payload(flight.id, at, new);
         }
     }
 
@@ -208,20 +211,21 @@ impl Worker {
             .and_then(|connection| connection.tls.as_ref());
         let handshaking = tls.is_some_and(|tls| tls.is_handshaking());
         if let Some(slot) = self.slots.seat(seat).opener.filter(|_| !handshaking) {
-            let (now, generation) = (self.parts.clock.now(), self.slots.seat(seat).generation);
+            let (now, generation) = (self.clock.now(), self.slots.seat(seat).generation);
             if answered && let Some(flight) = self.slots.flight(slot) {
                 flight.first_byte_at.get_or_insert(at);
             }
             self.on_handshake(slot, now);
             self.on_taken_early(seat, generation);
             self.on_answer_ahead(seat, generation);
-            let is_http2 = |connection: &mut Connection| matches!(connection.http, Http::Two(_));
+            let is_http2 =
+                |connection: &mut WorkerConnection| matches!(connection.http, Http::Two(_));
             if self.slots.stands(seat, generation)
                 && self.slots.connection(seat).is_some_and(is_http2)
             {
                 self.on_frames(seat, at);
             }
-        } else if !self.outgoing.is_empty() {
+        } else if self.sender.has_outgoing(seat) {
             self.flush(seat);
         }
     }
@@ -252,9 +256,13 @@ impl Worker {
         if !is_asked || !self.slots.stands(seat, generation) {
             return;
         }
-        match self.slots.connection(seat).map(Connection::take_ahead) {
+        match self
+            .slots
+            .connection(seat)
+            .map(WorkerConnection::take_ahead)
+        {
             Some(Ok(true)) => {
-                let now = self.parts.clock.now();
+                let now = self.clock.now();
                 if let Some(flight) = self.slots.flight(slot) {
                     flight.first_byte_at.get_or_insert(now);
                 }
@@ -268,7 +276,7 @@ impl Worker {
     /// HTTP/1.1, where slot and seat are one.
     fn on_open_bytes(&mut self, slot: u32) {
         // TLS answers a key update.
-        if !self.outgoing.is_empty() && !self.flush(slot) {
+        if self.sender.has_outgoing(slot) && !self.flush(slot) {
             return;
         }
         let is_flying = self.slots.is_flying(slot);
@@ -280,7 +288,7 @@ impl Worker {
                 self.on_response(slot);
             }
         } else if connection.unsolicited {
-            let now = self.parts.clock.now();
+            let now = self.clock.now();
             self.close(slot);
             self.on_idle_lost(slot, false, now);
         }
@@ -288,8 +296,8 @@ impl Worker {
 
     /// The peer has ended its side.
     fn on_end(&mut self, seat: u32) {
-        let now = self.parts.clock.now();
-        self.roll(now);
+        let now = self.clock.now();
+        self.ledger.roll(now);
         let (slot, is_busy) = (self.slots.of_seat(seat).start, self.slots.is_busy(seat));
         let opener = self.slots.seat(seat).opener;
         let Some(connection) = self.slots.connection(seat) else {
@@ -299,10 +307,13 @@ impl Worker {
             return self.on_lost(seat, kind, now);
         }
         match connection.stage {
-            ConnectionStage::Connecting => {
-                self.fail(opener.unwrap_or(slot), Stage::Connect, Kind::Reset, now)
-            }
-            ConnectionStage::Ending if is_busy => self.succeed(slot, Verdict::Ok, now),
+            ConnectionStage::Connecting => self.fail(
+                opener.unwrap_or(slot),
+                FailureStage::Connect,
+                Kind::Reset,
+                now,
+            ),
+            ConnectionStage::Ending if is_busy => self.succeed(slot, OperationEnd::Ok, now),
             ConnectionStage::Handshaking | ConnectionStage::Open | ConnectionStage::Ending => {
                 self.on_lost(seat, Kind::Eof, now)
             }
@@ -310,13 +321,13 @@ impl Worker {
     }
 
     /// A read or write failed.
-    pub(super) fn on_fault(&mut self, seat: u32, fault: Fault) {
-        let now = self.parts.clock.now();
-        self.roll(now);
+    pub(super) fn on_fault(&mut self, seat: u32, fault: ConnectionFault) {
+        let now = self.clock.now();
+        self.ledger.roll(now);
         let (stage, kind) = match fault {
-            Fault::Tls(kind) => (Stage::Tls, kind),
-            Fault::Http(why) => (Stage::Http, why.kind()),
-            Fault::Socket(kind) => return self.on_lost(seat, kind, now),
+            ConnectionFault::Tls(kind) => (FailureStage::Tls, kind),
+            ConnectionFault::Http(why) => (FailureStage::Http, why.kind()),
+            ConnectionFault::Socket(kind) => return self.on_lost(seat, kind, now),
         };
         self.say_alert(seat);
         match self
@@ -331,20 +342,17 @@ impl Worker {
 
     /// What TLS and HTTP/2 want to say goes out before the connection goes: an alert, a GOAWAY.
     pub(super) fn say_alert(&mut self, seat: u32) {
-        if self.parts.lease.holds()
+        if self.sender.is_allowed()
             && let Some(connection) = self.slots.connection(seat)
         {
             // What cannot be wrapped any more is not said.
-            let _ = connection.wrap_frames(&mut self.outgoing);
-            let now = self.parts.clock.now();
-            send_last(
-                &mut self.parts.recorder,
-                connection,
-                &mut self.outgoing,
-                now,
-            );
+            let _ = connection.wrap_frames(self.sender.outgoing(seat));
+            let now = self.clock.now();
+            let bytes = self.sender.send_last(seat, connection);
+            let id = connection.id;
+            self.ledger.recorder.wire_bytes(id, now, bytes, 0);
         }
-        self.outgoing.clear();
+        self.sender.forget();
     }
 
     /// The connection ended under the seat: end of stream or a reset.
@@ -383,9 +391,9 @@ impl Worker {
             return self.on_response(slot);
         }
         let short = kind == Kind::Eof && response.in_body();
-        let idempotent = self.requests.of(flight.id.request).is_idempotent;
+        let idempotent = self.requests.request(flight.id.request).is_idempotent;
         if flight.reused && flight.first_byte_at.is_none() && !flight.resent && idempotent {
-            return self.resend(slot, now);
+            return self.retry_on_new_connection(slot, now);
         }
         let stage = self.stage_of(slot);
         self.fail(slot, stage, if short { Kind::ShortBody } else { kind }, now);
@@ -395,7 +403,7 @@ impl Worker {
         let lost = self.slots.seat(seat).connection.take();
         let ending = lost.filter(|connection| connection.stage == ConnectionStage::Ending);
         if let Some(connection) = &ending {
-            self.parts.recorder.end_awaited(
+            self.ledger.recorder.end_awaited(
                 connection.id,
                 now.saturating_sub(connection.ending_at),
                 true,
@@ -416,36 +424,41 @@ impl Worker {
         self.wake(seat, now);
     }
 
-    /// Sends what waits in `outgoing`. Whether the connection still stands: where it does not, its
-    /// operations have ended, and the seat may have the next one under way.
+    /// Sends what waits for the seat's socket. Whether the connection still stands: where it does
+    /// not, its operations have ended, and the seat may have the next one under way.
     pub(super) fn flush(&mut self, seat: u32) -> bool {
-        if !self.parts.lease.holds() {
-            self.outgoing.clear();
-            let now = self.parts.clock.now();
-            self.cut_all(Cut::LeaseExpired, now);
-            return false;
-        }
         let Some(connection) = self.slots.connection(seat) else {
-            self.outgoing.clear();
+            self.sender.forget();
             return false;
         };
-        let before = connection.sent_bytes;
-        let sent = connection.send(&mut self.outgoing);
-        let (id, bytes) = (connection.id, connection.sent_bytes - before);
-        let now = self.parts.clock.now();
-        // Frames that are not encrypted yet are not written either.
-        if matches!(sent, Ok(true)) && !connection.has_frames() {
-            self.note_written(seat, now);
-        }
-        self.roll(now);
-        self.parts.recorder.wire_bytes(id, now, bytes, 0);
-        match sent {
-            Ok(_) => true,
-            Err(kind) => {
+        let id = connection.id;
+        let outcome = self.sender.send(seat, connection);
+        let has_frames = connection.has_frames();
+        let now = self.clock.now();
+        match outcome {
+            SendOutcome::LeaseExpired => {
+                self.cut_all(Cut::LeaseExpired, now);
+                false
+            }
+            SendOutcome::Sent { bytes, is_whole } => {
+                // Frames that are not encrypted yet are not written either.
+                if is_whole && !has_frames {
+                    self.note_written(seat, now);
+                }
+                self.count_sent(id, bytes, now);
+                true
+            }
+            SendOutcome::Failed { bytes, kind } => {
+                self.count_sent(id, bytes, now);
                 self.on_send_failed(seat, kind);
                 false
             }
         }
+    }
+
+    fn count_sent(&mut self, id: CellId, bytes: u64, now: u64) {
+        self.ledger.roll(now);
+        self.ledger.recorder.wire_bytes(id, now, bytes, 0);
     }
 
     /// Requests that were under way to the socket have all been taken by it, but for bodies that
@@ -488,20 +501,8 @@ impl Worker {
             self.read(seat, generation, true);
         }
         if self.slots.stands(seat, generation) {
-            let now = self.parts.clock.now();
+            let now = self.clock.now();
             self.on_lost(seat, kind, now);
         }
     }
-}
-
-/// Sends the last words on a connection that is given up, as far as the socket takes them at once.
-pub(super) fn send_last(
-    recorder: &mut Recorder,
-    connection: &mut Connection,
-    words: &mut Vec<u8>,
-    now: u64,
-) {
-    let before = connection.sent_bytes;
-    let _ = connection.send(words);
-    recorder.wire_bytes(connection.id, now, connection.sent_bytes - before, 0);
 }

@@ -1,15 +1,14 @@
 //! The life of an operation: begin, send, end, and what its slot does next.
 
-use super::io::send_last;
-use super::{BEGUN_AT_ONCE, Phase, QUEUE, Waiting, Worker, count_start};
-use crate::body::Upload;
-use crate::connection::{Http, Stage as ConnectionStage};
-use crate::key_log::Ending;
-use crate::request::Values;
-use crate::response::Answer;
+use super::{BEGUN_AT_ONCE, QUEUE, WaitingArrival, Worker, WorkerPhase};
+use crate::body::BodyUpload;
+use crate::connection::{ConnectionStage, Http};
+use crate::key_log::OperationEnding;
+use crate::response::ReceivedResponse;
 use crate::slot::{Early, Flight, Role};
-use crate::source::{Arrival, Source, nanoseconds};
-use measure::{CellId, Failure, Kind, Operation, Period, Stage, Verdict};
+use crate::source::{Arrival, LoadSource, nanoseconds};
+use crate::template::Values;
+use measure::{CellId, Failure, FailureStage, Kind, Operation, OperationEnd, Period};
 use plan::Close;
 use std::time::Duration;
 
@@ -26,7 +25,10 @@ impl Worker {
     /// Closed loop: the user of `slot` begins its next operation, waits for its connection, or
     /// rests until its next span.
     pub(super) fn begin_as_user(&mut self, slot: u32, now: u64) {
-        if self.phase != Phase::Firing || now >= self.timeline.end_at || self.slots.is_taken(slot) {
+        if self.phase != WorkerPhase::Firing
+            || now >= self.timeline.end_at
+            || self.slots.is_taken(slot)
+        {
             return;
         }
         if self.slots.must_wait(slot) {
@@ -36,7 +38,7 @@ impl Worker {
         if !self.is_active(slot, now) {
             return;
         }
-        let Source::Closed(users) = &mut self.parts.source else {
+        let LoadSource::Closed(users) = &mut self.source else {
             return;
         };
         let period = self.timeline.period(now);
@@ -63,7 +65,7 @@ impl Worker {
         if now < seat.active_until {
             return true;
         }
-        let Source::Closed(users) = &self.parts.source else {
+        let LoadSource::Closed(users) = &self.source else {
             return true;
         };
         match users.span(number, now) {
@@ -95,8 +97,8 @@ impl Worker {
         let last = now >= self.timeline.end_at;
         let overslept = now > self.timeline.end_at.saturating_add(GRACE_NS);
         let mut taken = 0;
-        while self.phase == Phase::Firing && !overslept && (last || taken < BEGUN_AT_ONCE) {
-            let Source::Open(arrivals) = &mut self.parts.source else {
+        while self.phase == WorkerPhase::Firing && !overslept && (last || taken < BEGUN_AT_ONCE) {
+            let LoadSource::Open(arrivals) = &mut self.source else {
                 return;
             };
             let Some(arrival) = arrivals.take(now) else {
@@ -109,7 +111,7 @@ impl Worker {
 
     /// The most recently idle connection, else a new one, else the queue, else not sent.
     fn dispatch(&mut self, arrival: Arrival) {
-        let now = self.parts.clock.now();
+        let now = self.clock.now();
         let slot = if self.queue.is_empty() {
             self.pick_slot()
         } else {
@@ -118,13 +120,13 @@ impl Worker {
         if let Some(slot) = slot {
             self.begin(slot, arrival, Some(now), now);
         } else if self.queue.len() < QUEUE {
-            self.queue.push_back(Waiting {
+            self.queue.push_back(WaitingArrival {
                 arrival,
                 noticed_at: now,
             });
         } else {
             self.not_sent(
-                Waiting {
+                WaitingArrival {
                     arrival,
                     noticed_at: now,
                 },
@@ -135,16 +137,16 @@ impl Worker {
 
     /// Gives waiting arrivals to slots that have become free.
     pub(super) fn serve_queue(&mut self) {
-        while self.phase == Phase::Firing && !self.queue.is_empty() {
+        while self.phase == WorkerPhase::Firing && !self.queue.is_empty() {
             let Some(slot) = self.pick_slot() else { return };
-            let Some(Waiting {
+            let Some(WaitingArrival {
                 arrival,
                 noticed_at,
             }) = self.queue.pop_front()
             else {
                 return;
             };
-            let now = self.parts.clock.now();
+            let now = self.clock.now();
             self.begin(slot, arrival, Some(noticed_at), now);
         }
     }
@@ -172,7 +174,7 @@ impl Worker {
 
     /// Another connection of the open loop, where it may have one.
     fn add_seat(&mut self) -> Option<u32> {
-        let Source::Open(arrivals) = &self.parts.source else {
+        let LoadSource::Open(arrivals) = &self.source else {
             return None;
         };
         let seat = self.slots.add(arrivals.user(self.slots.serving())?);
@@ -203,8 +205,8 @@ impl Worker {
     /// Begins an operation on `slot`, over its seat's connection where that has one. `noticed_at`
     /// is when the loop saw that an arrival of an open loop was due.
     fn begin(&mut self, slot: u32, arrival: Arrival, noticed_at: Option<u64>, now: u64) {
-        self.roll(now);
-        self.parts.recorder.begun(now);
+        self.ledger.roll(now);
+        self.ledger.recorder.begun(now);
         let Arrival {
             seq,
             intended_at,
@@ -222,7 +224,7 @@ impl Worker {
             request,
             address: address.unwrap_or(0),
         };
-        let random = self.parts.random.bits();
+        let random = self.random.bits();
         self.pauses.clear(slot);
         let place = self.slots.slot(slot);
         place.parked = false;
@@ -241,8 +243,8 @@ impl Worker {
         if let Some((connection, flight)) = self.slots.both(slot) {
             flight.reused = true;
             connection.id = flight.id;
-            count_start(&mut self.parts.recorder, flight);
-            self.parts.recorder.reused(flight.id);
+            self.ledger.count_start(flight);
+            self.ledger.recorder.reused(flight.id);
         }
         self.send_request(slot, now);
     }
@@ -263,15 +265,12 @@ impl Worker {
         let Some(connection) = self.slots.connection(slot) else {
             return;
         };
-        if upload.is_some() && self.requests_each == 1 {
+        if upload.is_some() && self.rules.requests_each == 1 {
             connection.socket.send_at_once();
         }
         connection.upload = upload;
-        let wrapped = connection.wrap(&self.plain, &mut self.outgoing);
-        self.deadlines.set(
-            slot,
-            now + nanoseconds(self.parts.plan.connection().timeouts.request),
-        );
+        let wrapped = self.sender.wrap(slot, connection);
+        self.deadlines.await_answer(slot, now);
         match wrapped {
             Ok(()) if self.flush(slot) => self.upload(slot),
             Ok(()) => {}
@@ -281,20 +280,21 @@ impl Worker {
 
     /// Writes the slot's request, the next of its connection, into `plain`; what is left of it,
     /// where it is large.
-    pub(super) fn write_alone(&mut self, slot: u32) -> Option<Upload> {
-        let closes = self.parts.plan.connection().close == Close::Server;
+    pub(super) fn write_alone(&mut self, slot: u32) -> Option<BodyUpload> {
+        let closes = self.rules.close == Close::Server;
         let user = self.slots.seat(slot).user;
         let (connection, flight) = self.slots.both(slot)?;
         let is_last = connection.is_next_last();
-        self.plain.clear();
         let values = Values {
             user,
             seq: flight.seq,
             random: flight.random,
         };
-        self.requests
-            .of(flight.id.request)
-            .write(closes && is_last, values, &mut self.plain)
+        self.requests.request(flight.id.request).write(
+            closes && is_last,
+            values,
+            self.sender.plain(),
+        )
     }
 
     /// The request in `plain` is on its way.
@@ -306,24 +306,24 @@ impl Worker {
             return;
         };
         connection.requests_begun += 1;
-        response.expect(self.requests.of(flight.id.request).is_head);
+        response.expect(self.requests.request(flight.id.request).is_head);
         flight.sent_at = Some(now);
         connection.unwritten.push(slot);
     }
 
     /// The response is whole: judged by what the plan expects.
     pub(super) fn on_response(&mut self, slot: u32) {
-        let now = self.parts.clock.now();
+        let now = self.clock.now();
         let lane = self.slots.lane_of(slot);
         let Some((connection, flight)) = self.slots.both(slot) else {
             return;
         };
-        let expect = &self.requests.of(flight.id.request).expect;
+        let expect = &self.requests.request(flight.id.request).expect;
         let answer = connection.answer(lane);
         let status = answer.status.unwrap_or(0);
         let is_too_early = status == TOO_EARLY && flight.early == Early::Went;
         let kind = if is_too_early && !expect.status.contains(status) {
-            return self.send_late(slot, now);
+            return self.retry_after_handshake(slot, now);
         } else if !expect.status.contains(status) {
             Some(Kind::Status(status))
         } else if expect.bytes.is_some_and(|bytes| bytes != answer.body_bytes) {
@@ -331,9 +331,9 @@ impl Worker {
         } else {
             None
         };
-        let verdict = kind.map_or(Verdict::Ok, |kind| {
-            Verdict::Failed(Failure {
-                stage: Stage::Http,
+        let verdict = kind.map_or(OperationEnd::Ok, |kind| {
+            OperationEnd::Failed(Failure {
+                stage: FailureStage::Http,
                 kind,
             })
         });
@@ -342,9 +342,9 @@ impl Worker {
 
     /// The operation has its answer, wanted or not: recorded, and the connection goes on or is
     /// closed.
-    pub(super) fn succeed(&mut self, slot: u32, verdict: Verdict, now: u64) {
+    pub(super) fn succeed(&mut self, slot: u32, verdict: OperationEnd, now: u64) {
         self.record(slot, verdict, now);
-        let close = self.parts.plan.connection().close;
+        let close = self.rules.close;
         let seat = self.slots.seat_of(slot);
         self.slots.seat(seat).failures = 0;
         let Some(connection) = self.slots.connection(seat) else {
@@ -359,16 +359,13 @@ impl Worker {
             self.slots.seat(seat).connection = None;
             return self.go_on(slot, now);
         }
-        if !self.handshake_only && !full && !spoilt {
+        if !self.rules.is_handshake_only() && !full && !spoilt {
             return self.go_on(slot, now);
         }
         if close == Close::Server && full && !connection.unsolicited {
             // The slot is busy until the server has closed; the operation itself is over.
             (connection.stage, connection.ending_at) = (ConnectionStage::Ending, now);
-            self.deadlines.set(
-                slot,
-                now + nanoseconds(self.parts.plan.connection().timeouts.request),
-            );
+            self.deadlines.await_answer(slot, now);
             return;
         }
         self.close(seat);
@@ -377,7 +374,7 @@ impl Worker {
 
     /// The operation failed, and its connection is of no use any more, to none of the seat's
     /// operations.
-    pub(super) fn fail(&mut self, slot: u32, stage: Stage, kind: Kind, now: u64) {
+    pub(super) fn fail(&mut self, slot: u32, stage: FailureStage, kind: Kind, now: u64) {
         let Some(flight) = self.slots.flight(slot) else {
             return;
         };
@@ -397,12 +394,12 @@ impl Worker {
             .of_seat(seat)
             .filter(|&slot| self.slots.is_flying(slot))
             .collect();
-        failed
-            .iter()
-            .for_each(|&slot| self.record(slot, Verdict::Failed(Failure { stage, kind }), now));
+        failed.iter().for_each(|&slot| {
+            self.record(slot, OperationEnd::Failed(Failure { stage, kind }), now)
+        });
         self.give_up(seat);
         self.slots.seat(seat).opener = None;
-        if is_useless && matches!(self.parts.source, Source::Closed(_)) {
+        if is_useless && matches!(self.source, LoadSource::Closed(_)) {
             failed
                 .into_iter()
                 .for_each(|slot| self.slots.slot(slot).parked = true);
@@ -415,7 +412,7 @@ impl Worker {
     /// A user whose connection could not be opened, or broke before it served, waits: 10 ms
     /// doubling to 1 s, jittered.
     pub(super) fn back_off(&mut self, slot: u32, id: CellId, now: u64) {
-        if self.phase != Phase::Firing {
+        if self.phase != WorkerPhase::Firing {
             return;
         }
         let number = self.slots.seat_of(slot);
@@ -423,20 +420,20 @@ impl Worker {
         let longest = (BACK_OFF_FIRST_NS << seat.failures.min(16)).min(BACK_OFF_LONGEST_NS);
         seat.failures += 1;
         seat.waiter = Some(slot);
-        let wait = self.parts.random.between(longest / 2, longest);
-        self.parts.recorder.backed_off(id, wait);
+        let wait = self.random.between(longest / 2, longest);
+        self.ledger.recorder.backed_off(id, wait);
         self.pauses.set(slot, now + wait);
     }
 
-    pub(super) fn record(&mut self, slot: u32, verdict: Verdict, now: u64) {
+    pub(super) fn record(&mut self, slot: u32, verdict: OperationEnd, now: u64) {
         let (seat, lane) = (self.slots.seat_of(slot), self.slots.lane_of(slot));
         let Some(mut flight) = self.slots.slot(slot).flight.take() else {
             return;
         };
-        count_start(&mut self.parts.recorder, &mut flight);
+        self.ledger.count_start(&mut flight);
         self.in_flight -= 1;
         self.deadlines.clear(slot);
-        let mut answer = Answer::default();
+        let mut answer = ReceivedResponse::default();
         if let Some(connection) = self.slots.connection(seat) {
             if let Some(tls) = &mut connection.tls {
                 tls.operation_ended(|| ending(&flight, verdict, now));
@@ -459,12 +456,12 @@ impl Worker {
             dns: flight.dns,
             connect: flight.connect,
             handshake: flight.handshake,
-            verdict,
+            end: verdict,
             status: answer.status,
             payload_bytes: answer.body_bytes.saturating_sub(flight.payload_counted),
         };
-        self.roll(now);
-        self.parts.recorder.ended(&operation);
+        self.ledger.roll(now);
+        self.ledger.recorder.ended(&operation);
     }
 
     /// The slot is free: its user's next operation now or after a pause; in an open loop it waits
@@ -477,21 +474,20 @@ impl Worker {
             }
             self.pass_stream_on(slot, now);
         }
-        if self.phase != Phase::Firing {
+        if self.phase != WorkerPhase::Firing {
             return;
         }
-        match &self.parts.source {
-            Source::Closed(users) => match users.think_time {
+        match &self.source {
+            LoadSource::Closed(users) => match users.think_time {
                 None => self.begin_as_user(slot, now),
                 Some(pause) => {
                     let wait = self
-                        .parts
                         .random
                         .between(nanoseconds(pause.min), nanoseconds(pause.max));
                     self.pauses.set(slot, now + wait);
                 }
             },
-            Source::Open(_) => self.stack(slot),
+            LoadSource::Open(_) => self.stack(slot),
         }
     }
 
@@ -510,18 +506,16 @@ impl Worker {
         let Some(mut connection) = self.slots.seat(seat).connection.take() else {
             return;
         };
-        if self.parts.plan.connection().close == Close::Rst {
+        if self.rules.close == Close::Rst {
             connection.socket.reset_on_close();
-        } else if self.parts.lease.holds() {
-            self.outgoing.clear();
-            connection.notify_close(&mut self.outgoing);
-            let now = self.parts.clock.now();
-            send_last(
-                &mut self.parts.recorder,
-                &mut connection,
-                &mut self.outgoing,
-                now,
-            );
+        } else if self.sender.is_allowed() {
+            self.sender.forget();
+            connection.notify_close(self.sender.outgoing(seat));
+            let now = self.clock.now();
+            let bytes = self.sender.send_last(seat, &mut connection);
+            self.ledger
+                .recorder
+                .wire_bytes(connection.id, now, bytes, 0);
         }
     }
 
@@ -531,7 +525,7 @@ impl Worker {
         let Some(connection) = self.slots.seat(seat).connection.take() else {
             return;
         };
-        if self.parts.plan.connection().close == Close::Rst {
+        if self.rules.close == Close::Rst {
             connection.socket.reset_on_close();
         }
     }
@@ -541,7 +535,7 @@ impl Worker {
         let seat = self.slots.seat_of(slot);
         if self.slots.is_flying(slot) {
             let opens = self.slots.seat(seat).opener == Some(slot);
-            if self.frames.is_some() && !self.handshake_only && !opens {
+            if self.frames.is_some() && !self.rules.is_handshake_only() && !opens {
                 return self.cancel_stream(slot, now);
             }
             let stage = self.stage_of(slot);
@@ -549,9 +543,9 @@ impl Worker {
         }
         // The server did not close a connection that was over; nothing depends on it but the user's
         // next one.
-        self.roll(now);
+        self.ledger.roll(now);
         if let Some(connection) = self.slots.connection(seat) {
-            self.parts.recorder.end_awaited(
+            self.ledger.recorder.end_awaited(
                 connection.id,
                 now.saturating_sub(connection.ending_at),
                 false,
@@ -562,10 +556,10 @@ impl Worker {
     }
 
     /// Where the slot's operation is.
-    pub(super) fn stage_of(&mut self, slot: u32) -> Stage {
+    pub(super) fn stage_of(&mut self, slot: u32) -> FailureStage {
         let seat = self.slots.seat_of(slot);
         if self.waits(slot) {
-            return Stage::Stream;
+            return FailureStage::Stream;
         }
         let resolving = self
             .slots
@@ -576,13 +570,15 @@ impl Worker {
             .connection(seat)
             .map(|connection| connection.stage)
         {
-            None if resolving => Stage::Dns,
-            None | Some(ConnectionStage::Connecting) => Stage::Connect,
-            Some(ConnectionStage::Handshaking) => Stage::Tls,
-            Some(ConnectionStage::Open | ConnectionStage::Ending) if self.handshake_only => {
-                Stage::Tls
+            None if resolving => FailureStage::Dns,
+            None | Some(ConnectionStage::Connecting) => FailureStage::Connect,
+            Some(ConnectionStage::Handshaking) => FailureStage::Tls,
+            Some(ConnectionStage::Open | ConnectionStage::Ending)
+                if self.rules.is_handshake_only() =>
+            {
+                FailureStage::Tls
             }
-            Some(ConnectionStage::Open | ConnectionStage::Ending) => Stage::Http,
+            Some(ConnectionStage::Open | ConnectionStage::Ending) => FailureStage::Http,
         }
     }
 
@@ -592,7 +588,7 @@ impl Worker {
         let seat = self.slots.seat_of(slot);
         let opens = self.slots.seat(seat).opener == Some(slot);
         self.frames.is_some()
-            && !self.handshake_only
+            && !self.rules.is_handshake_only()
             && !opens
             && self
                 .slots
@@ -608,23 +604,23 @@ impl Worker {
 
     /// The server closed an open connection as we sent on it: once more on a new one, instants
     /// unchanged (RFC 9112 §9.3.1).
-    pub(super) fn resend(&mut self, slot: u32, now: u64) {
+    pub(super) fn retry_on_new_connection(&mut self, slot: u32, now: u64) {
         self.slots.seat(slot).connection = None;
         let flight = self.flight(slot);
-        flight.send_again(now);
+        flight.begin_retry(now);
         let id = flight.id;
-        self.parts.recorder.reused_closed(id);
+        self.ledger.recorder.reused_closed(id);
         self.open(slot, now);
     }
 }
 
 /// What a key log asks of an operation.
-fn ending(flight: &Flight, verdict: Verdict, now: u64) -> Ending {
+fn ending(flight: &Flight, verdict: OperationEnd, now: u64) -> OperationEnding {
     match verdict {
-        _ if flight.id.period == Period::WarmUp => Ending::WarmUp,
-        Verdict::Failed(_) => Ending::Failed,
-        Verdict::Ok | Verdict::OkUnconfirmed => {
-            Ending::Ok(Duration::from_nanos(now.saturating_sub(flight.begun_at)))
+        _ if flight.id.period == Period::WarmUp => OperationEnding::WarmUp,
+        OperationEnd::Failed(_) => OperationEnding::Failed,
+        OperationEnd::Ok | OperationEnd::OkUnconfirmed => {
+            OperationEnding::Ok(Duration::from_nanos(now.saturating_sub(flight.begun_at)))
         }
     }
 }

@@ -1,12 +1,12 @@
 //! HTTP/2: many operations on one connection, one per slot of its seat.
 
-use super::{Worker, go_to};
-use crate::connection::{Http, Stage as ConnectionStage};
-use crate::http2::{Happened, error};
-use crate::request::Values;
+use super::Worker;
+use crate::connection::{ConnectionStage, Http};
+use crate::http2::{StreamEvent, error};
 use crate::slot::Role;
-use crate::source::{Source, nanoseconds};
-use measure::{Failure, Kind, Stage, Verdict};
+use crate::source::LoadSource;
+use crate::template::Values;
+use measure::{Failure, FailureStage, Kind, OperationEnd};
 
 impl Worker {
     /// Sends the operation of `slot` on a stream of its own; the frames leave with those of the
@@ -22,26 +22,20 @@ impl Worker {
             return;
         };
         if !session.accepts() {
-            let waits_until =
-                flight.tried_at + nanoseconds(self.parts.plan.connection().timeouts.request);
-            return self.deadlines.set(slot, waits_until);
+            return self.deadlines.await_answer(slot, flight.tried_at);
         }
         let values = Values {
             user,
             seq: flight.seq,
             random: flight.random,
         };
-        self.plain.clear();
-        let body = frames.write(flight.id.request, values, &mut self.plain);
-        let head_only = self.requests.of(flight.id.request).is_head;
-        session.open(lane, &self.plain, body, head_only);
+        let body = frames.write(flight.id.request, values, self.sender.plain());
+        let head_only = self.requests.request(flight.id.request).is_head;
+        session.open(lane, self.sender.written(), body, head_only);
         flight.sent_at = Some(now);
         connection.requests_begun += 1;
         connection.unwritten.push(slot);
-        self.deadlines.set(
-            slot,
-            now + nanoseconds(self.parts.plan.connection().timeouts.request),
-        );
+        self.deadlines.await_answer(slot, now);
         if self.dirty.last() != Some(&seat) {
             self.dirty.push(seat);
         }
@@ -66,7 +60,7 @@ impl Worker {
             }
             if connection.has_unsent() {
                 // The rest waits until the socket takes more: see `on_ready`.
-                if !self.outgoing.is_empty() {
+                if self.sender.has_outgoing(seat) {
                     self.flush(seat);
                 }
                 return;
@@ -75,8 +69,8 @@ impl Worker {
                 return;
             };
             session.send_bodies();
-            match connection.wrap_frames(&mut self.outgoing) {
-                Ok(()) if self.outgoing.is_empty() => return,
+            match connection.wrap_frames(self.sender.outgoing(seat)) {
+                Ok(()) if !self.sender.has_outgoing(seat) => return,
                 Ok(()) => {}
                 Err(fault) => return self.on_fault(seat, fault),
             }
@@ -94,7 +88,7 @@ impl Worker {
     /// Frames came at `at` and were taken in.
     pub(super) fn on_frames(&mut self, seat: u32, at: u64) {
         // TLS answers a key update, and what is begun below may want the place.
-        if !self.outgoing.is_empty() && !self.flush(seat) {
+        if self.sender.has_outgoing(seat) && !self.flush(seat) {
             return;
         }
         self.count_bodies(seat, at);
@@ -106,7 +100,7 @@ impl Worker {
                 .session(seat)
                 .is_some_and(|session| session.is_stuck())
             {
-                let now = self.parts.clock.now();
+                let now = self.clock.now();
                 self.wake(seat, now);
             }
             self.flush_frames(seat);
@@ -136,7 +130,7 @@ impl Worker {
         let Some(session) = self.slots.session(seat) else {
             return false;
         };
-        let mut happened = std::mem::take(&mut session.happened);
+        let mut happened = std::mem::take(&mut session.events);
         for one in happened.drain(..) {
             if self.slots.stands(seat, generation) {
                 self.on_happened(seat, one, at);
@@ -144,7 +138,7 @@ impl Worker {
         }
         let stands = self.slots.stands(seat, generation);
         if let Some(session) = self.slots.session(seat).filter(|_| stands) {
-            session.happened = happened; // its room serves again
+            session.events = happened; // its room serves again
         }
         stands
     }
@@ -152,7 +146,7 @@ impl Worker {
     /// What came in the same read as the fault that ends the connection counts before it; nothing
     /// begins any more.
     pub(super) fn on_last_frames(&mut self, seat: u32) {
-        let at = self.parts.clock.now();
+        let at = self.clock.now();
         if let Some(connection) = self
             .slots
             .connection(seat)
@@ -163,37 +157,39 @@ impl Worker {
         }
     }
 
-    fn on_happened(&mut self, seat: u32, happened: Happened, at: u64) {
-        let now = self.parts.clock.now();
-        self.roll(now);
+    fn on_happened(&mut self, seat: u32, happened: StreamEvent, at: u64) {
+        let now = self.clock.now();
+        self.ledger.roll(now);
         let first = self.slots.of_seat(seat).start;
         match happened {
-            Happened::Settled {
+            StreamEvent::Settled {
                 max_streams,
                 is_first,
             } => self.on_settled(seat, max_streams, is_first, now),
-            Happened::Begun { lane } => {
+            StreamEvent::Begun { lane } => {
                 if let Some(flight) = self.slots.flight(first + lane) {
                     flight.first_byte_at.get_or_insert(at);
                 }
             }
-            Happened::Whole { lane } => self.on_response(first + lane),
-            Happened::Malformed { lane } => self.fail_stream(first + lane, Kind::BadFraming, now),
-            Happened::Reset { lane, code } => self.on_reset(first + lane, code, now),
-            Happened::Unprocessed { lane } => {
+            StreamEvent::Whole { lane } => self.on_response(first + lane),
+            StreamEvent::Malformed { lane } => {
+                self.fail_stream(first + lane, Kind::BadFraming, now)
+            }
+            StreamEvent::Reset { lane, code } => self.on_reset(first + lane, code, now),
+            StreamEvent::Unprocessed { lane } => {
                 let code = self
                     .slots
                     .connection(seat)
                     .and_then(|connection| connection.go_away)
                     .unwrap_or(error::NO_ERROR);
-                self.send_again(first + lane, Kind::GoAway(code), now);
+                self.retry_unprocessed(first + lane, Kind::GoAway(code), now);
             }
-            Happened::GoAway { code } => {
+            StreamEvent::GoAway { code } => {
                 // A graceful end is announced twice (RFC 9113 §6.8).
                 if let Some(connection) = self.slots.connection(seat)
                     && connection.go_away.replace(code).is_none()
                 {
-                    self.parts.recorder.go_away(connection.id);
+                    self.ledger.recorder.go_away(connection.id);
                 }
             }
         }
@@ -205,7 +201,7 @@ impl Worker {
             && max_streams < self.slots.width()
             && let Some(connection) = self.slots.connection(seat)
         {
-            self.parts.recorder.limited(connection.id, max_streams);
+            self.ledger.recorder.limited(connection.id, max_streams);
         }
         self.wake(seat, now);
     }
@@ -215,22 +211,22 @@ impl Worker {
             return self.fail_stream(slot, Kind::StreamReset(code), now);
         }
         if let Some(flight) = self.slots.flight(slot) {
-            self.parts.recorder.refused_stream(flight.id);
+            self.ledger.recorder.refused_stream(flight.id);
         }
-        self.send_again(slot, Kind::StreamReset(code), now);
+        self.retry_unprocessed(slot, Kind::StreamReset(code), now);
     }
 
     /// The server has not processed the operation, so it may be sent once more, whatever its method
     /// (RFC 9113 §8.7).
-    fn send_again(&mut self, slot: u32, kind: Kind, now: u64) {
+    fn retry_unprocessed(&mut self, slot: u32, kind: Kind, now: u64) {
         let Some(flight) = self.slots.flight(slot) else {
             return;
         };
         if flight.resent {
             return self.fail_stream(slot, kind, now);
         }
-        flight.send_again(now);
-        self.parts.recorder.sent_again(flight.id);
+        flight.begin_retry(now);
+        self.ledger.recorder.sent_again(flight.id);
         let slot = self.bring_home(slot);
         if !self.slots.must_wait(slot) {
             self.send_waiting(slot, now);
@@ -240,7 +236,7 @@ impl Worker {
     /// The operation failed; its connection stays.
     pub(super) fn fail_stream(&mut self, slot: u32, kind: Kind, now: u64) {
         let stage = self.stage_of(slot);
-        self.record(slot, Verdict::Failed(Failure { stage, kind }), now);
+        self.record(slot, OperationEnd::Failed(Failure { stage, kind }), now);
         self.go_on(slot, now);
     }
 
@@ -258,7 +254,7 @@ impl Worker {
             };
             if !session.is_settled() {
                 // It has never spoken HTTP/2, and takes nothing else before it does.
-                return self.fail(slot, Stage::Http, Kind::TimeOut, now);
+                return self.fail(slot, FailureStage::Http, Kind::TimeOut, now);
             }
             session.cancel(lane);
             // Nothing at all came since, or no stream is allowed: the next operations try another
@@ -284,7 +280,7 @@ impl Worker {
             Http::One(_) => false,
         };
         if is_over && connection.stage == ConnectionStage::Open {
-            let now = self.parts.clock.now();
+            let now = self.clock.now();
             self.close(seat);
             self.wake(seat, now);
         }
@@ -312,9 +308,9 @@ impl Worker {
         for slot in self.slots.of_seat(seat) {
             if !self.slots.is_taken(slot) && std::mem::take(&mut self.slots.slot(slot).parked) {
                 // A pause, where there is one, is over for a slot that was parked.
-                match self.parts.source {
-                    Source::Closed(_) => self.begin_as_user(slot, now),
-                    Source::Open(_) => self.go_on(slot, now),
+                match self.source {
+                    LoadSource::Closed(_) => self.begin_as_user(slot, now),
+                    LoadSource::Open(_) => self.go_on(slot, now),
                 }
             }
         }
@@ -351,7 +347,7 @@ impl Worker {
             match is_unsent {
                 Some(true) => self.send_waiting(other, now),
                 // An open loop's arrivals find the stream with `slot`.
-                None if matches!(self.parts.source, Source::Closed(_))
+                None if matches!(self.source, LoadSource::Closed(_))
                     && std::mem::take(&mut self.slots.slot(other).parked) =>
                 {
                     self.begin_as_user(other, now);
@@ -365,7 +361,7 @@ impl Worker {
     fn send_waiting(&mut self, slot: u32, now: u64) {
         match self.slots.both(slot) {
             Some((connection, flight)) => {
-                go_to(&mut self.parts.recorder, flight, connection.id.address);
+                self.ledger.go_to(flight, connection.id.address);
                 self.send_request(slot, now);
             }
             None => self.open(slot, now),
@@ -389,10 +385,10 @@ impl Worker {
             };
             let (waits, id) = (flight.sent_at.is_none(), flight.id);
             let repeatable =
-                flight.reused && !flight.resent && self.requests.of(id.request).is_idempotent;
+                flight.reused && !flight.resent && self.requests.request(id.request).is_idempotent;
             if !waits && repeatable && flight.first_byte_at.is_none() {
-                flight.send_again(now);
-                self.parts.recorder.reused_closed(id);
+                flight.begin_retry(now);
+                self.ledger.recorder.reused_closed(id);
             } else if !waits {
                 let lane = self.slots.lane_of(slot);
                 let in_body = self
@@ -406,8 +402,8 @@ impl Worker {
                 };
                 self.record(
                     slot,
-                    Verdict::Failed(Failure {
-                        stage: Stage::Http,
+                    OperationEnd::Failed(Failure {
+                        stage: FailureStage::Http,
                         kind,
                     }),
                     now,
@@ -424,7 +420,7 @@ impl Worker {
         if let Some(&(slot, id)) = failed
             .first()
             .filter(|_| !served && !self.slots.is_busy(seat))
-            && matches!(self.parts.source, Source::Closed(_))
+            && matches!(self.source, LoadSource::Closed(_))
             && self.slots.seat(seat).role == Role::Serving
         {
             failed

@@ -29,10 +29,10 @@ impl Worker {
                 return;
             };
             // What waits goes first: see `on_ready`.
-            if connection.has_unsent() || !connection.next_window(&mut self.plain) {
+            if connection.has_unsent() || !connection.next_window(self.sender.plain()) {
                 return;
             }
-            if let Err(fault) = connection.wrap(&self.plain, &mut self.outgoing) {
+            if let Err(fault) = self.sender.wrap(seat, connection) {
                 return self.on_fault(seat, fault);
             }
             if !self.flush(seat) {

@@ -5,15 +5,15 @@ use crate::support::{parse, run};
 use measure::{Counters, Period};
 use std::time::{Duration, Instant};
 use target::{
-    Answer, BadFraming, CertificateFault, Config, ConnectionFault, Ending, Fault, Framing,
-    KeepAlive, LastRequest, Place, Running, Tls,
+    BadFraming, BodyFraming, CertificateDefect, Config, ConnectionEnd, ConnectionFault, FaultPlace,
+    KeepAlive, LastRequest, RunningTarget, ServerTls, TargetAnswer, TargetFault,
 };
 
 const TIMEOUTS: &str =
     "connection.timeouts = { connect = \"400ms\", handshake = \"400ms\", request = \"400ms\" }\n";
 const LOAD: &str = "load = { connections = 2, requests = 6 }\n";
 
-fn answering(answer: Answer) -> Config {
+fn answering(answer: TargetAnswer) -> Config {
     Config {
         answer,
         ..Config::plain()
@@ -22,13 +22,13 @@ fn answering(answer: Answer) -> Config {
 
 fn with_tls(config: Config) -> Config {
     Config {
-        tls: Some(Tls::default()),
+        tls: Some(ServerTls::default()),
         ..config
     }
 }
 
 fn measured(config: Config, sections: &str) -> Counters {
-    let server = Running::new(config).unwrap();
+    let server = RunningTarget::new(config).unwrap();
     let text = format!(
         "name = \"t\"\ntarget.url = \"{}\"\n{TIMEOUTS}{sections}",
         server.url("/")
@@ -53,62 +53,62 @@ fn failures(counters: &Counters) -> Vec<(String, u64)> {
 
 #[test]
 fn each_fault_has_one_name() {
-    let stop = |at, then| Answer::faulty(Fault::Stop { at, then });
+    let stop = |at, then| TargetAnswer::faulty(TargetFault::Stop { at, then });
     let broken = |fault| Config {
         connection_fault: Some(fault),
         ..Config::plain()
     };
     let certificate = |fault| Config {
-        tls: Some(Tls {
+        tls: Some(ServerTls {
             certificate_fault: Some(fault),
-            ..Tls::default()
+            ..ServerTls::default()
         }),
         ..Config::default()
     };
     let cases: Vec<(&str, Config, &str)> = vec![
         (
             "closes before the head",
-            answering(stop(Place::BeforeHead, Ending::Orderly)),
+            answering(stop(FaultPlace::BeforeHead, ConnectionEnd::Orderly)),
             "http.eof",
         ),
         (
             "closes in the head",
-            answering(stop(Place::InHead, Ending::Orderly)),
+            answering(stop(FaultPlace::InHead, ConnectionEnd::Orderly)),
             "http.eof",
         ),
         (
             "closes in the body",
-            answering(stop(Place::InBody, Ending::Orderly)),
+            answering(stop(FaultPlace::InBody, ConnectionEnd::Orderly)),
             "http.short_body",
         ),
         (
             "resets in the body",
-            answering(stop(Place::InBody, Ending::Reset)),
+            answering(stop(FaultPlace::InBody, ConnectionEnd::Reset)),
             "http.reset",
         ),
         (
             "hangs in the body",
-            answering(stop(Place::InBody, Ending::Hang)),
+            answering(stop(FaultPlace::InBody, ConnectionEnd::Hang)),
             "http.time_out",
         ),
         (
             "never answers",
-            answering(Answer::faulty(Fault::never_answers())),
+            answering(TargetAnswer::faulty(TargetFault::never_answers())),
             "http.time_out",
         ),
         (
             "answers 500",
-            answering(Answer::status(500)),
+            answering(TargetAnswer::status(500)),
             "http.status.500",
         ),
         (
             "answers 404 over TLS",
-            with_tls(answering(Answer::status(404))),
+            with_tls(answering(TargetAnswer::status(404))),
             "http.status.404",
         ),
         (
             "closes TLS in the body",
-            with_tls(answering(stop(Place::InBody, Ending::Truncate))),
+            with_tls(answering(stop(FaultPlace::InBody, ConnectionEnd::Truncate))),
             "http.short_body",
         ),
         (
@@ -133,22 +133,22 @@ fn each_fault_has_one_name() {
         ),
         (
             "expired",
-            certificate(CertificateFault::Expired),
+            certificate(CertificateDefect::Expired),
             "tls.certificate.expired",
         ),
         (
             "not yet valid",
-            certificate(CertificateFault::NotYetValid),
+            certificate(CertificateDefect::NotYetValid),
             "tls.certificate.not_yet_valid",
         ),
         (
             "wrong name",
-            certificate(CertificateFault::WrongName),
+            certificate(CertificateDefect::WrongName),
             "tls.certificate.wrong_name",
         ),
         (
             "self-signed",
-            certificate(CertificateFault::SelfSigned),
+            certificate(CertificateDefect::SelfSigned),
             "tls.certificate.self_signed",
         ),
     ];
@@ -171,7 +171,10 @@ fn every_bad_framing_is_refused() {
         .into_iter()
         .filter(|framing| *framing != BadFraming::SurplusBytes)
     {
-        let counters = measured(answering(Answer::faulty(Fault::BadFraming(framing))), LOAD);
+        let counters = measured(
+            answering(TargetAnswer::faulty(TargetFault::BadFraming(framing))),
+            LOAD,
+        );
         let name = if matches!(
             framing,
             BadFraming::HeaderTooLarge | BadFraming::TooManyHeaders
@@ -187,7 +190,9 @@ fn every_bad_framing_is_refused() {
 #[test]
 fn surplus_bytes_spoil_the_connection_and_not_the_answer() {
     let counters = measured(
-        answering(Answer::faulty(Fault::BadFraming(BadFraming::SurplusBytes))),
+        answering(TargetAnswer::faulty(TargetFault::BadFraming(
+            BadFraming::SurplusBytes,
+        ))),
         LOAD,
     );
     assert_eq!(
@@ -200,13 +205,17 @@ fn surplus_bytes_spoil_the_connection_and_not_the_answer() {
 #[test]
 fn surplus_bytes_are_judged_alike_with_and_without_tls() {
     for surplus in [1, 7, 17_000, 40_000, 300_000] {
-        for then in [Ending::Orderly, Ending::Truncate, Ending::Hang] {
+        for then in [
+            ConnectionEnd::Orderly,
+            ConnectionEnd::Truncate,
+            ConnectionEnd::Hang,
+        ] {
             let bytes = [
                 b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec(),
                 vec![b'x'; surplus],
             ]
             .concat();
-            let config = answering(Answer::faulty(Fault::Raw { bytes, then }));
+            let config = answering(TargetAnswer::faulty(TargetFault::Raw { bytes, then }));
             let judged = [config.clone(), with_tls(config)].map(|config| {
                 let counters = measured(config, LOAD);
                 (
@@ -224,28 +233,28 @@ fn surplus_bytes_are_judged_alike_with_and_without_tls() {
 #[test]
 fn sound_answers_of_every_form_are_ok() {
     let answers = [
-        Answer {
-            framing: Framing::Chunked,
+        TargetAnswer {
+            framing: BodyFraming::Chunked,
             body_bytes: 200_000,
-            ..Answer::default()
+            ..TargetAnswer::default()
         },
-        Answer {
-            framing: Framing::EofDelimited,
-            ..Answer::default()
+        TargetAnswer {
+            framing: BodyFraming::EofDelimited,
+            ..TargetAnswer::default()
         },
-        Answer {
+        TargetAnswer {
             interim: vec![100, 103],
-            ..Answer::default()
+            ..TargetAnswer::default()
         },
-        Answer::status(204),
-        Answer::status(304),
-        Answer {
+        TargetAnswer::status(204),
+        TargetAnswer::status(304),
+        TargetAnswer {
             body_bytes: 0,
-            ..Answer::default()
+            ..TargetAnswer::default()
         },
-        Answer {
+        TargetAnswer {
             body_bytes: 3_000_000,
-            ..Answer::default()
+            ..TargetAnswer::default()
         },
     ];
     for answer in answers {
@@ -286,7 +295,7 @@ fn unexpected_length_and_status_are_failures() {
     );
     assert_eq!(failures(&counters), [("http.body_length".to_owned(), 6)]);
     let counters = measured(
-        answering(Answer::status(404)),
+        answering(TargetAnswer::status(404)),
         &format!("request = {{ expect = {{ status = [404] }} }}\n{LOAD}"),
     );
     assert_eq!(counters.ok, 6);

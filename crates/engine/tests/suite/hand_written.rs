@@ -2,7 +2,7 @@
 //! moment, early answers.
 
 use crate::support::{Named, Outcome, parse, run, run_share};
-use engine::{Event, Lease, Placement, Policy, Stop};
+use engine::{Event, FiringLease, Placement, Policy, StopMode};
 use measure::{Counters, Metric};
 use plan::Plan;
 use rustix::net::sockopt::set_socket_linger;
@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
-use target::{Answer, Config, Ending, Fault, Framing, Running, Tls};
+use target::{
+    BodyFraming, Config, ConnectionEnd, RunningTarget, ServerTls, TargetAnswer, TargetFault,
+};
 
 /// Gives every connection to `serve`, on a thread of its own, for as long as the test lives.
 fn listen(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
@@ -76,7 +78,7 @@ fn reset_after_the_servers_flight(mut client: TcpStream, server: SocketAddr) {
 #[test]
 fn handshake_that_is_reset_as_it_ends_is_never_ok() {
     for confirm in [true, false] {
-        let server = Running::new(Config::default()).unwrap();
+        let server = RunningTarget::new(Config::default()).unwrap();
         let address = server.address();
         let proxy = listen(move |client| reset_after_the_servers_flight(client, address));
         let sections = format!(
@@ -108,12 +110,12 @@ fn handshake_that_is_reset_as_it_ends_is_never_ok() {
 
 #[test]
 fn body_that_ends_with_the_connection_leaves_no_end_to_wait_for() {
-    for tls in [None, Some(Tls::default())] {
-        let answer = Answer {
-            framing: Framing::EofDelimited,
-            ..Answer::default()
+    for tls in [None, Some(ServerTls::default())] {
+        let answer = TargetAnswer {
+            framing: BodyFraming::EofDelimited,
+            ..TargetAnswer::default()
         };
-        let server = Running::new(Config {
+        let server = RunningTarget::new(Config {
             answer,
             tls,
             ..Config::default()
@@ -195,7 +197,7 @@ fn users_of_a_server_that_breaks_every_connection_back_off() {
 
 #[test]
 fn kept_connections_are_told_that_the_run_ends() {
-    let server = Running::new(Config::default()).unwrap();
+    let server = RunningTarget::new(Config::default()).unwrap();
     let address = server.address();
     let (send, said) = channel();
     let proxy = listen(move |mut client| {
@@ -239,16 +241,16 @@ fn without_close_notify(mut client: TcpStream, server: SocketAddr) {
 
 #[test]
 fn body_that_only_tcp_ends_may_have_been_cut() {
-    let (to_the_end, with_length) = (Framing::EofDelimited, Framing::ContentLength);
+    let (to_the_end, with_length) = (BodyFraming::EofDelimited, BodyFraming::ContentLength);
     for (framing, names) in [
         (to_the_end, vec![("http.short_body".to_owned(), 3)]),
         (with_length, vec![]),
     ] {
-        let answer = Answer {
+        let answer = TargetAnswer {
             framing,
-            ..Answer::default()
+            ..TargetAnswer::default()
         };
-        let server = Running::new(Config {
+        let server = RunningTarget::new(Config {
             answer,
             ..Config::default()
         })
@@ -264,7 +266,7 @@ fn body_that_only_tcp_ends_may_have_been_cut() {
 
 #[test]
 fn workers_without_connections_leave_their_arrivals_to_those_with() {
-    let server = Running::new(Config::plain()).unwrap();
+    let server = RunningTarget::new(Config::plain()).unwrap();
     let load =
         "load = { rate = \"400/s\", requests = 40, max_connections = 2, warm_up = \"100ms\" }";
     let plan = parse(
@@ -279,7 +281,7 @@ fn workers_without_connections_leave_their_arrivals_to_those_with() {
         0,
         1,
         5,
-        Lease::until(engine::boot_time_ns() + 5_000_000_000),
+        FiringLease::until(engine::boot_time_ns() + 5_000_000_000),
     );
     let ok: u64 = sum.cells.values().map(|cell| cell.counters.ok).sum();
     assert_eq!((ok, server.stop().requests), (80, 80));
@@ -328,11 +330,11 @@ fn early_answer_to_a_large_body_is_read_before_the_reset() {
 #[test]
 fn connection_ended_by_close_notify_is_not_used_again() {
     let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
-    let answer = Answer::faulty(Fault::Raw {
+    let answer = TargetAnswer::faulty(TargetFault::Raw {
         bytes,
-        then: Ending::Orderly,
+        then: ConnectionEnd::Orderly,
     });
-    let server = Running::new(Config {
+    let server = RunningTarget::new(Config {
         answer,
         ..Config::default()
     })
@@ -390,7 +392,7 @@ fn wire_bytes_are_what_crossed_the_wire() {
             "connection = { requests = 2, close = \"server\" }",
         ),
     ] {
-        let server = Running::new(Config::default()).unwrap();
+        let server = RunningTarget::new(Config::default()).unwrap();
         let (address, crossed) = (server.address(), Arc::new(AtomicU64::new(0)));
         let counting = Arc::clone(&crossed);
         let proxy = listen(move |client| {
@@ -426,7 +428,7 @@ fn wire_bytes_are_what_crossed_the_wire() {
 
 #[test]
 fn lookup_that_finds_no_room_is_no_time_out() {
-    let server = Running::new(Config::plain()).unwrap();
+    let server = RunningTarget::new(Config::plain()).unwrap();
     let text = format!(
         "name = \"t\"\ntarget = {{ url = \"http://localhost:{}/\", dns = \"connection\" }}\nload \
          = {{ connections = 4000, duration = \"300ms\" }}\n",
@@ -455,11 +457,11 @@ fn run_that_is_stopped_before_its_start_has_begun_nothing() {
         let (send, receive) = channel();
         let start_at = engine::monotonic_ns() + 60_000_000_000;
         let running = prepared
-            .start(start_at, Lease::unlimited(), move |event| {
+            .start(start_at, FiringLease::unlimited(), move |event| {
                 send.send(event).unwrap()
             })
             .unwrap();
-        running.stop(Stop::Drain);
+        running.stop(StopMode::Drain);
         running.join();
         let totals = receive.into_iter().find_map(|event| match event {
             Event::Ended { totals, .. } => Some(totals),
@@ -479,7 +481,7 @@ fn close_under_the_second_request(mut client: TcpStream) {
 #[test]
 fn operation_sent_again_to_another_address_has_begun_there() {
     let closing = listen(close_under_the_second_request);
-    let sound = Running::new(Config::plain()).unwrap();
+    let sound = RunningTarget::new(Config::plain()).unwrap();
     let addresses = [closing, sound.address()].map(|address| address.to_string());
     let text = format!(
         "name = \"t\"\ntarget = {{ url = \"http://edge.test/\", addresses = {addresses:?} \

@@ -1,12 +1,12 @@
 //! Open and closed loop against the built-in target: what the server counted is what is reported.
 
 use crate::support::{parse, run, run_share};
-use engine::{Cut, Lease, boot_time_ns};
+use engine::{Cut, FiringLease, boot_time_ns};
 use measure::Period;
-use target::{Config, Counts, Running, Tls, TlsVersion};
+use target::{Config, Counts, RunningTarget, ServerTls, ServerTlsVersion};
 
-fn server(config: Config) -> Running {
-    Running::new(config).unwrap()
+fn server(config: Config) -> RunningTarget {
+    RunningTarget::new(config).unwrap()
 }
 
 /// Runs `load` against a server of this configuration, over one agent with one worker.
@@ -172,7 +172,7 @@ fn shares_of_agents_and_workers_sum_to_the_plan() {
     );
     let ok: Vec<u64> = (0..3)
         .map(|agent| {
-            run_share(parse(&text, None), agent, 3, 2, Lease::unlimited())
+            run_share(parse(&text, None), agent, 3, 2, FiringLease::unlimited())
                 .measured()
                 .ok
         })
@@ -188,7 +188,7 @@ fn workers_without_users_leave_their_part_to_those_with() {
         "name = \"t\"\ntarget.url = \"{}\"\nload = {{ connections = 2, requests = 50 }}\n",
         server.url("/")
     );
-    let outcome = run_share(parse(&text, None), 0, 1, 5, Lease::unlimited());
+    let outcome = run_share(parse(&text, None), 0, 1, 5, FiringLease::unlimited());
     assert_eq!((outcome.measured().ok, server.stop().requests), (50, 50));
 }
 
@@ -199,7 +199,7 @@ fn expired_lease_ends_the_load() {
         "name = \"t\"\ntarget.url = \"{}\"\nload = {{ connections = 3, duration = \"30s\" }}\n",
         server.url("/")
     );
-    let lease = Lease::until(boot_time_ns() + 500_000_000);
+    let lease = FiringLease::until(boot_time_ns() + 500_000_000);
     let outcome = run_share(parse(&text, None), 0, 1, 1, lease);
     assert_eq!(outcome.workers[0].cut, Some(Cut::LeaseExpired));
     assert!(
@@ -220,9 +220,9 @@ fn resumption_is_a_decision() {
         ("{ share = 0.5 }", 19),
     ] {
         let tickets = Config {
-            tls: Some(Tls {
+            tls: Some(ServerTls {
                 tickets: true,
-                ..Tls::default()
+                ..ServerTls::default()
             }),
             ..Config::default()
         };
@@ -243,10 +243,10 @@ fn resumption_is_a_decision() {
 
 #[test]
 fn session_of_tls12_by_id_is_offered_also_where_tls13_could_be_spoken() {
-    let tls = Tls {
-        versions: vec![TlsVersion::V12],
+    let tls = ServerTls {
+        versions: vec![ServerTlsVersion::V12],
         session_cache: true,
-        ..Tls::default()
+        ..ServerTls::default()
     };
     let (outcome, counts) = against(
         Config {
@@ -273,10 +273,10 @@ fn session_of_tls12_by_id_is_offered_also_where_tls13_could_be_spoken() {
 
 #[test]
 fn signature_belongs_to_its_own_handshake_however_many_are_under_way() {
-    for version in [TlsVersion::V12, TlsVersion::V13] {
-        let tls = Tls {
+    for version in [ServerTlsVersion::V12, ServerTlsVersion::V13] {
+        let tls = ServerTls {
             versions: vec![version],
-            ..Tls::default()
+            ..ServerTls::default()
         };
         let (outcome, _) = against(
             Config {

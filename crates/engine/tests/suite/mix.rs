@@ -1,7 +1,7 @@
 //! Which request an arrival sends, as a server sees it.
 
 use crate::support::{parse, run_share};
-use engine::Lease;
+use engine::FiringLease;
 use std::io::{BufRead as _, BufReader, Error, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -56,7 +56,7 @@ fn requests(load: &str, workers: &[usize]) -> Vec<(u64, String)> {
             agent,
             workers.len() as u32,
             workers_of_it,
-            Lease::unlimited(),
+            FiringLease::unlimited(),
         );
         assert_eq!(
             outcome.measured().failures,

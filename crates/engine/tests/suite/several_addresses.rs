@@ -4,14 +4,14 @@ use crate::support::{Outcome, parse, run};
 use measure::{Counters, HandshakeKind};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use target::{Config, Running, Tls, TlsVersion};
+use target::{Config, RunningTarget, ServerTls, ServerTlsVersion};
 
 /// IANA code points (RFC 8446 §4.2.7).
 const X25519: u16 = 0x001d;
 const SECP384R1: u16 = 0x0018;
 
-fn server(tls: Tls) -> Running {
-    Running::new(Config {
+fn server(tls: ServerTls) -> RunningTarget {
+    RunningTarget::new(Config {
         tls: Some(tls),
         ..Config::default()
     })
@@ -19,7 +19,7 @@ fn server(tls: Tls) -> Running {
 }
 
 /// Runs `sections` over all servers, whose certificates are not looked at.
-fn over(servers: &[Running], sections: &str) -> Outcome {
+fn over(servers: &[RunningTarget], sections: &str) -> Outcome {
     let addresses: Vec<String> = servers
         .iter()
         .map(|server| server.address().to_string())
@@ -32,7 +32,7 @@ fn over(servers: &[Running], sections: &str) -> Outcome {
     ))
 }
 
-fn of(outcome: &Outcome, server: &Running) -> Counters {
+fn of(outcome: &Outcome, server: &RunningTarget) -> Counters {
     let mut sum = Counters::default();
     let cells = outcome
         .sum
@@ -61,20 +61,20 @@ fn agreed(counters: &Counters) -> (BTreeMap<u16, u64>, u64) {
 fn each_address_has_a_key_share_of_its_own_and_only_the_plan_remembers() {
     for (key_share, retried) in [("first", 20), ("remembered", 1)] {
         let servers = [
-            server(Tls {
-                versions: vec![TlsVersion::V13],
+            server(ServerTls {
+                versions: vec![ServerTlsVersion::V13],
                 groups: Some(vec![SECP384R1]),
-                ..Tls::default()
+                ..ServerTls::default()
             }),
-            server(Tls {
-                versions: vec![TlsVersion::V13],
+            server(ServerTls {
+                versions: vec![ServerTlsVersion::V13],
                 groups: Some(vec![SECP384R1, X25519]),
-                ..Tls::default()
+                ..ServerTls::default()
             }),
-            server(Tls {
-                versions: vec![TlsVersion::V13],
+            server(ServerTls {
+                versions: vec![ServerTlsVersion::V13],
                 groups: Some(vec![X25519]),
-                ..Tls::default()
+                ..ServerTls::default()
             }),
         ];
         let tls =
@@ -95,7 +95,7 @@ fn each_address_has_a_key_share_of_its_own_and_only_the_plan_remembers() {
 }
 
 /// Sessions offered, by who had issued them and who was offered them.
-fn pairs(outcome: &Outcome, servers: &[Running]) -> BTreeMap<(SocketAddr, SocketAddr), u64> {
+fn pairs(outcome: &Outcome, servers: &[RunningTarget]) -> BTreeMap<(SocketAddr, SocketAddr), u64> {
     let mut pairs = BTreeMap::new();
     for server in servers {
         for (offer, count) in of(outcome, server).session_offers {
@@ -120,15 +120,16 @@ fn every_address_is_offered_the_sessions_of_every_other_one_alike() {
             .into_iter()
             .flat_map(|load| [(load, "\"always\""), (load, "{ share = 0.5 }")])
         {
-            let versions = vec![TlsVersion::V13];
+            let versions = vec![ServerTlsVersion::V13];
             let tickets = || {
-                server(Tls {
+                server(ServerTls {
                     versions: versions.clone(),
                     tickets: true,
-                    ..Tls::default()
+                    ..ServerTls::default()
                 })
             };
-            let servers: Vec<Running> = std::iter::repeat_with(tickets).take(number).collect();
+            let servers: Vec<RunningTarget> =
+                std::iter::repeat_with(tickets).take(number).collect();
             let outcome = over(&servers, &format!("tls.resumption = {resumption}\n{load}"));
             let (pairs, what) = (
                 pairs(&outcome, &servers),

@@ -1,6 +1,6 @@
 //! Runs a plan against a server in this process and gives the sum of what was recorded.
 
-use engine::{Event, Lease, Placement, Policy, WorkerFigures, monotonic_ns};
+use engine::{Event, FiringLease, Placement, Policy, WorkerFigures, monotonic_ns};
 use measure::{Counters, Period, Snapshot, Totals};
 use plan::{Files, Plan};
 use std::sync::Arc;
@@ -58,7 +58,13 @@ pub fn parse(text: &str, ca: Option<&str>) -> Plan {
 }
 
 /// Runs `plan` as agent `agent` of `agents` with so many workers.
-pub fn run_share(plan: Plan, agent: u32, agents: u32, workers: usize, lease: Lease) -> Outcome {
+pub fn run_share(
+    plan: Plan,
+    agent: u32,
+    agents: u32,
+    workers: usize,
+    lease: FiringLease,
+) -> Outcome {
     let placement = Placement {
         agent,
         agents,
@@ -99,5 +105,5 @@ pub fn run_share(plan: Plan, agent: u32, agents: u32, workers: usize, lease: Lea
 }
 
 pub fn run(plan: Plan) -> Outcome {
-    run_share(plan, 0, 1, 1, Lease::unlimited())
+    run_share(plan, 0, 1, 1, FiringLease::unlimited())
 }

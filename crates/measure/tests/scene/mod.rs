@@ -1,7 +1,7 @@
 //! Operations and recorders for the tests of this folder.
 
 use measure::{
-    CellId, Chain, Handshake, HandshakeKind, Negotiated, Operation, Period, Recorder, Verdict,
+    CellId, Chain, Handshake, HandshakeKind, Negotiated, Operation, OperationEnd, Period, Recorder,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -45,7 +45,7 @@ pub fn operation(intended_at: u64) -> Operation {
         dns: None,
         connect: None,
         handshake: None,
-        verdict: Verdict::Ok,
+        end: OperationEnd::Ok,
         status: Some(200),
         payload_bytes: 356,
     }

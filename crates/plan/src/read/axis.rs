@@ -2,9 +2,9 @@
 
 use crate::mask::is_secret_key;
 use crate::read::field::Field;
-use crate::read::node::{Entry, Node, Value};
+use crate::read::node::{Node, NodeValue, TableEntry};
 use crate::read::overlay::SHARED;
-use crate::read::section::Section;
+use crate::read::section::PlanSection;
 use std::collections::{HashMap, HashSet};
 
 /// Longest part of a variant's name that one value gives.
@@ -30,7 +30,7 @@ pub(crate) struct AxisValue {
 }
 
 /// Every axis in the file's order.
-pub(crate) fn read<'a>(section: &Section<'a>) -> Vec<Axis<'a>> {
+pub(crate) fn read<'a>(section: &PlanSection<'a>) -> Vec<Axis<'a>> {
     let mut axes = Vec::new();
     gather(section, &mut Vec::new(), &mut axes);
     if axes.is_empty() && section.is_given() && section.all().is_empty() {
@@ -42,11 +42,11 @@ pub(crate) fn read<'a>(section: &Section<'a>) -> Vec<Axis<'a>> {
     axes
 }
 
-fn gather<'a>(section: &Section<'a>, path: &mut Vec<String>, axes: &mut Vec<Axis<'a>>) {
+fn gather<'a>(section: &PlanSection<'a>, path: &mut Vec<String>, axes: &mut Vec<Axis<'a>>) {
     for (name, field) in section.all() {
         path.push(name.to_owned());
         match &field.node.value {
-            Value::Table(table) if !table.is_empty() => {
+            NodeValue::Table(table) if !table.is_empty() => {
                 if let Some(inner) = field.section() {
                     gather(&inner, path, axes);
                 }
@@ -83,7 +83,8 @@ fn one<'a>(field: Field<'a>, path: &[String]) -> Option<Axis<'a>> {
 }
 
 fn labelled(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
-    let (mut written, mut labels) = (HashMap::new(), HashSet::new());
+    let mut written = HashMap::new();
+    let mut labels = HashSet::new();
     let mut value = |(index, field): (usize, &Field<'_>)| {
         let text = content(&field.node.value, &reveal);
         let shown = content(&field.node.value, &is_secret_key);
@@ -117,15 +118,15 @@ fn reveal(_: &str) -> bool {
 }
 
 /// What a value says, wherever it stands, without the values of keys that are secret.
-fn content(value: &Value, is_secret: &dyn Fn(&str) -> bool) -> String {
+fn content(value: &NodeValue, is_secret: &dyn Fn(&str) -> bool) -> String {
     let joined = |parts: Vec<String>| parts.join(" + ");
     match value {
-        Value::Text(text) => format!("{text:?}"),
-        Value::Whole(number) => number.to_string(),
-        Value::Decimal(number) => format!("{number:?}"),
-        Value::Flag(flag) => flag.to_string(),
-        Value::Date(date) => date.clone(),
-        Value::List(nodes) => format!(
+        NodeValue::Text(text) => format!("{text:?}"),
+        NodeValue::Whole(number) => number.to_string(),
+        NodeValue::Decimal(number) => format!("{number:?}"),
+        NodeValue::Flag(flag) => flag.to_string(),
+        NodeValue::Date(date) => date.clone(),
+        NodeValue::List(nodes) => format!(
             "[{}]",
             joined(
                 nodes
@@ -134,8 +135,8 @@ fn content(value: &Value, is_secret: &dyn Fn(&str) -> bool) -> String {
                     .collect()
             )
         ),
-        Value::Table(table) => {
-            let entry = |(key, entry): (&String, &Entry)| {
+        NodeValue::Table(table) => {
+            let entry = |(key, entry): (&String, &TableEntry)| {
                 let inner = content(&entry.node.value, is_secret);
                 let inner = if is_secret(key) { SECRET } else { &inner };
                 format!("{key} {inner}")

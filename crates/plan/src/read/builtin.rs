@@ -1,8 +1,8 @@
 //! Reads `target.builtin`.
 
 use crate::read::field::Field;
-use crate::read::node::Value;
-use crate::read::section::Section;
+use crate::read::node::NodeValue;
+use crate::read::section::PlanSection;
 use crate::read::target::url;
 use crate::{Builtin, BuiltinKey, BuiltinPace, Url, duration};
 use std::num::NonZeroU32;
@@ -20,16 +20,29 @@ const SPANS: RangeInclusive<Duration> = Duration::from_micros(1)..=HOUR;
 const STALL: &str = "{ every = \"10s\", for = \"1s\" }";
 const SERVERS: &str = "{ count = 4, service_time = \"10ms\" }";
 
+/// Paths of `target.builtin`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "target.builtin.tls",
+    "target.builtin.key",
+    "target.builtin.body_bytes",
+    "target.builtin.delay",
+    "target.builtin.stall",
+    "target.builtin.stall.every",
+    "target.builtin.stall.for",
+    "target.builtin.stall.first",
+    "target.builtin.servers",
+    "target.builtin.servers.count",
+    "target.builtin.servers.service_time",
+];
+
 /// The built-in target, and where it listens once it does.
 pub(crate) fn builtin(field: Field<'_>) -> Option<(Builtin, Option<Url>)> {
     let section = match field.silent_flag() {
-        Some(_) => Section::absent(field.context, &field.path),
+        Some(_) => PlanSection::absent(field.context, &field.path),
         None => field.section()?,
     };
     let tls = section.read("tls", |field| field.flag()).unwrap_or(true);
-    let key = section.read("key", |field| {
-        field.choice(&[("p256", BuiltinKey::P256), ("rsa2048", BuiltinKey::Rsa2048)])
-    });
+    let key = section.read("key", |field| field.choice());
     let body_bytes = section
         .read("body_bytes", |field| field.whole(0..=MAX_BODY_BYTES))
         .unwrap_or(DEFAULT_BODY_BYTES);
@@ -52,11 +65,9 @@ pub(crate) fn builtin(field: Field<'_>) -> Option<(Builtin, Option<Url>)> {
 }
 
 /// `None` where what is given is wrong, and reported.
-fn pace(section: &Section<'_>) -> Option<BuiltinPace> {
-    let (stall, servers) = (
-        section.read("stall", stall),
-        section.read("servers", servers),
-    );
+fn pace(section: &PlanSection<'_>) -> Option<BuiltinPace> {
+    let stall = section.read("stall", stall);
+    let servers = section.read("servers", servers);
     match (section.has("stall"), section.has("servers")) {
         (true, true) => {
             section.problem_at(
@@ -85,15 +96,13 @@ fn stall(field: Field<'_>) -> Option<BuiltinPace> {
     let every = section.read("every", span);
     let lasts = section.read("for", span);
     let first = section.read("first", |field| field.duration(Duration::ZERO..=HOUR));
-    let (is_first_wrong, is_lasting) = (
-        section.has("first") && first.is_none(),
-        section.field("for"),
-    );
+    let is_first_wrong = section.has("first") && first.is_none();
+    let lasting_field = section.field("for");
     section.finish();
     let (every, lasts) = every.zip(lasts).filter(|_| !missing && !is_first_wrong)?;
     if lasts >= every {
         let most = duration::write(every);
-        is_lasting?.refuse(format_args!(
+        lasting_field?.refuse(format_args!(
             "never lets it answer: stalls begin every \"{most}\"; write less than that"
         ));
         return None;
@@ -128,8 +137,8 @@ fn servers(field: Field<'_>) -> Option<BuiltinPace> {
         })
 }
 
-fn table<'a>(field: &Field<'a>, example: &str) -> Option<Section<'a>> {
-    if let Value::Table(_) = field.node.value {
+fn table<'a>(field: &Field<'a>, example: &str) -> Option<PlanSection<'a>> {
+    if let NodeValue::Table(_) = field.node.value {
         return field.section();
     }
     field.wrong_type("a table", example);
@@ -137,12 +146,14 @@ fn table<'a>(field: &Field<'a>, example: &str) -> Option<Section<'a>> {
 }
 
 /// Reports each of `keys`, told with what it is, that is not given; whether there was one.
-fn missing(section: &Section<'_>, keys: &[(&str, &str)], example: &str) -> bool {
-    let absent: Vec<_> = keys.iter().filter(|(key, _)| !section.has(key)).collect();
-    absent.iter().for_each(|(key, what)| {
-        section.problem_at(key, format_args!("missing; say {what}, such as {example}"))
-    });
-    !absent.is_empty()
+fn missing(section: &PlanSection<'_>, keys: &[(&str, &str)], example: &str) -> bool {
+    let mut is_one_absent = false;
+    // Each is reported, not the first alone: one look shows all that is wrong.
+    for (key, what) in keys.iter().filter(|(key, _)| !section.has(key)) {
+        section.problem_at(key, format_args!("missing; say {what}, such as {example}"));
+        is_one_absent = true;
+    }
+    is_one_absent
 }
 
 fn span(field: Field<'_>) -> Option<Duration> {

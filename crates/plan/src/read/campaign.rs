@@ -1,12 +1,12 @@
 //! Reads a whole file: its plan once for each variant, and what surrounds them.
 
 use crate::read::context::Context;
-use crate::read::finding::{Finding, MAX_PROBLEMS, Merged};
-use crate::read::load::Amount;
-use crate::read::node::{Node, Table, Value};
+use crate::read::file_source::{FileSource, Once};
+use crate::read::found_problem::{FoundProblem, MAX_PROBLEMS, Merged};
+use crate::read::load::AmountSource;
+use crate::read::node::{Node, NodeValue, Table};
 use crate::read::product::{Overlay, Overlays};
-use crate::read::section::Section;
-use crate::read::source::{Once, Source};
+use crate::read::section::PlanSection;
 use crate::read::{check_size, one, overlay, product, repeat, search};
 use crate::{Campaign, Plan, Problems, Repeat, Search, Sha256, Variant};
 use std::collections::BTreeMap;
@@ -14,30 +14,32 @@ use std::collections::BTreeMap;
 const SECTIONS: [&str; 4] = ["variants", "matrix", "repeat", "search"];
 /// Plans of all variants together, as canonical text.
 const MAX_CANONICAL_BYTES: usize = 64 << 20;
+const TOO_MANY_BYTES: &str = "the plans of all variants come to more than 64 MiB; write fewer, or \
+                              put bodies into files";
 
 /// Reads a campaign from text.
-pub(crate) fn read(text: &str, source: &dyn Source) -> Result<Campaign, Problems> {
+pub(crate) fn read(text: &str, source: &dyn FileSource) -> Result<Campaign, Problems> {
     check_size(text)?;
     let once = Once::new(source);
     let context = Context::new(text, &once);
     let Some(Node {
-        value: Value::Table(mut base),
+        value: NodeValue::Table(mut base),
         ..
     }) = context.tree()
     else {
         return context.finish(None);
     };
-    let around: Table = SECTIONS
+    let surroundings: Table = SECTIONS
         .into_iter()
         .filter_map(|key| base.remove_entry(key))
         .collect();
     let campaign = {
-        let around = Section::new(&context, String::new(), 0, &around);
-        let repeat = around
+        let root = PlanSection::new(&context, String::new(), 0, &surroundings);
+        let repeat = root
             .section("repeat")
             .map_or_else(Repeat::default, repeat::read);
-        let looked_for = looked_for(&around);
-        let overlays = Overlays::read(&around, repeat.times);
+        let looked_for = looked_for(&root);
+        let overlays = Overlays::read(&root, repeat.times);
         let readings = Readings {
             text,
             once: &once,
@@ -68,11 +70,11 @@ enum LookedFor {
 }
 
 impl LookedFor {
-    fn amount(&self) -> Amount<'_> {
+    fn amount(&self) -> AmountSource<'_> {
         match self {
-            LookedFor::For(Search::Capacity(capacity), _) => Amount::Searched(capacity),
-            LookedFor::For(Search::Agents(_), _) | LookedFor::Nothing => Amount::Own,
-            LookedFor::Unknown => Amount::Unknown,
+            LookedFor::For(Search::Capacity(capacity), _) => AmountSource::Searched(capacity),
+            LookedFor::For(Search::Agents(_), _) | LookedFor::Nothing => AmountSource::Own,
+            LookedFor::Unknown => AmountSource::Unknown,
         }
     }
 
@@ -85,8 +87,8 @@ impl LookedFor {
     }
 }
 
-fn looked_for(around: &Section<'_>) -> LookedFor {
-    match around.field("search") {
+fn looked_for(root: &PlanSection<'_>) -> LookedFor {
+    match root.field("search") {
         None => LookedFor::Nothing,
         Some(field) => match field.section().and_then(search::read) {
             Some(search) => LookedFor::For(search, field.node.at),
@@ -111,7 +113,10 @@ impl Readings<'_> {
         overlays: Overlays,
         context: &Context<'_>,
     ) -> (Option<Vec<Variant>>, Vec<String>) {
-        let (mut found, mut noted, mut beyond, mut bytes) = (Merged::new(), Merged::new(), 0, 0);
+        let mut found = Merged::new();
+        let mut noted = Merged::new();
+        let mut beyond = 0;
+        let mut bytes = 0;
         let mut plans = Vec::new();
         for (index, overlay) in overlays.all.iter().enumerate() {
             let inner = Context::new(self.text, self.once);
@@ -132,13 +137,7 @@ impl Readings<'_> {
                 break;
             }
             if bytes > MAX_CANONICAL_BYTES {
-                context.problem(
-                    "",
-                    None,
-                    "the plans of all variants come to more than 64 MiB; write fewer, or put \
-                     bodies into files"
-                        .to_owned(),
-                );
+                context.problem("", None, TOO_MANY_BYTES.to_owned());
                 break;
             }
         }
@@ -146,20 +145,9 @@ impl Readings<'_> {
             all: overlays.all.into_iter().take(plans.len()).collect(),
         };
         report(context, found, &read, beyond);
-        let mut notes: Vec<String> = noted
-            .each()
-            .map(|(note, of)| {
-                read.who(&of)
-                    .map_or(note.clone(), |who| format!("{who}: {note}"))
-            })
-            .collect();
-        let variant = |(overlay, plan): (Overlay, Option<Plan>)| {
-            Some(Variant {
-                name: overlay.name,
-                plan: plan?,
-            })
-        };
-        let variants: Option<Vec<Variant>> = read.all.into_iter().zip(plans).map(variant).collect();
+        let mut notes = notes(noted, &read);
+        let named = read.all.into_iter().zip(plans);
+        let variants: Option<Vec<Variant>> = named.map(variant).collect();
         notes.extend(variants.iter().flat_map(|variants| alike(variants)));
         (variants, notes)
     }
@@ -174,8 +162,24 @@ impl Readings<'_> {
     }
 }
 
-fn report(context: &Context<'_>, found: Merged<Finding>, read: &Overlays, beyond: usize) {
-    for (Finding { at, path, message }, of) in found.each() {
+fn variant((overlay, plan): (Overlay, Option<Plan>)) -> Option<Variant> {
+    Some(Variant {
+        name: overlay.name,
+        plan: plan?,
+    })
+}
+
+/// Each remark, with the variants that it is about where these are not all.
+fn notes(noted: Merged<String>, read: &Overlays) -> Vec<String> {
+    let note = |(note, of): (String, Vec<usize>)| match read.who(&of) {
+        Some(who) => format!("{who}: {note}"),
+        None => note,
+    };
+    noted.each().map(note).collect()
+}
+
+fn report(context: &Context<'_>, found: Merged<FoundProblem>, read: &Overlays, beyond: usize) {
+    for (FoundProblem { at, path, message }, of) in found.each() {
         let message = read
             .who(&of)
             .map_or(message.clone(), |who| format!("{message} (in {who})"));

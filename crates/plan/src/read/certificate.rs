@@ -1,13 +1,13 @@
 //! Reads files with certificates and keys. Looks only for PEM; whether a key fits is TLS's to say.
 
 use crate::read::field::Field;
-use crate::read::section::Section;
+use crate::read::section::PlanSection;
 use crate::{Body, ClientCertificate, ClientCertificates, File, PrivateFile, Request};
 
 const MAX_PEM_BYTES: usize = 4 << 20;
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
 
-/// `tls.ca`.
+/// The roots of `tls.ca`, which must hold no private key.
 pub(crate) fn authorities(field: &Field<'_>) -> Option<File> {
     let file = field.file(MAX_PEM_BYTES)?;
     holds(field, &file.name, &file.content, is_certificate)?;
@@ -57,7 +57,7 @@ fn has_no_key(text: &str) -> Result<(), &'static str> {
 /// Reports the first body that is also a file with a client's, or a CA's, key: those go to whom
 /// they belong, bodies to every agent.
 pub(crate) fn check_bodies(
-    root: &Section<'_>,
+    root: &PlanSection<'_>,
     requests: &[Request],
     certificates: &ClientCertificates,
 ) {

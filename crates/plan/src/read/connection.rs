@@ -1,9 +1,9 @@
 //! Reads `[connection]`.
 
 use crate::read::field::Field;
-use crate::read::node::Value;
-use crate::read::section::Section;
-use crate::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
+use crate::read::node::NodeValue;
+use crate::read::section::PlanSection;
+use crate::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts, Words as _};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -15,18 +15,27 @@ const HOUR: Duration = Duration::from_secs(3600);
 const MAX_STREAMS: u32 = 10_000;
 const MS: Duration = Duration::from_millis(1);
 
-pub(crate) fn read(section: Section<'_>) -> Option<Connection> {
+/// Paths of `[connection]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "connection.requests",
+    "connection.close",
+    "connection.confirm",
+    "connection.http",
+    "connection.streams",
+    "connection.source_addresses",
+    "connection.timeouts",
+    "connection.timeouts.connect",
+    "connection.timeouts.handshake",
+    "connection.timeouts.request",
+];
+
+pub(crate) fn read(section: PlanSection<'_>) -> Option<Connection> {
     let requests = section
         .read("requests", requests)
         .unwrap_or(RequestsPerConnection::Unlimited);
-    let close = section.read("close", |field| {
-        field.choice(&[
-            ("fin", Close::Fin),
-            ("server", Close::Server),
-            ("rst", Close::Rst),
-        ])
-    });
-    let close = close.unwrap_or(Close::Fin);
+    let close = section
+        .read("close", |field| field.choice())
+        .unwrap_or(Close::Fin);
     let confirm = confirm(&section, requests, close);
     let http = http(&section);
     let source_addresses = section
@@ -49,7 +58,7 @@ pub(crate) fn read(section: Section<'_>) -> Option<Connection> {
 }
 
 fn requests(field: Field<'_>) -> Option<RequestsPerConnection> {
-    if let Value::Whole(_) = field.node.value {
+    if let NodeValue::Whole(_) = field.node.value {
         let number = field.whole32(0..=u32::MAX)?;
         return Some(NonZeroU32::new(number).map_or(
             RequestsPerConnection::HandshakeOnly,
@@ -58,7 +67,7 @@ fn requests(field: Field<'_>) -> Option<RequestsPerConnection> {
     }
     let example =
         "\"unlimited\" (keep-alive), 1 (keep-alive off), another number, or 0 (handshake only)";
-    if field.text(example)? == "unlimited" {
+    if field.text(example)? == RequestsPerConnection::UNLIMITED_WORD {
         return Some(RequestsPerConnection::Unlimited);
     }
     field.refuse(format_args!("is not known here; write {example}"));
@@ -67,7 +76,7 @@ fn requests(field: Field<'_>) -> Option<RequestsPerConnection> {
 
 /// Whether a handshake-only operation waits for the server's end; a reset leaves nothing to wait
 /// for.
-fn confirm(section: &Section<'_>, requests: RequestsPerConnection, close: Close) -> bool {
+fn confirm(section: &PlanSection<'_>, requests: RequestsPerConnection, close: Close) -> bool {
     let given = section.read("confirm", |field| field.flag());
     let handshake_only = requests == RequestsPerConnection::HandshakeOnly;
     match given {
@@ -89,7 +98,7 @@ fn confirm(section: &Section<'_>, requests: RequestsPerConnection, close: Close)
     given.unwrap_or(!(handshake_only && close == Close::Rst))
 }
 
-fn http(section: &Section<'_>) -> HttpVersion {
+fn http(section: &PlanSection<'_>) -> HttpVersion {
     let version = section.read("http", version);
     let streams = section.read("streams", |field| field.whole32(1..=MAX_STREAMS));
     match version {
@@ -110,20 +119,25 @@ fn http(section: &Section<'_>) -> HttpVersion {
 
 fn version(field: Field<'_>) -> Option<HttpVersion> {
     let example = "\"1.1\" or \"2\"";
-    match field.text(example)? {
-        "1.1" => return Some(HttpVersion::Http11),
-        "2" | "2.0" | "h2" => return Some(HttpVersion::Http2 { streams: 1 }),
+    let text = field.text(example)?;
+    let word = match text {
+        "2.0" | "h2" => "2",
+        other => other,
+    };
+    let version = HttpVersion::from_word(word);
+    match text {
+        _ if version.is_some() => {}
         "3" | "3.0" | "h3" => {
             field.refuse("asks for HTTP/3, which is not in this release; write \"1.1\" or \"2\"")
         }
         _ => field.refuse(format_args!("is not known here; write {example}")),
     }
-    None
+    version
 }
 
 /// What HTTP/2 has no form for.
 fn check_http2(
-    section: &Section<'_>,
+    section: &PlanSection<'_>,
     http: HttpVersion,
     requests: RequestsPerConnection,
     close: Close,
@@ -183,7 +197,7 @@ impl Default for Timeouts {
     }
 }
 
-fn timeouts(section: Section<'_>) -> Timeouts {
+fn timeouts(section: PlanSection<'_>) -> Timeouts {
     let default = Timeouts::default();
     let timeout = |key, default| {
         section
@@ -199,7 +213,7 @@ fn timeouts(section: Section<'_>) -> Timeouts {
     timeouts
 }
 
-fn check_close(section: &Section<'_>, requests: RequestsPerConnection, close: Close) {
+fn check_close(section: &PlanSection<'_>, requests: RequestsPerConnection, close: Close) {
     if close != Close::Server {
         return;
     }

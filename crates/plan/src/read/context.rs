@@ -1,21 +1,21 @@
 //! One reading of one text: its problems, its remarks, its files.
 
-use crate::read::finding::{Finding, Findings, place};
+use crate::read::file_source::{FileContent, FileSource};
+use crate::read::found_problem::{FoundProblem, FoundProblems, place};
 use crate::read::node::{self, Node, Twice};
-use crate::read::source::{Content, Source};
 use crate::{Problems, Sha256};
 use std::cell::RefCell;
 
 /// One reading of one text.
 pub(crate) struct Context<'a> {
     text: &'a str,
-    findings: RefCell<Findings>,
+    findings: RefCell<FoundProblems>,
     notes: RefCell<Vec<String>>,
-    source: &'a dyn Source,
+    source: &'a dyn FileSource,
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(text: &'a str, source: &'a dyn Source) -> Context<'a> {
+    pub(crate) fn new(text: &'a str, source: &'a dyn FileSource) -> Context<'a> {
         Context {
             text,
             findings: RefCell::default(),
@@ -62,7 +62,7 @@ impl<'a> Context<'a> {
         at: Option<usize>,
         message: impl FnOnce() -> String,
     ) {
-        self.findings.borrow_mut().add(|| Finding {
+        self.findings.borrow_mut().add(|| FoundProblem {
             at,
             path: path.to_owned(),
             message: message(),
@@ -78,7 +78,7 @@ impl<'a> Context<'a> {
         !self.findings.borrow().is_empty()
     }
 
-    pub(crate) fn take_findings(&self) -> Findings {
+    pub(crate) fn take_findings(&self) -> FoundProblems {
         self.findings.take()
     }
 
@@ -91,7 +91,7 @@ impl<'a> Context<'a> {
     }
 
     /// Content of the file `name`, whose hash may be known; the error says why there is none.
-    pub(crate) fn content(&self, name: &str, known: Option<Sha256>) -> Result<Content, String> {
+    pub(crate) fn content(&self, name: &str, known: Option<Sha256>) -> Result<FileContent, String> {
         self.source.content(name, known)
     }
 
@@ -100,7 +100,7 @@ impl<'a> Context<'a> {
         &self,
         name: &str,
         known: Option<Sha256>,
-    ) -> Result<Option<Content>, String> {
+    ) -> Result<Option<FileContent>, String> {
         self.source.private(name, known)
     }
 

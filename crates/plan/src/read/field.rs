@@ -1,10 +1,10 @@
 //! A value with its place, read as one type or reported as not being of it.
 
 use crate::read::context::Context;
-use crate::read::node::{Node, Value};
-use crate::read::section::Section;
-use crate::read::source::Content;
-use crate::{File, PrivateFile, Rate, Sha256, duration, mask};
+use crate::read::file_source::FileContent;
+use crate::read::node::{Node, NodeValue};
+use crate::read::section::PlanSection;
+use crate::{File, PrivateFile, Rate, Sha256, Words, duration, mask};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// Reports `message`.
+    /// Reports `message` at this field's path and place.
     pub(crate) fn problem(&self, message: impl Display) {
         self.context
             .problem(&self.path, Some(self.node.at), message.to_string());
@@ -46,7 +46,7 @@ impl<'a> Field<'a> {
     }
 
     pub(crate) fn text(&self, example: &str) -> Option<&'a str> {
-        if let Value::Text(text) = &self.node.value {
+        if let NodeValue::Text(text) = &self.node.value {
             return Some(text);
         }
         self.wrong_type("a string", example);
@@ -55,7 +55,7 @@ impl<'a> Field<'a> {
 
     /// `true` or `false`, where other types are right too.
     pub(crate) fn silent_flag(&self) -> Option<bool> {
-        if let Value::Flag(flag) = self.node.value {
+        if let NodeValue::Flag(flag) = self.node.value {
             Some(flag)
         } else {
             None
@@ -63,7 +63,7 @@ impl<'a> Field<'a> {
     }
 
     pub(crate) fn flag(&self) -> Option<bool> {
-        if let Value::Flag(flag) = self.node.value {
+        if let NodeValue::Flag(flag) = self.node.value {
             return Some(flag);
         }
         self.wrong_type("true or false", "one of these words, without quotes");
@@ -72,7 +72,7 @@ impl<'a> Field<'a> {
 
     /// A whole number within `range`.
     pub(crate) fn whole(&self, range: RangeInclusive<u64>) -> Option<u64> {
-        let Value::Whole(number) = self.node.value else {
+        let NodeValue::Whole(number) = self.node.value else {
             self.wrong_type(
                 "a whole number",
                 &format!(
@@ -99,15 +99,16 @@ impl<'a> Field<'a> {
     /// As [`Field::whole`], for ranges within 32 bits.
     pub(crate) fn whole32(&self, range: RangeInclusive<u32>) -> Option<u32> {
         let wide = u64::from(*range.start())..=u64::from(*range.end());
-        self.whole(wide)
-            .and_then(|number| u32::try_from(number).ok())
+        let number = self.whole(wide)?;
+        // Within the range, so it always fits.
+        u32::try_from(number).ok()
     }
 
     /// A number, whole or not.
     pub(crate) fn number(&self, example: &str) -> Option<f64> {
         match self.node.value {
-            Value::Whole(number) => Some(number as f64),
-            Value::Decimal(number) => Some(number),
+            NodeValue::Whole(number) => Some(number as f64),
+            NodeValue::Decimal(number) => Some(number),
             _ => {
                 self.wrong_type("a number", example);
                 None
@@ -117,7 +118,7 @@ impl<'a> Field<'a> {
 
     /// A duration within `range`.
     pub(crate) fn duration(&self, range: RangeInclusive<Duration>) -> Option<Duration> {
-        if let Value::Whole(number) = self.node.value {
+        if let NodeValue::Whole(number) = self.node.value {
             self.refuse(format_args!(
                 "has no unit; write \"{number}s\" for seconds, or another unit: ns, us, ms, m, h"
             ));
@@ -129,10 +130,8 @@ impl<'a> Field<'a> {
         if range.contains(&duration) {
             return Some(duration);
         }
-        let (least, most) = (
-            duration::write(*range.start()),
-            duration::write(*range.end()),
-        );
+        let least = duration::write(*range.start());
+        let most = duration::write(*range.end());
         self.refuse(format_args!(
             "is out of range; write a duration from \"{least}\" to \"{most}\""
         ));
@@ -140,7 +139,7 @@ impl<'a> Field<'a> {
     }
 
     pub(crate) fn rate(&self) -> Option<Rate> {
-        if let Value::Whole(_) | Value::Decimal(_) = self.node.value {
+        if let NodeValue::Whole(_) | NodeValue::Decimal(_) = self.node.value {
             let number = self.shown();
             self.refuse(format_args!(
                 "has no unit; write \"{number}/s\", or /m for a minute, /h for an hour"
@@ -159,26 +158,19 @@ impl<'a> Field<'a> {
     }
 
     /// One of a few words.
-    pub(crate) fn choice<T: Clone>(&self, choices: &[(&str, T)]) -> Option<T> {
-        let names: Vec<String> = choices
-            .iter()
-            .map(|(name, _)| format!("{name:?}"))
-            .collect();
-        let names = either(&names);
-        let text = self.text(&names)?;
-        let choice = choices
-            .iter()
-            .find(|(name, _)| *name == text)
-            .map(|(_, choice)| choice.clone());
+    pub(crate) fn choice<T: Words>(&self) -> Option<T> {
+        let words = T::ALL.iter().map(|value| format!("{:?}", value.word()));
+        let words = either(&words.collect::<Vec<String>>());
+        let choice = T::from_word(self.text(&words)?);
         if choice.is_none() {
-            self.refuse(format_args!("is not known here; write {names}"));
+            self.refuse(format_args!("is not known here; write {words}"));
         }
         choice
     }
 
     /// The elements of a list.
     pub(crate) fn list(&self, example: &str) -> Option<Vec<Field<'a>>> {
-        let Value::List(nodes) = &self.node.value else {
+        let NodeValue::List(nodes) = &self.node.value else {
             self.wrong_type("a list", example);
             return None;
         };
@@ -200,9 +192,9 @@ impl<'a> Field<'a> {
         read.into_iter().collect()
     }
 
-    pub(crate) fn section(&self) -> Option<Section<'a>> {
-        if let Value::Table(table) = &self.node.value {
-            return Some(Section::new(
+    pub(crate) fn section(&self) -> Option<PlanSection<'a>> {
+        if let NodeValue::Table(table) = &self.node.value {
+            return Some(PlanSection::new(
                 self.context,
                 self.path.clone(),
                 self.node.at,
@@ -262,8 +254,8 @@ impl<'a> Field<'a> {
     /// Name and, where it is stated, hash of a file.
     fn file_name(&self) -> Option<(&'a str, Option<Sha256>)> {
         match &self.node.value {
-            Value::Text(name) => Some((name.as_str(), None)),
-            Value::Table(_) => self.section().and_then(named_with_hash),
+            NodeValue::Text(name) => Some((name.as_str(), None)),
+            NodeValue::Table(_) => self.section().and_then(named_with_hash),
             _ => {
                 self.wrong_type(
                     "the name of a file",
@@ -280,8 +272,8 @@ impl<'a> Field<'a> {
         name: &str,
         known: Option<Sha256>,
         max_bytes: usize,
-        content: Result<Content, String>,
-    ) -> Option<Content> {
+        content: Result<FileContent, String>,
+    ) -> Option<FileContent> {
         match content {
             Err(why) => self.problem(format_args!(
                 "{name:?} cannot be read: {why}; paths are relative to the plan file"
@@ -292,7 +284,7 @@ impl<'a> Field<'a> {
                     content.bytes.reveal().len()
                 ));
             }
-            Ok(Content { sha256, .. }) if known.is_some_and(|known| known != sha256) => self
+            Ok(FileContent { sha256, .. }) if known.is_some_and(|known| known != sha256) => self
                 .problem(format_args!(
                     "{name:?} has the SHA-256 {sha256}, which is not the stated one; correct \
                      sha256, or the file"
@@ -311,7 +303,7 @@ fn either(words: &[String]) -> String {
     }
 }
 
-fn named_with_hash(section: Section<'_>) -> Option<(&str, Option<Sha256>)> {
+fn named_with_hash(section: PlanSection<'_>) -> Option<(&str, Option<Sha256>)> {
     let name = section.field("file");
     if name.is_none() {
         section.problem("names no file; write { file = \"ca.pem\" }");
@@ -323,19 +315,19 @@ fn named_with_hash(section: Section<'_>) -> Option<(&str, Option<Sha256>)> {
 }
 
 /// A value as a message shows it.
-fn shown(value: &Value) -> String {
+fn shown(value: &NodeValue) -> String {
     match value {
-        Value::Text(text) if text.chars().count() > 60 => {
+        NodeValue::Text(text) if text.chars().count() > 60 => {
             format!("{:?}…", text.chars().take(60).collect::<String>())
         }
-        Value::Text(text) => format!("{text:?}"),
-        Value::Whole(number) => number.to_string(),
-        Value::Decimal(number) => format!("{number:?}"),
-        Value::Flag(flag) => flag.to_string(),
-        Value::Date(date) => date.clone(),
-        Value::List(list) if list.is_empty() => "[]".to_owned(),
-        Value::List(_) => "this list".to_owned(),
-        Value::Table(_) => "this table".to_owned(),
+        NodeValue::Text(text) => format!("{text:?}"),
+        NodeValue::Whole(number) => number.to_string(),
+        NodeValue::Decimal(number) => format!("{number:?}"),
+        NodeValue::Flag(flag) => flag.to_string(),
+        NodeValue::Date(date) => date.clone(),
+        NodeValue::List(list) if list.is_empty() => "[]".to_owned(),
+        NodeValue::List(_) => "this list".to_owned(),
+        NodeValue::Table(_) => "this table".to_owned(),
     }
 }
 
@@ -343,7 +335,7 @@ impl Field<'_> {
     /// The value as a message shows it.
     fn shown(&self) -> String {
         match &self.node.value {
-            Value::List(_) | Value::Table(_) => shown(&self.node.value),
+            NodeValue::List(_) | NodeValue::Table(_) => shown(&self.node.value),
             _ if self.is_secret() => "***".to_owned(),
             value => shown(value),
         }
@@ -352,13 +344,13 @@ impl Field<'_> {
     /// The value with its type, for messages about the type.
     fn found(&self) -> String {
         let kind = match &self.node.value {
-            Value::Text(_) => "the string",
-            Value::Whole(_) => "the integer",
-            Value::Decimal(_) => "the float",
-            Value::Flag(_) => "the boolean",
-            Value::Date(_) => "the date",
-            Value::List(_) => return "a list".to_owned(),
-            Value::Table(_) => return "a table".to_owned(),
+            NodeValue::Text(_) => "the string",
+            NodeValue::Whole(_) => "the integer",
+            NodeValue::Decimal(_) => "the float",
+            NodeValue::Flag(_) => "the boolean",
+            NodeValue::Date(_) => "the date",
+            NodeValue::List(_) => return "a list".to_owned(),
+            NodeValue::Table(_) => return "a table".to_owned(),
         };
         format!("{kind} {}", self.shown())
     }

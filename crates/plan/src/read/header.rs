@@ -2,8 +2,8 @@
 //! engine's.
 
 use crate::read::field::Field;
-use crate::read::node::Value;
-use crate::read::section::Section;
+use crate::read::node::NodeValue;
+use crate::read::section::PlanSection;
 use crate::{MASK, Template};
 use secret::Secret;
 
@@ -29,7 +29,7 @@ const RESERVED: [(&str, &str); 4] = [
 ];
 
 /// Header fields in the file's order; a list of values gives several fields of one name.
-pub(crate) fn all(section: Section<'_>) -> Vec<(String, Secret<Template>)> {
+pub(crate) fn all(section: PlanSection<'_>) -> Vec<(String, Secret<Template>)> {
     let mut headers: Vec<(String, Secret<Template>)> = Vec::new();
     for (name, field) in section.all() {
         let repeats = headers
@@ -84,7 +84,7 @@ fn is_name(name: &str, field: &Field<'_>) -> bool {
 
 fn values(field: &Field<'_>) -> Vec<Template> {
     match field.node.value {
-        Value::List(_) => field
+        NodeValue::List(_) => field
             .list_of("a value or a list of values", value)
             .unwrap_or_default(),
         _ => value(field).into_iter().collect(),

@@ -2,8 +2,8 @@
 
 use crate::read::certificate;
 use crate::read::field::Field;
-use crate::read::node::Value;
-use crate::read::section::Section;
+use crate::read::node::NodeValue;
+use crate::read::section::PlanSection;
 use crate::{ClientCertificate, ClientCertificates, Minting, Subject};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,23 @@ const VALIDITY_MIN: Duration = Duration::from_secs(60);
 const VALIDITY_MAX: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
 const EXAMPLE: &str = "a folder, or a list such as [{ cert = \"a.pem\", key = \"a.key\" }]";
 
+/// Paths of `tls.client_certificates`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "tls.client_certificates.cert",
+    "tls.client_certificates.key",
+    "tls.client_certificates.mint",
+    "tls.client_certificates.ca",
+    "tls.client_certificates.ca_key",
+    "tls.client_certificates.subject",
+    "tls.client_certificates.validity",
+];
+
 pub(crate) fn read(field: &Field<'_>) -> Option<ClientCertificates> {
     match &field.node.value {
-        Value::Table(_) => {
+        NodeValue::Table(_) => {
             minting(field.section()?).map(|minting| ClientCertificates::Mint(Box::new(minting)))
         }
-        Value::Text(folder) => few_enough(field, folder_of(field, folder)?),
+        NodeValue::Text(folder) => few_enough(field, folder_of(field, folder)?),
         _ => few_enough(field, field.list_of(EXAMPLE, pair)?),
     }
 }
@@ -57,7 +68,7 @@ fn pair(field: &Field<'_>) -> Option<ClientCertificate> {
     })
 }
 
-fn minting(section: Section<'_>) -> Option<Minting> {
+fn minting(section: PlanSection<'_>) -> Option<Minting> {
     let all = "minting takes { mint = 1000, ca = \"ca.pem\", ca_key = \"ca.key\" }";
     if section.has("cert") || section.has("key") {
         section.problem(
@@ -90,7 +101,7 @@ fn minting(section: Section<'_>) -> Option<Minting> {
     })
 }
 
-fn require(section: &Section<'_>, keys: &[&str], why: &str) {
+fn require(section: &PlanSection<'_>, keys: &[&str], why: &str) {
     for key in keys.iter().filter(|key| !section.has(key)) {
         section.problem_at(key, format_args!("missing; {why}"));
     }

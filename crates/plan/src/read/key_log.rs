@@ -2,8 +2,8 @@
 
 use crate::KeyLog;
 use crate::read::field::Field;
-use crate::read::node::Value;
-use crate::read::section::Section;
+use crate::read::node::NodeValue;
+use crate::read::section::PlanSection;
 use std::time::Duration;
 
 /// Connections in a sample: a person reads them one by one.
@@ -11,7 +11,10 @@ const MAX_SAMPLE: u32 = 100_000;
 const HOUR: Duration = Duration::from_secs(3600);
 const US: Duration = Duration::from_micros(1);
 
-pub(crate) fn key_log(section: &Section<'_>) -> KeyLog {
+/// Paths of `tls.key_log`.
+pub(crate) const KEYS: &[&str] = &["tls.key_log.failed", "tls.key_log.slow", "tls.key_log.over"];
+
+pub(crate) fn key_log(section: &PlanSection<'_>) -> KeyLog {
     let log = section.read("key_log", read).unwrap_or(KeyLog::Off);
     if log != KeyLog::Off {
         let note = "tls.key_log writes secrets: whoever has the files can read what was sent. \
@@ -23,12 +26,12 @@ pub(crate) fn key_log(section: &Section<'_>) -> KeyLog {
 }
 
 fn read(field: Field<'_>) -> Option<KeyLog> {
-    if let Value::Table(_) = field.node.value {
+    if let NodeValue::Table(_) = field.node.value {
         return sampled(field.section()?);
     }
     match field.text("\"off\", \"all\" or { failed = 10 }")? {
-        "off" => return Some(KeyLog::Off),
-        "all" => return Some(KeyLog::All),
+        KeyLog::OFF_WORD => return Some(KeyLog::Off),
+        KeyLog::ALL_WORD => return Some(KeyLog::All),
         _ => field.refuse(
             "is not known here; write \"off\", \"all\" or { failed = 10 }; where the file comes \
              to is said by each agent's --key-log",
@@ -37,15 +40,13 @@ fn read(field: Field<'_>) -> Option<KeyLog> {
     None
 }
 
-fn sampled(section: Section<'_>) -> Option<KeyLog> {
+fn sampled(section: PlanSection<'_>) -> Option<KeyLog> {
     let failed = section.read("failed", |field| field.whole32(1..=MAX_SAMPLE));
     let slow = section.read("slow", |field| field.whole32(1..=MAX_SAMPLE));
     let over = section.read("over", |field| field.duration(US..=HOUR));
-    let (has_failed, has_slow, has_over) = (
-        section.has("failed"),
-        section.has("slow"),
-        section.has("over"),
-    );
+    let has_failed = section.has("failed");
+    let has_slow = section.has("slow");
+    let has_over = section.has("over");
     match (has_failed, has_slow, has_over) {
         (_, true, false) => {
             section.problem_at("slow", "does not say what is slow; add over = \"100ms\"")

@@ -1,107 +1,60 @@
 //! Every key of a plan, and what to write in place of one that is not.
 
+use crate::read::{
+    builtin, connection, identities, key_log, load, repeat, request, search, target, tls,
+};
 use strsim::damerau_levenshtein;
 
-/// Every path of a plan, without indices.
-pub(crate) const KEYS: &[&str] = &[
-    "name",
-    "target.url",
-    "target.addresses",
-    "target.dns",
-    "target.builtin",
-    "target.builtin.tls",
-    "target.builtin.key",
-    "target.builtin.body_bytes",
-    "target.builtin.delay",
-    "target.builtin.stall",
-    "target.builtin.stall.every",
-    "target.builtin.stall.for",
-    "target.builtin.stall.first",
-    "target.builtin.servers",
-    "target.builtin.servers.count",
-    "target.builtin.servers.service_time",
-    "request.name",
-    "request.weight",
-    "request.method",
-    "request.path",
-    "request.headers",
-    "request.body",
-    "request.body_file",
-    "request.expect",
-    "request.expect.status",
-    "request.expect.bytes",
-    "connection.requests",
-    "connection.close",
-    "connection.confirm",
-    "connection.http",
-    "connection.streams",
-    "connection.source_addresses",
-    "connection.timeouts",
-    "connection.timeouts.connect",
-    "connection.timeouts.handshake",
-    "connection.timeouts.request",
-    "tls.versions",
-    "tls.cipher_suites",
-    "tls.groups",
-    "tls.key_share",
-    "tls.resumption",
-    "tls.resumption.share",
-    "tls.resumption.kind",
-    "tls.early_data",
-    "tls.verify",
-    "tls.key_exchange",
-    "tls.ca",
-    "tls.client_certificates",
-    "tls.client_certificates.cert",
-    "tls.client_certificates.key",
-    "tls.client_certificates.mint",
-    "tls.client_certificates.ca",
-    "tls.client_certificates.ca_key",
-    "tls.client_certificates.subject",
-    "tls.client_certificates.validity",
-    "tls.server_name",
-    "tls.alpn",
-    "tls.key_log",
-    "tls.key_log.failed",
-    "tls.key_log.slow",
-    "tls.key_log.over",
-    "load.connections",
-    "load.rate",
-    "load.arrivals",
-    "load.max_connections",
-    "load.duration",
-    "load.requests",
-    "load.warm_up",
-    "load.think_time",
-    "load.think_time.min",
-    "load.think_time.max",
-    "load.seed",
-    "load.connect_ramp",
-    "load.stage",
-    "load.stage.over",
-    "load.stage.to",
-    "thresholds",
+/// Paths of a plan, by the sections that read them.
+const SECTIONS: &[&[&str]] = &[
+    &["name"],
+    target::KEYS,
+    builtin::KEYS,
+    request::KEYS,
+    connection::KEYS,
+    tls::KEYS,
+    identities::KEYS,
+    key_log::KEYS,
+    load::KEYS,
+    &["thresholds"],
 ];
 
-/// Paths of the sections that make several runs or a search of a plan, without indices.
-pub(crate) const CAMPAIGN_KEYS: &[&str] = &[
-    "variants",
-    "matrix",
-    "repeat.times",
-    "repeat.pause",
-    "repeat.shuffle",
-    "repeat.seed",
-    "search.rate",
-    "search.rate.from",
-    "search.rate.to",
-    "search.connections",
-    "search.connections.from",
-    "search.connections.to",
-    "search.agents",
-    "search.hold",
-    "search.precision",
-    "search.settle",
-];
+/// Paths of the sections that make several runs or a search of a plan.
+const CAMPAIGN_SECTIONS: &[&[&str]] = &[&["variants", "matrix"], repeat::KEYS, search::KEYS];
+
+/// Every path of a plan, without indices.
+pub(crate) const KEYS: &[&str] = &joined::<{ number(SECTIONS) }>(SECTIONS);
+
+/// Every path of [`CAMPAIGN_SECTIONS`], without indices.
+pub(crate) const CAMPAIGN_KEYS: &[&str] =
+    &joined::<{ number(CAMPAIGN_SECTIONS) }>(CAMPAIGN_SECTIONS);
+
+const fn number(sections: &[&[&str]]) -> usize {
+    let mut number = 0;
+    let mut section = 0;
+    while section < sections.len() {
+        number += sections[section].len();
+        section += 1;
+    }
+    number
+}
+
+/// The keys of all sections, which are `N`. Loops, since a constant has no iterators.
+const fn joined<const N: usize>(sections: &[&[&'static str]]) -> [&'static str; N] {
+    let mut keys = [""; N];
+    let mut number = 0;
+    let mut section = 0;
+    while section < sections.len() {
+        let mut key = 0;
+        while key < sections[section].len() {
+            keys[number] = sections[section][key];
+            number += 1;
+            key += 1;
+        }
+        section += 1;
+    }
+    keys
+}
 
 /// Names that other tools have for what a plan calls otherwise.
 const RENAMED: &[(&[&str], &str)] = &[

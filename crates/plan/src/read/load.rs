@@ -2,8 +2,8 @@
 
 use crate::load::{MAX_CONNECTIONS, MAX_RATE, MAX_REQUESTS};
 use crate::read::field::Field;
-use crate::read::node::Value;
-use crate::read::section::Section;
+use crate::read::node::NodeValue;
+use crate::read::section::PlanSection;
 use crate::{Arrivals, Capacity, End, Load, Profile, Rate, SearchRange, Shape, Stage, ThinkTime};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const TOO_LONG: &str = "takes longer than 720h; shorten it";
 
 /// Where a load's amount and end come from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Amount<'s> {
+pub(crate) enum AmountSource<'s> {
     /// The section itself.
     Own,
     /// The first hold of a search; what the section says is read all the same, and replaced.
@@ -26,11 +26,30 @@ pub(crate) enum Amount<'s> {
     Unknown,
 }
 
-pub(crate) fn read(section: Section<'_>, amount: Amount<'_>) -> Option<Load> {
+/// Paths of `[load]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "load.connections",
+    "load.rate",
+    "load.arrivals",
+    "load.max_connections",
+    "load.duration",
+    "load.requests",
+    "load.warm_up",
+    "load.think_time",
+    "load.think_time.min",
+    "load.think_time.max",
+    "load.seed",
+    "load.connect_ramp",
+    "load.stage",
+    "load.stage.over",
+    "load.stage.to",
+];
+
+pub(crate) fn read(section: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Load> {
     let shape = match amount {
-        Amount::Own => shape(&section),
-        Amount::Searched(search) => searched(&section, search.range),
-        Amount::Unknown => read_both(&section),
+        AmountSource::Own => shape(&section),
+        AmountSource::Searched(search) => searched(&section, search.range),
+        AmountSource::Unknown => read_both(&section),
     };
     let stages = section.read("stage", |field| stages(&field, shape.as_ref()));
     let stages = if section.has("stage") {
@@ -39,9 +58,11 @@ pub(crate) fn read(section: Section<'_>, amount: Amount<'_>) -> Option<Load> {
         Some(Vec::new())
     };
     let (stages, end) = match amount {
-        Amount::Own => (stages.clone(), end(&section, stages.as_deref())),
-        Amount::Searched(search) => (Some(Vec::new()), Some(replaced_end(&section, search.hold))),
-        Amount::Unknown => (None, read_end(&section).and(None)),
+        AmountSource::Own => (stages.clone(), end(&section, stages.as_deref())),
+        AmountSource::Searched(search) => {
+            (Some(Vec::new()), Some(replaced_end(&section, search.hold)))
+        }
+        AmountSource::Unknown => (None, read_end(&section).and(None)),
     };
     let warm_up = section
         .read("warm_up", |field| {
@@ -80,7 +101,7 @@ pub(crate) fn read(section: Section<'_>, amount: Amount<'_>) -> Option<Load> {
     load
 }
 
-fn shape(section: &Section<'_>) -> Option<Shape> {
+fn shape(section: &PlanSection<'_>) -> Option<Shape> {
     match (section.has("connections"), section.has("rate")) {
         (true, false) => closed(section),
         (false, true) => open(section),
@@ -100,7 +121,7 @@ fn shape(section: &Section<'_>) -> Option<Shape> {
 }
 
 /// Where it is not known which loop is meant, both are read for the problems in them.
-fn read_both(section: &Section<'_>) -> Option<Shape> {
+fn read_both(section: &PlanSection<'_>) -> Option<Shape> {
     section.read("connections", connections);
     section.read("rate", rate);
     section.read("max_connections", max_connections);
@@ -109,7 +130,7 @@ fn read_both(section: &Section<'_>) -> Option<Shape> {
     None
 }
 
-fn closed(section: &Section<'_>) -> Option<Shape> {
+fn closed(section: &PlanSection<'_>) -> Option<Shape> {
     let think_time = beside_connections(section);
     section
         .read("connections", connections)
@@ -120,7 +141,7 @@ fn closed(section: &Section<'_>) -> Option<Shape> {
 }
 
 /// What a closed loop has beside its virtual users.
-fn beside_connections(section: &Section<'_>) -> Option<ThinkTime> {
+fn beside_connections(section: &PlanSection<'_>) -> Option<ThinkTime> {
     section.field("rate");
     section.refuse(
         &["max_connections"],
@@ -134,7 +155,7 @@ fn beside_connections(section: &Section<'_>) -> Option<ThinkTime> {
     section.read("think_time", think_time).flatten()
 }
 
-fn open(section: &Section<'_>) -> Option<Shape> {
+fn open(section: &PlanSection<'_>) -> Option<Shape> {
     let (arrivals, max_connections) = around_rate(section);
     section.read("rate", rate).map(|rate| Shape::Open {
         rate,
@@ -144,7 +165,7 @@ fn open(section: &Section<'_>) -> Option<Shape> {
 }
 
 /// What an open loop has beside its rate.
-fn around_rate(section: &Section<'_>) -> (Arrivals, u32) {
+fn around_rate(section: &PlanSection<'_>) -> (Arrivals, u32) {
     section.field("connections");
     section.refuse(
         &["think_time"],
@@ -165,7 +186,7 @@ fn around_rate(section: &Section<'_>) -> (Arrivals, u32) {
 }
 
 /// The shape of a search's first hold.
-fn searched(section: &Section<'_>, range: SearchRange) -> Option<Shape> {
+fn searched(section: &PlanSection<'_>, range: SearchRange) -> Option<Shape> {
     match range {
         SearchRange::Rate { .. } if section.has("connections") => {
             let cure = "makes a closed loop, and search.rate looks for the rate of an open one; \
@@ -201,7 +222,7 @@ fn searched(section: &Section<'_>, range: SearchRange) -> Option<Shape> {
 }
 
 /// The end of a hold, which takes the place of everything that could end the load.
-fn replaced_end(section: &Section<'_>, hold: Duration) -> End {
+fn replaced_end(section: &PlanSection<'_>, hold: Duration) -> End {
     read_end(section);
     let given: Vec<String> = ["rate", "connections", "duration", "requests", "stage"]
         .into_iter()
@@ -234,20 +255,21 @@ fn rate(field: Field<'_>) -> Option<Rate> {
 }
 
 fn arrivals(field: Field<'_>) -> Option<Arrivals> {
-    field.choice(&[("even", Arrivals::Even), ("poisson", Arrivals::Poisson)])
+    field.choice()
 }
 
 /// `Some(None)` for a pause of no length.
 fn think_time(field: Field<'_>) -> Option<Option<ThinkTime>> {
     let (min, max) = match field.node.value {
-        Value::Table(_) => bounds(field.section()?)?,
+        NodeValue::Table(_) => bounds(field.section()?)?,
         _ => pause(field).map(|fixed| (fixed, fixed))?,
     };
     Some((max > Duration::ZERO).then_some(ThinkTime { min, max }))
 }
 
-fn bounds(section: Section<'_>) -> Option<(Duration, Duration)> {
-    let (min, max) = (section.read("min", pause), section.read("max", pause));
+fn bounds(section: PlanSection<'_>) -> Option<(Duration, Duration)> {
+    let min = section.read("min", pause);
+    let max = section.read("max", pause);
     if !section.has("min") || !section.has("max") {
         section.problem("needs both ends; write { min = \"1s\", max = \"3s\" }");
     }
@@ -293,10 +315,11 @@ fn amount(shape: &Shape) -> f64 {
 }
 
 /// A stage without `to` holds what was before.
-fn stage(section: Section<'_>, shape: Option<&Shape>, before: f64) -> Option<Stage> {
+fn stage(section: PlanSection<'_>, shape: Option<&Shape>, before: f64) -> Option<Stage> {
     let over = section.read("over", |field| field.duration(Duration::ZERO..=MONTH));
     let to = section.read("to", |field| stage_amount(&field, shape));
-    let (has_over, has_to) = (section.has("over"), section.has("to"));
+    let has_over = section.has("over");
+    let has_to = section.has("to");
     if !has_over && !has_to {
         section.problem(
             "is empty; write over (how long) and to (the amount at its end), such as over = \
@@ -312,7 +335,7 @@ fn stage(section: Section<'_>, shape: Option<&Shape>, before: f64) -> Option<Sta
 }
 
 fn stage_amount(field: &Field<'_>, shape: Option<&Shape>) -> Option<f64> {
-    let is_number = matches!(field.node.value, Value::Whole(_));
+    let is_number = matches!(field.node.value, NodeValue::Whole(_));
     match shape {
         Some(Shape::Closed { .. }) if !is_number => {
             field.refuse(
@@ -327,7 +350,7 @@ fn stage_amount(field: &Field<'_>, shape: Option<&Shape>) -> Option<f64> {
     }
 }
 
-fn end(section: &Section<'_>, stages: Option<&[Stage]>) -> Option<End> {
+fn end(section: &PlanSection<'_>, stages: Option<&[Stage]>) -> Option<End> {
     let end = read_end(section);
     match (
         section.has("duration") || section.has("requests"),
@@ -343,7 +366,7 @@ fn end(section: &Section<'_>, stages: Option<&[Stage]>) -> Option<End> {
 }
 
 /// The end that is written; `None` where there is none, or a wrong one.
-fn read_end(section: &Section<'_>) -> Option<End> {
+fn read_end(section: &PlanSection<'_>) -> Option<End> {
     let duration = section.read("duration", |field| field.duration(MS..=MONTH));
     let requests = section.read("requests", |field| field.whole(1..=MAX_REQUESTS));
     if section.has("duration") && section.has("requests") {
@@ -356,7 +379,7 @@ fn read_end(section: &Section<'_>) -> Option<End> {
     duration.map(End::Duration).or(requests.map(End::Requests))
 }
 
-fn end_of_stages(section: &Section<'_>, stages: &[Stage]) -> Option<End> {
+fn end_of_stages(section: &PlanSection<'_>, stages: &[Stage]) -> Option<End> {
     let sum = length(stages);
     if sum > MONTH {
         section.problem_at("stage", TOO_LONG);
@@ -375,7 +398,7 @@ fn length(stages: &[Stage]) -> Duration {
         .fold(Duration::ZERO, |sum, stage| sum.saturating_add(stage.over))
 }
 
-fn check_amount(section: &Section<'_>, shape: &Shape, stages: &[Stage], warm_up: Duration) {
+fn check_amount(section: &PlanSection<'_>, shape: &Shape, stages: &[Stage], warm_up: Duration) {
     let key = if matches!(shape, Shape::Closed { .. }) {
         "connections"
     } else {
@@ -395,7 +418,7 @@ fn check_amount(section: &Section<'_>, shape: &Shape, stages: &[Stage], warm_up:
     }
 }
 
-fn check_length(section: &Section<'_>, stages: &[Stage], end: End) {
+fn check_length(section: &PlanSection<'_>, stages: &[Stage], end: End) {
     let length = length(stages);
     match end {
         End::Duration(duration) if length > duration => {
@@ -413,11 +436,11 @@ fn check_length(section: &Section<'_>, stages: &[Stage], end: End) {
 }
 
 /// What only the whole can show.
-fn check_end(section: &Section<'_>, load: &Load, amount: Amount<'_>) {
+fn check_end(section: &PlanSection<'_>, load: &Load, amount: AmountSource<'_>) {
     let profile = Profile::measured(load);
     match load.end {
         End::Duration(duration) if load.connect_ramp > load.warm_up + duration => {
-            let end = if let Amount::Searched(_) = amount {
+            let end = if let AmountSource::Searched(_) = amount {
                 "search.hold"
             } else {
                 "duration"
@@ -449,7 +472,7 @@ fn reaches(load: &Load, profile: &Profile, requests: u64) -> bool {
     }
 }
 
-fn note_idle(section: &Section<'_>, load: &Load, profile: &Profile, requests: u64) {
+fn note_idle(section: &PlanSection<'_>, load: &Load, profile: &Profile, requests: u64) {
     let idle = profile.peak() - requests as f64;
     if matches!(load.shape, Shape::Closed { .. }) && idle > 0.0 {
         let note = format!(

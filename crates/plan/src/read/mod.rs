@@ -1,8 +1,8 @@
 //! From text to a plan, or to every problem of the text at once. Raw and canonical text have this
 //! one reader.
 //!
-//! Each section's reader asks its [`section::Section`] for the keys it knows, and reports what is
-//! wrong as it goes on; a part is `None` only after something was reported about it. A campaign
+//! Each section's reader asks its [`section::PlanSection`] for the keys it knows, and reports what
+//! is wrong as it goes on; a part is `None` only after something was reported about it. A campaign
 //! reads the plan once for each variant.
 
 mod axis;
@@ -12,7 +12,8 @@ mod certificate;
 mod connection;
 mod context;
 mod field;
-mod finding;
+mod file_source;
+mod found_problem;
 mod header;
 mod identities;
 mod key_log;
@@ -26,15 +27,14 @@ mod repeat;
 mod request;
 mod search;
 mod section;
-mod source;
 mod target;
 mod threshold;
 mod tls;
 mod variant;
 
 pub(crate) use campaign::read as campaign;
+pub(crate) use file_source::{FileSource, Hashes, Names};
 pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
-pub(crate) use source::{Hashes, Names, Source};
 
 use crate::{
     Builtin, Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Request,
@@ -42,30 +42,31 @@ use crate::{
 };
 use context::Context;
 use field::Field;
-use load::Amount;
-use section::Section;
+use load::AmountSource;
+use section::PlanSection;
 
 const MAX_NAME_BYTES: usize = 64;
 /// Ports of Linux's default range, and seconds that TIME_WAIT keeps one.
 const TIME_WAIT_RATE: f64 = 28_232.0 / 60.0;
 
 /// Reads a plan from text.
-pub(crate) fn plan(text: &str, source: &dyn Source) -> Result<Plan, Problems> {
+pub(crate) fn plan(text: &str, source: &dyn FileSource) -> Result<Plan, Problems> {
     check_size(text)?;
     let context = Context::new(text, source);
     let root = context.tree();
     let plan = match root.as_ref().map(|root| &root.value) {
-        Some(node::Value::Table(table)) => one(&context, table, Amount::Own),
+        Some(node::NodeValue::Table(table)) => one(&context, table, AmountSource::Own),
         _ => None,
     };
     context.finish(plan)
 }
 
 /// The plan of one table with its notes, whose problems are in `context`.
-fn one(context: &Context<'_>, table: &node::Table, amount: Amount<'_>) -> Option<Plan> {
-    let plan = sections(Section::new(context, String::new(), 0, table), amount);
+fn one(context: &Context<'_>, table: &node::Table, amount: AmountSource<'_>) -> Option<Plan> {
+    let plan = sections(PlanSection::new(context, String::new(), 0, table), amount);
     let plan = plan.filter(|_| !context.has_problems())?;
-    let (bytes, most) = (plan.canonical_text().len(), Plan::MAX_CANONICAL_BYTES);
+    let bytes = plan.canonical_text().len();
+    let most = Plan::MAX_CANONICAL_BYTES;
     if bytes > most {
         let message = format!(
             "the plan has {bytes} bytes with its defaults written out, and at most {most} travel; \
@@ -81,16 +82,17 @@ fn one(context: &Context<'_>, table: &node::Table, amount: Amount<'_>) -> Option
 
 /// `bytes` as text, where they are UTF-8.
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Problems> {
-    let wrong = |at| {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
         alone(format!(
             "the plan is not UTF-8 at byte {at}; save it as UTF-8"
         ))
-    };
-    std::str::from_utf8(bytes).map_err(|error| wrong(error.valid_up_to()))
+    })
 }
 
 fn check_size(text: &str) -> Result<(), Problems> {
-    let (bytes, most) = (text.len(), Plan::MAX_BYTES);
+    let bytes = text.len();
+    let most = Plan::MAX_BYTES;
     if bytes <= most {
         return Ok(());
     }
@@ -108,43 +110,19 @@ fn alone(message: String) -> Problems {
     }])
 }
 
-fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
+fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     let name = root.read("name", name).unwrap_or_else(|| "plan".to_owned());
     let target = root.section("target").and_then(target::read);
     let connection = root.section("connection").and_then(connection::read);
-    let per_connection = connection
-        .as_ref()
-        .map_or(RequestsPerConnection::Unlimited, |connection| {
-            connection.requests
-        });
-    let around = request::Around {
+    let context = tls::ConnectionContext::new(connection.as_ref());
+    let rest = request::RequestContext {
         url: target.as_ref().map(|target| &target.url),
-        per_connection,
+        per_connection: context.per_connection,
     };
-    let requests = request::read(root.context, root.field("request"), around);
-    let http = connection
-        .as_ref()
-        .map_or(HttpVersion::Http11, |connection| connection.http);
-    check_fields(&root, requests.as_deref().unwrap_or_default(), http);
-    if http != HttpVersion::Http11
-        && target
-            .as_ref()
-            .is_some_and(|target| target.builtin.is_some())
-    {
-        root.problem_at(
-            "connection",
-            "asks for HTTP/2, which the built-in target does not speak; write http = \"1.1\", or \
-             name a target.url",
-        );
-    }
-    let tls = tls(
-        &root,
-        target.as_ref(),
-        tls::Around {
-            per_connection,
-            http,
-        },
-    );
+    let requests = request::read(root.context, root.field("request"), rest);
+    check_fields(&root, requests.as_deref().unwrap_or_default(), context.http);
+    check_builtin(&root, target.as_ref(), context.http);
+    let tls = tls(&root, target.as_ref(), context);
     if let (Some(requests), Some(Some(tls))) = (&requests, &tls) {
         certificate::check_bodies(&root, requests, &tls.client_certificates);
     }
@@ -157,34 +135,19 @@ fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
     refuse_sections_of_campaigns(&root);
     if let (Some(target), Some(connection), Some(load)) = (&target, &connection, &load) {
         note_time_wait(root.context, target, connection, load);
-        if target.url.scheme == Scheme::Http
-            && per_connection == RequestsPerConnection::HandshakeOnly
-        {
-            root.context.note(
-                "connection.requests = 0 with a plain http target measures TCP connects alone"
-                    .to_owned(),
-            );
-        }
-        if per_connection == RequestsPerConnection::HandshakeOnly
-            && target.builtin.as_ref().is_some_and(Builtin::waits)
-        {
-            root.context.note(
-                "target.builtin.delay, stall and servers have no effect with connection.requests \
-                 = 0: nothing is asked for"
-                    .to_owned(),
-            );
+        if connection.requests == RequestsPerConnection::HandshakeOnly {
+            note_handshakes_alone(root.context, target);
         }
     }
     if let (Some(Some(tls)), Some(load)) = (&tls, &load) {
         check_validity(root.context, tls, load);
     }
     root.finish();
-    let (target, requests, connection) = (target?, requests?, connection?);
     Some(Plan {
         name,
-        target,
-        requests,
-        connection,
+        target: target?,
+        requests: requests?,
+        connection: connection?,
         tls: tls?,
         load: load?,
         thresholds: thresholds?,
@@ -192,8 +155,35 @@ fn sections(root: Section<'_>, amount: Amount<'_>) -> Option<Plan> {
     })
 }
 
+fn check_builtin(root: &PlanSection<'_>, target: Option<&Target>, http: HttpVersion) {
+    let is_builtin = target.is_some_and(|target| target.builtin.is_some());
+    if is_builtin && http != HttpVersion::Http11 {
+        root.problem_at(
+            "connection",
+            "asks for HTTP/2, which the built-in target does not speak; write http = \"1.1\", or \
+             name a target.url",
+        );
+    }
+}
+
+fn note_handshakes_alone(context: &Context<'_>, target: &Target) {
+    if target.url.scheme == Scheme::Http {
+        context.note(
+            "connection.requests = 0 with a plain http target measures TCP connects alone"
+                .to_owned(),
+        );
+    }
+    if target.builtin.as_ref().is_some_and(Builtin::waits) {
+        context.note(
+            "target.builtin.delay, stall and servers have no effect with connection.requests = 0: \
+             nothing is asked for"
+                .to_owned(),
+        );
+    }
+}
+
 /// Fields of a connection, which HTTP/2 does not know (RFC 9113 §8.2.2).
-fn check_fields(root: &Section<'_>, requests: &[Request], http: HttpVersion) {
+fn check_fields(root: &PlanSection<'_>, requests: &[Request], http: HttpVersion) {
     if http == HttpVersion::Http11 {
         return;
     }
@@ -249,7 +239,11 @@ fn is_of_name(c: char) -> bool {
 
 /// Outer `None`: wrong, and reported. Inner `None`: the target does without TLS.
 #[expect(clippy::option_option, reason = "wrong and absent are two things here")]
-fn tls(root: &Section<'_>, target: Option<&Target>, around: tls::Around) -> Option<Option<Tls>> {
+fn tls(
+    root: &PlanSection<'_>,
+    target: Option<&Target>,
+    connection: tls::ConnectionContext,
+) -> Option<Option<Tls>> {
     if target.is_some_and(|target| target.url.scheme == Scheme::Http) {
         if root.field("tls").is_some() {
             root.context
@@ -266,11 +260,11 @@ fn tls(root: &Section<'_>, target: Option<&Target>, around: tls::Around) -> Opti
             "given for the built-in target, which brings its own; remove it",
         );
     }
-    tls::read(section, around).map(Some)
+    tls::read(section, connection).map(Some)
 }
 
 /// Sections that make several plans of a file; each of these is read without them.
-fn refuse_sections_of_campaigns(root: &Section<'_>) {
+fn refuse_sections_of_campaigns(root: &PlanSection<'_>) {
     for key in ["variants", "matrix", "repeat", "search"] {
         if let Some(field) = root.field(key) {
             field.problem(format_args!(

@@ -12,14 +12,14 @@ const MAX_SEGMENTS: usize = 8;
 pub(crate) struct Node {
     /// Byte offset in the text.
     pub(crate) at: usize,
-    pub(crate) value: Value,
+    pub(crate) value: NodeValue,
     /// A table written as `{ … }`: one value, where a table of dotted keys or under a header is
     /// several with paths.
     pub(crate) braced: bool,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Value {
+pub(crate) enum NodeValue {
     Text(String),
     Whole(i64),
     Decimal(f64),
@@ -30,10 +30,10 @@ pub(crate) enum Value {
 }
 
 /// Fields by name.
-pub(crate) type Table = BTreeMap<String, Entry>;
+pub(crate) type Table = BTreeMap<String, TableEntry>;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct TableEntry {
     /// Byte offset of the key.
     pub(crate) at: usize,
     pub(crate) node: Node,
@@ -51,11 +51,13 @@ pub(crate) struct Twice {
 pub(crate) fn tree(document: &Document<&str>) -> (Node, Vec<Twice>) {
     let mut builder = Builder { twice: Vec::new() };
     let table = builder.table(document.as_table(), "", 0);
-    (Node::new(0, Value::Table(table)), builder.twice)
+    // The root begins where the text does.
+    let root = Node::new(0, NodeValue::Table(table));
+    (root, builder.twice)
 }
 
 impl Node {
-    pub(crate) fn new(at: usize, value: Value) -> Node {
+    pub(crate) fn new(at: usize, value: NodeValue) -> Node {
         Node {
             at,
             value,
@@ -85,12 +87,15 @@ impl Builder {
     fn table(&mut self, source: &dyn TableLike, path: &str, at: usize) -> Table {
         let mut table = Table::new();
         for (name, item) in source.iter() {
-            let key = source.get_key_value(name).and_then(|(key, _)| key.span());
-            let at = key.or_else(|| item.span()).map_or(at, |span| span.start);
+            let key_span = source.get_key_value(name).and_then(|(key, _)| key.span());
+            // What dotted keys make has no place of its own: that of its table stands in.
+            let span = key_span.or_else(|| item.span());
+            let at = span.map_or(at, |span| span.start);
             let full = join(path, name);
+            // A name with dots adds nothing to the path: what is in it belongs to the table still.
             let inner = if holds_names(path) { path } else { &full };
             let node = self.node(item, inner, at);
-            self.insert(&mut table, path, name, Entry { at, node });
+            self.insert(&mut table, path, name, TableEntry { at, node });
         }
         table
     }
@@ -100,39 +105,41 @@ impl Builder {
         let place = item.span().map_or(at, |span| span.start);
         let value = match item {
             Item::Value(value) => return self.value(value, path, place),
-            Item::Table(table) => Value::Table(self.table(table, path, at)),
-            Item::ArrayOfTables(tables) => Value::List(
+            Item::Table(table) => NodeValue::Table(self.table(table, path, at)),
+            Item::ArrayOfTables(tables) => NodeValue::List(
                 tables
                     .iter()
                     .map(|table| self.element(table, path, place))
                     .collect(),
             ),
-            Item::None => Value::Table(Table::new()),
+            Item::None => NodeValue::Table(Table::new()),
         };
         Node::new(at, value)
     }
 
     fn element(&mut self, table: &toml_edit::Table, path: &str, at: usize) -> Node {
+        // Its header's place, so that a problem of one [[element]] points to that one.
         let at = table.span().map_or(at, |span| span.start);
-        Node::new(at, Value::Table(self.table(table, path, at)))
+        let fields = self.table(table, path, at);
+        Node::new(at, NodeValue::Table(fields))
     }
 
     fn value(&mut self, value: &toml_edit::Value, path: &str, at: usize) -> Node {
         let at = value.span().map_or(at, |span| span.start);
         let value = match value {
-            toml_edit::Value::String(text) => Value::Text(text.value().clone()),
-            toml_edit::Value::Integer(number) => Value::Whole(*number.value()),
-            toml_edit::Value::Float(number) => Value::Decimal(*number.value()),
-            toml_edit::Value::Boolean(flag) => Value::Flag(*flag.value()),
-            toml_edit::Value::Datetime(date) => Value::Date(date.value().to_string()),
-            toml_edit::Value::Array(array) => Value::List(
+            toml_edit::Value::String(text) => NodeValue::Text(text.value().clone()),
+            toml_edit::Value::Integer(number) => NodeValue::Whole(*number.value()),
+            toml_edit::Value::Float(number) => NodeValue::Decimal(*number.value()),
+            toml_edit::Value::Boolean(flag) => NodeValue::Flag(*flag.value()),
+            toml_edit::Value::Datetime(date) => NodeValue::Date(date.value().to_string()),
+            toml_edit::Value::Array(array) => NodeValue::List(
                 array
                     .iter()
                     .map(|item| self.value(item, path, at))
                     .collect(),
             ),
             toml_edit::Value::InlineTable(table) => {
-                let value = Value::Table(self.table(table, path, at));
+                let value = NodeValue::Table(self.table(table, path, at));
                 return Node {
                     at,
                     value,
@@ -143,7 +150,7 @@ impl Builder {
         Node::new(at, value)
     }
 
-    fn insert(&mut self, table: &mut Table, path: &str, name: &str, entry: Entry) {
+    fn insert(&mut self, table: &mut Table, path: &str, name: &str, entry: TableEntry) {
         if holds_names(path) {
             return self.insert_named(table, path, name, entry);
         }
@@ -152,17 +159,17 @@ impl Builder {
             Some((first, rest)) => {
                 let mut inner = Table::new();
                 self.insert(&mut inner, &join(path, first), rest, entry.clone());
-                let node = Node::new(entry.at, Value::Table(inner));
-                self.merge(table, path, first, Entry { at: entry.at, node });
+                let node = Node::new(entry.at, NodeValue::Table(inner));
+                self.merge(table, path, first, TableEntry { at: entry.at, node });
             }
             None => self.merge(table, path, name, entry),
         }
     }
 
     /// In a table of names, a table is the part of a name before a dot.
-    fn insert_named(&mut self, table: &mut Table, path: &str, name: &str, entry: Entry) {
+    fn insert_named(&mut self, table: &mut Table, path: &str, name: &str, entry: TableEntry) {
         match entry.node.value {
-            Value::Table(inner) if !inner.is_empty() => {
+            NodeValue::Table(inner) if !inner.is_empty() => {
                 for (rest, entry) in inner {
                     self.insert_named(table, path, &join(name, &rest), entry);
                 }
@@ -171,7 +178,7 @@ impl Builder {
         }
     }
 
-    fn merge(&mut self, table: &mut Table, path: &str, name: &str, entry: Entry) {
+    fn merge(&mut self, table: &mut Table, path: &str, name: &str, entry: TableEntry) {
         let Some(present) = table.get_mut(name) else {
             table.insert(name.to_owned(), entry);
             return;
@@ -179,7 +186,7 @@ impl Builder {
         let path = join(path, name);
         present.node.braced |= entry.node.braced;
         match (&mut present.node.value, entry.node.value) {
-            (Value::Table(present), Value::Table(added)) => {
+            (NodeValue::Table(present), NodeValue::Table(added)) => {
                 for (name, entry) in added {
                     self.merge(present, &path, &name, entry);
                 }

@@ -1,7 +1,7 @@
 //! A variant as a tree that is laid over the file's: paths reach into tables, values replace whole.
 
 use crate::read::context::Context;
-use crate::read::node::{Entry, Node, Table, Value, join};
+use crate::read::node::{Node, NodeValue, Table, TableEntry, join};
 
 /// Keys that are the same for every variant, with the reason.
 pub(crate) const SHARED: [(&str, &str); 5] = [
@@ -41,10 +41,10 @@ fn lay(below: &mut Table, above: &Table, path: &str, context: &Context<'_>) {
             below.get_mut(name).map(|below| &mut below.node.value),
             &entry.node.value,
         ) {
-            (Some(Value::Table(below)), Value::Table(above)) if !entry.node.braced => {
+            (Some(NodeValue::Table(below)), NodeValue::Table(above)) if !entry.node.braced => {
                 lay(below, above, &path, context)
             }
-            (Some(Value::List(_)), Value::Table(_)) if !entry.node.braced => {
+            (Some(NodeValue::List(_)), NodeValue::Table(_)) if !entry.node.braced => {
                 let cure = "is a list in the file, and no path leads into a list; write the whole \
                             list here";
                 context.problem(&path, Some(entry.at), cure.to_owned());
@@ -60,7 +60,7 @@ pub(crate) fn says(table: &Table, path: &[String]) -> bool {
         return true;
     };
     match table.get(first).map(|entry| &entry.node.value) {
-        Some(Value::Table(inner)) => says(inner, rest),
+        Some(NodeValue::Table(inner)) => says(inner, rest),
         Some(_) => true,
         None => false,
     }
@@ -72,7 +72,7 @@ pub(crate) fn put(table: &mut Table, path: &[String], at: usize, node: Node) {
         [] => {}
         [last] => drop(table.insert(
             last.clone(),
-            Entry {
+            TableEntry {
                 at,
                 node: Node {
                     braced: true,
@@ -81,11 +81,11 @@ pub(crate) fn put(table: &mut Table, path: &[String], at: usize, node: Node) {
             },
         )),
         [first, rest @ ..] => {
-            let new = || Entry {
+            let new = || TableEntry {
                 at,
-                node: Node::new(at, Value::Table(Table::new())),
+                node: Node::new(at, NodeValue::Table(Table::new())),
             };
-            if let Value::Table(inner) =
+            if let NodeValue::Table(inner) =
                 &mut table.entry(first.clone()).or_insert_with(new).node.value
             {
                 put(inner, rest, at, node);

@@ -6,15 +6,16 @@
 //! h·p/100). What the answer takes without any wait is left out.
 
 use crate::{
-    Capacity, Comparison, Limit, Metric, Plan, RequestsPerConnection, SearchRange, Statistic,
-    Threshold, duration,
+    Capacity, Limit, NumberName, Plan, Relation, RequestsPerConnection, SearchRange, Statistic,
+    Threshold, ThresholdMetric, Words as _, duration,
 };
+use measure::Metric;
 use std::time::Duration;
 
 /// The share of the capacity by which the target is overloaded.
 const OVERLOAD: f64 = 0.03;
 /// Histograms that do not grow with the target's queue.
-const NOT_OF_TARGET: [&str; 3] = ["lateness", "dns", "send"];
+const NOT_OF_TARGET: [Metric; 3] = [Metric::Lateness, Metric::Dns, Metric::Send];
 
 /// A remark where `capacity.hold` is so short that no threshold would notice. A closed loop never
 /// builds up such a queue.
@@ -22,7 +23,8 @@ pub(crate) fn note(plan: &Plan, capacity: &Capacity) -> Option<String> {
     let SearchRange::Rate { .. } = capacity.range else {
         return None;
     };
-    let (hold, warm_up) = (capacity.hold.as_secs_f64(), plan.load.warm_up.as_secs_f64());
+    let hold = capacity.hold.as_secs_f64();
+    let warm_up = plan.load.warm_up.as_secs_f64();
     let needed = plan
         .thresholds
         .iter()
@@ -49,7 +51,7 @@ pub(crate) fn note(plan: &Plan, capacity: &Capacity) -> Option<String> {
 /// Seconds that a hold must exceed for the overload to break `threshold`; `None` where no length
 /// would do.
 fn needed_hold(threshold: &Threshold, plan: &Plan) -> Option<f64> {
-    if !matches!(threshold.comparison, Comparison::Below | Comparison::AtMost) {
+    if !matches!(threshold.comparison, Relation::Below | Relation::AtMost) {
         return None;
     }
     let warm_up = plan.load.warm_up.as_secs_f64();
@@ -59,12 +61,12 @@ fn needed_hold(threshold: &Threshold, plan: &Plan) -> Option<f64> {
         |wait, share: f64| (share > 0.0).then(|| ((until(wait) - warm_up) / share).max(0.0));
     match (&threshold.metric, threshold.limit) {
         (
-            Metric::Time {
+            ThresholdMetric::Time {
                 histogram,
                 statistic,
             },
             Limit::Time(limit),
-        ) if !NOT_OF_TARGET.contains(&histogram.as_str()) => {
+        ) if grows_with_queue(histogram) => {
             match statistic {
                 Statistic::Percentile(percentile) => at_share(limit, percentile / 100.0),
                 Statistic::Max => at_share(limit, 1.0),
@@ -75,13 +77,25 @@ fn needed_hold(threshold: &Threshold, plan: &Plan) -> Option<f64> {
             }
         }
         // A queue that is too long shows as time-outs.
-        (Metric::Number(name), Limit::Number(limit)) => match name.as_str() {
-            "errors.count" | "timed_out.count" => at_share(time_out(plan), 1.0),
-            "errors.share" | "timed_out.share" => at_share(time_out(plan), 1.0 - limit),
-            _ => None,
-        },
+        (ThresholdMetric::Number(name), Limit::Number(limit)) => {
+            match NumberName::from_word(name)? {
+                NumberName::ErrorsCount | NumberName::TimedOutCount => {
+                    at_share(time_out(plan), 1.0)
+                }
+                NumberName::ErrorsShare | NumberName::TimedOutShare => {
+                    at_share(time_out(plan), 1.0 - limit)
+                }
+                _ => None,
+            }
+        }
         _ => None,
     }
+}
+
+fn grows_with_queue(histogram: &str) -> bool {
+    NOT_OF_TARGET
+        .iter()
+        .all(|metric| metric.name() != histogram)
 }
 
 fn time_out(plan: &Plan) -> Duration {

@@ -4,7 +4,7 @@ use crate::Campaign;
 use crate::read::axis::{self, Axis};
 use crate::read::node::Table;
 use crate::read::overlay;
-use crate::read::section::Section;
+use crate::read::section::PlanSection;
 use crate::read::variant::{self, Named};
 
 /// Longer names are cut, so that folders can have them.
@@ -14,7 +14,7 @@ const MAX_NAMES: usize = 3;
 
 /// What one variant lays over the file.
 pub(crate) struct Overlay {
-    /// Unique.
+    /// Unique among the variants.
     pub(crate) name: String,
     pub(crate) table: Table,
     /// Its name in `[variants]`, and its value on each axis.
@@ -28,19 +28,20 @@ pub(crate) struct Overlays {
 
 impl Overlays {
     /// What the sections say; one of too many, so that the rest of the file is read all the same.
-    pub(crate) fn read(around: &Section<'_>, times: u32) -> Overlays {
-        let (Some(variants), Some(matrix)) = (around.section("variants"), around.section("matrix"))
+    pub(crate) fn read(root: &PlanSection<'_>, times: u32) -> Overlays {
+        let (Some(variants), Some(matrix)) = (root.section("variants"), root.section("matrix"))
         else {
             return Overlays {
                 all: vec![product(&variant::unnamed(), &[], 0)],
             };
         };
-        let (named, axes) = (variant::read(&variants), axis::read(&matrix));
+        let named = variant::read(&variants);
+        let axes = axis::read(&matrix);
         check_apart(&named, &axes);
         let combinations = axes.iter().fold(1usize, |product, axis| {
             product.saturating_mul(axis.values.len())
         });
-        let fits = check_count(around, named.len(), combinations, times);
+        let fits = check_count(root, named.len(), combinations, times);
         let (named, combinations) = if fits {
             (&named[..], combinations)
         } else {
@@ -88,7 +89,8 @@ impl Overlays {
 
 /// `variant` with combination number `combination`; the last axis moves first.
 fn product(variant: &Named, axes: &[Axis<'_>], mut combination: usize) -> Overlay {
-    let (mut table, mut labels) = (variant.table.clone(), Vec::new());
+    let mut table = variant.table.clone();
+    let mut labels = Vec::new();
     for axis in axes.iter().rev() {
         let value = &axis.values[combination % axis.values.len()];
         combination /= axis.values.len();
@@ -137,26 +139,26 @@ fn check_apart(named: &[Named], axes: &[Axis<'_>]) {
     }
 }
 
-fn check_count(around: &Section<'_>, variants: usize, combinations: usize, times: u32) -> bool {
+fn check_count(root: &PlanSection<'_>, variants: usize, combinations: usize, times: u32) -> bool {
     let most = Campaign::MAX_RUNS;
     let runs = variants
         .saturating_mul(combinations)
         .saturating_mul(times as usize);
     if variants > most {
-        around.problem_at(
+        root.problem_at(
             "variants",
             format_args!("has {variants} variants; write at most {most}"),
         );
     } else if runs > most {
         let key = ["matrix", "variants", "repeat"]
             .into_iter()
-            .find(|key| around.has(key))
+            .find(|key| root.has(key))
             .unwrap_or("repeat");
         let message = format!(
             "comes to {runs} runs ({variants} from [variants] × {combinations} from [matrix] × \
              {times} from [repeat]); write at most {most}"
         );
-        around.problem_at(key, message);
+        root.problem_at(key, message);
     }
     runs <= most
 }

@@ -1,13 +1,21 @@
 //! Reads `[repeat]`.
 
-use crate::read::section::Section;
+use crate::read::section::PlanSection;
 use crate::{Campaign, Repeat};
 use std::time::Duration;
 
 const HOUR: Duration = Duration::from_secs(3600);
 const DEFAULT_SEED: u64 = 1;
 
-pub(crate) fn read(section: Section<'_>) -> Repeat {
+/// Paths of `[repeat]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "repeat.times",
+    "repeat.pause",
+    "repeat.shuffle",
+    "repeat.seed",
+];
+
+pub(crate) fn read(section: PlanSection<'_>) -> Repeat {
     let default = Repeat::default();
     let times = section
         .read("times", |field| {

@@ -3,8 +3,8 @@
 use crate::read::context::Context;
 use crate::read::field::Field;
 use crate::read::header;
-use crate::read::node::Value;
-use crate::read::section::Section;
+use crate::read::node::NodeValue;
+use crate::read::section::PlanSection;
 use crate::{Body, Expect, Request, RequestsPerConnection, StatusSet, Template, Url, status_set};
 
 const MAX_REQUESTS: usize = 1000;
@@ -19,36 +19,52 @@ const METHODS: [&str; 8] = [
 
 /// What the rest of the plan says that a request's reading needs.
 #[derive(Clone, Copy)]
-pub(crate) struct Around<'u> {
+pub(crate) struct RequestContext<'u> {
     /// Names a request without a path.
     pub(crate) url: Option<&'u Url>,
     pub(crate) per_connection: RequestsPerConnection,
 }
 
+/// Paths of `[request]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "request.name",
+    "request.weight",
+    "request.method",
+    "request.path",
+    "request.headers",
+    "request.body",
+    "request.body_file",
+    "request.expect",
+    "request.expect.status",
+    "request.expect.bytes",
+];
+
 /// All requests; one that asks for the URL where none is given.
 pub(crate) fn read<'a>(
     context: &'a Context<'a>,
     field: Option<Field<'a>>,
-    around: Around<'_>,
+    rest: RequestContext<'_>,
 ) -> Option<Vec<Request>> {
     let fields = match &field {
         None => {
-            return one(Section::absent(context, "request"), around).map(|request| vec![request]);
+            return one(PlanSection::absent(context, "request"), rest).map(|request| vec![request]);
         }
-        Some(field) if matches!(field.node.value, Value::List(_)) => field.list("[[request]]")?,
+        Some(field) if matches!(field.node.value, NodeValue::List(_)) => {
+            field.list("[[request]]")?
+        }
         Some(field) => vec![field.clone()],
     };
-    if let Some(field) = field.filter(|_| !count_is_right(&fields, around)) {
+    if let Some(field) = field.filter(|_| !count_is_right(&fields, rest)) {
         field.problem(format_args!(
             "has {} entries; write {}",
             fields.len(),
-            right_count(around)
+            right_count(rest)
         ));
         return None;
     }
     let requests: Vec<Option<Request>> = fields
         .iter()
-        .map(|field| field.section().and_then(|section| one(section, around)))
+        .map(|field| field.section().and_then(|section| one(section, rest)))
         .collect();
     let requests: Vec<Request> = requests.into_iter().collect::<Option<_>>()?;
     check_names(&fields, &requests);
@@ -56,8 +72,8 @@ pub(crate) fn read<'a>(
     Some(requests)
 }
 
-fn count_is_right(fields: &[Field<'_>], around: Around<'_>) -> bool {
-    let most = if around.per_connection == RequestsPerConnection::HandshakeOnly {
+fn count_is_right(fields: &[Field<'_>], rest: RequestContext<'_>) -> bool {
+    let most = if rest.per_connection == RequestsPerConnection::HandshakeOnly {
         1
     } else {
         MAX_REQUESTS
@@ -65,8 +81,8 @@ fn count_is_right(fields: &[Field<'_>], around: Around<'_>) -> bool {
     (1..=most).contains(&fields.len())
 }
 
-fn right_count(around: Around<'_>) -> String {
-    match around.per_connection {
+fn right_count(rest: RequestContext<'_>) -> String {
+    match rest.per_connection {
         RequestsPerConnection::HandshakeOnly => "at most one, since connection.requests = 0 sends \
                                                  none and takes only its name"
             .to_owned(),
@@ -99,8 +115,8 @@ fn check_names(fields: &[Field<'_>], requests: &[Request]) {
     }
 }
 
-fn one(section: Section<'_>, around: Around<'_>) -> Option<Request> {
-    let handshake_only = around.per_connection == RequestsPerConnection::HandshakeOnly;
+fn one(section: PlanSection<'_>, rest: RequestContext<'_>) -> Option<Request> {
+    let handshake_only = rest.per_connection == RequestsPerConnection::HandshakeOnly;
     let name = section.read("name", name);
     let request = if handshake_only {
         only_named(&section)
@@ -108,7 +124,7 @@ fn one(section: Section<'_>, around: Around<'_>) -> Option<Request> {
         sent(&section)
     };
     let request = request.map(|request| {
-        let name = name.unwrap_or_else(|| default_name(&request, around));
+        let name = name.unwrap_or_else(|| default_name(&request, rest));
         Request { name, ..request }
     });
     section.finish();
@@ -116,7 +132,7 @@ fn one(section: Section<'_>, around: Around<'_>) -> Option<Request> {
 }
 
 /// With `connection.requests = 0` nothing is sent, so nothing but a name can be said.
-fn only_named(section: &Section<'_>) -> Option<Request> {
+fn only_named(section: &PlanSection<'_>) -> Option<Request> {
     let why = "has no meaning with connection.requests = 0, which sends no request; remove it, or \
                write requests = 1";
     section.refuse(
@@ -150,7 +166,7 @@ fn nothing() -> Request {
     }
 }
 
-fn sent(section: &Section<'_>) -> Option<Request> {
+fn sent(section: &PlanSection<'_>) -> Option<Request> {
     let method = section
         .read("method", method)
         .unwrap_or_else(|| "GET".to_owned());
@@ -181,11 +197,11 @@ fn sent(section: &Section<'_>) -> Option<Request> {
 }
 
 /// Method and path, without the query.
-fn default_name(request: &Request, around: Around<'_>) -> String {
-    if around.per_connection == RequestsPerConnection::HandshakeOnly {
+fn default_name(request: &Request, rest: RequestContext<'_>) -> String {
+    if rest.per_connection == RequestsPerConnection::HandshakeOnly {
         return "handshake".to_owned();
     }
-    let path = match (&request.path, around.url) {
+    let path = match (&request.path, rest.url) {
         (Some(path), _) => path.to_string(),
         (None, Some(url)) => url.path.clone(),
         (None, None) => "/".to_owned(),
@@ -252,7 +268,7 @@ fn path(field: Field<'_>) -> Option<Template> {
     None
 }
 
-fn body(section: &Section<'_>) -> Option<Body> {
+fn body(section: &PlanSection<'_>) -> Option<Body> {
     let text = section.read("body", |field| {
         field
             .text("the body's text")
@@ -267,7 +283,7 @@ fn body(section: &Section<'_>) -> Option<Body> {
     text.or(file)
 }
 
-fn expect(section: Section<'_>) -> Expect {
+fn expect(section: PlanSection<'_>) -> Expect {
     let status = section.read("status", statuses).unwrap_or_default();
     let bytes = section.read("bytes", |field| field.whole(0..=1 << 40));
     section.finish();
@@ -288,7 +304,7 @@ fn statuses(field: Field<'_>) -> Option<StatusSet> {
 
 fn status(field: &Field<'_>) -> Option<(u16, u16)> {
     let range = match field.node.value {
-        Value::Whole(number) => status_set::range(&number.to_string()),
+        NodeValue::Whole(number) => status_set::range(&number.to_string()),
         _ => status_set::range(field.text("a status such as 404 or \"2xx\"")?),
     };
     if range.is_none() {

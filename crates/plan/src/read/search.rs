@@ -4,8 +4,11 @@ use crate::load::{MAX_CONNECTIONS, MAX_RATE};
 use crate::read::context::Context;
 use crate::read::field::Field;
 use crate::read::overload;
-use crate::read::section::Section;
-use crate::{Capacity, Comparison, Limit, Metric, Plan, Rate, Search, SearchRange, Threshold};
+use crate::read::section::PlanSection;
+use crate::{
+    Capacity, Limit, NumberName, Plan, Rate, Relation, Search, SearchRange, Threshold,
+    ThresholdMetric, Words as _,
+};
 use std::time::Duration;
 
 const DEFAULT_HOLD: Duration = Duration::from_secs(20);
@@ -19,8 +22,22 @@ const MAX_NUMBERS_OF_AGENTS: usize = 100;
 const MAX_AGENTS: u32 = 10_000;
 const WAYS: [&str; 3] = ["rate", "connections", "agents"];
 
+/// Paths of `[search]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "search.rate",
+    "search.rate.from",
+    "search.rate.to",
+    "search.connections",
+    "search.connections.from",
+    "search.connections.to",
+    "search.agents",
+    "search.hold",
+    "search.precision",
+    "search.settle",
+];
+
 /// What is searched; `None` where something is wrong, and reported.
-pub(crate) fn read(section: Section<'_>) -> Option<Search> {
+pub(crate) fn read(section: PlanSection<'_>) -> Option<Search> {
     let given: Vec<&str> = WAYS.into_iter().filter(|way| section.has(way)).collect();
     match given.as_slice() {
         [] => section.problem(
@@ -90,7 +107,7 @@ fn rate(field: Field<'_>) -> Option<Rate> {
 }
 
 fn ends<'a, T: PartialOrd>(
-    section: Section<'a>,
+    section: PlanSection<'a>,
     mut read: impl FnMut(Field<'a>) -> Option<T>,
     example: &str,
 ) -> Option<(T, T)> {
@@ -174,10 +191,11 @@ pub(crate) fn prepared(mut plan: Plan, search: &Search, at: usize, context: &Con
 /// A search must be able to fail.
 fn imply_threshold(plan: &mut Plan) {
     if plan.thresholds.is_empty() {
-        let metric = Metric::Number("errors.count".to_owned());
+        let errors = NumberName::ErrorsCount.word().to_owned();
+        let metric = ThresholdMetric::Number(errors);
         plan.thresholds.push(Threshold {
             metric,
-            comparison: Comparison::AtMost,
+            comparison: Relation::AtMost,
             limit: Limit::Number(0.0),
         });
         plan.notes.push(

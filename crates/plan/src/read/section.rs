@@ -3,14 +3,14 @@
 use crate::read::context::Context;
 use crate::read::field::Field;
 use crate::read::known;
-use crate::read::node::{Entry, Table, join};
+use crate::read::node::{Table, TableEntry, join};
 use std::cell::RefCell;
 use std::fmt::Display;
 
 static NOTHING: Table = Table::new();
 
-/// A table of a plan. [`Section::finish`] must end its reading.
-pub(crate) struct Section<'a> {
+/// A table of a plan. [`PlanSection::finish`] must end its reading.
+pub(crate) struct PlanSection<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) path: String,
     /// `None` where the text has no such table.
@@ -19,14 +19,14 @@ pub(crate) struct Section<'a> {
     asked: RefCell<Vec<&'static str>>,
 }
 
-impl<'a> Section<'a> {
+impl<'a> PlanSection<'a> {
     pub(crate) fn new(
         context: &'a Context<'a>,
         path: String,
         at: usize,
         table: &'a Table,
-    ) -> Section<'a> {
-        Section {
+    ) -> PlanSection<'a> {
+        PlanSection {
             context,
             path,
             at: Some(at),
@@ -36,8 +36,8 @@ impl<'a> Section<'a> {
     }
 
     /// A table that the text does not have: all defaults.
-    pub(crate) fn absent(context: &'a Context<'a>, path: &str) -> Section<'a> {
-        Section {
+    pub(crate) fn absent(context: &'a Context<'a>, path: &str) -> PlanSection<'a> {
+        PlanSection {
             context,
             path: path.to_owned(),
             at: None,
@@ -65,16 +65,16 @@ impl<'a> Section<'a> {
     }
 
     /// The table `key`, or one with nothing in it; `None` where it is something else, and reported.
-    pub(crate) fn section(&self, key: &'static str) -> Option<Section<'a>> {
+    pub(crate) fn section(&self, key: &'static str) -> Option<PlanSection<'a>> {
         match self.field(key) {
             Some(field) => field.section(),
-            None => Some(Section::absent(self.context, &join(&self.path, key))),
+            None => Some(PlanSection::absent(self.context, &join(&self.path, key))),
         }
     }
 
     /// Every field in the file's order, for tables whose keys are names.
     pub(crate) fn all(&self) -> Vec<(&'a str, Field<'a>)> {
-        let mut fields: Vec<(&'a str, &'a Entry)> = self
+        let mut fields: Vec<(&'a str, &'a TableEntry)> = self
             .table
             .iter()
             .map(|(name, entry)| (name.as_str(), entry))
@@ -103,9 +103,11 @@ impl<'a> Section<'a> {
 
     /// A problem of the key `key`, which need not be given.
     pub(crate) fn problem_at(&self, key: &str, message: impl Display) {
-        let at = self.table.get(key).map(|entry| entry.node.at).or(self.at);
+        // A key that is not given is missing in its table, so that is the place to show.
+        let given_at = self.table.get(key).map(|entry| entry.node.at);
+        let path = join(&self.path, key);
         self.context
-            .problem(&join(&self.path, key), at, message.to_string());
+            .problem(&path, given_at.or(self.at), message.to_string());
     }
 
     /// Reports each of `keys` that is given, though it has no meaning here.
@@ -131,7 +133,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    fn field_of(&self, name: &str, entry: &'a Entry) -> Field<'a> {
+    fn field_of(&self, name: &str, entry: &'a TableEntry) -> Field<'a> {
         Field {
             context: self.context,
             path: join(&self.path, &short(name)),

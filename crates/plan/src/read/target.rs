@@ -2,7 +2,7 @@
 
 use crate::read::builtin::builtin;
 use crate::read::field::Field;
-use crate::read::section::Section;
+use crate::read::section::PlanSection;
 use crate::{Address, Builtin, Dns, Host, Scheme, Target, Template, Url, UrlError};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -11,7 +11,15 @@ const MAX_ADDRESSES: usize = 1000;
 const HOUR: Duration = Duration::from_secs(3600);
 const MS: Duration = Duration::from_millis(1);
 
-pub(crate) fn read(section: Section<'_>) -> Option<Target> {
+/// Paths of `[target]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "target.url",
+    "target.addresses",
+    "target.dns",
+    "target.builtin",
+];
+
+pub(crate) fn read(section: PlanSection<'_>) -> Option<Target> {
     let builtin = section.read("builtin", builtin);
     let target = match section.field("builtin").filter(is_wanted) {
         Some(_) => with_builtin(&section, builtin),
@@ -26,7 +34,10 @@ fn is_wanted(field: &Field<'_>) -> bool {
     field.silent_flag() != Some(false)
 }
 
-fn with_builtin(section: &Section<'_>, builtin: Option<(Builtin, Option<Url>)>) -> Option<Target> {
+fn with_builtin(
+    section: &PlanSection<'_>,
+    builtin: Option<(Builtin, Option<Url>)>,
+) -> Option<Target> {
     section.refuse(
         &["url", "addresses", "dns"],
         "has no meaning with target.builtin, which brings its own; remove one of the two",
@@ -56,7 +67,7 @@ fn not_listening(builtin: &Builtin) -> Url {
     }
 }
 
-fn elsewhere(section: &Section<'_>) -> Option<Target> {
+fn elsewhere(section: &PlanSection<'_>) -> Option<Target> {
     if !section.has("url") {
         section.problem_at(
             "url",
@@ -122,8 +133,8 @@ fn addresses(field: Field<'_>) -> Option<Vec<Address>> {
 
 fn dns(field: Field<'_>) -> Option<Dns> {
     match field.text("\"once\", \"connection\", or a duration such as \"30s\"")? {
-        "once" => Some(Dns::Once),
-        "connection" => Some(Dns::EveryConnection),
+        Dns::ONCE_WORD => Some(Dns::Once),
+        Dns::EVERY_CONNECTION_WORD => Some(Dns::EveryConnection),
         text if text.starts_with(|c: char| c.is_ascii_digit()) => {
             field.duration(MS..=24 * HOUR).map(Dns::Every)
         }

@@ -2,12 +2,12 @@
 
 use crate::rate::decimal;
 use crate::read::field::Field;
-use crate::read::section::Section;
-use crate::{Comparison, Limit, Metric, Threshold, duration};
+use crate::read::section::PlanSection;
+use crate::{Limit, Relation, Threshold, ThresholdMetric, duration};
 
 const MAX_THRESHOLDS: usize = 1000;
 
-pub(crate) fn read(section: &Section<'_>) -> Vec<Threshold> {
+pub(crate) fn read(section: &PlanSection<'_>) -> Vec<Threshold> {
     let fields = section.all();
     if fields.len() > MAX_THRESHOLDS {
         section.problem(format_args!(
@@ -32,10 +32,10 @@ pub(crate) fn read(section: &Section<'_>) -> Vec<Threshold> {
 }
 
 fn one(name: &str, field: &Field<'_>) -> Option<Threshold> {
-    let metric: Metric = name.parse().map_err(|why| field.problem(why)).ok()?;
+    let metric: ThresholdMetric = name.parse().map_err(|why| field.problem(why)).ok()?;
     let example = example(&metric);
     let text = field.text(example)?.trim();
-    let Some((comparison, rest)) = Comparison::split(text) else {
+    let Some((comparison, rest)) = Relation::split(text) else {
         field.refuse(format_args!(
             "does not begin with <, <=, > or >=; write one such as {example}"
         ));
@@ -50,17 +50,17 @@ fn one(name: &str, field: &Field<'_>) -> Option<Threshold> {
     })
 }
 
-fn example(metric: &Metric) -> &'static str {
+fn example(metric: &ThresholdMetric) -> &'static str {
     match metric {
-        Metric::Time { .. } => "\"<= 250ms\"",
-        Metric::Number(name) if name.ends_with(".share") => "\"<= 0.001\"",
-        Metric::Number(name) if name.ends_with("rate") => "\">= 1000\"",
-        Metric::Number(_) => "\"<= 10\"",
+        ThresholdMetric::Time { .. } => "\"<= 250ms\"",
+        ThresholdMetric::Number(name) if name.ends_with(".share") => "\"<= 0.001\"",
+        ThresholdMetric::Number(name) if name.ends_with("rate") => "\">= 1000\"",
+        ThresholdMetric::Number(_) => "\"<= 10\"",
     }
 }
 
-fn limit(metric: &Metric, text: &str) -> Result<Limit, String> {
-    let Metric::Number(name) = metric else {
+fn limit(metric: &ThresholdMetric, text: &str) -> Result<Limit, String> {
+    let ThresholdMetric::Number(name) = metric else {
         return duration::parse(text).map(Limit::Time);
     };
     let (number, unit) = match (text.strip_suffix('%'), text.strip_suffix("/s")) {

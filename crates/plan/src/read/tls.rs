@@ -2,28 +2,57 @@
 
 use crate::read::field::Field;
 use crate::read::key_log::key_log;
-use crate::read::node::Value;
-use crate::read::section::Section;
+use crate::read::node::NodeValue;
+use crate::read::section::PlanSection;
 use crate::read::{certificate, identities};
 use crate::{
-    CipherSuite, ClientCertificates, Group, Host, HttpVersion, KeyExchange, KeyShare,
-    RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify,
+    CipherSuite, ClientCertificates, Connection, Group, Host, HttpVersion, KeyExchange, KeyShare,
+    RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify, Words as _,
 };
 
 /// What `[connection]` says that `[tls]` must go with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Around {
+pub(crate) struct ConnectionContext {
     pub(crate) per_connection: RequestsPerConnection,
     pub(crate) http: HttpVersion,
 }
 
-impl Around {
+impl ConnectionContext {
+    /// Of a connection that could not be read, what its defaults are.
+    pub(crate) fn new(connection: Option<&Connection>) -> ConnectionContext {
+        let per_connection = connection.map(|connection| connection.requests);
+        let http = connection.map(|connection| connection.http);
+        ConnectionContext {
+            per_connection: per_connection.unwrap_or(RequestsPerConnection::Unlimited),
+            http: http.unwrap_or(HttpVersion::Http11),
+        }
+    }
+
     fn handshake_only(self) -> bool {
         self.per_connection == RequestsPerConnection::HandshakeOnly
     }
 }
 
-pub(crate) fn read(section: Section<'_>, around: Around) -> Option<Tls> {
+/// Paths of `[tls]`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "tls.versions",
+    "tls.cipher_suites",
+    "tls.groups",
+    "tls.key_share",
+    "tls.resumption",
+    "tls.resumption.share",
+    "tls.resumption.kind",
+    "tls.early_data",
+    "tls.verify",
+    "tls.key_exchange",
+    "tls.ca",
+    "tls.client_certificates",
+    "tls.server_name",
+    "tls.alpn",
+    "tls.key_log",
+];
+
+pub(crate) fn read(section: PlanSection<'_>, connection: ConnectionContext) -> Option<Tls> {
     let versions = versions(&section);
     let cipher_suites = cipher_suites(&section, versions.as_deref());
     let versions = versions
@@ -42,15 +71,11 @@ pub(crate) fn read(section: Section<'_>, around: Around) -> Option<Tls> {
         .read("early_data", |field| field.flag())
         .unwrap_or(false);
     if early_data {
-        check_early_data(&section, &versions, resumption, around);
+        check_early_data(&section, &versions, resumption, connection);
     }
-    let verify = section.read("verify", |field| {
-        field.choice(&[
-            ("full", Verify::Full),
-            ("once", Verify::Once),
-            ("none", Verify::None),
-        ])
-    });
+    let verify = section
+        .read("verify", |field| field.choice())
+        .unwrap_or(Verify::Full);
     let key_exchange = key_exchange(&section);
     let ca = section.read("ca", |field| certificate::authorities(&field));
     let none = ClientCertificates::Files(Vec::new());
@@ -59,14 +84,13 @@ pub(crate) fn read(section: Section<'_>, around: Around) -> Option<Tls> {
         .unwrap_or(none);
     let server_name = section.read("server_name", server_name);
     let alpn = section
-        .read("alpn", |field| alpn(&field, around))
-        .unwrap_or_else(|| default_alpn(around));
+        .read("alpn", |field| alpn(&field, connection))
+        .unwrap_or_else(|| default_alpn(connection));
     let key_log = key_log(&section);
     section.finish();
-    let (verify, cipher_suites) = (verify.unwrap_or(Verify::Full), cipher_suites?);
     Some(Tls {
         versions,
-        cipher_suites,
+        cipher_suites: cipher_suites?,
         groups,
         key_share,
         resumption,
@@ -82,7 +106,7 @@ pub(crate) fn read(section: Section<'_>, around: Around) -> Option<Tls> {
 }
 
 /// The versions asked for, ascending; `None` where nothing (right) is said.
-fn versions(section: &Section<'_>) -> Option<Vec<TlsVersion>> {
+fn versions(section: &PlanSection<'_>) -> Option<Vec<TlsVersion>> {
     let field = section.field("versions")?;
     let mut versions = field.list_of("one such as [\"1.2\", \"1.3\"]", version)?;
     versions.sort_unstable();
@@ -95,7 +119,7 @@ fn versions(section: &Section<'_>) -> Option<Vec<TlsVersion>> {
 }
 
 fn version(field: &Field<'_>) -> Option<TlsVersion> {
-    if let Value::Decimal(number) = field.node.value {
+    if let NodeValue::Decimal(number) = field.node.value {
         field.refuse(format_args!(
             "is a number, and versions are words; write \"{number:?}\""
         ));
@@ -108,8 +132,9 @@ fn version(field: &Field<'_>) -> Option<TlsVersion> {
         .unwrap_or(&name)
         .trim_start_matches('v')
     {
-        "1.2" | "12" => return Some(TlsVersion::V12),
-        "1.3" | "13" => return Some(TlsVersion::V13),
+        "12" => return Some(TlsVersion::V12),
+        "13" => return Some(TlsVersion::V13),
+        word if TlsVersion::from_word(word).is_some() => return TlsVersion::from_word(word),
         "1" | "1.0" | "1.1" | "10" | "11" | "ssl3" | "sslv3" | "ssl2" | "sslv2" => field.refuse(
             "is deprecated (RFC 8996) and not offered by rustls; write \"1.2\" or \"1.3\", or use \
              `openssl s_client -tls1_1` from an old OpenSSL",
@@ -121,7 +146,7 @@ fn version(field: &Field<'_>) -> Option<TlsVersion> {
 
 /// The suites asked for, or all of the versions.
 fn cipher_suites(
-    section: &Section<'_>,
+    section: &PlanSection<'_>,
     versions: Option<&[TlsVersion]>,
 ) -> Option<Vec<CipherSuite>> {
     let Some(field) = section.field("cipher_suites") else {
@@ -159,7 +184,8 @@ fn check_suites(field: &Field<'_>, versions: &[TlsVersion], suites: &[CipherSuit
         .iter()
         .filter(|suite| !versions.contains(&suite.version()))
     {
-        let (name, version) = (suite.name, suite.version());
+        let name = suite.name;
+        let version = suite.version();
         field.problem(format_args!(
             "{name} belongs to TLS {version}, which versions does not offer; remove it, or add \
              \"{version}\" to versions"
@@ -197,7 +223,7 @@ fn groups(field: Field<'_>) -> Option<Vec<Group>> {
     Some(without_repeats(groups))
 }
 
-fn check_groups(section: &Section<'_>, versions: &[TlsVersion], groups: &[Group]) {
+fn check_groups(section: &PlanSection<'_>, versions: &[TlsVersion], groups: &[Group]) {
     for version in versions
         .iter()
         .filter(|version| !groups.iter().any(|group| group.fits(**version)))
@@ -211,7 +237,7 @@ fn check_groups(section: &Section<'_>, versions: &[TlsVersion], groups: &[Group]
 }
 
 fn resumption(field: Field<'_>) -> Option<Resumption> {
-    if let Value::Table(_) = field.node.value {
+    if let NodeValue::Table(_) = field.node.value {
         return share(field.section()?);
     }
     let always = Resumption::Share {
@@ -219,20 +245,16 @@ fn resumption(field: Field<'_>) -> Option<Resumption> {
         kind: ResumptionKind::Any,
     };
     match field.text("\"never\", \"always\" or { share = 0.8 }")? {
-        "never" => return Some(Resumption::Never),
+        Resumption::NEVER_WORD => return Some(Resumption::Never),
         "always" => return Some(always),
         _ => field.refuse("is not known here; write \"never\", \"always\" or { share = 0.8 }"),
     }
     None
 }
 
-fn share(section: Section<'_>) -> Option<Resumption> {
-    let kinds = [
-        ("any", ResumptionKind::Any),
-        ("session-id", ResumptionKind::SessionId),
-    ];
+fn share(section: PlanSection<'_>) -> Option<Resumption> {
     let kind = section
-        .read("kind", |field| field.choice(&kinds))
+        .read("kind", |field| field.choice())
         .unwrap_or(ResumptionKind::Any);
     let share = section.read("share", |field| above_zero(&field));
     let all = if section.has("share") {
@@ -255,7 +277,7 @@ fn above_zero(field: &Field<'_>) -> Option<f64> {
     fits.then_some(share)
 }
 
-fn check_resumption(section: &Section<'_>, versions: &[TlsVersion], resumption: Resumption) {
+fn check_resumption(section: &PlanSection<'_>, versions: &[TlsVersion], resumption: Resumption) {
     let Resumption::Share {
         kind: ResumptionKind::SessionId,
         ..
@@ -280,10 +302,10 @@ fn check_resumption(section: &Section<'_>, versions: &[TlsVersion], resumption: 
 
 /// Early data is a request that goes out with the ClientHello of a resumed TLS 1.3 session.
 fn check_early_data(
-    section: &Section<'_>,
+    section: &PlanSection<'_>,
     versions: &[TlsVersion],
     resumption: Resumption,
-    around: Around,
+    connection: ConnectionContext,
 ) {
     let why_not = if !versions.is_empty() && !versions.contains(&TlsVersion::V13) {
         Some(
@@ -300,9 +322,9 @@ fn check_early_data(
         }
     ) {
         Some("goes with TLS 1.3's tickets; write kind = \"any\" in resumption, or remove it")
-    } else if around.handshake_only() {
+    } else if connection.handshake_only() {
         Some("is a request, and connection.requests = 0 sends none; remove it")
-    } else if around.http != HttpVersion::Http11 {
+    } else if connection.http != HttpVersion::Http11 {
         Some(
             "goes with HTTP/1.1 in this release; write http = \"1.1\" in [connection], or remove \
              it",
@@ -320,13 +342,9 @@ fn check_early_data(
     }
 }
 
-fn key_share(section: &Section<'_>, groups: &[Group]) -> KeyShare {
-    let kinds = [
-        ("first", KeyShare::First),
-        ("remembered", KeyShare::Remembered),
-    ];
+fn key_share(section: &PlanSection<'_>, groups: &[Group]) -> KeyShare {
     let key_share = section
-        .read("key_share", |field| field.choice(&kinds))
+        .read("key_share", |field| field.choice())
         .unwrap_or(KeyShare::First);
     if key_share == KeyShare::Remembered && groups.len() == 1 {
         section.context.note(
@@ -337,10 +355,9 @@ fn key_share(section: &Section<'_>, groups: &[Group]) -> KeyShare {
     key_share
 }
 
-fn key_exchange(section: &Section<'_>) -> KeyExchange {
-    let kinds = [("fresh", KeyExchange::Fresh), ("cheap", KeyExchange::Cheap)];
+fn key_exchange(section: &PlanSection<'_>) -> KeyExchange {
     let key_exchange = section
-        .read("key_exchange", |field| field.choice(&kinds))
+        .read("key_exchange", |field| field.choice())
         .unwrap_or(KeyExchange::Fresh);
     if key_exchange == KeyExchange::Cheap {
         let note = "tls.key_exchange = \"cheap\" gives up the secrecy of these connections: send \
@@ -359,18 +376,19 @@ fn server_name(field: Field<'_>) -> Option<String> {
 }
 
 /// HTTP/2 over TLS is agreed on by ALPN alone (RFC 9113 §3.2).
-fn default_alpn(around: Around) -> Vec<String> {
-    match around.http {
+fn default_alpn(connection: ConnectionContext) -> Vec<String> {
+    match connection.http {
         HttpVersion::Http11 => Vec::new(),
         HttpVersion::Http2 { .. } => vec!["h2".to_owned()],
     }
 }
 
-fn alpn(field: &Field<'_>, around: Around) -> Option<Vec<String>> {
-    let protocols = without_repeats(
-        field.list_of("one such as [\"http/1.1\"]", |item| protocol(item, around))?,
-    );
-    let speaks_h2 = matches!(around.http, HttpVersion::Http2 { .. }) && !around.handshake_only();
+fn alpn(field: &Field<'_>, connection: ConnectionContext) -> Option<Vec<String>> {
+    let protocols = without_repeats(field.list_of("one such as [\"http/1.1\"]", |item| {
+        protocol(item, connection)
+    })?);
+    let speaks_h2 =
+        matches!(connection.http, HttpVersion::Http2 { .. }) && !connection.handshake_only();
     if speaks_h2 && protocols != ["h2"] {
         field.problem(
             "does not go with connection.http = \"2\", which is agreed on by \"h2\" alone; write \
@@ -382,15 +400,16 @@ fn alpn(field: &Field<'_>, around: Around) -> Option<Vec<String>> {
 }
 
 /// An HTTP version that is offered may be chosen, and then it must be spoken.
-fn protocol(field: &Field<'_>, around: Around) -> Option<String> {
+fn protocol(field: &Field<'_>, connection: ConnectionContext) -> Option<String> {
     let text = field.text("\"http/1.1\"")?;
     if !(1..=255).contains(&text.len()) || text.contains(char::is_control) {
         field.refuse("is not a protocol's name (RFC 7301); write one such as \"http/1.1\"");
-    } else if text == "h3" && !around.handshake_only() {
+    } else if text == "h3" && !connection.handshake_only() {
         field.refuse(
             "would let the server choose HTTP/3, which is not in this release; write \"http/1.1\"",
         );
-    } else if text == "h2" && around.http == HttpVersion::Http11 && !around.handshake_only() {
+    } else if text == "h2" && connection.http == HttpVersion::Http11 && !connection.handshake_only()
+    {
         field.refuse(
             "would let the server choose HTTP/2; write http = \"2\" in [connection], or \
              \"http/1.1\" here",

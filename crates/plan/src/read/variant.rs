@@ -2,9 +2,9 @@
 
 use crate::read::field::Field;
 use crate::read::is_fit;
-use crate::read::node::{Table, Value, join};
+use crate::read::node::{NodeValue, Table, join};
 use crate::read::overlay::SHARED;
-use crate::read::section::Section;
+use crate::read::section::PlanSection;
 
 const MAX_NAME_BYTES: usize = 64;
 
@@ -15,7 +15,7 @@ pub(crate) struct Named {
 }
 
 /// Every variant in the file's order; one without a name that changes nothing where there is none.
-pub(crate) fn read(section: &Section<'_>) -> Vec<Named> {
+pub(crate) fn read(section: &PlanSection<'_>) -> Vec<Named> {
     let fields = section.all();
     if fields.is_empty() && section.is_given() {
         section.problem(
@@ -34,7 +34,7 @@ pub(crate) fn read(section: &Section<'_>) -> Vec<Named> {
     }
 }
 
-/// Changes nothing.
+/// The variant that changes nothing.
 pub(crate) fn unnamed() -> Named {
     Named {
         name: String::new(),
@@ -43,7 +43,7 @@ pub(crate) fn unnamed() -> Named {
 }
 
 fn one(name: &str, field: &Field<'_>) -> Option<Named> {
-    let Value::Table(table) = &field.node.value else {
+    let NodeValue::Table(table) = &field.node.value else {
         field.wrong_type(
             "a table",
             "one such as { tls.resumption = \"always\" }, or {} for the file as it is",

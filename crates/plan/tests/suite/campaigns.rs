@@ -35,7 +35,7 @@ fn a_plain_file_is_one_run_of_its_plan() {
         ),
         (Some(&plan), 1, None, "x")
     );
-    assert_eq!(plain, Campaign::of(plan));
+    assert_eq!(plain, Campaign::from_plan(plan));
 }
 
 #[test]

@@ -89,9 +89,12 @@ fn canonical_text_reads_back_as_the_same_plan() {
 #[test]
 fn one_plan_has_one_text_however_it_is_written() {
     let ways = [
-        "[target]\nurl = \"https://a.test\"\n[load]\nrate = \"120/m\"\nduration = \"1m30s\"\n[thresholds]\n\"errors.share\" = \"<=0\"",
-        "thresholds.errors.share = \"<= 0%\"\nload = { duration = \"90s\", rate = \"2/s\" }\n\"target.url\" = \"HTTPS://A.test:443/\"",
-        "\"thresholds.errors.share\" = \"<= 0.0\"\n\"load.duration\" = \"90000ms\"\n[target]\nurl = \"https://a.test/\"\n[load]\nrate = \"7200/h\"",
+        "[target]\nurl = \"https://a.test\"\n[load]\nrate = \"120/m\"\nduration = \"1m30s\"\n\
+         [thresholds]\n\"errors.share\" = \"<=0\"",
+        "thresholds.errors.share = \"<= 0%\"\nload = { duration = \"90s\", rate = \"2/s\" }\n\
+         \"target.url\" = \"HTTPS://A.test:443/\"",
+        "\"thresholds.errors.share\" = \"<= 0.0\"\n\"load.duration\" = \"90000ms\"\n\
+         [target]\nurl = \"https://a.test/\"\n[load]\nrate = \"7200/h\"",
     ];
     let digests = ways.map(|way| parse(way).unwrap().digest());
     assert_eq!(digests, [digests[0]; 3]);
@@ -136,8 +139,9 @@ fn canonical_text_wants_its_files_by_hash() {
         4,
         "{forged}"
     );
-    let by_name = "load = { rate = \"1/s\", requests = 1 }\ntarget.url = \"https://a.test\"\ntls.ca = \
-         \"ca.pem\"";
+    let by_name = "load = { rate = \"1/s\", requests = 1 }\n\
+                   target.url = \"https://a.test\"\n\
+                   tls.ca = \"ca.pem\"";
     let by_name = plan::Plan::parse_canonical(by_name, &|_| None)
         .unwrap_err()
         .to_string();
@@ -193,8 +197,8 @@ fn minting_is_written_out_and_what_was_minted_is_no_part_of_the_text() {
         .unwrap()
         .to_owned();
     let (ca, key) = (
-        plan::Sha256::of(b"-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"),
-        { plan::Sha256::of(b"-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n") },
+        plan::Sha256::hash(b"-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n"),
+        { plan::Sha256::hash(b"-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n") },
     );
     let files = format!(
         "ca = {{ file = \"ca.pem\", sha256 = \"{ca}\" }}, ca_key = {{ file = \"a.key\", sha256 = \

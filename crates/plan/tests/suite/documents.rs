@@ -83,7 +83,7 @@ fn the_documentation_has_every_key() {
             "docs/PLAN.md does not have `{path}`"
         );
     }
-    for figure in plan::Metric::NUMBERS {
+    for figure in plan::ThresholdMetric::NUMBERS {
         assert!(
             document.contains(&format!("`{figure}`")),
             "docs/PLAN.md does not have `{figure}`"

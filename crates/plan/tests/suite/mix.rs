@@ -64,7 +64,11 @@ fn stretch_by_chance(probability: f64) -> f64 {
 
 proptest! {
     #[test]
-    fn every_cycle_of_the_cluster_has_each_request_by_its_weight(weights in weights(), seed in any::<u64>(), cycle in 0u64..1 << 40) {
+    fn every_cycle_of_the_cluster_has_each_request_by_its_weight(
+        weights in weights(),
+        seed in any::<u64>(),
+        cycle in 0u64..1 << 40,
+    ) {
         let (mix, weights) = (Mix::new(&weights, seed), reduced(&weights));
         let length = u64::from(weights.iter().sum::<u32>());
         let numbers = cycle * length..(cycle + 1) * length;
@@ -73,25 +77,40 @@ proptest! {
 
     #[test]
     fn every_worker_has_its_share_of_each_request(
-        weights in weights(), seed in any::<u64>(), workers in workers(), worker in any::<prop::sample::Index>()
+        weights in weights(),
+        seed in any::<u64>(),
+        workers in workers(),
+        worker in any::<prop::sample::Index>(),
     ) {
         let mix = Mix::new(&weights, seed);
-        let (worker, whole) = (worker.index(workers as usize) as u32, f64::from(weights.iter().sum::<u32>()));
+        let worker = worker.index(workers as usize) as u32;
+        let whole = f64::from(weights.iter().sum::<u32>());
         let deal = Deal::new(None, workers as u32);
         let numbers = || (0..4000).filter_map(|nth| deal.item(worker, nth));
         for (request, &count) in counts(&mix, numbers(), weights.len()).iter().enumerate() {
             let share = f64::from(weights[request]) / whole;
             let off = (f64::from(count) - 4000.0 * share).abs();
             let chance = (4000.0 * share * (1.0 - share)).sqrt();
-            prop_assert!(off <= DEVIATIONS * chance + DEVIATIONS * DEVIATIONS, "{} of 4000, a share of {}", count, share);
+            let allowed = DEVIATIONS * chance + DEVIATIONS * DEVIATIONS;
+            prop_assert!(off <= allowed, "{} of 4000, a share of {}", count, share);
             let (with, without) = stretches(&mix, numbers(), request);
-            prop_assert!(with <= stretch_by_chance(share), "{} at a stretch, a share of {}", with, share);
-            prop_assert!(without <= stretch_by_chance(1.0 - share), "{} at a stretch without, a share of {}", without, share);
+            prop_assert!(
+                with <= stretch_by_chance(share),
+                "{} at a stretch, a share of {}", with, share
+            );
+            prop_assert!(
+                without <= stretch_by_chance(1.0 - share),
+                "{} at a stretch without, a share of {}", without, share
+            );
         }
     }
 
     #[test]
-    fn every_stretch_of_the_cluster_has_nearly_the_mix(weights in weights(), seed in any::<u64>(), from in 0u64..1 << 40) {
+    fn every_stretch_of_the_cluster_has_nearly_the_mix(
+        weights in weights(),
+        seed in any::<u64>(),
+        from in 0u64..1 << 40,
+    ) {
         let mix = Mix::new(&weights, seed);
         let whole = f64::from(weights.iter().sum::<u32>());
         for (request, &count) in counts(&mix, from..from + 1000, weights.len()).iter().enumerate() {

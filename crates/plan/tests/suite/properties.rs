@@ -256,7 +256,8 @@ fn mutated(valid: impl Strategy<Value = String>) -> impl Strategy<Value = String
 proptest! {
     #[test]
     fn a_valid_plan_reads_back_from_its_canonical_text(text in valid()) {
-        let plan = parse(&text).map_err(|problems| TestCaseError::fail(format!("{problems}\n{text}")))?;
+        let plan = parse(&text)
+            .map_err(|problems| TestCaseError::fail(format!("{problems}\n{text}")))?;
         let second = again(&plan).map_err(TestCaseError::fail)?;
         prop_assert_eq!(second.canonical_text(), plan.canonical_text());
         prop_assert_eq!(parse(&plan.canonical_text()), Ok(second.clone()));
@@ -268,18 +269,27 @@ proptest! {
         let plan = parse(&text).map_err(TestCaseError::fail)?;
         let shares: Vec<_> = (0..agents).map(|agent| plan.share(agent, agents)).collect();
         let whole = plan.share(0, 1);
-        let sum32 = |part: fn(&plan::Share) -> Option<u32>| shares.iter().map(part).sum::<Option<u32>>();
+        let sum32 = |part: fn(&plan::Share) -> Option<u32>| -> Option<u32> {
+            shares.iter().map(part).sum()
+        };
         prop_assert_eq!(sum32(|share| share.connections), whole.connections);
         prop_assert_eq!(sum32(|share| share.peak_connections), whole.peak_connections);
         prop_assert_eq!(sum32(|share| share.max_connections), whole.max_connections);
-        prop_assert_eq!(shares.iter().map(|share| share.requests).sum::<Option<u64>>(), whole.requests);
-        let rates: Option<f64> = shares.iter().map(|share| share.rate.map(plan::Rate::as_per_second)).sum();
+        let requests: Option<u64> = shares.iter().map(|share| share.requests).sum();
+        prop_assert_eq!(requests, whole.requests);
+        let rate = |share: &plan::Share| share.rate.map(plan::Rate::as_per_second);
+        let rates: Option<f64> = shares.iter().map(rate).sum();
         let whole_rate = whole.rate.map(plan::Rate::as_per_second);
-        prop_assert!(rates.zip(whole_rate).is_none_or(|(sum, whole)| (sum - whole).abs() <= whole * 1e-12));
+        let is_whole = |(sum, whole): (f64, f64)| (sum - whole).abs() <= whole * 1e-12;
+        prop_assert!(rates.zip(whole_rate).is_none_or(is_whole));
     }
 
     #[test]
-    fn workers_have_all_seats_and_operations_of_the_plan_once(text in valid(), agents in 1u32..9, most in 1u32..9) {
+    fn workers_have_all_seats_and_operations_of_the_plan_once(
+        text in valid(),
+        agents in 1u32..9,
+        most in 1u32..9,
+    ) {
         let plan = parse(&text).map_err(TestCaseError::fail)?;
         let all = match plan.load().shape {
             Shape::Closed { connections, .. } => connections,
@@ -287,7 +297,11 @@ proptest! {
         };
         // No two agents have as many workers.
         let workers = |agent: u32| 1 + (agent + most) % 9;
-        let owners = (0..agents).flat_map(|agent| (0..workers(agent)).map(move |worker| Owner { agent, agents, worker, workers: workers(agent) }));
+        let owners_of = |agent| {
+            let workers = workers(agent);
+            (0..workers).map(move |worker| Owner { agent, agents, worker, workers })
+        };
+        let owners = (0..agents).flat_map(owners_of);
         let seats: Vec<Seats> = owners.map(|owner| Seats::new(plan.load(), owner)).collect();
         let mut numbers: Vec<u32> = seats.iter().flat_map(Seats::iter).collect();
         numbers.sort_unstable();
@@ -296,11 +310,16 @@ proptest! {
         prop_assert!(seats.iter().all(|seats| seats.place().is_some() == (seats.number() > 0)));
         let at_work: Vec<&Seats> = seats.iter().filter(|seats| seats.number() > 0).collect();
         if agents <= all {
-            prop_assert_eq!(at_work.iter().map(|seats| seats.operations(100_003)).sum::<u64>(), 100_003);
+            let operations: u64 = at_work.iter().map(|seats| seats.operations(100_003)).sum();
+            prop_assert_eq!(operations, 100_003);
         }
-        let mut operations: Vec<u64> = at_work.iter().flat_map(|seats| (0..50).map(|nth| seats.operation(nth))).collect();
+        let mut operations: Vec<u64> = at_work
+            .iter()
+            .flat_map(|seats| (0..50).map(|nth| seats.operation(nth)))
+            .collect();
         operations.sort_unstable();
-        prop_assert!(operations.windows(2).all(|pair| pair[0] < pair[1]), "two operations share a number");
+        let is_ascending = operations.windows(2).all(|pair| pair[0] < pair[1]);
+        prop_assert!(is_ascending, "two operations share a number");
     }
 
     #[test]
@@ -329,12 +348,19 @@ proptest! {
         // problems name it.
         match campaign(&text) {
             Ok(campaign) => all_read_back(&campaign)?,
-            Err(problems) => prop_assert!(several.contains("a.load") && problems.contains("load."), "{}\n{}", problems, text),
+            Err(problems) => prop_assert!(
+                several.contains("a.load") && problems.contains("load."),
+                "{}\n{}", problems, text
+            ),
         }
     }
 
     #[test]
-    fn every_hold_of_a_search_reads_back(plan in valid(), several in several(), search in search()) {
+    fn every_hold_of_a_search_reads_back(
+        plan in valid(),
+        several in several(),
+        search in search(),
+    ) {
         if let Ok(campaign) = campaign(&format!("{plan}{several}{search}")) {
             all_read_back(&campaign)?;
         }
@@ -342,7 +368,10 @@ proptest! {
 
     #[test]
     fn no_slip_makes_the_reader_of_campaigns_panic(
-        text in mutated((valid(), several(), search()).prop_map(|(plan, several, search)| format!("{plan}{several}{search}")))
+        text in mutated(
+            (valid(), several(), search())
+                .prop_map(|(plan, several, search)| format!("{plan}{several}{search}"))
+        )
     ) {
         if let Ok(campaign) = campaign(&text) {
             all_read_back(&campaign)?;

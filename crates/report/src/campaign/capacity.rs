@@ -1,6 +1,6 @@
 //! What the searches of several variants found, side by side.
 
-use super::Section;
+use super::ReportSection;
 use super::side_by_side::paint;
 use crate::style::Paint;
 use analysis::human::number;
@@ -11,7 +11,7 @@ const HOW: &str = "the limit lies between the highest load that passed, with not
                    below it, and the lowest that failed, with nothing passing above it; how much \
                    another search would differ, only another one tells";
 
-pub(super) fn section(campaign: &CampaignDocument) -> Option<Section> {
+pub(super) fn section(campaign: &CampaignDocument) -> Option<ReportSection> {
     let rows = &campaign.capacities;
     let first = rows.first()?;
     let change = |row: &CapacityRow| {
@@ -23,7 +23,7 @@ pub(super) fn section(campaign: &CampaignDocument) -> Option<Section> {
             )
         })
     };
-    Some(Section {
+    Some(ReportSection {
         title: format!("Capacity, against {}", first.variant),
         sentences: vec![(Paint::Faint, HOW.to_owned())],
         headings: vec!["", "searches", "passed", "failed", "knee"],

@@ -1,9 +1,9 @@
 //! A campaign on a terminal.
 
-use super::{Section, sections};
+use super::{ReportSection, sections};
 use crate::Style;
 use crate::page::Page;
-use crate::table::Table;
+use crate::table::TextTable;
 use analysis::CampaignDocument;
 
 /// Longest label that facts are lined up behind.
@@ -17,13 +17,13 @@ pub(crate) fn render(campaign: &CampaignDocument, style: Style) -> String {
     page.finish()
 }
 
-fn write(page: &mut Page, section: &Section) {
+fn write(page: &mut Page, section: &ReportSection) {
     page.title(&section.title);
     section
         .sentences
         .iter()
         .for_each(|(paint, sentence)| page.paragraph(*paint, "", sentence));
-    let mut table = Table::new(&section.headings);
+    let mut table = TextTable::new(&section.headings);
     section.rows.iter().for_each(|row| table.row(row.clone()));
     if !table.is_empty() {
         page.table(&table);

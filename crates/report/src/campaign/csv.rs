@@ -92,6 +92,7 @@ fn figure(figure: &ComparedFigure, comparison: &Comparison) -> Vec<Line> {
             let ends = change
                 .interval
                 .map(|interval| (interval.low, interval.high));
+            // As a change's estimate is written: of shares the difference.
             let unit = if figure.unit == Unit::Share {
                 "difference"
             } else {
@@ -118,7 +119,10 @@ fn search(searched: &VariantSearch) -> Vec<Line> {
         repeat: Some(searched.repeat),
         ..Line::default()
     };
-    let passed = record.answer.as_ref().and_then(analysis::Answer::passed);
+    let passed = record
+        .answer
+        .as_ref()
+        .and_then(analysis::SearchAnswer::passed);
     let answer = Line {
         section: "answer",
         name: "passed".into(),
@@ -264,10 +268,8 @@ fn write(text: &mut String, line: &Line) {
             .map(trimmed)
             .unwrap_or_default()
     };
-    let (low, high) = (
-        real(line.ends.map(|ends| ends.0)),
-        real(line.ends.map(|ends| ends.1)),
-    );
+    let low = real(line.ends.map(|(low, _)| low));
+    let high = real(line.ends.map(|(_, high)| high));
     let cells = [
         line.section.to_owned(),
         quoted(&line.variant),

@@ -1,10 +1,10 @@
 //! What was done, the limits that were asked for, and notes.
 
-use super::{ITEM, Section};
+use super::{ITEM, ReportSection};
 use crate::style::Paint;
-use analysis::{CampaignDocument, LimitOutcome, LimitResult, State};
+use analysis::{CampaignDocument, LimitOutcome, LimitResult, RunState};
 
-pub(super) fn section(campaign: &CampaignDocument) -> Section {
+pub(super) fn section(campaign: &CampaignDocument) -> ReportSection {
     let mut sentences = vec![(Paint::Faint, what_ran(campaign))];
     if !campaign.differences.is_empty() {
         sentences.push((
@@ -16,19 +16,19 @@ pub(super) fn section(campaign: &CampaignDocument) -> Section {
     let facts = differences
         .map(|difference| (ITEM.to_owned(), Paint::Doubtful, difference.display()))
         .collect();
-    Section {
+    ReportSection {
         title: campaign.name.clone(),
         sentences,
         facts,
-        ..Section::default()
+        ..ReportSection::default()
     }
 }
 
 fn what_ran(campaign: &CampaignDocument) -> String {
     let state = match campaign.state {
-        State::Complete => "",
-        State::Interrupted => "INTERRUPTED · ",
-        State::Incomplete => "INCOMPLETE · ",
+        RunState::Complete => "",
+        RunState::Interrupted => "INTERRUPTED · ",
+        RunState::Incomplete => "INCOMPLETE · ",
     };
     let made = u32::try_from(campaign.runs.len()).unwrap_or(u32::MAX);
     let runs = if made < campaign.planned_runs {
@@ -41,7 +41,7 @@ fn what_ran(campaign: &CampaignDocument) -> String {
     format!("{state}{runs}{}", campaign.started_at)
 }
 
-pub(super) fn limits(campaign: &CampaignDocument) -> Option<Section> {
+pub(super) fn limits(campaign: &CampaignDocument) -> Option<ReportSection> {
     let failed = campaign
         .limits
         .iter()
@@ -54,10 +54,10 @@ pub(super) fn limits(campaign: &CampaignDocument) -> Option<Section> {
         format!("Limits: {failed} of {number} not kept")
     };
     let facts = campaign.limits.iter().map(limit).collect();
-    (number > 0).then_some(Section {
+    (number > 0).then_some(ReportSection {
         title,
         facts,
-        ..Section::default()
+        ..ReportSection::default()
     })
 }
 
@@ -79,16 +79,16 @@ fn limit(result: &LimitResult) -> (String, Paint, String) {
     )
 }
 
-pub(super) fn notes(campaign: &CampaignDocument) -> Option<Section> {
+pub(super) fn notes(campaign: &CampaignDocument) -> Option<ReportSection> {
     let compared = campaign
         .comparison
         .iter()
         .flat_map(|comparison| &comparison.notes);
     let item = |note: &String| (ITEM.to_owned(), Paint::Plain, note.clone());
     let facts: Vec<_> = campaign.notes.iter().chain(compared).map(item).collect();
-    (!facts.is_empty()).then_some(Section {
+    (!facts.is_empty()).then_some(ReportSection {
         title: "Notes".to_owned(),
         facts,
-        ..Section::default()
+        ..ReportSection::default()
     })
 }

@@ -3,7 +3,7 @@
 
 use crate::junit::{Case, name_of, suite};
 use analysis::{
-    Answer, CampaignDocument, LimitOutcome, LimitResult, RunSummary, VariantSearch, Verdict,
+    CampaignDocument, LimitOutcome, LimitResult, RunSummary, SearchAnswer, VariantSearch, Verdict,
 };
 
 pub(crate) fn render(campaign: &CampaignDocument) -> String {
@@ -33,11 +33,9 @@ fn of_variant(variant: &str, runs: &[&RunSummary]) -> Vec<Case> {
     let mut cases: Vec<Case> = (0..thresholds)
         .filter_map(|index| threshold(variant, runs, index))
         .collect();
-    let distrusted =
-        |run: &&&RunSummary| matches!(run.verdict, Verdict::Invalid | Verdict::ClientBound);
     let bad: Vec<String> = runs
         .iter()
-        .filter(distrusted)
+        .filter(|run| matches!(run.verdict, Verdict::Invalid | Verdict::ClientBound))
         .map(|run| format!("repeat {}: {}", run.repeat + 1, run.verdict.name()))
         .collect();
     let failure = (!bad.is_empty()).then(|| bad.join("; "));
@@ -83,7 +81,7 @@ fn limit(result: &LimitResult) -> Case {
 fn search(searched: &VariantSearch) -> Case {
     let record = &searched.search;
     let failure = match record.answer {
-        Some(Answer::Found { .. } | Answer::AtLeast { .. }) => None,
+        Some(SearchAnswer::Found { .. } | SearchAnswer::AtLeast { .. }) => None,
         Some(_) => Some(record.statement.clone()),
         None => Some("the search did not come to its end".to_owned()),
     };

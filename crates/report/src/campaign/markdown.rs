@@ -1,6 +1,6 @@
 //! A campaign for a pull request or a wiki.
 
-use super::{ITEM, Section, sections};
+use super::{ITEM, ReportSection, sections};
 use crate::markdown::{escape, item, table};
 use analysis::CampaignDocument;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ pub(crate) fn render(campaign: &CampaignDocument) -> String {
 }
 
 /// Without headings, the first row is the headings.
-fn write_table(text: &mut String, section: &Section) {
+fn write_table(text: &mut String, section: &ReportSection) {
     let Some((first, rest)) = section.rows.split_first() else {
         return;
     };
@@ -38,7 +38,7 @@ fn write_table(text: &mut String, section: &Section) {
     }
 }
 
-fn write_list(text: &mut String, section: &Section) {
+fn write_list(text: &mut String, section: &ReportSection) {
     if !section.facts.is_empty() {
         text.push('\n');
     }

@@ -1,23 +1,23 @@
 //! Every run in a line.
 
-use super::Section;
+use super::ReportSection;
 use crate::style::Paint;
 use analysis::human::{number, time_or_more};
 use analysis::{CampaignDocument, RunSummary};
 
-pub(super) fn section(campaign: &CampaignDocument) -> Option<Section> {
+pub(super) fn section(campaign: &CampaignDocument) -> Option<ReportSection> {
     let failed = campaign.runs.iter().flat_map(|run| {
         let failed = run.thresholds.iter().filter(|judgement| !judgement.passed);
         failed.map(|judgement| (Paint::Bad, format!("{}: {}", name(run), judgement.miss())))
     });
-    (!campaign.runs.is_empty()).then(|| Section {
+    (!campaign.runs.is_empty()).then(|| ReportSection {
         title: "Runs".to_owned(),
         headings: vec!["", "verdict", "ended", "errors", "ok/s", "p50", "p99"],
         rows: campaign.runs.iter().map(row).collect(),
         facts: failed
             .map(|(paint, sentence)| ("✗".to_owned(), paint, sentence))
             .collect(),
-        ..Section::default()
+        ..ReportSection::default()
     })
 }
 

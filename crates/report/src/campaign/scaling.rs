@@ -1,18 +1,18 @@
 //! Throughput by number of agents.
 
-use super::{Section, variant_name};
+use super::{ReportSection, variant_name};
 use crate::style::Paint;
 use analysis::human::{number, share, time_or_more};
 use analysis::{ScalingRow, VariantScaling};
 
-pub(super) fn section(scaled: &VariantScaling) -> Section {
+pub(super) fn section(scaled: &VariantScaling) -> ReportSection {
     let rows = &scaled.scaling.rows;
     let knows_server = rows.iter().any(|row| row.server_cpus.is_some());
     let mut headings = vec![
         "agents", "begun/s", "ok/s", "p99", "errors", "worker", "verdict",
     ];
     headings.extend(knows_server.then_some("server CPUs"));
-    Section {
+    ReportSection {
         title: format!(
             "Agents: {}",
             variant_name(&scaled.variant, scaled.repeat, scaled.repeat + 1)
@@ -20,7 +20,7 @@ pub(super) fn section(scaled: &VariantScaling) -> Section {
         sentences: vec![(Paint::Title, scaled.scaling.statement.clone())],
         headings,
         rows: rows.iter().map(|each| row(each, knows_server)).collect(),
-        ..Section::default()
+        ..ReportSection::default()
     }
 }
 

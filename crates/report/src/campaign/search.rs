@@ -1,17 +1,17 @@
 //! A search: its answer, its holds, and why each did not pass.
 
-use super::{Section, variant_name};
+use super::{ReportSection, variant_name};
 use crate::style::Paint;
 use analysis::human::{number, share, time_or_more};
-use analysis::{Answer, HoldOutcome, HoldRecord, Purpose, SearchRecord, VariantSearch};
+use analysis::{HoldOutcome, HoldRecord, Purpose, SearchAnswer, SearchRecord, VariantSearch};
 
-pub(super) fn section(searched: &VariantSearch) -> Section {
+pub(super) fn section(searched: &VariantSearch) -> ReportSection {
     let record = &searched.search;
     let title = format!(
         "Search: {}",
         variant_name(&searched.variant, searched.repeat, searched.repeat + 1)
     );
-    Section {
+    ReportSection {
         title,
         sentences: vec![answer(record)],
         headings: vec![
@@ -24,9 +24,9 @@ pub(super) fn section(searched: &VariantSearch) -> Section {
 
 fn answer(record: &SearchRecord) -> (Paint, String) {
     let paint = match record.answer {
-        Some(Answer::Found { .. } | Answer::AtLeast { .. }) => Paint::Good,
-        Some(Answer::BelowFrom { .. } | Answer::Invalid { .. }) => Paint::Bad,
-        Some(Answer::ClientBound { .. }) => Paint::Doubtful,
+        Some(SearchAnswer::Found { .. } | SearchAnswer::AtLeast { .. }) => Paint::Good,
+        Some(SearchAnswer::BelowFrom { .. } | SearchAnswer::Invalid { .. }) => Paint::Bad,
+        Some(SearchAnswer::ClientBound { .. }) => Paint::Doubtful,
         None => {
             return (
                 Paint::Doubtful,

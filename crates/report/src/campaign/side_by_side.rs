@@ -1,11 +1,11 @@
 //! Variants side by side: a table of values, then what each changes against the first.
 
-use super::Section;
+use super::ReportSection;
 use crate::style::Paint;
 use analysis::human::share;
-use analysis::{ComparedCell, ComparedFigure, Comparison, Finding, Method};
+use analysis::{Change, ChangeFinding, ComparedCell, ComparedFigure, Comparison, Method};
 
-pub(super) fn sections(comparison: &Comparison) -> Vec<Section> {
+pub(super) fn sections(comparison: &Comparison) -> Vec<ReportSection> {
     let others = comparison.variants.iter().enumerate().skip(1);
     std::iter::once(values(comparison))
         .chain(others.map(|(index, name)| changes(comparison, index, name)))
@@ -13,20 +13,20 @@ pub(super) fn sections(comparison: &Comparison) -> Vec<Section> {
 }
 
 /// Headings are the variants' names, so the first row holds them.
-fn values(comparison: &Comparison) -> Section {
+fn values(comparison: &Comparison) -> ReportSection {
     let names = std::iter::once(String::new())
         .chain(comparison.variants.iter().cloned())
         .collect();
     let mut headings = vec![""];
     headings.resize(comparison.variants.len() + 1, "");
-    Section {
+    ReportSection {
         title: "Side by side".to_owned(),
         sentences: vec![(Paint::Faint, method(comparison))],
         headings,
         rows: std::iter::once(names)
             .chain(comparison.rows.iter().map(row))
             .collect(),
-        ..Section::default()
+        ..ReportSection::default()
     }
 }
 
@@ -64,37 +64,53 @@ fn row(figure: &ComparedFigure) -> Vec<String> {
         .collect()
 }
 
-fn changes(comparison: &Comparison, index: usize, name: &str) -> Section {
+fn changes(comparison: &Comparison, index: usize, name: &str) -> ReportSection {
     let first = comparison.variants.first().map_or("", String::as_str);
-    let is_in_both = |row: &&ComparedFigure| {
-        [0, index]
-            .iter()
-            .all(|&at| row.cells.get(at).is_some_and(|c| c.value.is_some()))
-    };
-    let measured = || comparison.rows.iter().filter(is_in_both);
-    let cells = || measured().filter_map(|row| Some((row, row.cells.get(index)?.change.as_ref()?)));
-    let repeats = cells().map(|(_, change)| change.repeats).max().unwrap_or(0);
-    let weak = cells().any(|(_, change)| change.weak && change.repeats == repeats);
-    let strength = match repeats {
-        _ if !weak => String::new(),
-        1 if comparison.method == Method::WithinRun => " (weak: one run each)".to_owned(),
-        1 => " (weak: one run on one side)".to_owned(),
-        _ => format!(" (weak: {repeats} repeats)"),
-    };
-    Section {
+    let measured: Vec<(&ComparedFigure, &Change)> = comparison
+        .rows
+        .iter()
+        .filter_map(|row| Some((row, change_of(row, index)?)))
+        .collect();
+    let strength = strength(comparison.method, &measured);
+    ReportSection {
         title: format!("{name} against {first}{strength}"),
-        facts: cells()
+        facts: measured
+            .iter()
             .map(|(row, change)| (row.name.clone(), paint(change.finding), change.text.clone()))
             .collect(),
-        ..Section::default()
+        ..ReportSection::default()
     }
 }
 
-pub(super) fn paint(finding: Finding) -> Paint {
+/// The change of a figure that both the first variant and this one have.
+fn change_of(row: &ComparedFigure, index: usize) -> Option<&Change> {
+    let first = row.cells.first()?;
+    let cell = row.cells.get(index)?;
+    if first.value.is_none() || cell.value.is_none() {
+        return None;
+    }
+    cell.change.as_ref()
+}
+
+/// What a title says of few repeats; nothing where there are enough. Some figures may be of fewer
+/// runs than others: those with the most count.
+fn strength(method: Method, measured: &[(&ComparedFigure, &Change)]) -> String {
+    let changes = || measured.iter().map(|(_, change)| change);
+    let repeats = changes().map(|change| change.repeats).max().unwrap_or(0);
+    let weak = changes().any(|change| change.weak && change.repeats == repeats);
+    match repeats {
+        _ if !weak => String::new(),
+        1 if method == Method::WithinRun => " (weak: one run each)".to_owned(),
+        1 => " (weak: one run on one side)".to_owned(),
+        _ => format!(" (weak: {repeats} repeats)"),
+    }
+}
+
+pub(super) fn paint(finding: ChangeFinding) -> Paint {
     match finding {
-        Finding::HigherIsBetter | Finding::LowerIsBetter => Paint::Good,
-        Finding::HigherIsWorse | Finding::LowerIsWorse => Paint::Bad,
-        Finding::NoDifference => Paint::Plain,
-        Finding::Unknown => Paint::Faint,
+        ChangeFinding::HigherIsBetter | ChangeFinding::LowerIsBetter => Paint::Good,
+        ChangeFinding::HigherIsWorse | ChangeFinding::LowerIsWorse => Paint::Bad,
+        ChangeFinding::NoDifference => Paint::Plain,
+        ChangeFinding::Unknown => Paint::Faint,
     }
 }

@@ -2,16 +2,16 @@
 
 use crate::page::Page;
 use crate::style::Paint;
-use crate::table::Table;
+use crate::table::TextTable;
 use analysis::human::{number, percentile, share, time};
-use analysis::{AgentResult, Document, EndCause, Group};
+use analysis::{AgentEndCause, AgentResult, Document, FigureGroup};
 
 pub(crate) fn write(page: &mut Page, document: &Document) {
     if document.agents.is_empty() {
         return;
     }
     page.title("Agents");
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         "", "ended", "ok/s", "p99", "late p99", "worker", "machine", "run",
     ]);
     document
@@ -33,12 +33,9 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
         .for_each(|agent| trouble(page, agent));
 }
 
-fn row(agent: &AgentResult, group: &Group) -> Vec<String> {
+fn row(agent: &AgentResult, group: &FigureGroup) -> Vec<String> {
     let figures = &group.figures;
-    let p99 = figures
-        .times
-        .get("response_time")
-        .and_then(|figure| figure.percentile(99.0));
+    let p99 = figures.percentile("response_time", 99.0);
     // The agent's own part; results of versions that did not keep it apart have the whole.
     let late = agent
         .schedule_delay
@@ -68,11 +65,11 @@ fn ended(agent: &AgentResult) -> &'static str {
     match (agent.began_at_ns, agent.ended) {
         (None, _) => "never began",
         (_, None) => "unknown",
-        (_, Some(EndCause::Plan)) => "whole",
-        (_, Some(EndCause::Stopped)) => "stopped",
-        (_, Some(EndCause::LeaseExpired)) => "cut off",
-        (_, Some(EndCause::Failed)) => "failed",
-        (_, Some(EndCause::Lost)) => "lost",
+        (_, Some(AgentEndCause::Plan)) => "whole",
+        (_, Some(AgentEndCause::Stopped)) => "stopped",
+        (_, Some(AgentEndCause::LeaseExpired)) => "cut off",
+        (_, Some(AgentEndCause::Failed)) => "failed",
+        (_, Some(AgentEndCause::Lost)) => "lost",
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::page::Page;
 use crate::style::Paint;
 use analysis::human::{bytes, number, share, time};
-use analysis::{Document, Figures, LoadRecord, State, Verdict};
+use analysis::{Document, Figures, LoadRecord, RunState, Verdict};
 
 pub(crate) fn write(page: &mut Page, document: &Document) {
     page.paragraph(
@@ -31,9 +31,9 @@ pub(crate) fn write_notes(page: &mut Page, document: &Document) {
 fn what_ran(document: &Document) -> String {
     let run = &document.run;
     let state = match run.state {
-        State::Complete => "",
-        State::Interrupted => "INTERRUPTED · ",
-        State::Incomplete => "INCOMPLETE · ",
+        RunState::Complete => "",
+        RunState::Interrupted => "INTERRUPTED · ",
+        RunState::Incomplete => "INCOMPLETE · ",
     };
     let warm_up = if run.warm_up_ns > 0 {
         format!(" after {} of warm-up", time(run.warm_up_ns as f64))
@@ -117,36 +117,42 @@ fn verdict(page: &mut Page, document: &Document) {
 
 fn totals(page: &mut Page, document: &Document) {
     let figures = &document.measured;
-    let (rates, sizes) = (&figures.rates, &figures.bytes);
     page.fact("Operations", &operations_line(figures));
     page.fact("Errors", &errors_line(figures));
     page.fact("Rate", &rate_line(figures));
+    let is_handshake_only = document.plan.requests_per_connection == Some(0);
+    if !is_handshake_only {
+        page.fact("Bodies", &bodies_line(figures));
+    }
+    page.fact("On the wire", &wire_line(figures));
+    page.fact("Connections", &connections_line(figures));
+}
+
+fn bodies_line(figures: &Figures) -> String {
+    let total = figures.bytes.payload_bytes as f64;
     // Every response has a body, wanted or not.
     let responses: u64 = figures
         .statuses
         .values()
         .fold(0, |sum: u64, &count| sum.saturating_add(count));
-    let each = sizes.payload_bytes as f64 / responses.max(1) as f64;
-    let body = format!(
+    format!(
         "{}, {}/s, {} each",
-        bytes(sizes.payload_bytes as f64),
-        bytes(rates.payload_bytes_per_second),
-        bytes(each)
-    );
-    if document.plan.requests_per_connection != Some(0) {
-        page.fact("Bodies", &body);
-    }
-    let received = (
-        sizes.wire_received_bytes,
-        rates.wire_received_bytes_per_second,
-    );
-    let sent = (sizes.wire_sent_bytes, rates.wire_sent_bytes_per_second);
-    let wire = |(total, rate): (u64, f64)| format!("{} ({}/s)", bytes(total as f64), bytes(rate));
-    page.fact(
-        "On the wire",
-        &format!("{} received, {} sent", wire(received), wire(sent)),
-    );
-    page.fact("Connections", &connections_line(figures));
+        bytes(total),
+        bytes(figures.rates.payload_bytes_per_second),
+        bytes(total / responses.max(1) as f64)
+    )
+}
+
+fn wire_line(figures: &Figures) -> String {
+    let sizes = &figures.bytes;
+    let rates = &figures.rates;
+    format!(
+        "{} ({}/s) received, {} ({}/s) sent",
+        bytes(sizes.wire_received_bytes as f64),
+        bytes(rates.wire_received_bytes_per_second),
+        bytes(sizes.wire_sent_bytes as f64),
+        bytes(rates.wire_sent_bytes_per_second)
+    )
 }
 
 /// What was due stands there too where not all of it was begun.
@@ -157,12 +163,10 @@ fn rate_line(figures: &Figures) -> String {
     } else {
         String::new()
     };
-    let (ok, ended) = (
+    format!(
+        "{}/s ok, {}/s ended, {}/s begun{due}",
         number(rates.ok_per_second),
         number(rates.operations_per_second),
-    );
-    format!(
-        "{ok}/s ok, {ended}/s ended, {}/s begun{due}",
         number(rates.started_per_second)
     )
 }
@@ -219,10 +223,7 @@ fn warm_up(page: &mut Page, document: &Document) {
     let Some(figures) = &document.warm_up else {
         return;
     };
-    let p50 = figures
-        .times
-        .get("response_time")
-        .and_then(|figure| figure.percentile(50.0));
+    let p50 = figures.percentile("response_time", 50.0);
     let p50 = p50.map_or_else(String::new, |p50| {
         format!(", response time p50 {}", analysis::human::percentile(p50))
     });

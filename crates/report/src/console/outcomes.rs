@@ -3,9 +3,9 @@
 use super::head::counted;
 use crate::page::Page;
 use crate::style::Paint;
-use crate::table::Table;
+use crate::table::TextTable;
 use analysis::human::{number, percentile, share};
-use analysis::{Document, Figures, Group};
+use analysis::{Document, FigureGroup, Figures};
 
 /// Rows of a table of parts; the rest is in `result.json`.
 const ROWS_MAX: usize = 20;
@@ -23,7 +23,7 @@ fn statuses(page: &mut Page, figures: &Figures) {
         return;
     }
     page.title("Status codes");
-    let mut table = Table::new(&["", ""]);
+    let mut table = TextTable::new(&["", ""]);
     figures
         .statuses
         .iter()
@@ -53,12 +53,12 @@ fn errors(page: &mut Page, figures: &Figures) {
 }
 
 /// A table, where there is more than one part to tell apart.
-fn groups(page: &mut Page, title: &str, groups: &[Group]) {
+fn groups(page: &mut Page, title: &str, groups: &[FigureGroup]) {
     if groups.len() < 2 {
         return;
     }
     page.title(title);
-    let mut table = Table::new(&["", "ended", "errors", "ok/s", "p50", "p99"]);
+    let mut table = TextTable::new(&["", "ended", "errors", "ok/s", "p50", "p99"]);
     groups
         .iter()
         .take(ROWS_MAX)
@@ -76,14 +76,11 @@ fn groups(page: &mut Page, title: &str, groups: &[Group]) {
     }
 }
 
-fn row(group: &Group) -> Vec<String> {
+fn row(group: &FigureGroup) -> Vec<String> {
     let figures = &group.figures;
-    let response_time = figures.times.get("response_time");
     let at = |wanted| {
-        response_time
-            .and_then(|figure| figure.percentile(wanted))
-            .map(percentile)
-            .unwrap_or_default()
+        let figure = figures.percentile("response_time", wanted);
+        figure.map(percentile).unwrap_or_default()
     };
     let operations = &figures.operations;
     let rate = number(figures.rates.ok_per_second);

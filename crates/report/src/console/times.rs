@@ -1,7 +1,7 @@
 //! Times: ab's table, phases, percentiles, hey's histogram.
 
 use crate::page::Page;
-use crate::table::Table;
+use crate::table::TextTable;
 use analysis::human::{percentile, time, time_or_more};
 use analysis::{Column, Document, Figures, TimeFigure};
 
@@ -58,7 +58,7 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
 }
 
 fn stages(page: &mut Page, figures: &Figures) {
-    let mut table = Table::new(&["", "min", "mean", "sd", "median", "max"]);
+    let mut table = TextTable::new(&["", "min", "mean", "sd", "median", "max"]);
     for (label, metric) in STAGES {
         let Some(figure) = figures.times.get(metric) else {
             continue;
@@ -87,7 +87,7 @@ fn mean_and_max(figure: &TimeFigure) -> (String, String) {
 }
 
 fn phases(page: &mut Page, figures: &Figures) {
-    let mut table = Table::new(&["", "count", "mean", "p50", "p99", "max"]);
+    let mut table = TextTable::new(&["", "count", "mean", "p50", "p99", "max"]);
     for (label, metric) in PHASES {
         let Some(figure) = figures.times.get(metric) else {
             continue;
@@ -126,7 +126,7 @@ fn percentiles(page: &mut Page, figures: &Figures) {
     let headings: Vec<&str> = std::iter::once("")
         .chain(listed.iter().map(|&(label, _)| label))
         .collect();
-    let mut table = Table::new(&headings);
+    let mut table = TextTable::new(&headings);
     for wanted in first.percentiles.iter().map(|figure| figure.percentile) {
         let cells = listed.iter().map(|(_, figure)| {
             figure
@@ -154,8 +154,9 @@ fn picture(page: &mut Page, figures: &Figures) {
     page.title("Response time");
     let rows = rows(&figure.picture);
     let most = rows.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    // 30 columns are for the label, the count and the gaps.
     let longest = page.style().columns().saturating_sub(30).clamp(5, BAR_MAX);
-    let mut table = Table::new(&["", "", ""]);
+    let mut table = TextTable::new(&["", "", ""]);
     for (label, count) in &rows {
         let bar = "█".repeat(bar_length(*count, most, longest));
         table.row(vec![
@@ -186,8 +187,11 @@ fn rows(picture: &[Column]) -> Vec<(String, u64)> {
 
 /// What is not 0 has a bar.
 fn bar_length(count: u64, most: u64, longest: usize) -> usize {
-    let length = (count as f64 / most.max(1) as f64 * longest as f64).round() as usize;
-    if count > 0 { length.max(1) } else { 0 }
+    let share = count as f64 / most.max(1) as f64;
+    let length = (share * longest as f64).round() as usize;
+    // One time-out among a million answers must stay visible.
+    let least = usize::from(count > 0);
+    length.max(least)
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use crate::page::Page;
 use crate::style::Paint;
-use crate::table::Table;
+use crate::table::TextTable;
 use crate::tls_words::{sentences, session_matrix};
-use analysis::{Document, Group};
+use analysis::{Document, FigureGroup};
 use measure::Period;
 
 pub(crate) fn write(page: &mut Page, document: &Document) {
@@ -31,15 +31,15 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
 }
 
 /// Servers behind several addresses need not share their ticket keys.
-fn by_address(page: &mut Page, addresses: &[Group]) {
-    let handshaken: Vec<&Group> = addresses
+fn by_address(page: &mut Page, addresses: &[FigureGroup]) {
+    let handshaken: Vec<&FigureGroup> = addresses
         .iter()
         .filter(|group| group.figures.resumption.handshakes > 0)
         .collect();
     if handshaken.len() < 2 {
         return;
     }
-    let mut table = Table::new(&["", "handshakes", "full", "resumed", "offered", "refused"]);
+    let mut table = TextTable::new(&["", "handshakes", "full", "resumed", "offered", "refused"]);
     for group in handshaken {
         let counted = &group.figures.resumption;
         let numbers = [
@@ -63,7 +63,7 @@ fn by_issuer(page: &mut Page, document: &Document) {
     let Some((headings, rows)) = session_matrix(document) else {
         return;
     };
-    let mut table = Table::new(&headings.iter().map(String::as_str).collect::<Vec<&str>>());
+    let mut table = TextTable::new(&headings.iter().map(String::as_str).collect::<Vec<&str>>());
     rows.into_iter().for_each(|row| table.row(row));
     page.table(&table);
 }

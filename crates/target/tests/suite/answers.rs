@@ -4,10 +4,10 @@
 use crate::client::{Client, DEADLINE, GET, sound};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
-use target::{Answer, Config, Framing, KeepAlive, LastRequest, Running};
+use target::{BodyFraming, Config, KeepAlive, LastRequest, RunningTarget, TargetAnswer};
 
-fn start(config: Config) -> Running {
-    Running::new(config).unwrap()
+fn start(config: Config) -> RunningTarget {
+    RunningTarget::new(config).unwrap()
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn keep_alive_answers_request_after_request_and_counts_them() {
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {
-    let paths = vec![("/a".to_owned(), Answer::status(404))];
+    let paths = vec![("/a".to_owned(), TargetAnswer::status(404))];
     let target = start(Config {
         paths,
         ..Config::plain()
@@ -53,38 +53,38 @@ fn answers_are_framed_as_asked() {
     let cases = [
         (
             200,
-            Framing::ContentLength,
+            BodyFraming::ContentLength,
             format!("content-length: 3\r\nconnection: close\r\n\r\n{body}"),
         ),
         (
             200,
-            Framing::Chunked,
+            BodyFraming::Chunked,
             format!(
                 "transfer-encoding: chunked\r\nconnection: close\r\n\r\n3\r\n{body}\r\n0\r\n\r\n"
             ),
         ),
         (
             200,
-            Framing::EofDelimited,
+            BodyFraming::EofDelimited,
             format!("text/plain\r\nconnection: close\r\n\r\n{body}"),
         ),
         (
             204,
-            Framing::ContentLength,
+            BodyFraming::ContentLength,
             "text/plain\r\nconnection: close\r\n\r\n".to_owned(),
         ),
         (
             304,
-            Framing::Chunked,
+            BodyFraming::Chunked,
             "text/plain\r\nconnection: close\r\n\r\n".to_owned(),
         ),
     ];
     for (status, framing, tail) in cases {
-        let answer = Answer {
+        let answer = TargetAnswer {
             status,
             framing,
             body_bytes: 3,
-            ..Answer::default()
+            ..TargetAnswer::default()
         };
         let target = start(Config {
             answer,
@@ -131,10 +131,10 @@ fn request_bodies_are_read_and_counted() {
 #[test]
 fn interim_answers_come_before_the_final_one() {
     for delay in [Duration::ZERO, Duration::from_millis(2)] {
-        let answer = Answer {
+        let answer = TargetAnswer {
             interim: vec![100, 103],
             delay,
-            ..Answer::default()
+            ..TargetAnswer::default()
         };
         let target = start(Config {
             answer,
@@ -158,9 +158,9 @@ fn interim_answers_come_before_the_final_one() {
 fn a_delay_is_never_shorter_than_asked() {
     let delay = Duration::from_millis(20);
     let target = start(Config {
-        answer: Answer {
+        answer: TargetAnswer {
             delay,
-            ..Answer::default()
+            ..TargetAnswer::default()
         },
         ..Config::plain()
     });
@@ -243,7 +243,7 @@ fn serve_runs_on_the_callers_runtime_until_told_to_stop() {
         .enable_all()
         .build()
         .unwrap();
-    let target = target::Target::bind(Config::plain()).unwrap();
+    let target = target::BoundTarget::bind(Config::plain()).unwrap();
     let (address, tally) = (target.address(), target.tally());
     let client = async {
         let answered = tokio::task::spawn_blocking(move || {
@@ -259,7 +259,7 @@ fn serve_runs_on_the_callers_runtime_until_told_to_stop() {
     assert!(std::net::TcpStream::connect(address).is_err());
 }
 
-fn whole(target: &Running, request: &str) -> String {
+fn whole(target: &RunningTarget, request: &str) -> String {
     let mut client = Client::plain(target);
     client.send(request.as_bytes());
     let (bytes, end) = client.receive_all();

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
-use target::Running;
+use target::RunningTarget;
 
 /// Longer than any answer here takes, and short enough for a hanging test to be noticed.
 pub const DEADLINE: Duration = Duration::from_secs(10);
@@ -31,12 +31,12 @@ pub enum Client {
 
 impl Client {
     /// Connects without TLS.
-    pub fn plain(target: &Running) -> Client {
+    pub fn plain(target: &RunningTarget) -> Client {
         Client::Plain(connect(target))
     }
 
     /// Connects and completes the handshake.
-    pub fn tls(target: &Running, config: &Arc<ClientConfig>) -> io::Result<Client> {
+    pub fn tls(target: &RunningTarget, config: &Arc<ClientConfig>) -> io::Result<Client> {
         let name = ServerName::try_from("localhost").unwrap();
         let mut stream = StreamOwned::new(
             ClientConnection::new(config.clone(), name).unwrap(),
@@ -96,7 +96,7 @@ impl Client {
 
 /// A client configuration that trusts the target's CA and speaks these versions.
 pub fn trusting(
-    target: &Running,
+    target: &RunningTarget,
     versions: &[&'static rustls::SupportedProtocolVersion],
 ) -> Arc<ClientConfig> {
     let builder = ClientConfig::builder_with_protocol_versions(versions);
@@ -108,7 +108,7 @@ pub fn trusting(
 }
 
 /// The roots a client of this target needs.
-pub fn roots(target: &Running) -> RootCertStore {
+pub fn roots(target: &RunningTarget) -> RootCertStore {
     let mut roots = RootCertStore::empty();
     let pem = target.ca_pem().unwrap();
     roots
@@ -117,7 +117,7 @@ pub fn roots(target: &Running) -> RootCertStore {
     roots
 }
 
-fn connect(target: &Running) -> TcpStream {
+fn connect(target: &RunningTarget) -> TcpStream {
     let stream = TcpStream::connect_timeout(&target.address(), DEADLINE).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     stream.set_write_timeout(Some(DEADLINE)).unwrap();

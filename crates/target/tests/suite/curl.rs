@@ -2,10 +2,12 @@
 
 use std::ffi::OsStr;
 use std::process::Command;
-use target::{Answer, CertificateFault, Config, Fault, Framing, Running, Tls};
+use target::{
+    BodyFraming, CertificateDefect, Config, RunningTarget, ServerTls, TargetAnswer, TargetFault,
+};
 
 /// curl's exit code and output; none where curl is missing, which fails only in CI.
-fn curl(target: &Running, args: &[&str]) -> Option<(i32, String)> {
+fn curl(target: &RunningTarget, args: &[&str]) -> Option<(i32, String)> {
     let ca = std::env::temp_dir().join(format!("cannonade-target-{}.pem", target.address().port()));
     std::fs::write(&ca, target.ca_pem().unwrap()).unwrap();
     let fixed = ["-sS", "-m", "10", "--cacert"].map(OsStr::new);
@@ -34,15 +36,15 @@ fn curl(target: &Running, args: &[&str]) -> Option<(i32, String)> {
 
 #[test]
 fn curl_reads_every_framing_and_reuses_the_connection() {
-    for framing in [Framing::ContentLength, Framing::Chunked] {
+    for framing in [BodyFraming::ContentLength, BodyFraming::Chunked] {
         for body_bytes in [0, 356, 1_900_000] {
-            let answer = Answer {
+            let answer = TargetAnswer {
                 body_bytes,
                 framing,
                 interim: vec![103],
-                ..Answer::default()
+                ..TargetAnswer::default()
             };
-            let target = Running::new(Config {
+            let target = RunningTarget::new(Config {
                 answer,
                 ..Config::default()
             })
@@ -84,13 +86,13 @@ fn curl_reads_every_framing_and_reuses_the_connection() {
 #[test]
 fn curl_sees_the_faults() {
     // Exit codes of curl(1): 28 time-out, 52 empty answer, 60 certificate.
-    let expired = Tls {
-        certificate_fault: Some(CertificateFault::Expired),
-        ..Tls::default()
+    let expired = ServerTls {
+        certificate_fault: Some(CertificateDefect::Expired),
+        ..ServerTls::default()
     };
-    let stop = Fault::Stop {
-        at: target::Place::BeforeHead,
-        then: target::Ending::Orderly,
+    let stop = TargetFault::Stop {
+        at: target::FaultPlace::BeforeHead,
+        then: target::ConnectionEnd::Orderly,
     };
     let cases = [
         (
@@ -102,21 +104,21 @@ fn curl_sees_the_faults() {
         ),
         (
             Config {
-                answer: Answer::faulty(stop),
+                answer: TargetAnswer::faulty(stop),
                 ..Config::default()
             },
             52,
         ),
         (
             Config {
-                answer: Answer::faulty(Fault::never_answers()),
+                answer: TargetAnswer::faulty(TargetFault::never_answers()),
                 ..Config::default()
             },
             28,
         ),
     ];
     for (config, expected) in cases {
-        let target = Running::new(config).unwrap();
+        let target = RunningTarget::new(config).unwrap();
         let Some((code, _)) = curl(&target, &["-m", "1", &target.url("/")]) else {
             return;
         };

@@ -4,18 +4,21 @@ use crate::client::{Client, DEADLINE, GET, sound, trusting};
 use rustls::version::TLS13;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
-use target::{Answer, BadFraming, Config, ConnectionFault, Ending, Fault, Framing, Place, Running};
+use target::{
+    BadFraming, BodyFraming, Config, ConnectionEnd, ConnectionFault, FaultPlace, RunningTarget,
+    TargetAnswer, TargetFault,
+};
 
-fn start(config: Config) -> Running {
-    Running::new(config).unwrap()
+fn start(config: Config) -> RunningTarget {
+    RunningTarget::new(config).unwrap()
 }
 
-fn stopping(at: Place, then: Ending) -> Answer {
-    Answer::faulty(Fault::Stop { at, then })
+fn stopping(at: FaultPlace, then: ConnectionEnd) -> TargetAnswer {
+    TargetAnswer::faulty(TargetFault::Stop { at, then })
 }
 
 /// One request over TLS, with all that comes back.
-fn over_tls(answer: Answer) -> (String, std::io::Result<()>) {
+fn over_tls(answer: TargetAnswer) -> (String, std::io::Result<()>) {
     let target = start(Config {
         answer,
         ..Config::default()
@@ -31,11 +34,11 @@ fn over_tls(answer: Answer) -> (String, std::io::Result<()>) {
 fn an_answer_stops_where_it_is_told_to() {
     let head = sound().len() - 356;
     for (at, bytes) in [
-        (Place::BeforeHead, 0),
-        (Place::InHead, head / 2),
-        (Place::InBody, head + 178),
+        (FaultPlace::BeforeHead, 0),
+        (FaultPlace::InHead, head / 2),
+        (FaultPlace::InBody, head + 178),
     ] {
-        let (text, end) = over_tls(stopping(at, Ending::Orderly));
+        let (text, end) = over_tls(stopping(at, ConnectionEnd::Orderly));
         assert_eq!(text, sound()[..bytes], "{at:?}");
         assert!(end.is_ok());
     }
@@ -43,10 +46,10 @@ fn an_answer_stops_where_it_is_told_to() {
 
 #[test]
 fn a_chunked_answer_stops_inside_its_chunk() {
-    let answer = Answer {
-        framing: Framing::Chunked,
+    let answer = TargetAnswer {
+        framing: BodyFraming::Chunked,
         body_bytes: 10,
-        ..stopping(Place::InBody, Ending::Orderly)
+        ..stopping(FaultPlace::InBody, ConnectionEnd::Orderly)
     };
     assert!(over_tls(answer).0.ends_with("\r\n\r\na\r\nxxxxx"));
 }
@@ -54,12 +57,12 @@ fn a_chunked_answer_stops_inside_its_chunk() {
 #[test]
 fn the_connection_ends_as_told() {
     let cases = [
-        (Ending::Truncate, ErrorKind::UnexpectedEof),
-        (Ending::Reset, ErrorKind::ConnectionReset),
+        (ConnectionEnd::Truncate, ErrorKind::UnexpectedEof),
+        (ConnectionEnd::Reset, ErrorKind::ConnectionReset),
     ];
     for (then, kind) in cases {
         assert_eq!(
-            over_tls(stopping(Place::InBody, then))
+            over_tls(stopping(FaultPlace::InBody, then))
                 .1
                 .unwrap_err()
                 .kind(),
@@ -70,7 +73,7 @@ fn the_connection_ends_as_told() {
 
 #[test]
 fn a_hanging_connection_stays_until_the_client_goes() {
-    let never = Answer::faulty(Fault::never_answers());
+    let never = TargetAnswer::faulty(TargetFault::never_answers());
     let silent = Config {
         connection_fault: Some(ConnectionFault::Silence),
         ..Config::plain()
@@ -101,7 +104,7 @@ fn a_hanging_connection_stays_until_the_client_goes() {
     }
 }
 
-fn wait_for_open(target: &Running, connections: u64) {
+fn wait_for_open(target: &RunningTarget, connections: u64) {
     let deadline = Instant::now() + DEADLINE;
     while target.counts().connections_open != connections {
         assert!(
@@ -115,9 +118,9 @@ fn wait_for_open(target: &Running, connections: u64) {
 
 #[test]
 fn the_first_requests_may_be_sound() {
-    let answer = Answer {
+    let answer = TargetAnswer {
         sound_first: 1,
-        ..stopping(Place::BeforeHead, Ending::Orderly)
+        ..stopping(FaultPlace::BeforeHead, ConnectionEnd::Orderly)
     };
     let target = start(Config {
         answer,
@@ -139,7 +142,7 @@ fn the_first_requests_may_be_sound() {
 fn bad_framing_is_sent_as_it_is() {
     for kind in BadFraming::ALL {
         let target = start(Config {
-            answer: Answer::faulty(Fault::BadFraming(kind)),
+            answer: TargetAnswer::faulty(TargetFault::BadFraming(kind)),
             ..Config::plain()
         });
         let mut client = Client::plain(&target);
@@ -156,11 +159,11 @@ fn bad_framing_is_sent_as_it_is() {
 
 #[test]
 fn raw_bytes_are_sent_as_they_are() {
-    let raw = Fault::Raw {
+    let raw = TargetFault::Raw {
         bytes: b"anything".to_vec(),
-        then: Ending::Orderly,
+        then: ConnectionEnd::Orderly,
     };
-    assert_eq!(over_tls(Answer::faulty(raw)).0, "anything");
+    assert_eq!(over_tls(TargetAnswer::faulty(raw)).0, "anything");
 }
 
 #[test]

@@ -4,14 +4,14 @@ use crate::client::{Client, DEADLINE, GET, sound, trusting};
 use rustls::version::TLS13;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
-use target::{Answer, Config, Pace, Running};
+use target::{Config, Pace, RunningTarget, TargetAnswer};
 
 const MS: Duration = Duration::from_millis(1);
 
-fn paced(pace: Pace) -> Answer {
-    Answer {
+fn paced(pace: Pace) -> TargetAnswer {
+    TargetAnswer {
         pace,
-        ..Answer::default()
+        ..TargetAnswer::default()
     }
 }
 
@@ -23,7 +23,7 @@ fn servers(count: u32, service_time: Duration) -> Pace {
 }
 
 /// Sends a request on a new connection for each instant, all at once; gives how long each took.
-fn burst(target: &Running, requests: usize) -> Vec<Duration> {
+fn burst(target: &RunningTarget, requests: usize) -> Vec<Duration> {
     let mut clients: Vec<_> = std::iter::repeat_with(|| Client::plain(target))
         .take(requests)
         .collect();
@@ -38,7 +38,7 @@ fn burst(target: &Running, requests: usize) -> Vec<Duration> {
 
 #[test]
 fn servers_take_one_request_each_at_a_time_over_all_connections() {
-    let target = Running::new(Config {
+    let target = RunningTarget::new(Config {
         answer: paced(servers(2, 20 * MS)),
         ..Config::plain()
     })
@@ -62,7 +62,7 @@ fn servers_take_one_request_each_at_a_time_over_all_connections() {
 #[test]
 fn connections_on_several_threads_stand_in_one_line() {
     let threads = std::num::NonZeroUsize::new(3).unwrap();
-    let target = Running::new(Config {
+    let target = RunningTarget::new(Config {
         threads,
         answer: paced(servers(1, 5 * MS)),
         ..Config::plain()
@@ -78,7 +78,7 @@ fn what_comes_in_a_stall_is_answered_at_its_end_over_tls_too() {
         lasts: 30 * MS,
         first: Duration::ZERO,
     };
-    let target = Running::new(Config {
+    let target = RunningTarget::new(Config {
         answer: paced(stall),
         ..Config::default()
     })
@@ -105,7 +105,7 @@ fn stalls_can_be_counted_from_a_given_instant() {
         first: 20 * MS,
     };
     let paced_from = Instant::now();
-    let target = Running::new(Config {
+    let target = RunningTarget::new(Config {
         answer: paced(stall),
         paced_from: Some(paced_from),
         ..Config::plain()
@@ -122,8 +122,8 @@ fn stalls_can_be_counted_from_a_given_instant() {
 
 #[test]
 fn each_path_has_a_line_of_its_own() {
-    let paths = vec![("/free".to_owned(), Answer::default())];
-    let target = Running::new(Config {
+    let paths = vec![("/free".to_owned(), TargetAnswer::default())];
+    let target = RunningTarget::new(Config {
         answer: paced(servers(1, DEADLINE)),
         paths,
         ..Config::plain()
@@ -137,11 +137,11 @@ fn each_path_has_a_line_of_its_own() {
 
 #[test]
 fn interim_answers_come_before_the_wait() {
-    let answer = Answer {
+    let answer = TargetAnswer {
         interim: vec![103],
         ..paced(servers(1, DEADLINE))
     };
-    let target = Running::new(Config {
+    let target = RunningTarget::new(Config {
         answer,
         ..Config::plain()
     })
@@ -158,7 +158,7 @@ fn stall_without_an_end_is_refused() {
         lasts: MS,
         first: Duration::ZERO,
     };
-    let refused = Running::new(Config {
+    let refused = RunningTarget::new(Config {
         answer: paced(stall),
         ..Config::plain()
     });

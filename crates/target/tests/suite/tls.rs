@@ -11,10 +11,12 @@ use rustls::{
     SupportedProtocolVersion,
 };
 use std::sync::{Arc, Mutex};
-use target::{Authority, CertificateFault, Config, KeyKind, Running, Tls, TlsVersion};
+use target::{
+    CertificateDefect, Config, KeyKind, RunningTarget, ServerTls, ServerTlsVersion, TestAuthority,
+};
 
-fn start(tls: Tls) -> Running {
-    Running::new(Config {
+fn start(tls: ServerTls) -> RunningTarget {
+    RunningTarget::new(Config {
         tls: Some(tls),
         ..Config::default()
     })
@@ -29,9 +31,9 @@ fn exchange(client: &mut Client) {
 #[test]
 fn both_keys_and_both_versions_answer() {
     for key in [KeyKind::P256, KeyKind::Rsa2048] {
-        let target = start(Tls {
+        let target = start(ServerTls {
             key,
-            ..Tls::default()
+            ..ServerTls::default()
         });
         for version in [&TLS12, &TLS13] {
             let mut client = Client::tls(&target, &trusting(&target, &[version])).unwrap();
@@ -64,10 +66,10 @@ fn resumption_is_as_configured_and_counted() {
         (true, true, &TLS13, true),
     ];
     for (tickets, session_cache, version, resumed) in cases {
-        let target = start(Tls {
+        let target = start(ServerTls {
             tickets,
             session_cache,
-            ..Tls::default()
+            ..ServerTls::default()
         });
         let config = trusting(
             &target,
@@ -99,7 +101,7 @@ fn resumption_is_as_configured_and_counted() {
     }
 }
 
-fn handshake_and_exchange(target: &Running, config: &Arc<ClientConfig>) -> HandshakeKind {
+fn handshake_and_exchange(target: &RunningTarget, config: &Arc<ClientConfig>) -> HandshakeKind {
     let mut client = Client::tls(target, config).unwrap();
     exchange(&mut client);
     client.handshake()
@@ -107,11 +109,11 @@ fn handshake_and_exchange(target: &Running, config: &Arc<ClientConfig>) -> Hands
 
 #[test]
 fn versions_suites_and_groups_are_those_configured() {
-    let target = start(Tls {
-        versions: vec![TlsVersion::V12],
+    let target = start(ServerTls {
+        versions: vec![ServerTlsVersion::V12],
         cipher_suites: Some(vec![0xc02b]),
         groups: Some(vec![0x0018]),
-        ..Tls::default()
+        ..ServerTls::default()
     });
     let client = Client::tls(&target, &trusting(&target, &[&TLS12, &TLS13])).unwrap();
     let session = client.session();
@@ -132,9 +134,9 @@ fn versions_suites_and_groups_are_those_configured() {
 
 #[test]
 fn a_group_the_client_did_not_share_for_costs_a_retry() {
-    let target = start(Tls {
+    let target = start(ServerTls {
         groups: Some(vec![0x0018]),
-        ..Tls::default()
+        ..ServerTls::default()
     });
     let kind = handshake_and_exchange(&target, &trusting(&target, &[&TLS13]));
     assert_eq!(kind, HandshakeKind::FullWithHelloRetryRequest);
@@ -144,24 +146,24 @@ fn a_group_the_client_did_not_share_for_costs_a_retry() {
 
 #[test]
 fn options_that_do_not_exist_are_refused_by_name() {
-    let suites = Tls {
+    let suites = ServerTls {
         cipher_suites: Some(vec![0x002f]),
-        ..Tls::default()
+        ..ServerTls::default()
     };
-    let groups = Tls {
+    let groups = ServerTls {
         groups: Some(vec![0x0016]),
-        ..Tls::default()
+        ..ServerTls::default()
     };
-    let client_ca = Tls {
+    let client_ca = ServerTls {
         client_ca_pem: Some("nothing".to_owned()),
-        ..Tls::default()
+        ..ServerTls::default()
     };
     for (tls, message) in [
         (suites, "cipher suite 0x002f"),
         (groups, "group 0x0016"),
         (client_ca, "client CA"),
     ] {
-        let error = Running::new(Config {
+        let error = RunningTarget::new(Config {
             tls: Some(tls),
             ..Config::default()
         })
@@ -173,12 +175,12 @@ fn options_that_do_not_exist_are_refused_by_name() {
 
 #[test]
 fn a_client_certificate_is_required_and_counted() {
-    let authority = Authority::new(KeyKind::P256).unwrap();
-    let stranger = Authority::new(KeyKind::P256).unwrap();
+    let authority = TestAuthority::new(KeyKind::P256).unwrap();
+    let stranger = TestAuthority::new(KeyKind::P256).unwrap();
     for version in [&TLS12, &TLS13] {
-        let target = start(Tls {
+        let target = start(ServerTls {
             client_ca_pem: Some(authority.pem().to_owned()),
-            ..Tls::default()
+            ..ServerTls::default()
         });
         exchange(&mut Client::tls(&target, &identified(&target, version, &authority)).unwrap());
         for config in [
@@ -200,9 +202,9 @@ fn a_client_certificate_is_required_and_counted() {
 }
 
 fn identified(
-    target: &Running,
+    target: &RunningTarget,
     version: &'static SupportedProtocolVersion,
-    authority: &Authority,
+    authority: &TestAuthority,
 ) -> Arc<ClientConfig> {
     let identity = authority.client("user").unwrap();
     let chain = vec![CertificateDer::from_pem_slice(identity.cert_pem.as_bytes()).unwrap()];
@@ -213,7 +215,7 @@ fn identified(
 }
 
 /// With TLS 1.3 a client learns only after its handshake that its certificate is refused.
-fn refused_with_an_alert(target: &Running, config: &Arc<ClientConfig>) -> bool {
+fn refused_with_an_alert(target: &RunningTarget, config: &Arc<ClientConfig>) -> bool {
     let error = match Client::tls(target, config) {
         Err(error) => error,
         Ok(mut client) => client.receive_all().1.unwrap_err(),
@@ -230,9 +232,9 @@ fn unsound_certificates_have_just_their_fault() {
         ExpiredContext, NotValidForNameContext, NotValidYetContext, UnknownIssuer,
     };
     let check = |fault, fits: fn(&rustls::CertificateError) -> bool| {
-        let target = start(Tls {
+        let target = start(ServerTls {
             certificate_fault: Some(fault),
-            ..Tls::default()
+            ..ServerTls::default()
         });
         let error = Client::tls(&target, &trusting(&target, &[&TLS13]))
             .err()
@@ -245,25 +247,25 @@ fn unsound_certificates_have_just_their_fault() {
             "{fault:?}: {error}"
         );
     };
-    check(CertificateFault::Expired, |reason| {
+    check(CertificateDefect::Expired, |reason| {
         matches!(reason, ExpiredContext { .. })
     });
-    check(CertificateFault::NotYetValid, |reason| {
+    check(CertificateDefect::NotYetValid, |reason| {
         matches!(reason, NotValidYetContext { .. })
     });
-    check(CertificateFault::WrongName, |reason| {
+    check(CertificateDefect::WrongName, |reason| {
         matches!(reason, NotValidForNameContext { .. })
     });
-    check(CertificateFault::SelfSigned, |reason| {
+    check(CertificateDefect::SelfSigned, |reason| {
         matches!(reason, UnknownIssuer)
     });
 }
 
 #[test]
 fn names_are_added_to_the_certificate() {
-    let target = start(Tls {
+    let target = start(ServerTls {
         names: vec!["edge.test".to_owned(), "10.0.0.11".to_owned()],
-        ..Tls::default()
+        ..ServerTls::default()
     });
     let client = Client::tls(&target, &trusting(&target, &[&TLS13])).unwrap();
     let leaf = &client.session().peer_certificates().unwrap()[0];
@@ -278,9 +280,9 @@ fn names_are_added_to_the_certificate() {
 fn the_staple_is_sent_as_it_is() {
     let staple = b"whatever stands for an OCSP response".to_vec();
     for version in [&TLS12, &TLS13] {
-        let target = start(Tls {
+        let target = start(ServerTls {
             ocsp_staple: Some(staple.clone()),
-            ..Tls::default()
+            ..ServerTls::default()
         });
         let seen = Arc::new(StapleSeen::default());
         let builder = ClientConfig::builder_with_protocol_versions(&[version]).dangerous();

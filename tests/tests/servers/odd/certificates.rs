@@ -2,7 +2,7 @@
 
 use crate::{REQUESTS, run};
 use interop::{
-    CoordinatorCommand, KeyKind, OpensslOptions, OpensslServer, Pki, TlsVersion, curl, plan,
+    CoordinatorCommand, KeyKind, OpensslOptions, OpensslServer, Pki, ServerTlsVersion, curl, plan,
 };
 
 #[test]
@@ -10,8 +10,8 @@ fn certificates_of_20_and_60_kilobytes_are_verified() {
     let pki = Pki::new();
     for (names, bytes) in [(1_000, 20_000..30_000), (2_700, 55_000..64_000)] {
         for (version, key) in [
-            (TlsVersion::V12, KeyKind::Rsa2048),
-            (TlsVersion::V13, KeyKind::P256),
+            (ServerTlsVersion::V12, KeyKind::Rsa2048),
+            (ServerTlsVersion::V13, KeyKind::P256),
         ] {
             let files = pki.server_of_names(key, names);
             let options = OpensslOptions {
@@ -50,8 +50,8 @@ fn certificates_of_20_and_60_kilobytes_are_verified() {
 fn certificate_above_64_kibibytes_fails_each_operation_at_once() {
     let pki = Pki::new();
     for (version, key) in [
-        (TlsVersion::V12, KeyKind::Rsa2048),
-        (TlsVersion::V13, KeyKind::P256),
+        (ServerTlsVersion::V12, KeyKind::Rsa2048),
+        (ServerTlsVersion::V13, KeyKind::P256),
     ] {
         let options = OpensslOptions {
             version,

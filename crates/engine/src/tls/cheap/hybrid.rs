@@ -20,10 +20,10 @@ pub(super) enum Layout {
 
 /// Two cheap groups as one.
 #[derive(Debug, Clone)]
-pub(super) struct Hybrid(Arc<Parts>);
+pub(super) struct Hybrid(Arc<HybridParts>);
 
 #[derive(Debug)]
-struct Parts {
+struct HybridParts {
     name: NamedGroup,
     layout: Layout,
     /// Both use one key pair for ever, so an exchange is begun no earlier than it is completed.
@@ -42,7 +42,7 @@ impl Hybrid {
     ) -> Result<Hybrid, Error> {
         let classical_share = classical.start()?.pub_key().to_vec();
         let share = layout.join(&classical_share, kem.start()?.pub_key());
-        Ok(Hybrid(Arc::new(Parts {
+        Ok(Hybrid(Arc::new(HybridParts {
             name,
             layout,
             classical,

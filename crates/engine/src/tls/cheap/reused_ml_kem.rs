@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 /// One key pair.
 #[derive(Clone)]
-pub(super) struct ReusedMlKem(Arc<Pair>);
+pub(super) struct ReusedMlKem(Arc<MlKemKeyPair>);
 
-struct Pair {
+struct MlKemKeyPair {
     name: NamedGroup,
     private: DecapsulationKey<AlgorithmId>,
     public: Vec<u8>,
@@ -39,7 +39,7 @@ impl ReusedMlKem {
             .map_err(failed)?
             .as_ref()
             .to_vec();
-        Ok(ReusedMlKem(Arc::new(Pair {
+        Ok(ReusedMlKem(Arc::new(MlKemKeyPair {
             name,
             private,
             public,

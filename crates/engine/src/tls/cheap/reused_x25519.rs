@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 /// One key pair.
 #[derive(Debug, Clone)]
-pub(super) struct ReusedX25519(Arc<Pair>);
+pub(super) struct ReusedX25519(Arc<X25519KeyPair>);
 
 #[derive(Debug)]
-struct Pair {
+struct X25519KeyPair {
     private: PrivateKey,
     public: [u8; 32],
 }
@@ -25,7 +25,7 @@ impl ReusedX25519 {
             .as_ref()
             .try_into()
             .map_err(|_| Error::General("an X25519 public key is not 32 bytes".into()))?;
-        Ok(ReusedX25519(Arc::new(Pair { private, public })))
+        Ok(ReusedX25519(Arc::new(X25519KeyPair { private, public })))
     }
 }
 

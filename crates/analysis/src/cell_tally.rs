@@ -1,0 +1,77 @@
+//! A sum of cells of snapshots, whichever keys they had: counters, and times by outcome and metric.
+
+use crate::Headline;
+use measure::{Cell, Counters, Distribution, HANDSHAKE, Metric, Outcome, Within};
+use std::collections::BTreeMap;
+
+/// A sum of cells.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct CellTally {
+    pub(crate) counters: Counters,
+    /// What other parts' operations did within this one: those of the warm-up that ended in the
+    /// measured part.
+    pub(crate) carried: Within,
+    /// Response times of all seconds together.
+    pub(crate) times: BTreeMap<(Outcome, Metric), Distribution>,
+}
+
+impl CellTally {
+    /// Takes a cell in.
+    pub(crate) fn add(&mut self, cell: &Cell) {
+        self.counters.merge(&cell.counters);
+        for (&key, distribution) in &cell.times {
+            self.times.entry(key).or_default().merge(distribution);
+        }
+        for (&(outcome, _), distribution) in &cell.response_times {
+            self.times
+                .entry((outcome, Metric::ResponseTime))
+                .or_default()
+                .merge(distribution);
+        }
+    }
+
+    /// Takes another tally in.
+    pub(crate) fn merge(&mut self, other: &CellTally) {
+        self.counters.merge(&other.counters);
+        self.carried.merge(&other.carried);
+        for (&key, distribution) in &other.times {
+            self.times.entry(key).or_default().merge(distribution);
+        }
+    }
+
+    /// Takes in another tally of this part of the run; of one of another part, what it did within
+    /// this one.
+    pub(crate) fn take(&mut self, is_own: bool, other: &CellTally) {
+        if is_own {
+            self.merge(other);
+        } else {
+            self.carried.merge(&other.counters.within);
+        }
+    }
+
+    /// Values of all headline outcomes of these metrics together; `None` where nothing was
+    /// recorded.
+    pub(crate) fn headline(&self, metrics: &[Metric]) -> Option<Headline> {
+        let mut headline = Headline::default();
+        for (&metric, outcome) in metrics
+            .iter()
+            .flat_map(|metric| Outcome::ALL.map(|outcome| (metric, outcome)))
+        {
+            if let Some(distribution) = self.times.get(&(outcome, metric)) {
+                headline.take(outcome, metric, distribution);
+            }
+        }
+        (headline.distribution.count > 0).then_some(headline)
+    }
+
+    /// Every time that has a value, by name, and the handshakes together.
+    pub(crate) fn headlines(&self) -> impl Iterator<Item = (String, Headline)> + '_ {
+        let times = Metric::ALL.into_iter().filter(|metric| metric.is_time());
+        let each =
+            times.filter_map(|metric| Some((metric.name().to_owned(), self.headline(&[metric])?)));
+        each.chain(
+            self.headline(&Metric::HANDSHAKES)
+                .map(|headline| (HANDSHAKE.to_owned(), headline)),
+        )
+    }
+}

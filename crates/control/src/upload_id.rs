@@ -1,0 +1,27 @@
+//! Names what an agent uploads of a run.
+
+/// Something that an agent keeps until it is acknowledged. Totals are no interval, though they
+/// travel as one: their number says how many intervals they sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum UploadId {
+    Interval(u32),
+    Totals(u32),
+}
+
+impl UploadId {
+    pub(crate) fn from_wire(number: u32, totals: bool) -> UploadId {
+        if totals {
+            UploadId::Totals(number)
+        } else {
+            UploadId::Interval(number)
+        }
+    }
+
+    /// The number, and whether it is that of totals.
+    pub(crate) fn to_wire(self) -> (u32, bool) {
+        match self {
+            UploadId::Interval(number) => (number, false),
+            UploadId::Totals(number) => (number, true),
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! A worker that dies of a defect says so, so that nobody waits for its intervals.
+
+use crate::worker::Handover;
+use std::sync::mpsc::SyncSender;
+
+/// Held by a worker's thread for as long as it lives.
+pub(crate) struct DeathNotice {
+    pub(crate) worker: usize,
+    pub(crate) handover: SyncSender<Handover>,
+}
+
+impl Drop for DeathNotice {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // The collector lives until every worker has ended.
+            let _ = self.handover.send(Handover::Died {
+                worker: self.worker,
+            });
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Request bodies as DATA frames, as far as windows and room let them through.
+
+use super::Http2Connection;
+use crate::body;
+use crate::http2::frame::{FrameHead, flag, kind};
+
+impl Http2Connection {
+    /// Puts more of the bodies that wait into frames, where there is room.
+    pub(crate) fn send_bodies(&mut self) {
+        for index in 0..self.active.len() {
+            if self.out.len() >= body::WINDOW {
+                return;
+            }
+            self.send_body(self.active[index].1);
+        }
+    }
+
+    /// Sends as much of the lane's body as both windows and the room in `out` let through.
+    pub(super) fn send_body(&mut self, lane: u32) {
+        let stream = &mut self.streams[lane as usize];
+        while let Some(upload) = &mut stream.upload
+            && self.out.len() < body::WINDOW
+        {
+            // Below 0 where settings have made windows smaller (RFC 9113 §6.9.2).
+            let window = usize::try_from(stream.window.min(self.window)).unwrap_or(0);
+            let length = upload
+                .left()
+                .min(window)
+                .min(self.peer.max_frame)
+                .min(body::WINDOW);
+            if length == 0 {
+                return;
+            }
+            let is_last = length == upload.left();
+            let flags = if is_last { flag::END_STREAM } else { 0 };
+            FrameHead {
+                length,
+                kind: kind::DATA,
+                flags,
+                stream: stream.id,
+            }
+            .put(&mut self.out);
+            upload.put(length, &mut self.out);
+            stream.window -= length as i64;
+            self.window -= length as i64;
+            if is_last {
+                stream.upload = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! HPACK's dynamic table (RFC 7541 §2.3.2), as the peer fills it: of a field, only what counts is
+//! kept.
+
+use super::hpack_error::BadBlock;
+use std::collections::VecDeque;
+
+/// What a table holds unless settings say otherwise (RFC 9113 §6.5.2). Servers that do not read our
+/// settings use it too.
+const MAX_SIZE: usize = 4096;
+/// What a field counts beyond its name and value (RFC 7541 §4.1).
+const OVERHEAD: usize = 32;
+
+/// The fields that the peer may name by an index; nothing is allocated before it keeps one.
+#[derive(Debug)]
+pub(super) struct DynamicTable {
+    /// The newest first.
+    entries: VecDeque<TableEntry>,
+    size: usize,
+    most: usize,
+}
+
+/// Which field a representation is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FieldName {
+    Status,
+    ContentLength,
+    Other,
+}
+
+/// A field of the table, as far as it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TableEntry {
+    pub(super) name: FieldName,
+    /// Bytes of the name.
+    pub(super) name_length: usize,
+    pub(super) value_length: usize,
+    /// The number that the value is, where the name is one that counts.
+    pub(super) number: Option<u64>,
+}
+
+impl Default for DynamicTable {
+    fn default() -> DynamicTable {
+        DynamicTable {
+            entries: VecDeque::new(),
+            size: 0,
+            most: MAX_SIZE,
+        }
+    }
+}
+
+impl TableEntry {
+    fn size(&self) -> usize {
+        self.name_length + self.value_length + OVERHEAD
+    }
+}
+
+impl DynamicTable {
+    /// The entry of so many that came after it.
+    pub(super) fn entry(&self, behind: usize) -> Result<TableEntry, BadBlock> {
+        self.entries.get(behind).copied().ok_or(BadBlock)
+    }
+
+    /// Keeps a field, in the place of the oldest ones; one that is too large empties the table (RFC
+    /// 7541 §4.4).
+    pub(super) fn keep(&mut self, entry: TableEntry) {
+        self.make_room(entry.size());
+        if entry.size() <= self.most {
+            self.size += entry.size();
+            self.entries.push_front(entry);
+        }
+    }
+
+    /// The peer wants no more than this (RFC 7541 §6.3).
+    pub(super) fn resize(&mut self, most: usize) -> Result<(), BadBlock> {
+        if most > MAX_SIZE {
+            return Err(BadBlock);
+        }
+        self.most = most;
+        self.make_room(0);
+        Ok(())
+    }
+
+    fn make_room(&mut self, wanted: usize) {
+        while self.size + wanted > self.most
+            && let Some(oldest) = self.entries.pop_back()
+        {
+            self.size -= oldest.size();
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+}

@@ -1,0 +1,185 @@
+//! HeaderBlocks as header blocks, built before the run; only templates are filled in during it.
+
+use super::hpack::{self, indexed, name};
+use crate::body::{BodyUpload, RequestBody};
+use crate::request::{authority, body_of};
+use crate::template::{self, Fill, Values, literal, template};
+use plan::{Plan, Scheme};
+use std::sync::Arc;
+
+/// The blocks and bodies of a plan's requests.
+#[derive(Debug)]
+pub(crate) struct HeaderBlocks(Vec<PrebuiltBlock>);
+
+#[derive(Debug)]
+struct PrebuiltBlock {
+    block: Vec<Part>,
+    body: Option<Arc<RequestBody>>,
+}
+
+/// A part of a header block.
+#[derive(Debug)]
+enum Part {
+    Bytes(Vec<u8>),
+    /// A string with its length before it.
+    Text(Vec<Fill>),
+    /// The body's length as a string.
+    BodyLength,
+}
+
+impl HeaderBlocks {
+    pub(crate) fn new(plan: &Plan) -> HeaderBlocks {
+        HeaderBlocks(
+            plan.requests()
+                .iter()
+                .map(|request| PrebuiltBlock::new(plan, request))
+                .collect(),
+        )
+    }
+
+    /// Puts the request's block into `block`; its body, where it has one.
+    pub(crate) fn write(
+        &self,
+        index: u16,
+        values: Values,
+        block: &mut Vec<u8>,
+    ) -> Option<BodyUpload> {
+        let request = &self.0[usize::from(index)];
+        let upload = request
+            .body
+            .as_ref()
+            .map(|body| BodyUpload::new(Arc::clone(body), values));
+        let length = upload.as_ref().map_or(0, BodyUpload::left);
+        request
+            .block
+            .iter()
+            .for_each(|part| part.put(values, length, block));
+        upload
+    }
+}
+
+impl PrebuiltBlock {
+    fn new(plan: &Plan, request: &plan::Request) -> PrebuiltBlock {
+        let mut block = Block::default();
+        block.method(&request.method);
+        block.bytes(&[if plan.target().url.scheme == Scheme::Https {
+            indexed::SCHEME_HTTPS
+        } else {
+            indexed::SCHEME_HTTP
+        }]);
+        // Pseudo-fields come before all others (RFC 9113 §8.3).
+        let mut path = Vec::new();
+        match &request.path {
+            Some(given) => template(&mut path, given),
+            None => literal(&mut path, plan.target().url.path.as_bytes()),
+        }
+        block.path(path);
+        let host = request
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        let mut value = Vec::new();
+        match host {
+            Some((_, given)) => template(&mut value, given.reveal()),
+            None => literal(&mut value, authority(plan).as_bytes()),
+        }
+        block.index(name::AUTHORITY, value);
+        // Names are lower case (RFC 9113 §8.2.1); `host` has become `:authority`.
+        for (name, given) in request
+            .headers
+            .iter()
+            .filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
+        {
+            let mut value = Vec::new();
+            template(&mut value, given.reveal());
+            block.field(&name.to_ascii_lowercase(), value);
+        }
+        let body = body_of(request).map(Arc::new);
+        if body.is_some() {
+            block.named("content-length");
+            block.0.push(Part::BodyLength);
+        }
+        PrebuiltBlock {
+            block: block.0,
+            body,
+        }
+    }
+}
+
+/// A header block under construction.
+#[derive(Default)]
+struct Block(Vec<Part>);
+
+impl Block {
+    fn bytes(&mut self, bytes: &[u8]) {
+        match self.0.last_mut() {
+            Some(Part::Bytes(before)) => before.extend_from_slice(bytes),
+            _ => self.0.push(Part::Bytes(bytes.to_vec())),
+        }
+    }
+
+    fn method(&mut self, method: &str) {
+        match method {
+            "GET" => self.bytes(&[indexed::METHOD_GET]),
+            "POST" => self.bytes(&[indexed::METHOD_POST]),
+            other => self.index(name::METHOD, vec![Fill::Bytes(other.as_bytes().to_vec())]),
+        }
+    }
+
+    fn path(&mut self, path: Vec<Fill>) {
+        match path.as_slice() {
+            [Fill::Bytes(bytes)] if bytes == b"/" => self.bytes(&[indexed::PATH_ROOT]),
+            _ => self.index(name::PATH, path),
+        }
+    }
+
+    /// A field whose name is known by its index.
+    fn index(&mut self, index: u8, value: Vec<Fill>) {
+        let mut name = Vec::new();
+        hpack::put_name_index(&mut name, index);
+        self.bytes(&name);
+        self.text(value);
+    }
+
+    fn field(&mut self, name: &str, value: Vec<Fill>) {
+        self.named(name);
+        self.text(value);
+    }
+
+    fn named(&mut self, name: &str) {
+        let mut bytes = Vec::new();
+        hpack::put_name(&mut bytes, name);
+        self.bytes(&bytes);
+    }
+
+    fn text(&mut self, value: Vec<Fill>) {
+        match value.as_slice() {
+            [] => self.bytes(&[0]),
+            [Fill::Bytes(fixed)] => {
+                let mut bytes = Vec::new();
+                hpack::put_length(&mut bytes, fixed.len());
+                bytes.extend_from_slice(fixed);
+                self.bytes(&bytes);
+            }
+            _ => self.0.push(Part::Text(value)),
+        }
+    }
+}
+
+impl Part {
+    fn put(&self, values: Values, body_length: usize, block: &mut Vec<u8>) {
+        use std::io::Write as _;
+        match self {
+            Part::Bytes(bytes) => block.extend_from_slice(bytes),
+            Part::Text(pieces) => {
+                hpack::put_length(block, pieces.iter().map(|piece| piece.length(values)).sum());
+                pieces.iter().for_each(|piece| piece.fill(values, block));
+            }
+            Part::BodyLength => {
+                hpack::put_length(block, template::digits(body_length as u64));
+                // Writing to a Vec cannot fail.
+                let _ = write!(block, "{body_length}");
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Why a response cannot be read.
+
+use Unreadable::{BadFraming, TooLarge};
+use measure::Kind;
+
+/// Why a response cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// Head or framing breaks RFC 9112, or RFC 9113.
+    BadFraming,
+    /// It may be valid, but is beyond a limit of ours: of a head, its fields, or a line between
+    /// chunks.
+    TooLarge,
+}
+
+impl Unreadable {
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            BadFraming => Kind::BadFraming,
+            TooLarge => Kind::HeadTooLarge,
+        }
+    }
+}

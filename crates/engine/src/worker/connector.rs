@@ -1,0 +1,93 @@
+//! What a new connection is for, where it goes, and whether it offers a session.
+
+use crate::connection::{Http, WorkerConnection};
+use crate::endpoints::Endpoints;
+use crate::socket::Socket;
+use measure::{CellId, Kind};
+use plan::{Close, Plan, RequestsPerConnection};
+use std::net::SocketAddr;
+
+/// What the plan says of every connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ConnectionRules {
+    pub(super) close: Close,
+    /// A handshake alone is confirmed by the server's end.
+    pub(super) confirm: bool,
+    /// Requests that a connection is for; none where it is for its handshake alone.
+    pub(super) requests_each: u32,
+}
+
+impl ConnectionRules {
+    pub(super) fn new(plan: &Plan) -> ConnectionRules {
+        let requests_each = match plan.connection().requests {
+            RequestsPerConnection::HandshakeOnly => 0,
+            RequestsPerConnection::Limited(number) => number.get(),
+            RequestsPerConnection::Unlimited => u32::MAX,
+        };
+        ConnectionRules {
+            close: plan.connection().close,
+            confirm: plan.connection().confirm,
+            requests_each,
+        }
+    }
+
+    /// Whether an operation is a handshake, without a request.
+    #[inline]
+    pub(super) fn is_handshake_only(self) -> bool {
+        self.requests_each == 0
+    }
+}
+
+/// Makes a worker's connections.
+pub(super) struct Connector {
+    pub(super) endpoints: Endpoints,
+    /// What is left of the share of handshakes that offer a session, below one.
+    offering: f64,
+}
+
+/// What a new connection begins with.
+pub(super) struct NewConnection {
+    pub(super) address: SocketAddr,
+    pub(super) http: Http,
+    pub(super) requests_each: u32,
+    /// What its bytes are counted under.
+    pub(super) id: CellId,
+    pub(super) connect_at: u64,
+}
+
+impl Connector {
+    pub(super) fn new(endpoints: Endpoints) -> Connector {
+        Connector {
+            endpoints,
+            offering: 0.0,
+        }
+    }
+
+    /// Whether one more handshake is to offer a session, where `share` of them are: exact over many
+    /// by carrying the remainder.
+    pub(super) fn offers(&mut self, share: f64) -> bool {
+        self.offering += share;
+        let offers = self.offering >= 1.0;
+        if offers {
+            self.offering -= 1.0;
+        }
+        offers
+    }
+
+    /// Begins to connect.
+    pub(super) fn connect(&mut self, new: NewConnection) -> Result<WorkerConnection, Kind> {
+        let source = self.endpoints.source(new.address);
+        let socket = Socket::connect(new.address, source)?;
+        // A single small request leaves in one write, and needs no system call more.
+        if new.requests_each > 1 || matches!(new.http, Http::Two(_)) {
+            socket.send_at_once();
+        }
+        Ok(WorkerConnection::new(
+            socket,
+            new.http,
+            new.requests_each,
+            new.id,
+            new.connect_at,
+        ))
+    }
+}

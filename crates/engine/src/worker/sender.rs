@@ -1,0 +1,127 @@
+//! Bytes on their way out: a request as plaintext, its ciphertext, and the socket that takes it.
+
+use crate::connection::{ConnectionFault, WorkerConnection};
+use crate::lease::FiringLease;
+use measure::Kind;
+
+/// The buffers that all connections of a worker send through, one at a time, and the permission to
+/// send.
+///
+/// What is encrypted for a seat waits here until that seat's [`Sender::send`]: so our last message
+/// of a handshake leaves in one write with the request behind it. Another seat never sends it.
+pub(super) struct Sender {
+    lease: FiringLease,
+    /// A request, or a window of its body: overwritten by the next one.
+    plain: Vec<u8>,
+    /// What waits for the socket of `seat`.
+    outgoing: Vec<u8>,
+    seat: u32,
+}
+
+/// What became of bytes that were to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SendOutcome {
+    /// The lease has run out: they are dropped, and nothing may be sent any more.
+    LeaseExpired,
+    /// The socket took so many; `is_whole` where nothing waits for it.
+    Sent { bytes: u64, is_whole: bool },
+    /// The socket took so many, and then failed.
+    Failed { bytes: u64, kind: Kind },
+}
+
+impl Sender {
+    pub(super) fn new(lease: FiringLease) -> Sender {
+        Sender {
+            lease,
+            plain: Vec::with_capacity(1024),
+            outgoing: Vec::with_capacity(4096),
+            seat: u32::MAX,
+        }
+    }
+
+    /// Whether sending is allowed now.
+    pub(super) fn is_allowed(&self) -> bool {
+        self.lease.holds()
+    }
+
+    /// Where the next request is written, emptied.
+    pub(super) fn plain(&mut self) -> &mut Vec<u8> {
+        self.plain.clear();
+        &mut self.plain
+    }
+
+    /// What was written last.
+    pub(super) fn written(&self) -> &[u8] {
+        &self.plain
+    }
+
+    /// Where ciphertext for this seat goes, behind what waits for its socket already.
+    #[inline]
+    pub(super) fn outgoing(&mut self, seat: u32) -> &mut Vec<u8> {
+        if self.seat != seat {
+            // Left by a connection that is gone.
+            self.outgoing.clear();
+            self.seat = seat;
+        }
+        &mut self.outgoing
+    }
+
+    /// What was written last, and where ciphertext for this seat goes.
+    pub(super) fn written_and_outgoing(&mut self, seat: u32) -> (&[u8], &mut Vec<u8>) {
+        self.outgoing(seat);
+        (&self.plain, &mut self.outgoing)
+    }
+
+    /// Whether something waits for the socket of this seat.
+    #[inline]
+    pub(super) fn has_outgoing(&self, seat: u32) -> bool {
+        self.seat == seat && !self.outgoing.is_empty()
+    }
+
+    /// Bytes that wait for the socket of this seat.
+    pub(super) fn outgoing_bytes(&self, seat: u32) -> u64 {
+        if self.seat == seat {
+            self.outgoing.len() as u64
+        } else {
+            0
+        }
+    }
+
+    /// Drops what has not been given to a socket.
+    pub(super) fn forget(&mut self) {
+        self.outgoing.clear();
+    }
+
+    /// Encrypts what was written last, for this seat's connection.
+    pub(super) fn wrap(
+        &mut self,
+        seat: u32,
+        connection: &mut WorkerConnection,
+    ) -> Result<(), ConnectionFault> {
+        let (plain, outgoing) = self.written_and_outgoing(seat);
+        connection.wrap(plain, outgoing)
+    }
+
+    /// Gives the seat's socket what waits for it, while the lease holds.
+    pub(super) fn send(&mut self, seat: u32, connection: &mut WorkerConnection) -> SendOutcome {
+        if !self.is_allowed() {
+            self.forget();
+            return SendOutcome::LeaseExpired;
+        }
+        let before = connection.sent_bytes;
+        let sent = connection.send(self.outgoing(seat));
+        let bytes = connection.sent_bytes - before;
+        match sent {
+            Ok(is_whole) => SendOutcome::Sent { bytes, is_whole },
+            Err(kind) => SendOutcome::Failed { bytes, kind },
+        }
+    }
+
+    /// Sends the last words of a connection that is given up, as far as the socket takes them at
+    /// once; how many bytes that were.
+    pub(super) fn send_last(&mut self, seat: u32, connection: &mut WorkerConnection) -> u64 {
+        let before = connection.sent_bytes;
+        let _ = connection.send(self.outgoing(seat));
+        connection.sent_bytes - before
+    }
+}

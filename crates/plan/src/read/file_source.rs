@@ -1,0 +1,124 @@
+//! Where the content of files comes from: by name at the coordinator, by hash at an agent.
+
+use crate::{Files, Sha256};
+use secret::Secret;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Where the content of files comes from. Errors are reasons in words.
+pub(crate) trait FileSource {
+    /// Content of the file `name`, whose hash may be known.
+    fn content(&self, name: &str, known: Option<Sha256>) -> Result<FileContent, String>;
+    /// As [`FileSource::content`], for a file that is not for everybody: `None` where it is known
+    /// by its hash alone.
+    fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<FileContent>, String> {
+        self.content(name, known).map(Some)
+    }
+    /// Names of the files in a folder.
+    fn list(&self, folder: &str) -> Result<Vec<String>, String>;
+}
+
+/// Bytes of a file, which may be a key, with their hash.
+#[derive(Debug, Clone)]
+pub(crate) struct FileContent {
+    pub(crate) bytes: Secret<Arc<[u8]>>,
+    pub(crate) sha256: Sha256,
+}
+
+impl FileContent {
+    fn new(bytes: Arc<[u8]>) -> FileContent {
+        FileContent {
+            sha256: Sha256::hash(&bytes),
+            bytes: Secret::new(bytes),
+        }
+    }
+}
+
+/// Files by name.
+pub(crate) struct Names<'a>(pub(crate) RefCell<&'a mut dyn Files>);
+
+/// Files by hash, as canonical text names them.
+pub(crate) struct Hashes<'a>(pub(crate) &'a dyn Fn(Sha256) -> Option<Arc<[u8]>>);
+
+impl FileSource for Names<'_> {
+    fn content(&self, name: &str, _known: Option<Sha256>) -> Result<FileContent, String> {
+        self.0
+            .borrow_mut()
+            .read(name)
+            .map(|bytes| FileContent::new(bytes.into()))
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>, String> {
+        self.0.borrow_mut().list(folder)
+    }
+}
+
+impl FileSource for Hashes<'_> {
+    fn content(&self, _name: &str, known: Option<Sha256>) -> Result<FileContent, String> {
+        let known = known.ok_or("canonical text names files with their sha256")?;
+        (self.0)(known)
+            .map(FileContent::new)
+            .ok_or_else(|| "no content with its hash is at hand".to_owned())
+    }
+
+    fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<FileContent>, String> {
+        match known {
+            Some(known) => Ok((self.0)(known).map(FileContent::new)),
+            None => self.content(name, known).map(Some),
+        }
+    }
+
+    fn list(&self, _folder: &str) -> Result<Vec<String>, String> {
+        Err("canonical text names each file".to_owned())
+    }
+}
+
+/// Files that are read once, though every variant names them: all variants hold the same bytes.
+pub(crate) struct Once<'a> {
+    source: &'a dyn FileSource,
+    contents: RefCell<BTreeMap<String, Result<FileContent, String>>>,
+    lists: RefCell<BTreeMap<String, Result<Vec<String>, String>>>,
+}
+
+impl<'a> Once<'a> {
+    pub(crate) fn new(source: &'a dyn FileSource) -> Once<'a> {
+        Once {
+            source,
+            contents: RefCell::default(),
+            lists: RefCell::default(),
+        }
+    }
+}
+
+impl FileSource for Once<'_> {
+    fn content(&self, name: &str, known: Option<Sha256>) -> Result<FileContent, String> {
+        let mut contents = self.contents.borrow_mut();
+        contents
+            .entry(name.to_owned())
+            .or_insert_with(|| self.source.content(name, known))
+            .clone()
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>, String> {
+        self.lists
+            .borrow_mut()
+            .entry(folder.to_owned())
+            .or_insert_with(|| self.source.list(folder))
+            .clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_a_file_are_not_in_its_debug_text() {
+        let content = FileContent::new(b"PRIVATE KEY".as_slice().into());
+        assert_eq!(
+            format!("{content:?}"),
+            format!("FileContent {{ bytes: ***, sha256: {} }}", content.sha256)
+        );
+    }
+}

@@ -1,0 +1,269 @@
+//! Names of the figures a threshold can be about, and of comparisons, there and back.
+
+use crate::words::words;
+use crate::{Relation, Statistic, ThresholdMetric, Words as _};
+use measure::{Failure, Metric};
+use std::fmt;
+use std::str::FromStr;
+
+/// Figures that are one number, by their names in plans and results. All are about the measured
+/// part, without the warm-up.
+///
+/// Beside these there are `errors.<failure>.count` and `.share`, where the failure is a stage
+/// (`errors.tls.share`), a stage with a kind (`errors.connect.refused.count`), or one of a
+/// family (`errors.http.status.503.count`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NumberName {
+    /// Operations ended ok per second.
+    Rate,
+    /// Operations ended, however they did.
+    OperationsCount,
+    /// Operations ended otherwise than ok: timed out or failed.
+    ErrorsCount,
+    /// Of the operations ended, those otherwise than ok.
+    ErrorsShare,
+    /// Operations timed out.
+    TimedOutCount,
+    /// Of the operations ended, those timed out.
+    TimedOutShare,
+    /// Arrivals of an open loop that were never sent; they are errors.
+    NotSentCount,
+    /// Of the operations ended, arrivals that were never sent.
+    NotSentShare,
+    /// Bytes of response bodies per second.
+    PayloadRate,
+    /// Connections that were opened.
+    ConnectionsCount,
+    /// Operations on a connection that was open before, over those begun.
+    ConnectionsReusedShare,
+    /// Handshakes that were completed.
+    TlsHandshakesCount,
+    /// Handshakes that were resumed, over all.
+    TlsResumedShare,
+    /// Handshakes that offered a session, over all.
+    TlsOfferedShare,
+    /// Resumed handshakes over those that offered a session.
+    TlsAcceptedShare,
+    /// Handshakes that took a HelloRetryRequest, over all.
+    TlsRetriedShare,
+}
+
+words!(NumberName {
+    Rate => "rate",
+    OperationsCount => "operations.count",
+    ErrorsCount => "errors.count",
+    ErrorsShare => "errors.share",
+    TimedOutCount => "timed_out.count",
+    TimedOutShare => "timed_out.share",
+    NotSentCount => "not_sent.count",
+    NotSentShare => "not_sent.share",
+    PayloadRate => "payload.rate",
+    ConnectionsCount => "connections.count",
+    ConnectionsReusedShare => "connections.reused.share",
+    TlsHandshakesCount => "tls.handshakes.count",
+    TlsResumedShare => "tls.resumed.share",
+    TlsOfferedShare => "tls.offered.share",
+    TlsAcceptedShare => "tls.accepted.share",
+    TlsRetriedShare => "tls.retried.share",
+});
+
+impl ThresholdMetric {
+    /// Names of the figures that are one number: those of [`NumberName`].
+    pub const NUMBERS: [&str; NumberName::WORDS.len()] = NumberName::WORDS;
+}
+
+/// Why a name is no figure, and what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ThresholdMetricError {
+    /// A histogram without, or with an unknown, statistic.
+    #[error(
+        "{0} is a distribution; write which figure of it: {0}.p99 (any percentile), .mean, .min, \
+         .max or .sd"
+    )]
+    Statistic(String),
+    /// A failure that there is not.
+    #[error(
+        "no failure has this name; write errors.STAGE.KIND.count or .share with a stage of load, \
+         dns, connect, tls, http, such as errors.connect.refused.count"
+    )]
+    Failure,
+    /// Nothing like it.
+    #[error("unknown figure; write {0}, or another of docs/PLAN.md")]
+    Unknown(String),
+}
+
+impl FromStr for ThresholdMetric {
+    type Err = ThresholdMetricError;
+
+    fn from_str(text: &str) -> Result<ThresholdMetric, ThresholdMetricError> {
+        if NumberName::from_word(text).is_some() {
+            return Ok(ThresholdMetric::Number(text.to_owned()));
+        }
+        if let Some((failure, "count" | "share")) = text
+            .strip_prefix("errors.")
+            .and_then(|rest| rest.rsplit_once('.'))
+        {
+            return if Failure::is_prefix(failure) {
+                Ok(ThresholdMetric::Number(text.to_owned()))
+            } else {
+                Err(ThresholdMetricError::Failure)
+            };
+        }
+        let (histogram, statistic) = text.split_once('.').unwrap_or((text, ""));
+        if !Metric::time_names().any(|name| name == histogram) {
+            return Err(ThresholdMetricError::Unknown(nearest(
+                histogram, statistic, text,
+            )));
+        }
+        let statistic = statistic
+            .parse()
+            .map_err(|()| ThresholdMetricError::Statistic(histogram.to_owned()))?;
+        Ok(ThresholdMetric::Time {
+            histogram: histogram.to_owned(),
+            statistic,
+        })
+    }
+}
+
+/// Statistics that are no percentile.
+const PLAIN_STATISTICS: [(Statistic, &str); 4] = [
+    (Statistic::Min, "min"),
+    (Statistic::Mean, "mean"),
+    (Statistic::StdDev, "sd"),
+    (Statistic::Max, "max"),
+];
+
+impl FromStr for Statistic {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Statistic, ()> {
+        if text == "median" {
+            return Ok(Statistic::Percentile(50.0));
+        }
+        if let Some((statistic, _)) = PLAIN_STATISTICS.iter().find(|(_, word)| *word == text) {
+            return Ok(*statistic);
+        }
+        let percentile = text.strip_prefix('p').and_then(crate::rate::decimal);
+        percentile
+            .filter(|percentile| *percentile <= 100.0)
+            .map(Statistic::Percentile)
+            .ok_or(())
+    }
+}
+
+// Longer signs stand before those that they begin with.
+words!(Relation { AtMost => "<=", AtLeast => ">=", Below => "<", Above => ">" });
+
+impl Relation {
+    /// The comparison a text begins with, and what follows it.
+    pub(crate) fn split(text: &str) -> Option<(Relation, &str)> {
+        let mut relations = Relation::ALL.iter();
+        relations.find_map(|&relation| Some((relation, text.strip_prefix(relation.word())?)))
+    }
+}
+
+fn nearest(histogram: &str, statistic: &str, text: &str) -> String {
+    let likeness = |name: &str, to: &str| {
+        let to: String = to.chars().take(60).collect();
+        (strsim::normalized_damerau_levenshtein(name, &to) * 1e6) as u32
+    };
+    let number = ThresholdMetric::NUMBERS
+        .into_iter()
+        .max_by_key(|name| likeness(name, text))
+        .unwrap_or("rate");
+    // What others call latency is, counted from the intended instant, the response time.
+    let histogram = if matches!(histogram, "latency" | "duration" | "time") {
+        "response_time"
+    } else {
+        histogram
+    };
+    let time = Metric::time_names()
+        .max_by_key(|name| likeness(name, histogram))
+        .unwrap_or("response_time");
+    if likeness(number, text) >= likeness(time, histogram) {
+        return number.to_owned();
+    }
+    let statistic: Statistic = statistic.parse().unwrap_or(Statistic::Percentile(99.0));
+    format!("{time}.{statistic}")
+}
+
+impl fmt::Display for ThresholdMetric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ThresholdMetric::Time {
+                histogram,
+                statistic,
+            } => write!(f, "{histogram}.{statistic}"),
+            ThresholdMetric::Number(name) => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Statistic::Percentile(percentile) = self {
+            return write!(f, "p{percentile}");
+        }
+        let plain = PLAIN_STATISTICS.iter().find(|(plain, _)| plain == self);
+        f.write_str(plain.map_or("", |(_, word)| word))
+    }
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Relation, ThresholdMetric};
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        let same = [
+            "response_time.p99",
+            "response_time.p99.9",
+            "handshake.mean",
+            "lateness.max",
+            "dns.sd",
+            "errors.share",
+            "rate",
+            "errors.tls.share",
+            "errors.connect.refused.count",
+            "errors.http.status.503.share",
+        ];
+        let cases = same
+            .into_iter()
+            .map(|name| (name, name))
+            .chain([("opening.median", "opening.p50"), ("send.p099", "send.p99")]);
+        for (name, shown) in cases {
+            assert_eq!(name.parse::<ThresholdMetric>().unwrap().to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_no_figure_names_one() {
+        let cases = [
+            ("response_time", "response_time.p99 (any percentile)"),
+            ("response_time.p101", "response_time.p99 (any percentile)"),
+            ("response_times.p95", "write response_time.p95"),
+            ("errors.rate", "write errors.share"),
+            ("tls.resumed", "write tls.resumed.share"),
+            ("errors.https.count", "with a stage of"),
+            ("errors.tls.refuse.count", "with a stage of"),
+            ("latency.p95", "write response_time.p95"),
+        ];
+        for (name, cure) in cases {
+            let message = name.parse::<ThresholdMetric>().unwrap_err().to_string();
+            assert!(message.contains(cure), "{name}: {message}");
+        }
+    }
+
+    #[test]
+    fn comparisons_are_split_at_the_longest_sign() {
+        assert_eq!(Relation::split("<= 1"), Some((Relation::AtMost, " 1")));
+        assert_eq!(Relation::split("<1"), Some((Relation::Below, "1")));
+        assert_eq!(Relation::split("=< 1"), None);
+    }
+}
