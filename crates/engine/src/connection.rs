@@ -68,9 +68,9 @@ pub(crate) struct WorkerConnection {
     unsent_from: usize,
     /// HTTP/1.1: what is left of the request's body.
     pub(crate) upload: Option<BodyUpload>,
-    /// Wire bytes, all of its life.
+    /// Wire bytes written, all of its life.
     pub(crate) sent_bytes: u64,
-    /// See `sent_bytes`.
+    /// Wire bytes read, all of its life.
     pub(crate) received_bytes: u64,
 }
 
@@ -78,14 +78,14 @@ pub(crate) struct WorkerConnection {
 pub(crate) enum Http {
     /// HTTP/1.1: one response at a time.
     One(ResponseParser),
-    /// HTTP/2.
+    /// HTTP/2: as many responses at once as it has lanes.
     Two(Box<Http2Connection>),
 }
 
 /// What one read brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// Nothing now.
+    /// Nothing to read for now.
     Nothing,
     /// Bytes, read `at`; `answered` where some belong to a response, `more` where there may be more
     /// at once, `closed` where the peer has said that nothing follows.
@@ -102,9 +102,9 @@ pub(crate) enum Received {
 /// Why a read or write failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransferFault {
-    /// The socket.
+    /// The socket has failed.
     Socket(Kind),
-    /// TLS.
+    /// TLS cannot go on.
     Tls(Kind),
     /// A response that cannot be read.
     Http(Unreadable),
@@ -152,12 +152,12 @@ impl WorkerConnection {
         &self.socket.0
     }
 
-    /// See [`Socket::failure`].
+    /// Why the transport failed; `None` where it did not.
     pub(crate) fn failure(&self) -> Option<Kind> {
         self.socket.failure()
     }
 
-    /// See [`Socket::send_at_once`].
+    /// Sends every write at once: no small one waits for an acknowledgement.
     pub(crate) fn send_at_once(&self) {
         self.socket.send_at_once();
     }
@@ -167,7 +167,7 @@ impl WorkerConnection {
         self.socket.shutdown();
     }
 
-    /// See [`Socket::reset_on_close`].
+    /// Makes the close a reset.
     pub(crate) fn reset_on_close(&self) {
         self.socket.reset_on_close();
     }

@@ -145,6 +145,7 @@ impl Endpoints {
 
     fn choose(&mut self, issuer: u16) -> Result<SocketAddr, Kind> {
         let (rank, issuer) = (self.rank, usize::from(issuer));
+        // Every turn begins at another address, so that none is first for all of them.
         for index in self.turns.len()..=issuer {
             self.turns.push(rank.wrapping_add(index));
         }

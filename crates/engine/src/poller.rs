@@ -136,6 +136,7 @@ impl Poller {
     fn note(&self, ready: &mut Vec<Ready>, token: u64, flags: epoll::EventFlags) {
         use epoll::EventFlags as On;
         if token == WAKER {
+            // Empties the counter; epoll would tell of it again and again.
             let _ = read(&*self.waker.0, &mut [0_u8; 8]);
             return;
         }

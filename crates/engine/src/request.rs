@@ -161,6 +161,7 @@ impl RequestBytes {
         };
         let is_fixed =
             pieces.iter().all(Fill::is_fixed) && body.as_ref().is_none_or(|body| body.is_fixed());
+        // What is fixed is the same for any values.
         let none = Values {
             user: 0,
             seq: 0,

@@ -129,6 +129,7 @@ impl SeatTable {
             self.add(user)
         });
         let connection = self.seats[home as usize].connection.take();
+        // Its generation is new: events for the connection that sat here before are told apart.
         let seat = &mut self.seats[number as usize];
         seat.user = user;
         seat.connection = connection;

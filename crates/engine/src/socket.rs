@@ -17,7 +17,7 @@ pub(crate) struct Socket(pub(crate) OwnedFd);
 pub(crate) enum Io {
     /// So many bytes; a read of 0 is the end of the stream.
     Bytes(usize),
-    /// Nothing now.
+    /// Nothing now: the kernel tells when there is.
     Later,
 }
 

@@ -46,12 +46,12 @@ pub(crate) enum UserSpan {
     Never,
 }
 
-/// One arrival.
+/// One arrival of the cluster's schedule, due at this worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arrival {
     /// Number in its part of the cluster's schedule.
     pub(crate) seq: u64,
-    /// Run clock.
+    /// When it is due, nanoseconds of the run clock.
     pub(crate) intended_at: u64,
     pub(crate) period: Period,
 }
@@ -236,17 +236,20 @@ impl Users {
         now >= self.last_end || self.budget == Some(0)
     }
 
+    /// Each user's number, and the instant at which it first begins, if it ever does.
     fn begins(&self) -> impl Iterator<Item = (u64, Option<u64>)> {
-        let begin = |spans: &[Range<u64>]| spans.first().map(|span| span.start);
-        self.users
-            .iter()
-            .map(move |(user, spans)| (*user, begin(spans)))
+        self.users.iter().map(|(user, spans)| {
+            let first = spans.first();
+            (*user, first.map(|span| span.start))
+        })
     }
 
     /// The span of the user of `seat` that holds `now`, or else the next one.
     fn span(&self, seat: u32, now: u64) -> UserSpan {
-        let user = self.users.get(seat as usize);
-        let spans = user.map_or(&[][..], |(_, spans)| spans.as_slice());
+        let Some((_, spans)) = self.users.get(seat as usize) else {
+            return UserSpan::Never; // the seat of a draining connection has no user of its own
+        };
+        // Spans follow one another: the first that has not ended is this one or the next.
         match spans.iter().find(|span| span.end > now) {
             Some(span) if span.start <= now => UserSpan::Now { until: span.end },
             Some(span) => UserSpan::Later { from: span.start },

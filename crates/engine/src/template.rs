@@ -55,6 +55,7 @@ impl Fill {
             Fill::Bytes(bytes) => part(bytes, out),
             Fill::Shared(bytes) => part(bytes, out),
             Fill::User | Fill::Seq | Fill::Random => {
+                // Written whole and cut: 20 bytes at most.
                 let before = out.len();
                 self.fill(values, out);
                 out.truncate(before + from.saturating_add(most));

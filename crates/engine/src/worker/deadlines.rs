@@ -47,7 +47,7 @@ impl Deadlines {
         self.timers.hand_on(slot, other);
     }
 
-    /// See [`Timers::next`].
+    /// No deadline passes before this one; it may be earlier than the first that does.
     pub(super) fn next(&self) -> Option<u64> {
         self.timers.next()
     }

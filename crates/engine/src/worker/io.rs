@@ -136,6 +136,7 @@ impl Worker {
             tls.sessions.select(owner, connection.id.address);
             tls.identities.select(user);
         }
+        // What the kernel says now; a close_notify in what is read says it, too.
         connection.peer_ended = ended;
         let before = connection.received_bytes;
         let outgoing = self.sender.outgoing(seat);

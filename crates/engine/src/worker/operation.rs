@@ -43,6 +43,7 @@ impl Worker {
             request: self.requests.at(arrival.seq),
             address: address.unwrap_or(0),
         };
+        // Drawn for every operation, so that a seed gives the same numbers whatever a request has.
         let random = self.random.bits();
         self.pauses.clear(slot);
         let operation = LiveOperation::new(id, arrival.seq, random, arrival.intended_at, now);
@@ -210,6 +211,7 @@ impl Worker {
         };
         let seat = self.seats.seat_of(slot);
         let lane = self.seats.lane_of(slot);
+        // One that never had an address is counted as started under none.
         self.ledger.count_start(&mut operation);
         self.deadlines.clear(slot);
         let mut answer = ReceivedResponse::default();

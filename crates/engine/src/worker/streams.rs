@@ -82,6 +82,7 @@ impl Worker {
         let Http::Two(session) = &mut connection.http else {
             return Flushed::Done;
         };
+        // What windows have let through since goes with the frames that wait.
         session.send_bodies();
         if let Err(fault) = connection.wrap_frames(self.sender.outgoing(seat)) {
             self.on_fault(seat, fault);
@@ -215,9 +216,11 @@ impl Worker {
 
     /// The server goes away, and will not process the operation.
     fn on_unprocessed(&mut self, slot: u32, now: u64) {
-        let connection = self.seats.connection(self.seats.seat_of(slot));
+        let seat = self.seats.seat_of(slot);
+        let connection = self.seats.connection(seat);
         let code = connection.and_then(|connection| connection.go_away);
-        let kind = Kind::GoAway(code.unwrap_or(error::NO_ERROR));
+        let code = code.unwrap_or(error::NO_ERROR);
+        let kind = Kind::GoAway(code);
         self.retry_unprocessed(slot, kind, now);
     }
 

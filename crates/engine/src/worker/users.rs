@@ -109,6 +109,7 @@ impl Worker {
         let longest = (BACK_OFF_FIRST_NS << seat.failures.min(16)).min(BACK_OFF_LONGEST_NS);
         seat.failures += 1;
         seat.opener = Opener::BacksOff(slot);
+        // Users that failed together do not try again together.
         let wait = self.random.between(longest / 2, longest);
         self.ledger.recorder.backed_off(id, wait);
         self.pauses.set(slot, now + wait);

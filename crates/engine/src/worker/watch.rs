@@ -74,6 +74,7 @@ impl SocketWatch {
         if due <= before {
             return self.look(before, 0);
         }
+        // Shortly before an arrival the CPU stays awake: waking up would take it too long.
         let (events, now) = match self.spin.begins_at(arrival) {
             Some(begin) if begin <= before => self.spin(due, before),
             Some(begin) => self.look(before, begin.min(due) - before),
