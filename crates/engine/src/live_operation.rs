@@ -95,6 +95,7 @@ pub(crate) struct SentRequest {
 }
 
 impl LiveOperation {
+    #[inline]
     pub(crate) fn new(
         id: CellId,
         seq: u64,

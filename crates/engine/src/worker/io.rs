@@ -121,6 +121,7 @@ impl Worker {
     }
 
     /// Reads once from the connection that `generation` counts, where it stands.
+    #[inline]
     fn receive(
         &mut self,
         seat: u32,
@@ -156,6 +157,7 @@ impl Worker {
     }
 
     /// Acts on what a read brought.
+    #[inline]
     fn on_received(&mut self, seat: u32, generation: u32, received: Received) -> NextRead {
         match received {
             Received::Nothing => NextRead::WhenReady,

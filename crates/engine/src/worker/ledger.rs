@@ -84,6 +84,7 @@ impl Ledger {
 
     /// Counts the operation as started, once, under the address it goes to; one that never had
     /// one, under none.
+    #[inline]
     pub(super) fn count_start(&mut self, operation: &mut LiveOperation) {
         let before = std::mem::replace(&mut operation.start, StartCount::Counted);
         if before == StartCount::Uncounted {
@@ -151,6 +152,7 @@ impl Ledger {
     }
 
     /// Bytes of a body that goes on count in the second in which they come, not in that of its end.
+    #[inline]
     pub(super) fn count_body(
         &mut self,
         connection: &WorkerConnection,
@@ -171,6 +173,7 @@ impl Ledger {
     }
 
     /// The socket of a connection took so many bytes.
+    #[inline]
     pub(super) fn count_sent(&mut self, id: CellId, bytes: u64, now: u64) {
         self.roll(now);
         self.recorder.wire_bytes(id, now, bytes, 0);

@@ -46,14 +46,10 @@ impl Worker {
         // Drawn for every operation, so that a seed gives the same numbers whatever a request has.
         let random = self.random.bits();
         self.pauses.clear(slot);
-        let operation = LiveOperation::new(id, arrival.seq, random, arrival.intended_at, now);
-        self.seats.begin(
-            slot,
-            LiveOperation {
-                noticed_at,
-                ..operation
-            },
-        );
+        let intended_at = arrival.intended_at;
+        let mut operation = LiveOperation::new(id, arrival.seq, random, intended_at, now);
+        operation.noticed_at = noticed_at;
+        self.seats.begin(slot, operation);
         if address.is_some() {
             self.reuse(slot, now)
         } else {

@@ -45,6 +45,7 @@ impl Sender {
     }
 
     /// Where the next request is written, emptied.
+    #[inline]
     pub(super) fn plain(&mut self) -> &mut Vec<u8> {
         self.plain.clear();
         &mut self.plain
@@ -67,6 +68,7 @@ impl Sender {
     }
 
     /// What was written last, and where ciphertext for this seat goes.
+    #[inline]
     pub(super) fn written_and_outgoing(&mut self, seat: u32) -> (&[u8], &mut Vec<u8>) {
         self.outgoing(seat);
         (&self.plain, &mut self.outgoing)
@@ -93,6 +95,7 @@ impl Sender {
     }
 
     /// Encrypts what was written last, for this seat's connection.
+    #[inline]
     pub(super) fn wrap(
         &mut self,
         seat: u32,
@@ -103,6 +106,7 @@ impl Sender {
     }
 
     /// Gives the seat's socket what waits for it, while the lease holds.
+    #[inline]
     pub(super) fn send(&mut self, seat: u32, connection: &mut WorkerConnection) -> SendOutcome {
         if !self.is_allowed() {
             self.forget();
