@@ -212,9 +212,9 @@ fn prepare(
             .files
             .iter()
             .find(|file| file.sha256.0 == wanted.0)?;
-        Some(Arc::from(&file.content[..]))
+        Some(Arc::from(&file.content.reveal()[..]))
     };
-    let plan = Plan::parse_canonical(&assignment.plan, &content)
+    let plan = Plan::parse_canonical(assignment.plan.reveal(), &content)
         .map_err(|problems| problems.to_string())?;
     let plan = Arc::new(with_minted(plan, assignment)?);
     let placement = Placement {
@@ -235,7 +235,7 @@ fn with_minted(plan: Plan, assignment: &Assignment) -> Result<Plan, String> {
     let Some(file) = assignment.files.iter().find(is_minted) else {
         return Ok(plan);
     };
-    let minted = Minted::decode(&file.content).map_err(|error| error.to_string())?;
+    let minted = Minted::decode(file.content.reveal()).map_err(|error| error.to_string())?;
     Ok(plan.with_minted(minted))
 }
 

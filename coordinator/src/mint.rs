@@ -125,7 +125,7 @@ impl Mint {
                 number,
                 MintedIdentity {
                     certificate,
-                    key: key.serialize_der(),
+                    key: key.serialize_der().into(),
                 },
             ))
         };
@@ -152,7 +152,7 @@ impl Mint {
 
 /// What stands in a file of the plan, which was read where this process is.
 fn content(file: &PrivateFile) -> &[u8] {
-    file.content.as_deref().unwrap_or_default()
+    file.bytes().unwrap_or_default()
 }
 
 /// Outer `None`: not a key. Inner `None`: another certificate's.
@@ -310,7 +310,7 @@ mod tests {
                     parsed.subject().to_string(),
                     format!("O=Example, CN=u{number}")
                 );
-                let key = PrivateKeyDer::try_from(identity.key.clone()).unwrap();
+                let key = PrivateKeyDer::try_from(identity.key.reveal().clone()).unwrap();
                 let key = default_provider()
                     .key_provider
                     .load_private_key(key)

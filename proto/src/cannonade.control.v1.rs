@@ -190,6 +190,7 @@ pub struct Grant {
 }
 /// A plan to get ready for.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
 pub struct Prepare {
     /// 16 random bytes.
     #[prost(bytes = "bytes", tag = "1")]

@@ -7,6 +7,7 @@
 mod generated;
 
 mod file_part;
+mod prepare;
 
 pub use generated::*;
 pub use prost::Message;

@@ -28,7 +28,10 @@ fn generate(root: &Path) -> String {
     let descriptors = protox::compile(["control.proto"], [root]).unwrap();
     tonic_prost_build::configure()
         .bytes(".")
-        .skip_debug(["cannonade.control.v1.FilePart"])
+        .skip_debug([
+            "cannonade.control.v1.FilePart",
+            "cannonade.control.v1.Prepare",
+        ])
         .client_mod_attribute(".", SERVICE_ONLY)
         .server_mod_attribute(".", SERVICE_ONLY)
         .out_dir(folder.path())

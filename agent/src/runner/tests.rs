@@ -160,7 +160,7 @@ fn assignment(run: RunId, text: &str) -> Assignment {
     Assignment {
         run,
         run_name: "test".to_owned(),
-        plan: plan.canonical_text(),
+        plan: plan.canonical_text().into(),
         plan_digest: Digest(plan.digest().0),
         agent_index: 0,
         agents: 1,
@@ -241,12 +241,12 @@ fn plan_that_cannot_be_run_here_is_answered_with_the_reason() {
         "target.url = \"http://203.0.113.9/\"\nload = { connections = 1, requests = 1 }\n",
     );
     let broken = Assignment {
-        plan: "load = 5\n".to_owned(),
+        plan: "load = 5\n".to_owned().into(),
         ..fine.clone()
     };
     let no_identities = control::PlanFile {
         sha256: Digest([7; 32]),
-        content: b"nonsense".as_slice().into(),
+        content: proto::Bytes::from_static(b"nonsense").into(),
     };
     let unreadable = Assignment {
         files: vec![no_identities],

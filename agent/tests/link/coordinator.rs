@@ -1,6 +1,6 @@
 //! A coordinator that says what a test tells it to say.
 
-use control::{COORDINATOR_NAME, Digest, LEASE, RunId, Secret, Token};
+use control::{COORDINATOR_NAME, Digest, JoinSecret, LEASE, RunId, Token};
 use proto::control_server::{Control, ControlServer};
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
@@ -59,7 +59,7 @@ impl Coordinator {
         ));
         Coordinator {
             address,
-            token: Token::new(ca_sha256.0, Secret::new(SECRET)),
+            token: Token::new(ca_sha256.0, JoinSecret::new(SECRET)),
             streams,
         }
     }
@@ -145,7 +145,7 @@ impl Control for Service {
             .metadata()
             .get("authorization")
             .and_then(|value| value.to_str().ok());
-        assert_eq!(authorization, Some(&*Secret::new(SECRET).bearer()));
+        assert_eq!(authorization, Some(&*JoinSecret::new(SECRET).bearer()));
         let (outgoing, receiver) = mpsc::channel(64);
         let attached = Attached {
             incoming: request.into_inner(),

@@ -186,7 +186,11 @@ async fn hello_says_who_joins_and_the_plan_goes_to_the_runner_and_its_answer_bac
         panic!("no plan")
     };
     assert_eq!(
-        (assignment.run, &assignment.plan[..], assignment.agents),
+        (
+            assignment.run,
+            &assignment.plan.reveal()[..],
+            assignment.agents
+        ),
         (RUN, "plan", 1)
     );
     agent
@@ -439,7 +443,7 @@ async fn what_listens_there_and_is_no_coordinator_is_told() {
                 let _ = tcp.shutdown().await;
             }
         });
-        let token = Token::new([1; 32], control::Secret::new([1; 32]));
+        let token = Token::new([1; 32], control::JoinSecret::new([1; 32]));
         let mut agent = Agent::start(address, &token);
         let why = agent.away().await;
         assert!(

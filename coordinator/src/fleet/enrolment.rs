@@ -4,7 +4,7 @@
 use super::authority::{AuthorityError, FleetAuthority};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use control::{Digest, Secret, Token};
+use control::{Digest, JoinSecret, Token};
 use rustls::ServerConfig;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -161,7 +161,7 @@ impl Material {
             .decode(self.secret)
             .ok()
             .and_then(|bytes| bytes.try_into().ok());
-        let secret = Secret::new(secret.ok_or(AuthorityError::Secret)?);
+        let secret = JoinSecret::new(secret.ok_or(AuthorityError::Secret)?);
         let token = Token::new(Digest::from_content(authority.certificate()).0, secret);
         Ok(Enrolment {
             token,

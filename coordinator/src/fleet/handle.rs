@@ -115,9 +115,9 @@ pub enum RunRefused {
 }
 
 fn check(request: &RunRequest) -> Result<(), RunRefused> {
-    if request.plan.len() > PLAN_MAX_BYTES {
+    if request.plan.reveal().len() > PLAN_MAX_BYTES {
         return Err(RunRefused::PlanTooLarge {
-            bytes: request.plan.len(),
+            bytes: request.plan.reveal().len(),
         });
     }
     if request.agents == 0 {

@@ -4,7 +4,7 @@
 use super::acceptor::AgentIo;
 use super::downstream::{Downstream, DownstreamItem};
 use super::quitting::quit;
-use control::{ConnectionId, Secret};
+use control::{ConnectionId, JoinSecret};
 use proto::control_server::{Control, ControlServer};
 use proto::{FromAgent, MESSAGE_MAX_BYTES};
 use std::io;
@@ -43,13 +43,13 @@ pub(super) struct Attached {
 
 /// Lets agents attach that know the secret.
 pub(super) struct Attachments {
-    secret: Secret,
+    secret: JoinSecret,
     last: AtomicU64,
     attached: mpsc::Sender<Attached>,
 }
 
 impl Attachments {
-    pub(super) fn new(secret: Secret) -> (Attachments, mpsc::Receiver<Attached>) {
+    pub(super) fn new(secret: JoinSecret) -> (Attachments, mpsc::Receiver<Attached>) {
         let (attached, receiver) = mpsc::channel(ATTACHED_MAX);
         (
             Attachments {

@@ -80,7 +80,7 @@ pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
         run: run.id,
         name: plan.name().to_owned(),
         plan_digest: Digest::from_content(text.as_bytes()),
-        plan: text,
+        plan: text.into(),
         files: files.0.into_values().collect(),
         minted,
         agents,
@@ -102,7 +102,7 @@ impl RunFiles {
             Entry::Vacant(place) => {
                 place.insert(RunFile {
                     sha256,
-                    content: Bytes::copy_from_slice(content),
+                    content: Bytes::copy_from_slice(content).into(),
                     audience: audience.clone(),
                 });
                 return;
@@ -128,7 +128,7 @@ fn add_client_certificates(files: &mut RunFiles, plan: &Plan, agents: u32) {
     for agent in 0..agents {
         for place in identities(plan, agent, agents) {
             for file in [&pairs[place].cert, &pairs[place].key] {
-                let content = file.content.as_deref().unwrap_or_default();
+                let content = file.bytes().unwrap_or_default();
                 files.add(file.sha256, content, &Audience::Only(vec![agent]));
             }
         }

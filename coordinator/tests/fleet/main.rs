@@ -5,7 +5,7 @@ mod proxy;
 
 use agent::link::News;
 use control::{
-    Audience, Digest, EndCause, RunEvent, RunFile, RunId, RunOutcome, RunRequest, Secret, Stop,
+    Audience, Digest, EndCause, JoinSecret, RunEvent, RunFile, RunId, RunOutcome, RunRequest, Stop,
     Token,
 };
 use coordinator::fleet::{Enrolment, FleetError, FleetHandle, RunEvents, RunRefused, bind, listen};
@@ -34,7 +34,7 @@ fn request(agents: u32) -> RunRequest {
         run: RunId([agents as u8; 16]),
         name: "loopback".into(),
         plan_digest: Digest::from_content(plan.as_bytes()),
-        plan,
+        plan: plan.into(),
         files: vec![],
         minted: Vec::new(),
         agents,
@@ -132,7 +132,7 @@ async fn files_reach_the_agents_they_are_for() {
         .collect();
     let file = |content: Vec<u8>, audience| RunFile {
         sha256: Digest::from_content(&content),
-        content: content.into(),
+        content: proto::Bytes::from(content).into(),
         audience,
     };
     let files = vec![
@@ -157,7 +157,7 @@ async fn files_reach_the_agents_they_are_for() {
         held[index]
             .files
             .iter()
-            .map(|file| file.content.len())
+            .map(|file| file.content.reveal().len())
             .collect::<Vec<_>>()
     };
     assert_eq!(
@@ -340,7 +340,7 @@ async fn stop_drains_or_cuts_and_data_so_far_comes() {
 #[tokio::test]
 async fn wrong_tokens_are_refused_with_a_cure() {
     let (fleet, token) = fleet().await;
-    let other = Token::new(token.ca_sha256(), Secret::new([1; 32]));
+    let other = Token::new(token.ca_sha256(), JoinSecret::new([1; 32]));
     let another = Token::new([2; 32], token.secret().clone());
     for (token, part) in [
         (other, "does not accept the token"),
@@ -443,7 +443,7 @@ async fn one_run_at_a_time_and_none_without_agents() {
         RunRefused::NoAgents
     );
     let large = RunRequest {
-        plan: "x".repeat(1 << 20),
+        plan: "x".repeat(1 << 20).into(),
         ..request(1)
     };
     assert_eq!(

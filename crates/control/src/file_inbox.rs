@@ -1,8 +1,8 @@
 //! Puts the files of a plan together again and checks them against their hashes.
 
 use crate::{Digest, PlanFile};
-use proto::{FilePart, PART_MAX_BYTES};
-use std::fmt;
+use proto::{Bytes, FilePart, PART_MAX_BYTES};
+use secret::Secret;
 
 /// Files of one plan that an agent takes, together; they are held in memory.
 pub const FILES_MAX_BYTES: u64 = 512 << 20;
@@ -19,23 +19,12 @@ pub(crate) struct FileInbox {
     current: Option<Current>,
 }
 
+/// A file of which there are some parts.
+#[derive(Debug)]
 struct Current {
     sha256: Digest,
     size_bytes: u64,
-    content: Vec<u8>,
-}
-
-impl fmt::Debug for Current {
-    /// Without the content, which may be a key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Current({}, {} of {} bytes)",
-            self.sha256,
-            self.content.len(),
-            self.size_bytes
-        )
-    }
+    content: Secret<Vec<u8>>,
 }
 
 /// Why files cannot be taken.
@@ -79,12 +68,12 @@ impl FileInbox {
             None if !self.is_complete() => Current {
                 sha256,
                 size_bytes: part.size_bytes,
-                content: Vec::new(),
+                content: Secret::default(),
             },
             _ => return Err(FileProblem::OutOfPlace),
         };
         self.append(&mut file, part)?;
-        if file.content.len() as u64 == file.size_bytes {
+        if file.content.reveal().len() as u64 == file.size_bytes {
             self.whole.push(checked(file)?);
         } else {
             self.current = Some(file);
@@ -103,9 +92,10 @@ impl FileInbox {
 
     fn append(&mut self, file: &mut Current, part: &FilePart) -> Result<(), FileProblem> {
         let bytes = part.content.len() as u64;
-        let fits = bytes <= self.left_bytes && bytes <= file.size_bytes - file.content.len() as u64;
+        let fits = bytes <= self.left_bytes
+            && bytes <= file.size_bytes - file.content.reveal().len() as u64;
         let goes_on = bytes > 0 || file.size_bytes == 0;
-        if part.offset_bytes != file.content.len() as u64
+        if part.offset_bytes != file.content.reveal().len() as u64
             || part.content.len() > PART_MAX_BYTES
             || !fits
             || !goes_on
@@ -113,20 +103,20 @@ impl FileInbox {
             return Err(FileProblem::OutOfPlace);
         }
         self.left_bytes -= bytes;
-        file.content.extend_from_slice(&part.content);
+        file.content.reveal_mut().extend_from_slice(&part.content);
         Ok(())
     }
 }
 
-fn checked(file: Current) -> Result<PlanFile, FileProblem> {
-    if Digest::from_content(&file.content) != file.sha256 {
+fn checked(mut file: Current) -> Result<PlanFile, FileProblem> {
+    if Digest::from_content(file.content.reveal()) != file.sha256 {
         return Err(FileProblem::WrongContent {
             sha256: file.sha256,
         });
     }
     Ok(PlanFile {
         sha256: file.sha256,
-        content: file.content.into(),
+        content: Bytes::from(std::mem::take(file.content.reveal_mut())).into(),
     })
 }
 
@@ -134,7 +124,6 @@ fn checked(file: Current) -> Result<PlanFile, FileProblem> {
 mod tests {
     use super::*;
     use crate::{FileParts, RunId};
-    use proto::Bytes;
 
     const RUN: RunId = RunId([1; 16]);
 
@@ -176,7 +165,7 @@ mod tests {
         let came: Vec<Bytes> = inbox
             .into_files()
             .into_iter()
-            .map(|file| file.content)
+            .map(|file| file.content.reveal().clone())
             .collect();
         assert_eq!(came, contents);
     }
@@ -198,13 +187,13 @@ mod tests {
         let text = format!("{inbox:?}");
         assert!(
             text.contains(&format!(
-                "Current({}, 11 of 12 bytes)",
+                "Current {{ sha256: {:?}, size_bytes: 12, content: *** }}",
                 Digest::from_content(&half)
             )),
             "{text}"
         );
         assert!(
-            text.contains("11 bytes)") && !text.contains("KEY") && !text.contains("75, 69, 89"),
+            !text.contains("KEY") && !text.contains("75, 69, 89"),
             "{text}"
         );
     }

@@ -3,44 +3,27 @@
 
 use crate::{Digest, RunId};
 use proto::{Bytes, FilePart, PART_MAX_BYTES};
-use std::fmt;
+use secret::Secret;
 
 /// What is left to send of an agent's files for a run.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileParts {
     run: RunId,
     /// In reverse: the next is last.
-    files: Vec<(Digest, Bytes)>,
+    files: Vec<(Digest, Secret<Bytes>)>,
     sent_bytes: usize,
 }
 
 impl FileParts {
     /// All parts of `files`, in order.
     #[must_use]
-    pub fn new(run: RunId, mut files: Vec<(Digest, Bytes)>) -> FileParts {
-        files.reverse();
+    pub fn new(run: RunId, files: Vec<(Digest, Bytes)>) -> FileParts {
+        let secret = |(sha256, content)| (sha256, Secret::new(content));
         FileParts {
             run,
-            files,
+            files: files.into_iter().rev().map(secret).collect(),
             sent_bytes: 0,
         }
-    }
-}
-
-impl fmt::Debug for FileParts {
-    /// Without the contents, which may be keys.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let files: Vec<_> = self
-            .files
-            .iter()
-            .rev()
-            .map(|(sha256, content)| (sha256, content.len()))
-            .collect();
-        write!(
-            f,
-            "FileParts({}, {} bytes sent of the first of {files:?})",
-            self.run, self.sent_bytes
-        )
     }
 }
 
@@ -49,6 +32,7 @@ impl Iterator for FileParts {
 
     fn next(&mut self) -> Option<FilePart> {
         let (sha256, content) = self.files.last()?;
+        let content = content.reveal();
         let from = self.sent_bytes;
         let to = content.len().min(from + PART_MAX_BYTES);
         let part = FilePart {
@@ -85,7 +69,7 @@ mod tests {
                 .into(),
         );
         let wanted = format!(
-            "FileParts({}, 0 bytes sent of the first of [({first:?}, 11), ({second:?}, 17)])",
+            "FileParts {{ run: {:?}, files: [({second:?}, ***), ({first:?}, ***)], sent_bytes: 0 }}",
             RunId([1; 16])
         );
         assert_eq!(format!("{parts:?}"), wanted);

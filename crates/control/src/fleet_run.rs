@@ -352,12 +352,12 @@ impl FleetRun {
         };
         let files = request.files.iter().filter(|file| is_for(&file.audience));
         let files: Vec<_> = files
-            .map(|file| (file.sha256, file.content.clone()))
+            .map(|file| (file.sha256, file.content.reveal().clone()))
             .collect();
         let prepare = Prepare {
             run_id: request.run.to_wire(),
             run_name: request.name.clone(),
-            plan: request.plan.clone(),
+            plan: request.plan.reveal().clone(),
             plan_digest: request.plan_digest.to_wire(),
             agent_index: index as u32,
             agents: request.agents,

@@ -43,7 +43,7 @@ pub use run_event::{
 };
 pub use session::Session;
 pub use session_event::{Disconnection, Finality, News, SessionAction, SessionEvent};
-pub use token::{Secret, Token, TokenError};
+pub use token::{JoinSecret, Token, TokenError};
 
 use std::time::Duration;
 

@@ -112,7 +112,7 @@ impl LocalRun {
         Some(Order::Prepare(Assignment {
             run: self.run,
             run_name: self.prepare.run_name.clone(),
-            plan: std::mem::take(&mut self.prepare.plan),
+            plan: std::mem::take(&mut self.prepare.plan).into(),
             plan_digest: self.plan_digest,
             agent_index: self.prepare.agent_index,
             agents: self.prepare.agents,

@@ -2,7 +2,7 @@
 
 use crate::{Boot, Digest, Mono, RunId};
 use proto::Bytes;
-use std::fmt;
+use secret::Secret;
 
 /// What the link asks of whoever fires.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,8 +49,8 @@ pub struct Assignment {
     pub run: RunId,
     /// What people call it.
     pub run_name: String,
-    /// The plan's canonical text.
-    pub plan: String,
+    /// The plan's canonical text, with all its secrets.
+    pub plan: Secret<String>,
     /// SHA-256 of the text, as the coordinator knows it.
     pub plan_digest: Digest,
     /// Which share is this agent's, from 0.
@@ -66,19 +66,12 @@ pub struct Assignment {
 }
 
 /// A file that a plan names.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanFile {
     /// Its name in the canonical text.
     pub sha256: Digest,
-    /// All of it.
-    pub content: Bytes,
-}
-
-impl fmt::Debug for PlanFile {
-    /// Without the content, which may be a key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PlanFile({}, {} bytes)", self.sha256, self.content.len())
-    }
+    /// All of it; it may be a key.
+    pub content: Secret<Bytes>,
 }
 
 /// How to end a run before its plan does.
@@ -173,16 +166,16 @@ mod tests {
         let content = Bytes::from_static(b"PRIVATE KEY");
         let file = PlanFile {
             sha256: Digest::from_content(&content),
-            content,
+            content: content.into(),
         };
         assert_eq!(
             format!("{file:?}"),
-            format!("PlanFile({}, 11 bytes)", file.sha256)
+            format!("PlanFile {{ sha256: {:?}, content: *** }}", file.sha256)
         );
         let order = Order::Prepare(Assignment {
             run: RunId([1; 16]),
             run_name: "edge".to_owned(),
-            plan: String::new(),
+            plan: "PRIVATE".to_owned().into(),
             plan_digest: Digest::from_content(b""),
             agent_index: 0,
             agents: 1,

@@ -2,8 +2,8 @@
 
 use crate::{AgentId, Digest, EndCause, FleetTime, RunId, Stop};
 use proto::Bytes;
+use secret::Secret;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 /// One run over the fleet.
@@ -13,8 +13,8 @@ pub struct RunRequest {
     pub run: RunId,
     /// What people call it.
     pub name: String,
-    /// The plan's canonical text, at most [`crate::PLAN_MAX_BYTES`].
-    pub plan: String,
+    /// The plan's canonical text, at most [`crate::PLAN_MAX_BYTES`], with all its secrets.
+    pub plan: Secret<String>,
     /// SHA-256 of the text.
     pub plan_digest: Digest,
     /// Files that the plan names.
@@ -31,27 +31,14 @@ pub struct RunRequest {
 }
 
 /// A file that a plan names, and who needs it.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct RunFile {
     /// Of the content.
     pub sha256: Digest,
-    /// All of it.
-    pub content: Bytes,
+    /// All of it; it may be a key.
+    pub content: Secret<Bytes>,
     /// Agents (by index) that get it; private keys go only where they are used.
     pub audience: Audience,
-}
-
-impl fmt::Debug for RunFile {
-    /// Without the content, which may be a key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "RunFile({}, {} bytes, {:?})",
-            self.sha256,
-            self.content.len(),
-            self.audience
-        )
-    }
 }
 
 /// Who gets a file.
@@ -255,12 +242,15 @@ mod tests {
         let content = Bytes::from_static(b"PRIVATE KEY");
         let file = RunFile {
             sha256: Digest::from_content(&content),
-            content,
+            content: content.into(),
             audience: Audience::Only(vec![2]),
         };
         assert_eq!(
             format!("{file:?}"),
-            format!("RunFile({}, 11 bytes, Only([2]))", file.sha256)
+            format!(
+                "RunFile {{ sha256: {:?}, content: ***, audience: Only([2]) }}",
+                file.sha256
+            )
         );
     }
 }

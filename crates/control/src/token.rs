@@ -3,8 +3,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secret::Secret;
 use sha2::{Digest as _, Sha256};
-use std::fmt;
 use std::str::FromStr;
 use subtle::ConstantTimeEq as _;
 
@@ -19,16 +19,16 @@ const CHARACTERS: usize = (BYTES * 8).div_ceil(6);
 /// The text is `cnn1_` and base64url of (SHA-256 of the CA's DER, 32 secret bytes, checksum). The
 /// checksum (first four bytes of the SHA-256 of the rest) tells a mistyped token from a wrong one
 /// before anything is dialled.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     ca: [u8; 32],
-    secret: Secret,
+    secret: JoinSecret,
 }
 
 impl Token {
     /// A token for the coordinator whose CA has this SHA-256.
     #[must_use]
-    pub fn new(ca_sha256: [u8; 32], secret: Secret) -> Token {
+    pub fn new(ca_sha256: [u8; 32], secret: JoinSecret) -> Token {
         Token {
             ca: ca_sha256,
             secret,
@@ -43,14 +43,14 @@ impl Token {
 
     /// What the agent proves itself by.
     #[must_use]
-    pub fn secret(&self) -> &Secret {
+    pub fn secret(&self) -> &JoinSecret {
         &self.secret
     }
 
     /// The text of the token: a secret, for the eyes of its owner and for a file of mode 0600.
     #[must_use]
     pub fn reveal(&self) -> String {
-        let mut bytes = [self.ca, self.secret.0].concat();
+        let mut bytes = [self.ca, *self.secret.reveal()].concat();
         let checksum = checksum(&bytes);
         bytes.extend_from_slice(&checksum);
         format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes))
@@ -78,38 +78,32 @@ impl FromStr for Token {
         let half = |from: usize| std::array::from_fn(|i| content[from + i]);
         Ok(Token {
             ca: half(0),
-            secret: Secret(half(32)),
+            secret: JoinSecret::new(half(32)),
         })
     }
 }
 
-impl fmt::Debug for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(secret)")
-    }
-}
-
 /// 32 random bytes that an agent proves itself by.
-#[derive(Clone)]
-pub struct Secret([u8; 32]);
+#[derive(Debug, Clone)]
+pub struct JoinSecret(Secret<[u8; 32]>);
 
-impl Secret {
+impl JoinSecret {
     /// These bytes; they must be random.
     #[must_use]
-    pub fn new(bytes: [u8; 32]) -> Secret {
-        Secret(bytes)
+    pub fn new(bytes: [u8; 32]) -> JoinSecret {
+        JoinSecret(Secret::new(bytes))
     }
 
     /// The bytes, for a file of mode 0600.
     #[must_use]
     pub fn reveal(&self) -> &[u8; 32] {
-        &self.0
+        self.0.reveal()
     }
 
     /// What the agent sends as `authorization` with its stream; only ever inside TLS.
     #[must_use]
     pub fn bearer(&self) -> String {
-        format!("Bearer {}", URL_SAFE_NO_PAD.encode(self.0))
+        format!("Bearer {}", URL_SAFE_NO_PAD.encode(self.reveal()))
     }
 
     /// Whether `authorization` is that of this secret, in a time that does not tell where it
@@ -123,19 +117,13 @@ impl Secret {
     }
 }
 
-impl PartialEq for Secret {
-    fn eq(&self, other: &Secret) -> bool {
-        self.0.ct_eq(&other.0).into()
+impl PartialEq for JoinSecret {
+    fn eq(&self, other: &JoinSecret) -> bool {
+        self.reveal().ct_eq(other.reveal()).into()
     }
 }
 
-impl Eq for Secret {}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
-}
+impl Eq for JoinSecret {}
 
 /// Why a text is not a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -173,7 +161,7 @@ mod tests {
     use super::*;
 
     fn token() -> Token {
-        Token::new([7; 32], Secret::new([9; 32]))
+        Token::new([7; 32], JoinSecret::new([9; 32]))
     }
 
     #[test]
@@ -228,17 +216,21 @@ mod tests {
     #[test]
     fn debug_shows_nothing_of_it() {
         let shown = format!("{:?} {:?}", token(), token().secret());
-        assert_eq!(shown, "Token(secret) Secret");
+        let ca = [7; 32];
+        assert_eq!(
+            shown,
+            format!("Token {{ ca: {ca:?}, secret: JoinSecret(***) }} JoinSecret(***)")
+        );
     }
 
     #[test]
     fn secret_is_proved_by_its_own_bearer_alone() {
-        let secret = Secret::new([9; 32]);
+        let secret = JoinSecret::new([9; 32]);
         assert!(secret.is_proved_by(&secret.bearer()));
         for wrong in [
             "",
             "Bearer",
-            &Secret::new([8; 32]).bearer(),
+            &JoinSecret::new([8; 32]).bearer(),
             &secret.bearer()[1..],
         ] {
             assert!(!secret.is_proved_by(wrong), "{wrong}");

@@ -106,7 +106,7 @@ fn request(agents: u32) -> RunRequest {
     RunRequest {
         run: RUN,
         name: "run".into(),
-        plan: "plan".into(),
+        plan: "plan".to_owned().into(),
         plan_digest: Digest([1; 32]),
         files: vec![],
         minted: Vec::new(),
@@ -259,7 +259,7 @@ fn file_goes_only_to_its_audience() {
     let mut coordinator = Coordinator::with_agents(2);
     let file = |byte: u8, audience| RunFile {
         sha256: Digest([byte; 32]),
-        content: Bytes::from(vec![byte]),
+        content: Bytes::from(vec![byte]).into(),
         audience,
     };
     let files = vec![file(1, Audience::All), file(2, Audience::Only(vec![1]))];

@@ -383,6 +383,28 @@ impl SeatTable {
         seat.takes() && seat.opening_slot().is_none() && !self.is_busy(slot)
     }
 
+    /// Requests that were under way to the socket have all been taken by it, but for bodies that
+    /// HTTP/2's windows hold back.
+    pub(crate) fn note_written(&mut self, seat: u32, now: u64) {
+        let mut index = 0;
+        while let Some(connection) = self.connection(seat)
+            && let Some(&slot) = connection.unwritten.get(index)
+        {
+            let lane = self.lane_of(slot);
+            let connection = self.connection(seat);
+            let Some(connection) = connection.filter(|connection| connection.is_sent(lane)) else {
+                index += 1;
+                continue;
+            };
+            connection.unwritten.swap_remove(index);
+            let operation = self.operation_mut(slot);
+            // None where its stream has ended before its request was written whole.
+            if let Some(sent) = operation.and_then(|operation| operation.sent_mut()) {
+                sent.written_at.get_or_insert(now);
+            }
+        }
+    }
+
     /// The slot's next operation waits for the seat's connection.
     pub(crate) fn park(&mut self, slot: u32) {
         self.slots[slot as usize].park();

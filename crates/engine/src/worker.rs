@@ -15,8 +15,10 @@ mod io;
 mod ledger;
 mod opening;
 mod operation;
+mod plan_requests;
 mod sender;
 mod streams;
+mod thread_account;
 mod uploads;
 mod users;
 mod watch;
@@ -24,16 +26,15 @@ mod watch;
 use crate::clock::{RunClock, monotonic_ns};
 use crate::connection::READ_BYTES;
 use crate::endpoints::Endpoints;
-use crate::http2;
 use crate::lease::{FiringLease, StopMode, StopOrder};
-use crate::poller::Poller;
+use crate::poller::{Poller, Ready};
 use crate::random::Random;
-use crate::request::Http1Requests;
+use crate::resolver::Question;
 use crate::seat::{SeatTable, seat_of};
 use crate::source::{LoadSource, Timeline};
 use crate::spin::Spin;
 use crate::timers::Timers;
-use crate::tls::{Chains, WorkerTls};
+use crate::tls::WorkerTls;
 use arrivals::WaitingArrival;
 use connector::{ConnectionRules, Connector};
 use deadlines::Deadlines;
@@ -42,11 +43,14 @@ pub use handover::{Cut, Spent, WorkerFigures};
 use io::Unread;
 use ledger::Ledger;
 use measure::{Kind, Recorder, Spare};
-use plan::{HttpVersion, Plan};
+use plan::Plan;
+use plan_requests::PlanRequests;
 use sender::Sender;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
+use thread_account::ThreadAccount;
 use uploads::Unsent;
 use watch::{Patience, SocketWatch};
 
@@ -83,6 +87,30 @@ pub(crate) struct WorkerSetup {
     pub(crate) cpu: Option<u32>,
 }
 
+/// What a worker acts on.
+enum WorkerEvent {
+    /// A wait is over: lease and orders are looked at.
+    Woke,
+    /// A connection had more to read, or a socket took more, than the share of one turn.
+    MoreToRead(Unread),
+    MoreToSend(Unsent),
+    /// Something has happened to a socket.
+    Ready(Ready),
+    /// A lookup has ended.
+    Resolved(Question, Result<SocketAddr, Kind>),
+    /// An operation's time is up, or that of a connection whose end is awaited.
+    TimeIsUp {
+        slot: u32,
+    },
+    /// A user's pause is over.
+    PauseIsOver {
+        slot: u32,
+    },
+    /// The events of a turn have been acted on: arrivals may be due, or the end.
+    Tick,
+}
+
+/// Makes the load of one thread: events in, operations out.
 pub(crate) struct Worker {
     clock: RunClock,
     order: StopOrder,
@@ -93,13 +121,10 @@ pub(crate) struct Worker {
     random: Random,
     watch: SocketWatch,
     ledger: Ledger,
-    requests: Http1Requests,
-    /// The same requests for HTTP/2, where the plan speaks that.
-    frames: Option<http2::HeaderBlocks>,
+    requests: PlanRequests,
     rules: ConnectionRules,
     connector: Connector,
     tls: Option<WorkerTls>,
-    chains: Chains,
     seats: SeatTable,
     /// Time-outs of operations.
     deadlines: Deadlines,
@@ -112,19 +137,15 @@ pub(crate) struct Worker {
     uploads: Vec<Unsent>,
     buffer: Vec<u8>,
     sender: Sender,
-    /// CPU the thread is pinned to, and CPU time of the thread before the run.
-    cpu: Option<u32>,
-    cpu_before_ns: u64,
+    account: ThreadAccount,
 }
 
 impl Worker {
     pub(crate) fn new(setup: WorkerSetup) -> Worker {
         let plan = &setup.plan;
         let rules = ConnectionRules::new(plan);
-        let speaks_http2 = plan.connection().http != HttpVersion::Http11;
         Worker {
-            requests: Http1Requests::new(plan),
-            frames: speaks_http2.then(|| http2::HeaderBlocks::new(plan)),
+            requests: PlanRequests::new(plan),
             timeline: Timeline::new(plan),
             phase: WorkerPhase::Firing,
             cut: None,
@@ -133,13 +154,11 @@ impl Worker {
             pauses: Timers::default(),
             dirty: Vec::new(),
             queue: VecDeque::new(),
-            chains: Chains::default(),
             unread: Vec::new(),
             uploads: Vec::new(),
             buffer: vec![0; READ_BYTES],
             sender: Sender::new(setup.lease),
-            cpu: setup.cpu,
-            cpu_before_ns: 0,
+            account: ThreadAccount::new(setup.cpu),
             clock: setup.clock,
             order: setup.order,
             source: setup.source,
@@ -154,7 +173,7 @@ impl Worker {
 
     /// Runs from the start instant to the end of the drain.
     pub(crate) fn run(mut self) {
-        self.cpu_before_ns = thread_cpu_ns();
+        self.account.begin();
         self.sleep_until_start();
         self.ledger.begin(monotonic_ns());
         self.seat_users();
@@ -164,25 +183,62 @@ impl Worker {
         self.leave();
     }
 
-    /// One turn of the loop: wait, then sockets, lookups, time-outs, pauses, arrivals.
+    /// One turn of the loop: waits, then acts on all that has happened, in this order.
     fn turn(&mut self) {
-        let (events, mut now) = self.watch.wait(self.patience());
-        self.obey(now);
-        self.read_on();
-        self.upload_on();
-        for index in 0..events {
-            let ready = self.watch.event(index);
-            let (seat, generation) = seat_of(ready.token);
-            if self.seats.stands(seat, generation) {
-                self.watch.begin_handling();
-                self.on_ready(seat, ready);
-                self.send_frames();
-                self.keep_schedule();
-            }
+        let (ready, now) = self.watch.wait(self.patience());
+        self.on(WorkerEvent::Woke, now);
+        for unread in std::mem::take(&mut self.unread) {
+            self.on(WorkerEvent::MoreToRead(unread), now);
         }
-        now = self.clock.now();
-        self.take_answers(now);
-        self.on_time(now);
+        for unsent in std::mem::take(&mut self.uploads) {
+            self.on(WorkerEvent::MoreToSend(unsent), now);
+        }
+        for index in 0..ready {
+            self.on(WorkerEvent::Ready(self.watch.event(index)), now);
+        }
+        let now = self.clock.now();
+        while let Some((question, found)) = self.connector.endpoints.answer(now) {
+            self.on(WorkerEvent::Resolved(question, found), now);
+        }
+        self.ledger.roll(now);
+        // Each with its own instant: of many at once, the last must not seem to have begun with the
+        // first.
+        while let Some(slot) = self.deadlines.pop(now) {
+            self.on(WorkerEvent::TimeIsUp { slot }, self.clock.now());
+        }
+        for _ in 0..BEGUN_AT_ONCE {
+            let Some(slot) = self.pauses.pop(now) else {
+                break;
+            };
+            self.on(WorkerEvent::PauseIsOver { slot }, self.clock.now());
+        }
+        self.on(WorkerEvent::Tick, now);
+    }
+
+    /// Acts on an event.
+    #[inline]
+    fn on(&mut self, event: WorkerEvent, now: u64) {
+        match event {
+            WorkerEvent::Woke => self.obey(now),
+            WorkerEvent::MoreToRead(unread) => self.read_on(unread),
+            WorkerEvent::MoreToSend(unsent) => self.upload_on(unsent),
+            WorkerEvent::Ready(ready) => self.on_socket(ready),
+            WorkerEvent::Resolved(question, found) => self.on_resolved(question, found, now),
+            WorkerEvent::TimeIsUp { slot } => self.time_out(slot, now),
+            WorkerEvent::PauseIsOver { slot } => self.begin_as_user(slot, now),
+            WorkerEvent::Tick => self.on_tick(now),
+        }
+    }
+
+    /// A socket is ready; one that was closed in this turn concerns nobody.
+    fn on_socket(&mut self, ready: Ready) {
+        let (seat, generation) = seat_of(ready.token);
+        if self.seats.stands(seat, generation) {
+            self.watch.begin_handling();
+            self.on_ready(seat, ready);
+            self.send_frames();
+            self.keep_schedule();
+        }
     }
 
     /// How long nothing is due.
@@ -208,19 +264,8 @@ impl Worker {
         }
     }
 
-    fn on_time(&mut self, now: u64) {
-        self.ledger.roll(now);
-        // Each with its own instant: of many at once, the last must not seem to have begun with the
-        // first.
-        while let Some(slot) = self.deadlines.pop(now) {
-            self.time_out(slot, self.clock.now());
-        }
-        for _ in 0..BEGUN_AT_ONCE {
-            let Some(slot) = self.pauses.pop(now) else {
-                break;
-            };
-            self.begin_as_user(slot, self.clock.now());
-        }
+    /// Begins what is due, and ends the load when its time has come.
+    fn on_tick(&mut self, now: u64) {
         self.serve_queue();
         self.take_arrivals(now);
         self.send_frames();
@@ -273,7 +318,7 @@ impl Worker {
             self.ledger.recorder.close_window(now);
         }
         self.end_arrivals(now);
-        let firing = self.spent(now);
+        let firing = self.account.spent(&self.watch, now);
         self.phase = WorkerPhase::Draining { firing };
         self.ledger.drain();
     }
@@ -294,24 +339,8 @@ impl Worker {
         self.source.end_arrivals();
     }
 
-    fn take_answers(&mut self, now: u64) {
-        while let Some((question, found)) = self.connector.endpoints.answer(now) {
-            self.on_resolved(question, found, now);
-        }
-    }
-
-    /// What the thread has spent up to now.
-    fn spent(&self, now: u64) -> Spent {
-        Spent {
-            cpu_ns: thread_cpu_ns().saturating_sub(self.cpu_before_ns),
-            spun_ns: self.watch.spun_ns(),
-            idle_ns: self.watch.idle_ns(),
-            wall_ns: now,
-        }
-    }
-
     fn leave(mut self) {
-        let whole = self.spent(self.clock.now());
+        let whole = self.account.spent(&self.watch, self.clock.now());
         // The server is told of the end of kept connections as of that of any other.
         for seat in 0..self.seats.seats() {
             let now = self.clock.now();
@@ -327,14 +356,9 @@ impl Worker {
             firing,
             whole,
             thread_id: rustix::thread::gettid().as_raw_nonzero().get(),
-            cpu: self.cpu,
+            cpu: self.account.cpu,
             cut: self.cut,
         };
         self.ledger.end(self.clock.now(), figures);
     }
-}
-
-fn thread_cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

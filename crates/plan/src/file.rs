@@ -1,5 +1,6 @@
 //! A file that a plan names: read at check, known by its content's SHA-256 from then on.
 
+use secret::Secret;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -17,14 +18,14 @@ pub struct File {
 
 /// A file that is not for everybody: a client's certificate or key. Known by its hash alone to who
 /// does not need it.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct PrivateFile {
     /// As the plan writes it, for messages.
     pub name: String,
     /// Hash of the content.
     pub sha256: Sha256,
     /// The content, where it is at hand.
-    pub content: Option<Arc<[u8]>>,
+    pub content: Option<Secret<Arc<[u8]>>>,
 }
 
 impl PartialEq for PrivateFile {
@@ -36,19 +37,11 @@ impl PartialEq for PrivateFile {
 
 impl Eq for PrivateFile {}
 
-impl fmt::Debug for PrivateFile {
-    /// Without the content, which may be a key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let content = if self.content.is_some() {
-            "at hand"
-        } else {
-            "elsewhere"
-        };
-        write!(
-            f,
-            "PrivateFile({:?}, {}, {content})",
-            self.name, self.sha256
-        )
+impl PrivateFile {
+    /// The content, where it is at hand.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&[u8]> {
+        self.content.as_ref().map(|content| &content.reveal()[..])
     }
 }
 

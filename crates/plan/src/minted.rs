@@ -1,14 +1,14 @@
 //! Minted client identities on their way to an agent: one file with all that its virtual users
 //! need.
 
+use secret::Secret;
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// First bytes of the file: what it is, and the version of its form.
 const MAGIC: &[u8; 8] = b"minted\0\x01";
 
 /// Minted client identities, DER throughout.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Minted {
     /// What is shown behind each leaf.
     pub chain: Vec<Vec<u8>>,
@@ -17,12 +17,12 @@ pub struct Minted {
 }
 
 /// One of them.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MintedIdentity {
     /// The client's own certificate, DER.
     pub certificate: Vec<u8>,
     /// Its key, PKCS#8.
-    pub key: Vec<u8>,
+    pub key: Secret<Vec<u8>>,
 }
 
 /// Why bytes hold no minted identities.
@@ -46,7 +46,7 @@ impl Minted {
         for (place, identity) in &self.identities {
             number(&mut bytes, *place as usize);
             block(&mut bytes, &identity.certificate);
-            block(&mut bytes, &identity.key);
+            block(&mut bytes, identity.key.reveal());
         }
         bytes
     }
@@ -65,7 +65,7 @@ impl Minted {
             let place = rest.number()?;
             let identity = MintedIdentity {
                 certificate: rest.block()?,
-                key: rest.block()?,
+                key: rest.block()?.into(),
             };
             minted.identities.insert(place, identity);
         }
@@ -111,13 +111,6 @@ impl Rest<'_> {
     }
 }
 
-impl fmt::Debug for Minted {
-    /// Without certificates and keys.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Minted({})", self.identities.len())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,7 +118,7 @@ mod tests {
     fn some() -> Minted {
         let identity = |place: u32| MintedIdentity {
             certificate: vec![place as u8; 3],
-            key: vec![9; 2],
+            key: vec![9; 2].into(),
         };
         Minted {
             chain: vec![vec![1, 2]],

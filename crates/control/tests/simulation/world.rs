@@ -109,7 +109,7 @@ impl World {
             run: RunId([self.runs; 16]),
             name: "simulated".into(),
             plan_digest: Digest::from_content(plan.as_bytes()),
-            plan,
+            plan: plan.into(),
             files: vec![],
             minted: Vec::new(),
             agents: self.machines.len() as u32,

@@ -1,7 +1,7 @@
 //! As much of DER (X.690 §8, §10) as it takes to find a few fields in certificates and OCSP
 //! responses.
 
-use measure::calendar::days;
+use time::{Date, Month, Time, UtcDateTime};
 
 /// Content of the next element, which must have this tag.
 pub(super) fn element<'a>(rest: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
@@ -41,13 +41,12 @@ pub(super) fn seconds(time: &[u8]) -> Option<i64> {
     let digits = time
         .strip_suffix(b"Z")
         .filter(|digits| digits.len() == 14 && digits.iter().all(u8::is_ascii_digit))?;
-    let number = |from: usize, to: usize| {
-        digits[from..to]
-            .iter()
-            .fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))
-    };
-    let of_day = number(8, 10) * 3600 + number(10, 12) * 60 + number(12, 14);
-    Some(days(number(0, 4), number(4, 6), number(6, 8)) * 86_400 + of_day)
+    let pair = |at: usize| (digits[at] - b'0') * 10 + digits[at + 1] - b'0';
+    let year = i32::from(pair(0)) * 100 + i32::from(pair(2));
+    let month = Month::try_from(pair(4)).ok()?;
+    let date = Date::from_calendar_date(year, month, pair(6)).ok()?;
+    let time = Time::from_hms(pair(8), pair(10), pair(12)).ok()?;
+    Some(UtcDateTime::new(date, time).unix_timestamp())
 }
 
 #[cfg(test)]
@@ -82,7 +81,15 @@ mod tests {
         ] {
             assert_eq!(seconds(text.as_bytes()), Some(since_1970), "{text}");
         }
-        for bad in ["", "20261120151600", "20261120151600.5Z", "2026112015160aZ"] {
+        for bad in [
+            "",
+            "20261120151600",
+            "20261120151600.5Z",
+            "2026112015160aZ",
+            "20261320151600Z",
+            "20260230151600Z",
+            "20261120251600Z",
+        ] {
             assert_eq!(seconds(bad.as_bytes()), None, "{bad}");
         }
     }

@@ -128,7 +128,7 @@ fn minted(minting: &Minting, place: usize) -> Result<ChainAndKey, TlsError> {
         file: format!("minted certificate {place}"),
     })?;
     let chain = std::iter::once(&identity.certificate).chain(&minting.minted.chain);
-    let key = PrivatePkcs8KeyDer::from(identity.key.clone()).into();
+    let key = PrivatePkcs8KeyDer::from(identity.key.reveal().clone()).into();
     Ok((
         chain.map(|der| CertificateDer::from(der.clone())).collect(),
         key,
@@ -136,7 +136,7 @@ fn minted(minting: &Minting, place: usize) -> Result<ChainAndKey, TlsError> {
 }
 
 fn content(file: &PrivateFile) -> Result<&[u8], TlsError> {
-    file.content.as_deref().ok_or_else(|| TlsError::NotHere {
+    file.bytes().ok_or_else(|| TlsError::NotHere {
         file: file.name.clone(),
     })
 }

@@ -2,7 +2,6 @@
 
 use super::{BEGUN_AT_ONCE, Worker, WorkerPhase};
 use crate::source::{Arrival, LoadSource};
-use measure::{CellId, Failure, FailureStage, Kind, NotSent};
 
 /// Arrivals that wait for a connection at most; what comes beyond is not sent.
 const QUEUE: usize = 65_536;
@@ -13,9 +12,9 @@ const GRACE_NS: u64 = 10_000_000;
 /// An arrival that waits for a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WaitingArrival {
-    arrival: Arrival,
+    pub(super) arrival: Arrival,
     /// When the loop saw that it was due.
-    noticed_at: u64,
+    pub(super) noticed_at: u64,
 }
 
 impl Worker {
@@ -127,21 +126,7 @@ impl Worker {
 
     /// An arrival that is never sent.
     fn not_sent(&mut self, waiting: WaitingArrival, now: u64) {
-        self.ledger.roll(now);
-        let arrival = waiting.arrival;
-        self.ledger.recorder.not_sent(&NotSent {
-            key: CellId {
-                period: arrival.period,
-                request: self.requests.at(arrival.seq),
-                address: 0, // it went nowhere
-            },
-            intended_at: arrival.intended_at,
-            noticed_at: waiting.noticed_at,
-            given_up_at: now,
-            failure: Failure {
-                stage: FailureStage::Load,
-                kind: Kind::NotSent,
-            },
-        });
+        let request = self.requests.at(waiting.arrival.seq);
+        self.ledger.not_sent(request, waiting, now);
     }
 }

@@ -30,7 +30,7 @@ impl Worker {
             self.ledger.recorder.draining(connection.id);
             // Tells at once what there is to read, too.
             self.watch
-                .move_to(&connection.socket.0, token(aside, generation));
+                .move_to(connection.descriptor(), token(aside, generation));
         }
         self.dirty.push(aside);
         if matches!(self.source, LoadSource::Open(_)) {

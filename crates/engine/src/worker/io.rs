@@ -2,10 +2,10 @@
 
 use super::sender::SendOutcome;
 use super::{Cut, Worker};
-use crate::connection::{ConnectionFault, ConnectionStage, Http, Received, WorkerConnection};
+use crate::connection::{ConnectionStage, Http, Received, TransferFault, WorkerConnection};
 use crate::poller::Ready;
 use crate::tls::TlsStream;
-use measure::{CellId, FailureStage, Kind, OperationEnd};
+use measure::{FailureStage, Kind, OperationEnd};
 
 /// Reads of one connection before the others, timers and orders have their turn: 2 MiB.
 const READS_AT_ONCE: usize = 16;
@@ -62,7 +62,7 @@ impl Worker {
     fn on_connect_failed(&mut self, slot: u32, ready: Ready) {
         let seat = self.seats.seat_of(slot);
         let connection = self.seats.connection(seat);
-        let failure = connection.and_then(|connection| connection.socket.failure());
+        let failure = connection.and_then(|connection| connection.failure());
         let now = self.clock.now();
         match failure {
             // A connect is refused; only a connection that stood is reset (tcp_reset() in the
@@ -85,11 +85,9 @@ impl Worker {
         self.fail(slot, stage, Kind::Reset, now);
     }
 
-    /// Goes on with the connections that had more to read than their share.
-    pub(super) fn read_on(&mut self) {
-        for unread in std::mem::take(&mut self.unread) {
-            self.read(unread.seat, unread.generation, unread.ended);
-        }
+    /// Goes on with a connection that had more to read than its share.
+    pub(super) fn read_on(&mut self, unread: Unread) {
+        self.read(unread.seat, unread.generation, unread.ended);
     }
 
     /// Reads until there is nothing more for now, or the seat has another connection than this one.
@@ -128,7 +126,7 @@ impl Worker {
         seat: u32,
         generation: u32,
         ended: bool,
-    ) -> Option<Result<Received, ConnectionFault>> {
+    ) -> Option<Result<Received, TransferFault>> {
         let owner = self.seats.owner_of_standing(seat, generation)?;
         // With several slots it is HTTP/2, where every frame names its stream.
         let expecting = self.seats.is_sent(self.seats.of_seat(seat).start);
@@ -208,19 +206,11 @@ impl Worker {
         }
     }
 
-    /// Bytes of a body that goes on count in the second in which they come, not in that of its end.
+    /// Counts what has come of a body.
     pub(super) fn count_body(&mut self, slot: u32, at: u64) {
         let lane = self.seats.lane_of(slot);
-        if let Some((connection, operation)) = self.seats.both(slot)
-            && !connection.is_answered()
-            && let Some(sent) = operation.sent_mut()
-        {
-            let came = connection.answer(lane).body_bytes;
-            let before = std::mem::replace(&mut sent.payload_counted, came);
-            let new = came.saturating_sub(before);
-            if new > 0 {
-                self.ledger.recorder.payload(operation.id, at, new);
-            }
+        if let Some((connection, operation)) = self.seats.both(slot) {
+            self.ledger.count_body(connection, lane, operation, at);
         }
     }
 
@@ -324,13 +314,13 @@ impl Worker {
     }
 
     /// A read or write failed.
-    pub(super) fn on_fault(&mut self, seat: u32, fault: ConnectionFault) {
+    pub(super) fn on_fault(&mut self, seat: u32, fault: TransferFault) {
         let now = self.clock.now();
         self.ledger.roll(now);
         let (stage, kind) = match fault {
-            ConnectionFault::Tls(kind) => (FailureStage::Tls, kind),
-            ConnectionFault::Http(why) => (FailureStage::Http, why.kind()),
-            ConnectionFault::Socket(kind) => return self.on_lost(seat, kind, now),
+            TransferFault::Tls(kind) => (FailureStage::Tls, kind),
+            TransferFault::Http(why) => (FailureStage::Http, why.kind()),
+            TransferFault::Socket(kind) => return self.on_lost(seat, kind, now),
         };
         self.say_alert(seat);
         match self.seats.busy_slot(seat) {
@@ -395,7 +385,7 @@ impl Worker {
             return ResponseLoss::Whole;
         }
         let is_short = kind == Kind::Eof && connection.is_in_body();
-        let request = self.requests.request(operation.id.request);
+        let request = self.requests.request_of(operation);
         if request.is_idempotent && operation.may_have_crossed_the_end() {
             return ResponseLoss::Unseen;
         }
@@ -445,42 +435,15 @@ impl Worker {
             SendOutcome::Sent { bytes, is_whole } => {
                 // Frames that are not encrypted yet are not written either.
                 if is_whole && !has_frames {
-                    self.note_written(seat, now);
+                    self.seats.note_written(seat, now);
                 }
-                self.count_sent(id, bytes, now);
+                self.ledger.count_sent(id, bytes, now);
                 true
             }
             SendOutcome::Failed { bytes, kind } => {
-                self.count_sent(id, bytes, now);
+                self.ledger.count_sent(id, bytes, now);
                 self.on_send_failed(seat, kind);
                 false
-            }
-        }
-    }
-
-    fn count_sent(&mut self, id: CellId, bytes: u64, now: u64) {
-        self.ledger.roll(now);
-        self.ledger.recorder.wire_bytes(id, now, bytes, 0);
-    }
-
-    /// Requests that were under way to the socket have all been taken by it, but for bodies that
-    /// HTTP/2's windows hold back.
-    fn note_written(&mut self, seat: u32, now: u64) {
-        let mut index = 0;
-        while let Some(connection) = self.seats.connection(seat)
-            && let Some(&slot) = connection.unwritten.get(index)
-        {
-            let lane = self.seats.lane_of(slot);
-            let connection = self.seats.connection(seat);
-            let Some(connection) = connection.filter(|connection| connection.is_sent(lane)) else {
-                index += 1;
-                continue;
-            };
-            connection.unwritten.swap_remove(index);
-            let operation = self.seats.operation_mut(slot);
-            // None where its stream has ended before its request was written whole.
-            if let Some(sent) = operation.and_then(|operation| operation.sent_mut()) {
-                sent.written_at.get_or_insert(now);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! How an operation opens its connection: lookup, connect, handshake.
 
 use super::connector::NewConnection;
+use super::ledger::AlpnOutcome;
 use super::{Cut, Worker};
 use crate::connection::{ConnectionStage, Http};
 use crate::endpoints::NextEndpoint;
@@ -10,12 +11,9 @@ use crate::resolver::Question;
 use crate::response::ResponseParser;
 use crate::seat::Opener;
 use crate::tls::{Broken, FRAGMENT, TlsStream};
-use measure::{FailureStage, Handshake, HandshakeKind, Kind, OperationEnd};
+use measure::{FailureStage, Kind, OperationEnd};
 use plan::Close;
 use std::net::SocketAddr;
-
-/// What ALPN calls HTTP/2 over TLS (RFC 9113 §3.2).
-const H2: &str = "h2";
 
 impl Worker {
     /// Opens a connection for the slot's operation; its seat's other slots wait for it.
@@ -103,7 +101,7 @@ impl Worker {
         };
         let number = self.seats.seat_of(slot);
         let token = self.seats.next_token(number);
-        if self.watch.add(&connection.socket.0, token).is_err() {
+        if self.watch.add(connection.descriptor(), token).is_err() {
             return self.fail(slot, FailureStage::Connect, Kind::FilesExhausted, now);
         }
         self.seats.seat(number).connection = Some(Box::new(connection));
@@ -112,7 +110,7 @@ impl Worker {
 
     /// The HTTP of a new connection.
     fn http(&self) -> Http {
-        if self.frames.is_some() && !self.rules.is_handshake_only() {
+        if self.requests.speak_http2() && !self.rules.is_handshake_only() {
             Http::Two(Box::new(Http2Connection::new(self.seats.width())))
         } else {
             Http::One(ResponseParser::default())
@@ -187,8 +185,7 @@ impl Worker {
         };
         let room = tls.sessions.early_data_room().min(FRAGMENT);
         let may = |operation: &LiveOperation| {
-            let request = self.requests.request(operation.id.request);
-            operation.early == Early::May && request.is_safe
+            operation.early == Early::May && self.requests.request_of(operation).is_safe
         };
         if room == 0 || !self.seats.operation(slot).is_some_and(may) {
             return false;
@@ -198,45 +195,20 @@ impl Worker {
 
     /// The handshake is done; what it agreed on is tallied.
     pub(super) fn on_handshake(&mut self, slot: u32, now: u64) {
-        let alpn_fails = self.tally_handshake(slot, now);
-        if alpn_fails {
+        let seat = self.seats.seat_of(slot);
+        let unsent = self.sender.outgoing_bytes(seat);
+        let mut alpn = AlpnOutcome::AsAsked;
+        if let Some((connection, operation)) = self.seats.both(slot) {
+            alpn = self
+                .ledger
+                .tally_handshake(connection, operation, unsent, now);
+        }
+        if alpn == AlpnOutcome::NoHttp2 {
             // The server wants to see our Finished, and has nothing to say in HTTP/2.
-            self.say_alert(self.seats.seat_of(slot));
+            self.say_alert(seat);
             return self.fail(slot, FailureStage::Tls, Kind::NoHttp2, now);
         }
         self.on_open(slot, now);
-    }
-
-    /// Tallies what the handshake agreed on; whether that lacks the HTTP/2 that the plan asks for.
-    fn tally_handshake(&mut self, slot: u32, now: u64) -> bool {
-        let seat = self.seats.seat_of(slot);
-        let Some((connection, operation)) = self.seats.both(slot) else {
-            return false;
-        };
-        let stream = connection.tls.as_ref();
-        let negotiated = stream.and_then(|stream| Some((stream, stream.negotiated()?)));
-        let Some((stream, negotiated)) = negotiated else {
-            return false;
-        };
-        let kind = negotiated.kind;
-        let is_full = matches!(kind, HandshakeKind::Full | HandshakeKind::FullRetried);
-        let chain = stream.chain().filter(|_| is_full);
-        let chain = chain.map(|chain| self.chains.describe(chain));
-        let encrypted = connection.sent_bytes + self.sender.outgoing_bytes(seat);
-        let handshake = Handshake {
-            negotiated: &negotiated,
-            chain: chain.as_ref(),
-            offered: stream.offered,
-            none_at_hand: stream.none_at_hand,
-            early_data: stream.early_data(),
-            // Early data is the request's, not the handshake's.
-            bytes_sent: encrypted.saturating_sub(stream.early_bytes()),
-            bytes_received: connection.received_bytes,
-        };
-        self.ledger.recorder.handshake(operation.id, handshake);
-        let took = now.saturating_sub(connection.connected_at);
-        operation.attempt.opening.handshake = Some((kind, took));
-        matches!(connection.http, Http::Two(_)) && negotiated.alpn != H2
     }
 
     /// The connection is ready for the operation that opened it.
@@ -258,7 +230,7 @@ impl Worker {
             None => {}
         }
         self.send_request(slot, now);
-        if self.frames.is_some() {
+        if self.requests.speak_http2() {
             self.flush_frames(number);
         }
     }
@@ -318,7 +290,7 @@ impl Worker {
         if self.flush(slot)
             && let Some(connection) = self.seats.connection(slot)
         {
-            connection.socket.shutdown();
+            connection.end_sending();
             self.deadlines.await_answer(slot, self.clock.now());
         }
     }

@@ -3,14 +3,13 @@
 use super::connector::ConnectionRules;
 use super::{Worker, WorkerPhase};
 use crate::body::BodyUpload;
-use crate::connection::{ConnectionFault, ConnectionStage, Http, WorkerConnection};
+use crate::connection::{ConnectionStage, Http, TransferFault, WorkerConnection};
 use crate::key_log::OperationEnding;
 use crate::live_operation::{AttemptState, Early, LiveOperation, Trial};
 use crate::request::Http1Request;
 use crate::response::ReceivedResponse;
 use crate::seat::Role;
 use crate::source::Arrival;
-use crate::template::Values;
 use measure::{CellId, Failure, FailureStage, Kind, OperationEnd, Period};
 use plan::Close;
 use std::time::Duration;
@@ -73,7 +72,7 @@ impl Worker {
 
     /// Sends the slot's request over the open connection of its seat.
     pub(super) fn send_request(&mut self, slot: u32, now: u64) {
-        if self.frames.is_some() {
+        if self.requests.speak_http2() {
             self.send_stream(slot, now)
         } else {
             self.send_alone(slot, now)
@@ -93,13 +92,13 @@ impl Worker {
     }
 
     /// Encrypts what was written; `upload` is left of it.
-    fn wrap_alone(&mut self, slot: u32, upload: Option<BodyUpload>) -> Result<(), ConnectionFault> {
+    fn wrap_alone(&mut self, slot: u32, upload: Option<BodyUpload>) -> Result<(), TransferFault> {
         let Some(connection) = self.seats.connection(slot) else {
             return Ok(());
         };
         // Of the only request of a connection, the rest would wait for an acknowledgement.
         if upload.is_some() && self.rules.requests_each == 1 {
-            connection.socket.send_at_once();
+            connection.send_at_once();
         }
         connection.upload = upload;
         self.sender.wrap(slot, connection)
@@ -110,14 +109,9 @@ impl Worker {
     pub(super) fn write_alone(&mut self, slot: u32) -> Option<BodyUpload> {
         let user = self.seats.seat(slot).user;
         let (connection, operation) = self.seats.both(slot)?;
-        let closes = self.rules.close == Close::Server && connection.is_next_last();
-        let values = Values {
-            user,
-            seq: operation.seq,
-            random: operation.random,
-        };
-        let request = self.requests.request(operation.id.request);
-        request.write(closes, values, self.sender.plain())
+        let place = (&*connection, &*operation);
+        self.requests
+            .write_http1(self.rules, user, place, &mut self.sender)
     }
 
     /// The request that was written last is on its way.
@@ -125,7 +119,7 @@ impl Worker {
         if let Some((connection, operation)) = self.seats.both(slot)
             && let Http::One(response) = &mut connection.http
         {
-            let request = self.requests.request(operation.id.request);
+            let request = self.requests.request_of(operation);
             response.expect(request.is_head);
             connection.requests_begun += 1;
             connection.unwritten.push(slot);
@@ -140,7 +134,7 @@ impl Worker {
         let Some((connection, operation)) = self.seats.both(slot) else {
             return; // its operation has timed out in the same turn
         };
-        let request = self.requests.request(operation.id.request);
+        let request = self.requests.request_of(operation);
         let answer = connection.answer(lane);
         match fault_of(answer, request) {
             Some(Kind::Status(TOO_EARLY)) if operation.early == Early::Went => {
@@ -235,7 +229,7 @@ impl Worker {
     /// The slot is free: its user's next operation now or after a pause; in an open loop it waits
     /// for an arrival.
     pub(super) fn go_on(&mut self, slot: u32, now: u64) {
-        if self.frames.is_some() {
+        if self.requests.speak_http2() {
             let seat = self.seats.seat_of(slot);
             if self.seats.seat(seat).role != Role::Serving {
                 return self.leave_draining(slot, now);
@@ -256,7 +250,7 @@ impl Worker {
     pub(super) fn close(&mut self, seat: u32) {
         if let Some(mut connection) = self.seats.seat(seat).connection.take() {
             if self.rules.close == Close::Rst {
-                connection.socket.reset_on_close();
+                connection.reset_on_close();
             } else if self.sender.is_allowed() {
                 self.sender.forget();
                 connection.notify_close(self.sender.outgoing(seat));
@@ -274,7 +268,7 @@ impl Worker {
         if let Some(connection) = self.seats.seat(seat).connection.take()
             && self.rules.close == Close::Rst
         {
-            connection.socket.reset_on_close();
+            connection.reset_on_close();
         }
     }
 
@@ -329,7 +323,7 @@ impl Worker {
 
     /// Whether operations have streams of HTTP/2.
     pub(super) fn has_streams(&self) -> bool {
-        self.frames.is_some() && !self.rules.is_handshake_only()
+        self.requests.speak_http2() && !self.rules.is_handshake_only()
     }
 
     pub(super) fn begun(&mut self, slot: u32) -> &mut LiveOperation {

@@ -6,7 +6,6 @@ use crate::connection::{ConnectionStage, Http, WorkerConnection};
 use crate::http2::{StreamEvent, error};
 use crate::live_operation::LiveOperation;
 use crate::seat::Role;
-use crate::template::Values;
 use measure::{CellId, FailureStage, Kind};
 
 /// What the end of its connection means for one of its operations.
@@ -32,8 +31,7 @@ impl Worker {
         let seat = self.seats.seat_of(slot);
         let lane = self.seats.lane_of(slot);
         let user = self.seats.seat(seat).user;
-        let (Some(frames), Some((connection, operation))) = (&self.frames, self.seats.both(slot))
-        else {
+        let Some((connection, operation)) = self.seats.both(slot) else {
             return; // an operation is sent over a connection that stands
         };
         let Http::Two(session) = &mut connection.http else {
@@ -43,15 +41,10 @@ impl Worker {
             let since = operation.attempt.tried_at;
             return self.deadlines.await_answer(slot, since);
         }
-        let values = Values {
-            user,
-            seq: operation.seq,
-            random: operation.random,
-        };
-        let request = operation.id.request;
-        let body = frames.write(request, values, self.sender.plain());
-        let head_only = self.requests.request(request).is_head;
-        session.open(lane, self.sender.written(), body, head_only);
+        let sender = &mut self.sender;
+        if let Some(written) = self.requests.write_http2(user, operation, sender) {
+            session.open(lane, sender.written(), written.body, written.head_only);
+        }
         operation.send(now);
         connection.requests_begun += 1;
         connection.unwritten.push(slot);
@@ -301,7 +294,7 @@ impl Worker {
     /// Slots that wait for the seat's connection go on, as far as it takes them: operations that
     /// are to be sent again first, then those that would begin.
     pub(super) fn wake(&mut self, seat: u32, now: u64) {
-        if self.seats.width() == 1 && self.frames.is_none() {
+        if self.seats.width() == 1 && !self.requests.speak_http2() {
             return;
         }
         for slot in self.seats.of_seat(seat) {
@@ -400,7 +393,7 @@ impl Worker {
         if !operation.is_sent() {
             return StreamLoss::GoesOn;
         }
-        let request = self.requests.request(id.request);
+        let request = self.requests.request_of(operation);
         if request.is_idempotent && operation.may_have_crossed_the_end() {
             operation.retry(now);
             self.ledger.recorder.reused_closed(id);

@@ -13,12 +13,10 @@ pub(super) struct Unsent {
 }
 
 impl Worker {
-    /// Goes on with the connections that had more to send than their share.
-    pub(super) fn upload_on(&mut self) {
-        for Unsent { seat, generation } in std::mem::take(&mut self.uploads) {
-            if self.seats.stands(seat, generation) {
-                self.upload(seat);
-            }
+    /// Goes on with a connection that had more to send than its share.
+    pub(super) fn upload_on(&mut self, unsent: Unsent) {
+        if self.seats.stands(unsent.seat, unsent.generation) {
+            self.upload(unsent.seat);
         }
     }
 

@@ -90,7 +90,7 @@ type Fault = fn(&str) -> Result<(), &'static str>;
 /// `file`, where `fault` finds nothing wrong with its text; one that is elsewhere was looked at
 /// there.
 fn checked(field: &Field<'_>, file: PrivateFile, fault: Fault) -> Option<PrivateFile> {
-    if let Some(content) = &file.content {
+    if let Some(content) = file.bytes() {
         holds(field, &file.name, content, fault)?;
     }
     Some(file)

@@ -8,6 +8,7 @@ use crate::{File, PrivateFile, Rate, Sha256, Words, duration, mask};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A value of a plan with its path and place. Its readers give `None` where they have reported a
@@ -212,14 +213,11 @@ impl<'a> Field<'a> {
     pub(crate) fn file(&self, max_bytes: usize) -> Option<File> {
         let (name, known) = self.file_name()?;
         let content = self.context.content(name, known);
-        let FileContent {
-            bytes: content,
-            sha256,
-        } = self.checked(name, known, max_bytes, content)?;
+        let content = self.checked(name, known, max_bytes, content)?;
         Some(File {
             name: name.to_owned(),
-            sha256,
-            content,
+            sha256: content.sha256,
+            content: Arc::clone(content.bytes.reveal()),
         })
     }
 
@@ -280,10 +278,10 @@ impl<'a> Field<'a> {
             Err(why) => self.problem(format_args!(
                 "{name:?} cannot be read: {why}; paths are relative to the plan file"
             )),
-            Ok(content) if content.bytes.len() > max_bytes => {
+            Ok(content) if content.bytes.reveal().len() > max_bytes => {
                 self.problem(format_args!(
                     "{name:?} has {} bytes; use a file of at most {max_bytes}",
-                    content.bytes.len()
+                    content.bytes.reveal().len()
                 ));
             }
             Ok(FileContent { sha256, .. }) if known.is_some_and(|known| known != sha256) => self

@@ -1,14 +1,14 @@
 //! Where the content of files comes from: by name at the coordinator, by hash at an agent.
 
 use crate::{Files, Sha256};
+use secret::Secret;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 /// Where the content of files comes from. Errors are reasons in words.
 pub(crate) trait FileSource {
-    /// Content of the file `name`, whose hash may be known.
+    /// FileContent of the file `name`, whose hash may be known.
     fn content(&self, name: &str, known: Option<Sha256>) -> Result<FileContent, String>;
     /// As [`FileSource::content`], for a file that is not for everybody: `None` where it is known
     /// by its hash alone.
@@ -19,10 +19,10 @@ pub(crate) trait FileSource {
     fn list(&self, folder: &str) -> Result<Vec<String>, String>;
 }
 
-/// Bytes of a file with their hash.
-#[derive(Clone)]
+/// Bytes of a file, which may be a key, with their hash.
+#[derive(Debug, Clone)]
 pub(crate) struct FileContent {
-    pub(crate) bytes: Arc<[u8]>,
+    pub(crate) bytes: Secret<Arc<[u8]>>,
     pub(crate) sha256: Sha256,
 }
 
@@ -30,20 +30,8 @@ impl FileContent {
     fn new(bytes: Arc<[u8]>) -> FileContent {
         FileContent {
             sha256: Sha256::hash(&bytes),
-            bytes,
+            bytes: Secret::new(bytes),
         }
-    }
-}
-
-impl fmt::Debug for FileContent {
-    /// Without the bytes, which may be a key.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "FileContent({}, {} bytes)",
-            self.sha256,
-            self.bytes.len()
-        )
     }
 }
 
@@ -130,7 +118,7 @@ mod tests {
         let content = FileContent::new(b"PRIVATE KEY".as_slice().into());
         assert_eq!(
             format!("{content:?}"),
-            format!("FileContent({}, 11 bytes)", content.sha256)
+            format!("FileContent {{ bytes: ***, sha256: {} }}", content.sha256)
         );
     }
 }

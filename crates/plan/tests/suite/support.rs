@@ -92,7 +92,7 @@ pub fn again(plan: &Plan) -> Result<Plan, String> {
         .into_iter()
         .flat_map(|tls| tls.client_certificates.files())
         .flat_map(|pair| [&pair.cert, &pair.key]);
-    files.extend(pairs.filter_map(|file| Some((file.sha256, file.content.clone()?))));
+    files.extend(pairs.filter_map(|file| Some((file.sha256, file.bytes()?.into()))));
     Plan::parse_canonical(&plan.canonical_text(), &|sha256| {
         files.get(&sha256).cloned()
     })
