@@ -276,10 +276,8 @@ fn exit_with_stdin() -> anyhow::Result<()> {
 
 /// A message for each SIGINT or SIGTERM: the first ends in order, the second at once.
 fn quit_on_signal() -> anyhow::Result<mpsc::Receiver<()>> {
-    let (mut interrupt, mut terminate) = (
-        signal(SignalKind::interrupt())?,
-        signal(SignalKind::terminate())?,
-    );
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
     let (quit, asked) = mpsc::channel(SIGNALS_MAX);
     // Ends with the runtime, which ends with the process.
     tokio::spawn(async move {

@@ -177,6 +177,7 @@ impl Runner {
             {
                 self.state = RunnerState::Idle
             }
+            // Of a run that it has not: forgotten already, or never prepared.
             _ => {}
         }
     }

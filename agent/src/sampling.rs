@@ -77,7 +77,7 @@ struct PartClock {
 /// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waited {
-    /// The time.
+    /// The time has passed.
     Elapsed,
     /// Nothing begins any more.
     Draining,

@@ -4,7 +4,7 @@
 mod saved;
 
 use crate::exit::Exit;
-use crate::launch::SEED;
+use crate::launch::BOOTSTRAP_SEED;
 use crate::terminal;
 use crate::utc::Utc;
 use analysis::{
@@ -13,7 +13,7 @@ use analysis::{
 };
 use clap::Args;
 use report::{Format, Style};
-use saved::{Pair, Pairs, Saved, SavedError, SavedRun, SavedSearch};
+use saved::{Pairs, Saved, SavedError, SavedPair, SavedRun, SavedSearch};
 use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "\
@@ -82,14 +82,14 @@ trait Comparable: Sized {
 
     /// Puts both sides, with their names, into the document.
     fn compare(
-        pair: &Pair<'_, Self>,
+        pair: &SavedPair<'_, Self>,
         names: &[String; 2],
         limits: &[RegressionLimit],
         document: &mut CampaignDocument,
     );
 }
 
-fn beside<T: Comparable>(args: &CompareArgs, pairs: &[Pair<'_, T>]) -> anyhow::Result<Exit> {
+fn beside<T: Comparable>(args: &CompareArgs, pairs: &[SavedPair<'_, T>]) -> anyhow::Result<Exit> {
     if let Some(limit) = args.thresholds.iter().find(|limit| !T::has(limit)) {
         terminal::say(format_args!(
             "--threshold {}: {}",
@@ -103,7 +103,8 @@ fn beside<T: Comparable>(args: &CompareArgs, pairs: &[Pair<'_, T>]) -> anyhow::R
         .flat_map(|pair| told(&differences(pair)))
         .collect();
     if !differing.is_empty() && !args.force {
-        let (first, other) = (args.first.display(), args.other.display());
+        let first = args.first.display();
+        let other = args.other.display();
         terminal::say(format_args!(
             "{first} and {other} measured different things; to compare them all the same, add \
              --force"
@@ -126,7 +127,7 @@ fn beside<T: Comparable>(args: &CompareArgs, pairs: &[Pair<'_, T>]) -> anyhow::R
     terminal::print(&texts.join("\n"))?;
     let codes = documents
         .iter()
-        .map(|document| Exit::of_code(document.exit_code(false)));
+        .map(|document| Exit::from_code(document.exit_code(false)));
     Ok(codes.max().unwrap_or(Exit::Passed))
 }
 
@@ -156,7 +157,8 @@ fn names(first: &Path, other: &Path) -> [String; 2] {
     }
 }
 
-fn differences<T: Comparable>(pair: &Pair<'_, T>) -> Vec<PlanDifference> {
+fn differences<T: Comparable>(pair: &SavedPair<'_, T>) -> Vec<PlanDifference> {
+    // All runs of a variant are of one plan, so that the first speaks for it.
     let pair = pair.first.first().zip(pair.other.first());
     pair.map(|(first, other)| T::differences(first, other))
         .unwrap_or_default()
@@ -166,7 +168,7 @@ fn told(differences: &[PlanDifference]) -> Vec<String> {
     differences.iter().map(PlanDifference::display).collect()
 }
 
-fn compared<T: Comparable>(args: &CompareArgs, pair: &Pair<'_, T>) -> CampaignDocument {
+fn compared<T: Comparable>(args: &CompareArgs, pair: &SavedPair<'_, T>) -> CampaignDocument {
     let usual = T::usual();
     let limits = if args.thresholds.is_empty() {
         &usual
@@ -216,7 +218,7 @@ impl Comparable for SavedRun {
     }
 
     fn compare(
-        pair: &Pair<'_, SavedRun>,
+        pair: &SavedPair<'_, SavedRun>,
         names: &[String; 2],
         limits: &[RegressionLimit],
         document: &mut CampaignDocument,
@@ -231,7 +233,7 @@ impl Comparable for SavedRun {
                 name: name.clone(),
                 runs: runs.iter().map(|run| Some(&run.document)).collect(),
             });
-        let comparison = Comparison::new(&variants, Pairing::Apart, SEED);
+        let comparison = Comparison::new(&variants, Pairing::Apart, BOOTSTRAP_SEED);
         document.runs = [of(&names[0], pair.first), of(&names[1], pair.other)].concat();
         document.limits = RegressionLimit::judge(limits, &comparison);
         document.comparison = Some(comparison);
@@ -261,7 +263,7 @@ impl Comparable for SavedSearch {
     }
 
     fn compare(
-        pair: &Pair<'_, SavedSearch>,
+        pair: &SavedPair<'_, SavedSearch>,
         names: &[String; 2],
         limits: &[RegressionLimit],
         document: &mut CampaignDocument,

@@ -37,13 +37,13 @@ impl Exit {
 
     /// What a result asks for; `strict` as in [`analysis::exit_code`].
     #[must_use]
-    pub fn of(document: &analysis::Document, strict: bool) -> Exit {
-        Exit::of_code(analysis::exit_code(document, strict))
+    pub fn from_document(document: &analysis::Document, strict: bool) -> Exit {
+        Exit::from_code(analysis::exit_code(document, strict))
     }
 
     /// What a code of `analysis` stands for.
     #[must_use]
-    pub fn of_code(code: u8) -> Exit {
+    pub fn from_code(code: u8) -> Exit {
         match code {
             0 => Exit::Passed,
             1 => Exit::ThresholdFailed,

@@ -4,14 +4,16 @@
 mod agents;
 mod builtin;
 mod child;
+mod child_death;
 mod cpus;
+mod target_address;
 
 pub(crate) use agents::LocalAgents;
-pub(crate) use builtin::{BuiltinTarget, Listening};
+pub(crate) use builtin::BuiltinTarget;
+pub(crate) use child_death::{ChildDeath, ChildRole};
+pub(crate) use target_address::TargetAddress;
 
-use std::fmt;
 use std::path::PathBuf;
-use std::process::ExitStatus;
 
 /// How local agents are run.
 #[derive(Debug, Clone, Default)]
@@ -24,44 +26,4 @@ pub struct LocalOptions {
     pub key_log: Option<PathBuf>,
     /// They sleep until an arrival is due.
     pub no_spin: bool,
-}
-
-/// A process that ended before it was to.
-#[derive(Debug)]
-pub(crate) struct Died {
-    /// Which.
-    pub(crate) who: Who,
-    /// How.
-    pub(crate) status: ExitStatus,
-    /// The last it wrote to standard error.
-    pub(crate) complaint: String,
-}
-
-/// A process of a local run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Who {
-    /// The agent of this name.
-    Agent(String),
-    /// The built-in target.
-    Target,
-}
-
-impl fmt::Display for Who {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Who::Agent(name) => write!(f, "agent {name}"),
-            Who::Target => f.write_str("the built-in target"),
-        }
-    }
-}
-
-impl fmt::Display for Died {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ended with {}", self.who, self.status)?;
-        if self.complaint.is_empty() {
-            f.write_str(" and wrote nothing")
-        } else {
-            write!(f, "; it wrote:\n{}", self.complaint)
-        }
-    }
 }

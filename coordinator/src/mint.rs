@@ -51,9 +51,9 @@ pub(crate) enum MintError {
          give the two of one CA"
     )]
     Pair {
-        /// Certificate file.
+        /// Certificate file, as the plan names it.
         ca: String,
-        /// Key file.
+        /// Key file, as the plan names it.
         key: String,
     },
     /// No randomness, or a fault of ours.
@@ -70,7 +70,8 @@ pub(crate) fn problem(plan: &Plan) -> Option<String> {
 impl Mint {
     /// Reads certificate and key, and checks that they belong together.
     pub(crate) fn open(minting: &Minting) -> Result<Mint, MintError> {
-        let (ca, ca_key) = (&minting.ca, &minting.ca_key);
+        let ca = &minting.ca;
+        let ca_key = &minting.ca_key;
         let bad_certificate = || MintError::Certificate {
             file: ca.name.clone(),
         };

@@ -100,6 +100,7 @@ fn read_up_to(path: &Path, max: u64) -> io::Result<Vec<u8>> {
 
 /// What the system says, without its number.
 pub(crate) fn in_words(error: &io::Error) -> String {
+    // The kernel's text for these two does not say what to look at.
     let text = match error.kind() {
         io::ErrorKind::NotFound => "no such file or folder".to_owned(),
         io::ErrorKind::IsADirectory => "it is a folder".to_owned(),

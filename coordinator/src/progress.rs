@@ -2,10 +2,12 @@
 //! line now and then elsewhere. On a thread of its own, since a terminal may be stopped (Ctrl-S)
 //! and a run must not wait for it.
 
-mod scene;
-mod view;
+mod news;
+mod run_view;
+mod text;
 
-pub(crate) use scene::{Planned, Scene};
+pub(crate) use news::RunNews;
+pub(crate) use run_view::RunView;
 
 use crate::terminal;
 use std::io::Write as _;
@@ -37,11 +39,11 @@ struct Shown {
 #[derive(Debug)]
 enum Update {
     Say(String),
-    Show(Box<Scene>),
+    Show(Box<RunView>),
 }
 
 impl Progress {
-    /// Shows nothing.
+    /// A display that shows nothing.
     pub(crate) fn quiet() -> Progress {
         Progress { shown: None }
     }
@@ -53,7 +55,7 @@ impl Progress {
             Screen {
                 drawn: 0,
                 next_line: Instant::now(),
-                scene: None,
+                view: None,
             }
             .run(&told)
         };
@@ -73,8 +75,8 @@ impl Progress {
     }
 
     /// The state of things from now on.
-    pub(crate) fn show(&self, scene: &Scene) {
-        self.tell(Update::Show(Box::new(scene.clone())));
+    pub(crate) fn show(&self, view: RunView) {
+        self.tell(Update::Show(Box::new(view)));
     }
 
     /// Clears what was drawn in place; lines that were said stay.
@@ -99,7 +101,7 @@ struct Screen {
     /// Lines that are redrawn in place.
     drawn: usize,
     next_line: Instant,
-    scene: Option<Box<Scene>>,
+    view: Option<Box<RunView>>,
 }
 
 impl Screen {
@@ -107,8 +109,8 @@ impl Screen {
         loop {
             match told.recv_timeout(REDRAW) {
                 Ok(Update::Say(line)) => self.say(&line),
-                Ok(Update::Show(scene)) => {
-                    self.scene = Some(scene);
+                Ok(Update::Show(view)) => {
+                    self.view = Some(view);
                     self.draw();
                 }
                 Err(RecvTimeoutError::Timeout) => self.draw(),
@@ -124,16 +126,17 @@ impl Screen {
     }
 
     fn draw(&mut self) {
-        let Some(scene) = &self.scene else { return };
+        // Before the first update there is nothing to draw.
+        let Some(view) = &self.view else { return };
         let now = Instant::now();
         match terminal::live_style() {
             Some(style) => {
-                let lines = view::lines(scene, now, style);
-                write(&view::redrawn(&lines, self.drawn));
+                let lines = text::lines(view, now, style);
+                write(&text::redrawn(&lines, self.drawn));
                 self.drawn = lines.len();
             }
             None if now >= self.next_line => {
-                if let Some(line) = view::plain(scene, now) {
+                if let Some(line) = text::plain(view, now) {
                     self.next_line = now + LINE_EVERY;
                     terminal::say(line);
                 }
@@ -144,16 +147,16 @@ impl Screen {
 
     fn erase(&mut self) {
         if self.drawn > 0 {
-            write(&view::redrawn(&[], self.drawn));
+            write(&text::redrawn(&[], self.drawn));
             self.drawn = 0;
         }
     }
 }
 
 /// In one call, so that nothing flickers; there is nobody to tell where it fails.
-fn write(text: &str) {
+fn write(content: &str) {
     let mut terminal = std::io::stderr().lock();
     let _ = terminal
-        .write_all(text.as_bytes())
+        .write_all(content.as_bytes())
         .and_then(|()| terminal.flush());
 }

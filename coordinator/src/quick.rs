@@ -6,7 +6,7 @@ mod flags;
 mod plan_text;
 
 use crate::exit::Exit;
-use crate::launch::{Launch, Place, launch};
+use crate::launch::{AgentSource, Hosting, StartRequest, launch};
 use crate::local::LocalOptions;
 use crate::plan_file::Folder;
 use crate::terminal;
@@ -182,19 +182,21 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
     remarks(&args)
         .iter()
         .for_each(|remark| terminal::say(format_args!("note: {remark}")));
-    launch(Launch {
+    launch(&StartRequest {
         campaign: Campaign::from_plan(plan),
         plan_text: text,
-        agents: args.agents,
-        place: Place::Local(LocalOptions {
-            workers: args.workers,
-            allow: args.allow,
-            ..LocalOptions::default()
-        }),
+        hosting: Hosting {
+            agents: args.agents,
+            source: AgentSource::Local(LocalOptions {
+                workers: args.workers,
+                allow: args.allow,
+                ..LocalOptions::default()
+            }),
+            histograms_by_agent: false,
+            quiet: args.quiet,
+        },
         output: args.output,
         resume: None,
-        histograms_by_agent: false,
-        quiet: args.quiet,
         strict: false,
         print: if args.json {
             Format::Json

@@ -165,6 +165,14 @@ impl RunFolder {
     }
 }
 
+/// Name of a folder.
+pub(crate) fn name_of(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
 /// Replaces a file in one step.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let draft = path.with_extension("json.tmp");

@@ -21,7 +21,8 @@ impl Signals {
 
     /// Waits for the next one; may be dropped and called again.
     pub(crate) async fn next(&mut self) {
-        let (interrupt, terminate) = (self.interrupt.recv(), self.terminate.recv());
+        let interrupt = self.interrupt.recv();
+        let terminate = self.terminate.recv();
         tokio::select! {
             Some(()) = interrupt => {}
             Some(()) = terminate => {}

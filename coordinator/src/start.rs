@@ -1,7 +1,7 @@
 //! `coordinator start`: what its flags mean for the run.
 
 use crate::exit::Exit;
-use crate::launch::{Launch, Listening, Place, launch};
+use crate::launch::{AgentSource, Hosting, JoinOptions, StartRequest, launch};
 use crate::local::LocalOptions;
 use crate::{plan_file, terminal};
 use clap::Args;
@@ -102,16 +102,18 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
         .notes()
         .iter()
         .for_each(|note| terminal::say(format_args!("note: {note}")));
-    let place = place(&args)?;
-    launch(Launch {
+    let source = source(&args)?;
+    launch(&StartRequest {
         campaign: read.campaign,
         plan_text: read.text,
-        agents: args.agents,
-        place,
+        hosting: Hosting {
+            agents: args.agents,
+            source,
+            histograms_by_agent: args.histograms_by_agent,
+            quiet: args.quiet,
+        },
         output: Some(args.output),
         resume: args.resume,
-        histograms_by_agent: args.histograms_by_agent,
-        quiet: args.quiet,
         strict: args.strict,
         print: Format::Console,
     })
@@ -149,13 +151,12 @@ fn unfit(campaign: &Campaign, args: &StartArgs) -> Option<String> {
     ))
 }
 
-fn place(args: &StartArgs) -> anyhow::Result<Place> {
+fn source(args: &StartArgs) -> anyhow::Result<AgentSource> {
     if args.local {
-        let (allow, key_log) = (args.allow.clone(), args.key_log.clone());
-        return Ok(Place::Local(LocalOptions {
+        return Ok(AgentSource::Local(LocalOptions {
             workers: args.workers,
-            allow,
-            key_log,
+            allow: args.allow.clone(),
+            key_log: args.key_log.clone(),
             no_spin: args.no_spin,
         }));
     }
@@ -165,7 +166,7 @@ fn place(args: &StartArgs) -> anyhow::Result<Place> {
             anyhow::anyhow!("neither XDG_STATE_HOME nor HOME is set; name a folder by --state")
         })?,
     };
-    Ok(Place::Listen(Listening {
+    Ok(AgentSource::Remote(JoinOptions {
         address: args.listen,
         state,
         token_file: args.token_file.clone(),

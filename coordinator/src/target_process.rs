@@ -2,7 +2,7 @@
 //! its standard input.
 
 use crate::exit::Exit;
-use crate::local::Listening;
+use crate::local::TargetAddress;
 use crate::terminal;
 use clap::{Args, ValueEnum};
 use plan::{Builtin, BuiltinKey, BuiltinPace};
@@ -108,11 +108,11 @@ fn pace_arguments(pace: BuiltinPace) -> Vec<String> {
 /// The target cannot be set up.
 pub fn serve(args: &TargetArgs) -> anyhow::Result<Exit> {
     let running = RunningTarget::new(config(args))?;
-    let listening = Listening {
+    let address = TargetAddress {
         address: running.address(),
         ca_pem: running.ca_pem().map(str::to_owned),
     };
-    terminal::print(&format!("{}\n", serde_json::to_string(&listening)?))?;
+    terminal::print(&format!("{}\n", serde_json::to_string(&address)?))?;
     let mut bytes = [0; 64];
     // Whatever comes is of no interest, and an error is an end as well.
     while matches!(std::io::stdin().read(&mut bytes), Ok(1..)) {}

@@ -48,6 +48,7 @@ pub fn print(text: &str) -> io::Result<()> {
 /// and messages come from other machines, so control characters are replaced: they could move the
 /// cursor.
 pub fn say(line: impl std::fmt::Display) {
+    // Names and errors of others may hold escapes that would move the cursor.
     let is_unsafe = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     let _ = writeln!(
         io::stderr().lock(),
@@ -56,7 +57,14 @@ pub fn say(line: impl std::fmt::Display) {
     );
 }
 
-/// See <https://no-color.org>.
+/// As [`say`], unless only problems are to be said.
+pub fn say_unless(quiet: bool, line: impl std::fmt::Display) {
+    if !quiet {
+        say(line);
+    }
+}
+
+/// Whether colour is wanted; see <https://no-color.org>.
 fn has_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb()
 }

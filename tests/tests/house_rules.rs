@@ -248,6 +248,22 @@ fn no_line_is_wider_than_a_page() {
     );
 }
 
+/// `of` says nothing: a constructor is `new`, or `from_` and what it is made from.
+#[test]
+fn no_constructor_is_called_of() {
+    let (unclear, itself) = (concat!("fn ", "of("), ["self", "&self", "&mut self"]);
+    let makes = |rest: &str| !itself.iter().any(|itself| rest.starts_with(itself));
+    let found: Vec<String> = sources()
+        .into_iter()
+        .filter(|(_, text)| text.split(unclear).skip(1).any(makes))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(
+        found.is_empty(),
+        "{unclear}…): {found:?}; call it new or from_x"
+    );
+}
+
 /// A dependency of a package: its name in `Cargo.toml`, and whether only tests may use it.
 struct Dependency {
     name: String,

@@ -12,13 +12,13 @@ pub struct CoordinatorAddress {
 }
 
 impl CoordinatorAddress {
-    /// Without brackets.
+    /// Host name or address, without brackets.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Never 0.
+    /// The port, which is never 0.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port

@@ -61,7 +61,7 @@ impl Dialler {
         })
     }
 
-    /// One attempt.
+    /// Tries once, step by step.
     pub(super) async fn dial(&self) -> Result<OpenStream, Disconnection> {
         let tcp = self.connect().await?;
         let tls = self.encrypt(tcp).await?;
@@ -91,7 +91,8 @@ impl Dialler {
     }
 
     async fn resolve(&self) -> Result<Vec<SocketAddr>, Disconnection> {
-        let (host, port) = (self.address.host(), self.address.port());
+        let host = self.address.host();
+        let port = self.address.port();
         match timeout(STEP_MAX, tokio::net::lookup_host((host, port))).await {
             Ok(Ok(addresses)) => Ok(addresses.collect()),
             Ok(Err(error)) => Err(retry(format!(
@@ -177,7 +178,8 @@ impl Dialler {
     }
 
     fn refused_stream(&self, status: &Status) -> Disconnection {
-        let (code, text) = (status.code(), status.message());
+        let code = status.code();
+        let text = status.message();
         match code {
             Code::Unauthenticated => Disconnection {
                 why: format!(

@@ -117,6 +117,7 @@ impl<S: FnMut(News)> Driver<S> {
             Some(stream) => (Some(&mut stream.incoming), Some(&stream.outgoing)),
             None => (None, None),
         };
+        // Room is of interest only while a part waits for it.
         let parts = outgoing
             .filter(|_| self.part.is_some())
             .map(|outgoing| &outgoing.parts);

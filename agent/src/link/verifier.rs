@@ -52,7 +52,7 @@ impl ServerCertVerifier for TokenVerifier {
         let unknown = || Error::from(CertificateError::UnknownIssuer);
         let ca = others
             .iter()
-            .find(|certificate| Digest::of(certificate) == self.ca_sha256)
+            .find(|certificate| Digest::from_content(certificate) == self.ca_sha256)
             .ok_or_else(unknown)?;
         let mut roots = RootCertStore::empty();
         roots.add(ca.clone().into_owned())?;

@@ -220,5 +220,5 @@ pub fn tls() -> (ServerConfig, Digest) {
         .with_single_cert(chain, private.into())
         .unwrap();
     config.alpn_protocols = vec![b"h2".to_vec()];
-    (config, Digest::of(ca_certificate.der()))
+    (config, Digest::from_content(ca_certificate.der()))
 }

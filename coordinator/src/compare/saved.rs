@@ -25,18 +25,18 @@ pub(super) struct SavedSearch {
 #[derive(Debug)]
 pub(super) struct Saved {
     path: PathBuf,
-    content: Content,
+    content: SavedContent,
 }
 
 #[derive(Debug)]
-enum Content {
+enum SavedContent {
     Runs(Vec<(String, Vec<SavedRun>)>),
     Searches(Vec<(String, Vec<SavedSearch>)>),
 }
 
 /// What belongs together.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pair<'s, T> {
+pub(super) struct SavedPair<'s, T> {
     /// Nothing where there is only one.
     pub(super) variant: Option<&'s str>,
     pub(super) first: &'s [T],
@@ -46,8 +46,8 @@ pub(super) struct Pair<'s, T> {
 /// Everything of two sides that belongs together.
 #[derive(Debug)]
 pub(super) enum Pairs<'s> {
-    Runs(Vec<Pair<'s, SavedRun>>),
-    Searches(Vec<Pair<'s, SavedSearch>>),
+    Runs(Vec<SavedPair<'s, SavedRun>>),
+    Searches(Vec<SavedPair<'s, SavedSearch>>),
 }
 
 /// Why there is nothing to compare.
@@ -96,7 +96,7 @@ impl Saved {
         let content = if path.join(CAMPAIGN).is_file() {
             campaign(path)?
         } else {
-            Content::Runs(vec![single(path)?])
+            SavedContent::Runs(vec![single(path)?])
         };
         Ok(Saved {
             path: path.to_owned(),
@@ -106,19 +106,22 @@ impl Saved {
 
     /// What belongs together: variants of one name, or all there is where each side has only one.
     pub(super) fn beside<'s>(&'s self, other: &'s Saved) -> Result<Pairs<'s>, SavedError> {
-        let (here, there) = (self.path.clone(), other.path.clone());
+        let here = self.path.clone();
+        let there = other.path.clone();
         let pairs = match (&self.content, &other.content) {
-            (Content::Runs(first), Content::Runs(other)) => pairs(first, other).map(Pairs::Runs),
-            (Content::Searches(first), Content::Searches(other)) => {
+            (SavedContent::Runs(first), SavedContent::Runs(other)) => {
+                pairs(first, other).map(Pairs::Runs)
+            }
+            (SavedContent::Searches(first), SavedContent::Searches(other)) => {
                 pairs(first, other).map(Pairs::Searches)
             }
-            (Content::Searches(_), _) => {
+            (SavedContent::Searches(_), _) => {
                 return Err(SavedError::TwoKinds {
                     searches: here,
                     runs: there,
                 });
             }
-            (_, Content::Searches(_)) => {
+            (_, SavedContent::Searches(_)) => {
                 return Err(SavedError::TwoKinds {
                     searches: there,
                     runs: here,
@@ -135,9 +138,9 @@ impl Saved {
 fn pairs<'s, T>(
     first: &'s [(String, Vec<T>)],
     other: &'s [(String, Vec<T>)],
-) -> Option<Vec<Pair<'s, T>>> {
+) -> Option<Vec<SavedPair<'s, T>>> {
     if let ([(_, first)], [(_, other)]) = (first, other) {
-        return Some(vec![Pair {
+        return Some(vec![SavedPair {
             variant: None,
             first,
             other,
@@ -145,7 +148,7 @@ fn pairs<'s, T>(
     }
     let pair = |(name, first): &'s (String, Vec<T>)| {
         let (_, other) = other.iter().find(|(known, _)| known == name)?;
-        Some(Pair {
+        Some(SavedPair {
             variant: Some(name),
             first,
             other,
@@ -186,7 +189,7 @@ fn bytes(file: &Path) -> Result<Vec<u8>, SavedError> {
 }
 
 /// What is complete of several, by variant.
-fn campaign(path: &Path) -> Result<Content, SavedError> {
+fn campaign(path: &Path) -> Result<SavedContent, SavedError> {
     let file = path.join(CAMPAIGN);
     let unreadable = |error: report::ReadError| SavedError::Unreadable {
         path: file.clone(),
@@ -194,17 +197,19 @@ fn campaign(path: &Path) -> Result<Content, SavedError> {
     };
     let campaign = report::read_campaign(&bytes(&file)?).map_err(unreadable)?;
     let content = match campaign {
-        _ if !campaign.searches.is_empty() => Content::Searches(searches(path, campaign.searches)?),
+        _ if !campaign.searches.is_empty() => {
+            SavedContent::Searches(searches(path, campaign.searches)?)
+        }
         _ if !campaign.scalings.is_empty() => {
             return Err(SavedError::Agents {
                 path: path.to_owned(),
             });
         }
-        _ => Content::Runs(runs(path, campaign.runs)?),
+        _ => SavedContent::Runs(runs(path, campaign.runs)?),
     };
     let is_empty = match &content {
-        Content::Runs(variants) => variants.is_empty(),
-        Content::Searches(variants) => variants.is_empty(),
+        SavedContent::Runs(variants) => variants.is_empty(),
+        SavedContent::Searches(variants) => variants.is_empty(),
     };
     if is_empty {
         Err(SavedError::Nothing {
@@ -239,6 +244,7 @@ fn searches(
         .into_iter()
         .filter(|searched| searched.search.answer.is_some())
     {
+        // An answer without a hold is none that another version wrote either.
         let Some(first) = searched.search.steps.first() else {
             continue;
         };

@@ -1,5 +1,6 @@
 //! Takes connections and encrypts them; a peer that is slow at it holds nobody up.
 
+use super::quitting::quit;
 use rustls::ServerConfig;
 use std::io;
 use std::pin::Pin;
@@ -17,7 +18,7 @@ use tonic::transport::server::Connected;
 /// Agents at once, handshakes included; more wait in the listener's queue.
 const CONNECTIONS_MAX: usize = 1024;
 
-/// Connections that wait for the server to take them; it does at once.
+/// AcceptedConnections that wait for the server to take them; it does at once.
 const WAITING_MAX: usize = 16;
 
 /// A handshake is done by then; a third of a second is usual even around the world.
@@ -27,7 +28,7 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Encrypted connections as they come, and the task that makes them.
-pub(super) struct Connections {
+pub(super) struct AcceptedConnections {
     pub(super) io: mpsc::Receiver<io::Result<AgentIo>>,
     pub(super) task: JoinHandle<()>,
 }
@@ -37,7 +38,7 @@ pub(super) fn accept(
     listener: TcpListener,
     tls: Arc<ServerConfig>,
     quitting: watch::Receiver<bool>,
-) -> Connections {
+) -> AcceptedConnections {
     let (ready, io) = mpsc::channel(WAITING_MAX);
     let task = tokio::spawn(accept_until(
         listener,
@@ -45,7 +46,7 @@ pub(super) fn accept(
         ready,
         quitting,
     ));
-    Connections { io, task }
+    AcceptedConnections { io, task }
 }
 
 async fn accept_until(
@@ -58,7 +59,7 @@ async fn accept_until(
     let mut handshakes = JoinSet::new();
     loop {
         tokio::select! {
-            () = super::quit(&mut quitting) => break,
+            () = quit(&mut quitting) => break,
             Some(_) = handshakes.join_next() => {}
             accepted = accept_one(&listener, &room) => match accepted {
                 Ok((tcp, permit)) => {

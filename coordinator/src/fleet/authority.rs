@@ -15,7 +15,7 @@ use secret::NoRandomness;
 use std::sync::Arc;
 
 /// A CA for one fleet. Its key never leaves the coordinator.
-pub(super) struct Authority {
+pub(super) struct FleetAuthority {
     certificate: CertificateDer<'static>,
     key: KeyPair,
 }
@@ -46,18 +46,18 @@ pub enum AuthorityError {
     Tls(#[from] rustls::Error),
 }
 
-impl Authority {
-    pub(super) fn new() -> Result<Authority, AuthorityError> {
+impl FleetAuthority {
+    pub(super) fn new() -> Result<FleetAuthority, AuthorityError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let certificate = authority_params().self_signed(&key)?.der().clone();
-        Ok(Authority { certificate, key })
+        Ok(FleetAuthority { certificate, key })
     }
 
-    pub(super) fn from_pem(certificate: &str, key: &str) -> Result<Authority, AuthorityError> {
+    pub(super) fn from_pem(certificate: &str, key: &str) -> Result<FleetAuthority, AuthorityError> {
         let certificate = CertificateDer::from_pem_slice(certificate.as_bytes())
             .map_err(|_| AuthorityError::Certificate)?;
         let key = KeyPair::from_pem(key).map_err(AuthorityError::Key)?;
-        Ok(Authority { certificate, key })
+        Ok(FleetAuthority { certificate, key })
     }
 
     /// Certificate and key.
@@ -68,7 +68,7 @@ impl Authority {
         )
     }
 
-    /// DER.
+    /// The CA itself, in DER.
     pub(super) fn certificate(&self) -> &[u8] {
         &self.certificate
     }
@@ -80,6 +80,7 @@ impl Authority {
         let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .with_no_client_auth()
+            // Agents know the CA by its hash alone, so that it is sent too.
             .with_single_cert(vec![leaf, self.certificate], leaf_key.into())?;
         config.alpn_protocols = vec![b"h2".to_vec()];
         Ok(config)
@@ -132,7 +133,7 @@ fn authority_params() -> CertificateParams {
     params
 }
 
-/// RFC 7468.
+/// PEM as RFC 7468 writes it.
 fn pem(label: &str, der: &[u8]) -> String {
     use base64::Engine as _;
     let text = base64::engine::general_purpose::STANDARD.encode(der);

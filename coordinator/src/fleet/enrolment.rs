@@ -1,7 +1,7 @@
 //! Who may join: a CA and a secret, made once in the coordinator's state folder, or in memory for
 //! agents on this machine.
 
-use super::authority::{Authority, AuthorityError};
+use super::authority::{AuthorityError, FleetAuthority};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use control::{Digest, JoinSecret, Token};
@@ -87,9 +87,9 @@ pub enum EnrolmentError {
         path.display()
     )]
     Write {
-        /// What.
+        /// File or folder that it is about.
         path: PathBuf,
-        /// Why.
+        /// What was wrong.
         error: io::Error,
     },
     /// The file could not be read.
@@ -98,9 +98,9 @@ pub enum EnrolmentError {
         path.display()
     )]
     Read {
-        /// What.
+        /// File or folder that it is about.
         path: PathBuf,
-        /// Why.
+        /// What was wrong.
         error: io::Error,
     },
     /// Whoever reads it can pose as the coordinator.
@@ -110,7 +110,7 @@ pub enum EnrolmentError {
         path.display()
     )]
     Open {
-        /// What.
+        /// File or folder that it is about.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
@@ -122,9 +122,9 @@ pub enum EnrolmentError {
         path.display()
     )]
     Broken {
-        /// What.
+        /// File or folder that it is about.
         path: PathBuf,
-        /// Why.
+        /// What was wrong.
         why: String,
     },
 }
@@ -134,7 +134,7 @@ pub enum EnrolmentError {
 #[serde(deny_unknown_fields)]
 struct Material {
     version: u32,
-    /// PEM.
+    /// The CA itself, in PEM.
     ca_certificate: String,
     /// PEM, PKCS #8.
     ca_key: String,
@@ -144,7 +144,7 @@ struct Material {
 
 impl Material {
     fn new() -> Result<Material, EnrolmentError> {
-        let authority = Authority::new().map_err(EnrolmentError::Make)?;
+        let authority = FleetAuthority::new().map_err(EnrolmentError::Make)?;
         let secret = secret::random::<32>().map_err(not_made)?;
         let (ca_certificate, ca_key) = authority.to_pem();
         Ok(Material {
@@ -156,13 +156,13 @@ impl Material {
     }
 
     fn enrol(self) -> Result<Enrolment, AuthorityError> {
-        let authority = Authority::from_pem(&self.ca_certificate, &self.ca_key)?;
+        let authority = FleetAuthority::from_pem(&self.ca_certificate, &self.ca_key)?;
         let secret = URL_SAFE_NO_PAD
             .decode(self.secret)
             .ok()
             .and_then(|bytes| bytes.try_into().ok());
         let secret = JoinSecret::new(secret.ok_or(AuthorityError::Secret)?);
-        let token = Token::new(Digest::of(authority.certificate()).0, secret);
+        let token = Token::new(Digest::from_content(authority.certificate()).0, secret);
         Ok(Enrolment {
             token,
             tls: Arc::new(authority.server_config()?),
@@ -315,7 +315,7 @@ mod tests {
         let path = folder.path().join(FILE);
         Enrolment::open(folder.path()).unwrap();
         let whole = fs::read_to_string(&path).unwrap();
-        let other_key = Authority::new().unwrap().to_pem().1;
+        let other_key = FleetAuthority::new().unwrap().to_pem().1;
         let mut swapped: serde_json::Value = serde_json::from_str(&whole).unwrap();
         swapped["ca_key"] = other_key.into();
         let cases = [

@@ -9,11 +9,11 @@ use tokio::task::JoinHandle;
 /// room for it, so a slow caller holds the agents' uploads back, but not their leases.
 pub(super) const EVENTS_MAX: usize = 64;
 
-/// Commands that wait for the owner of the fleet; it takes them at once.
+/// Commands that wait for the fleet's task; it takes them at once.
 pub(super) const COMMANDS_MAX: usize = 8;
 
 /// What the caller asks of the task that owns the fleet.
-pub(super) enum Command {
+pub(super) enum FleetCommand {
     /// Begin a run; the answer says whether it was taken.
     Run {
         request: RunRequest,
@@ -28,7 +28,7 @@ pub(super) enum Command {
 #[derive(Debug)]
 pub struct FleetHandle {
     pub(super) address: SocketAddr,
-    pub(super) commands: mpsc::Sender<Command>,
+    pub(super) commands: mpsc::Sender<FleetCommand>,
     pub(super) quit: watch::Sender<bool>,
     pub(super) tasks: Vec<JoinHandle<()>>,
 }
@@ -48,7 +48,7 @@ impl FleetHandle {
         check(&request)?;
         let (events, receiver) = mpsc::channel(EVENTS_MAX);
         let (taken, answer) = oneshot::channel();
-        let command = Command::Run {
+        let command = FleetCommand::Run {
             request,
             events,
             taken,
@@ -63,8 +63,8 @@ impl FleetHandle {
 
     /// Ends the current run early, if there is one; its events go on to [`RunEvent::Done`].
     pub async fn stop(&self, how: Stop) {
-        // An owner that has ended has no run.
-        let _ = self.commands.send(Command::Stop(how)).await;
+        // A fleet that has ended has no run.
+        let _ = self.commands.send(FleetCommand::Stop(how)).await;
     }
 
     /// Lets the agents go and ends every task; an agent that fires goes on for at most a lease.

@@ -3,10 +3,11 @@
 
 mod acceptor;
 mod authority;
+mod downstream;
 mod enrolment;
+mod fleet_task;
 mod handle;
-mod outgoing;
-mod owner;
+mod quitting;
 mod service;
 
 pub use authority::AuthorityError;
@@ -14,12 +15,11 @@ pub use enrolment::{Enrolment, EnrolmentError};
 pub use handle::{FleetHandle, RunEvents, RunRefused};
 
 use control::CoordinatorId;
-use owner::Owner;
+use fleet_task::FleetTask;
 use secret::{NoRandomness, random};
 use service::Attachments;
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
@@ -53,12 +53,12 @@ pub fn listen(listener: TcpListener, enrolment: &Enrolment) -> Result<FleetHandl
         attachments,
         quitting.clone(),
     ));
-    let owner = tokio::spawn(Owner::new(id, attached, commands_out, quitting).run());
+    let fleet_task = tokio::spawn(FleetTask::new(id, attached, commands_out, quitting).run());
     Ok(FleetHandle {
         address,
         commands,
         quit,
-        tasks: vec![connections.task, server, owner],
+        tasks: vec![connections.task, server, fleet_task],
     })
 }
 
@@ -71,7 +71,7 @@ pub enum FleetError {
          another port by --listen"
     )]
     PortInUse {
-        /// Where.
+        /// Address that was asked for.
         address: SocketAddr,
     },
     /// Not an address of this machine, or a port that needs privileges.
@@ -80,9 +80,9 @@ pub enum FleetError {
          1023 by --listen"
     )]
     Bind {
-        /// Where.
+        /// Address that was asked for.
         address: SocketAddr,
-        /// Why.
+        /// What the system says.
         error: io::Error,
     },
     /// It was closed.
@@ -91,12 +91,4 @@ pub enum FleetError {
     /// Nothing to make the coordinator's number of.
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
-}
-
-/// A connection says something at least so often, or is closed: HTTP/2 asks for a sign of life.
-const KEEPALIVE: Duration = Duration::from_secs(5);
-
-/// Waits until the fleet shall end, or its handle is gone.
-async fn quit(quitting: &mut watch::Receiver<bool>) {
-    let _ = quitting.wait_for(|quitting| *quitting).await;
 }

@@ -1,9 +1,9 @@
-//! The gRPC service: proves who attaches, and hands the two ends of each stream to the owner of the
-//! fleet.
+//! The gRPC service: proves who attaches, and hands the two ends of each stream to the fleet's
+//! task.
 
 use super::acceptor::AgentIo;
-use super::outgoing::{Outgoing, OutgoingStream};
-use super::{KEEPALIVE, quit};
+use super::downstream::{Downstream, DownstreamItem};
+use super::quitting::quit;
 use control::{ConnectionId, JoinSecret};
 use proto::control_server::{Control, ControlServer};
 use proto::{FromAgent, MESSAGE_MAX_BYTES};
@@ -17,7 +17,10 @@ use tonic::codegen::tokio_stream::Stream;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Streams that wait for the owner, which takes them at once.
+/// A connection says something at least so often, or is closed: HTTP/2 asks for a sign of life.
+const KEEPALIVE: Duration = Duration::from_secs(5);
+
+/// Streams that wait for the fleet's task, which takes them at once.
 const ATTACHED_MAX: usize = 16;
 
 /// Streams of one connection; an agent has one, and for a moment two.
@@ -35,7 +38,7 @@ const FAREWELL_MAX: Duration = Duration::from_secs(2);
 pub(super) struct Attached {
     pub(super) at: ConnectionId,
     pub(super) incoming: Streaming<FromAgent>,
-    pub(super) outgoing: mpsc::Sender<Outgoing>,
+    pub(super) outgoing: mpsc::Sender<DownstreamItem>,
 }
 
 /// Lets agents attach that know the secret.
@@ -74,15 +77,15 @@ impl Attachments {
 
 #[tonic::async_trait]
 impl Control for Attachments {
-    type AttachStream = OutgoingStream;
+    type AttachStream = Downstream;
 
     async fn attach(
         &self,
         request: Request<Streaming<FromAgent>>,
-    ) -> Result<Response<OutgoingStream>, Status> {
+    ) -> Result<Response<Downstream>, Status> {
         self.check(&request)?;
         let at = ConnectionId(self.last.fetch_add(1, Ordering::Relaxed));
-        let (outgoing, stream) = OutgoingStream::new();
+        let (outgoing, stream) = Downstream::new();
         let attached = Attached {
             at,
             incoming: request.into_inner(),

@@ -1,17 +1,16 @@
 //! Makes the holds of a search for capacity, and waits between them until the target is as before.
 //! What is held next, and what came of it, is decided by `analysis`.
 
-use super::crew::{Crew, Order};
+use super::campaign_report::CampaignReport;
+use super::schedule::{ScheduledRun, hold_prefix};
+use super::series::RunSeries;
 use crate::exit::Exit;
-use crate::run_folder::{CampaignFolder, RunFolder};
-use crate::terminal;
-use crate::utc::Utc;
+use crate::run_folder::{CampaignFolder, RunFolder, name_of};
 use analysis::{
     Bounds, Document, Hold, HoldOutcome, HoldResult, LoadSearch, SearchAction, SearchRecord,
 };
 use anyhow::Context as _;
 use plan::{Capacity, Plan, SearchRange};
-use std::path::Path;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -23,62 +22,57 @@ const LOOK_ARRIVALS: f64 = 10.0;
 
 /// A search of one plan.
 pub(super) struct CapacitySearch<'s> {
-    pub(super) plan: &'s Plan,
-    /// The file it is from, for the record.
-    pub(super) plan_text: &'s str,
+    pub(super) scheduled: &'s ScheduledRun<'s>,
     pub(super) capacity: &'s Capacity,
     pub(super) agents: u32,
-    pub(super) title: String,
     /// Gets a folder for each hold.
     pub(super) folder: CampaignFolder,
-    pub(super) quiet: bool,
-}
-
-/// What came of a search.
-pub(super) struct Searched {
-    /// Every hold, and the answer where there is one.
-    pub(super) record: SearchRecord,
-    /// What went wrong beside it.
-    pub(super) exit: Exit,
 }
 
 impl CapacitySearch<'_> {
-    /// Hold after hold, until there is an answer or it cannot go on; `save` is called after each.
+    /// Hold after hold, until there is an answer or it cannot go on; each goes into the report.
     /// Says how to exit beside what the answer asks for.
     pub(super) async fn run(
         &self,
-        crew: &mut Crew<'_>,
-        mut save: impl FnMut(&SearchRecord),
-    ) -> anyhow::Result<Searched> {
+        series: &mut RunSeries,
+        report: &mut CampaignReport<'_>,
+    ) -> anyhow::Result<Exit> {
         let mut search = LoadSearch::new(self.bounds()?);
+        let name = name_of(self.folder.path());
+        let mut exit = Exit::Passed;
         while let SearchAction::Hold(hold) = search.next() {
-            // Holds that were made before an interruption count; the search asks for the same ones
-            // again.
-            let made = match self.folder.completed(&hold_prefix(hold.step)) {
-                Some((path, document)) => Ok((name_of(&path), document)),
-                None => match self.ready(crew, &mut search).await? {
-                    Exit::Passed => self.hold(crew, hold).await?,
-                    exit => Err(exit),
-                },
+            let (folder, document) = match self.held(series, &mut search, hold).await? {
+                Ok(held) => held,
+                Err(failure) => {
+                    exit = failure;
+                    break;
+                }
             };
-            match made {
-                Ok((folder, document)) => {
-                    search.take(HoldResult::new(&document, hold.amount, folder))
-                }
-                Err(exit) => {
-                    return Ok(Searched {
-                        record: search.record().clone(),
-                        exit,
-                    });
-                }
-            }
-            self.tell(search.record());
-            save(search.record());
+            search.take(HoldResult::new(&document, hold.amount, folder));
+            self.tell(series, search.record());
+            report.take_search(self.scheduled.run, &name, search.record());
         }
-        Ok(Searched {
-            record: search.record().clone(),
-            exit: Exit::Passed,
-        })
+        if search.record().answer.is_some() {
+            series.say(format_args!("  {}", search.record().statement));
+        }
+        Ok(exit)
+    }
+
+    /// The hold's folder and result, or how to exit where the search cannot go on. Holds that were
+    /// made before an interruption count; the search asks for the same ones again.
+    async fn held(
+        &self,
+        series: &mut RunSeries,
+        search: &mut LoadSearch,
+        hold: Hold,
+    ) -> anyhow::Result<Result<(String, Document), Exit>> {
+        if let Some((path, document)) = self.folder.completed(&hold_prefix(hold.step)) {
+            return Ok(Ok((name_of(&path), document)));
+        }
+        match self.ready(series, search).await? {
+            Exit::Passed => self.hold(series, hold).await,
+            exit => Ok(Err(exit)),
+        }
     }
 
     fn bounds(&self) -> anyhow::Result<Bounds> {
@@ -88,12 +82,12 @@ impl CapacitySearch<'_> {
     /// The hold's folder and result, or how to exit where the search cannot go on.
     async fn hold(
         &self,
-        crew: &mut Crew<'_>,
+        series: &mut RunSeries,
         hold: Hold,
     ) -> anyhow::Result<Result<(String, Document), Exit>> {
         let plan = self
             .capacity
-            .plan_at(self.plan, hold.amount)
+            .plan_at(self.scheduled.plan, hold.amount)
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
         let folder = self.folder.run(
             &format!("{}{}", hold_prefix(hold.step), hold.amount),
@@ -102,22 +96,25 @@ impl CapacitySearch<'_> {
         let name = name_of(folder.path());
         let title = format!(
             "{}hold {} at {}",
-            self.title,
+            self.scheduled.step_prefix,
             hold.step,
             self.bounds()?.amount().display(hold.amount)
         );
-        let made = self.make(crew, plan, title, Some(folder)).await?;
+        let made = self.make(series, plan, title, Some(folder)).await?;
         Ok(made.map(|document| (name, document)))
     }
 
     /// Before the first hold: sees what the target is like at rest; before others waits until it is
     /// so again.
-    async fn ready(&self, crew: &mut Crew<'_>, search: &mut LoadSearch) -> anyhow::Result<Exit> {
+    async fn ready(&self, series: &mut RunSeries, search: &mut LoadSearch) -> anyhow::Result<Exit> {
         if !search.record().steps.is_empty() || self.capacity.settle.is_zero() {
-            return self.settle(crew, search.record()).await;
+            return self.settle(series, search.record()).await;
         }
-        let title = format!("{}looking at the target at rest", self.title);
-        let looked = self.make(crew, self.plan_of_look()?, title, None).await?;
+        let title = format!(
+            "{}looking at the target at rest",
+            self.scheduled.step_prefix
+        );
+        let looked = self.make(series, self.plan_of_look()?, title, None).await?;
         Ok(looked.map_or_else(
             |exit| exit,
             |document| {
@@ -130,7 +127,7 @@ impl CapacitySearch<'_> {
     /// After a hold that failed: looks at the target until it answers as before, for as long as the
     /// plan allows. Nothing is open then, since every run drains. [`Exit::Passed`] where the search
     /// can go on.
-    async fn settle(&self, crew: &mut Crew<'_>, record: &SearchRecord) -> anyhow::Result<Exit> {
+    async fn settle(&self, series: &mut RunSeries, record: &SearchRecord) -> anyhow::Result<Exit> {
         let deadline = Instant::now() + self.capacity.settle;
         let is_spent = |step: &analysis::HoldRecord| step.result.outcome != HoldOutcome::Passed;
         if !record.steps.last().is_some_and(is_spent) {
@@ -138,8 +135,11 @@ impl CapacitySearch<'_> {
         }
         let plan = self.plan_of_look()?;
         while Instant::now() < deadline {
-            let title = format!("{}waiting for the target to be as before", self.title);
-            let document = match self.make(crew, plan.clone(), title, None).await? {
+            let title = format!(
+                "{}waiting for the target to be as before",
+                self.scheduled.step_prefix
+            );
+            let document = match self.make(series, plan.clone(), title, None).await? {
                 Ok(document) => document,
                 Err(exit) => return Ok(exit),
             };
@@ -148,9 +148,9 @@ impl CapacitySearch<'_> {
             }
         }
         if !self.capacity.settle.is_zero() {
-            self.say(format_args!(
+            series.say(format_args!(
                 "{}the target is not as before after {:?}; going on",
-                self.title, self.capacity.settle
+                self.scheduled.step_prefix, self.capacity.settle
             ));
         }
         Ok(Exit::Passed)
@@ -158,7 +158,7 @@ impl CapacitySearch<'_> {
 
     fn plan_of_look(&self) -> anyhow::Result<Plan> {
         self.capacity
-            .plan_of_look(self.plan, self.look())
+            .plan_of_look(self.scheduled.plan, self.look())
             .map_err(|problem| anyhow::anyhow!("{problem}"))
     }
 
@@ -174,35 +174,25 @@ impl CapacitySearch<'_> {
 
     async fn make(
         &self,
-        crew: &mut Crew<'_>,
+        series: &mut RunSeries,
         plan: Plan,
         title: String,
         folder: Option<RunFolder>,
     ) -> anyhow::Result<Result<Document, Exit>> {
-        let (plan_text, agents, created) = (self.plan_text.to_owned(), self.agents, Utc::now());
-        let Some(ran) = crew
-            .run(Order {
-                plan,
-                plan_text,
-                agents,
-                title,
-                created,
-                folder,
-            })
-            .await?
-        else {
+        let Some(made) = series.make(plan, self.agents, title, folder).await? else {
             return Ok(Err(Exit::Interrupted));
         };
-        let failures = ran.report_failures();
-        let can_go_on = failures == Exit::Passed && crew.is_whole();
+        let failures = made.report_failures();
+        let can_go_on = failures == Exit::Passed && series.is_whole();
         Ok(if can_go_on {
-            Ok(ran.finished.document)
+            Ok(made.record.document)
         } else {
             Err(failures)
         })
     }
 
-    fn tell(&self, record: &SearchRecord) {
+    fn tell(&self, series: &RunSeries, record: &SearchRecord) {
+        // Before the first hold there is nothing to tell.
         let Some(step) = record.steps.last() else {
             return;
         };
@@ -217,30 +207,11 @@ impl CapacitySearch<'_> {
             }
         };
         let amount = record.bounds.amount().display(step.amount);
-        self.say(format_args!(
+        series.say(format_args!(
             "{}hold {}: {amount} {word}{reasons}",
-            self.title, step.step
+            self.scheduled.step_prefix, step.step
         ));
     }
-
-    fn say(&self, line: impl std::fmt::Display) {
-        if !self.quiet {
-            terminal::say(line);
-        }
-    }
-}
-
-/// The number that the name of a hold's folder begins with.
-pub(super) fn hold_prefix(step: u32) -> String {
-    format!("{step:02}-")
-}
-
-/// Of a folder.
-pub(super) fn name_of(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
 }
 
 /// Of response times; what timed out counts with the time that had passed.

@@ -1,6 +1,7 @@
 //! Tells the user how agents elsewhere join: where, and by which token.
 
-use super::{Launch, Listening};
+use super::schedule::agents_in_words;
+use super::start_request::JoinOptions;
 use crate::terminal;
 use anyhow::Context as _;
 use control::Token;
@@ -12,25 +13,22 @@ use std::path::Path;
 
 /// Shows the command for each load machine, and writes the token's file where one is asked for.
 pub(super) fn give(
-    listening: &Listening,
+    options: &JoinOptions,
     address: SocketAddr,
     token: &Token,
-    launch: &Launch,
+    agents: u32,
+    quiet: bool,
 ) -> anyhow::Result<()> {
     let token = token.reveal();
-    if let Some(file) = &listening.token_file {
+    if let Some(file) = &options.token_file {
         write(file, &token)
             .with_context(|| format!("cannot write the token into {}", file.display()))?;
     }
-    if launch.quiet {
+    if quiet {
         return Ok(());
     }
-    let agents = if launch.agents == 1 {
-        "1 agent".to_owned()
-    } else {
-        format!("{} agents", launch.agents)
-    };
-    let by = match &listening.token_file {
+    let agents = agents_in_words(agents);
+    let by = match &options.token_file {
         Some(file) => format!("--token-file {}", file.display()),
         None => format!("--token {token}"),
     };
@@ -38,7 +36,7 @@ pub(super) fn give(
         "waiting for {agents} on {address}; on each load machine:\n  agent join {} {by}",
         host(address)
     ));
-    if listening.token_file.is_some() {
+    if options.token_file.is_some() {
         terminal::say("(with a copy of that file; it is a secret)");
     }
     Ok(())

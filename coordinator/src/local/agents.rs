@@ -1,7 +1,8 @@
 //! The agents of a local run: one process each, which share this machine's CPUs.
 
 use super::child::Child;
-use super::{Died, LocalOptions, Who, cpus};
+use super::child_death::{ChildDeath, ChildRole};
+use super::{LocalOptions, cpus};
 use anyhow::Context as _;
 use control::Token;
 use std::net::SocketAddr;
@@ -17,7 +18,7 @@ const DEATHS_MAX: usize = 16;
 pub(crate) struct LocalAgents {
     /// A task for each agent, which owns its process.
     keepers: JoinSet<()>,
-    deaths: mpsc::Receiver<Died>,
+    deaths: mpsc::Receiver<ChildDeath>,
     /// Dropped to end them.
     stay: watch::Sender<()>,
 }
@@ -42,7 +43,7 @@ impl LocalAgents {
             let arguments = arguments(&name, address, &cpus, options);
             let environment = [("CANNONADE_TOKEN", token.reveal())];
             let child = Child::spawn(
-                Who::Agent(name.clone()),
+                ChildRole::Agent(name.clone()),
                 &arguments,
                 &environment,
                 Stdio::null(),
@@ -59,7 +60,7 @@ impl LocalAgents {
 
     /// Waits until one of them ends, which it is not to before [`LocalAgents::stop`]; may be
     /// dropped and called again.
-    pub(crate) async fn died(&mut self) -> Died {
+    pub(crate) async fn died(&mut self) -> ChildDeath {
         match self.deaths.recv().await {
             Some(died) => died,
             None => std::future::pending().await,
@@ -103,7 +104,7 @@ fn arguments(name: &str, address: SocketAddr, cpus: &[u32], options: &LocalOptio
 }
 
 /// Keeps one agent until it dies, or until all shall end.
-async fn keep(mut child: Child, died: mpsc::Sender<Died>, mut staying: watch::Receiver<()>) {
+async fn keep(mut child: Child, died: mpsc::Sender<ChildDeath>, mut staying: watch::Receiver<()>) {
     tokio::select! {
         death = child.died() => {
             // Nobody listens where the run is over already.

@@ -1,12 +1,11 @@
 //! The built-in target of a plan, started with the run and stopped with it.
 
-use super::Who;
 use super::child::Child;
+use super::child_death::{ChildDeath, ChildRole};
+use super::target_address::TargetAddress;
 use crate::target_process;
 use anyhow::Context as _;
 use plan::Builtin;
-use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -19,30 +18,22 @@ pub(crate) struct BuiltinTarget {
     child: Child,
 }
 
-/// Where it listens: the one line that it prints.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Listening {
-    /// On loopback.
-    pub(crate) address: SocketAddr,
-    /// PEM of the CA of its certificate; none over plain HTTP.
-    pub(crate) ca_pem: Option<String>,
-}
-
 impl BuiltinTarget {
     /// Starts one and waits until it listens.
-    pub(crate) async fn start(builtin: &Builtin) -> anyhow::Result<(BuiltinTarget, Listening)> {
+    pub(crate) async fn start(builtin: &Builtin) -> anyhow::Result<(BuiltinTarget, TargetAddress)> {
         let arguments = target_process::arguments(builtin);
-        let spawned = Child::spawn(Who::Target, &arguments, &[], Stdio::piped());
+        let spawned = Child::spawn(ChildRole::Target, &arguments, &[], Stdio::piped());
         let mut child = spawned.context("cannot start the built-in target")?;
         let line = tokio::time::timeout(LISTEN_MAX, child.line())
             .await
             .context("the built-in target does not listen")??;
+        // An empty line is the end of its output: it died of what it complained of.
         if line.is_empty() {
             anyhow::bail!("{}", child.died().await);
         }
-        let listening = serde_json::from_str(&line)
+        let address = serde_json::from_str(&line)
             .with_context(|| format!("the built-in target said {line:?}"))?;
-        Ok((BuiltinTarget { child }, listening))
+        Ok((BuiltinTarget { child }, address))
     }
 
     /// CPU time that it has used since its start; nothing where it has ended.
@@ -51,11 +42,11 @@ impl BuiltinTarget {
     }
 
     /// Waits until it ends, which it is not to; may be dropped and called again.
-    pub(crate) async fn died(&mut self) -> super::Died {
+    pub(crate) async fn died(&mut self) -> ChildDeath {
         self.child.died().await
     }
 
-    /// Ends it.
+    /// Ends it, and waits until it has ended.
     pub(crate) async fn stop(self) {
         self.child.stop().await;
     }

@@ -1,7 +1,7 @@
 //! One child process: it ends when its standard input does, is killed when its handle is dropped,
 //! and what it complains of is kept.
 
-use super::{Died, Who};
+use super::child_death::{ChildDeath, ChildRole};
 use std::io;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -26,7 +26,7 @@ const LINE_MAX_BYTES: u64 = 64 << 10;
 /// A child process.
 #[derive(Debug)]
 pub(super) struct Child {
-    who: Who,
+    role: ChildRole,
     process: tokio::process::Child,
     /// Held apart: waiting for the process would close it, and its end ends the child.
     stdin: Option<ChildStdin>,
@@ -44,7 +44,7 @@ impl Child {
     /// This program with other arguments. `environment` holds what must not stand in arguments,
     /// which all users can read.
     pub(super) fn spawn(
-        who: Who,
+        role: ChildRole,
         arguments: &[String],
         environment: &[(&str, String)],
         stdout: Stdio,
@@ -67,7 +67,7 @@ impl Child {
             .map(|stderr| tokio::spawn(keep_tail(stderr, Arc::clone(&complaint))));
         let stdin = process.stdin.take();
         Ok(Child {
-            who,
+            role,
             process,
             stdin,
             complaint,
@@ -90,7 +90,7 @@ impl Child {
     }
 
     /// Waits until it ends; may be dropped and called again.
-    pub(super) async fn died(&mut self) -> Died {
+    pub(super) async fn died(&mut self) -> ChildDeath {
         match self.process.wait().await {
             Ok(status) => self.obituary(status).await,
             Err(_) => std::future::pending().await,
@@ -110,7 +110,7 @@ impl Child {
     }
 
     /// A child of its own may hold the pipe open, so that its end is not waited for long.
-    async fn obituary(&mut self, status: ExitStatus) -> Died {
+    async fn obituary(&mut self, status: ExitStatus) -> ChildDeath {
         if let Some(reader) = &mut self.reader {
             let _ = tokio::time::timeout(LAST_WORDS_MAX, reader).await;
         }
@@ -118,8 +118,8 @@ impl Child {
         let complaint = String::from_utf8_lossy(&lock(&self.complaint))
             .trim_end()
             .to_owned();
-        Died {
-            who: self.who.clone(),
+        ChildDeath {
+            role: self.role.clone(),
             status,
             complaint,
         }
@@ -142,6 +142,7 @@ async fn keep_tail(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Vec<u8>>>
         let mut tail = lock(&tail);
         tail.extend_from_slice(&bytes[..read]);
         let surplus = tail.len().saturating_sub(COMPLAINT_MAX_BYTES);
+        // The end is what says why it ends.
         tail.drain(..surplus);
     }
 }

@@ -6,8 +6,10 @@ pub(super) fn deal(allowed: &[u32], usable: usize, agents: u32) -> Vec<Vec<u32>>
     let cpus = &allowed[..usable.min(allowed.len())];
     let agents = agents as usize;
     let group = |agent: usize| match cpus.len() {
+        // Nothing is known of the CPUs: the kernel decides.
         0 => Vec::new(),
         few if few < agents => vec![cpus[agent % few]],
+        // Whole groups by rounding down both ends: they meet, and differ by one at most.
         many => cpus[many * agent / agents..many * (agent + 1) / agents].to_vec(),
     };
     (0..agents).map(group).collect()

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// The line of an event; nothing for those that only carry figures. Agents are named by `names`, by
 /// index.
-pub(super) fn of(at: Utc, event: &RunEvent, names: &[String]) -> Option<String> {
+pub(super) fn from_event(at: Utc, event: &RunEvent, names: &[String]) -> Option<String> {
     let name = |agent: u32| {
         names
             .get(agent as usize)
@@ -95,12 +95,13 @@ pub(super) fn of(at: Utc, event: &RunEvent, names: &[String]) -> Option<String> 
 }
 
 /// The lines of what the run came to: each threshold, then the verdict.
-pub(super) fn of_result(at: Utc, document: &Document) -> Vec<String> {
+pub(super) fn from_result(at: Utc, document: &Document) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for judgement in &document.thresholds {
         lines.push(line(at, "threshold", &json!(judgement)));
     }
-    let (state, record) = (document.run.state, &document.verdict);
+    let state = document.run.state;
+    let record = &document.verdict;
     lines.push(line(
         at,
         "verdict",
@@ -199,7 +200,7 @@ mod tests {
                 Value::Null,
             ),
         ] {
-            let line = of(at, &event, &["a".to_owned()]).unwrap();
+            let line = from_event(at, &event, &["a".to_owned()]).unwrap();
             assert!(
                 line.starts_with(&format!("{{\"at\":\"{at}\",\"event\":\"{word}\"")),
                 "{line}"
@@ -211,7 +212,10 @@ mod tests {
                 "{line}"
             );
         }
-        assert_eq!(of(at, &RunEvent::Waiting { have: 1, want: 2 }, &[]), None);
+        assert_eq!(
+            from_event(at, &RunEvent::Waiting { have: 1, want: 2 }, &[]),
+            None
+        );
         assert_eq!(
             line(at, "x", &json!({})),
             format!("{{\"at\":\"{at}\",\"event\":\"x\"}}")

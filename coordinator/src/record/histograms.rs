@@ -30,6 +30,7 @@ impl Histograms {
         second: u32,
         snapshot: &Snapshot,
     ) {
+        // Encoding costs more than asking, and most runs do not want this log.
         if folder.has_histograms_by_agent() {
             folder.append(
                 Growing::HistogramsByAgent,

@@ -1,7 +1,8 @@
 //! A record without a fleet, for benches: what agents deliver is given to it by hand. Nothing of a
 //! run goes through here.
 
-use super::{About, Record};
+use super::recorded_run::RecordedRun;
+use crate::planned_run::PlannedRun;
 use crate::run_folder::{FolderError, RunFolder};
 use crate::utc::Utc;
 use analysis::{Document, RunState};
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 /// The record of a run that has started.
 pub struct RecordRehearsal {
-    record: Record,
+    record: RecordedRun,
     folder: PathBuf,
 }
 
@@ -27,13 +28,15 @@ impl RecordRehearsal {
         let created = Utc::now();
         let folder = RunFolder::create(base, created, plan.name(), "")?;
         let path = folder.path().to_owned();
-        let about = About {
-            run: RunId([0; 16]),
+        let run = PlannedRun {
+            id: RunId([0; 16]),
+            title: plan.name().to_owned(),
             plan,
             plan_text: String::new(),
+            agents,
             created,
         };
-        let mut record = Record::new(about, Some(folder));
+        let mut record = RecordedRun::new(run, Some(folder));
         record.take(
             created,
             &RunEvent::Assembled {
@@ -112,10 +115,8 @@ impl RecordRehearsal {
                 encoded,
             },
         );
-        let (missing, figures) = (
-            Vec::new(),
-            Bytes::from(host::RunFigures::default().encode()),
-        );
+        let missing = Vec::new();
+        let figures = Bytes::from(host::RunFigures::default().encode());
         let ended = RunEvent::Ended {
             agent,
             cause: EndCause::Plan,
@@ -134,7 +135,9 @@ impl RecordRehearsal {
 }
 
 fn facts(agent: u32) -> AgentFacts {
-    let (name, version, labels) = (format!("agent-{agent}"), String::new(), BTreeMap::new());
+    let name = format!("agent-{agent}");
+    let version = String::new();
+    let labels = BTreeMap::new();
     AgentFacts {
         id: AgentId([0; 16]),
         name,

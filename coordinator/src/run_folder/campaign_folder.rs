@@ -152,6 +152,7 @@ impl CampaignFolder {
     /// The result of a run that was complete, and its folder.
     #[must_use]
     pub fn completed(&self, prefix: &str) -> Option<(PathBuf, Document)> {
+        // The first that is complete: an interruption may have left one of the same name before it.
         let whole = |path: PathBuf| {
             let document = report::read(&fs::read(path.join(RESULT)).ok()?).ok()?;
             (document.run.state == RunState::Complete).then_some((path, document))

@@ -10,17 +10,20 @@ use std::process::Output;
 const PLANTED: &str = "planted-secret";
 
 /// Each of the fields that hold secrets, written in ways that TOML allows.
-const HEADERS: &str = r#"
+const HEADERS: &str = concat!(
+    r#"
 [[request]]
 name = "inline"
-headers = { Authorization = "Bearer planted-secret-1", cookie = ["a=planted-secret-2", 'b=planted-secret-3'], x = "shown" }
+headers = { Authorization = "Bearer planted-secret-1", "#,
+    r#"cookie = ["a=planted-secret-2", 'b=planted-secret-3'], x = "shown" }
 [[request]]
 name = "dotted"
 headers.proxy-authorization = """
 Basic \
 planted-secret-4"""
 headers."COOKIE" = "c={user}-planted-secret-5"
-"#;
+"#,
+);
 
 const SINGLE: &str = "
 name = 'single'

@@ -145,7 +145,7 @@ fn obey(
             let run = assignment.run;
             let plan_digest = script
                 .digest
-                .unwrap_or_else(|| Digest::of(assignment.plan.reveal().as_bytes()));
+                .unwrap_or_else(|| Digest::from_content(assignment.plan.reveal().as_bytes()));
             let _ = tell.send(assignment);
             match &script.problem {
                 Some(problem) => vec![Report::NotPrepared {

@@ -33,7 +33,7 @@ fn request(agents: u32) -> RunRequest {
     RunRequest {
         run: RunId([agents as u8; 16]),
         name: "loopback".into(),
-        plan_digest: Digest::of(plan.as_bytes()),
+        plan_digest: Digest::from_content(plan.as_bytes()),
         plan: plan.into(),
         files: vec![],
         minted: Vec::new(),
@@ -131,7 +131,7 @@ async fn files_reach_the_agents_they_are_for() {
         .map(|_| Machine::start(fleet.address(), &token, Script::default()))
         .collect();
     let file = |content: Vec<u8>, audience| RunFile {
-        sha256: Digest::of(&content),
+        sha256: Digest::from_content(&content),
         content: proto::Bytes::from(content).into(),
         audience,
     };
@@ -294,7 +294,7 @@ async fn other_digest_of_the_plan_is_told_with_both() {
     let _machine = Machine::start(fleet.address(), &token, other);
     let mut events = fleet.run(request(1)).await.expect("an idle fleet");
     let events = until_done(&mut events).await;
-    let here = Digest::of(b"plan").short();
+    let here = Digest::from_content(b"plan").short();
     let told = |event: &RunEvent| {
         matches!(
             event,

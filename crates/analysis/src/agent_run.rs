@@ -2,11 +2,26 @@
 
 use crate::cell_tally::CellTally;
 use crate::counts::errors;
-use crate::{
-    AgentEnd, AgentEndCause, AgentResult, AgentSetup, CpuFigures, HistogramColumns, TimeFigure,
-};
+use crate::{AgentEndCause, AgentResult, AgentSetup, CpuFigures, HistogramColumns, TimeFigure};
 use measure::{CellKey, Client, Metric, Period, Snapshot, Totals};
 use std::collections::BTreeMap;
+
+/// How an agent's run ended.
+#[derive(Debug, Clone, Default)]
+pub struct AgentEnd {
+    /// Why; absent where it is not known.
+    pub cause: Option<AgentEndCause>,
+    /// In words, for a failure.
+    pub text: String,
+    /// How many intervals it made.
+    pub intervals: Option<u32>,
+    /// Its sum of them.
+    pub totals: Option<Totals>,
+    /// How busy it was in the measured part.
+    pub cpu: Option<CpuFigures>,
+    /// The same in the drain.
+    pub cpu_drain: Option<CpuFigures>,
+}
 
 /// What one agent delivered.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +59,7 @@ impl AgentRun {
         if before.is_some_and(|(_, last)| last >= interval) {
             return false;
         }
+        // It lengthens the stretch that ends before it, and joins it with the one after.
         let first = before
             .filter(|&(_, last)| last + 1 == interval)
             .map_or(interval, |(first, _)| first);
@@ -56,6 +72,7 @@ impl AgentRun {
 
     pub(crate) fn ended(&mut self, mut end: AgentEnd) {
         end.cpu = end.cpu.map(CpuFigures::finite);
+        // A drain shorter than a second has no sample.
         end.cpu_drain = end
             .cpu_drain
             .filter(|cpu| cpu.samples > 0)
@@ -149,7 +166,8 @@ impl AgentRun {
                 .last_key_value()
                 .map_or(0, |(_, last)| last.saturating_add(1))
         });
-        let (mut missing, mut next) = (Vec::new(), 0);
+        let mut missing = Vec::new();
+        let mut next = 0;
         for (&first, &last) in &self.seen {
             if first > next {
                 missing.push((next, first - 1));

@@ -95,6 +95,7 @@ impl CapacityRow {
 /// holds do, but is no end where one of them contradicts the others.
 fn passed(search: &SearchRecord) -> Option<f64> {
     let held = Standing::all(&search.steps);
+    // Ascending, so that the first amount that does not pass ends it.
     let passing = held.iter().take_while(|held| held.passes());
     let clear = passing.filter(|held| held.failed == 0);
     clear.last().map(|held| held.amount)

@@ -22,6 +22,7 @@ impl CellTally {
         for (&key, distribution) in &cell.times {
             self.times.entry(key).or_default().merge(distribution);
         }
+        // By second for the series only; here their sum counts.
         for (&(outcome, _), distribution) in &cell.response_times {
             self.times
                 .entry((outcome, Metric::ResponseTime))

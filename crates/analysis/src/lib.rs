@@ -30,6 +30,7 @@ mod search;
 mod series;
 mod server;
 mod session_offers;
+mod setup;
 mod span;
 mod staple;
 mod threshold;
@@ -37,11 +38,12 @@ mod time_figure;
 mod verdict;
 
 pub use agent::{AgentEndCause, AgentResult, CpuFigures, MachineFacts};
+pub use agent_run::AgentEnd;
 pub use backlog::Backlog;
 pub use campaign::{CampaignDocument, RunSummary, VariantScaling, VariantSearch};
 pub use capacity::{CapacityChange, CapacityRow};
 pub use client::ClientFigures;
-pub use collector::{Added, AgentEnd, AgentSetup, CollectorSetup, ResultCollector};
+pub use collector::{Added, ResultCollector};
 pub use comparison::{
     Better, Change, ChangeFinding, ComparedCell, ComparedFigure, Comparison, ConfidenceInterval,
     LimitError, LimitOutcome, LimitResult, Method, Pairing, RegressionLimit, VariantRuns,
@@ -67,6 +69,7 @@ pub use search::{
 pub use series::{Row, Series};
 pub use server::ServerFigures;
 pub use session_offers::SessionOffers;
+pub use setup::{AgentSetup, CollectorSetup};
 pub use staple::StapleFigure;
 pub use threshold::{Judgement, Unit};
 pub use time_figure::{Column, Headline, PercentileFigure, TimeFigure};

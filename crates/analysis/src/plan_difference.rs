@@ -2,7 +2,8 @@
 
 use crate::PlanRecord;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 /// Sections that decide what is measured; the rest (name, thresholds, search, …) decides how it is
@@ -42,10 +43,8 @@ impl PlanDifference {
     /// own, and what had to hold decides what they find.
     #[must_use]
     pub fn between_searches(first: &PlanRecord, other: &PlanRecord) -> Vec<PlanDifference> {
-        let (matters, ignored) = (
-            [&MATTERS[..], &["thresholds"]].concat(),
-            [&IGNORED[..], &AMOUNTS].concat(),
-        );
+        let matters = [&MATTERS[..], &["thresholds"]].concat();
+        let ignored = [&IGNORED[..], &AMOUNTS].concat();
         PlanDifference::within(&matters, &ignored, first, other)
     }
 
@@ -58,46 +57,46 @@ impl PlanDifference {
         if first.digest == other.digest {
             return Vec::new();
         }
-        let has_canonical = !first.canonical_text.is_empty() && !other.canonical_text.is_empty();
-        let text = |record: &'_ PlanRecord| {
-            if has_canonical {
-                record.canonical_text.clone()
-            } else {
-                // Of an earlier version, which masked the canonical text alone.
-                plan::masked(&record.text)
-            }
-        };
-        let (fields_first, fields_other) =
-            (fields(&text(first), matters), fields(&text(other), matters));
+        let (text_first, text_other) = comparable_texts(first, other);
+        let first_fields = fields(&text_first, matters);
+        let other_fields = fields(&text_other, matters);
         let both_builtin = first.builtin_target && other.builtin_target;
-        let paths: std::collections::BTreeSet<&String> =
-            fields_first.keys().chain(fields_other.keys()).collect();
         let is_ignored =
             |path: &str| ignored.contains(&path) || (both_builtin && path.starts_with(BUILTIN_CA));
-        let differs = paths
-            .iter()
+        let paths: BTreeSet<&String> = first_fields.keys().chain(other_fields.keys()).collect();
+        paths
+            .into_iter()
             .filter(|path| !is_ignored(path))
-            .filter(|path| fields_first.get(**path) != fields_other.get(**path));
-        let of = |fields: &BTreeMap<String, String>, path: &str| fields.get(path).cloned();
-        differs
             .map(|path| PlanDifference {
-                path: (*path).clone(),
-                first: of(&fields_first, path),
-                other: of(&fields_other, path),
+                path: path.clone(),
+                first: first_fields.get(path).cloned(),
+                other: other_fields.get(path).cloned(),
             })
+            .filter(|field| field.first != field.other)
             .collect()
     }
 
     /// As in `tls.versions: ["1.2"] and ["1.3"]`.
     #[must_use]
     pub fn display(&self) -> String {
-        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
-        format!(
-            "{}: {} and {}",
-            self.path,
-            shown(&self.first),
-            shown(&self.other)
-        )
+        let first = self.first.as_deref().unwrap_or("nothing");
+        let other = self.other.as_deref().unwrap_or("nothing");
+        format!("{}: {first} and {other}", self.path)
+    }
+}
+
+/// Canonical texts, where both records have one: a default that is written out is no difference.
+fn comparable_texts<'r>(
+    first: &'r PlanRecord,
+    other: &'r PlanRecord,
+) -> (Cow<'r, str>, Cow<'r, str>) {
+    if first.canonical_text.is_empty() || other.canonical_text.is_empty() {
+        // Of an earlier version, which masked the canonical text alone.
+        let masked = |record: &PlanRecord| Cow::Owned(plan::masked(&record.text));
+        (masked(first), masked(other))
+    } else {
+        let canonical = |record: &'r PlanRecord| Cow::Borrowed(record.canonical_text.as_str());
+        (canonical(first), canonical(other))
     }
 }
 

@@ -12,8 +12,8 @@ pub struct PlanRecord {
     /// As the user gave it, but for [`plan::MASK`] in place of secrets.
     #[serde(deserialize_with = "masked")]
     pub text: String,
-    /// With every default written out and files by hash ([`Plan::masked_text`]); empty in results of
-    /// versions that did not keep it.
+    /// With every default written out and files by hash ([`Plan::masked_text`]); empty in results
+    /// of versions that did not keep it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub canonical_text: String,
     /// SHA-256 of the canonical text with all its secrets, hexadecimal.

@@ -84,11 +84,6 @@ impl Scaling {
 /// The first run that none of the larger ones beat by more than a tenth of what their agents would
 /// bring.
 fn stop(rows: &[ScalingRow]) -> Option<&ScalingRow> {
-    let is_beaten = |row: &ScalingRow, larger: &ScalingRow| {
-        let each = row.ok_per_second / f64::from(row.agents.max(1));
-        larger.ok_per_second - row.ok_per_second
-            > RISES_SHARE * each * f64::from(larger.agents - row.agents)
-    };
     let counts = || rows.iter().filter(|row| row.verdict != Verdict::Invalid);
     let mut stops = counts().filter(|row| {
         let mut larger = counts()
@@ -97,6 +92,13 @@ fn stop(rows: &[ScalingRow]) -> Option<&ScalingRow> {
         larger.peek().is_some() && !larger.any(|larger| is_beaten(row, larger))
     });
     stops.next()
+}
+
+/// Whether `larger` brings more than a tenth of what its added agents would bring alone.
+fn is_beaten(row: &ScalingRow, larger: &ScalingRow) -> bool {
+    let each = row.ok_per_second / f64::from(row.agents.max(1));
+    let added = f64::from(larger.agents - row.agents);
+    larger.ok_per_second - row.ok_per_second > RISES_SHARE * each * added
 }
 
 fn statement(rows: &[ScalingRow], stops_at: Option<u32>) -> String {

@@ -44,6 +44,7 @@ impl Span {
     /// `until_last_ns`.
     pub(crate) fn of_count(offered_ns: u64, until_last_ns: u64, whole: &CellTally) -> Span {
         let all = sent_and_ended(&whole.counters);
+        // Those that ended after the offer were under way when the last one began.
         let under_way = all.saturating_sub(whole.counters.within.ended);
         if under_way as f64 > UNDER_WAY_SHARE_MAX * all as f64 {
             return Span {

@@ -26,6 +26,7 @@ impl BackOff {
             .saturating_mul(1 << self.failures.min(16))
             .min(LONGEST);
         self.failures = self.failures.saturating_add(1);
+        // Half is certain and half is drawn, so that agents that were cut together part.
         let half_ns = crate::clock::nanoseconds(whole) / 2;
         Duration::from_nanos(half_ns + self.draw() % (half_ns + 1))
     }

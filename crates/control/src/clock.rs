@@ -40,9 +40,9 @@ instant! {
 /// Both of an agent's clocks, read one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Now {
-    /// Of schedules.
+    /// CLOCK_MONOTONIC, which schedules go by.
     pub mono: Mono,
-    /// Of leases.
+    /// CLOCK_BOOTTIME, which leases go by.
     pub boot: Boot,
 }
 

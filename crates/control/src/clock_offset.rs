@@ -38,6 +38,7 @@ impl ClockOffset {
     pub fn sample(&mut self, sent: Mono, coordinator_at: FleetTime, received: Mono) {
         let rtt = received.since(sent);
         let middle = i128::from(sent.0) + i128::from(nanoseconds(rtt) / 2);
+        // A reading that far off is a defect, and one sample less does no harm.
         let Ok(offset_ns) = i64::try_from(i128::from(coordinator_at.0) - middle) else {
             return;
         };

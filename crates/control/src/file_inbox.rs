@@ -109,7 +109,7 @@ impl FileInbox {
 }
 
 fn checked(mut file: Current) -> Result<PlanFile, FileProblem> {
-    if Digest::of(file.content.reveal()) != file.sha256 {
+    if Digest::from_content(file.content.reveal()) != file.sha256 {
         return Err(FileProblem::WrongContent {
             sha256: file.sha256,
         });
@@ -147,7 +147,7 @@ mod tests {
             RUN,
             contents
                 .iter()
-                .map(|content| (Digest::of(content), content.clone()))
+                .map(|content| (Digest::from_content(content), content.clone()))
                 .collect(),
         )
     }
@@ -188,7 +188,7 @@ mod tests {
         assert!(
             text.contains(&format!(
                 "Current {{ sha256: {:?}, size_bytes: 12, content: *** }}",
-                Digest::of(&half)
+                Digest::from_content(&half)
             )),
             "{text}"
         );
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn content_that_does_not_match_its_hash_is_refused() {
         let mut inbox = FileInbox::new(1, 4).unwrap();
-        let sha256 = Digest::of(b"else");
+        let sha256 = Digest::from_content(b"else");
         let part = FileParts::new(RUN, vec![(sha256, Bytes::from_static(b"four"))])
             .next()
             .unwrap();

@@ -61,11 +61,11 @@ mod tests {
             Bytes::from_static(b"PRIVATE KEY"),
             Bytes::from_static(b"CERTIFICATE OF IT"),
         ];
-        let [first, second] = [0, 1].map(|nth: usize| Digest::of(&contents[nth]));
+        let [first, second] = [0, 1].map(|nth: usize| Digest::from_content(&contents[nth]));
         let parts = FileParts::new(
             RunId([1; 16]),
             contents
-                .map(|content| (Digest::of(&content), content))
+                .map(|content| (Digest::from_content(&content), content))
                 .into(),
         );
         let wanted = format!(

@@ -118,6 +118,7 @@ impl Fleet {
         message: FromAgent,
         out: &mut Actions,
     ) {
+        // A stream that was closed here may still bring what was on its way.
         let Some(connection) = self.connections.get_mut(&at) else {
             return;
         };
@@ -206,7 +207,8 @@ impl Fleet {
                 member: Some(member),
             },
         );
-        let (coordinator_version, coordinator_id) = (self.version.clone(), self.id.to_wire());
+        let coordinator_version = self.version.clone();
+        let coordinator_id = self.id.to_wire();
         let resume = held
             .and_then(|held| self.run_named(held))
             .and_then(|run| run.resume(agent));
@@ -334,31 +336,49 @@ impl Fleet {
             return;
         }
         let free = self.free();
-        let Serving::Gathering(gathering) = &mut self.serving else {
-            return;
+        self.serving = match std::mem::replace(&mut self.serving, Serving::Nothing) {
+            Serving::Gathering(mut gathering) => {
+                if gathering.update(&free, false, out) {
+                    Serving::Run(self.begin_run(gathering, &free, now, out))
+                } else {
+                    Serving::Gathering(gathering)
+                }
+            }
+            other => other,
         };
-        if !gathering.update(&free, false, out) {
-            return;
-        }
-        let Serving::Gathering(gathering) = std::mem::replace(&mut self.serving, Serving::Nothing)
-        else {
-            return;
-        };
+    }
+
+    fn begin_run(
+        &self,
+        gathering: Gathering,
+        free: &[AgentFacts],
+        now: FleetTime,
+        out: &mut Actions,
+    ) -> FleetRun {
         let (request, agents) = gathering.into_parts();
         let attached = |facts: AgentFacts| self.connection_of(facts.id).map(|at| (facts, at));
         let agents: Vec<_> = agents.into_iter().filter_map(attached).collect();
+        self.tell_spare_agents(free, &agents, out);
+        FleetRun::begin(request, agents, now, out)
+    }
+
+    fn tell_spare_agents(
+        &self,
+        free: &[AgentFacts],
+        chosen: &[(AgentFacts, ConnectionId)],
+        out: &mut Actions,
+    ) {
         let text = format!(
             "{} of {} agents were asked for; this agent waits for the next run",
-            agents.len(),
+            chosen.len(),
             free.len()
         );
-        let spare = free
-            .iter()
-            .filter(|facts| !agents.iter().any(|(chosen, _)| chosen.id == facts.id));
-        for at in spare.filter_map(|facts| self.connection_of(facts.id)) {
-            out.send(at, Down::Notice(Notice { text: text.clone() }));
+        let is_chosen = |id: AgentId| chosen.iter().any(|(chosen, _)| chosen.id == id);
+        for agent in free.iter().filter(|agent| !is_chosen(agent.id)) {
+            if let Some(at) = self.connection_of(agent.id) {
+                out.send(at, Down::Notice(Notice { text: text.clone() }));
+            }
         }
-        self.serving = Serving::Run(FleetRun::begin(request, agents, now, out));
     }
 
     fn stop(&mut self, now: FleetTime, how: Stop, out: &mut Actions) {

@@ -101,10 +101,9 @@ impl FleetRun {
 
     /// Whether this agent may fire, so that its beat is answered with a lease.
     pub(crate) fn grants_lease(&self, agent: AgentId) -> bool {
-        let going = self
-            .index(agent)
-            .is_some_and(|index| self.participants[index].stage() == ParticipantStage::Going);
-        going && !matches!(self.stop, Some((Stop::Now, _)))
+        let is_going = |index: usize| self.participants[index].stage() == ParticipantStage::Going;
+        // A stop at once that an agent does not hear ends it all the same: by its lease.
+        self.index(agent).is_some_and(is_going) && !matches!(self.stop, Some((Stop::Now, _)))
     }
 
     /// An agent measured its clock again.
@@ -122,6 +121,7 @@ impl FleetRun {
         message: Up,
         out: &mut Actions,
     ) {
+        // An agent that waits for the next run may still speak of this one.
         let Some(index) = self.index(agent) else {
             return;
         };
@@ -153,6 +153,7 @@ impl FleetRun {
         holds_run: bool,
         out: &mut Actions,
     ) {
+        // The fleet asks `has` before; one that is spare has nothing to go on with.
         let Some(index) = self.index(agent) else {
             return;
         };
@@ -193,6 +194,7 @@ impl FleetRun {
         what: &str,
         out: &mut Actions,
     ) {
+        // A spare agent, or one that was given up already, has no part that could end.
         let Some(index) = self
             .index(agent)
             .filter(|&index| !self.participants[index].is_over())
@@ -212,6 +214,7 @@ impl FleetRun {
         why: &str,
         out: &mut Actions,
     ) {
+        // A spare agent's stream is no matter of this run.
         let Some(index) = self.index(agent) else {
             return;
         };
@@ -227,6 +230,7 @@ impl FleetRun {
 
     /// The caller has taken what this receipt is for.
     pub(crate) fn delivered(&mut self, receipt: Receipt, out: &mut Actions) {
+        // Receipts name agents of this run: it made them.
         let Some(index) = self.index(receipt.agent) else {
             return;
         };
@@ -237,6 +241,7 @@ impl FleetRun {
     /// Somebody wants it to end; a weaker wish than before changes nothing.
     pub(crate) fn stop(&mut self, now: FleetTime, how: Stop, out: &mut Actions) {
         if self.stop.is_some_and(|(before, _)| before >= how) {
+            // It was told already, and is told again to whoever comes back.
             return;
         }
         self.stop = Some((how, now));
@@ -284,13 +289,29 @@ impl FleetRun {
     }
 
     fn tick_going(&mut self, now: FleetTime, start_at: FleetTime, out: &mut Actions) {
+        self.stop_what_is_overdue(now, start_at, out);
+        let deserted = self
+            .deserted_since
+            .is_some_and(|since| now.since(since) >= AWAY_MAX);
+        for index in 0..self.participants.len() {
+            let agent = &self.participants[index];
+            let is_away = deserted && agent.gone_since().is_some();
+            if agent.is_over() {
+                continue;
+            }
+            if is_away {
+                self.lose(index, "its stream is gone and it did not come back", out);
+            } else if self.is_deaf(agent, now) {
+                self.lose(index, "it was told to stop and does not", out);
+            }
+        }
+    }
+
+    /// A drain, and a plan that says how long it fires, end by then even if agents do not end them.
+    fn stop_what_is_overdue(&mut self, now: FleetTime, start_at: FleetTime, out: &mut Actions) {
         let drain = self.request.drain;
-        match self.stop {
-            None if self
-                .request
-                .firing
-                .is_some_and(|firing| now.since(start_at) >= firing + drain + OVERDUE) =>
-            {
+        match (self.stop, self.request.firing) {
+            (None, Some(firing)) if now.since(start_at) >= firing + drain + OVERDUE => {
                 self.tell_note(
                     "overdue",
                     "the plan's time and its drain are over, and agents go on; they are stopped",
@@ -298,32 +319,20 @@ impl FleetRun {
                 );
                 self.stop(now, Stop::Now, out);
             }
-            Some((Stop::Drain, since)) if now.since(since) >= drain + OVERDUE => {
-                self.stop(now, Stop::Now, out)
+            (Some((Stop::Drain, since)), _) if now.since(since) >= drain + OVERDUE => {
+                self.stop(now, Stop::Now, out);
             }
             _ => {}
         }
-        let deserted = self
-            .deserted_since
-            .is_some_and(|since| now.since(since) >= AWAY_MAX);
-        for index in 0..self.participants.len() {
-            let agent = &self.participants[index];
-            let away = deserted && agent.gone_since().is_some();
-            let stopped_at = self
-                .stop
-                .filter(|(how, _)| *how == Stop::Now)
-                .map(|(_, since)| since);
-            let deaf =
-                stopped_at.is_some_and(|since| now.since(since.max(agent.heard_at())) >= STOP_MAX);
-            if !agent.is_over() && (away || deaf) {
-                let why = if away {
-                    "its stream is gone and it did not come back"
-                } else {
-                    "it was told to stop and does not"
-                };
-                self.lose(index, why, out);
-            }
-        }
+    }
+
+    /// Whether it was told to stop at once and has said nothing since, for too long: an agent that
+    /// still uploads is heard.
+    fn is_deaf(&self, agent: &Participant, now: FleetTime) -> bool {
+        let Some((Stop::Now, since)) = self.stop else {
+            return false;
+        };
+        now.since(since.max(agent.heard_at())) >= STOP_MAX
     }
 
     /// Notes from when on nobody is going, and forgets it when somebody is.
@@ -366,6 +375,7 @@ impl FleetRun {
     }
 
     fn prepared(&mut self, now: FleetTime, index: usize, prepared: Prepared, out: &mut Actions) {
+        // A second answer, or one of an agent whose time to answer is over.
         if self.participants[index].stage() != ParticipantStage::Preparing {
             return;
         }
@@ -404,10 +414,8 @@ impl FleetRun {
         if !prepared.problem.is_empty() {
             return Some(cut(prepared.problem.clone()));
         }
-        let (here, there) = (
-            self.request.plan_digest,
-            Digest::from_wire(&prepared.plan_digest),
-        );
+        let here = self.request.plan_digest;
+        let there = Digest::from_wire(&prepared.plan_digest);
         if there == Some(here) {
             return None;
         }
@@ -451,7 +459,8 @@ impl FleetRun {
     }
 
     fn began(&mut self, index: usize, began: &Began, out: &mut Actions) {
-        let (at, bound_ns) = (FleetTime(began.began_at_ns), began.bound_ns);
+        let at = FleetTime(began.began_at_ns);
+        let bound_ns = began.bound_ns;
         if self.participants[index].stage() == ParticipantStage::Going
             && self.participants[index].begin(at, bound_ns)
         {
@@ -487,6 +496,7 @@ impl FleetRun {
 
     fn ended(&mut self, index: usize, ended: Ended, out: &mut Actions) {
         let agent = &mut self.participants[index];
+        // Of an agent that is given up the end is told already.
         if agent.stage() != ParticipantStage::Going {
             return;
         }
@@ -549,43 +559,37 @@ impl FleetRun {
 
     /// Tells the skew, and the end, when the last agent makes them known.
     fn conclude(&mut self, out: &mut Actions) {
-        let over = self.participants.iter().all(Participant::is_over);
         match self.phase {
-            RunPhase::Preparing { failed: true, .. }
-                if self.participants.iter().all(|agent| {
-                    agent.stage() != ParticipantStage::Preparing || agent.connection().is_none()
-                }) =>
-            {
+            RunPhase::Preparing { failed: true, .. } if self.all(has_answered_or_is_away) => {
                 self.finish(RunOutcome::NotStarted, out);
             }
             RunPhase::Going {
                 start_at,
                 skew_told,
             } => {
-                if !skew_told
-                    && self
-                        .participants
-                        .iter()
-                        .all(|agent| agent.is_over() || agent.began().is_some())
-                {
+                if !skew_told && self.all(has_begun_or_will_not) {
                     self.phase = RunPhase::Going {
                         start_at,
                         skew_told: true,
                     };
-                    let began: Vec<_> = self
-                        .participants
-                        .iter()
-                        .filter_map(Participant::began)
-                        .collect();
-                    Skew::of(&began)
-                        .into_iter()
-                        .for_each(|skew| out.tell(RunEvent::Started { skew }));
+                    self.tell_skew(out);
                 }
-                if over {
+                if self.all(Participant::is_over) {
                     self.finish(RunOutcome::Ran, out);
                 }
             }
             RunPhase::Preparing { .. } | RunPhase::Done => {}
+        }
+    }
+
+    fn all(&self, is_so: impl Fn(&Participant) -> bool) -> bool {
+        self.participants.iter().all(is_so)
+    }
+
+    fn tell_skew(&self, out: &mut Actions) {
+        let began = self.participants.iter().filter_map(Participant::began);
+        if let Some(skew) = Skew::between(&began.collect::<Vec<_>>()) {
+            out.tell(RunEvent::Started { skew });
         }
     }
 
@@ -634,6 +638,15 @@ impl FleetRun {
             .iter()
             .position(|participant| participant.id() == agent)
     }
+}
+
+/// Problems of all agents are collected before the run is over, but nobody is waited for.
+fn has_answered_or_is_away(agent: &Participant) -> bool {
+    agent.stage() != ParticipantStage::Preparing || agent.connection().is_none()
+}
+
+fn has_begun_or_will_not(agent: &Participant) -> bool {
+    agent.is_over() || agent.began().is_some()
 }
 
 fn uploaded(agent: u32, upload: UploadId, encoded: Bytes) -> RunEvent {

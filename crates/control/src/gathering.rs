@@ -1,7 +1,7 @@
 //! A run that waits for its agents.
 
 use crate::fleet_action::Actions;
-use crate::{AgentFacts, AgentId, RunEvent, RunRequest};
+use crate::{AgentFacts, RunEvent, RunRequest};
 
 /// Who is at hand for a run so far, in the order in which they joined.
 #[derive(Debug)]
@@ -18,32 +18,41 @@ impl Gathering {
         }
     }
 
-    /// These agents are free now; says what changed, and whether there are enough.
+    /// These agents are free now; says what changed, and whether there are enough. The `first` time
+    /// how many there are is told in any case.
     pub(crate) fn update(&mut self, free: &[AgentFacts], first: bool, out: &mut Actions) -> bool {
-        let want = self.request.agents;
-        let is_free = |id: AgentId| free.iter().any(|agent| agent.id == id);
-        let (stay, left): (Vec<_>, Vec<_>) =
-            self.at_hand.drain(..).partition(|agent| is_free(agent.id));
-        self.at_hand = stay;
-        let is_new = |agent: &&AgentFacts| !self.at_hand.iter().any(|known| known.id == agent.id);
-        let room = (want as usize).saturating_sub(self.at_hand.len());
-        let joined: Vec<AgentFacts> = free.iter().filter(is_new).take(room).cloned().collect();
+        let left = self.drop_unless_among(free);
+        let joined = self.take_missing(free);
         let changed = first || !left.is_empty() || !joined.is_empty();
-        left.into_iter()
-            .for_each(|agent| out.tell(RunEvent::Left { agent }));
-        joined.iter().for_each(|agent| {
-            out.tell(RunEvent::Joined {
-                agent: agent.clone(),
-            })
-        });
-        self.at_hand.extend(joined);
-        if changed {
-            out.tell(RunEvent::Waiting {
-                have: self.at_hand.len() as u32,
-                want,
-            });
+        for agent in left {
+            out.tell(RunEvent::Left { agent });
         }
-        self.at_hand.len() >= want as usize
+        for agent in joined {
+            out.tell(RunEvent::Joined { agent });
+        }
+        let have = self.at_hand.len() as u32;
+        let want = self.request.agents;
+        if changed {
+            out.tell(RunEvent::Waiting { have, want });
+        }
+        have >= want
+    }
+
+    /// Those that are not free any more.
+    fn drop_unless_among(&mut self, free: &[AgentFacts]) -> Vec<AgentFacts> {
+        let is_free = |agent: &AgentFacts| free.iter().any(|other| other.id == agent.id);
+        let (stay, left) = self.at_hand.drain(..).partition(is_free);
+        self.at_hand = stay;
+        left
+    }
+
+    /// New ones, but no more than are asked for: others wait for the next run.
+    fn take_missing(&mut self, free: &[AgentFacts]) -> Vec<AgentFacts> {
+        let room = (self.request.agents as usize).saturating_sub(self.at_hand.len());
+        let is_new = |agent: &&AgentFacts| !self.at_hand.iter().any(|known| known.id == agent.id);
+        let joined: Vec<AgentFacts> = free.iter().filter(is_new).take(room).cloned().collect();
+        self.at_hand.extend(joined.iter().cloned());
+        joined
     }
 
     pub(crate) fn into_parts(self) -> (RunRequest, Vec<AgentFacts>) {

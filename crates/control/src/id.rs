@@ -58,7 +58,7 @@ id! {
 impl Digest {
     /// SHA-256 of `bytes`.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Digest {
+    pub fn from_content(bytes: &[u8]) -> Digest {
         use sha2::Digest as _;
         Digest(sha2::Sha256::digest(bytes).into())
     }

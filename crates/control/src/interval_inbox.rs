@@ -148,6 +148,7 @@ impl IntervalInbox {
 
     /// What the part belongs to, where nothing is under way.
     fn begin(&mut self, part: &IntervalPart) -> Assembly {
+        // A first part begins anew: the agent may not know how far the cut stream came.
         let goes_on = |cut: &mut Assembly| part.part > 0 && cut.is_of(part);
         self.cut.take_if(goes_on).unwrap_or_else(|| {
             self.cut.take_if(|cut| cut.is_of(part));

@@ -100,6 +100,7 @@ impl LocalRun {
 
     /// The order to prepare, once every file is here.
     pub(crate) fn assignment(&mut self) -> Option<Order> {
+        // Looked at before it is taken out: files that are missing still stay where they are.
         if !matches!(&self.phase, LocalPhase::Receiving(inbox) if inbox.is_complete()) {
             return None;
         }
@@ -163,7 +164,9 @@ impl LocalRun {
     pub(crate) fn grant(&mut self, sent: Now, length: Duration, now: Now) -> Option<Order> {
         match &mut self.phase {
             LocalPhase::Armed { at } => {
-                let (at, lease) = (*at, Lease::begin(sent.boot, length, now.boot)?);
+                let at = *at;
+                // A lease that ran out on its way begins nothing: the next beat asks again.
+                let lease = Lease::begin(sent.boot, length, now.boot)?;
                 if now.mono >= at {
                     return None;
                 }
@@ -233,6 +236,7 @@ impl LocalRun {
 
     /// The load began; what to tell the coordinator.
     pub(crate) fn began(&mut self, at: Mono, clock: Option<ClockReading>) {
+        // Without a measured clock the instant means nothing elsewhere; a start needs one, though.
         let Some(clock) = clock else { return };
         let began_at = clock.to_fleet(at);
         self.began = Some(Began {

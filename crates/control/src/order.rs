@@ -45,7 +45,7 @@ pub enum Order {
 /// An agent's part in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
-    /// The run.
+    /// Run that this is about.
     pub run: RunId,
     /// What people call it.
     pub run_name: String,
@@ -89,7 +89,7 @@ pub enum Stop {
 pub enum Report {
     /// Ready to start.
     Prepared {
-        /// The run.
+        /// Run that this is about.
         run: RunId,
         /// SHA-256 of the plan as it was parsed and rendered here.
         plan_digest: Digest,
@@ -100,32 +100,32 @@ pub enum Report {
     },
     /// This agent cannot run the plan.
     NotPrepared {
-        /// The run.
+        /// Run that this is about.
         run: RunId,
         /// Why, and what to do about it.
         problem: String,
     },
     /// The load began.
     Began {
-        /// The run.
+        /// Run that this is about.
         run: RunId,
         /// The first instant of it.
         at: Mono,
     },
     /// One second of the run clock was recorded, and never changes.
     Interval {
-        /// The run.
+        /// Run that this is about.
         run: RunId,
-        /// From 0.
+        /// Second of the run clock, from 0.
         interval: u32,
         /// An encoded snapshot.
         encoded: Bytes,
     },
     /// The run is over; after all its intervals.
     Ended {
-        /// The run.
+        /// Run that this is about.
         run: RunId,
-        /// Why.
+        /// What ended it.
         cause: EndCause,
         /// Encoded snapshot of the sum of all intervals.
         totals: Bytes,
@@ -139,7 +139,7 @@ pub enum Report {
         run: Option<RunId>,
         /// A word, such as "policy".
         event: String,
-        /// In words.
+        /// What happened, in a sentence.
         text: String,
     },
 }
@@ -165,7 +165,7 @@ mod tests {
     fn content_of_a_file_is_not_in_the_debug_text_of_an_order() {
         let content = Bytes::from_static(b"PRIVATE KEY");
         let file = PlanFile {
-            sha256: Digest::of(&content),
+            sha256: Digest::from_content(&content),
             content: content.into(),
         };
         assert_eq!(
@@ -176,7 +176,7 @@ mod tests {
             run: RunId([1; 16]),
             run_name: "edge".to_owned(),
             plan: "PRIVATE".to_owned().into(),
-            plan_digest: Digest::of(b""),
+            plan_digest: Digest::from_content(b""),
             agent_index: 0,
             agents: 1,
             files: vec![file],

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// One run over the fleet.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
-    /// Random.
+    /// Drawn at random, so that no two runs share it.
     pub run: RunId,
     /// What people call it.
     pub name: String,
@@ -53,7 +53,7 @@ pub enum Audience {
 /// What an agent says of itself when it joins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentFacts {
-    /// Its process.
+    /// Names its process: another start is another agent.
     pub id: AgentId,
     /// Host name, or what `--name` said. Two agents may have the same.
     pub name: String,
@@ -93,19 +93,19 @@ pub enum RunEvent {
     /// An agent is at hand for this run, which is still gathering; indices are given by
     /// [`RunEvent::Assembled`].
     Joined {
-        /// The agent.
+        /// What it says of itself.
         agent: AgentFacts,
     },
     /// One of those went away again.
     Left {
-        /// The agent.
+        /// What it says of itself.
         agent: AgentFacts,
     },
     /// How many of the wanted agents are at hand; after each change.
     Waiting {
-        /// At hand.
+        /// Agents that are at hand.
         have: u32,
-        /// Asked for.
+        /// Agents that the run asks for.
         want: u32,
     },
     /// All agents are at hand and get the plan; an agent's index is its place in this list.
@@ -115,18 +115,18 @@ pub enum RunEvent {
     },
     /// The agent holds the same plan and can run it.
     Ready {
-        /// By index.
+        /// Its index in the run.
         agent: u32,
         /// Target addresses it resolved.
         addresses: Vec<String>,
         /// Load threads it will use.
         workers: u32,
-        /// Its clock.
+        /// Where its clock stands.
         clock: ClockReading,
     },
     /// The agent cannot run the plan; the run will not start.
     Problem {
-        /// By index.
+        /// Its index in the run.
         agent: u32,
         /// Why, and what to do.
         problem: String,
@@ -135,12 +135,12 @@ pub enum RunEvent {
     Armed {
         /// Coordinator's monotonic clock.
         start_at: FleetTime,
-        /// From now.
+        /// From this event to the start.
         start_in: Duration,
     },
     /// The agent began.
     Began {
-        /// By index.
+        /// Its index in the run.
         agent: u32,
         /// First instant of its run, on the coordinator's clock.
         at: FleetTime,
@@ -155,7 +155,7 @@ pub enum RunEvent {
     },
     /// An interval of an agent; each comes once.
     Interval {
-        /// By index.
+        /// Its index in the run.
         agent: u32,
         /// Second of the run clock, from 0.
         interval: u32,
@@ -164,7 +164,7 @@ pub enum RunEvent {
     },
     /// An agent's own sum of all its intervals; once, after the last of them.
     Totals {
-        /// By index.
+        /// Its index in the run.
         agent: u32,
         /// How many intervals it counts.
         intervals: u32,
@@ -173,21 +173,21 @@ pub enum RunEvent {
     },
     /// The agent's stream is gone; it may come back.
     Gone {
-        /// By index.
+        /// Its index in the run.
         agent: u32,
         /// Why, as far as known.
         why: String,
     },
     /// The agent is back in this run.
     Back {
-        /// By index.
+        /// Its index in the run.
         agent: u32,
     },
     /// The agent's part is over.
     Ended {
-        /// By index.
+        /// Its index in the run.
         agent: u32,
-        /// Why.
+        /// What ended it.
         cause: EndCause,
         /// Intervals that are known to exist and never came; at most [`crate::MISSING_MAX`] of
         /// them.
@@ -199,7 +199,7 @@ pub enum RunEvent {
     },
     /// The agent is given up; what it delivered stands, what it did not is a gap.
     Lost {
-        /// By index.
+        /// Its index in the run.
         agent: u32,
         /// Number of the first interval that never came.
         next_interval: u32,
@@ -210,9 +210,9 @@ pub enum RunEvent {
     Note {
         /// By index; nothing: the coordinator itself.
         agent: Option<u32>,
-        /// A word.
+        /// One word for what it is about.
         event: String,
-        /// In words.
+        /// What happened, in a sentence.
         text: String,
     },
     /// The last event.
@@ -241,7 +241,7 @@ mod tests {
     fn content_of_a_file_is_not_in_its_debug_text() {
         let content = Bytes::from_static(b"PRIVATE KEY");
         let file = RunFile {
-            sha256: Digest::of(&content),
+            sha256: Digest::from_content(&content),
             content: content.into(),
             audience: Audience::Only(vec![2]),
         };

@@ -92,6 +92,7 @@ impl Session {
             Link::Joined => self.beats.next_at().min(self.heard_at.after(SILENCE_MAX)),
         };
         let run = self.run.as_ref().and_then(|run| run.wake_at(now));
+        // A burst's end is due once: its answer is sent then, and later it is of no interest.
         let burst = self.beats.burst_ends_at().filter(|ends| *ends > now.mono);
         [run, burst, self.quit_at]
             .into_iter()
@@ -132,6 +133,7 @@ impl Session {
 
     fn disconnected(&mut self, now: Mono, disconnection: Disconnection) {
         let Disconnection { why, finality } = disconnection;
+        // A member goes on trying: another coordinator may stand there for a while.
         if finality == Finality::Final && !self.was_member {
             self.out.push(SessionAction::Quit(Some(why)));
         } else if self.said_away.as_ref() != Some(&why) {
@@ -213,7 +215,9 @@ impl Session {
                 Finality::Retry,
             );
         };
-        (self.link, self.was_member, self.said_away) = (Link::Joined, true, None);
+        self.link = Link::Joined;
+        self.was_member = true;
+        self.said_away = None;
         self.back_off.reset();
         self.beats.attach(coordinator, now);
         let coordinator_version = welcome.coordinator_version.clone();
@@ -232,10 +236,12 @@ impl Session {
     }
 
     fn granted(&mut self, now: Now, grant: &Grant) {
+        // A grant for a beat of another stream says nothing of when it was asked for.
         let Some(sent) = self.beats.granted(grant, now) else {
             return;
         };
         let length = Duration::from_nanos(grant.lease_ns);
+        // Without a run a grant is a clock sample alone.
         let Some(run) = self.run_named(&grant.run_id) else {
             return;
         };
@@ -279,6 +285,7 @@ impl Session {
     /// Goes on to the runner when the last file is here; a problem with one is the answer to the
     /// plan.
     fn check_files(&mut self, taken: Result<(), String>) {
+        // A file of a run that was refused or forgotten here.
         let Some(run) = &mut self.run else { return };
         match taken {
             Ok(()) => {
@@ -291,7 +298,8 @@ impl Session {
 
     fn fail_preparing(&mut self, problem: String) {
         let Some(run) = &self.run else { return };
-        let (run_id, run_name) = (run.id().to_wire(), run.name().to_owned());
+        let run_id = run.id().to_wire();
+        let run_name = run.name().to_owned();
         self.forget();
         self.cannot_run(run_id, run_name, problem);
     }
@@ -308,6 +316,7 @@ impl Session {
     }
 
     fn start(&mut self, now: Mono, start: &Start) {
+        // An agent is ready only once its clock is measured, and only then is a start named.
         let Some(clock) = self.beats.reading(now) else {
             return;
         };
@@ -321,6 +330,7 @@ impl Session {
 
     fn stopped(&mut self, now: Mono, stop: &proto::Stop) {
         let how = if stop.now { Stop::Now } else { Stop::Drain };
+        // A run that has ended uploads, and a stop does not keep it from that.
         let Some(run) = self
             .run_named(&stop.run_id)
             .filter(|run| run.ended_cause().is_none())
@@ -333,6 +343,7 @@ impl Session {
     }
 
     fn released(&mut self, run_id: &[u8]) {
+        // It was forgotten here already.
         let Some(run) = self.run_named(run_id) else {
             return;
         };
@@ -403,6 +414,7 @@ impl Session {
             .run
             .as_ref()
             .and_then(|run| Some((run.name().to_owned(), run.ended_cause()?)));
+        // Stopped while it fires: the runner's end comes later.
         let Some((run_name, cause)) = ended else {
             return;
         };
@@ -468,9 +480,11 @@ impl Session {
     }
 
     fn advance_run(&mut self, now: Now) {
+        // Without a run only the link goes on.
         let Some(run) = &mut self.run else { return };
         if run.lease_expires(now) {
-            let (run_name, run) = (run.name().to_owned(), run.id());
+            let run_name = run.name().to_owned();
+            let run = run.id();
             self.out.push(SessionAction::Order(Order::Stop {
                 run,
                 how: Stop::Now,

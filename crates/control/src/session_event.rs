@@ -33,7 +33,7 @@ pub struct Disconnection {
 /// Whether dialling again may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finality {
-    /// It may.
+    /// Dialling again may help.
     Retry,
     /// It would not, unless this agent was a member before: then another coordinator may stand
     /// there for a while.
@@ -67,7 +67,7 @@ pub enum News {
     },
     /// It is not, and tries again; said once per reason.
     Away {
-        /// Why.
+        /// What is the cause.
         why: String,
     },
     /// A sentence from the coordinator.
@@ -81,7 +81,7 @@ pub enum News {
     CannotRun {
         /// Name of the run.
         run_name: String,
-        /// Why.
+        /// What is the cause.
         problem: String,
     },
     /// The start order is given.
@@ -98,7 +98,7 @@ pub enum News {
     Ended {
         /// Name of the run.
         run_name: String,
-        /// Why.
+        /// What is the cause.
         cause: EndCause,
     },
     /// The coordinator has all it wants.

@@ -8,10 +8,11 @@ impl Skew {
     /// Each instant lies within its bound. For every two agents that gives the most and the least
     /// by which one may have begun after the other; the largest of each bound the true skew from
     /// both sides.
-    pub(crate) fn of(began: &[(FleetTime, u64)]) -> Option<Skew> {
+    pub(crate) fn between(began: &[(FleetTime, u64)]) -> Option<Skew> {
         let skew_ns =
             began.iter().map(|(at, _)| at.0).max()? - began.iter().map(|(at, _)| at.0).min()?;
-        let (mut widest, mut narrowest) = (0, 0);
+        let mut widest = 0;
+        let mut narrowest = 0;
         for (i, (first, first_bound)) in began.iter().enumerate() {
             for (_, (last, last_bound)) in began.iter().enumerate().filter(|(j, _)| *j != i) {
                 let most = last
@@ -45,7 +46,7 @@ mod tests {
             .iter()
             .map(|&(at, bound)| (FleetTime(at), bound))
             .collect();
-        Skew::of(&began).map(|skew| (skew.skew_ns, skew.bound_ns))
+        Skew::between(&began).map(|skew| (skew.skew_ns, skew.bound_ns))
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! One connection: socket, TLS, and what of HTTP is under way. Moves bytes; what they mean for the
-//! load is the worker's.
+//! load is the worker's, which knows of the transport only that it can be watched.
 
 use crate::body::{self, BodyUpload};
 use crate::clock::RunClock;
@@ -8,6 +8,7 @@ use crate::response::{ReceivedResponse, ResponseParser, Unreadable};
 use crate::socket::{Io, Socket};
 use crate::tls::{Broken, TlsStream};
 use measure::{CellId, Kind};
+use rustix::fd::OwnedFd;
 
 /// Plaintext and ciphertext of one read: large, since a download is cheaper in big reads.
 pub(crate) const READ_BYTES: usize = 128 * 1024;
@@ -26,7 +27,7 @@ pub(crate) enum ConnectionStage {
 }
 
 pub(crate) struct WorkerConnection {
-    pub(crate) socket: Socket,
+    socket: Socket,
     pub(crate) tls: Option<TlsStream>,
     pub(crate) stage: ConnectionStage,
     /// What its bytes are counted under: the cell of its latest operation.
@@ -100,7 +101,7 @@ pub(crate) enum Received {
 
 /// Why a read or write failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ConnectionFault {
+pub(crate) enum TransferFault {
     /// The socket.
     Socket(Kind),
     /// TLS.
@@ -146,10 +147,55 @@ impl WorkerConnection {
         }
     }
 
+    /// What to watch for events.
+    pub(crate) fn descriptor(&self) -> &OwnedFd {
+        &self.socket.0
+    }
+
+    /// See [`Socket::failure`].
+    pub(crate) fn failure(&self) -> Option<Kind> {
+        self.socket.failure()
+    }
+
+    /// See [`Socket::send_at_once`].
+    pub(crate) fn send_at_once(&self) {
+        self.socket.send_at_once();
+    }
+
+    /// Ends our side; the peer reads an end of stream.
+    pub(crate) fn end_sending(&self) {
+        self.socket.shutdown();
+    }
+
+    /// See [`Socket::reset_on_close`].
+    pub(crate) fn reset_on_close(&self) {
+        self.socket.reset_on_close();
+    }
+
     /// Whether an end of the stream is one that the peer has meant: within TLS anybody can cut a
     /// connection, and only a close_notify is the peer's word (RFC 9112 §9.8).
     pub(crate) fn is_end_meant(&self) -> bool {
         self.tls.is_none() || self.notified
+    }
+
+    /// HTTP/1.1: whether the response is whole.
+    #[inline]
+    pub(crate) fn is_answered(&self) -> bool {
+        matches!(&self.http, Http::One(response) if response.is_whole())
+    }
+
+    /// HTTP/1.1: the stream has ended; whether that makes the response whole.
+    pub(crate) fn end_makes_whole(&mut self) -> bool {
+        let is_meant = self.is_end_meant();
+        match &mut self.http {
+            Http::One(response) => is_meant && response.ended(),
+            Http::Two(_) => false,
+        }
+    }
+
+    /// HTTP/1.1: whether an end of the stream would cut a body short.
+    pub(crate) fn is_in_body(&self) -> bool {
+        matches!(&self.http, Http::One(response) if response.in_body())
     }
 
     /// Whether it has had all its requests.
@@ -210,7 +256,7 @@ impl WorkerConnection {
     }
 
     /// Puts the HTTP/2 frames that wait into `outgoing`.
-    pub(crate) fn wrap_frames(&mut self, outgoing: &mut Vec<u8>) -> Result<(), ConnectionFault> {
+    pub(crate) fn wrap_frames(&mut self, outgoing: &mut Vec<u8>) -> Result<(), TransferFault> {
         let Http::Two(session) = &mut self.http else {
             return Ok(());
         };
@@ -293,11 +339,11 @@ impl WorkerConnection {
         &mut self,
         plain: &[u8],
         outgoing: &mut Vec<u8>,
-    ) -> Result<(), ConnectionFault> {
+    ) -> Result<(), TransferFault> {
         match &mut self.tls {
             Some(tls) => tls
                 .encrypt(plain, &mut self.leftover, outgoing)
-                .map_err(|Broken(kind)| ConnectionFault::Tls(kind)),
+                .map_err(|Broken(kind)| TransferFault::Tls(kind)),
             None => {
                 outgoing.extend_from_slice(plain);
                 Ok(())
@@ -312,14 +358,14 @@ impl WorkerConnection {
         buffer: &mut [u8],
         outgoing: &mut Vec<u8>,
         expecting: bool,
-    ) -> Result<Received, ConnectionFault> {
+    ) -> Result<Received, TransferFault> {
         let kept = self.leftover.len();
         buffer[..kept].copy_from_slice(&self.leftover);
         let bytes = match self.socket.read(&mut buffer[kept..]) {
             Ok(Io::Later) => return Ok(Received::Nothing),
             Ok(Io::Bytes(0)) => return Ok(Received::End),
             Ok(Io::Bytes(bytes)) => bytes,
-            Err(kind) => return Err(ConnectionFault::Socket(kind)),
+            Err(kind) => return Err(TransferFault::Socket(kind)),
         };
         let (at, more) = (clock.now(), kept + bytes == buffer.len());
         self.received_bytes += bytes as u64;
@@ -341,7 +387,7 @@ impl WorkerConnection {
         input: &mut [u8],
         outgoing: &mut Vec<u8>,
         expecting: bool,
-    ) -> Result<(bool, bool), ConnectionFault> {
+    ) -> Result<(bool, bool), TransferFault> {
         let ahead = (self.stage == ConnectionStage::Handshaking).then_some(&mut self.ahead);
         let mut intake = Intake {
             http: &mut self.http,
@@ -356,7 +402,7 @@ impl WorkerConnection {
             None => intake.take(input),
             Some(tls) => {
                 let processed = tls.process(input, outgoing, &mut |plain| intake.take(plain));
-                let advance = processed.map_err(|Broken(kind)| ConnectionFault::Tls(kind))?;
+                let advance = processed.map_err(|Broken(kind)| TransferFault::Tls(kind))?;
                 closed = advance.closed;
                 self.leftover.clear();
                 self.leftover.extend_from_slice(&input[advance.consumed..]);
@@ -364,14 +410,14 @@ impl WorkerConnection {
         }
         self.unsolicited |= intake.unsolicited;
         match intake.broken {
-            Some(why) => Err(ConnectionFault::Http(why)),
+            Some(why) => Err(TransferFault::Http(why)),
             None => Ok((intake.answered, closed)),
         }
     }
 
     /// Takes what was there before the request as its answer, now that it has been sent: so it
     /// would be taken had it come a moment later. Whether there was any.
-    pub(crate) fn take_ahead(&mut self) -> Result<bool, ConnectionFault> {
+    pub(crate) fn take_ahead(&mut self) -> Result<bool, TransferFault> {
         let bytes = std::mem::take(&mut self.ahead);
         let mut intake = Intake {
             http: &mut self.http,
@@ -385,7 +431,7 @@ impl WorkerConnection {
         self.unsolicited |= intake.unsolicited;
         intake
             .broken
-            .map_or(Ok(intake.answered), |why| Err(ConnectionFault::Http(why)))
+            .map_or(Ok(intake.answered), |why| Err(TransferFault::Http(why)))
     }
 
     /// Says that nothing follows: GOAWAY in HTTP/2, close_notify where the connection is encrypted.

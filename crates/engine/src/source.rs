@@ -17,11 +17,11 @@ pub(crate) enum LoadSource {
 
 /// The worker's virtual users and what they may still do.
 pub(crate) struct Users {
-    /// Number in the cluster and spans of activity (run clock), by slot.
-    pub(crate) users: Vec<(u64, Vec<Range<u64>>)>,
+    /// Number in the cluster and spans of activity (run clock), by seat.
+    users: Vec<(u64, Vec<Range<u64>>)>,
     /// No user is active from here on.
     last_end: u64,
-    pub(crate) think_time: Option<ThinkTime>,
+    think_time: Option<ThinkTime>,
     /// Measured operations that may still begin; `None`: only time ends it.
     budget: Option<u64>,
     begun: u64,
@@ -36,6 +36,14 @@ pub(crate) struct ArrivalSchedule {
     next: Option<Arrival>,
     /// Connections this worker may open.
     seats: Seats,
+}
+
+/// When a user may begin operations, seen from an instant; run clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UserSpan {
+    Now { until: u64 },
+    Later { from: u64 },
+    Never,
 }
 
 /// One arrival.
@@ -115,6 +123,68 @@ impl LoadSource {
             LoadSource::Closed(_) => None,
         }
     }
+
+    /// The next arrival of an open loop, where it is due at `now`.
+    #[inline]
+    pub(crate) fn take_arrival(&mut self, now: u64) -> Option<Arrival> {
+        match self {
+            LoadSource::Open(arrivals) => arrivals.take(now),
+            LoadSource::Closed(_) => None,
+        }
+    }
+
+    /// Nothing arrives any more.
+    pub(crate) fn end_arrivals(&mut self) {
+        if let LoadSource::Open(arrivals) = self {
+            arrivals.next = None;
+        }
+    }
+
+    /// Open loop: number in the cluster of this worker's `nth` connection, while it may open so
+    /// many.
+    pub(crate) fn connection_user(&self, nth: u32) -> Option<u64> {
+        match self {
+            LoadSource::Open(arrivals) => arrivals.seats.nth(nth).map(u64::from),
+            LoadSource::Closed(_) => None,
+        }
+    }
+
+    /// Closed loop: the worker's users, with the instant at which each begins, if it ever does.
+    pub(crate) fn users(&self) -> Vec<(u64, Option<u64>)> {
+        match self {
+            LoadSource::Closed(users) => users.begins().collect(),
+            LoadSource::Open(_) => Vec::new(),
+        }
+    }
+
+    /// Closed loop: number in the cluster of the next operation, where one may begin.
+    #[inline]
+    pub(crate) fn next_of_user(&mut self, period: Period) -> Option<u64> {
+        match self {
+            LoadSource::Closed(users) => users.take(period),
+            LoadSource::Open(_) => None,
+        }
+    }
+
+    /// Closed loop: when the user of this seat is active, `now` or next.
+    pub(crate) fn span(&self, seat: u32, now: u64) -> UserSpan {
+        match self {
+            LoadSource::Closed(users) => users.span(seat, now),
+            LoadSource::Open(_) => UserSpan::Never,
+        }
+    }
+
+    /// Closed loop: the shortest and longest pause between operations, where users make one.
+    #[inline]
+    pub(crate) fn think_time_ns(&self) -> Option<(u64, u64)> {
+        match self {
+            LoadSource::Closed(users) => {
+                let pause = users.think_time?;
+                Some((nanoseconds(pause.min), nanoseconds(pause.max)))
+            }
+            LoadSource::Open(_) => None,
+        }
+    }
 }
 
 impl Users {
@@ -149,8 +219,8 @@ impl Users {
         }
     }
 
-    /// Number of the next operation in the cluster, where one may begin at `now`.
-    pub(crate) fn take(&mut self, period: Period) -> Option<u64> {
+    /// Number of the next operation in the cluster, where one may begin.
+    fn take(&mut self, period: Period) -> Option<u64> {
         if period == Period::Measured
             && let Some(budget) = &mut self.budget
         {
@@ -166,14 +236,22 @@ impl Users {
         now >= self.last_end || self.budget == Some(0)
     }
 
-    /// The span of `slot` that holds `now`, or else the next one.
-    pub(crate) fn span(&self, slot: u32, now: u64) -> Option<Range<u64>> {
+    fn begins(&self) -> impl Iterator<Item = (u64, Option<u64>)> {
+        let begin = |spans: &[Range<u64>]| spans.first().map(|span| span.start);
         self.users
-            .get(slot as usize)?
-            .1
             .iter()
-            .find(|span| span.end > now)
-            .cloned()
+            .map(move |(user, spans)| (*user, begin(spans)))
+    }
+
+    /// The span of the user of `seat` that holds `now`, or else the next one.
+    fn span(&self, seat: u32, now: u64) -> UserSpan {
+        let user = self.users.get(seat as usize);
+        let spans = user.map_or(&[][..], |(_, spans)| spans.as_slice());
+        match spans.iter().find(|span| span.end > now) {
+            Some(span) if span.start <= now => UserSpan::Now { until: span.end },
+            Some(span) => UserSpan::Later { from: span.start },
+            None => UserSpan::Never,
+        }
     }
 }
 
@@ -237,20 +315,10 @@ impl ArrivalSchedule {
     }
 
     /// The next arrival, where it is due at `now`.
-    pub(crate) fn take(&mut self, now: u64) -> Option<Arrival> {
+    fn take(&mut self, now: u64) -> Option<Arrival> {
         let due = self.next.filter(|arrival| arrival.intended_at <= now)?;
         self.advance();
         Some(due)
-    }
-
-    /// Drops all that is to come.
-    pub(crate) fn end(&mut self) {
-        self.next = None;
-    }
-
-    /// Number in the cluster of this worker's `nth` connection, while it may open so many.
-    pub(crate) fn user(&self, nth: u32) -> Option<u64> {
-        self.seats.nth(nth).map(u64::from)
     }
 
     fn advance(&mut self) {

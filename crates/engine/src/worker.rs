@@ -6,6 +6,7 @@
 //! How an operation goes is in `operation`, `opening`, `streams` and `io`; what is recorded leaves
 //! by the [`Ledger`], what is sent by the [`Sender`].
 
+mod arrivals;
 mod connector;
 mod deadlines;
 mod draining;
@@ -14,41 +15,45 @@ mod io;
 mod ledger;
 mod opening;
 mod operation;
+mod plan_requests;
 mod sender;
 mod streams;
+mod thread_account;
 mod uploads;
+mod users;
 mod watch;
 
 use crate::clock::{RunClock, monotonic_ns};
 use crate::connection::READ_BYTES;
 use crate::endpoints::Endpoints;
-use crate::http2;
 use crate::lease::{FiringLease, StopMode, StopOrder};
-use crate::poller::Poller;
+use crate::poller::{Poller, Ready};
 use crate::random::Random;
-use crate::request::Http1Requests;
-use crate::slot::{Slots, seat_of};
-use crate::source::{Arrival, LoadSource, Timeline};
+use crate::resolver::Question;
+use crate::seat::{SeatTable, seat_of};
+use crate::source::{LoadSource, Timeline};
 use crate::spin::Spin;
 use crate::timers::Timers;
-use crate::tls::{Chains, WorkerTls};
+use crate::tls::WorkerTls;
+use arrivals::WaitingArrival;
 use connector::{ConnectionRules, Connector};
 use deadlines::Deadlines;
 pub(crate) use handover::Handover;
 pub use handover::{Cut, Spent, WorkerFigures};
 use io::Unread;
 use ledger::Ledger;
-use measure::{CellId, Failure, Kind, NotSent, Recorder, Spare};
-use plan::{HttpVersion, Plan};
+use measure::{Kind, Recorder, Spare};
+use plan::Plan;
+use plan_requests::PlanRequests;
 use sender::Sender;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
+use thread_account::ThreadAccount;
 use uploads::Unsent;
 use watch::{Patience, SocketWatch};
 
-/// Arrivals that wait for a connection at most; what comes beyond is not sent.
-const QUEUE: usize = 65_536;
 /// Arrivals and users that begin before the sockets are looked at again, so that a burst of them
 /// starves nobody.
 const BEGUN_AT_ONCE: usize = 64;
@@ -82,6 +87,30 @@ pub(crate) struct WorkerSetup {
     pub(crate) cpu: Option<u32>,
 }
 
+/// What a worker acts on.
+enum WorkerEvent {
+    /// A wait is over: lease and orders are looked at.
+    Woke,
+    /// A connection had more to read, or a socket took more, than the share of one turn.
+    MoreToRead(Unread),
+    MoreToSend(Unsent),
+    /// Something has happened to a socket.
+    Ready(Ready),
+    /// A lookup has ended.
+    Resolved(Question, Result<SocketAddr, Kind>),
+    /// An operation's time is up, or that of a connection whose end is awaited.
+    TimeIsUp {
+        slot: u32,
+    },
+    /// A user's pause is over.
+    PauseIsOver {
+        slot: u32,
+    },
+    /// The events of a turn have been acted on: arrivals may be due, or the end.
+    Tick,
+}
+
+/// Makes the load of one thread: events in, operations out.
 pub(crate) struct Worker {
     clock: RunClock,
     order: StopOrder,
@@ -92,68 +121,44 @@ pub(crate) struct Worker {
     random: Random,
     watch: SocketWatch,
     ledger: Ledger,
-    requests: Http1Requests,
-    /// The same requests for HTTP/2, where the plan speaks that.
-    frames: Option<http2::HeaderBlocks>,
+    requests: PlanRequests,
     rules: ConnectionRules,
     connector: Connector,
     tls: Option<WorkerTls>,
-    chains: Chains,
-    slots: Slots,
+    seats: SeatTable,
     /// Time-outs of operations.
     deadlines: Deadlines,
     /// Ends of pauses: think time, back-off, a user's next span.
     pauses: Timers,
-    /// Open loop: slots that could send at once, the most recent last; seats without a connection.
-    idle: Vec<u32>,
-    free: Vec<u32>,
     /// Seats with HTTP/2 frames to send.
     dirty: Vec<u32>,
     queue: VecDeque<WaitingArrival>,
-    in_flight: u32,
     unread: Vec<Unread>,
     uploads: Vec<Unsent>,
     buffer: Vec<u8>,
     sender: Sender,
-    /// CPU the thread is pinned to, and CPU time of the thread before the run.
-    cpu: Option<u32>,
-    cpu_before_ns: u64,
-}
-
-/// An arrival that waits for a connection.
-#[derive(Debug, Clone, Copy)]
-struct WaitingArrival {
-    arrival: Arrival,
-    /// When the loop saw that it was due.
-    noticed_at: u64,
+    account: ThreadAccount,
 }
 
 impl Worker {
     pub(crate) fn new(setup: WorkerSetup) -> Worker {
         let plan = &setup.plan;
         let rules = ConnectionRules::new(plan);
-        let speaks_http2 = plan.connection().http != HttpVersion::Http11;
         Worker {
-            requests: Http1Requests::new(plan),
-            frames: speaks_http2.then(|| http2::HeaderBlocks::new(plan)),
+            requests: PlanRequests::new(plan),
             timeline: Timeline::new(plan),
             phase: WorkerPhase::Firing,
             cut: None,
-            slots: Slots::new(plan.connection().http.streams()),
+            seats: SeatTable::new(plan.connection().http.streams()),
             deadlines: Deadlines::new(plan),
             pauses: Timers::default(),
-            idle: Vec::new(),
-            free: Vec::new(),
             dirty: Vec::new(),
             queue: VecDeque::new(),
-            in_flight: 0,
-            chains: Chains::default(),
             unread: Vec::new(),
             uploads: Vec::new(),
             buffer: vec![0; READ_BYTES],
             sender: Sender::new(setup.lease),
-            cpu: setup.cpu,
-            cpu_before_ns: 0,
+            account: ThreadAccount::new(setup.cpu),
             clock: setup.clock,
             order: setup.order,
             source: setup.source,
@@ -168,7 +173,7 @@ impl Worker {
 
     /// Runs from the start instant to the end of the drain.
     pub(crate) fn run(mut self) {
-        self.cpu_before_ns = thread_cpu_ns();
+        self.account.begin();
         self.sleep_until_start();
         self.ledger.begin(monotonic_ns());
         self.seat_users();
@@ -178,40 +183,61 @@ impl Worker {
         self.leave();
     }
 
-    /// One turn of the loop: wait, then sockets, lookups, time-outs, pauses, arrivals.
+    /// One turn of the loop: waits, then acts on all that has happened, in this order.
     fn turn(&mut self) {
-        let (events, mut now) = self.watch.wait(self.patience());
-        self.obey(now);
-        self.read_on();
-        self.upload_on();
-        for index in 0..events {
-            let ready = self.watch.event(index);
-            let (seat, generation) = seat_of(ready.token);
-            if self.slots.stands(seat, generation) {
-                self.watch.begin_handling();
-                self.on_ready(seat, ready);
-                self.send_frames();
-                self.keep_schedule();
-            }
+        let (ready, now) = self.watch.wait(self.patience());
+        self.on(WorkerEvent::Woke, now);
+        for unread in std::mem::take(&mut self.unread) {
+            self.on(WorkerEvent::MoreToRead(unread), now);
         }
-        now = self.clock.now();
-        self.take_answers(now);
-        self.on_time(now);
+        for unsent in std::mem::take(&mut self.uploads) {
+            self.on(WorkerEvent::MoreToSend(unsent), now);
+        }
+        for index in 0..ready {
+            self.on(WorkerEvent::Ready(self.watch.event(index)), now);
+        }
+        let now = self.clock.now();
+        while let Some((question, found)) = self.connector.endpoints.answer(now) {
+            self.on(WorkerEvent::Resolved(question, found), now);
+        }
+        self.ledger.roll(now);
+        // Each with its own instant: of many at once, the last must not seem to have begun with the
+        // first.
+        while let Some(slot) = self.deadlines.pop(now) {
+            self.on(WorkerEvent::TimeIsUp { slot }, self.clock.now());
+        }
+        for _ in 0..BEGUN_AT_ONCE {
+            let Some(slot) = self.pauses.pop(now) else {
+                break;
+            };
+            self.on(WorkerEvent::PauseIsOver { slot }, self.clock.now());
+        }
+        self.on(WorkerEvent::Tick, now);
     }
 
-    /// Serves who waits for a connection, and takes the arrivals that are due already: a burst of
-    /// answers must not hold them up.
-    fn keep_schedule(&mut self) {
-        if !self.queue.is_empty() {
-            self.serve_queue();
-            self.send_frames();
+    /// Acts on an event.
+    #[inline]
+    fn on(&mut self, event: WorkerEvent, now: u64) {
+        match event {
+            WorkerEvent::Woke => self.obey(now),
+            WorkerEvent::MoreToRead(unread) => self.read_on(unread),
+            WorkerEvent::MoreToSend(unsent) => self.upload_on(unsent),
+            WorkerEvent::Ready(ready) => self.on_socket(ready),
+            WorkerEvent::Resolved(question, found) => self.on_resolved(question, found, now),
+            WorkerEvent::TimeIsUp { slot } => self.time_out(slot, now),
+            WorkerEvent::PauseIsOver { slot } => self.begin_as_user(slot, now),
+            WorkerEvent::Tick => self.on_tick(now),
         }
-        if let Some(due) = self.source.next_arrival() {
-            let now = self.clock.now();
-            if due <= now {
-                self.take_arrivals(now);
-                self.send_frames();
-            }
+    }
+
+    /// A socket is ready; one that was closed in this turn concerns nobody.
+    fn on_socket(&mut self, ready: Ready) {
+        let (seat, generation) = seat_of(ready.token);
+        if self.seats.stands(seat, generation) {
+            self.watch.begin_handling();
+            self.on_ready(seat, ready);
+            self.send_frames();
+            self.keep_schedule();
         }
     }
 
@@ -238,19 +264,8 @@ impl Worker {
         }
     }
 
-    fn on_time(&mut self, now: u64) {
-        self.ledger.roll(now);
-        // Each with its own instant: of many at once, the last must not seem to have begun with the
-        // first.
-        while let Some(slot) = self.deadlines.pop(now) {
-            self.time_out(slot, self.clock.now());
-        }
-        for _ in 0..BEGUN_AT_ONCE {
-            let Some(slot) = self.pauses.pop(now) else {
-                break;
-            };
-            self.begin_as_user(slot, self.clock.now());
-        }
+    /// Begins what is due, and ends the load when its time has come.
+    fn on_tick(&mut self, now: u64) {
         self.serve_queue();
         self.take_arrivals(now);
         self.send_frames();
@@ -267,7 +282,7 @@ impl Worker {
             self.cut_all(Cut::LeaseExpired, now);
         }
         match self.order.given() {
-            Some(StopMode::Now) if self.in_flight > 0 || self.phase == WorkerPhase::Firing => {
+            Some(StopMode::Now) if self.seats.live() > 0 || self.phase == WorkerPhase::Firing => {
                 self.cut_all(Cut::Stopped, now)
             }
             Some(_) if self.phase == WorkerPhase::Firing => {
@@ -282,12 +297,8 @@ impl Worker {
     fn cut_all(&mut self, cut: Cut, now: u64) {
         self.cut = self.cut.max(Some(cut));
         self.drain();
-        for seat in 0..self.slots.seats() {
-            if let Some(slot) = self
-                .slots
-                .of_seat(seat)
-                .find(|&slot| self.slots.is_flying(slot))
-            {
+        for seat in 0..self.seats.seats() {
+            if let Some(slot) = self.seats.busy_slot(seat) {
                 let stage = self.stage_of(slot);
                 self.fail(slot, stage, Kind::Cut, now);
             }
@@ -306,38 +317,14 @@ impl Worker {
         if self.cut.is_some() || self.timeline.is_ended_by_count() {
             self.ledger.recorder.close_window(now);
         }
-        for waiting in std::mem::take(&mut self.queue) {
-            self.not_sent(waiting, now);
-        }
-        // Arrivals that were due and not looked at yet are the client's failure, and are said.
-        if let LoadSource::Open(arrivals) = &mut self.source {
-            let late: Vec<Arrival> = std::iter::from_fn(|| arrivals.take(now)).collect();
-            arrivals.end();
-            late.into_iter().for_each(|arrival| {
-                self.not_sent(
-                    WaitingArrival {
-                        arrival,
-                        noticed_at: now,
-                    },
-                    now,
-                )
-            });
-        }
-        let firing = self.spent(now);
+        self.end_arrivals(now);
+        let firing = self.account.spent(&self.watch, now);
         self.phase = WorkerPhase::Draining { firing };
         self.ledger.drain();
     }
 
     fn is_done(&self) -> bool {
-        self.phase != WorkerPhase::Firing && self.in_flight == 0
-    }
-
-    /// Whether no operation can begin any more, whatever the time.
-    fn source_is_dry(&self, now: u64) -> bool {
-        match &self.source {
-            LoadSource::Open(arrivals) => arrivals.next_at().is_none() && self.queue.is_empty(),
-            LoadSource::Closed(users) => users.are_dry(now),
-        }
+        self.phase != WorkerPhase::Firing && self.seats.live() == 0
     }
 
     fn sleep_until_start(&mut self) {
@@ -349,81 +336,18 @@ impl Worker {
             self.watch.sleep(left);
         }
         // Stopped before the start: the run clock stands at 0, and yet nothing is due.
-        if let LoadSource::Open(arrivals) = &mut self.source {
-            arrivals.end();
-        }
-    }
-
-    /// Closed loop: every user gets its slot, and begins when its span does.
-    fn seat_users(&mut self) {
-        let users = match &self.source {
-            LoadSource::Closed(users) => users.users.as_slice(),
-            LoadSource::Open(_) => &[],
-        };
-        let seats: Vec<(u64, Option<u64>)> = users
-            .iter()
-            .map(|(user, spans)| (*user, spans.first().map(|span| span.start)))
-            .collect();
-        for (user, begin) in seats {
-            let seat = self.slots.add(user);
-            let Some(begin) = begin else { continue };
-            self.slots
-                .of_seat(seat)
-                .for_each(|slot| self.pauses.set(slot, begin));
-        }
-    }
-
-    fn take_answers(&mut self, now: u64) {
-        while let Some((question, found)) = self.connector.endpoints.answer(now) {
-            self.on_resolved(question, found, now);
-        }
-    }
-
-    /// An arrival that is never sent.
-    fn not_sent(&mut self, waiting: WaitingArrival, now: u64) {
-        self.ledger.roll(now);
-        let WaitingArrival {
-            arrival,
-            noticed_at,
-        } = waiting;
-        let key = CellId {
-            period: arrival.period,
-            request: self.requests.at(arrival.seq),
-            address: 0,
-        };
-        let failure = Failure {
-            stage: measure::FailureStage::Load,
-            kind: Kind::NotSent,
-        };
-        let intended_at = arrival.intended_at;
-        self.ledger.recorder.not_sent(&NotSent {
-            key,
-            intended_at,
-            noticed_at,
-            given_up_at: now,
-            failure,
-        });
-    }
-
-    /// What the thread has spent up to now.
-    fn spent(&self, now: u64) -> Spent {
-        Spent {
-            cpu_ns: thread_cpu_ns().saturating_sub(self.cpu_before_ns),
-            spun_ns: self.watch.spun_ns(),
-            idle_ns: self.watch.idle_ns(),
-            wall_ns: now,
-        }
+        self.source.end_arrivals();
     }
 
     fn leave(mut self) {
-        let whole = self.spent(self.clock.now());
+        let whole = self.account.spent(&self.watch, self.clock.now());
         // The server is told of the end of kept connections as of that of any other.
-        for seat in 0..self.slots.seats() {
+        for seat in 0..self.seats.seats() {
             let now = self.clock.now();
             self.ledger.roll(now);
             self.close(seat);
         }
-        self.slots.clear();
+        self.seats.clear();
         let firing = match self.phase {
             WorkerPhase::Firing => whole,
             WorkerPhase::Draining { firing } => firing,
@@ -432,14 +356,9 @@ impl Worker {
             firing,
             whole,
             thread_id: rustix::thread::gettid().as_raw_nonzero().get(),
-            cpu: self.cpu,
+            cpu: self.account.cpu,
             cut: self.cut,
         };
         self.ledger.end(self.clock.now(), figures);
     }
-}
-
-fn thread_cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

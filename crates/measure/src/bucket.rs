@@ -23,6 +23,7 @@ const FINEST_LEADING_ZEROS: u32 = u64::BITS - HALF - 1;
 /// Index of the bucket that holds `value`; below [`BUCKETS`] for values up to [`HIGHEST`].
 #[inline]
 pub(crate) fn index_of(value: u64) -> usize {
+    // Low bits that the bucket does not tell apart: none below 2048, then one more each power of 2.
     let shift = FINEST_LEADING_ZEROS - (value | SUB_BUCKET_MASK).leading_zeros();
     ((shift as usize) << HALF) + (value >> shift) as usize
 }

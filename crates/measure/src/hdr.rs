@@ -143,6 +143,7 @@ fn write_plain(histogram: &Histogram, plain: &mut Vec<u8>) {
 fn write_counts(histogram: &Histogram, plain: &mut Vec<u8>) {
     let mut next = 0;
     for (index, count) in histogram.counts() {
+        // A lone zero takes a byte either way; Java's writer writes it plainly.
         match index - next {
             0 => {}
             1 => zigzag::write(0, plain),

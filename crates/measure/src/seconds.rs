@@ -28,6 +28,7 @@ impl Seconds {
     /// Takes in one response time of an operation intended in second `number` of the run clock.
     #[inline]
     pub(crate) fn record(&mut self, outcome: Outcome, number: u32, ns: u64) {
+        // Arrivals of one second come together: the search is for the few that are late.
         if self
             .entries
             .get(self.last)

@@ -101,6 +101,7 @@ impl Totals {
     /// Adds everything in `snapshot`.
     pub fn add(&mut self, snapshot: &Snapshot) {
         for (key, cell) in &snapshot.cells {
+            // By intended second there would be more of them the longer the run is.
             let by_second = cell.response_times.iter();
             let response_times =
                 by_second.map(|(&(outcome, _), times)| ((outcome, Metric::ResponseTime), times));
@@ -203,7 +204,7 @@ impl DistributionTotals {
             overflow,
         } = distribution;
         if count == 0 {
-            return;
+            return; // its min of 0 is no value
         }
         self.min = if self.count == 0 {
             min

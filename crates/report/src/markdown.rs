@@ -192,7 +192,7 @@ fn time_row(name: &str, figure: &TimeFigure) -> Vec<String> {
 
 fn tls(text: &mut String, document: &Document) {
     let Some((figures, _)) = document.handshakes() else {
-        return;
+        return; // a plan without TLS, or no handshake was completed
     };
     text.push_str("\n## TLS\n\n");
     sentences(figures)

@@ -109,11 +109,10 @@ impl MergedHlog {
             .waiting
             .last_key_value()
             .map_or(0, |(&newest, _)| newest);
-        let mut text = self.write_below(
-            complete
-                .saturating_sub(1)
-                .max(newest.saturating_sub(WAITING_MAX)),
-        );
+        // The last second that all have delivered still gets response times from the next one.
+        let known = complete.saturating_sub(1);
+        let overdue = newest.saturating_sub(WAITING_MAX);
+        let mut text = self.write_below(known.max(overdue));
         let is_old = self.written_below.saturating_sub(self.late_written_at) >= LATE_EVERY;
         if is_old || self.late.len() > LATE_MAX {
             self.late_written_at = self.written_below;

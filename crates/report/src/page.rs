@@ -94,6 +94,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let mut word: Vec<char> = word.chars().collect();
         let line = lines.last().map_or(0, |line| line.chars().count());
+        // Widths are in characters: what we write has one column each.
         if line > 0 && line + 1 + word.len() <= width {
             lines.last_mut().expect("there is always a line").push(' ');
         } else if line > 0 {

@@ -49,6 +49,7 @@ impl TextTable {
         };
         let headings = shown(&self.headings);
         let rows: Vec<Vec<String>> = self.rows.iter().map(shown).collect();
+        // By what is shown: ASCII for `≥` is one character longer.
         let widths: Vec<usize> = (0..headings.len())
             .map(|column| width(&headings, &rows, column))
             .collect();

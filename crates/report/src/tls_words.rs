@@ -167,6 +167,7 @@ const MATRIX_MAX: usize = 8;
 /// offered` for each address. None with a single address, or with more than a page takes.
 pub(crate) fn session_matrix(document: &Document) -> Option<(Vec<String>, Vec<Vec<String>>)> {
     let offers = &document.session_offers;
+    // A row for each that issued, a column for each that was offered: the two need not be the same.
     let issuers: BTreeSet<&String> = offers.iter().map(|offers| &offers.issued_by).collect();
     let acceptors: BTreeSet<&String> = offers.iter().map(|offers| &offers.offered_to).collect();
     if offers.is_empty() || issuers.len().max(acceptors.len()) > MATRIX_MAX {

@@ -25,6 +25,7 @@ pub(crate) fn server_config(tls: &ServerTls) -> Result<(Arc<ServerConfig>, Strin
         Some(pem) => builder.with_client_cert_verifier(client_verifier(pem, provider)?),
     };
     let (chain, key) = parse(&identity);
+    // An empty one is sent to nobody.
     let staple = tls.ocsp_staple.clone().unwrap_or_default();
     let mut config = builder.with_single_cert_with_ocsp(chain, key, staple)?;
     config.alpn_protocols = tls
@@ -48,9 +49,11 @@ fn identity(authority: &TestAuthority, tls: &ServerTls) -> Result<TestIdentity, 
 }
 
 fn parse(identity: &TestIdentity) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
-    let certificate =
-        CertificateDer::from_pem_slice(identity.cert_pem.as_bytes()).expect("rcgen writes PEM");
-    let key = PrivateKeyDer::from_pem_slice(identity.key_pem.as_bytes()).expect("rcgen writes PEM");
+    let cert_pem = identity.cert_pem.as_bytes();
+    let key_pem = identity.key_pem.as_bytes();
+    let certificate = CertificateDer::from_pem_slice(cert_pem).expect("rcgen writes PEM");
+    let key = PrivateKeyDer::from_pem_slice(key_pem).expect("rcgen writes PEM");
+    // The leaf alone: its issuer is the root that clients trust.
     (vec![certificate], key)
 }
 

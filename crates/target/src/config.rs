@@ -1,7 +1,7 @@
 //! What the target does: where it listens, how it speaks TLS, what it answers, how long it keeps a
 //! connection.
 
-use crate::{ConnectionFault, ServerTls, TargetAnswer};
+use crate::{OpeningFault, ServerTls, TargetAnswer};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ pub struct Config {
     /// How long a connection is kept.
     pub keep_alive: KeepAlive,
     /// What goes wrong with every connection before any request is read.
-    pub connection_fault: Option<ConnectionFault>,
+    pub connection_fault: Option<OpeningFault>,
 }
 
 impl Default for Config {

@@ -6,7 +6,7 @@ use crate::counts::TargetTally;
 use crate::exchange::Exchange;
 use crate::shared::Shared;
 use crate::wire::{Wire, end};
-use crate::{ConnectionEnd, ConnectionFault};
+use crate::{ConnectionEnd, OpeningFault};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,15 +80,15 @@ async fn handshake(
     }
 }
 
-async fn fail(mut tcp: TcpStream, fault: ConnectionFault) {
+async fn fail(mut tcp: TcpStream, fault: OpeningFault) {
     if first_bytes(&tcp).await.is_err() {
         return;
     }
     let ending = match fault {
-        ConnectionFault::Reset => ConnectionEnd::Reset,
-        ConnectionFault::Close => ConnectionEnd::Orderly,
-        ConnectionFault::Silence => ConnectionEnd::Hang,
-        ConnectionFault::Garbage => {
+        OpeningFault::Reset => ConnectionEnd::Reset,
+        OpeningFault::Close => ConnectionEnd::Orderly,
+        OpeningFault::Silence => ConnectionEnd::Hang,
+        OpeningFault::Garbage => {
             let _ = tcp
                 .write_all(b"\x00\x01\x02 neither TLS nor HTTP\r\n\r\n")
                 .await;

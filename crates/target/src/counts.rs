@@ -57,7 +57,7 @@ pub struct TargetTally {
     request_payload_bytes: AtomicU64,
     response_payload_bytes: AtomicU64,
     faults: AtomicU64,
-    /// By status, below 1,000.
+    /// By status; all that can be sent are below 1,000.
     responses: Vec<AtomicU64>,
 }
 
@@ -137,6 +137,7 @@ impl TargetTally {
             }
             HandshakeKind::Full => {}
         }
+        // A resumed handshake shows no certificate again.
         self.handshakes_full.fetch_add(1, Relaxed);
         self.client_certificates
             .fetch_add(u64::from(client_certificate), Relaxed);

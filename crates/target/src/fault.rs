@@ -4,7 +4,7 @@ use crate::BadFraming;
 
 /// What goes wrong with a connection before any request is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ConnectionFault {
+pub enum OpeningFault {
     /// A reset once the client's first bytes (its ClientHello) are here.
     Reset,
     /// An orderly end once the client's first bytes are here.

@@ -34,7 +34,7 @@ pub use certificate::{CertificateDefect, KeyKind};
 pub use config::{Config, KeepAlive, LastRequest};
 pub use counts::{Counts, TargetTally};
 pub use error::BindError;
-pub use fault::{ConnectionEnd, ConnectionFault, FaultPlace, TargetFault};
+pub use fault::{ConnectionEnd, FaultPlace, OpeningFault, TargetFault};
 pub use pace::Pace;
 pub use running_target::RunningTarget;
 pub use timetable::Timetable;

@@ -55,6 +55,7 @@ impl PreparedAnswer {
             .iter()
             .flat_map(|&status| interim_head(status))
             .collect();
+        // What is sent before the wait stands alone; without one it leaves in the same write.
         let (early, before) = if answer.waits() {
             (interim, Vec::new())
         } else {

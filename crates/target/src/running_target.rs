@@ -118,6 +118,7 @@ impl RunningTarget {
     }
 
     fn join(&mut self) {
+        // Every thread is told before the first is waited for.
         self.stops.clear();
         for thread in self.threads.drain(..) {
             let ended = thread.join();

@@ -2,7 +2,7 @@
 
 use crate::counts::TargetTally;
 use crate::prepared_answer::PreparedAnswer;
-use crate::{ConnectionFault, KeepAlive};
+use crate::{KeepAlive, OpeningFault};
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
@@ -13,7 +13,7 @@ pub(crate) struct Shared {
     pub answers: Vec<PreparedAnswer>,
     pub paths: Vec<String>,
     pub keep_alive: KeepAlive,
-    pub connection_fault: Option<ConnectionFault>,
+    pub connection_fault: Option<OpeningFault>,
     pub tally: Arc<TargetTally>,
 }
 

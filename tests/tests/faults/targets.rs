@@ -6,8 +6,8 @@ use rustix::net::{AddressFamily, SocketType, bind, ipproto, listen, socket};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 use target::{
-    BadFraming, CertificateDefect, Config, ConnectionEnd, ConnectionFault, FaultPlace,
-    RunningTarget, ServerTls, TargetAnswer, TargetFault,
+    BadFraming, CertificateDefect, Config, ConnectionEnd, FaultPlace, OpeningFault, RunningTarget,
+    ServerTls, TargetAnswer, TargetFault,
 };
 
 /// Operations of each run.
@@ -84,24 +84,20 @@ fn each_fault_of_a_target_is_one_counted_kind() {
     let cases = [
         (
             "resets the handshake",
-            broken(ConnectionFault::Reset),
+            broken(OpeningFault::Reset),
             "tls.reset",
         ),
         (
             "closes in the handshake",
-            broken(ConnectionFault::Close),
+            broken(OpeningFault::Close),
             "tls.eof",
         ),
         (
             "speaks something else",
-            broken(ConnectionFault::Garbage),
+            broken(OpeningFault::Garbage),
             "tls.bad_tls",
         ),
-        (
-            "is silent",
-            broken(ConnectionFault::Silence),
-            "tls.time_out",
-        ),
+        ("is silent", broken(OpeningFault::Silence), "tls.time_out"),
         (
             "expired",
             certificate(CertificateDefect::Expired),

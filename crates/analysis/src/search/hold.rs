@@ -177,6 +177,7 @@ impl HoldFigures {
             }
             _ => 1.0,
         };
+        // The machine counts with the workers: other processes take their CPU too.
         let machines = document
             .agents
             .iter()
@@ -186,6 +187,7 @@ impl HoldFigures {
             .reduce(f64::max)
             .unwrap_or(1.0);
         let busy = busiest.max(COMFORTABLE_SHARE) / COMFORTABLE_SHARE;
+        // Agents add up, as long as each has a machine of its own.
         let needed = (f64::from(self.agents) * asked * busy)
             .ceil()
             .min(f64::from(u32::MAX)) as u32;

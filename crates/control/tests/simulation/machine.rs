@@ -83,7 +83,7 @@ impl Machine {
         match order {
             Order::Prepare(assignment) => {
                 self.index = assignment.agent_index;
-                let digest = control::Digest::of(assignment.plan.reveal().as_bytes());
+                let digest = control::Digest::from_content(assignment.plan.reveal().as_bytes());
                 self.made.clear();
                 self.runner = Runner::Preparing {
                     run: assignment.run,

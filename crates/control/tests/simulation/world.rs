@@ -108,7 +108,7 @@ impl World {
         let request = RunRequest {
             run: RunId([self.runs; 16]),
             name: "simulated".into(),
-            plan_digest: Digest::of(plan.as_bytes()),
+            plan_digest: Digest::from_content(plan.as_bytes()),
             plan: plan.into(),
             files: vec![],
             minted: Vec::new(),

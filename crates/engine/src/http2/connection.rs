@@ -27,8 +27,8 @@ pub(crate) struct Http2Connection {
     window: i64,
     received: u64,
     reader: FrameReader,
-    /// Header block under way: its stream, whether it ends that, and its bytes.
-    block: Option<(u32, bool, Vec<u8>)>,
+    /// A header block whose end has not come.
+    block: Option<BlockUnderWay>,
     is_block_too_large: bool,
     /// The peer's dynamic table.
     table: DynamicTable,
@@ -41,6 +41,14 @@ pub(crate) struct Http2Connection {
     pub(crate) progressed: Vec<u32>,
     /// The peer opens no stream any more, or we do not.
     pub(crate) draining: bool,
+}
+
+/// A header block that comes in several frames, as far as it has come.
+#[derive(Debug)]
+struct BlockUnderWay {
+    stream: u32,
+    ends_stream: bool,
+    bytes: Vec<u8>,
 }
 
 /// A lane's latest stream.

@@ -3,51 +3,40 @@
 
 use super::Worker;
 use crate::connection::{ConnectionStage, Http, WorkerConnection};
-use crate::slot::{Role, Whereabouts, token};
+use crate::seat::{Role, token};
 use crate::source::LoadSource;
 
 impl Worker {
     /// Sets the seat's connection aside where it takes no more operations and has some under way;
     /// its seat now.
     pub(super) fn set_aside_if_draining(&mut self, seat: u32) -> u32 {
-        let is_serving = self.slots.seat(seat).role == Role::Serving;
-        if !is_serving
-            || !self
-                .slots
-                .connection(seat)
-                .is_some_and(|connection| is_draining(connection))
-        {
+        let is_serving = self.seats.seat(seat).role == Role::Serving;
+        let connection = self.seats.connection(seat).filter(|_| is_serving);
+        if !connection.is_some_and(|connection| is_draining(connection)) {
             return seat;
         }
         let now = self.clock.now();
-        let aside = self.slots.set_aside(seat);
-        let (from, to) = (
-            self.slots.of_seat(seat).start,
-            self.slots.of_seat(aside).start,
-        );
-        for lane in 0..self.slots.width() {
+        let aside = self.seats.set_aside(seat);
+        let from = self.seats.of_seat(seat).start;
+        let to = self.seats.of_seat(aside).start;
+        for lane in 0..self.seats.width() {
             self.lend(from + lane, to + lane);
         }
-        let generation = self.slots.seat(aside).generation;
-        if let Some(connection) = self.slots.connection(aside) {
-            connection
-                .unwritten
-                .iter_mut()
-                .for_each(|slot| *slot = *slot - from + to);
+        let generation = self.seats.seat(aside).generation;
+        if let Some(connection) = self.seats.connection(aside) {
+            for slot in &mut connection.unwritten {
+                *slot = *slot - from + to;
+            }
             self.ledger.recorder.draining(connection.id);
             // Tells at once what there is to read, too.
             self.watch
-                .move_to(&connection.socket.0, token(aside, generation));
+                .move_to(connection.descriptor(), token(aside, generation));
         }
         self.dirty.push(aside);
         if matches!(self.source, LoadSource::Open(_)) {
-            let free: Vec<u32> = self
-                .slots
-                .of_seat(seat)
-                .filter(|&slot| !self.slots.is_flying(slot))
-                .collect();
-            free.into_iter()
-                .for_each(|slot| self.slots.slot(slot).parked = true);
+            for slot in self.seats.of_seat(seat) {
+                self.seats.park(slot);
+            }
         }
         self.wake(seat, now);
         aside
@@ -56,59 +45,45 @@ impl Worker {
     /// Moves an operation that is under way on a draining connection to the slot of that one's
     /// seat. What waits to be sent stays.
     fn lend(&mut self, home: u32, guest: u32) {
-        let Some(flight) = self
-            .slots
-            .slot(home)
-            .flight
-            .take_if(|flight| flight.sent_at.is_some())
-        else {
-            return;
-        };
-        self.deadlines.hand_on(home, guest);
-        self.slots.slot(guest).flight = Some(flight);
-        if matches!(self.source, LoadSource::Closed(_)) {
-            self.slots.slot(home).whereabouts = Whereabouts::Away;
-            self.slots.slot(guest).whereabouts = Whereabouts::Guest { home };
+        // An arrival's slot takes the next arrival; a user has one operation at a time.
+        let user_waits = matches!(self.source, LoadSource::Closed(_));
+        if self.seats.lend(home, guest, user_waits) {
+            self.deadlines.hand_on(home, guest);
         }
     }
 
     /// An operation that is to be sent again leaves a draining connection, where another seat has
     /// room for it; its slot then.
     pub(super) fn bring_home(&mut self, slot: u32) -> u32 {
-        let seat = self.slots.seat_of(slot);
-        if self.slots.seat(seat).role == Role::Serving {
+        let seat = self.seats.seat_of(slot);
+        if self.seats.seat(seat).role == Role::Serving {
             return slot;
         }
-        let home = match std::mem::take(&mut self.slots.slot(slot).whereabouts) {
-            Whereabouts::Guest { home } => Some(home),
-            Whereabouts::AtHome | Whereabouts::Away => self.pick_slot(),
+        let home = self.seats.home_of(slot).or_else(|| self.pick_slot());
+        let Some(home) = home else {
+            return slot;
         };
-        let Some(home) = home else { return slot };
         self.deadlines.hand_on(slot, home);
-        let flight = self.slots.slot(slot).flight.take();
-        let place = self.slots.slot(home);
-        (place.flight, place.whereabouts, place.parked) = (flight, Whereabouts::AtHome, false);
+        self.seats.bring_home(slot, home);
         self.end_drained(seat);
         home
     }
 
     /// The slot's operation has ended on a draining connection: its user goes on at home.
     pub(super) fn leave_draining(&mut self, slot: u32, now: u64) {
-        let seat = self.slots.seat_of(slot);
-        let whereabouts = std::mem::take(&mut self.slots.slot(slot).whereabouts);
-        self.end_drained(seat);
-        if let Whereabouts::Guest { home } = whereabouts {
-            self.slots.slot(home).whereabouts = Whereabouts::AtHome;
+        let home = self.seats.leave(slot);
+        self.end_drained(self.seats.seat_of(slot));
+        if let Some(home) = home {
             self.go_on(home, now);
         }
     }
 
     /// Closes a draining connection once nothing is under way on it.
     fn end_drained(&mut self, seat: u32) {
-        if !self.slots.is_busy(seat) {
+        if !self.seats.is_seat_busy(seat) {
             self.close(seat);
-            self.slots.seat(seat).opener = None;
-            self.slots.vacate(seat);
+            self.seats.seat(seat).end_opening();
+            self.seats.vacate(seat);
         }
     }
 }
@@ -118,8 +93,7 @@ fn is_draining(connection: &WorkerConnection) -> bool {
         return false;
     };
     let is_over = session.draining || session.is_spent() || connection.is_full();
-    is_over
-        && session.active() > 0
-        && connection.stage == ConnectionStage::Open
-        && !connection.peer_ended
+    let has_operations = session.active() > 0;
+    let stands = connection.stage == ConnectionStage::Open && !connection.peer_ended;
+    is_over && has_operations && stands
 }

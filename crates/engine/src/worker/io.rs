@@ -2,10 +2,10 @@
 
 use super::sender::SendOutcome;
 use super::{Cut, Worker};
-use crate::connection::{ConnectionFault, ConnectionStage, Http, Received, WorkerConnection};
+use crate::connection::{ConnectionStage, Http, Received, TransferFault, WorkerConnection};
 use crate::poller::Ready;
 use crate::tls::TlsStream;
-use measure::{CellId, FailureStage, Kind, OperationEnd};
+use measure::{FailureStage, Kind, OperationEnd};
 
 /// Reads of one connection before the others, timers and orders have their turn: 2 MiB.
 const READS_AT_ONCE: usize = 16;
@@ -17,16 +17,29 @@ pub(super) struct Unread {
     ended: bool,
 }
 
+/// Whether a connection is to be read again at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NextRead {
+    AtOnce,
+    /// When its socket is ready again, if it stands.
+    WhenReady,
+}
+
+/// What the end of its connection means for the response under way in HTTP/1.1.
+enum ResponseLoss {
+    /// The end has made it whole.
+    Whole,
+    /// The server may never have seen the request, and may be asked again.
+    Unseen,
+    /// The operation has failed.
+    Failed(Kind),
+}
+
 impl Worker {
     /// Something happened on the connection of `seat`.
     pub(super) fn on_ready(&mut self, seat: u32, ready: Ready) {
-        let state = self.slots.seat(seat);
-        let (generation, opener) = (state.generation, state.opener);
-        let Some(connection) = &state.connection else {
-            return;
-        };
-        if connection.stage == ConnectionStage::Connecting {
-            let Some(slot) = opener else { return };
+        let generation = self.seats.seat(seat).generation;
+        if let Some(slot) = self.seats.connecting_slot(seat) {
             if ready.failed || !ready.writable {
                 return self.on_connect_failed(slot, ready);
             }
@@ -37,12 +50,8 @@ impl Worker {
         if ready.readable || ready.ended {
             self.read(seat, generation, ready.ended);
         }
-        if self.slots.stands(seat, generation)
-            && self
-                .slots
-                .connection(seat)
-                .is_some_and(|connection| connection.has_unsent())
-        {
+        let connection = self.seats.standing(seat, generation);
+        if connection.is_some_and(|connection| connection.has_unsent()) {
             if self.flush(seat) {
                 self.upload(seat);
             }
@@ -51,11 +60,9 @@ impl Worker {
     }
 
     fn on_connect_failed(&mut self, slot: u32, ready: Ready) {
-        let seat = self.slots.seat_of(slot);
-        let failure = self
-            .slots
-            .connection(seat)
-            .and_then(|connection| connection.socket.failure());
+        let seat = self.seats.seat_of(slot);
+        let connection = self.seats.connection(seat);
+        let failure = connection.and_then(|connection| connection.failure());
         let now = self.clock.now();
         match failure {
             // A connect is refused; only a connection that stood is reset (tcp_reset() in the
@@ -78,78 +85,32 @@ impl Worker {
         self.fail(slot, stage, Kind::Reset, now);
     }
 
-    /// Goes on with the connections that had more to read than their share.
-    pub(super) fn read_on(&mut self) {
-        for Unread {
-            seat,
-            generation,
-            ended,
-        } in std::mem::take(&mut self.unread)
-        {
-            self.read(seat, generation, ended);
-        }
+    /// Goes on with a connection that had more to read than its share.
+    pub(super) fn read_on(&mut self, unread: Unread) {
+        self.read(unread.seat, unread.generation, unread.ended);
     }
 
     /// Reads until there is nothing more for now, or the seat has another connection than this one.
     fn read(&mut self, seat: u32, generation: u32, ended: bool) {
         for _ in 0..READS_AT_ONCE {
-            if !self.slots.stands(seat, generation) {
-                return;
-            }
-            let owner = self.slots.owner(seat);
-            if let (Some(tls), Some(connection)) = (&self.tls, self.slots.connection(seat)) {
-                tls.sessions.select(owner, connection.id.address);
-                tls.identities.select(self.slots.seat(seat).user);
-            }
-            // With several slots it is HTTP/2, where every frame names its stream.
-            let first = self.slots.of_seat(seat).start;
-            let expecting = self
-                .slots
-                .flight(first)
-                .is_some_and(|flight| flight.sent_at.is_some());
-            let Some(connection) = self.slots.connection(seat) else {
-                return;
+            let Some(received) = self.receive(seat, generation, ended) else {
+                return; // the connection has gone, and what it might say concerns nobody
             };
-            connection.peer_ended = ended;
-            let before = connection.received_bytes;
-            let received = connection.receive(
-                self.clock,
-                &mut self.buffer,
-                self.sender.outgoing(seat),
-                expecting,
-            );
-            let (id, bytes) = (connection.id, connection.received_bytes - before);
-            if bytes > 0 {
-                let at = if let Ok(Received::Bytes { at, .. }) = received {
-                    at
-                } else {
-                    self.clock.now()
-                };
-                self.ledger.roll(at);
-                self.ledger.recorder.wire_bytes(id, at, 0, bytes);
-                self.note_lag(at);
-            }
-            match received {
+            let next = match received {
+                Ok(received) => self.on_received(seat, generation, received),
                 Err(fault) => {
                     self.on_last_frames(seat);
-                    return self.on_fault(seat, fault);
+                    self.on_fault(seat, fault);
+                    return;
                 }
-                Ok(Received::Nothing) => return,
-                Ok(Received::End) => return self.on_end(seat),
-                Ok(Received::Bytes {
-                    at,
-                    answered,
-                    more,
-                    closed,
-                }) => {
-                    self.on_bytes(seat, at, answered);
-                    if closed && self.slots.stands(seat, generation) {
-                        return self.on_end(seat);
-                    }
-                    if !more && !ended {
-                        return;
-                    }
-                }
+            };
+            // After the peer's end there is more until the end itself has been read.
+            let goes_on = match received {
+                Ok(Received::Bytes { more, .. }) => more || ended,
+                _ => false,
+            };
+            if next == NextRead::WhenReady || !goes_on {
+                return;
             }
         }
         self.unread.push(Unread {
@@ -159,10 +120,68 @@ impl Worker {
         });
     }
 
+    /// Reads once from the connection that `generation` counts, where it stands.
+    fn receive(
+        &mut self,
+        seat: u32,
+        generation: u32,
+        ended: bool,
+    ) -> Option<Result<Received, TransferFault>> {
+        let owner = self.seats.owner_of_standing(seat, generation)?;
+        // With several slots it is HTTP/2, where every frame names its stream.
+        let expecting = self.seats.is_sent(self.seats.of_seat(seat).start);
+        let user = self.seats.seat(seat).user;
+        let connection = self.seats.connection(seat)?;
+        if let Some(tls) = &self.tls {
+            tls.sessions.select(owner, connection.id.address);
+            tls.identities.select(user);
+        }
+        connection.peer_ended = ended;
+        let before = connection.received_bytes;
+        let outgoing = self.sender.outgoing(seat);
+        let received = connection.receive(self.clock, &mut self.buffer, outgoing, expecting);
+        let bytes = connection.received_bytes - before;
+        if bytes > 0 {
+            let id = connection.id;
+            let at = match received {
+                Ok(Received::Bytes { at, .. }) => at,
+                _ => self.clock.now(),
+            };
+            self.ledger.roll(at);
+            self.ledger.recorder.wire_bytes(id, at, 0, bytes);
+            self.note_lag(at);
+        }
+        Some(received)
+    }
+
+    /// Acts on what a read brought.
+    fn on_received(&mut self, seat: u32, generation: u32, received: Received) -> NextRead {
+        match received {
+            Received::Nothing => NextRead::WhenReady,
+            Received::End => {
+                self.on_end(seat);
+                NextRead::WhenReady
+            }
+            Received::Bytes {
+                at,
+                answered,
+                closed,
+                ..
+            } => {
+                self.on_bytes(seat, at, answered);
+                if closed && self.seats.stands(seat, generation) {
+                    self.on_end(seat);
+                    return NextRead::WhenReady;
+                }
+                NextRead::AtOnce
+            }
+        }
+    }
+
     /// Bytes were read at `at` and digested.
     fn on_bytes(&mut self, seat: u32, at: u64, answered: bool) {
-        let Some(connection) = self.slots.connection(seat) else {
-            return;
+        let Some(connection) = self.seats.connection(seat) else {
+            return; // nothing ends a connection between a read and this
         };
         if let Some(tls) = &self.tls {
             let number = tls.sessions.take_received();
@@ -175,9 +194,9 @@ impl Worker {
         match (connection.stage, &connection.http) {
             (ConnectionStage::Handshaking, _) => self.on_handshake_bytes(seat, at, answered),
             (ConnectionStage::Open, Http::One(_)) => {
-                let slot = self.slots.of_seat(seat).start;
-                if answered && let Some(flight) = self.slots.flight(slot) {
-                    flight.first_byte_at.get_or_insert(at);
+                let slot = self.seats.of_seat(seat).start;
+                if answered && let Some(operation) = self.seats.operation_mut(slot) {
+                    operation.note_first_byte(at);
                     self.count_body(slot, at);
                 }
                 self.on_open_bytes(slot);
@@ -187,84 +206,63 @@ impl Worker {
         }
     }
 
-    /// Bytes of a body that goes on count in the second in which they come, not in that of its end.
+    /// Counts what has come of a body.
     pub(super) fn count_body(&mut self, slot: u32, at: u64) {
-        let lane = self.slots.lane_of(slot);
-        let Some((connection, flight)) = self.slots.both(slot) else {
-            return;
-        };
-        if matches!(&connection.http, Http::One(response) if response.is_whole()) {
-            return;
-        }
-        let came = connection.answer(lane).body_bytes;
-        let new = came.saturating_sub(std::mem::replace(&mut flight.payload_counted, came));
-        if new > 0 {
-            self.ledger.recorder.payload(flight.id, at, new);
+        let lane = self.seats.lane_of(slot);
+        if let Some((connection, operation)) = self.seats.both(slot) {
+            self.ledger.count_body(connection, lane, operation, at);
         }
     }
 
     /// `answered` where the response to a request that went out as early data has begun to come.
     fn on_handshake_bytes(&mut self, seat: u32, at: u64, answered: bool) {
-        let tls = self
-            .slots
+        let is_done = self
+            .seats
             .connection(seat)
-            .and_then(|connection| connection.tls.as_ref());
-        let handshaking = tls.is_some_and(|tls| tls.is_handshaking());
-        if let Some(slot) = self.slots.seat(seat).opener.filter(|_| !handshaking) {
-            let (now, generation) = (self.clock.now(), self.slots.seat(seat).generation);
-            if answered && let Some(flight) = self.slots.flight(slot) {
-                flight.first_byte_at.get_or_insert(at);
+            .and_then(|connection| connection.tls.as_ref())
+            .is_none_or(|tls| !tls.is_handshaking());
+        let opening_slot = self.seats.seat(seat).opening_slot();
+        let Some(slot) = opening_slot.filter(|_| is_done) else {
+            if self.sender.has_outgoing(seat) {
+                self.flush(seat);
             }
-            self.on_handshake(slot, now);
-            self.on_taken_early(seat, generation);
-            self.on_answer_ahead(seat, generation);
-            let is_http2 =
-                |connection: &mut WorkerConnection| matches!(connection.http, Http::Two(_));
-            if self.slots.stands(seat, generation)
-                && self.slots.connection(seat).is_some_and(is_http2)
-            {
-                self.on_frames(seat, at);
-            }
-        } else if self.sender.has_outgoing(seat) {
-            self.flush(seat);
+            return; // the handshake goes on with the server's next words
+        };
+        let now = self.clock.now();
+        let generation = self.seats.seat(seat).generation;
+        if answered && let Some(operation) = self.seats.operation_mut(slot) {
+            operation.note_first_byte(at);
+        }
+        self.on_handshake(slot, now);
+        self.on_taken_early(seat, generation);
+        self.on_answer_ahead(seat, generation);
+        let connection = self.seats.standing(seat, generation);
+        if connection.is_some_and(|connection| matches!(connection.http, Http::Two(_))) {
+            self.on_frames(seat, at);
         }
     }
 
     /// The handshake is done: what early data was answered with may be here, and our Finished waits
     /// to go out.
     fn on_taken_early(&mut self, seat: u32, generation: u32) {
-        if !self.slots.stands(seat, generation) {
-            return;
-        }
-        let tls = self
-            .slots
-            .connection(seat)
-            .and_then(|connection| connection.tls.as_ref());
+        let connection = self.seats.standing(seat, generation);
+        let tls = connection.and_then(|connection| connection.tls.as_ref());
         if tls.and_then(TlsStream::early_data) == Some(true) {
-            self.on_open_bytes(self.slots.of_seat(seat).start);
+            self.on_open_bytes(self.seats.of_seat(seat).start);
         }
     }
 
     /// HTTP/1.1: a server may answer before it is asked, and what came with the end of the
     /// handshake comes but once.
     fn on_answer_ahead(&mut self, seat: u32, generation: u32) {
-        let slot = self.slots.of_seat(seat).start;
-        let is_asked = self
-            .slots
-            .flight(slot)
-            .is_some_and(|flight| flight.sent_at.is_some());
-        if !is_asked || !self.slots.stands(seat, generation) {
-            return;
-        }
-        match self
-            .slots
-            .connection(seat)
-            .map(WorkerConnection::take_ahead)
-        {
+        let slot = self.seats.of_seat(seat).start;
+        let is_asked = self.seats.is_sent(slot);
+        let connection = self.seats.standing(seat, generation).filter(|_| is_asked);
+        match connection.map(WorkerConnection::take_ahead) {
             Some(Ok(true)) => {
                 let now = self.clock.now();
-                if let Some(flight) = self.slots.flight(slot) {
-                    flight.first_byte_at.get_or_insert(now);
+                if let Some(operation) = self.seats.operation_mut(slot) {
+                    operation.note_first_byte(now);
                 }
                 self.on_open_bytes(slot);
             }
@@ -279,18 +277,15 @@ impl Worker {
         if self.sender.has_outgoing(slot) && !self.flush(slot) {
             return;
         }
-        let is_flying = self.slots.is_flying(slot);
-        let Some(connection) = self.slots.connection(slot) else {
-            return;
-        };
-        if is_flying {
-            if matches!(&connection.http, Http::One(response) if response.is_whole()) {
-                self.on_response(slot);
+        let is_busy = self.seats.is_busy(slot);
+        match self.seats.connection(slot) {
+            Some(connection) if is_busy && connection.is_answered() => self.on_response(slot),
+            Some(connection) if !is_busy && connection.unsolicited => {
+                let now = self.clock.now();
+                self.close(slot);
+                self.on_idle_lost(slot, false, now);
             }
-        } else if connection.unsolicited {
-            let now = self.clock.now();
-            self.close(slot);
-            self.on_idle_lost(slot, false, now);
+            Some(_) | None => {}
         }
     }
 
@@ -298,43 +293,37 @@ impl Worker {
     fn on_end(&mut self, seat: u32) {
         let now = self.clock.now();
         self.ledger.roll(now);
-        let (slot, is_busy) = (self.slots.of_seat(seat).start, self.slots.is_busy(seat));
-        let opener = self.slots.seat(seat).opener;
-        let Some(connection) = self.slots.connection(seat) else {
-            return;
-        };
-        if let Some(kind) = connection.broken {
-            return self.on_lost(seat, kind, now);
-        }
-        match connection.stage {
-            ConnectionStage::Connecting => self.fail(
-                opener.unwrap_or(slot),
+        let slot = self.seats.of_seat(seat).start;
+        let is_busy = self.seats.is_seat_busy(seat);
+        let opening_slot = self.seats.seat(seat).opening_slot();
+        let connection = self.seats.connection(seat);
+        match connection.map(|connection| (connection.broken, connection.stage)) {
+            None => {}
+            Some((Some(kind), _)) => self.on_lost(seat, kind, now),
+            Some((None, ConnectionStage::Connecting)) => self.fail(
+                opening_slot.unwrap_or(slot),
                 FailureStage::Connect,
                 Kind::Reset,
                 now,
             ),
-            ConnectionStage::Ending if is_busy => self.succeed(slot, OperationEnd::Ok, now),
-            ConnectionStage::Handshaking | ConnectionStage::Open | ConnectionStage::Ending => {
-                self.on_lost(seat, Kind::Eof, now)
+            Some((None, ConnectionStage::Ending)) if is_busy => {
+                self.succeed(slot, OperationEnd::Ok, now)
             }
+            Some((None, _)) => self.on_lost(seat, Kind::Eof, now),
         }
     }
 
     /// A read or write failed.
-    pub(super) fn on_fault(&mut self, seat: u32, fault: ConnectionFault) {
+    pub(super) fn on_fault(&mut self, seat: u32, fault: TransferFault) {
         let now = self.clock.now();
         self.ledger.roll(now);
         let (stage, kind) = match fault {
-            ConnectionFault::Tls(kind) => (FailureStage::Tls, kind),
-            ConnectionFault::Http(why) => (FailureStage::Http, why.kind()),
-            ConnectionFault::Socket(kind) => return self.on_lost(seat, kind, now),
+            TransferFault::Tls(kind) => (FailureStage::Tls, kind),
+            TransferFault::Http(why) => (FailureStage::Http, why.kind()),
+            TransferFault::Socket(kind) => return self.on_lost(seat, kind, now),
         };
         self.say_alert(seat);
-        match self
-            .slots
-            .of_seat(seat)
-            .find(|&slot| self.slots.is_flying(slot))
-        {
+        match self.seats.busy_slot(seat) {
             Some(slot) => self.fail(slot, stage, kind, now),
             None => self.lose_idle(seat, now),
         }
@@ -343,7 +332,7 @@ impl Worker {
     /// What TLS and HTTP/2 want to say goes out before the connection goes: an alert, a GOAWAY.
     pub(super) fn say_alert(&mut self, seat: u32) {
         if self.sender.is_allowed()
-            && let Some(connection) = self.slots.connection(seat)
+            && let Some(connection) = self.seats.connection(seat)
         {
             // What cannot be wrapped any more is not said.
             let _ = connection.wrap_frames(self.sender.outgoing(seat));
@@ -357,19 +346,17 @@ impl Worker {
 
     /// The connection ended under the seat: end of stream or a reset.
     fn on_lost(&mut self, seat: u32, kind: Kind, now: u64) {
-        if !self.slots.is_busy(seat) {
+        if !self.seats.is_seat_busy(seat) {
             return self.lose_idle(seat, now);
         }
-        let opener = self.slots.seat(seat).opener;
-        match self
-            .slots
-            .connection(seat)
-            .map(|connection| (connection.stage, &connection.http))
-        {
+        let first = self.seats.of_seat(seat).start;
+        let opening_slot = self.seats.seat(seat).opening_slot();
+        let connection = self.seats.connection(seat);
+        match connection.map(|connection| (connection.stage, &connection.http)) {
             Some((ConnectionStage::Open, Http::Two(_))) => self.on_streams_lost(seat, kind, now),
-            Some((ConnectionStage::Open, Http::One(_))) => self.on_response_lost(seat, kind, now),
+            Some((ConnectionStage::Open, Http::One(_))) => self.on_response_lost(first, kind, now),
             _ => {
-                let slot = opener.unwrap_or(self.slots.of_seat(seat).start);
+                let slot = opening_slot.unwrap_or(first);
                 let stage = self.stage_of(slot);
                 self.fail(slot, stage, kind, now);
             }
@@ -378,36 +365,41 @@ impl Worker {
 
     /// HTTP/1.1: the connection ended under an operation.
     fn on_response_lost(&mut self, slot: u32, kind: Kind, now: u64) {
-        let Some((connection, flight)) = self.slots.both(slot) else {
-            return;
+        match self.response_loss(slot, kind) {
+            ResponseLoss::Whole => self.on_response(slot),
+            ResponseLoss::Unseen => self.retry_on_new_connection(slot, now),
+            ResponseLoss::Failed(kind) => {
+                let stage = self.stage_of(slot);
+                self.fail(slot, stage, kind, now);
+            }
+        }
+    }
+
+    fn response_loss(&mut self, slot: u32, kind: Kind) -> ResponseLoss {
+        let Some((connection, operation)) = self.seats.both(slot) else {
+            return ResponseLoss::Failed(kind);
         };
-        let is_meant = connection.is_end_meant();
-        let Http::One(response) = &mut connection.http else {
-            return;
-        };
-        if kind == Kind::Eof && is_meant && response.ended() {
+        if kind == Kind::Eof && connection.end_makes_whole() {
             // The end has come: there is none to wait for.
             connection.stage = ConnectionStage::Ending;
-            return self.on_response(slot);
+            return ResponseLoss::Whole;
         }
-        let short = kind == Kind::Eof && response.in_body();
-        let idempotent = self.requests.request(flight.id.request).is_idempotent;
-        if flight.reused && flight.first_byte_at.is_none() && !flight.resent && idempotent {
-            return self.retry_on_new_connection(slot, now);
+        let is_short = kind == Kind::Eof && connection.is_in_body();
+        let request = self.requests.request_of(operation);
+        if request.is_idempotent && operation.may_have_crossed_the_end() {
+            return ResponseLoss::Unseen;
         }
-        let stage = self.stage_of(slot);
-        self.fail(slot, stage, if short { Kind::ShortBody } else { kind }, now);
+        ResponseLoss::Failed(if is_short { Kind::ShortBody } else { kind })
     }
 
     fn lose_idle(&mut self, seat: u32, now: u64) {
-        let lost = self.slots.seat(seat).connection.take();
+        let lost = self.seats.seat(seat).connection.take();
         let ending = lost.filter(|connection| connection.stage == ConnectionStage::Ending);
         if let Some(connection) = &ending {
-            self.ledger.recorder.end_awaited(
-                connection.id,
-                now.saturating_sub(connection.ending_at),
-                true,
-            );
+            let waited = now.saturating_sub(connection.ending_at);
+            self.ledger
+                .recorder
+                .end_awaited(connection.id, waited, true);
         }
         let awaited = ending.is_some();
         self.on_idle_lost(seat, awaited, now);
@@ -416,7 +408,7 @@ impl Worker {
     /// A connection without an operation is gone: an idle one, which is opened again when it is
     /// needed, or one whose end was awaited.
     fn on_idle_lost(&mut self, seat: u32, awaited: bool, now: u64) {
-        let slot = self.slots.of_seat(seat).start;
+        let slot = self.seats.of_seat(seat).start;
         if awaited {
             self.deadlines.clear(slot);
             self.go_on(slot, now);
@@ -427,7 +419,7 @@ impl Worker {
     /// Sends what waits for the seat's socket. Whether the connection still stands: where it does
     /// not, its operations have ended, and the seat may have the next one under way.
     pub(super) fn flush(&mut self, seat: u32) -> bool {
-        let Some(connection) = self.slots.connection(seat) else {
+        let Some(connection) = self.seats.connection(seat) else {
             self.sender.forget();
             return false;
         };
@@ -443,49 +435,15 @@ impl Worker {
             SendOutcome::Sent { bytes, is_whole } => {
                 // Frames that are not encrypted yet are not written either.
                 if is_whole && !has_frames {
-                    self.note_written(seat, now);
+                    self.seats.note_written(seat, now);
                 }
-                self.count_sent(id, bytes, now);
+                self.ledger.count_sent(id, bytes, now);
                 true
             }
             SendOutcome::Failed { bytes, kind } => {
-                self.count_sent(id, bytes, now);
+                self.ledger.count_sent(id, bytes, now);
                 self.on_send_failed(seat, kind);
                 false
-            }
-        }
-    }
-
-    fn count_sent(&mut self, id: CellId, bytes: u64, now: u64) {
-        self.ledger.roll(now);
-        self.ledger.recorder.wire_bytes(id, now, bytes, 0);
-    }
-
-    /// Requests that were under way to the socket have all been taken by it, but for bodies that
-    /// HTTP/2's windows hold back.
-    fn note_written(&mut self, seat: u32, now: u64) {
-        let mut index = 0;
-        while let Some(slot) = self
-            .slots
-            .connection(seat)
-            .and_then(|connection| connection.unwritten.get(index).copied())
-        {
-            let lane = self.slots.lane_of(slot);
-            let Some(connection) = self
-                .slots
-                .connection(seat)
-                .filter(|connection| connection.is_sent(lane))
-            else {
-                index += 1;
-                continue;
-            };
-            connection.unwritten.swap_remove(index);
-            if let Some(flight) = self
-                .slots
-                .flight(slot)
-                .filter(|flight| flight.sent_at.is_some())
-            {
-                flight.written_at.get_or_insert(now);
             }
         }
     }
@@ -493,14 +451,13 @@ impl Worker {
     /// A reset overtakes nothing that the peer said before it: an early answer or an alert counts
     /// before the failure.
     fn on_send_failed(&mut self, seat: u32, kind: Kind) {
-        let generation = self.slots.seat(seat).generation;
-        let Some(connection) = self.slots.connection(seat) else {
-            return;
-        };
-        if connection.broken.replace(kind).is_none() {
+        let generation = self.seats.seat(seat).generation;
+        if let Some(connection) = self.seats.connection(seat)
+            && connection.broken.replace(kind).is_none()
+        {
             self.read(seat, generation, true);
         }
-        if self.slots.stands(seat, generation) {
+        if self.seats.stands(seat, generation) {
             let now = self.clock.now();
             self.on_lost(seat, kind, now);
         }

@@ -1,10 +1,18 @@
 //! What a worker records, and its way to the collector: one interval after the other, by swap.
 
+use super::arrivals::WaitingArrival;
 use super::handover::{Handover, WorkerFigures};
-use crate::slot::Flight;
-use measure::{Recorder, Spare};
+use crate::connection::{Http, WorkerConnection};
+use crate::live_operation::{LiveOperation, StartCount};
+use crate::tls::Chains;
+use measure::{
+    CellId, Failure, FailureStage, Handshake, HandshakeKind, Kind, NotSent, Recorder, Spare,
+};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
+
+/// What ALPN calls HTTP/2 over TLS (RFC 9113 §3.2).
+const H2: &str = "h2";
 
 /// The recorder of a worker and the channel that its intervals leave by.
 ///
@@ -16,6 +24,14 @@ pub(super) struct Ledger {
     spares: Receiver<Spare>,
     /// What the collector has not taken yet.
     backlog: VecDeque<Handover>,
+    chains: Chains,
+}
+
+/// What ALPN agreed on, against what the plan asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AlpnOutcome {
+    AsAsked,
+    NoHttp2,
 }
 
 impl Ledger {
@@ -31,6 +47,7 @@ impl Ledger {
             handover,
             spares,
             backlog: VecDeque::new(),
+            chains: Chains::default(),
         }
     }
 
@@ -56,21 +73,107 @@ impl Ledger {
 
     /// The operation goes to this address: counted as started there, wherever it may have gone
     /// before.
-    pub(super) fn go_to(&mut self, flight: &mut Flight, address: u16) {
-        let before = flight.id;
-        flight.id.address = address;
-        if flight.counted && before != flight.id {
-            self.recorder.moved(before, flight.id);
+    pub(super) fn go_to(&mut self, operation: &mut LiveOperation, address: u16) {
+        let before = operation.id;
+        operation.id.address = address;
+        if operation.start == StartCount::Counted && before != operation.id {
+            self.recorder.moved(before, operation.id);
         }
-        self.count_start(flight);
+        self.count_start(operation);
     }
 
     /// Counts the operation as started, once, under the address it goes to; one that never had
     /// one, under none.
-    pub(super) fn count_start(&mut self, flight: &mut Flight) {
-        if !std::mem::replace(&mut flight.counted, true) {
-            self.recorder.started(flight.id);
+    pub(super) fn count_start(&mut self, operation: &mut LiveOperation) {
+        let before = std::mem::replace(&mut operation.start, StartCount::Counted);
+        if before == StartCount::Uncounted {
+            self.recorder.started(operation.id);
         }
+    }
+
+    /// An arrival that is never sent, given up at `now`.
+    pub(super) fn not_sent(&mut self, request: u16, waiting: WaitingArrival, now: u64) {
+        self.roll(now);
+        let arrival = waiting.arrival;
+        self.recorder.not_sent(&NotSent {
+            key: CellId {
+                period: arrival.period,
+                request,
+                address: 0, // it went nowhere
+            },
+            intended_at: arrival.intended_at,
+            noticed_at: waiting.noticed_at,
+            given_up_at: now,
+            failure: Failure {
+                stage: FailureStage::Load,
+                kind: Kind::NotSent,
+            },
+        });
+    }
+
+    /// The connection's handshake is done; what it agreed on is tallied. `unsent` bytes of it wait
+    /// for the socket.
+    pub(super) fn tally_handshake(
+        &mut self,
+        connection: &WorkerConnection,
+        operation: &mut LiveOperation,
+        unsent: u64,
+        now: u64,
+    ) -> AlpnOutcome {
+        let stream = connection.tls.as_ref();
+        let negotiated = stream.and_then(|stream| Some((stream, stream.negotiated()?)));
+        let Some((stream, negotiated)) = negotiated else {
+            return AlpnOutcome::AsAsked;
+        };
+        let kind = negotiated.kind;
+        let is_full = matches!(kind, HandshakeKind::Full | HandshakeKind::FullRetried);
+        let chain = stream.chain().filter(|_| is_full);
+        let chain = chain.map(|chain| self.chains.describe(chain));
+        let encrypted = connection.sent_bytes + unsent;
+        let handshake = Handshake {
+            negotiated: &negotiated,
+            chain: chain.as_ref(),
+            offered: stream.offered,
+            none_at_hand: stream.none_at_hand,
+            early_data: stream.early_data(),
+            // Early data is the request's, not the handshake's.
+            bytes_sent: encrypted.saturating_sub(stream.early_bytes()),
+            bytes_received: connection.received_bytes,
+        };
+        self.recorder.handshake(operation.id, handshake);
+        let took = now.saturating_sub(connection.connected_at);
+        operation.attempt.opening.handshake = Some((kind, took));
+        if matches!(connection.http, Http::Two(_)) && negotiated.alpn != H2 {
+            AlpnOutcome::NoHttp2
+        } else {
+            AlpnOutcome::AsAsked
+        }
+    }
+
+    /// Bytes of a body that goes on count in the second in which they come, not in that of its end.
+    pub(super) fn count_body(
+        &mut self,
+        connection: &WorkerConnection,
+        lane: u32,
+        operation: &mut LiveOperation,
+        at: u64,
+    ) {
+        if !connection.is_answered()
+            && let Some(sent) = operation.sent_mut()
+        {
+            let came = connection.answer(lane).body_bytes;
+            let before = std::mem::replace(&mut sent.payload_counted, came);
+            let new = came.saturating_sub(before);
+            if new > 0 {
+                self.recorder.payload(operation.id, at, new);
+            }
+        }
+    }
+
+    /// The socket of a connection took so many bytes.
+    pub(super) fn count_sent(&mut self, id: CellId, bytes: u64, now: u64) {
+        self.roll(now);
+        self.recorder.wire_bytes(id, now, bytes, 0);
     }
 
     /// The worker has ended at `now`: all that is left goes to the collector.

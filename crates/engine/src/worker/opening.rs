@@ -1,42 +1,38 @@
 //! How an operation opens its connection: lookup, connect, handshake.
 
 use super::connector::NewConnection;
+use super::ledger::AlpnOutcome;
 use super::{Cut, Worker};
 use crate::connection::{ConnectionStage, Http};
 use crate::endpoints::NextEndpoint;
 use crate::http2::Http2Connection;
+use crate::live_operation::{AttemptState, Early, LiveOperation};
 use crate::resolver::Question;
 use crate::response::ResponseParser;
-use crate::slot::{Early, Flight};
+use crate::seat::Opener;
 use crate::tls::{Broken, FRAGMENT, TlsStream};
-use measure::{FailureStage, Handshake, HandshakeKind, Kind, OperationEnd};
+use measure::{FailureStage, Kind, OperationEnd};
 use plan::Close;
 use std::net::SocketAddr;
-
-/// What ALPN calls HTTP/2 over TLS (RFC 9113 §3.2).
-const H2: &str = "h2";
 
 impl Worker {
     /// Opens a connection for the slot's operation; its seat's other slots wait for it.
     pub(super) fn open(&mut self, slot: u32, now: u64) {
-        let seat = self.slots.seat_of(slot);
-        let state = self.slots.seat(seat);
-        (state.opener, state.waiter) = (Some(slot), None);
-        let flight = self.flight(slot);
-        flight.tried_at = now;
-        let begun_at = flight.begun_at;
+        let seat = self.seats.seat_of(slot);
+        self.seats.seat(seat).opener = Opener::Opens(slot);
+        let operation = self.begun(slot);
+        operation.open(now);
+        let begun_at = operation.begun_at;
         let issuer = self.issuer(seat);
-        match self.connector.endpoints.next(
-            Question {
-                slot,
-                begun_at,
-                issuer,
-            },
-            now,
-        ) {
+        let question = Question {
+            slot,
+            begun_at,
+            issuer,
+        };
+        match self.connector.endpoints.next(question, now) {
             Ok(NextEndpoint::Connect(address)) => self.connect(slot, address, now),
             Ok(NextEndpoint::Wait) => {
-                self.flight(slot).resolving = true;
+                self.begun(slot).attempt.state = AttemptState::Resolving;
                 self.deadlines.await_connect(slot, now);
             }
             Err(kind) => self.fail(slot, FailureStage::Dns, kind, now),
@@ -47,14 +43,14 @@ impl Worker {
     /// it is settled before the address is known lets every address be offered the sessions of
     /// every other one.
     fn issuer(&mut self, seat: u32) -> u16 {
-        let Some(tls) = self.tls.as_ref().filter(|tls| tls.offering_share > 0.0) else {
+        let Some(tls) = self.tls.as_ref().filter(|tls| tls.offering_share != 0.0) else {
             return 0;
         };
-        let settled = self.slots.seat(seat).offering;
+        let settled = self.seats.seat(seat).offering;
         let offering = settled.unwrap_or_else(|| self.connector.offers(tls.offering_share));
-        self.slots.seat(seat).offering = Some(offering);
+        self.seats.seat(seat).offering = Some(offering);
         if offering {
-            tls.sessions.issuer(self.slots.owner(seat))
+            tls.sessions.issuer(self.seats.owner(seat))
         } else {
             0
         }
@@ -68,21 +64,14 @@ impl Worker {
         found: Result<SocketAddr, Kind>,
         now: u64,
     ) {
-        let Question { slot, begun_at, .. } = question;
-        let Some(flight) = self
-            .slots
-            .flight(slot)
-            .filter(|flight| flight.begun_at == begun_at)
-        else {
-            return;
-        };
-        if !std::mem::take(&mut flight.resolving) {
-            return;
-        }
-        flight.dns = Some(now.saturating_sub(flight.tried_at));
-        match found {
-            Ok(address) => self.connect(slot, address, now),
-            Err(kind) => self.fail(slot, FailureStage::Dns, kind, now),
+        let slot = question.slot;
+        let operation = self.seats.operation_mut(slot);
+        if let Some(operation) = operation.filter(|operation| asks(operation, question)) {
+            operation.resolved(now);
+            match found {
+                Ok(address) => self.connect(slot, address, now),
+                Err(kind) => self.fail(slot, FailureStage::Dns, kind, now),
+            }
         }
     }
 
@@ -91,12 +80,12 @@ impl Worker {
             return self.cut_all(Cut::LeaseExpired, now);
         }
         let index = self.ledger.recorder.address(address);
-        let flight = self
-            .slots
-            .flight(slot)
+        let operation = self
+            .seats
+            .operation_mut(slot)
             .expect("a connection is opened for an operation");
-        self.ledger.go_to(flight, index);
-        let id = flight.id;
+        self.ledger.go_to(operation, index);
+        let id = operation.id;
         self.ledger.recorder.connect_attempted(id);
         let at = self.clock.now();
         let connected = self.connector.connect(NewConnection {
@@ -110,19 +99,19 @@ impl Worker {
             Ok(connection) => connection,
             Err(kind) => return self.fail(slot, FailureStage::Connect, kind, now),
         };
-        let number = self.slots.seat_of(slot);
-        let token = self.slots.next_token(number);
-        if self.watch.add(&connection.socket.0, token).is_err() {
+        let number = self.seats.seat_of(slot);
+        let token = self.seats.next_token(number);
+        if self.watch.add(connection.descriptor(), token).is_err() {
             return self.fail(slot, FailureStage::Connect, Kind::FilesExhausted, now);
         }
-        self.slots.seat(number).connection = Some(Box::new(connection));
+        self.seats.seat(number).connection = Some(Box::new(connection));
         self.deadlines.await_connect(slot, at);
     }
 
     /// The HTTP of a new connection.
     fn http(&self) -> Http {
-        if self.frames.is_some() && !self.rules.is_handshake_only() {
-            Http::Two(Box::new(Http2Connection::new(self.slots.width())))
+        if self.requests.speak_http2() && !self.rules.is_handshake_only() {
+            Http::Two(Box::new(Http2Connection::new(self.seats.width())))
         } else {
             Http::One(ResponseParser::default())
         }
@@ -142,54 +131,63 @@ impl Worker {
 
     pub(super) fn note_connected(&mut self, slot: u32, now: u64) {
         self.ledger.roll(now);
-        let Some((connection, flight)) = self.slots.both(slot) else {
-            return;
-        };
-        connection.connected_at = now;
-        flight.connect = Some(now.saturating_sub(connection.connect_at));
-        self.ledger.recorder.connect_opened(flight.id);
+        if let Some((connection, operation)) = self.seats.both(slot) {
+            connection.connected_at = now;
+            let took = now.saturating_sub(connection.connect_at);
+            operation.attempt.opening.connect = Some(took);
+            self.ledger.recorder.connect_opened(operation.id);
+        }
     }
 
     fn begin_handshake(&mut self, slot: u32, now: u64) {
-        let seat = self.slots.seat_of(slot);
-        let offering = self.slots.seat(seat).offering.take().unwrap_or(false);
-        let (user, owner) = (self.slots.seat(seat).user, self.slots.owner(seat));
-        let (Some(tls), Some(connection)) = (&self.tls, self.slots.connection(seat)) else {
-            return;
-        };
-        tls.sessions.begin(owner, connection.id.address, offering);
-        tls.identities.select(user);
-        connection.stage = ConnectionStage::Handshaking;
+        let number = self.seats.seat_of(slot);
+        let owner = self.seats.owner(number);
+        let seat = self.seats.seat(number);
+        let offering = seat.offering.take().unwrap_or(false);
+        let user = seat.user;
+        if let (Some(tls), Some(connection)) = (&self.tls, self.seats.connection(number)) {
+            tls.sessions.begin(owner, connection.id.address, offering);
+            tls.identities.select(user);
+            connection.stage = ConnectionStage::Handshaking;
+        }
         self.deadlines.await_handshake(slot, now);
         let is_early = self.may_be_early(slot);
-        let (Some(tls), Some(connection)) = (&self.tls, self.slots.connection(seat)) else {
-            return;
+        match self.say_hello(number, offering, is_early) {
+            Ok(true) => {
+                let now = self.clock.now();
+                self.note_sent(slot, now);
+                self.begun(slot).early = Early::Went;
+            }
+            Ok(false) => {}
+            Err(Broken(kind)) => return self.fail(slot, FailureStage::Tls, kind, now),
+        }
+        self.flush(number);
+    }
+
+    /// Writes the ClientHello, with the request that was written last as early data where that
+    /// `is_early`; whether that went.
+    fn say_hello(&mut self, seat: u32, offering: bool, is_early: bool) -> Result<bool, Broken> {
+        let (Some(tls), Some(connection)) = (&self.tls, self.seats.connection(seat)) else {
+            return Ok(false);
         };
         self.sender.forget();
         let (plain, outgoing) = self.sender.written_and_outgoing(seat);
         let early = is_early.then_some(plain);
-        let went_early = match TlsStream::new(tls, offering, early, outgoing) {
-            Ok(stream) => connection.tls.insert(stream).early_data().is_some(),
-            Err(Broken(kind)) => return self.fail(slot, FailureStage::Tls, kind, now),
-        };
-        if went_early {
-            let now = self.clock.now();
-            self.note_sent(slot, now);
-            self.flight(slot).early = Early::Went;
-        }
-        self.flush(seat);
+        let stream = TlsStream::new(tls, offering, early, outgoing)?;
+        Ok(connection.tls.insert(stream).early_data().is_some())
     }
 
-    /// Whether the slot's request, which is then in `plain`, may go out with the ClientHello.
+    /// Whether the slot's request, which is then written, may go out with the ClientHello.
     fn may_be_early(&mut self, slot: u32) -> bool {
-        let Some(tls) = self.tls.as_ref().filter(|tls| tls.early_config.is_some()) else {
+        let tls = self.tls.as_ref();
+        let Some(tls) = tls.filter(|tls| tls.early_config.is_some()) else {
             return false;
         };
         let room = tls.sessions.early_data_room().min(FRAGMENT);
-        let may = |flight: &mut Flight| {
-            flight.early == Early::May && self.requests.request(flight.id.request).is_safe
+        let may = |operation: &LiveOperation| {
+            operation.early == Early::May && self.requests.request_of(operation).is_safe
         };
-        if room == 0 || !self.slots.flight(slot).is_some_and(may) {
+        if room == 0 || !self.seats.operation(slot).is_some_and(may) {
             return false;
         }
         self.write_alone(slot).is_none() && self.sender.written().len() <= room
@@ -197,37 +195,15 @@ impl Worker {
 
     /// The handshake is done; what it agreed on is tallied.
     pub(super) fn on_handshake(&mut self, slot: u32, now: u64) {
-        let seat = self.slots.seat_of(slot);
-        let Some((connection, flight)) = self.slots.both(slot) else {
-            return;
-        };
-        let Some(stream) = &connection.tls else {
-            return;
-        };
-        let Some(negotiated) = stream.negotiated() else {
-            return;
-        };
-        let kind = negotiated.kind;
-        let full = matches!(kind, HandshakeKind::Full | HandshakeKind::FullRetried);
-        let chain = stream
-            .chain()
-            .filter(|_| full)
-            .map(|chain| self.chains.describe(chain));
-        let early_data = stream.early_data();
-        let sent = (connection.sent_bytes + self.sender.outgoing_bytes(seat))
-            .saturating_sub(stream.early_bytes());
-        let handshake = Handshake {
-            negotiated: &negotiated,
-            chain: chain.as_ref(),
-            offered: stream.offered,
-            none_at_hand: stream.none_at_hand,
-            early_data,
-            bytes_sent: sent,
-            bytes_received: connection.received_bytes,
-        };
-        self.ledger.recorder.handshake(flight.id, handshake);
-        flight.handshake = Some((kind, now.saturating_sub(connection.connected_at)));
-        if matches!(connection.http, Http::Two(_)) && negotiated.alpn != H2 {
+        let seat = self.seats.seat_of(slot);
+        let unsent = self.sender.outgoing_bytes(seat);
+        let mut alpn = AlpnOutcome::AsAsked;
+        if let Some((connection, operation)) = self.seats.both(slot) {
+            alpn = self
+                .ledger
+                .tally_handshake(connection, operation, unsent, now);
+        }
+        if alpn == AlpnOutcome::NoHttp2 {
             // The server wants to see our Finished, and has nothing to say in HTTP/2.
             self.say_alert(seat);
             return self.fail(slot, FailureStage::Tls, Kind::NoHttp2, now);
@@ -237,63 +213,62 @@ impl Worker {
 
     /// The connection is ready for the operation that opened it.
     fn on_open(&mut self, slot: u32, now: u64) {
-        let number = self.slots.seat_of(slot);
-        let seat = self.slots.seat(number);
-        seat.opener = None;
-        let Some((connection, flight)) = self.slots.both(slot) else {
-            return;
-        };
-        connection.stage = ConnectionStage::Open;
-        flight.ready_at = Some(now);
+        let number = self.seats.seat_of(slot);
+        self.seats.seat(number).end_opening();
+        let mut early_data = None;
+        if let Some((connection, operation)) = self.seats.both(slot) {
+            connection.stage = ConnectionStage::Open;
+            operation.opened(now);
+            early_data = connection.tls.as_ref().and_then(TlsStream::early_data);
+        }
         if self.rules.is_handshake_only() {
             return self.end_handshake_only(slot);
         }
-        match connection.tls.as_ref().and_then(TlsStream::early_data) {
+        match early_data {
             Some(true) => return self.on_early_data_taken(slot),
             Some(false) => self.withdraw_early_data(slot),
             None => {}
         }
         self.send_request(slot, now);
-        if self.frames.is_some() {
+        if self.requests.speak_http2() {
             self.flush_frames(number);
         }
     }
 
     /// The server has the request already: its time counts from when it was sent.
     fn on_early_data_taken(&mut self, slot: u32) {
-        let Some(sent_at) = self.slots.flight(slot).and_then(|flight| flight.sent_at) else {
-            return;
-        };
-        self.deadlines.await_answer(slot, sent_at);
+        let operation = self.seats.operation(slot);
+        if let Some(sent) = operation.and_then(LiveOperation::sent) {
+            self.deadlines.await_answer(slot, sent.at);
+        }
     }
 
     /// The server has passed the request over: it goes out again as if it never had.
     fn withdraw_early_data(&mut self, slot: u32) {
-        let Some((connection, flight)) = self.slots.both(slot) else {
-            return;
-        };
-        connection.requests_begun -= 1;
-        connection.unwritten.retain(|&unwritten| unwritten != slot);
-        // What came nevertheless is no answer to it.
-        connection.unsolicited |= flight.first_byte_at.is_some();
-        flight.withdraw();
+        if let Some((connection, operation)) = self.seats.both(slot) {
+            connection.requests_begun -= 1;
+            connection.unwritten.retain(|&unwritten| unwritten != slot);
+            // What came nevertheless is no answer to it.
+            connection.unsolicited |= operation.has_first_byte();
+            operation.withdraw_early_data();
+        }
     }
 
     /// The server has taken the request as early data, and answers that it wants it after the
     /// handshake (RFC 8470 §5.2): once more on this connection, where that serves on, else on a new
     /// one.
     pub(super) fn retry_after_handshake(&mut self, slot: u32, now: u64) {
-        let Some((connection, flight)) = self.slots.both(slot) else {
-            return;
+        let Some((connection, operation)) = self.seats.both(slot) else {
+            return; // an answer belongs to both
         };
-        self.ledger.recorder.too_early(flight.id);
+        self.ledger.recorder.too_early(operation.id);
         if connection.stage == ConnectionStage::Open && !connection.is_spoilt() {
             connection.requests_begun -= 1;
-            flight.withdraw();
+            operation.withdraw_early_data();
             return self.send_request(slot, now);
         }
-        flight.begin_retry(now);
-        flight.early = Early::MustNot;
+        operation.retry(now);
+        operation.early = Early::MustNot;
         self.close(slot);
         self.open(slot, now);
     }
@@ -304,23 +279,25 @@ impl Worker {
         if !self.flush(slot) {
             return;
         }
-        let Some((connection, _)) = self.slots.both(slot) else {
-            return;
-        };
-        let (close, confirm) = (self.rules.close, self.rules.confirm);
-        if close == Close::Rst || !confirm {
+        if self.rules.close == Close::Rst || !self.rules.confirm {
             let now = self.clock.now();
             return self.succeed(slot, OperationEnd::OkUnconfirmed, now);
         }
-        connection.stage = ConnectionStage::Ending;
-        connection.notify_close(self.sender.outgoing(slot));
-        if !self.flush(slot) {
-            return;
+        if let Some(connection) = self.seats.connection(slot) {
+            connection.stage = ConnectionStage::Ending;
+            connection.notify_close(self.sender.outgoing(slot));
         }
-        if let Some(connection) = self.slots.connection(slot) {
-            connection.socket.shutdown();
-            let now = self.clock.now();
-            self.deadlines.await_answer(slot, now);
+        if self.flush(slot)
+            && let Some(connection) = self.seats.connection(slot)
+        {
+            connection.end_sending();
+            self.deadlines.await_answer(slot, self.clock.now());
         }
     }
+}
+
+/// Whether the operation is the one that waits for the answer to this question.
+fn asks(operation: &LiveOperation, question: Question) -> bool {
+    let is_resolving = matches!(operation.attempt.state, AttemptState::Resolving);
+    is_resolving && operation.begun_at == question.begun_at
 }

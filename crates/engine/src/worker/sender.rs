@@ -1,6 +1,6 @@
 //! Bytes on their way out: a request as plaintext, its ciphertext, and the socket that takes it.
 
-use crate::connection::{ConnectionFault, WorkerConnection};
+use crate::connection::{TransferFault, WorkerConnection};
 use crate::lease::FiringLease;
 use measure::Kind;
 
@@ -97,7 +97,7 @@ impl Sender {
         &mut self,
         seat: u32,
         connection: &mut WorkerConnection,
-    ) -> Result<(), ConnectionFault> {
+    ) -> Result<(), TransferFault> {
         let (plain, outgoing) = self.written_and_outgoing(seat);
         connection.wrap(plain, outgoing)
     }

@@ -1,38 +1,51 @@
 //! HTTP/2: many operations on one connection, one per slot of its seat.
 
 use super::Worker;
-use crate::connection::{ConnectionStage, Http};
+use super::operation::failed;
+use crate::connection::{ConnectionStage, Http, WorkerConnection};
 use crate::http2::{StreamEvent, error};
-use crate::slot::Role;
-use crate::source::LoadSource;
-use crate::template::Values;
-use measure::{Failure, FailureStage, Kind, OperationEnd};
+use crate::live_operation::LiveOperation;
+use crate::seat::Role;
+use measure::{CellId, FailureStage, Kind};
+
+/// What the end of its connection means for one of its operations.
+enum StreamLoss {
+    /// It has not been sent, or is to be sent once more.
+    GoesOn,
+    /// It has failed.
+    Failed(CellId),
+}
+
+/// Whether more frames of a connection can be sent at once.
+enum Flushed {
+    /// The socket took all, and there may be more.
+    All,
+    /// Nothing is left, or the rest waits for the socket.
+    Done,
+}
 
 impl Worker {
     /// Sends the operation of `slot` on a stream of its own; the frames leave with those of the
     /// seat's other slots.
     pub(super) fn send_stream(&mut self, slot: u32, now: u64) {
-        let (seat, lane) = (self.slots.seat_of(slot), self.slots.lane_of(slot));
-        let user = self.slots.seat(seat).user;
-        let (Some(frames), Some((connection, flight))) = (&self.frames, self.slots.both(slot))
-        else {
-            return;
+        let seat = self.seats.seat_of(slot);
+        let lane = self.seats.lane_of(slot);
+        let user = self.seats.seat(seat).user;
+        let Some((connection, operation)) = self.seats.both(slot) else {
+            return; // an operation is sent over a connection that stands
         };
         let Http::Two(session) = &mut connection.http else {
-            return;
+            return; // every connection speaks HTTP/2 where the plan does
         };
         if !session.accepts() {
-            return self.deadlines.await_answer(slot, flight.tried_at);
+            let since = operation.attempt.tried_at;
+            return self.deadlines.await_answer(slot, since);
         }
-        let values = Values {
-            user,
-            seq: flight.seq,
-            random: flight.random,
-        };
-        let body = frames.write(flight.id.request, values, self.sender.plain());
-        let head_only = self.requests.request(flight.id.request).is_head;
-        session.open(lane, self.sender.written(), body, head_only);
-        flight.sent_at = Some(now);
+        let sender = &mut self.sender;
+        if let Some(written) = self.requests.write_http2(user, operation, sender) {
+            session.open(lane, sender.written(), written.body, written.head_only);
+        }
+        operation.send(now);
         connection.requests_begun += 1;
         connection.unwritten.push(slot);
         self.deadlines.await_answer(slot, now);
@@ -48,40 +61,38 @@ impl Worker {
         }
     }
 
-    /// Sends the frames of one open connection, behind what waits in `outgoing`: as much as the
-    /// socket takes.
+    /// Sends the frames of one open connection, behind what waits for its socket: as much as that
+    /// takes.
     pub(super) fn flush_frames(&mut self, seat: u32) {
-        loop {
-            let Some(connection) = self.slots.connection(seat) else {
-                return;
-            };
-            if connection.stage != ConnectionStage::Open {
-                return;
+        while let Flushed::All = self.flush_some_frames(seat) {}
+    }
+
+    fn flush_some_frames(&mut self, seat: u32) -> Flushed {
+        let connection = self.seats.connection(seat);
+        let Some(connection) = connection.filter(|one| one.stage == ConnectionStage::Open) else {
+            return Flushed::Done;
+        };
+        if connection.has_unsent() {
+            // The rest waits until the socket takes more: see `on_ready`.
+            if self.sender.has_outgoing(seat) {
+                self.flush(seat);
             }
-            if connection.has_unsent() {
-                // The rest waits until the socket takes more: see `on_ready`.
-                if self.sender.has_outgoing(seat) {
-                    self.flush(seat);
-                }
-                return;
-            }
-            let Http::Two(session) = &mut connection.http else {
-                return;
-            };
-            session.send_bodies();
-            match connection.wrap_frames(self.sender.outgoing(seat)) {
-                Ok(()) if !self.sender.has_outgoing(seat) => return,
-                Ok(()) => {}
-                Err(fault) => return self.on_fault(seat, fault),
-            }
-            if !self.flush(seat)
-                || self
-                    .slots
-                    .connection(seat)
-                    .is_none_or(|connection| connection.has_unsent())
-            {
-                return;
-            }
+            return Flushed::Done;
+        }
+        let Http::Two(session) = &mut connection.http else {
+            return Flushed::Done;
+        };
+        session.send_bodies();
+        if let Err(fault) = connection.wrap_frames(self.sender.outgoing(seat)) {
+            self.on_fault(seat, fault);
+            return Flushed::Done;
+        }
+        if !self.sender.has_outgoing(seat) || !self.flush(seat) {
+            return Flushed::Done;
+        }
+        match self.seats.connection(seat) {
+            Some(connection) if !connection.has_unsent() => Flushed::All,
+            Some(_) | None => Flushed::Done,
         }
     }
 
@@ -95,11 +106,8 @@ impl Worker {
         if self.act_on_happened(seat, at) {
             let seat = self.set_aside_if_draining(seat);
             self.close_if_over(seat);
-            if self
-                .slots
-                .session(seat)
-                .is_some_and(|session| session.is_stuck())
-            {
+            let session = self.seats.session(seat);
+            if session.is_some_and(|session| session.is_stuck()) {
                 let now = self.clock.now();
                 self.wake(seat, now);
             }
@@ -108,36 +116,34 @@ impl Worker {
     }
 
     fn count_bodies(&mut self, seat: u32, at: u64) {
-        let first = self.slots.of_seat(seat).start;
-        let Some(session) = self.slots.session(seat) else {
-            return;
+        let first = self.seats.of_seat(seat).start;
+        let session = self.seats.session(seat);
+        let Some(session) = session.filter(|session| !session.progressed.is_empty()) else {
+            return; // most reads bring whole answers
         };
-        if session.progressed.is_empty() {
-            return;
-        }
         let mut progressed = std::mem::take(&mut session.progressed);
-        progressed
-            .drain(..)
-            .for_each(|lane| self.count_body(first + lane, at));
-        if let Some(session) = self.slots.session(seat) {
+        for lane in progressed.drain(..) {
+            self.count_body(first + lane, at);
+        }
+        if let Some(session) = self.seats.session(seat) {
             session.progressed = progressed; // its room serves again
         }
     }
 
     /// Acts on all that has happened on the seat's connection; whether that still stands.
     fn act_on_happened(&mut self, seat: u32, at: u64) -> bool {
-        let generation = self.slots.seat(seat).generation;
-        let Some(session) = self.slots.session(seat) else {
+        let generation = self.seats.seat(seat).generation;
+        let Some(session) = self.seats.session(seat) else {
             return false;
         };
         let mut happened = std::mem::take(&mut session.events);
         for one in happened.drain(..) {
-            if self.slots.stands(seat, generation) {
+            if self.seats.stands(seat, generation) {
                 self.on_happened(seat, one, at);
             }
         }
-        let stands = self.slots.stands(seat, generation);
-        if let Some(session) = self.slots.session(seat).filter(|_| stands) {
+        let stands = self.seats.stands(seat, generation);
+        if let Some(session) = self.seats.session(seat).filter(|_| stands) {
             session.events = happened; // its room serves again
         }
         stands
@@ -147,10 +153,8 @@ impl Worker {
     /// begins any more.
     pub(super) fn on_last_frames(&mut self, seat: u32) {
         let at = self.clock.now();
-        if let Some(connection) = self
-            .slots
-            .connection(seat)
-            .filter(|connection| connection.stage == ConnectionStage::Open)
+        if let Some(connection) = self.seats.connection(seat)
+            && connection.stage == ConnectionStage::Open
         {
             connection.peer_ended = true;
             self.act_on_happened(seat, at);
@@ -160,15 +164,15 @@ impl Worker {
     fn on_happened(&mut self, seat: u32, happened: StreamEvent, at: u64) {
         let now = self.clock.now();
         self.ledger.roll(now);
-        let first = self.slots.of_seat(seat).start;
+        let first = self.seats.of_seat(seat).start;
         match happened {
             StreamEvent::Settled {
                 max_streams,
                 is_first,
             } => self.on_settled(seat, max_streams, is_first, now),
             StreamEvent::Begun { lane } => {
-                if let Some(flight) = self.slots.flight(first + lane) {
-                    flight.first_byte_at.get_or_insert(at);
+                if let Some(operation) = self.seats.operation_mut(first + lane) {
+                    operation.note_first_byte(at);
                 }
             }
             StreamEvent::Whole { lane } => self.on_response(first + lane),
@@ -176,17 +180,10 @@ impl Worker {
                 self.fail_stream(first + lane, Kind::BadFraming, now)
             }
             StreamEvent::Reset { lane, code } => self.on_reset(first + lane, code, now),
-            StreamEvent::Unprocessed { lane } => {
-                let code = self
-                    .slots
-                    .connection(seat)
-                    .and_then(|connection| connection.go_away)
-                    .unwrap_or(error::NO_ERROR);
-                self.retry_unprocessed(first + lane, Kind::GoAway(code), now);
-            }
+            StreamEvent::Unprocessed { lane } => self.on_unprocessed(first + lane, now),
             StreamEvent::GoAway { code } => {
                 // A graceful end is announced twice (RFC 9113 §6.8).
-                if let Some(connection) = self.slots.connection(seat)
+                if let Some(connection) = self.seats.connection(seat)
                     && connection.go_away.replace(code).is_none()
                 {
                     self.ledger.recorder.go_away(connection.id);
@@ -198,8 +195,8 @@ impl Worker {
     /// The server has said how many streams it allows: the other slots may begin.
     fn on_settled(&mut self, seat: u32, max_streams: u32, is_first: bool, now: u64) {
         if is_first
-            && max_streams < self.slots.width()
-            && let Some(connection) = self.slots.connection(seat)
+            && max_streams < self.seats.width()
+            && let Some(connection) = self.seats.connection(seat)
         {
             self.ledger.recorder.limited(connection.id, max_streams);
         }
@@ -210,25 +207,38 @@ impl Worker {
         if code != error::REFUSED_STREAM {
             return self.fail_stream(slot, Kind::StreamReset(code), now);
         }
-        if let Some(flight) = self.slots.flight(slot) {
-            self.ledger.recorder.refused_stream(flight.id);
+        if let Some(operation) = self.seats.operation(slot) {
+            self.ledger.recorder.refused_stream(operation.id);
         }
         self.retry_unprocessed(slot, Kind::StreamReset(code), now);
+    }
+
+    /// The server goes away, and will not process the operation.
+    fn on_unprocessed(&mut self, slot: u32, now: u64) {
+        let connection = self.seats.connection(self.seats.seat_of(slot));
+        let code = connection.and_then(|connection| connection.go_away);
+        let kind = Kind::GoAway(code.unwrap_or(error::NO_ERROR));
+        self.retry_unprocessed(slot, kind, now);
     }
 
     /// The server has not processed the operation, so it may be sent once more, whatever its method
     /// (RFC 9113 §8.7).
     fn retry_unprocessed(&mut self, slot: u32, kind: Kind, now: u64) {
-        let Some(flight) = self.slots.flight(slot) else {
-            return;
-        };
-        if flight.resent {
-            return self.fail_stream(slot, kind, now);
+        match self.seats.operation_mut(slot) {
+            None => {} // its time was up before
+            Some(operation) if operation.is_retry() => self.fail_stream(slot, kind, now),
+            Some(operation) => {
+                operation.retry(now);
+                self.ledger.recorder.sent_again(operation.id);
+                self.send_at_home(slot, now);
+            }
         }
-        flight.begin_retry(now);
-        self.ledger.recorder.sent_again(flight.id);
+    }
+
+    /// Sends an operation that waits, from where its user is, unless it has to wait there.
+    fn send_at_home(&mut self, slot: u32, now: u64) {
         let slot = self.bring_home(slot);
-        if !self.slots.must_wait(slot) {
+        if !self.seats.must_wait(slot) {
             self.send_waiting(slot, now);
         }
     }
@@ -236,30 +246,34 @@ impl Worker {
     /// The operation failed; its connection stays.
     pub(super) fn fail_stream(&mut self, slot: u32, kind: Kind, now: u64) {
         let stage = self.stage_of(slot);
-        self.record(slot, OperationEnd::Failed(Failure { stage, kind }), now);
+        self.record(slot, failed(stage, kind), now);
         self.go_on(slot, now);
     }
 
     /// The operation's time is up; its stream is cancelled.
     pub(super) fn cancel_stream(&mut self, slot: u32, now: u64) {
-        let (seat, lane) = (self.slots.seat_of(slot), self.slots.lane_of(slot));
-        let sent_at = self.slots.flight(slot).and_then(|flight| flight.sent_at);
-        if let (None, Some(session)) = (sent_at, self.slots.session(seat)) {
-            session.draining |= session.is_stuck();
-        }
-        if let (Some(sent_at), Some(connection)) = (sent_at, self.slots.connection(seat)) {
-            let is_silent = connection.heard_at < sent_at;
-            let Http::Two(session) = &mut connection.http else {
-                return;
-            };
-            if !session.is_settled() {
+        let seat = self.seats.seat_of(slot);
+        let lane = self.seats.lane_of(slot);
+        let sent = self.seats.operation(slot).and_then(LiveOperation::sent);
+        let sent_at = sent.map(|sent| sent.at);
+        if let Some(connection) = self.seats.connection(seat)
+            && let Http::Two(session) = &mut connection.http
+        {
+            match sent_at {
+                None => session.draining |= session.is_stuck(),
                 // It has never spoken HTTP/2, and takes nothing else before it does.
-                return self.fail(slot, FailureStage::Http, Kind::TimeOut, now);
+                Some(_) if !session.is_settled() => {
+                    return self.fail(slot, FailureStage::Http, Kind::TimeOut, now);
+                }
+                Some(sent_at) => {
+                    session.cancel(lane);
+                    // Nothing at all came since, or no stream is allowed: the next operations try
+                    // another connection.
+                    let is_silent = connection.heard_at < sent_at;
+                    let is_shut = session.active() == 0 && !session.accepts();
+                    session.draining |= is_silent || is_shut;
+                }
             }
-            session.cancel(lane);
-            // Nothing at all came since, or no stream is allowed: the next operations try another
-            // connection.
-            session.draining |= is_silent || (session.active() == 0 && !session.accepts());
         }
         self.dirty.push(seat);
         self.fail_stream(slot, Kind::TimeOut, now);
@@ -269,17 +283,8 @@ impl Worker {
 
     /// Closes a connection that takes no more operations and has none under way.
     fn close_if_over(&mut self, seat: u32) {
-        let Some(connection) = self.slots.connection(seat) else {
-            return;
-        };
-        let is_over = match &connection.http {
-            Http::Two(session) => {
-                session.active() == 0
-                    && (session.draining || session.is_spent() || connection.is_full())
-            }
-            Http::One(_) => false,
-        };
-        if is_over && connection.stage == ConnectionStage::Open {
+        let connection = self.seats.connection(seat);
+        if connection.is_some_and(|connection| is_over(connection)) {
             let now = self.clock.now();
             self.close(seat);
             self.wake(seat, now);
@@ -289,28 +294,21 @@ impl Worker {
     /// Slots that wait for the seat's connection go on, as far as it takes them: operations that
     /// are to be sent again first, then those that would begin.
     pub(super) fn wake(&mut self, seat: u32, now: u64) {
-        if self.slots.width() == 1 && self.frames.is_none() {
+        if self.seats.width() == 1 && !self.requests.speak_http2() {
             return;
         }
-        for slot in self.slots.of_seat(seat) {
-            if self
-                .slots
-                .flight(slot)
-                .is_none_or(|flight| flight.sent_at.is_some())
-            {
-                continue;
-            }
-            let slot = self.bring_home(slot);
-            if !self.slots.must_wait(slot) {
-                self.send_waiting(slot, now);
+        for slot in self.seats.of_seat(seat) {
+            if self.seats.is_unsent(slot) {
+                self.send_at_home(slot, now);
             }
         }
-        for slot in self.slots.of_seat(seat) {
-            if !self.slots.is_taken(slot) && std::mem::take(&mut self.slots.slot(slot).parked) {
+        for slot in self.seats.of_seat(seat) {
+            if self.seats.unpark(slot) {
                 // A pause, where there is one, is over for a slot that was parked.
-                match self.source {
-                    LoadSource::Closed(_) => self.begin_as_user(slot, now),
-                    LoadSource::Open(_) => self.go_on(slot, now),
+                if self.has_users() {
+                    self.begin_as_user(slot, now);
+                } else {
+                    self.go_on(slot, now);
                 }
             }
         }
@@ -319,49 +317,34 @@ impl Worker {
     /// The stream of `slot` is over. Where the server allows fewer streams than the seat has slots,
     /// those that wait for one have it next, in turn, before the slot's own next operation.
     pub(super) fn pass_stream_on(&mut self, slot: u32, now: u64) {
-        let (seat, lane, width) = (
-            self.slots.seat_of(slot),
-            self.slots.lane_of(slot),
-            self.slots.width(),
-        );
-        if !self
-            .slots
-            .session(seat)
-            .is_some_and(|session| session.is_limited())
-        {
+        let seat = self.seats.seat_of(slot);
+        let lane = self.seats.lane_of(slot);
+        let width = self.seats.width();
+        let session = self.seats.session(seat);
+        if !session.is_some_and(|session| session.is_limited()) {
             return;
         }
         let first = slot - lane;
-        for other in (1..width).map(|after| first + (lane + after) % width) {
-            if !self
-                .slots
-                .connection(seat)
-                .is_some_and(|connection| connection.takes())
-            {
+        for after in 1..width {
+            let connection = self.seats.connection(seat);
+            if !connection.is_some_and(|connection| connection.takes()) {
                 return;
             }
-            let is_unsent = self
-                .slots
-                .flight(other)
-                .map(|flight| flight.sent_at.is_none());
-            match is_unsent {
-                Some(true) => self.send_waiting(other, now),
+            let other = first + (lane + after) % width;
+            if self.seats.is_unsent(other) {
+                self.send_waiting(other, now);
+            } else if self.has_users() && self.seats.unpark(other) {
                 // An open loop's arrivals find the stream with `slot`.
-                None if matches!(self.source, LoadSource::Closed(_))
-                    && std::mem::take(&mut self.slots.slot(other).parked) =>
-                {
-                    self.begin_as_user(other, now);
-                }
-                _ => {}
+                self.begin_as_user(other, now);
             }
         }
     }
 
     /// Sends an operation that waited for a connection, over the one there is or a new one.
     fn send_waiting(&mut self, slot: u32, now: u64) {
-        match self.slots.both(slot) {
-            Some((connection, flight)) => {
-                self.ledger.go_to(flight, connection.id.address);
+        match self.seats.both(slot) {
+            Some((connection, operation)) => {
+                self.ledger.go_to(operation, connection.id.address);
                 self.send_request(slot, now);
             }
             None => self.open(slot, now),
@@ -371,66 +354,67 @@ impl Worker {
     /// The connection ended under its streams. Those that the server cannot have processed, or that
     /// may be repeated, are sent once more on a new one, instants unchanged; the others failed.
     pub(super) fn on_streams_lost(&mut self, seat: u32, kind: Kind, now: u64) {
-        let Some(connection) = self.slots.connection(seat) else {
-            return;
-        };
-        let kind = match (kind, connection.go_away) {
+        let connection = self.seats.connection(seat);
+        let kind = match (kind, connection.and_then(|connection| connection.go_away)) {
             (Kind::Eof, Some(code)) if code != error::NO_ERROR => Kind::GoAway(code),
             _ => kind,
         };
-        let mut failed = Vec::new();
-        for slot in self.slots.of_seat(seat) {
-            let Some(flight) = self.slots.flight(slot) else {
-                continue;
-            };
-            let (waits, id) = (flight.sent_at.is_none(), flight.id);
-            let repeatable =
-                flight.reused && !flight.resent && self.requests.request(id.request).is_idempotent;
-            if !waits && repeatable && flight.first_byte_at.is_none() {
-                flight.begin_retry(now);
-                self.ledger.recorder.reused_closed(id);
-            } else if !waits {
-                let lane = self.slots.lane_of(slot);
-                let in_body = self
-                    .slots
-                    .connection(seat)
-                    .is_some_and(|connection| connection.answer(lane).status.is_some());
-                let kind = if kind == Kind::Eof && in_body {
-                    Kind::ShortBody
-                } else {
-                    kind
-                };
-                self.record(
-                    slot,
-                    OperationEnd::Failed(Failure {
-                        stage: FailureStage::Http,
-                        kind,
-                    }),
-                    now,
-                );
-                failed.push((slot, id));
+        let mut lost = Vec::new();
+        for slot in self.seats.of_seat(seat) {
+            if let StreamLoss::Failed(id) = self.lose_stream(slot, kind, now) {
+                lost.push((slot, id));
             }
         }
-        let served = self
-            .slots
-            .seat(seat)
-            .connection
-            .take()
-            .is_some_and(|connection| connection.has_served);
-        if let Some(&(slot, id)) = failed
-            .first()
-            .filter(|_| !served && !self.slots.is_busy(seat))
-            && matches!(self.source, LoadSource::Closed(_))
-            && self.slots.seat(seat).role == Role::Serving
+        let connection = self.seats.seat(seat).connection.take();
+        let served = connection.is_some_and(|connection| connection.has_served);
+        let is_serving = self.seats.seat(seat).role == Role::Serving;
+        let is_useless = !served && is_serving && !self.seats.is_seat_busy(seat);
+        if let Some(&(slot, id)) = lost.first()
+            && is_useless
+            && self.has_users()
         {
-            failed
-                .iter()
-                .for_each(|&(slot, _)| self.slots.slot(slot).parked = true);
+            lost.iter().for_each(|&(slot, _)| self.seats.park(slot));
             return self.back_off(slot, id, now);
         }
         self.wake(seat, now);
-        failed
-            .into_iter()
-            .for_each(|(slot, _)| self.go_on(slot, now));
+        for (slot, _) in lost {
+            self.go_on(slot, now);
+        }
     }
+
+    /// The connection of the slot's operation has ended, where it has one: recorded where it
+    /// failed.
+    fn lose_stream(&mut self, slot: u32, kind: Kind, now: u64) -> StreamLoss {
+        let lane = self.seats.lane_of(slot);
+        let Some((connection, operation)) = self.seats.both(slot) else {
+            return StreamLoss::GoesOn;
+        };
+        let id = operation.id;
+        if !operation.is_sent() {
+            return StreamLoss::GoesOn;
+        }
+        let request = self.requests.request_of(operation);
+        if request.is_idempotent && operation.may_have_crossed_the_end() {
+            operation.retry(now);
+            self.ledger.recorder.reused_closed(id);
+            return StreamLoss::GoesOn;
+        }
+        let is_in_body = connection.answer(lane).status.is_some();
+        let kind = match kind {
+            Kind::Eof if is_in_body => Kind::ShortBody,
+            kind => kind,
+        };
+        self.record(slot, failed(FailureStage::Http, kind), now);
+        StreamLoss::Failed(id)
+    }
+}
+
+/// Whether a connection takes no more operations and has none under way.
+fn is_over(connection: &WorkerConnection) -> bool {
+    let Http::Two(session) = &connection.http else {
+        return false;
+    };
+    let takes_no_more = session.draining || session.is_spent() || connection.is_full();
+    let is_open = connection.stage == ConnectionStage::Open;
+    is_open && takes_no_more && session.active() == 0
 }

@@ -13,33 +13,39 @@ pub(super) struct Unsent {
 }
 
 impl Worker {
-    /// Goes on with the connections that had more to send than their share.
-    pub(super) fn upload_on(&mut self) {
-        for Unsent { seat, generation } in std::mem::take(&mut self.uploads) {
-            if self.slots.stands(seat, generation) {
-                self.upload(seat);
-            }
+    /// Goes on with a connection that had more to send than its share.
+    pub(super) fn upload_on(&mut self, unsent: Unsent) {
+        if self.seats.stands(unsent.seat, unsent.generation) {
+            self.upload(unsent.seat);
         }
     }
 
     /// Sends on with the seat's request until that is over, or its socket takes no more for now.
     pub(super) fn upload(&mut self, seat: u32) {
         for _ in 0..WINDOWS_AT_ONCE {
-            let Some(connection) = self.slots.connection(seat) else {
-                return;
-            };
-            // What waits goes first: see `on_ready`.
-            if connection.has_unsent() || !connection.next_window(self.sender.plain()) {
-                return;
-            }
-            if let Err(fault) = self.sender.wrap(seat, connection) {
-                return self.on_fault(seat, fault);
-            }
-            if !self.flush(seat) {
+            if !self.send_window(seat) {
                 return;
             }
         }
-        let generation = self.slots.seat(seat).generation;
+        let generation = self.seats.seat(seat).generation;
         self.uploads.push(Unsent { seat, generation });
+    }
+
+    /// Sends the next window of the seat's request; whether another one may follow at once.
+    fn send_window(&mut self, seat: u32) -> bool {
+        let Some(connection) = self.seats.connection(seat) else {
+            return false;
+        };
+        // What waits goes first: see `on_ready`.
+        if connection.has_unsent() || !connection.next_window(self.sender.plain()) {
+            return false;
+        }
+        match self.sender.wrap(seat, connection) {
+            Ok(()) => self.flush(seat),
+            Err(fault) => {
+                self.on_fault(seat, fault);
+                false
+            }
+        }
     }
 }

@@ -5,8 +5,8 @@ use crate::support::{parse, run};
 use measure::{Counters, Period};
 use std::time::{Duration, Instant};
 use target::{
-    BadFraming, BodyFraming, CertificateDefect, Config, ConnectionEnd, ConnectionFault, FaultPlace,
-    KeepAlive, LastRequest, RunningTarget, ServerTls, TargetAnswer, TargetFault,
+    BadFraming, BodyFraming, CertificateDefect, Config, ConnectionEnd, FaultPlace, KeepAlive,
+    LastRequest, OpeningFault, RunningTarget, ServerTls, TargetAnswer, TargetFault,
 };
 
 const TIMEOUTS: &str =
@@ -113,22 +113,22 @@ fn each_fault_has_one_name() {
         ),
         (
             "resets the handshake",
-            with_tls(broken(ConnectionFault::Reset)),
+            with_tls(broken(OpeningFault::Reset)),
             "tls.reset",
         ),
         (
             "closes the handshake",
-            with_tls(broken(ConnectionFault::Close)),
+            with_tls(broken(OpeningFault::Close)),
             "tls.eof",
         ),
         (
             "speaks garbage",
-            with_tls(broken(ConnectionFault::Garbage)),
+            with_tls(broken(OpeningFault::Garbage)),
             "tls.bad_tls",
         ),
         (
             "is silent in the handshake",
-            with_tls(broken(ConnectionFault::Silence)),
+            with_tls(broken(OpeningFault::Silence)),
             "tls.time_out",
         ),
         (

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Where the content of files comes from. Errors are reasons in words.
 pub(crate) trait FileSource {
-    /// Content of the file `name`, whose hash may be known.
+    /// FileContent of the file `name`, whose hash may be known.
     fn content(&self, name: &str, known: Option<Sha256>) -> Result<FileContent, String>;
     /// As [`FileSource::content`], for a file that is not for everybody: `None` where it is known
     /// by its hash alone.

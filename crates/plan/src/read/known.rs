@@ -206,21 +206,18 @@ pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
 }
 
 /// The path whose last name is, or nearly is, `key`.
-fn elsewhere(path: &str, key: &str) -> Option<&'static str> {
-    let last = |known: &&'static str| known.rsplit('.').next().unwrap_or(known).to_owned();
+fn elsewhere(path: &str, key: &str) -> Option<String> {
     // What the built-in target has is hardly meant by somebody who writes of something else.
     let is_far = |table: &str| table.starts_with("target.builtin") && !path.starts_with("target");
-    let is_elsewhere = |table: &str| table != path && !is_far(table);
-    let candidates = || {
-        KEYS.iter().copied().filter(|known| {
-            known
-                .rsplit_once('.')
-                .is_some_and(|(table, _)| is_elsewhere(table))
-        })
-    };
-    let lasts: Vec<String> = candidates().map(|known| last(&known)).collect();
-    let name = nearest(key, lasts.iter().map(String::as_str))?.to_owned();
-    candidates().find(|known| last(known) == name)
+    let candidates: Vec<(&str, &str)> = KEYS
+        .iter()
+        .filter_map(|known| known.rsplit_once('.'))
+        .filter(|(table, _)| *table != path && !is_far(table))
+        .collect();
+    let meant = nearest(key, candidates.iter().map(|(_, name)| *name))?;
+    // Of several tables with this key, the first in the plan's order.
+    let (table, _) = candidates.iter().find(|(_, name)| *name == meant)?;
+    Some(format!("{table}.{meant}"))
 }
 
 /// The nearest of `names`, where one is near enough to be a slip: a third of its letters.

@@ -63,22 +63,17 @@ fn limit(metric: &ThresholdMetric, text: &str) -> Result<Limit, String> {
     let ThresholdMetric::Number(name) = metric else {
         return duration::parse(text).map(Limit::Time);
     };
-    let (number, unit) = match (text.strip_suffix('%'), text.strip_suffix("/s")) {
-        (Some(percent), _) if name.ends_with(".share") => {
-            (decimal(percent.trim()).map(|percent| percent / 100.0), 1.0)
-        }
-        (_, Some(rate)) if name.ends_with("rate") => (decimal(rate.trim()), f64::INFINITY),
-        _ => (
-            decimal(text),
-            if name.ends_with(".share") {
-                1.0
-            } else {
-                f64::INFINITY
-            },
-        ),
+    // The names say what the numbers are: see NumberName.
+    let is_share = name.ends_with(".share");
+    let is_rate = name.ends_with("rate");
+    let most = if is_share { 1.0 } else { f64::INFINITY };
+    let number = match (text.strip_suffix('%'), text.strip_suffix("/s")) {
+        (Some(percent), _) if is_share => decimal(percent.trim()).map(|percent| percent / 100.0),
+        (_, Some(rate)) if is_rate => decimal(rate.trim()),
+        _ => decimal(text),
     };
     match number {
-        Some(number) if number <= unit => Ok(Limit::Number(number)),
+        Some(number) if number <= most => Ok(Limit::Number(number)),
         Some(_) => Err(
             "is more than a share can be; write a number from 0 to 1, or a percentage such as \
              \"0.1%\""

@@ -22,7 +22,7 @@ pub(crate) fn render(campaign: &CampaignDocument) -> String {
 /// Without headings, the first row is the headings.
 fn write_table(text: &mut String, section: &ReportSection) {
     let Some((first, rest)) = section.rows.split_first() else {
-        return;
+        return; // a section of sentences only
     };
     let headings: Vec<String> = section
         .headings

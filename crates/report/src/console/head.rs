@@ -221,7 +221,7 @@ fn connections_line(figures: &Figures) -> String {
 
 fn warm_up(page: &mut Page, document: &Document) {
     let Some(figures) = &document.warm_up else {
-        return;
+        return; // the plan has none
     };
     let p50 = figures.percentile("response_time", 50.0);
     let p50 = p50.map_or_else(String::new, |p50| {

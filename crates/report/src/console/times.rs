@@ -120,7 +120,7 @@ fn percentiles(page: &mut Page, figures: &Figures) {
         .filter_map(|&(label, metric)| Some((label, figures.times.get(metric)?)))
         .collect();
     let Some((_, first)) = listed.first() else {
-        return;
+        return; // nothing was measured
     };
     page.title("Percentiles");
     let headings: Vec<&str> = std::iter::once("")
@@ -149,7 +149,7 @@ fn picture(page: &mut Page, figures: &Figures) {
         .get("response_time")
         .filter(|figure| !figure.picture.is_empty())
     else {
-        return;
+        return; // no operation ended
     };
     page.title("Response time");
     let rows = rows(&figure.picture);

@@ -9,7 +9,7 @@ use measure::Period;
 
 pub(crate) fn write(page: &mut Page, document: &Document) {
     let Some((figures, period)) = document.handshakes() else {
-        return;
+        return; // a plan without TLS, or no handshake was completed
     };
     page.title(match period {
         Period::Measured => "TLS",
@@ -61,7 +61,7 @@ fn by_address(page: &mut Page, addresses: &[FigureGroup]) {
 /// Which address took the sessions that which had issued.
 fn by_issuer(page: &mut Page, document: &Document) {
     let Some((headings, rows)) = session_matrix(document) else {
-        return;
+        return; // one address takes its own, and more than a page holds stand in the file
     };
     let mut table = TextTable::new(&headings.iter().map(String::as_str).collect::<Vec<&str>>());
     rows.into_iter().for_each(|row| table.row(row));

@@ -5,7 +5,7 @@ use rustls::version::TLS13;
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 use target::{
-    BadFraming, BodyFraming, Config, ConnectionEnd, ConnectionFault, FaultPlace, RunningTarget,
+    BadFraming, BodyFraming, Config, ConnectionEnd, FaultPlace, OpeningFault, RunningTarget,
     TargetAnswer, TargetFault,
 };
 
@@ -75,7 +75,7 @@ fn the_connection_ends_as_told() {
 fn a_hanging_connection_stays_until_the_client_goes() {
     let never = TargetAnswer::faulty(TargetFault::never_answers());
     let silent = Config {
-        connection_fault: Some(ConnectionFault::Silence),
+        connection_fault: Some(OpeningFault::Silence),
         ..Config::plain()
     };
     for config in [
@@ -169,9 +169,9 @@ fn raw_bytes_are_sent_as_they_are() {
 #[test]
 fn connection_faults_show_in_the_handshake() {
     let cases = [
-        (ConnectionFault::Reset, ErrorKind::ConnectionReset),
-        (ConnectionFault::Close, ErrorKind::UnexpectedEof),
-        (ConnectionFault::Garbage, ErrorKind::InvalidData),
+        (OpeningFault::Reset, ErrorKind::ConnectionReset),
+        (OpeningFault::Close, ErrorKind::UnexpectedEof),
+        (OpeningFault::Garbage, ErrorKind::InvalidData),
     ];
     for (fault, kind) in cases {
         let target = start(Config {
@@ -188,7 +188,7 @@ fn connection_faults_show_in_the_handshake() {
 #[test]
 fn connection_faults_work_without_tls_too() {
     let target = start(Config {
-        connection_fault: Some(ConnectionFault::Reset),
+        connection_fault: Some(OpeningFault::Reset),
         ..Config::plain()
     });
     let mut client = Client::plain(&target);

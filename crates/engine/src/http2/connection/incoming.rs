@@ -1,6 +1,6 @@
 //! What the peer sends, frame by frame, and what becomes of it.
 
-use super::{Http2Connection, MAX_WAITING, StreamEvent, Violation};
+use super::{BlockUnderWay, Http2Connection, MAX_WAITING, StreamEvent, Violation};
 use crate::http2::frame::{self, FrameHead, MAX_WINDOW, code, flag, kind};
 use crate::http2::frame_reader::{FrameHandler, without_padding};
 use crate::http2::hpack;
@@ -120,24 +120,28 @@ impl Http2Connection {
         if head.has(flag::END_HEADERS) {
             return self.take_block(head.stream, ends_stream, fragment);
         }
-        self.block = Some((head.stream, ends_stream, fragment.to_vec()));
+        self.block = Some(BlockUnderWay {
+            stream: head.stream,
+            ends_stream,
+            bytes: fragment.to_vec(),
+        });
         Ok(())
     }
 
     fn take_continuation(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), u32> {
-        let (stream, ends_stream, mut block) = self.block.take().ok_or(code::PROTOCOL_ERROR)?;
-        if stream != head.stream {
+        let mut block = self.block.take().ok_or(code::PROTOCOL_ERROR)?;
+        if block.stream != head.stream {
             return Err(code::PROTOCOL_ERROR);
         }
-        block.extend_from_slice(payload);
-        if block.len() > MAX_HEAD {
+        block.bytes.extend_from_slice(payload);
+        if block.bytes.len() > MAX_HEAD {
             self.is_block_too_large = true;
             return Err(code::ENHANCE_YOUR_CALM);
         }
         if head.has(flag::END_HEADERS) {
-            return self.take_block(stream, ends_stream, &block);
+            return self.take_block(block.stream, block.ends_stream, &block.bytes);
         }
-        self.block = Some((stream, ends_stream, block));
+        self.block = Some(block);
         Ok(())
     }
 

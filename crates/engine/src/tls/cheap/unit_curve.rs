@@ -63,6 +63,7 @@ impl SupportedKxGroup for UnitCurve {
 impl ActiveKeyExchange for UnitCurve {
     fn complete(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, Error> {
         match peer {
+            // An uncompressed point: x, which is the secret, then y (SEC 1 §2.3.3).
             [0x04, coordinates @ ..] if peer.len() == self.public.len() => {
                 Ok(SharedSecret::from(&coordinates[..coordinates.len() / 2]))
             }

@@ -1,11 +1,12 @@
 //! The thread that keeps the record: decoding, merging and writing never hold up the control plane.
 
-use super::{About, Record};
+use super::finished_record::FinishedRecord;
+use super::recorded_run::RecordedRun;
+use crate::planned_run::PlannedRun;
 use crate::run_folder::RunFolder;
 use crate::utc::Utc;
-use analysis::{Document, Live, RunState};
+use analysis::{Live, RunState};
 use control::RunEvent;
-use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
@@ -23,51 +24,43 @@ const SHOW_AT_LEAST_EVERY: Duration = Duration::from_millis(500);
 /// Saving may take this part of the time, so that a long run with many agents is not spent on it.
 const SAVE_SHARE: u32 = 20;
 
-/// The end of a run's record.
-#[derive(Debug)]
-pub(crate) struct Finished {
-    /// What is to be known of the run.
-    pub(crate) document: Document,
-    /// What could not be saved, and why.
-    pub(crate) unsaved: Vec<String>,
-    /// The run's folder.
-    pub(crate) folder: Option<PathBuf>,
-}
-
 /// The thread that keeps the record.
 #[derive(Debug)]
-pub(crate) struct Keeper {
-    jobs: mpsc::Sender<Job>,
+pub(crate) struct RecordThread {
+    jobs: mpsc::Sender<RecordJob>,
     live: watch::Receiver<Option<Live>>,
-    thread: JoinHandle<Option<Finished>>,
+    thread: JoinHandle<Option<FinishedRecord>>,
 }
 
-/// Room for one event.
-pub(crate) struct Room<'a>(mpsc::Permit<'a, Job>);
+/// Leave to give the record one event: there is room for it.
+pub(crate) struct RecordPermit<'a>(mpsc::Permit<'a, RecordJob>);
 
 #[derive(Debug)]
-enum Job {
+enum RecordJob {
     Take(Utc, RunEvent),
     Note(String),
     ServerCpu(Duration),
     Finish(Utc, RunState),
 }
 
-impl Keeper {
+impl RecordThread {
     /// Begins a record.
-    pub(crate) fn start(about: About, folder: Option<RunFolder>) -> std::io::Result<Keeper> {
+    pub(crate) fn start(
+        run: PlannedRun,
+        folder: Option<RunFolder>,
+    ) -> std::io::Result<RecordThread> {
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
         let (shown, live) = watch::channel(None);
-        let body = move || keep(Record::new(about, folder), waiting, &shown);
+        let body = move || keep(RecordedRun::new(run, folder), waiting, &shown);
         let thread = std::thread::Builder::new()
             .name("record".to_owned())
             .spawn(body)?;
-        Ok(Keeper { jobs, live, thread })
+        Ok(RecordThread { jobs, live, thread })
     }
 
     /// Waits until one more event can be taken.
-    pub(crate) async fn room(&self) -> Room<'_> {
-        Room(
+    pub(crate) async fn permit(&self) -> RecordPermit<'_> {
+        RecordPermit(
             self.jobs
                 .reserve()
                 .await
@@ -86,12 +79,12 @@ impl Keeper {
         state: RunState,
         notes: Vec<String>,
         server_cpu: Option<Duration>,
-    ) -> Finished {
-        let Keeper { jobs, thread, .. } = self;
-        let notes = notes.into_iter().map(Job::Note);
+    ) -> FinishedRecord {
+        let RecordThread { jobs, thread, .. } = self;
+        let notes = notes.into_iter().map(RecordJob::Note);
         let last = notes
-            .chain(server_cpu.map(Job::ServerCpu))
-            .chain([Job::Finish(Utc::now(), state)]);
+            .chain(server_cpu.map(RecordJob::ServerCpu))
+            .chain([RecordJob::Finish(Utc::now(), state)]);
         for job in last {
             // A thread that panicked takes no more; joining it tells.
             let _ = jobs.send(job).await;
@@ -106,27 +99,28 @@ impl Keeper {
     }
 }
 
-impl Room<'_> {
+impl RecordPermit<'_> {
     /// Takes an event in.
     pub(crate) fn take(self, event: RunEvent) {
-        self.0.send(Job::Take(Utc::now(), event));
+        self.0.send(RecordJob::Take(Utc::now(), event));
     }
 }
 
 /// Nothing, where whoever wanted the record is gone; what there is was saved.
 fn keep(
-    mut record: Record,
-    mut jobs: mpsc::Receiver<Job>,
+    mut record: RecordedRun,
+    mut jobs: mpsc::Receiver<RecordJob>,
     live: &watch::Sender<Option<Live>>,
-) -> Option<Finished> {
+) -> Option<FinishedRecord> {
     let mut next_save = Instant::now() + SAVE_EVERY;
+    // Figures are computed where nothing waits, and at least now and then where something does.
     let mut shown_at = Instant::now();
     while let Some(job) = jobs.blocking_recv() {
         match job {
-            Job::Finish(at, state) => return Some(record.finish(at, state)),
-            Job::Note(sentence) => record.note(sentence),
-            Job::ServerCpu(used) => record.server_cpu(used),
-            Job::Take(at, event) => {
+            RecordJob::Finish(at, state) => return Some(record.finish(at, state)),
+            RecordJob::Note(sentence) => record.note(sentence),
+            RecordJob::ServerCpu(used) => record.server_cpu(used),
+            RecordJob::Take(at, event) => {
                 let is_interval = matches!(event, RunEvent::Interval { .. });
                 record.take(at, &event);
                 if is_interval && (jobs.is_empty() || shown_at.elapsed() >= SHOW_AT_LEAST_EVERY) {
@@ -144,7 +138,7 @@ fn keep(
 }
 
 /// When to save again.
-fn save(record: &mut Record) -> Instant {
+fn save(record: &mut RecordedRun) -> Instant {
     let begun = Instant::now();
     record.save(RunState::Incomplete);
     Instant::now() + SAVE_EVERY.max(begun.elapsed() * SAVE_SHARE)

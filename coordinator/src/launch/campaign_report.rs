@@ -1,19 +1,26 @@
-//! What came of the runs of a campaign so far: collected as they end, compared by `analysis` and
-//! written by `report`.
+//! What came of the runs of a campaign so far: collected as they end, compared by `analysis`,
+//! written by `report`, saved after each run, and shown at the end.
 
+use super::schedule::ScheduledRun;
+use crate::exit::Exit;
+use crate::run_folder::{CampaignFolder, FolderError, name_of};
+use crate::terminal;
 use crate::utc::Utc;
 use analysis::{
     CampaignDocument, CapacityRow, Comparison, Document, Pairing, RunState, RunSummary, Scaling,
     ScalingRow, SearchRecord, VariantRuns, VariantScaling, VariantSearch, human,
 };
+use anyhow::Context as _;
 use plan::{Campaign, Run};
+use report::{Format, Style};
 
 /// Of the bootstrap: the same runs give the same intervals.
-pub(crate) const SEED: u64 = 1;
+pub(crate) const BOOTSTRAP_SEED: u64 = 1;
 
 /// What came of the runs of a campaign so far.
-pub(super) struct Outcome<'c> {
+pub(super) struct CampaignReport<'c> {
     campaign: &'c Campaign,
+    folder: CampaignFolder,
     document: CampaignDocument,
     /// When it began is known.
     has_begun: bool,
@@ -21,17 +28,16 @@ pub(super) struct Outcome<'c> {
     compared: Vec<(Run, Document)>,
 }
 
-impl Outcome<'_> {
-    /// Before the first run; `before` is what an interruption left.
+impl CampaignReport<'_> {
+    /// Before the first run; `before` is what an interruption left in the folder.
     pub(super) fn new(
         campaign: &Campaign,
         plan_text: String,
+        folder: CampaignFolder,
         before: Option<CampaignDocument>,
-    ) -> Outcome<'_> {
-        let (version, name) = (
-            env!("CARGO_PKG_VERSION").to_owned(),
-            campaign.name().to_owned(),
-        );
+    ) -> CampaignReport<'_> {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let name = campaign.name().to_owned();
         let has_begun = before.is_some();
         let started_at = before.map_or_else(|| Utc::now().to_string(), |before| before.started_at);
         let mut document = CampaignDocument::new(version, name, started_at);
@@ -40,23 +46,46 @@ impl Outcome<'_> {
         if campaign.search().is_none() {
             document.planned_runs = u32::try_from(campaign.runs().len()).unwrap_or(u32::MAX);
         }
-        Outcome {
+        CampaignReport {
             campaign,
+            folder,
             document,
             has_begun,
             compared: Vec::new(),
         }
     }
 
-    /// Whether nothing was measured.
-    pub(super) fn is_empty(&self) -> bool {
-        let document = &self.document;
-        document.runs.is_empty() && document.searches.is_empty() && document.scalings.is_empty()
+    /// The folder of all runs.
+    pub(super) fn folder(&self) -> &CampaignFolder {
+        &self.folder
     }
 
-    /// What there is.
-    pub(super) fn document(&self) -> &CampaignDocument {
-        &self.document
+    /// A folder for the runs of a search; the one that an interruption left, where there is one.
+    pub(super) fn search_folder(
+        &self,
+        scheduled: &ScheduledRun<'_>,
+    ) -> Result<CampaignFolder, FolderError> {
+        let left = self.folder.part_named(&scheduled.prefix);
+        left.map_or_else(|| self.folder.part(&scheduled.folder), Ok)
+    }
+
+    /// Saves what there is. What cannot be saved is said at the end.
+    pub(super) fn save(&mut self) {
+        let text = Format::Json.render_campaign(&self.document, Style::PLAIN);
+        self.folder.replace(&text);
+    }
+
+    /// Takes what an interrupted campaign left of a run, where that is complete; how to exit for
+    /// it.
+    pub(super) fn take_left_run(
+        &mut self,
+        scheduled: &ScheduledRun<'_>,
+        strict: bool,
+    ) -> Option<Exit> {
+        let (path, document) = self.folder.completed(&scheduled.prefix)?;
+        let exit = Exit::from_document(&document, strict);
+        self.take_run(scheduled.run, name_of(&path), document);
+        Some(exit)
     }
 
     /// A run that ended.
@@ -76,9 +105,11 @@ impl Outcome<'_> {
         }
     }
 
-    /// A search so far.
-    pub(super) fn take_search(&mut self, run: Run, search: SearchRecord) {
-        let (variant, repeat) = (self.campaign.variant(run).name.clone(), run.repeat);
+    /// A search so far, whose holds are in `folder`.
+    pub(super) fn take_search(&mut self, run: Run, folder: &str, search: &SearchRecord) {
+        let search = in_folder(search, folder);
+        let variant = self.campaign.variant(run).name.clone();
+        let repeat = run.repeat;
         let searches = &mut self.document.searches;
         searches.retain(|known| (&known.variant, known.repeat) != (&variant, repeat));
         searches.push(VariantSearch {
@@ -86,12 +117,14 @@ impl Outcome<'_> {
             repeat,
             search,
         });
+        self.save();
     }
 
     /// The run of one number of agents.
     pub(super) fn take_agents(&mut self, run: Run, folder: String, document: &Document) {
         self.began(document);
-        let (variant, repeat) = (self.campaign.variant(run).name.clone(), run.repeat);
+        let variant = self.campaign.variant(run).name.clone();
+        let repeat = run.repeat;
         let scalings = &mut self.document.scalings;
         let known = scalings
             .iter()
@@ -105,36 +138,65 @@ impl Outcome<'_> {
             repeat,
             scaling: Scaling::new(rows),
         });
+        self.save();
+    }
+
+    /// Prints what came of the runs there are, and says how to exit over all of them; `made` is how
+    /// each of them asked for.
+    pub(super) fn conclude(&mut self, made: &[Exit], strict: bool) -> anyhow::Result<Exit> {
+        self.end(state(made));
+        self.save();
+        if !self.is_empty() {
+            let style = terminal::output_style();
+            terminal::print(&Format::Console.render_campaign(&self.document, style))
+                .context("cannot write the result to standard output")?;
+        }
+        let unsaved = self.folder.unsaved();
+        if let Some(what) = &unsaved {
+            terminal::say(format_args!("not saved: {what}"));
+        }
+        let result = Exit::from_code(self.document.exit_code(strict));
+        let failed = unsaved.map(|_| Exit::Failed);
+        Ok(made.iter().copied().chain(failed).fold(result, Exit::max))
+    }
+
+    /// Whether nothing was measured.
+    fn is_empty(&self) -> bool {
+        let document = &self.document;
+        document.runs.is_empty() && document.searches.is_empty() && document.scalings.is_empty()
     }
 
     /// No run follows: compares what there is.
-    pub(super) fn end(&mut self, state: RunState) {
+    fn end(&mut self, state: RunState) {
         self.document.state = state;
         self.compare_searches();
         let variants = self.campaign.variants();
         if variants.len() < 2 || self.compared.is_empty() {
             return;
         }
-        let of_run = |variant, repeat| {
-            let made = self
-                .compared
-                .iter()
-                .find(|(run, _)| (run.variant, run.repeat) == (variant, repeat));
-            made.map(|(_, document)| document)
-        };
-        let runs = |variant| {
-            (0..self.campaign.repeat().times)
-                .map(|repeat| of_run(variant, repeat))
-                .collect()
-        };
-        let variants = variants.iter().enumerate();
-        let variants: Vec<VariantRuns<'_>> = variants
+        let variants: Vec<VariantRuns<'_>> = (0..)
+            .zip(variants)
             .map(|(index, variant)| VariantRuns {
                 name: variant.name.clone(),
-                runs: runs(index),
+                runs: self.runs_of(index),
             })
             .collect();
-        self.document.comparison = Some(Comparison::new(&variants, Pairing::Interleaved, SEED));
+        self.document.comparison = Some(Comparison::new(
+            &variants,
+            Pairing::Interleaved,
+            BOOTSTRAP_SEED,
+        ));
+    }
+
+    /// By repeat; nothing for one that was not made, or was cut short.
+    fn runs_of(&self, variant: usize) -> Vec<Option<&Document>> {
+        let of_repeat = |repeat| {
+            let made = self.compared.iter();
+            made.filter(|(run, _)| (run.variant, run.repeat) == (variant, repeat))
+                .map(|(_, document)| document)
+                .next()
+        };
+        (0..self.campaign.repeat().times).map(of_repeat).collect()
     }
 
     /// Searches that came to an answer, of two variants or more.
@@ -166,6 +228,24 @@ impl Outcome<'_> {
                 .clone_from(&document.run.started_at);
         }
     }
+}
+
+/// Of all runs together.
+fn state(made: &[Exit]) -> RunState {
+    match made.iter().max().unwrap_or(&Exit::Passed) {
+        Exit::Interrupted => RunState::Interrupted,
+        Exit::Failed | Exit::Usage => RunState::Incomplete,
+        _ => RunState::Complete,
+    }
+}
+
+/// The search with the folders of its holds, as seen from the folder of all runs.
+fn in_folder(record: &SearchRecord, folder: &str) -> SearchRecord {
+    let mut record = record.clone();
+    for step in &mut record.steps {
+        step.result.run = format!("{folder}/{}", step.result.run);
+    }
+    record
 }
 
 /// A run in one line: verdict, throughput, response times, errors, and thresholds that failed.

@@ -1,7 +1,8 @@
 //! The task that owns the fleet: one loop that turns what happens into what to do.
 
-use super::handle::{Command, RunRefused};
-use super::outgoing::Outgoing;
+use super::downstream::DownstreamItem;
+use super::handle::{FleetCommand, RunRefused};
+use super::quitting::quit;
 use super::service::Attached;
 use control::{
     ConnectionId, CoordinatorId, Fleet, FleetAction, FleetEvent, FleetTime, Receipt, RunEvent,
@@ -15,20 +16,20 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tonic::{Status, Streaming};
 
-/// Messages from all agents that wait for the owner; when it is behind, HTTP/2 holds the agents
+/// Messages from all agents that wait for the task; when it is behind, HTTP/2 holds the agents
 /// back.
 const INBOX_MAX: usize = 64;
 
 /// The fleet, the streams to its agents, and whoever asked for the current run.
-pub(super) struct Owner {
+pub(super) struct FleetTask {
     fleet: Fleet,
     attached: mpsc::Receiver<Attached>,
-    commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<FleetCommand>,
     quitting: watch::Receiver<bool>,
     inbox: mpsc::Receiver<FleetEvent>,
     inbox_sender: mpsc::Sender<FleetEvent>,
     readers: JoinSet<()>,
-    outgoing: BTreeMap<ConnectionId, mpsc::Sender<Outgoing>>,
+    outgoing: BTreeMap<ConnectionId, mpsc::Sender<DownstreamItem>>,
     caller: Option<Caller>,
 }
 
@@ -39,11 +40,11 @@ struct Caller {
     waiting: VecDeque<(RunEvent, Option<Receipt>)>,
 }
 
-/// What makes the owner's loop turn.
-enum Turn {
+/// What makes the task's loop turn.
+enum FleetInput {
     Fleet(FleetEvent),
     Attached(Attached),
-    Command(Command),
+    FleetCommand(FleetCommand),
     /// The caller took an event.
     Taken(Option<Receipt>),
     /// The caller dropped its end.
@@ -51,15 +52,15 @@ enum Turn {
     Quit,
 }
 
-impl Owner {
+impl FleetTask {
     pub(super) fn new(
         id: CoordinatorId,
         attached: mpsc::Receiver<Attached>,
-        commands: mpsc::Receiver<Command>,
+        commands: mpsc::Receiver<FleetCommand>,
         quitting: watch::Receiver<bool>,
-    ) -> Owner {
+    ) -> FleetTask {
         let (inbox_sender, inbox) = mpsc::channel(INBOX_MAX);
-        Owner {
+        FleetTask {
             fleet: Fleet::new(id, env!("CARGO_PKG_VERSION").to_owned()),
             attached,
             commands,
@@ -77,60 +78,59 @@ impl Owner {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let turn = tokio::select! {
-                () = super::quit(&mut self.quitting) => Turn::Quit,
-                Some(event) = self.inbox.recv() => Turn::Fleet(event),
-                Some(attached) = self.attached.recv() => Turn::Attached(attached),
-                Some(command) = self.commands.recv() => Turn::Command(command),
-                turn = hand_over(&mut self.caller) => turn,
-                _ = ticks.tick() => Turn::Fleet(FleetEvent::Tick),
+            let input = tokio::select! {
+                () = quit(&mut self.quitting) => FleetInput::Quit,
+                Some(event) = self.inbox.recv() => FleetInput::Fleet(event),
+                Some(attached) = self.attached.recv() => FleetInput::Attached(attached),
+                Some(command) = self.commands.recv() => FleetInput::FleetCommand(command),
+                input = hand_over(&mut self.caller) => input,
+                _ = ticks.tick() => FleetInput::Fleet(FleetEvent::Tick),
                 Some(_) = self.readers.join_next() => continue,
             };
-            match turn {
-                Turn::Quit => break,
-                turn => self.turn(turn),
+            match input {
+                FleetInput::Quit => break,
+                input => self.take(input),
             }
         }
         self.outgoing.clear();
         self.readers.shutdown().await;
     }
 
-    fn turn(&mut self, turn: Turn) {
-        match turn {
-            Turn::Fleet(event) => self.on(event),
-            Turn::Attached(attached) => self.attach(attached),
-            Turn::Command(Command::Run {
+    fn take(&mut self, input: FleetInput) {
+        match input {
+            FleetInput::Fleet(event) => self.on(event),
+            FleetInput::Attached(attached) => self.attach(attached),
+            FleetInput::FleetCommand(FleetCommand::Run {
                 request,
                 events,
                 taken,
             }) => self.begin(request, events, taken),
-            Turn::Command(Command::Stop(how)) => self.on(FleetEvent::Stop(how)),
-            Turn::Taken(receipt) => {
-                receipt
-                    .into_iter()
-                    .for_each(|receipt| self.on(FleetEvent::Delivered(receipt)));
-                // Until the caller has the last event, the run is not over for it.
-                if self.fleet.is_idle()
-                    && self
-                        .caller
-                        .as_ref()
-                        .is_some_and(|caller| caller.waiting.is_empty())
-                {
-                    self.caller = None;
-                }
-            }
-            Turn::CallerGone => {
-                let waiting = self
-                    .caller
-                    .take()
-                    .map(|caller| caller.waiting)
-                    .unwrap_or_default();
-                let receipts = waiting.into_iter().filter_map(|(_, receipt)| receipt);
-                receipts.for_each(|receipt| self.on(FleetEvent::Delivered(receipt)));
-                self.on(FleetEvent::Stop(Stop::Now));
-            }
-            Turn::Quit => {}
+            FleetInput::FleetCommand(FleetCommand::Stop(how)) => self.on(FleetEvent::Stop(how)),
+            FleetInput::Taken(receipt) => self.taken(receipt),
+            FleetInput::CallerGone => self.caller_gone(),
+            FleetInput::Quit => {}
         }
+    }
+
+    fn taken(&mut self, receipt: Option<Receipt>) {
+        if let Some(receipt) = receipt {
+            self.on(FleetEvent::Delivered(receipt));
+        }
+        // Until the caller has the last event, the run is not over for it.
+        let has_all = |caller: &mut Caller| caller.waiting.is_empty();
+        if self.fleet.is_idle() {
+            self.caller.take_if(has_all);
+        }
+    }
+
+    /// What nobody takes any more counts as taken, so that agents need not keep it.
+    fn caller_gone(&mut self) {
+        let waiting = self.caller.take().map(|caller| caller.waiting);
+        let receipts = waiting.into_iter().flatten();
+        for receipt in receipts.filter_map(|(_, receipt)| receipt) {
+            self.on(FleetEvent::Delivered(receipt));
+        }
+        self.on(FleetEvent::Stop(Stop::Now));
     }
 
     fn attach(&mut self, attached: Attached) {
@@ -162,6 +162,7 @@ impl Owner {
         }
     }
 
+    /// Does what comes of an event, and of what that brings at once.
     fn on(&mut self, event: FleetEvent) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
@@ -174,8 +175,10 @@ impl Owner {
     /// What comes of it at once: a stream that takes nothing any more is closed.
     fn act(&mut self, action: FleetAction) -> Option<FleetEvent> {
         match action {
-            FleetAction::Send(at, message) => self.send(at, Outgoing::Message(Box::new(message))),
-            FleetAction::SendFiles(at, files) => self.send(at, Outgoing::Files(files)),
+            FleetAction::Send(at, message) => {
+                self.send(at, DownstreamItem::Message(Box::new(message)))
+            }
+            FleetAction::SendFiles(at, files) => self.send(at, DownstreamItem::Files(files)),
             FleetAction::Close(at) => {
                 self.outgoing.remove(&at);
                 None
@@ -191,8 +194,9 @@ impl Owner {
         }
     }
 
-    fn send(&mut self, at: ConnectionId, outgoing: Outgoing) -> Option<FleetEvent> {
+    fn send(&mut self, at: ConnectionId, outgoing: DownstreamItem) -> Option<FleetEvent> {
         let sender = self.outgoing.get(&at)?;
+        // Nobody is waited for: an agent that does not read must not hold up the others' leases.
         let error = sender.try_send(outgoing).err()?;
         self.outgoing.remove(&at);
         let why = match error {
@@ -204,23 +208,23 @@ impl Owner {
 }
 
 /// Waits until the caller has room for the next event, if there is one, and gives it.
-async fn hand_over(caller: &mut Option<Caller>) -> Turn {
+async fn hand_over(caller: &mut Option<Caller>) -> FleetInput {
     let Some(caller) = caller else {
         return std::future::pending().await;
     };
     if caller.waiting.is_empty() {
         caller.events.closed().await;
-        return Turn::CallerGone;
+        return FleetInput::CallerGone;
     }
     let Ok(permit) = caller.events.reserve().await else {
-        return Turn::CallerGone;
+        return FleetInput::CallerGone;
     };
     let (event, receipt) = caller
         .waiting
         .pop_front()
         .expect("checked above, and nobody else takes");
     permit.send(event);
-    Turn::Taken(receipt)
+    FleetInput::Taken(receipt)
 }
 
 /// Reads one agent's stream to its end.
@@ -240,7 +244,7 @@ async fn read(
             Err(status) => break reason(&status),
         }
     };
-    // The owner that has ended needs no news.
+    // A task that has ended needs no news.
     let _ = inbox.send(FleetEvent::Closed(at, why)).await;
 }
 

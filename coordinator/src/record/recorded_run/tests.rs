@@ -1,7 +1,8 @@
 //! A record that is given events by hand.
 
 use super::*;
-use control::{AgentId, EndCause as Cause, RunOutcome};
+use control::{AgentId, EndCause as Cause, RunId, RunOutcome};
+use plan::Plan;
 use proto::Bytes;
 use std::time::Duration;
 
@@ -11,12 +12,14 @@ const READING: ClockReading = ClockReading {
     bound_ns: 7,
 };
 
-fn about() -> About {
+fn planned() -> PlannedRun {
     let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
-    About {
-        run: RunId([1; 16]),
+    PlannedRun {
+        id: RunId([1; 16]),
         plan,
         plan_text: PLAN.to_owned(),
+        agents: 2,
+        title: String::new(),
         created: Utc::now(),
     }
 }
@@ -38,8 +41,8 @@ fn agent(name: &str) -> AgentFacts {
 }
 
 /// A run of two agents up to its start.
-fn started(folder: Option<RunFolder>) -> Record {
-    let mut record = Record::new(about(), folder);
+fn started(folder: Option<RunFolder>) -> RecordedRun {
+    let mut record = RecordedRun::new(planned(), folder);
     record.take(
         Utc::now(),
         &RunEvent::Assembled {
@@ -71,7 +74,7 @@ fn started(folder: Option<RunFolder>) -> Record {
     record
 }
 
-fn interval(record: &mut Record, agent: u32, interval: u32, encoded: &[u8]) {
+fn interval(record: &mut RecordedRun, agent: u32, interval: u32, encoded: &[u8]) {
     let encoded = Bytes::copy_from_slice(encoded);
     record.take(
         Utc::now(),
@@ -83,7 +86,7 @@ fn interval(record: &mut Record, agent: u32, interval: u32, encoded: &[u8]) {
     );
 }
 
-fn ended(record: &mut Record, agent: u32, totals: &[u8]) {
+fn ended(record: &mut RecordedRun, agent: u32, totals: &[u8]) {
     let encoded = Bytes::copy_from_slice(totals);
     record.take(
         Utc::now(),
@@ -193,7 +196,7 @@ fn folder_holds_an_incomplete_result_from_the_beginning() {
     let folder = RunFolder::create(base.path(), Utc::now(), "plan", PLAN).unwrap();
     let path = folder.path().join(crate::run_folder::RESULT);
     let read = || report::read(&std::fs::read(&path).unwrap()).unwrap();
-    let mut record = Record::new(about(), Some(folder));
+    let mut record = RecordedRun::new(planned(), Some(folder));
     assert_eq!(
         (read().run.state, read().agents.len()),
         (RunState::Incomplete, 0)

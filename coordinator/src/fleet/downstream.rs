@@ -10,29 +10,30 @@ use tonic::codegen::tokio_stream::Stream;
 
 /// Messages that wait for one agent, without files. A healthy one has a grant a second, and an
 /// acknowledgement for each interval; one that is so far behind is cut off.
-pub(super) const OUTGOING_MAX: usize = 256;
+pub(super) const ITEMS_MAX: usize = 256;
 
 /// Something for an agent.
 #[derive(Debug)]
-pub(super) enum Outgoing {
+pub(super) enum DownstreamItem {
     /// Goes before any file.
     Message(Box<FromCoordinator>),
     /// Takes the place of files that wait.
     Files(FileParts),
 }
 
-/// The response stream of one agent; ends when the owner drops its sender and all messages are out.
-pub(super) struct OutgoingStream {
-    receiver: mpsc::Receiver<Outgoing>,
+/// The response stream of one agent; ends when the fleet's task drops its sender and all messages
+/// are out.
+pub(super) struct Downstream {
+    receiver: mpsc::Receiver<DownstreamItem>,
     files: Option<FileParts>,
 }
 
-impl OutgoingStream {
-    pub(super) fn new() -> (mpsc::Sender<Outgoing>, OutgoingStream) {
-        let (sender, receiver) = mpsc::channel(OUTGOING_MAX);
+impl Downstream {
+    pub(super) fn new() -> (mpsc::Sender<DownstreamItem>, Downstream) {
+        let (sender, receiver) = mpsc::channel(ITEMS_MAX);
         (
             sender,
-            OutgoingStream {
+            Downstream {
                 receiver,
                 files: None,
             },
@@ -47,18 +48,19 @@ impl OutgoingStream {
     }
 }
 
-impl Stream for OutgoingStream {
+impl Stream for Downstream {
     type Item = Result<FromCoordinator, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             match self.receiver.poll_recv(context) {
-                Poll::Ready(Some(Outgoing::Message(message))) => {
+                Poll::Ready(Some(DownstreamItem::Message(message))) => {
                     return Poll::Ready(Some(Ok(*message)));
                 }
-                Poll::Ready(Some(Outgoing::Files(files))) => self.files = Some(files),
+                Poll::Ready(Some(DownstreamItem::Files(files))) => self.files = Some(files),
                 Poll::Ready(None) => return Poll::Ready(None),
                 Poll::Pending => {
+                    // A part is made only when nothing else waits: files give way to grants.
                     let part = self.next_file_part();
                     return part.map_or(Poll::Pending, |part| Poll::Ready(Some(Ok(part))));
                 }

@@ -1,6 +1,7 @@
-//! A scene as text: lines for a terminal, or one line for a pipe. Pure.
+//! A view of a run as text: lines for a terminal, or one line for a pipe. Pure.
 
-use super::scene::{Agent, Scene, Stage, Status};
+use super::run_view::RunView;
+use crate::roster::{AgentStatus, RosterAgent, RunStage};
 use analysis::Live;
 use analysis::human::{number, share, time};
 use plan::End;
@@ -15,43 +16,43 @@ const BAR_MAX: usize = 40;
 const NAMES_MAX: usize = 8;
 
 /// The lines that are redrawn in place on a terminal.
-pub(super) fn lines(scene: &Scene, now: Instant, style: Style) -> Vec<String> {
-    let title = &scene.planned.name;
-    let lines = match scene.stage {
-        Stage::Gathering => vec![format!("{title}  {}", gathering(scene))],
-        Stage::Preparing => vec![format!("{title}  preparing"), crew(&scene.agents)],
-        Stage::Fixed { start } => {
-            let (share_done, clock) = clock(scene, start, now);
+pub(super) fn lines(view: &RunView, now: Instant, style: Style) -> Vec<String> {
+    let title = &view.title;
+    let lines = match view.roster.stage() {
+        RunStage::Gathering => vec![format!("{title}  {}", gathering(view))],
+        RunStage::Preparing => vec![format!("{title}  preparing"), agents(view.roster.agents())],
+        RunStage::Armed { start } => {
+            let (share_done, clock) = clock(view, start, now);
             let room = style
                 .width
                 .saturating_sub(title.chars().count() + clock.chars().count() + 4);
             let bar = bar(share_done, room.min(BAR_MAX), style.unicode);
-            let figures = scene
+            let figures = view
                 .live
                 .as_ref()
                 .map_or_else(|| "no figures yet".to_owned(), figures);
             vec![
                 format!("{title}  {bar}  {clock}"),
                 figures,
-                crew(&scene.agents),
+                agents(view.roster.agents()),
             ]
         }
-        Stage::Over => vec![format!("{title}  ended")],
+        RunStage::Over => vec![format!("{title}  ended")],
     };
     lines.iter().map(|line| fitted(line, style)).collect()
 }
 
 /// The line for a pipe; nothing while the agents are awaited, which are told of as they come.
-pub(super) fn plain(scene: &Scene, now: Instant) -> Option<String> {
-    let Stage::Fixed { start } = scene.stage else {
+pub(super) fn plain(view: &RunView, now: Instant) -> Option<String> {
+    let RunStage::Armed { start } = view.roster.stage() else {
         return None;
     };
-    let live = scene.live.as_ref()?;
+    let live = view.live.as_ref()?;
     Some(format!(
         "{}  {}  {}",
-        clock(scene, start, now).1,
+        clock(view, start, now).1,
         figures(live),
-        crew(&scene.agents)
+        agents(view.roster.agents())
     ))
 }
 
@@ -73,12 +74,9 @@ pub(super) fn redrawn(lines: &[String], drawn: usize) -> String {
     text
 }
 
-fn gathering(scene: &Scene) -> String {
-    let names: Vec<&str> = scene
-        .agents
-        .iter()
-        .map(|agent| agent.name.as_str())
-        .collect();
+fn gathering(view: &RunView) -> String {
+    let agents = view.roster.agents();
+    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
     let names = if names.is_empty() {
         String::new()
     } else {
@@ -86,14 +84,14 @@ fn gathering(scene: &Scene) -> String {
     };
     format!(
         "{} of {} agents are here{names}",
-        scene.agents.len(),
-        scene.planned.agents
+        agents.len(),
+        view.agents_wanted
     )
 }
 
 /// Share of the run that is over, and its clock in words.
-fn clock(scene: &Scene, start: Instant, now: Instant) -> (f64, String) {
-    if scene.is_stopping {
+fn clock(view: &RunView, start: Instant, now: Instant) -> (f64, String) {
+    if view.is_stopping {
         return (1.0, "stopping: what has begun may finish".to_owned());
     }
     if let Some(until) = start
@@ -103,7 +101,7 @@ fn clock(scene: &Scene, start: Instant, now: Instant) -> (f64, String) {
         return (0.0, format!("starts in {:.1}s", until.as_secs_f64()));
     }
     let elapsed = now.saturating_duration_since(start);
-    let warm_up = scene.planned.warm_up;
+    let warm_up = view.warm_up;
     if elapsed < warm_up {
         let part = elapsed.as_secs_f64() / warm_up.as_secs_f64();
         return (
@@ -111,11 +109,11 @@ fn clock(scene: &Scene, start: Instant, now: Instant) -> (f64, String) {
             format!("warming up {} of {}", seconds(elapsed), seconds(warm_up)),
         );
     }
-    measured(scene, elapsed.saturating_sub(warm_up))
+    measured(view, elapsed.saturating_sub(warm_up))
 }
 
-fn measured(scene: &Scene, elapsed: Duration) -> (f64, String) {
-    match scene.planned.end {
+fn measured(view: &RunView, elapsed: Duration) -> (f64, String) {
+    match view.end {
         End::Duration(duration) if elapsed >= duration => {
             (1.0, "draining: what has begun may finish".to_owned())
         }
@@ -128,7 +126,7 @@ fn measured(scene: &Scene, elapsed: Duration) -> (f64, String) {
             )
         }
         End::Requests(requests) => {
-            let ended = scene.live.as_ref().map_or(0, |live| live.total_ended);
+            let ended = view.live.as_ref().map_or(0, |live| live.total_ended);
             let done = format!("{} of {}", count(ended), count(requests));
             (
                 ended as f64 / requests as f64,
@@ -139,6 +137,7 @@ fn measured(scene: &Scene, elapsed: Duration) -> (f64, String) {
 }
 
 fn figures(live: &Live) -> String {
+    // A percentile beyond what is recorded is a lower bound.
     let p50 = live
         .p50_ns
         .map_or_else(|| "-".to_owned(), |ns| time(ns as f64));
@@ -171,22 +170,22 @@ fn count(count: u64) -> String {
 }
 
 /// The agents by what they do, in words; names only of those that are not as they should be.
-fn crew(agents: &[Agent]) -> String {
-    const WORDS: [(Status, &str); 6] = [
-        (Status::Preparing, "preparing"),
-        (Status::Ready, "ready"),
-        (Status::Firing, "firing"),
-        (Status::Done, "done"),
-        (Status::Gone, "gone"),
-        (Status::Lost, "lost"),
+fn agents(agents: &[RosterAgent]) -> String {
+    const WORDS: [(AgentStatus, &str); 6] = [
+        (AgentStatus::Preparing, "preparing"),
+        (AgentStatus::Ready, "ready"),
+        (AgentStatus::Firing, "firing"),
+        (AgentStatus::Done, "done"),
+        (AgentStatus::Gone, "gone"),
+        (AgentStatus::Lost, "lost"),
     ];
-    let group = |(status, word): (Status, &str)| {
+    let group = |(status, word): (AgentStatus, &str)| {
         let names: Vec<&str> = agents
             .iter()
             .filter(|agent| agent.status == status)
             .map(|agent| agent.name.as_str())
             .collect();
-        let named = if status >= Status::Gone {
+        let named = if status >= AgentStatus::Gone {
             format!(" ({})", listed(&names))
         } else {
             String::new()
@@ -209,6 +208,7 @@ fn listed(names: &[&str]) -> String {
 
 /// `[####----]`; nothing where there is no room for one.
 fn bar(part: f64, columns: usize, unicode: bool) -> String {
+    // Two columns are the brackets; fewer than four between them show no progress.
     let Some(inner) = columns.checked_sub(2).filter(|&inner| inner >= 4) else {
         return String::new();
     };
@@ -242,8 +242,10 @@ fn fitted(line: &str, style: Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::progress::Planned;
-    use control::{AgentFacts, AgentId, EndCause, FleetTime, RunEvent, RunOutcome};
+    use crate::planned_run::PlannedRun;
+    use crate::progress::RunNews;
+    use crate::utc::Utc;
+    use control::{AgentFacts, AgentId, EndCause, FleetTime, RunEvent, RunId, RunOutcome};
     use plan::Plan;
 
     const WIDE: Style = Style {
@@ -269,23 +271,38 @@ mod tests {
         }
     }
 
-    fn scene(load: &str) -> Scene {
+    fn view(load: &str) -> RunView {
         let text = format!("name = \"edge\"\ntarget.builtin = true\nload = {{ {load} }}");
         let plan = Plan::parse(&text, &mut crate::plan_file::Folder(".".into())).unwrap();
-        Scene::new(Planned::of(&plan, 2, plan.name().to_owned()), Vec::new())
+        RunView::new(&PlannedRun {
+            id: RunId([0; 16]),
+            title: plan.name().to_owned(),
+            plan,
+            plan_text: text,
+            agents: 2,
+            created: Utc::now(),
+        })
+    }
+
+    /// The view after an event, and what is news of it.
+    fn take(view: &mut RunView, event: &RunEvent, now: Instant) -> Option<String> {
+        view.roster.take(event, now);
+        RunNews::new(2, Vec::new()).line(event, &view.roster)
     }
 
     /// Firing since `now`.
-    fn firing(load: &str, now: Instant) -> Scene {
-        let mut scene = scene(load);
+    fn firing(load: &str, now: Instant) -> RunView {
+        let mut view = view(load);
         let agents = ["a", "b"].map(facts);
-        scene.take(
+        take(
+            &mut view,
             &RunEvent::Assembled {
                 agents: agents.to_vec(),
             },
             now,
         );
-        scene.take(
+        take(
+            &mut view,
             &RunEvent::Armed {
                 start_at: FleetTime(0),
                 start_in: Duration::ZERO,
@@ -293,7 +310,8 @@ mod tests {
             now,
         );
         for agent in [0, 1] {
-            scene.take(
+            take(
+                &mut view,
                 &RunEvent::Began {
                     agent,
                     at: FleetTime(0),
@@ -309,42 +327,43 @@ mod tests {
             p50_ns: Some(1_200_000),
             ..Live::default()
         };
-        scene.set_live(Some(Live {
+        view.live = Some(Live {
             p99_ns: Some(30_000_000_000),
             p99_at_least: true,
             ..live
-        }));
-        scene
+        });
+        view
     }
 
     #[test]
     fn waiting_tells_who_is_here() {
         let now = Instant::now();
-        let mut scene = scene("connections = 1, duration = \"1s\"");
-        assert_eq!(lines(&scene, now, WIDE), ["edge  0 of 2 agents are here"]);
+        let mut view = view("connections = 1, duration = \"1s\"");
+        assert_eq!(lines(&view, now, WIDE), ["edge  0 of 2 agents are here"]);
         assert_eq!(
-            scene
-                .take(
-                    &RunEvent::Joined {
-                        agent: facts("a\x1b[2J")
-                    },
-                    now
-                )
-                .unwrap(),
+            take(
+                &mut view,
+                &RunEvent::Joined {
+                    agent: facts("a\x1b[2J")
+                },
+                now
+            )
+            .unwrap(),
             "agent a\x1b[2J joined (1 of 2)"
         );
         assert_eq!(
-            lines(&scene, now, WIDE),
+            lines(&view, now, WIDE),
             ["edge  1 of 2 agents are here: a?[2J"]
         );
-        assert_eq!(plain(&scene, now), None);
-        scene.take(
+        assert_eq!(plain(&view, now), None);
+        take(
+            &mut view,
             &RunEvent::Left {
                 agent: facts("a\x1b[2J"),
             },
             now,
         );
-        assert_eq!(lines(&scene, now, WIDE), ["edge  0 of 2 agents are here"]);
+        assert_eq!(lines(&view, now, WIDE), ["edge  0 of 2 agents are here"]);
     }
 
     #[test]
@@ -387,8 +406,9 @@ mod tests {
     #[test]
     fn agents_that_are_not_as_they_should_be_are_named() {
         let now = Instant::now();
-        let mut scene = firing("connections = 1, duration = \"9s\"", now);
-        let news = scene.take(
+        let mut view = firing("connections = 1, duration = \"9s\"", now);
+        let news = take(
+            &mut view,
             &RunEvent::Gone {
                 agent: 1,
                 why: "reset".into(),
@@ -396,8 +416,9 @@ mod tests {
             now,
         );
         assert_eq!(news.as_deref(), Some("agent b is gone: reset"));
-        assert_eq!(lines(&scene, now, WIDE)[2], "agents: 1 firing, 1 gone (b)");
-        scene.take(
+        assert_eq!(lines(&view, now, WIDE)[2], "agents: 1 firing, 1 gone (b)");
+        take(
+            &mut view,
             &RunEvent::Lost {
                 agent: 1,
                 next_interval: 3,
@@ -412,24 +433,25 @@ mod tests {
             figures: proto::Bytes::new(),
             clock: None,
         };
-        assert_eq!(scene.take(&ended, now), None);
-        assert_eq!(lines(&scene, now, WIDE)[2], "agents: 1 done, 1 lost (b)");
-        scene.take(
+        assert_eq!(take(&mut view, &ended, now), None);
+        assert_eq!(lines(&view, now, WIDE)[2], "agents: 1 done, 1 lost (b)");
+        take(
+            &mut view,
             &RunEvent::Done {
                 outcome: RunOutcome::Ran,
             },
             now,
         );
-        assert_eq!(lines(&scene, now, WIDE), ["edge  ended"]);
+        assert_eq!(lines(&view, now, WIDE), ["edge  ended"]);
     }
 
     #[test]
     fn lines_fit_and_the_bar_gives_way() {
         let now = Instant::now();
-        let scene = firing("connections = 1, duration = \"8s\"", now);
+        let view = firing("connections = 1, duration = \"8s\"", now);
         let bar = |width, unicode| {
             lines(
-                &scene,
+                &view,
                 now + Duration::from_secs(4),
                 Style {
                     colour: false,

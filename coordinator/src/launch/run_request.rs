@@ -1,7 +1,8 @@
 //! What the fleet is asked to run.
 
 use crate::mint::{self, Mint};
-use control::{Audience, Digest, PLAN_MAX_BYTES, RunFile, RunId, RunRequest};
+use crate::planned_run::PlannedRun;
+use control::{Audience, Digest, PLAN_MAX_BYTES, RunFile, RunRequest};
 use measure::Totals;
 use plan::{Campaign, Capacity, End, Owner, Plan, Search, SearchRange, Sha256};
 use proto::Bytes;
@@ -37,8 +38,10 @@ fn too_narrow(plan: &Plan, search: Option<&Search>, agents: u32) -> Option<Strin
 
 /// Of names that are resolved, agents say so when they prepare the run.
 fn too_many_cells(plan: &Plan) -> Option<String> {
-    let (requests, addresses) = (plan.requests().len(), plan.target().addresses.len().max(1));
-    let (cells, most) = (Totals::cells_of(requests, addresses), Totals::CELLS_MAX);
+    let requests = plan.requests().len();
+    let addresses = plan.target().addresses.len().max(1);
+    let cells = Totals::cells_of(requests, addresses);
+    let most = Totals::CELLS_MAX;
     (cells > most).then(|| {
         format!(
             "request: {requests} requests at {addresses} addresses are kept apart as {cells} \
@@ -57,24 +60,26 @@ fn too_large(plan: &Plan) -> Option<String> {
     })
 }
 
-/// The request for one run of `plan`. Takes a second where thousands of identities are minted.
-pub(super) fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
+/// The request for a run. Takes a second where thousands of identities are minted.
+pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
+    let plan = &run.plan;
+    let agents = run.agents;
     let text = plan.canonical_text();
     let load = plan.load();
     let firing = match load.end {
         End::Duration(duration) => Some(load.warm_up + duration),
         End::Requests(_) => None,
     };
-    let mut files = Parcels::default();
+    let mut files = RunFiles::default();
     plan.files()
         .into_iter()
         .for_each(|file| files.add(file.sha256, &file.content, &Audience::All));
     add_client_certificates(&mut files, plan, agents);
     let minted = mint(&mut files, plan, agents)?;
     Ok(RunRequest {
-        run: RunId(secret::random()?),
+        run: run.id,
         name: plan.name().to_owned(),
-        plan_digest: Digest::of(text.as_bytes()),
+        plan_digest: Digest::from_content(text.as_bytes()),
         plan: text.into(),
         files: files.0.into_values().collect(),
         minted,
@@ -88,9 +93,9 @@ pub(super) fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
 /// whoever else has it: a plan whose body is a private key too is refused when it is read, so that
 /// only a certificate can be both.
 #[derive(Default)]
-struct Parcels(BTreeMap<Digest, RunFile>);
+struct RunFiles(BTreeMap<Digest, RunFile>);
 
-impl Parcels {
+impl RunFiles {
     fn add(&mut self, sha256: Sha256, content: &[u8], audience: &Audience) {
         let sha256 = Digest(sha256.0);
         let known = match self.0.entry(sha256) {
@@ -113,7 +118,7 @@ impl Parcels {
 }
 
 /// Client certificates and keys go to the agents whose virtual users have them, and to no other.
-fn add_client_certificates(files: &mut Parcels, plan: &Plan, agents: u32) {
+fn add_client_certificates(files: &mut RunFiles, plan: &Plan, agents: u32) {
     let pairs = plan
         .tls()
         .map_or(&[][..], |tls| tls.client_certificates.files());
@@ -132,7 +137,7 @@ fn add_client_certificates(files: &mut Parcels, plan: &Plan, agents: u32) {
 
 /// Mints what the agents' virtual users need, and gives each agent a file with its own; their
 /// digests by agent.
-fn mint(files: &mut Parcels, plan: &Plan, agents: u32) -> anyhow::Result<Vec<Digest>> {
+fn mint(files: &mut RunFiles, plan: &Plan, agents: u32) -> anyhow::Result<Vec<Digest>> {
     let Some(minting) = plan.tls().and_then(|tls| tls.client_certificates.minting()) else {
         return Ok(Vec::new());
     };
@@ -161,8 +166,9 @@ fn identities(plan: &Plan, agent: u32, agents: u32) -> BTreeSet<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::of;
-    use control::{Audience, Digest};
+    use super::new;
+    use crate::planned_run::PlannedRun;
+    use control::{Audience, Digest, RunRequest};
     use plan::{Files, Plan};
 
     /// A certificate or key for each name; `same.key` is another's.
@@ -180,9 +186,14 @@ mod tests {
         }
     }
 
+    fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
+        let run = PlannedRun::new(plan.clone(), String::new(), agents, String::new())?;
+        new(&run)
+    }
+
     /// Which agents get the file that the folder calls so; `None`: all of them.
-    fn audience(request: &control::RunRequest, name: &str) -> Option<Vec<u32>> {
-        let digest = Digest::of(&Folder.read(name).unwrap());
+    fn audience(request: &RunRequest, name: &str) -> Option<Vec<u32>> {
+        let digest = Digest::from_content(&Folder.read(name).unwrap());
         let found: Vec<_> = request
             .files
             .iter()

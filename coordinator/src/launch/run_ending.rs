@@ -5,7 +5,7 @@ use control::RunOutcome;
 
 /// How a run ended, as far as it was watched.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ending {
+pub(super) struct RunEnding {
     /// As the fleet tells it; nothing where it was not waited for.
     pub(super) outcome: Option<RunOutcome>,
     /// Any agent fired.
@@ -18,7 +18,7 @@ pub(super) struct Ending {
     pub(super) notes: Vec<String>,
 }
 
-impl Ending {
+impl RunEnding {
     /// Of the result.
     pub(super) fn state(&self) -> RunState {
         match (self.has_begun, self.is_interrupted, self.outcome) {

@@ -1,0 +1,172 @@
+//! A run that was made: what the user is told of it, and how to exit for it.
+
+use super::run_ending::RunEnding;
+use crate::exit::Exit;
+use crate::record::FinishedRecord;
+use crate::terminal;
+use analysis::Document;
+use anyhow::Context as _;
+use report::{Format, Style};
+
+/// A run that was made.
+#[derive(Debug)]
+pub(super) struct FinishedRun {
+    /// How it ended.
+    pub(super) ending: RunEnding,
+    /// What is known of it.
+    pub(super) record: FinishedRecord,
+}
+
+impl FinishedRun {
+    /// Says what went wrong beside the measurement, and how to exit for it: [`Exit::Failed`],
+    /// [`Exit::Interrupted`], or [`Exit::Passed`].
+    pub(super) fn report_failures(&self) -> Exit {
+        self.ending.problems.iter().for_each(terminal::say);
+        self.say_unsaved();
+        self.failure().unwrap_or(Exit::Passed)
+    }
+
+    /// Prints the result of the only run there is, and says how to exit.
+    pub(super) fn conclude(
+        mut self,
+        print: Format,
+        strict: bool,
+        quiet: bool,
+    ) -> anyhow::Result<Exit> {
+        self.ending.problems.iter().for_each(terminal::say);
+        if self.ending.has_begun {
+            self.print(print)?;
+        } else {
+            self.say_unsaved();
+        }
+        if let Some(folder) = &self.record.folder {
+            terminal::say_unless(quiet, format_args!("saved in {}", folder.display()));
+        }
+        Ok(self.exit(strict))
+    }
+
+    /// What the result, and what went wrong beside it, ask for.
+    pub(super) fn exit(&self, strict: bool) -> Exit {
+        exit(
+            &self.record.document,
+            &self.ending,
+            strict,
+            self.record.unsaved.is_empty(),
+        )
+    }
+
+    fn failure(&self) -> Option<Exit> {
+        failure(&self.ending, self.record.unsaved.is_empty())
+    }
+
+    /// With what could not be saved among its notes: nowhere else would a reader of it see that.
+    fn print(&mut self, format: Format) -> anyhow::Result<()> {
+        let unsaved = self.record.unsaved.iter();
+        let notes = unsaved.map(|what| format!("not saved: {what}"));
+        self.record.document.notes.extend(notes);
+        let style = match format {
+            Format::Console => terminal::output_style(),
+            _ => Style::PLAIN,
+        };
+        terminal::print(&format.render(&self.record.document, style))
+            .context("cannot write the result to standard output")
+    }
+
+    fn say_unsaved(&self) {
+        for what in &self.record.unsaved {
+            terminal::say(format_args!("not saved: {what}"));
+        }
+    }
+}
+
+fn exit(document: &Document, ending: &RunEnding, strict: bool, is_saved: bool) -> Exit {
+    let result = if ending.has_begun {
+        Exit::from_document(document, strict)
+    } else {
+        Exit::Passed
+    };
+    failure(ending, is_saved).map_or(result, |failure| failure.max(result))
+}
+
+/// What went wrong beside the measurement. [`Exit`] is in ascending order of precedence.
+fn failure(ending: &RunEnding, is_saved: bool) -> Option<Exit> {
+    let failed = (ending.has_failed() || !is_saved).then_some(Exit::Failed);
+    let interrupted = ending.is_interrupted.then_some(Exit::Interrupted);
+    failed.max(interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::{CollectorSetup, ResultCollector, RunState, Verdict};
+    use control::{RunOutcome, Stop};
+    use plan::Plan;
+    use std::path::PathBuf;
+
+    fn document(verdict: Verdict, threshold_failed: bool) -> Document {
+        let text = "target.builtin = true\nload = { connections = 1, requests = 1 }\nthresholds = \
+                    { \"errors.count\" = \"<= 0\" }";
+        let plan = Plan::parse(text, &mut crate::plan_file::Folder(PathBuf::new())).unwrap();
+        let setup = CollectorSetup {
+            tool_version: String::new(),
+            run_id: String::new(),
+            started_at: String::new(),
+            plan_text: String::new(),
+            agents: Vec::new(),
+        };
+        let mut document = ResultCollector::new(setup, &plan).document(RunState::Complete);
+        document.verdict.verdict = verdict;
+        document
+            .thresholds
+            .iter_mut()
+            .for_each(|judgement| judgement.passed = !threshold_failed);
+        document
+    }
+
+    #[test]
+    fn exit_code_is_the_documented_one() {
+        let ran = RunEnding {
+            has_begun: true,
+            outcome: Some(RunOutcome::Ran),
+            ..RunEnding::default()
+        };
+        let interrupted = RunEnding {
+            is_interrupted: true,
+            ..ran.clone()
+        };
+        let broken = RunEnding {
+            problems: vec!["the built-in target ended".into()],
+            ..ran.clone()
+        };
+        let never = RunEnding {
+            outcome: Some(RunOutcome::NotStarted),
+            ..RunEnding::default()
+        };
+        let stopped = RunEnding {
+            outcome: Some(RunOutcome::StoppedBeforeStart(Stop::Drain)),
+            is_interrupted: true,
+            ..RunEnding::default()
+        };
+        for (verdict, threshold_failed, ending, is_saved, code) in [
+            (Verdict::LoadMet, false, &ran, true, 0),
+            (Verdict::Undetermined, false, &ran, true, 0),
+            (Verdict::LoadMet, true, &ran, true, 1),
+            (Verdict::Invalid, true, &ran, true, 3),
+            (Verdict::ClientBound, false, &ran, true, 3),
+            (Verdict::LoadMet, false, &ran, false, 4),
+            (Verdict::Invalid, true, &ran, false, 4),
+            (Verdict::Invalid, false, &broken, true, 4),
+            (Verdict::Invalid, true, &interrupted, true, 130),
+            (Verdict::LoadMet, false, &interrupted, false, 4),
+            (Verdict::Invalid, false, &never, true, 4),
+            (Verdict::Invalid, false, &stopped, true, 130),
+        ] {
+            let document = document(verdict, threshold_failed);
+            assert_eq!(
+                exit(&document, ending, false, is_saved).code(),
+                code,
+                "{verdict:?} {threshold_failed} {ending:?} {is_saved}"
+            );
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The port at which agents join, before any of them is let in.
+
+use super::start_request::AgentSource;
+use crate::fleet::{self, Enrolment};
+use tokio::net::TcpListener;
+
+/// A port for agents that is open, and what they know it by.
+pub(super) struct JoinPort {
+    pub(super) enrolment: Enrolment,
+    pub(super) listener: TcpListener,
+}
+
+impl JoinPort {
+    /// Opens it: what cannot be had here fails before a folder is made.
+    pub(super) async fn open(source: &AgentSource) -> anyhow::Result<JoinPort> {
+        let enrolment = match source {
+            AgentSource::Local(_) => Enrolment::in_memory()?,
+            AgentSource::Remote(options) => Enrolment::open(&options.state)?,
+        };
+        Ok(JoinPort {
+            enrolment,
+            listener: fleet::bind(source.address()).await?,
+        })
+    }
+}

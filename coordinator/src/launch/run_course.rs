@@ -1,0 +1,365 @@
+//! When a run ends, and how: decided from its events, from signals, and from processes that die.
+//! Pure: time is an argument, and the answer says what is to be done.
+
+use super::run_ending::RunEnding;
+use crate::local::{ChildDeath, ChildRole};
+use crate::roster::Roster;
+use control::{RunEvent, RunOutcome, Stop};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Local agents have joined by then; they need less than a second, where the machine has one to
+/// spare.
+const LOCAL_JOIN_MAX: Duration = Duration::from_secs(30);
+
+/// A run that was stopped at once has ended by then, or is left alone: its agents' leases end it.
+const STOP_NOW_MAX: Duration = Duration::from_secs(3);
+
+/// How a run goes, and what ends it.
+#[derive(Debug)]
+pub(super) struct RunCourse {
+    roster: Roster,
+    stopping: Stopping,
+    /// When it is no longer waited for whatever comes next.
+    deadline: Option<Instant>,
+    /// Local agents whose process has ended, by index, and how. They cannot come back.
+    dead: BTreeMap<u32, String>,
+    has_dead_agents: bool,
+    /// By agent, the interval after the last one that came.
+    next_intervals: BTreeMap<u32, u32>,
+    ending: RunEnding,
+}
+
+/// How urgently the run is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stopping {
+    NotAsked,
+    Draining,
+    AtOnce,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CourseStep {
+    GoOn,
+    /// Ask the fleet to stop.
+    Stop(Stop),
+    /// Record these, and end.
+    EndWith(Vec<RunEvent>),
+    End,
+}
+
+/// What there is to know of a run that is over, beside its record.
+#[derive(Debug)]
+pub(super) struct CourseEnd {
+    pub(super) ending: RunEnding,
+    /// Names of the agents that are at hand.
+    pub(super) agents: Vec<String>,
+    /// An agent of this machine ended.
+    pub(super) has_dead_agents: bool,
+}
+
+impl RunCourse {
+    /// Before the first event, of a run by agents of this machine.
+    pub(super) fn of_local_agents(now: Instant) -> RunCourse {
+        RunCourse {
+            deadline: Some(now + LOCAL_JOIN_MAX),
+            ..RunCourse::of_remote_agents()
+        }
+    }
+
+    /// Before the first event, of a run by agents that are waited for as long as it takes.
+    pub(super) fn of_remote_agents() -> RunCourse {
+        RunCourse {
+            roster: Roster::new(),
+            stopping: Stopping::NotAsked,
+            deadline: None,
+            dead: BTreeMap::new(),
+            has_dead_agents: false,
+            next_intervals: BTreeMap::new(),
+            ending: RunEnding::default(),
+        }
+    }
+
+    /// The agents, as far as they are known.
+    pub(super) fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
+    /// Whether it is to end.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping != Stopping::NotAsked
+    }
+
+    /// When [`RunCourse::too_late`] is due.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// It is over.
+    pub(super) fn end(self) -> CourseEnd {
+        CourseEnd {
+            ending: self.ending,
+            agents: self.roster.names(),
+            has_dead_agents: self.has_dead_agents,
+        }
+    }
+
+    /// The fleet tells something.
+    pub(super) fn event(&mut self, event: &RunEvent, now: Instant) -> CourseStep {
+        self.roster.take(event, now.into_std());
+        match event {
+            // The deadline to join is met; one to end stays.
+            RunEvent::Assembled { .. } => {
+                self.deadline = self.deadline.filter(|_| self.stopping == Stopping::AtOnce);
+            }
+            RunEvent::Interval {
+                agent, interval, ..
+            } => {
+                let next = self.next_intervals.entry(*agent).or_default();
+                *next = interval.saturating_add(1).max(*next);
+            }
+            RunEvent::Began { .. } => self.ending.has_begun = true,
+            RunEvent::Problem { agent, problem } => {
+                self.agent_failed(*agent, "cannot run the plan", problem);
+            }
+            RunEvent::Lost { agent, why, .. } if !self.ending.has_begun => {
+                self.agent_failed(*agent, "was lost before the start", why);
+            }
+            RunEvent::Done { outcome } => {
+                self.ending.outcome = Some(*outcome);
+                return CourseStep::End;
+            }
+            RunEvent::Gone { .. } | RunEvent::Ended { .. } => {
+                return self.unless_only_dead_are_awaited();
+            }
+            // They change nothing about the end.
+            RunEvent::Joined { .. }
+            | RunEvent::Left { .. }
+            | RunEvent::Waiting { .. }
+            | RunEvent::Ready { .. }
+            | RunEvent::Armed { .. }
+            | RunEvent::Started { .. }
+            | RunEvent::Totals { .. }
+            | RunEvent::Back { .. }
+            | RunEvent::Lost { .. }
+            | RunEvent::Note { .. } => {}
+        }
+        CourseStep::GoOn
+    }
+
+    /// No event comes any more, and the last one was not that it is done.
+    pub(super) fn fleet_ended(&mut self) -> CourseStep {
+        let problem = "the control plane ended before the run did";
+        self.ending.fail(problem.to_owned());
+        CourseStep::End
+    }
+
+    /// Somebody asks for the end. The first time lets what has begun finish, the second does not,
+    /// the third is not waited for.
+    pub(super) fn signal(&mut self, now: Instant) -> CourseStep {
+        self.ending.is_interrupted = true;
+        match self.stopping {
+            Stopping::NotAsked => self.drain(),
+            Stopping::Draining => self.stop_at_once(now),
+            Stopping::AtOnce => CourseStep::End,
+        }
+    }
+
+    /// The process of a local agent ended. Without one of its agents a local run never begins; once
+    /// it goes on, the loss is the fleet's to tell.
+    pub(super) fn agent_died(&mut self, death: &ChildDeath, now: Instant) -> CourseStep {
+        self.has_dead_agents = true;
+        if !self.roster.is_assembled() {
+            self.ending.fail(death.to_string());
+            return self.stop_at_once(now);
+        }
+        self.ending.notes.push(death.to_string());
+        if let ChildRole::Agent(name) = &death.role
+            && let Some(index) = self.roster.index(name)
+        {
+            let how = format!("its process ended with {}", death.status);
+            self.dead.insert(index, how);
+        }
+        self.unless_only_dead_are_awaited()
+    }
+
+    /// The built-in target ended: nothing answers any more.
+    pub(super) fn target_died(&mut self, death: &ChildDeath) -> CourseStep {
+        self.ending.fail(death.to_string());
+        self.drain()
+    }
+
+    /// The deadline has passed.
+    pub(super) fn too_late(&mut self, now: Instant) -> CourseStep {
+        if self.stopping == Stopping::AtOnce {
+            return CourseStep::End;
+        }
+        let seconds = LOCAL_JOIN_MAX.as_secs();
+        self.ending.fail(format!(
+            "the local agents have not all joined within {seconds} s"
+        ));
+        self.stop_at_once(now)
+    }
+
+    fn agent_failed(&mut self, agent: u32, what: &str, why: &str) {
+        let name = self.roster.name(agent);
+        let problem = format!("agent {name} {what}: {why}");
+        self.ending.problems.push(problem);
+    }
+
+    /// The fleet gives an agent half a minute to come back; one whose process has ended, and of
+    /// which everything has been read, will not.
+    fn unless_only_dead_are_awaited(&mut self) -> CourseStep {
+        let awaited = self.roster.unfinished();
+        let is_awaited_in_vain =
+            |index: &u32| self.roster.is_gone(*index) && self.dead.contains_key(index);
+        // Before the start the fleet waits for 10 s only; with nobody awaited it says `Done` next.
+        if !self.ending.has_begun || awaited.is_empty() || !awaited.iter().all(is_awaited_in_vain) {
+            return CourseStep::GoOn;
+        }
+        self.ending.outcome = Some(RunOutcome::Ran);
+        CourseStep::EndWith(awaited.into_iter().map(|agent| self.lost(agent)).collect())
+    }
+
+    /// What the fleet would say of a dead agent after half a minute.
+    fn lost(&self, agent: u32) -> RunEvent {
+        RunEvent::Lost {
+            agent,
+            next_interval: self.next_intervals.get(&agent).copied().unwrap_or(0),
+            why: self.dead.get(&agent).cloned().unwrap_or_default(),
+        }
+    }
+
+    fn drain(&mut self) -> CourseStep {
+        self.stopping = self.stopping.max(Stopping::Draining);
+        CourseStep::Stop(Stop::Drain)
+    }
+
+    fn stop_at_once(&mut self, now: Instant) -> CourseStep {
+        self.stopping = Stopping::AtOnce;
+        self.deadline = Some(now + STOP_NOW_MAX);
+        CourseStep::Stop(Stop::Now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use control::{AgentFacts, AgentId, EndCause, FleetTime};
+    use proto::Bytes;
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::ExitStatus;
+
+    fn facts(name: &str) -> AgentFacts {
+        AgentFacts {
+            id: AgentId([0; 16]),
+            name: name.to_owned(),
+            version: String::new(),
+            labels: BTreeMap::new(),
+            workers: 1,
+            host: Bytes::new(),
+        }
+    }
+
+    fn death(name: &str) -> ChildDeath {
+        ChildDeath {
+            role: ChildRole::Agent(name.to_owned()),
+            status: ExitStatus::from_raw(9),
+            complaint: String::new(),
+        }
+    }
+
+    fn assembled(now: Instant) -> RunCourse {
+        let mut course = RunCourse::of_local_agents(now);
+        let agents = ["a", "b"].map(facts).to_vec();
+        course.event(&RunEvent::Assembled { agents }, now);
+        course
+    }
+
+    /// Two agents that have begun, and of each has come one interval.
+    fn firing(now: Instant) -> RunCourse {
+        let mut course = assembled(now);
+        for agent in [0, 1] {
+            let began = RunEvent::Began {
+                agent,
+                at: FleetTime(0),
+                bound_ns: 0,
+            };
+            course.event(&began, now);
+            let interval = RunEvent::Interval {
+                agent,
+                interval: 0,
+                encoded: Bytes::new(),
+            };
+            course.event(&interval, now);
+        }
+        course
+    }
+
+    fn gone(agent: u32) -> RunEvent {
+        let why = "it left".to_owned();
+        RunEvent::Gone { agent, why }
+    }
+
+    fn ended(agent: u32) -> RunEvent {
+        RunEvent::Ended {
+            agent,
+            cause: EndCause::Plan,
+            missing: Vec::new(),
+            figures: Bytes::new(),
+            clock: None,
+        }
+    }
+
+    #[test]
+    fn run_ends_when_only_agents_that_died_are_awaited() {
+        let now = Instant::now();
+        let mut course = firing(now);
+        assert_eq!(course.agent_died(&death("b"), now), CourseStep::GoOn);
+        assert_eq!(course.event(&gone(1), now), CourseStep::GoOn);
+        let lost = RunEvent::Lost {
+            agent: 1,
+            next_interval: 1,
+            why: "its process ended with signal: 9 (SIGKILL)".to_owned(),
+        };
+        assert_eq!(
+            course.event(&ended(0), now),
+            CourseStep::EndWith(vec![lost])
+        );
+        let end = course.end();
+        assert_eq!(end.ending.outcome, Some(RunOutcome::Ran));
+        assert!(end.has_dead_agents);
+    }
+
+    #[test]
+    fn agent_that_is_gone_and_may_come_back_is_waited_for() {
+        let now = Instant::now();
+        let mut course = firing(now);
+        assert_eq!(course.event(&gone(1), now), CourseStep::GoOn);
+        assert_eq!(course.event(&ended(0), now), CourseStep::GoOn);
+    }
+
+    #[test]
+    fn each_signal_is_more_urgent_than_the_one_before() {
+        let now = Instant::now();
+        let mut course = firing(now);
+        assert_eq!(course.signal(now), CourseStep::Stop(Stop::Drain));
+        assert_eq!(course.deadline(), None, "a drain lasts as long as it takes");
+        assert_eq!(course.signal(now), CourseStep::Stop(Stop::Now));
+        assert_eq!(course.deadline(), Some(now + STOP_NOW_MAX));
+        assert_eq!(course.signal(now), CourseStep::End);
+    }
+
+    #[test]
+    fn local_run_whose_agents_do_not_join_is_stopped_and_then_left_alone() {
+        let now = Instant::now();
+        let mut course = RunCourse::of_local_agents(now);
+        assert_eq!(course.deadline(), Some(now + LOCAL_JOIN_MAX));
+        assert_eq!(course.too_late(now), CourseStep::Stop(Stop::Now));
+        assert_eq!(course.too_late(now), CourseStep::End);
+        assert!(course.end().ending.has_failed());
+        assert_eq!(assembled(now).deadline(), None, "they joined in time");
+    }
+}

@@ -1,0 +1,156 @@
+//! Watches a run: events of the fleet, signals, and processes that die go to [`RunCourse`], which
+//! decides; what it decides is done here.
+
+use super::run_course::{CourseEnd, CourseStep, RunCourse};
+use crate::fleet::{FleetHandle, RunEvents};
+use crate::local::{BuiltinTarget, ChildDeath, LocalAgents};
+use crate::progress::{Progress, RunNews, RunView};
+use crate::record::{RecordPermit, RecordThread};
+use crate::signals::Signals;
+use control::{RunEvent, Stop};
+use std::time::Duration;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+/// How often the figures that are shown are brought up to date.
+const SHOW_EVERY: Duration = Duration::from_millis(250);
+
+/// Watches a run.
+pub(super) struct RunWatch<'a> {
+    pub(super) fleet: &'a FleetHandle,
+    pub(super) events: RunEvents,
+    pub(super) record: &'a RecordThread,
+    pub(super) progress: &'a Progress,
+    pub(super) signals: &'a mut Signals,
+    pub(super) agents: Option<&'a mut LocalAgents>,
+    /// Gone when it died.
+    pub(super) target: Option<&'a mut BuiltinTarget>,
+    pub(super) view: RunView,
+    pub(super) news: RunNews,
+}
+
+/// What makes the loop turn.
+enum WatchInput<'a> {
+    Event(RecordPermit<'a>, RunEvent),
+    FleetEnded,
+    Signal,
+    AgentDied(ChildDeath),
+    TargetDied(ChildDeath),
+    Tick,
+    Deadline,
+}
+
+/// A run that is not watched any more.
+pub(super) struct WatchedRun {
+    pub(super) end: CourseEnd,
+    /// The built-in target died.
+    pub(super) has_dead_target: bool,
+}
+
+impl RunWatch<'_> {
+    /// Until the run is over, or is not waited for any longer.
+    pub(super) async fn until_over(mut self) -> WatchedRun {
+        let had_target = self.target.is_some();
+        let mut course = match self.agents {
+            Some(_) => RunCourse::of_local_agents(Instant::now()),
+            None => RunCourse::of_remote_agents(),
+        };
+        let mut ticks = interval(SHOW_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            let input = tokio::select! {
+                input = next_event(self.record, &mut self.events) => input,
+                () = self.signals.next() => WatchInput::Signal,
+                death = died_agent(self.agents.as_deref_mut()) => WatchInput::AgentDied(death),
+                death = died_target(self.target.as_deref_mut()) => WatchInput::TargetDied(death),
+                () = passed(course.deadline()) => WatchInput::Deadline,
+                _ = ticks.tick() => WatchInput::Tick,
+            };
+            match self.take(input, &mut course) {
+                CourseStep::GoOn => {}
+                CourseStep::Stop(how) => self.fleet.stop(how).await,
+                CourseStep::EndWith(events) => {
+                    for event in events {
+                        self.record.permit().await.take(event);
+                    }
+                    break;
+                }
+                CourseStep::End => break,
+            }
+        }
+        WatchedRun {
+            end: course.end(),
+            has_dead_target: had_target && self.target.is_none(),
+        }
+    }
+
+    /// Tells the course, and the user what is news of it.
+    fn take(&mut self, input: WatchInput<'_>, course: &mut RunCourse) -> CourseStep {
+        let now = Instant::now();
+        match input {
+            WatchInput::Event(permit, event) => {
+                let step = course.event(&event, now);
+                let news = self.news.line(&event, course.roster());
+                news.into_iter().for_each(|line| self.progress.say(line));
+                permit.take(event);
+                step
+            }
+            WatchInput::FleetEnded => course.fleet_ended(),
+            WatchInput::Signal => {
+                let step = course.signal(now);
+                if step == CourseStep::Stop(Stop::Drain) {
+                    self.progress.say("stopping; once more stops at once");
+                }
+                step
+            }
+            WatchInput::AgentDied(death) => {
+                // Before that its end is the run's, which is told at the end.
+                if course.roster().is_assembled() {
+                    self.progress.say(death.to_string());
+                }
+                course.agent_died(&death, now)
+            }
+            WatchInput::TargetDied(death) => {
+                self.target = None;
+                course.target_died(&death)
+            }
+            WatchInput::Tick => {
+                let live = self.record.live();
+                let is_stopping = course.is_stopping();
+                let view = self.view.at(course.roster(), live, is_stopping);
+                self.progress.show(view);
+                CourseStep::GoOn
+            }
+            WatchInput::Deadline => course.too_late(now),
+        }
+    }
+}
+
+/// An event is taken only where there is room to record it; may be dropped and called again.
+async fn next_event<'r>(record: &'r RecordThread, events: &mut RunEvents) -> WatchInput<'r> {
+    let permit = record.permit().await;
+    match events.next().await {
+        Some(event) => WatchInput::Event(permit, event),
+        None => WatchInput::FleetEnded,
+    }
+}
+
+async fn died_agent(agents: Option<&mut LocalAgents>) -> ChildDeath {
+    match agents {
+        Some(agents) => agents.died().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn died_target(target: Option<&mut BuiltinTarget>) -> ChildDeath {
+    match target {
+        Some(target) => target.died().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn passed(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,88 @@
+//! The runs of a campaign in order: what each does, and what it, its folder and its steps are
+//! called.
+
+use plan::{Campaign, Plan, Run};
+
+/// One run of a campaign; where the file asks for a search, one search.
+pub(super) struct ScheduledRun<'c> {
+    /// Which variant, and which repeat of it.
+    pub(super) run: Run,
+    /// What the variant does.
+    pub(super) plan: &'c Plan,
+    /// The number that the names of its folders begin with.
+    pub(super) prefix: String,
+    /// Name of its folder.
+    pub(super) folder: String,
+    /// As in `run 2 of 6: http, repeat 1 of 3`.
+    pub(super) title: String,
+    /// Before the name of a step; nothing where there is one search only.
+    pub(super) step_prefix: String,
+}
+
+/// All runs that a file asks for, in the order in which they are made.
+pub(super) fn of_campaign(campaign: &Campaign) -> Vec<ScheduledRun<'_>> {
+    (1..)
+        .zip(campaign.runs())
+        .map(|(number, run)| scheduled(campaign, number, *run))
+        .collect()
+}
+
+fn scheduled(campaign: &Campaign, number: usize, run: Run) -> ScheduledRun<'_> {
+    let variant = campaign.variant(run);
+    let name = &variant.name;
+    let total = campaign.runs().len();
+    let prefix = prefix(number, total);
+    ScheduledRun {
+        run,
+        plan: &variant.plan,
+        folder: format!("{prefix}{name}-{}", run.repeat + 1),
+        prefix,
+        title: title(campaign, number, run),
+        step_prefix: if total == 1 {
+            String::new()
+        } else {
+            format!("{name}: ")
+        },
+    }
+}
+
+/// With so many digits that names sort.
+fn prefix(number: usize, total: usize) -> String {
+    let width = total.to_string().len().max(2);
+    format!("{number:0width$}-")
+}
+
+fn title(campaign: &Campaign, number: usize, run: Run) -> String {
+    let what = match campaign.search() {
+        Some(_) => "search",
+        None => "run",
+    };
+    let total = campaign.runs().len();
+    let variant = &campaign.variant(run).name;
+    let times = campaign.repeat().times;
+    let repeat = if times == 1 {
+        String::new()
+    } else {
+        format!(", repeat {} of {times}", run.repeat + 1)
+    };
+    format!("{what} {number} of {total}: {variant}{repeat}")
+}
+
+/// The number that the name of a hold's folder begins with.
+pub(super) fn hold_prefix(step: u32) -> String {
+    format!("{step:02}-")
+}
+
+/// Name of the folder of a run with so many agents.
+pub(super) fn agents_folder(agents: u32) -> String {
+    format!("{agents:02}-agents")
+}
+
+/// As in `1 agent`.
+pub(super) fn agents_in_words(agents: u32) -> String {
+    if agents == 1 {
+        "1 agent".to_owned()
+    } else {
+        format!("{agents} agents")
+    }
+}

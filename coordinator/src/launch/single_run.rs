@@ -1,0 +1,31 @@
+//! The one run of a file that asks for a single one.
+
+use super::run_host::RunHost;
+use super::start_request::StartRequest;
+use crate::exit::Exit;
+use crate::planned_run::PlannedRun;
+use crate::run_folder::RunFolder;
+use crate::utc::Utc;
+use plan::Plan;
+
+/// Makes it, prints what came of it, and says how to exit.
+pub(super) async fn make_single(
+    request: &StartRequest,
+    plan: &Plan,
+    created: Utc,
+    folder: Option<RunFolder>,
+    mut host: RunHost,
+) -> anyhow::Result<Exit> {
+    let text = request.plan_text.clone();
+    let agents = request.hosting.agents;
+    let run = PlannedRun {
+        created,
+        ..PlannedRun::new(plan.clone(), text, agents, plan.name().to_owned())?
+    };
+    let exit = match host.make_run(run, folder).await? {
+        Some(made) => made.conclude(request.print, request.strict, request.hosting.quiet),
+        None => Ok(Exit::Interrupted),
+    };
+    host.dismiss().await;
+    exit
+}

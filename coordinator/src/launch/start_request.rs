@@ -1,0 +1,69 @@
+//! What the command line asks for, whichever command it was.
+
+use crate::local::LocalOptions;
+use plan::Campaign;
+use report::Format;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// Runs that are to be made.
+#[derive(Debug)]
+pub struct StartRequest {
+    /// What to do.
+    pub campaign: Campaign,
+    /// Its text for the record.
+    pub plan_text: String,
+    /// Who does it.
+    pub hosting: Hosting,
+    /// Folder that gets the run folder; none is left without it.
+    pub output: Option<PathBuf>,
+    /// Folder of the same runs that were interrupted.
+    pub resume: Option<PathBuf>,
+    /// As in [`analysis::exit_code`].
+    pub strict: bool,
+    /// What goes to standard output at the end.
+    pub print: Format,
+}
+
+/// The agents of all runs, and what stays the same from run to run.
+#[derive(Debug)]
+pub struct Hosting {
+    /// How many agents.
+    pub agents: u32,
+    /// Where they come from.
+    pub source: AgentSource,
+    /// Leave what each agent recorded too.
+    pub histograms_by_agent: bool,
+    /// No progress, no token.
+    pub quiet: bool,
+}
+
+/// Where the agents come from.
+#[derive(Debug)]
+pub enum AgentSource {
+    /// This machine: they are started with the run.
+    Local(LocalOptions),
+    /// Elsewhere: they join.
+    Remote(JoinOptions),
+}
+
+/// How agents elsewhere join.
+#[derive(Debug)]
+pub struct JoinOptions {
+    /// Where to listen.
+    pub address: SocketAddr,
+    /// Folder of the enrolment.
+    pub state: PathBuf,
+    /// File that gets the token.
+    pub token_file: Option<PathBuf>,
+}
+
+impl AgentSource {
+    /// Where the coordinator listens for them.
+    pub(super) fn address(&self) -> SocketAddr {
+        match self {
+            AgentSource::Local(_) => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            AgentSource::Remote(options) => options.address,
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! One run of a campaign that compares variants.
+
+use super::campaign_report::{self, CampaignReport};
+use super::schedule::ScheduledRun;
+use super::series::RunSeries;
+use crate::exit::Exit;
+
+/// Makes a run of so many agents, and says how to exit for it.
+pub(super) async fn make_variant(
+    scheduled: &ScheduledRun<'_>,
+    agents: u32,
+    strict: bool,
+    series: &mut RunSeries,
+    report: &mut CampaignReport<'_>,
+) -> anyhow::Result<Exit> {
+    let plan = scheduled.plan.clone();
+    let folder = report
+        .folder()
+        .run(&scheduled.folder, &plan.masked_text())?;
+    let title = scheduled.title.clone();
+    let Some(made) = series.make(plan, agents, title, Some(folder)).await? else {
+        return Ok(Exit::Interrupted);
+    };
+    made.report_failures();
+    let exit = made.exit(strict);
+    if made.ending.has_begun {
+        let line = campaign_report::line(&made.record.document);
+        series.say(format_args!("  {line}"));
+        let folder = made.record.folder_name();
+        report.take_run(scheduled.run, folder, made.record.document);
+    }
+    Ok(exit)
+}

@@ -1,0 +1,86 @@
+//! Which events of a run a watcher reads of, and in which words.
+
+use crate::roster::Roster;
+use analysis::human;
+use control::{EndCause, RunEvent};
+
+/// Tells a watcher what is new.
+#[derive(Debug)]
+pub(crate) struct RunNews {
+    agents_wanted: u32,
+    /// Agents of the run before; that they join and begin together is no news.
+    known: Vec<String>,
+}
+
+impl RunNews {
+    /// News of a run that asks for so many agents; those called as `known` were there before.
+    pub(crate) fn new(agents_wanted: u32, known: Vec<String>) -> RunNews {
+        RunNews {
+            agents_wanted,
+            known,
+        }
+    }
+
+    /// The line that a watcher is to read of an event; `roster` has taken it in.
+    pub(crate) fn line(&self, event: &RunEvent, roster: &Roster) -> Option<String> {
+        match event {
+            RunEvent::Joined { agent } => {
+                let is_news = !self.known.contains(&agent.name);
+                is_news.then(|| self.attendance(&agent.name, "joined", roster))
+            }
+            RunEvent::Left { agent } => Some(self.attendance(&agent.name, "left", roster)),
+            RunEvent::Started { skew } if skew.agents > 1 && self.known.is_empty() => {
+                Some(format!(
+                    "{} agents began within {} ± {}",
+                    skew.agents,
+                    human::time(skew.skew_ns as f64),
+                    human::time(skew.bound_ns as f64)
+                ))
+            }
+            RunEvent::Gone { agent, why } => {
+                Some(about(*agent, &format!("is gone: {why}"), roster))
+            }
+            RunEvent::Back { agent } => Some(about(*agent, "is back", roster)),
+            RunEvent::Ended { agent, cause, .. } => {
+                ending(cause).map(|ending| about(*agent, &ending, roster))
+            }
+            RunEvent::Lost { agent, why, .. } => {
+                Some(about(*agent, &format!("is lost: {why}"), roster))
+            }
+            RunEvent::Note { agent, text, .. } => Some(agent.map_or_else(
+                || text.clone(),
+                |agent| format!("agent {}: {text}", roster.name(agent)),
+            )),
+            RunEvent::Waiting { .. }
+            | RunEvent::Assembled { .. }
+            | RunEvent::Ready { .. }
+            | RunEvent::Problem { .. }
+            | RunEvent::Armed { .. }
+            | RunEvent::Began { .. }
+            | RunEvent::Started { .. }
+            | RunEvent::Interval { .. }
+            | RunEvent::Totals { .. }
+            | RunEvent::Done { .. } => None,
+        }
+    }
+
+    fn attendance(&self, name: &str, what: &str, roster: &Roster) -> String {
+        let here = roster.agents().len();
+        format!("agent {name} {what} ({here} of {})", self.agents_wanted)
+    }
+}
+
+fn about(agent: u32, what: &str, roster: &Roster) -> String {
+    format!("agent {} {what}", roster.name(agent))
+}
+
+/// Nothing for an end that was planned or asked for.
+fn ending(cause: &EndCause) -> Option<String> {
+    match cause {
+        EndCause::Plan | EndCause::Stopped => None,
+        EndCause::LeaseExpired => {
+            Some("heard nothing of the coordinator for longer than a lease, and stopped".to_owned())
+        }
+        EndCause::Failed(why) => Some(format!("failed: {why}")),
+    }
+}

@@ -1,0 +1,49 @@
+//! What a watcher sees of a run at a moment. Nothing is decided by it.
+
+use crate::planned_run::PlannedRun;
+use crate::roster::Roster;
+use analysis::Live;
+use plan::End;
+use std::time::Duration;
+
+/// What a watcher sees of a run at a moment.
+#[derive(Debug, Clone)]
+pub(crate) struct RunView {
+    /// What the run is called.
+    pub(super) title: String,
+    pub(super) warm_up: Duration,
+    pub(super) end: End,
+    /// Agents asked for.
+    pub(super) agents_wanted: u32,
+    pub(super) roster: Roster,
+    /// Figures of the latest second.
+    pub(super) live: Option<Live>,
+    /// Somebody or something asked for the end.
+    pub(super) is_stopping: bool,
+}
+
+impl RunView {
+    /// Before anything happens.
+    pub(crate) fn new(run: &PlannedRun) -> RunView {
+        let load = run.plan.load();
+        RunView {
+            title: run.title.clone(),
+            warm_up: load.warm_up,
+            end: load.end,
+            agents_wanted: run.agents,
+            roster: Roster::new(),
+            live: None,
+            is_stopping: false,
+        }
+    }
+
+    /// The same run at a later moment.
+    pub(crate) fn at(&self, roster: &Roster, live: Option<Live>, is_stopping: bool) -> RunView {
+        RunView {
+            roster: roster.clone(),
+            live,
+            is_stopping,
+            ..self.clone()
+        }
+    }
+}

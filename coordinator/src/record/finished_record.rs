@@ -1,0 +1,23 @@
+//! What a record leaves when its run is over.
+
+use crate::run_folder::name_of;
+use analysis::Document;
+use std::path::PathBuf;
+
+/// The end of a run's record.
+#[derive(Debug)]
+pub(crate) struct FinishedRecord {
+    /// What is to be known of the run.
+    pub(crate) document: Document,
+    /// What could not be saved, and why.
+    pub(crate) unsaved: Vec<String>,
+    /// The run's folder.
+    pub(crate) folder: Option<PathBuf>,
+}
+
+impl FinishedRecord {
+    /// Name of the run's folder; empty where there is none.
+    pub(crate) fn folder_name(&self) -> String {
+        self.folder.as_deref().map(name_of).unwrap_or_default()
+    }
+}

@@ -1,0 +1,429 @@
+//! What is known of one run: takes its events in, keeps the collector and the folder up to date,
+//! gives the document.
+
+#[cfg(test)]
+mod tests;
+
+use super::event_line;
+use super::finished_record::FinishedRecord;
+use super::histograms::Histograms;
+use crate::planned_run::PlannedRun;
+use crate::run_folder::{Growing, RunFolder};
+use crate::utc::Utc;
+use analysis::{
+    AgentEnd, AgentEndCause, AgentSetup, CollectorSetup, CpuFigures, Document, Live,
+    ResultCollector, RunState,
+};
+use control::{AgentFacts, ClockReading, FleetTime, RunEvent};
+use measure::{Snapshot, Totals};
+use report::{Format, Style};
+use std::time::Duration;
+
+/// Agents' own remarks that stand in the result; all stand in `events.jsonl`.
+const REMARKS_MAX: usize = 20;
+
+/// What is known of a run.
+#[derive(Debug)]
+pub(crate) struct RecordedRun {
+    run: PlannedRun,
+    folder: Option<RunFolder>,
+    agents: Vec<RecordedAgent>,
+    notes: Vec<String>,
+    remarks: usize,
+    /// From the moment the start instant is named.
+    started: Option<Started>,
+}
+
+#[derive(Debug)]
+struct Started {
+    collector: ResultCollector,
+    at: FleetTime,
+    /// Where there is a folder.
+    histograms: Option<Histograms>,
+}
+
+/// What is known of an agent.
+#[derive(Debug, Default)]
+struct RecordedAgent {
+    setup: AgentSetup,
+    clock: Option<ClockReading>,
+    end: AgentEnd,
+    /// Seconds of it that could not be read were noted already.
+    is_unreadable: bool,
+}
+
+impl RecordedRun {
+    /// A record that begins with an incomplete result in the folder, so that there is always one.
+    pub(crate) fn new(run: PlannedRun, folder: Option<RunFolder>) -> RecordedRun {
+        let notes = run.plan.notes().to_vec();
+        let mut record = RecordedRun {
+            run,
+            folder,
+            agents: Vec::new(),
+            notes,
+            remarks: 0,
+            started: None,
+        };
+        record.save(RunState::Incomplete);
+        record
+    }
+
+    /// Takes an event in; `at` is when it came.
+    pub(crate) fn take(&mut self, at: Utc, event: &RunEvent) {
+        self.log(event_line::from_event(at, event, &self.names()));
+        match event {
+            RunEvent::Assembled { agents } => {
+                self.agents = agents.iter().map(RecordedAgent::new).collect()
+            }
+            RunEvent::Ready {
+                agent,
+                workers,
+                clock,
+                ..
+            } => self.ready(*agent, *workers, *clock),
+            RunEvent::Armed { start_at, start_in } => self.start(*start_at, at.after(*start_in)),
+            RunEvent::Began {
+                agent,
+                at,
+                bound_ns,
+            } => self.began(*agent, *at, *bound_ns),
+            RunEvent::Interval {
+                agent,
+                interval,
+                encoded,
+            } => self.interval(*agent, *interval, encoded),
+            RunEvent::Totals {
+                agent,
+                intervals,
+                encoded,
+            } => self.totals(*agent, *intervals, encoded),
+            RunEvent::Ended {
+                agent,
+                cause,
+                figures,
+                clock,
+                ..
+            } => self.ended(*agent, cause, figures, *clock),
+            RunEvent::Lost { agent, why, .. } => self.lost(*agent, why),
+            RunEvent::Problem { agent, problem } => {
+                self.note(format!("agent {}: {problem}", self.name(*agent)))
+            }
+            RunEvent::Note { agent, text, .. } => self.remark(*agent, text),
+            RunEvent::Joined { .. }
+            | RunEvent::Left { .. }
+            | RunEvent::Waiting { .. }
+            | RunEvent::Started { .. }
+            | RunEvent::Gone { .. }
+            | RunEvent::Back { .. }
+            | RunEvent::Done { .. } => {}
+        }
+    }
+
+    /// Figures of the latest second.
+    pub(crate) fn live(&self) -> Option<Live> {
+        self.started.as_ref()?.collector.live()
+    }
+
+    /// A sentence that the reader of the result should know.
+    pub(crate) fn note(&mut self, sentence: String) {
+        match &mut self.started {
+            Some(started) => started.collector.note(sentence),
+            None => self.notes.push(sentence),
+        }
+    }
+
+    /// CPU time that the built-in target used for the run.
+    pub(crate) fn server_cpu(&mut self, used: Duration) {
+        if let Some(started) = &mut self.started {
+            started.collector.server_cpu(used);
+        }
+    }
+
+    /// Saves what there is, where nobody wants the record any more.
+    pub(crate) fn abandon(mut self) {
+        self.histograms(|histograms, folder| histograms.finish(folder));
+        self.save(RunState::Incomplete);
+    }
+
+    /// Replaces the result in the folder.
+    pub(crate) fn save(&mut self, state: RunState) {
+        if self.folder.is_some() {
+            let document = self.document(state);
+            self.save_document(&document);
+        }
+    }
+
+    /// The last document, saved, and what could not be saved.
+    pub(crate) fn finish(mut self, at: Utc, state: RunState) -> FinishedRecord {
+        self.histograms(|histograms, folder| histograms.finish(folder));
+        let document = self.document(state);
+        event_line::from_result(at, &document)
+            .into_iter()
+            .for_each(|line| self.log(Some(line)));
+        self.save_document(&document);
+        let unsaved = self
+            .folder
+            .as_ref()
+            .map(RunFolder::unsaved)
+            .unwrap_or_default();
+        FinishedRecord {
+            document,
+            unsaved,
+            folder: self.folder.map(|folder| folder.path().to_owned()),
+        }
+    }
+
+    fn save_document(&mut self, document: &Document) {
+        if let Some(folder) = &mut self.folder {
+            folder.replace_result(&Format::Json.render(document, Style::PLAIN));
+        }
+    }
+
+    fn log(&mut self, line: Option<String>) {
+        if let (Some(folder), Some(line)) = (&mut self.folder, line) {
+            folder.append(Growing::Events, &format!("{line}\n"));
+        }
+    }
+
+    fn document(&self, state: RunState) -> Document {
+        match &self.started {
+            Some(started) => started.collector.document(state),
+            None => self.collector(self.run.created).document(state),
+        }
+    }
+
+    fn collector(&self, started_at: Utc) -> ResultCollector {
+        let setup = CollectorSetup {
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            run_id: self.run.id.to_string(),
+            started_at: started_at.to_string(),
+            plan_text: self.run.plan_text.clone(),
+            agents: self
+                .agents
+                .iter()
+                .map(|agent| agent.setup.clone())
+                .collect(),
+        };
+        let mut collector = ResultCollector::new(setup, &self.run.plan);
+        for (index, agent) in (0..).zip(&self.agents) {
+            if let Some(clock) = agent.clock {
+                collector.clock(index, clock.offset_ns, clock.bound_ns);
+            }
+        }
+        self.notes
+            .iter()
+            .for_each(|note| collector.note(note.clone()));
+        collector
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.agents
+            .iter()
+            .map(|agent| agent.setup.name.clone())
+            .collect()
+    }
+
+    fn name(&self, agent: u32) -> String {
+        self.agents
+            .get(agent as usize)
+            .map_or_else(|| agent.to_string(), |known| known.setup.name.clone())
+    }
+
+    fn ready(&mut self, agent: u32, workers: u32, clock: ClockReading) {
+        if let Some(known) = self.agents.get_mut(agent as usize) {
+            known.setup.workers = workers;
+            known.clock = Some(clock);
+        }
+    }
+
+    fn start(&mut self, at: FleetTime, started_at: Utc) {
+        let agents = self.agents.len();
+        let histograms = self
+            .folder
+            .as_mut()
+            .map(|folder| Histograms::begin(folder, started_at, agents));
+        self.started = Some(Started {
+            collector: self.collector(started_at),
+            at,
+            histograms,
+        });
+    }
+
+    fn began(&mut self, agent: u32, at: FleetTime, bound_ns: u64) {
+        if let Some(started) = &mut self.started {
+            let after_ns = i128::from(at.0) - i128::from(started.at.0);
+            started
+                .collector
+                .began(agent, i64::try_from(after_ns).unwrap_or(i64::MAX), bound_ns);
+        }
+    }
+
+    fn interval(&mut self, agent: u32, interval: u32, encoded: &[u8]) {
+        // Nothing can be counted before the start is named; the fleet sends nothing before either.
+        let Some(started) = &mut self.started else {
+            return;
+        };
+        match Snapshot::decode(encoded) {
+            Ok(snapshot) => {
+                if started.collector.add(agent, interval, &snapshot) == analysis::Added::Counted {
+                    self.histograms(|histograms, folder| {
+                        histograms.take(folder, agent, interval, &snapshot)
+                    });
+                }
+            }
+            Err(error) => {
+                self.histograms(|histograms, folder| histograms.skip(folder, agent, interval));
+                self.unreadable(
+                    agent,
+                    &format!("second {interval} of its run"),
+                    &error.to_string(),
+                );
+            }
+        }
+    }
+
+    /// Where there is a folder, and the run has started.
+    fn histograms(&mut self, write: impl FnOnce(&mut Histograms, &mut RunFolder)) {
+        let histograms = self
+            .started
+            .as_mut()
+            .and_then(|started| started.histograms.as_mut());
+        if let Some((histograms, folder)) = histograms.zip(self.folder.as_mut()) {
+            write(histograms, folder);
+        }
+    }
+
+    fn totals(&mut self, agent: u32, intervals: u32, encoded: &[u8]) {
+        let totals = Totals::decode(encoded);
+        if let Err(error) = &totals {
+            self.unreadable(agent, "the sum of its run", &error.to_string());
+        }
+        self.end(agent, |end| {
+            end.intervals = Some(intervals);
+            end.totals = totals.ok();
+        });
+    }
+
+    /// One sentence an agent: the gaps themselves stand in the result.
+    fn unreadable(&mut self, agent: u32, what: &str, error: &str) {
+        let name = self.name(agent);
+        let first = self
+            .agents
+            .get_mut(agent as usize)
+            .is_some_and(|known| !std::mem::replace(&mut known.is_unreadable, true));
+        if first {
+            self.note(format!(
+                "agent {name}: {what} cannot be read, so that its figures are incomplete: {error}"
+            ));
+        }
+    }
+
+    fn ended(
+        &mut self,
+        agent: u32,
+        cause: &control::EndCause,
+        figures: &[u8],
+        clock: Option<ClockReading>,
+    ) {
+        let (cause, text) = match cause {
+            control::EndCause::Plan => (AgentEndCause::Plan, ""),
+            control::EndCause::Stopped => (AgentEndCause::Stopped, ""),
+            control::EndCause::LeaseExpired => (AgentEndCause::LeaseExpired, ""),
+            control::EndCause::Failed(why) => (AgentEndCause::Failed, why.as_str()),
+        };
+        // Figures of another version leave the agent without any, and the result says that they are
+        // not known.
+        let figures = host::RunFigures::decode(figures).ok();
+        self.histograms(|histograms, folder| histograms.agent_ended(folder, agent));
+        self.end(agent, |end| {
+            end.cause = Some(cause);
+            end.text = text.to_owned();
+            end.cpu = figures.map(|figures| cpu(&figures.measured));
+            end.cpu_drain = figures.map(|figures| cpu(&figures.drain));
+        });
+        if let (Some(started), Some(clock)) = (&mut self.started, clock) {
+            started
+                .collector
+                .clock(agent, clock.offset_ns, clock.bound_ns);
+        }
+    }
+
+    fn lost(&mut self, agent: u32, why: &str) {
+        self.histograms(|histograms, folder| histograms.agent_ended(folder, agent));
+        self.end(agent, |end| {
+            end.cause = Some(AgentEndCause::Lost);
+            end.text = why.to_owned();
+        });
+    }
+
+    fn end(&mut self, agent: u32, change: impl FnOnce(&mut AgentEnd)) {
+        if let Some(known) = self.agents.get_mut(agent as usize) {
+            change(&mut known.end);
+            if let Some(started) = &mut self.started {
+                started.collector.ended(agent, known.end.clone());
+            }
+        }
+    }
+
+    fn remark(&mut self, agent: Option<u32>, text: &str) {
+        self.remarks += 1;
+        let name = agent.map_or_else(
+            || "coordinator".to_owned(),
+            |agent| format!("agent {}", self.name(agent)),
+        );
+        match self.remarks {
+            1..=REMARKS_MAX => self.note(format!("{name}: {text}")),
+            number if number == REMARKS_MAX + 1 => {
+                self.note("more remarks of agents stand in events.jsonl".to_owned())
+            }
+            _ => {}
+        }
+    }
+}
+
+impl RecordedAgent {
+    fn new(facts: &AgentFacts) -> RecordedAgent {
+        // An agent of another version is still one: its machine is then not known.
+        let machine = host::Facts::decode(&facts.host).unwrap_or_default();
+        let setup = AgentSetup {
+            name: facts.name.clone(),
+            labels: facts.labels.clone(),
+            workers: facts.workers,
+            facts: analysis::MachineFacts {
+                cpus: u32::try_from(machine.cpus_allowed.len()).unwrap_or(u32::MAX),
+                cpu_quota: machine.cpu_quota.filter(|quota| quota.is_finite()),
+                hostname: machine.hostname,
+                kernel: machine.kernel,
+                cpu_model: machine.cpu_model,
+                memory_total_bytes: machine.memory_total_bytes,
+                open_files_limit: machine.open_files_limit,
+                first_local_port: machine.local_ports.0,
+                last_local_port: machine.local_ports.1,
+            },
+            addresses: machine.addresses,
+        };
+        RecordedAgent {
+            setup,
+            ..RecordedAgent::default()
+        }
+    }
+}
+
+fn cpu(figures: &host::UsageFigures) -> CpuFigures {
+    let (process_share_mean, process_share_max) = figures.process_share();
+    let (busiest_worker_share_mean, busiest_worker_share_max) = figures.busiest_worker_share();
+    let (machine_busy_share_mean, machine_busy_share_max) = figures.machine_busy_share();
+    CpuFigures {
+        samples: figures.samples,
+        process_share_mean,
+        process_share_max,
+        busiest_worker_share_mean,
+        busiest_worker_share_max,
+        machine_busy_share_mean,
+        machine_busy_share_max,
+        steal_share_mean: figures.steal_share(),
+        rss_bytes_max: figures.rss_bytes_max,
+        tcp_retransmits: figures.tcp_retransmits,
+        tcp_segments_sent: figures.tcp_segments_sent,
+    }
+}

@@ -1,0 +1,167 @@
+//! The agents of a run and how far each of them is, as the run's events tell. When the run ends is
+//! decided from it, and the display shows it.
+
+use control::{AgentFacts, RunEvent};
+use std::time::Instant;
+
+/// The agents of a run, and how far it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Roster {
+    stage: RunStage,
+    agents: Vec<RosterAgent>,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RunStage {
+    /// Agents are awaited; they have no index yet.
+    Gathering,
+    /// They get the plan and answer.
+    Preparing,
+    /// The start instant is named, and may have passed.
+    Armed {
+        /// On this machine's clock.
+        start: Instant,
+    },
+    /// Nothing more comes.
+    Over,
+}
+
+/// An agent of the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RosterAgent {
+    /// Two may have the same.
+    pub(crate) name: String,
+    /// How far it is.
+    pub(crate) status: AgentStatus,
+}
+
+/// How far an agent is. From [`AgentStatus::Gone`] on it is not as it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum AgentStatus {
+    /// It has the plan, or waits for it.
+    Preparing,
+    /// It can run the plan.
+    Ready,
+    /// It has begun to send.
+    Firing,
+    /// Its part is over.
+    Done,
+    /// Its stream is gone; it may come back.
+    Gone,
+    /// It is given up.
+    Lost,
+}
+
+impl Roster {
+    /// Before any agent is at hand.
+    pub(crate) fn new() -> Roster {
+        Roster {
+            stage: RunStage::Gathering,
+            agents: Vec::new(),
+        }
+    }
+
+    /// Takes an event in that came at `now`.
+    pub(crate) fn take(&mut self, event: &RunEvent, now: Instant) {
+        match event {
+            RunEvent::Joined { agent } => self.agents.push(RosterAgent::new(agent)),
+            RunEvent::Left { agent } => self.remove(&agent.name),
+            RunEvent::Assembled { agents } => {
+                self.stage = RunStage::Preparing;
+                self.agents = agents.iter().map(RosterAgent::new).collect();
+            }
+            RunEvent::Ready { agent, .. } => self.set(*agent, AgentStatus::Ready),
+            RunEvent::Armed { start_in, .. } => {
+                let start = now + *start_in;
+                self.stage = RunStage::Armed { start };
+            }
+            RunEvent::Began { agent, .. } | RunEvent::Back { agent } => {
+                self.set(*agent, AgentStatus::Firing)
+            }
+            RunEvent::Gone { agent, .. } => self.set(*agent, AgentStatus::Gone),
+            RunEvent::Ended { agent, .. } => self.set(*agent, AgentStatus::Done),
+            RunEvent::Lost { agent, .. } => self.set(*agent, AgentStatus::Lost),
+            RunEvent::Done { .. } => self.stage = RunStage::Over,
+            RunEvent::Waiting { .. }
+            | RunEvent::Problem { .. }
+            | RunEvent::Started { .. }
+            | RunEvent::Interval { .. }
+            | RunEvent::Totals { .. }
+            | RunEvent::Note { .. } => {}
+        }
+    }
+
+    /// How far the run is.
+    pub(crate) fn stage(&self) -> RunStage {
+        self.stage
+    }
+
+    /// In the order of their indices; while they gather, of their joining.
+    pub(crate) fn agents(&self) -> &[RosterAgent] {
+        &self.agents
+    }
+
+    /// Whether the agents that were asked for are all there.
+    pub(crate) fn is_assembled(&self) -> bool {
+        self.stage != RunStage::Gathering
+    }
+
+    /// Agents whose part is not over, by index.
+    pub(crate) fn unfinished(&self) -> Vec<u32> {
+        let is_unfinished =
+            |agent: &RosterAgent| !matches!(agent.status, AgentStatus::Done | AgentStatus::Lost);
+        let agents = (0..).zip(&self.agents);
+        agents
+            .filter(|(_, agent)| is_unfinished(agent))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// Whether the agent's stream is gone.
+    pub(crate) fn is_gone(&self, agent: u32) -> bool {
+        self.agents
+            .get(agent as usize)
+            .is_some_and(|agent| agent.status == AgentStatus::Gone)
+    }
+
+    /// An agent's index by its name, which local agents have each to themselves.
+    pub(crate) fn index(&self, name: &str) -> Option<u32> {
+        let index = self.agents.iter().position(|agent| agent.name == name)?;
+        u32::try_from(index).ok()
+    }
+
+    /// An agent's name by its index.
+    pub(crate) fn name(&self, agent: u32) -> String {
+        self.agents
+            .get(agent as usize)
+            .map_or_else(|| agent.to_string(), |known| known.name.clone())
+    }
+
+    /// Names of all of them.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.agents.iter().map(|agent| agent.name.clone()).collect()
+    }
+
+    fn set(&mut self, agent: u32, status: AgentStatus) {
+        if let Some(known) = self.agents.get_mut(agent as usize) {
+            known.status = status;
+        }
+    }
+
+    /// Of two that are called the same, either will do: they differ in nothing that is shown.
+    fn remove(&mut self, name: &str) {
+        if let Some(place) = self.agents.iter().position(|known| known.name == name) {
+            self.agents.remove(place);
+        }
+    }
+}
+
+impl RosterAgent {
+    fn new(facts: &AgentFacts) -> RosterAgent {
+        RosterAgent {
+            name: facts.name.clone(),
+            status: AgentStatus::Preparing,
+        }
+    }
+}

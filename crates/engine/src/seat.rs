@@ -1,0 +1,475 @@
+//! Places of a worker: a *seat* is a virtual user of a closed loop or a connection of an open one,
+//! and has as many *slots*, for one operation each, as its connection carries at once: one in
+//! HTTP/1.1, `streams` in HTTP/2.
+
+use crate::connection::{ConnectionStage, Http, WorkerConnection};
+use crate::http2::Http2Connection;
+use crate::live_operation::LiveOperation;
+use crate::slot::Slot;
+use crate::unique_stack::UniqueStack;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// One connection, one session store, one identity.
+#[derive(Default)]
+pub(crate) struct Seat {
+    /// Number in the cluster, from 0.
+    pub(crate) user: u64,
+    pub(crate) connection: Option<Box<WorkerConnection>>,
+    pub(crate) opener: Opener,
+    /// Failed openings in a row.
+    pub(crate) failures: u32,
+    /// Counts connections, so that an event for a closed one is told apart.
+    pub(crate) generation: u32,
+    /// Whether the next handshake is to offer a session, where that is settled.
+    pub(crate) offering: Option<bool>,
+    /// The user may begin operations until then, nanoseconds of the run clock.
+    pub(crate) active_until: u64,
+    pub(crate) role: Role,
+}
+
+/// Who opens the seat's next connection; the other slots wait for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Opener {
+    /// Nobody yet: whose operation begins first.
+    #[default]
+    Nobody,
+    /// The operation of this slot is opening it, from the lookup on.
+    Opens(u32),
+    /// This slot, once its pause after a failed opening is over.
+    BacksOff(u32),
+}
+
+/// What a seat is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A user, or a connection of an open loop: operations begin on it.
+    #[default]
+    Serving,
+    /// A connection that takes no more operations, until those under way have ended; it was this
+    /// seat's.
+    Draining { home: u32 },
+    /// Nothing, until another connection drains.
+    Vacant,
+}
+
+/// All seats of a worker with their slots, and how they wait.
+pub(crate) struct SeatTable {
+    seats: Vec<Seat>,
+    slots: Vec<Slot>,
+    width: u32,
+    /// Operations under way.
+    live: u32,
+    /// Open loop: slots that could send at once when they came here.
+    idle: UniqueStack,
+    /// Open loop: seats that had no connection when they came here.
+    unconnected: UniqueStack,
+    /// Seats for connections that drain, and those of them that may be vacant, the oldest first.
+    draining: u32,
+    vacant: VecDeque<u32>,
+}
+
+impl Seat {
+    /// Its operations are over, or its connection is there.
+    pub(crate) fn end_opening(&mut self) {
+        if let Opener::Opens(_) = self.opener {
+            self.opener = Opener::Nobody;
+        }
+    }
+
+    /// The slot whose operation opens its connection.
+    #[inline]
+    pub(crate) fn opening_slot(&self) -> Option<u32> {
+        match self.opener {
+            Opener::Opens(slot) => Some(slot),
+            Opener::Nobody | Opener::BacksOff(_) => None,
+        }
+    }
+
+    /// Whether it has a connection that takes another operation.
+    #[inline]
+    fn takes(&self) -> bool {
+        self.connection
+            .as_ref()
+            .is_some_and(|connection| connection.takes())
+    }
+}
+
+impl SeatTable {
+    /// Seats with so many slots each.
+    pub(crate) fn new(width: u32) -> SeatTable {
+        SeatTable {
+            seats: Vec::new(),
+            slots: Vec::new(),
+            width,
+            live: 0,
+            idle: UniqueStack::default(),
+            unconnected: UniqueStack::default(),
+            draining: 0,
+            vacant: VecDeque::new(),
+        }
+    }
+
+    /// Adds a seat for this user; its number.
+    pub(crate) fn add(&mut self, user: u64) -> u32 {
+        self.seats.push(Seat {
+            user,
+            ..Seat::default()
+        });
+        self.slots
+            .resize_with(self.slots.len() + self.width as usize, Slot::default);
+        self.seats.len() as u32 - 1
+    }
+
+    /// Moves the seat's connection to a seat of its own: that one's number.
+    pub(crate) fn set_aside(&mut self, home: u32) -> u32 {
+        let user = self.seats[home as usize].user;
+        let number = self.vacant.pop_front().unwrap_or_else(|| {
+            self.draining += 1;
+            self.add(user)
+        });
+        let connection = self.seats[home as usize].connection.take();
+        let seat = &mut self.seats[number as usize];
+        seat.user = user;
+        seat.connection = connection;
+        seat.role = Role::Draining { home };
+        seat.generation = seat.generation.wrapping_add(1);
+        number
+    }
+
+    /// Moves an operation that has been sent to the slot `guest` of a draining seat; whether there
+    /// was one. The slot `home` is then free, or waits for it.
+    pub(crate) fn lend(&mut self, home: u32, guest: u32, home_waits: bool) -> bool {
+        let Some(operation) = self.operation(home).filter(|one| one.is_sent()).copied() else {
+            return false; // what waits to be sent stays
+        };
+        self.slots[home as usize] = if home_waits { Slot::Away } else { Slot::Free };
+        self.slots[guest as usize] = Slot::Busy {
+            operation,
+            home: home_waits.then_some(home),
+        };
+        true
+    }
+
+    /// The slot whose user waits for the operation of `guest`.
+    pub(crate) fn home_of(&self, guest: u32) -> Option<u32> {
+        match &self.slots[guest as usize] {
+            Slot::Busy { home, .. } => *home,
+            Slot::Free | Slot::Parked | Slot::Over { .. } | Slot::Away => None,
+        }
+    }
+
+    /// Moves the operation of `guest` to the slot `home`, to be sent again from there.
+    pub(crate) fn bring_home(&mut self, guest: u32, home: u32) {
+        if let Slot::Busy { operation, .. } = std::mem::take(&mut self.slots[guest as usize]) {
+            self.slots[home as usize].begin(operation);
+        }
+    }
+
+    /// The operation of `guest` is over: the slot whose user waited for it, and may go on.
+    pub(crate) fn leave(&mut self, guest: u32) -> Option<u32> {
+        let Slot::Over { home } = std::mem::take(&mut self.slots[guest as usize]) else {
+            return None;
+        };
+        self.slots[home as usize] = Slot::Free;
+        Some(home)
+    }
+
+    /// The draining seat has nothing to do any more.
+    pub(crate) fn vacate(&mut self, seat: u32) {
+        let before = std::mem::replace(&mut self.seats[seat as usize].role, Role::Vacant);
+        if let Role::Draining { .. } = before {
+            self.vacant.push_back(seat);
+        }
+    }
+
+    /// Seats on which operations begin.
+    pub(crate) fn serving(&self) -> u32 {
+        self.seats() - self.draining
+    }
+
+    /// The seat whose sessions this one's connection offers and keeps.
+    pub(crate) fn owner(&self, seat: u32) -> u32 {
+        match self.seats[seat as usize].role {
+            Role::Draining { home } => home,
+            Role::Serving | Role::Vacant => seat,
+        }
+    }
+
+    /// The token of the seat's next connection.
+    pub(crate) fn next_token(&mut self, number: u32) -> u64 {
+        let seat = self.seat(number);
+        seat.generation = seat.generation.wrapping_add(1);
+        token(number, seat.generation)
+    }
+
+    /// Slots per seat.
+    pub(crate) fn width(&self) -> u32 {
+        self.width
+    }
+
+    pub(crate) fn seats(&self) -> u32 {
+        self.seats.len() as u32
+    }
+
+    /// Operations under way.
+    pub(crate) fn live(&self) -> u32 {
+        self.live
+    }
+
+    #[inline]
+    pub(crate) fn seat_of(&self, slot: u32) -> u32 {
+        if self.width == 1 {
+            slot
+        } else {
+            slot / self.width
+        }
+    }
+
+    /// Number of the slot among those of its seat.
+    #[inline]
+    pub(crate) fn lane_of(&self, slot: u32) -> u32 {
+        if self.width == 1 {
+            0
+        } else {
+            slot % self.width
+        }
+    }
+
+    /// The slots of a seat.
+    #[inline]
+    pub(crate) fn of_seat(&self, seat: u32) -> Range<u32> {
+        seat * self.width..(seat + 1) * self.width
+    }
+
+    #[inline]
+    pub(crate) fn seat(&mut self, seat: u32) -> &mut Seat {
+        &mut self.seats[seat as usize]
+    }
+
+    #[inline]
+    pub(crate) fn connection(&mut self, seat: u32) -> Option<&mut WorkerConnection> {
+        self.seats[seat as usize].connection.as_deref_mut()
+    }
+
+    /// HTTP/2 of the seat's connection, where it speaks that.
+    pub(crate) fn session(&mut self, seat: u32) -> Option<&mut Http2Connection> {
+        match &mut self.connection(seat)?.http {
+            Http::Two(session) => Some(session),
+            Http::One(_) => None,
+        }
+    }
+
+    /// An operation begins in a slot that has none.
+    #[inline]
+    pub(crate) fn begin(&mut self, slot: u32, operation: LiveOperation) {
+        self.live += 1;
+        self.slots[slot as usize].begin(operation);
+    }
+
+    /// The slot's operation ends: an operation is taken out but once.
+    #[inline]
+    pub(crate) fn end(&mut self, slot: u32) -> Option<LiveOperation> {
+        let ended = self.slots[slot as usize].take()?;
+        self.live -= 1;
+        Some(ended)
+    }
+
+    #[inline]
+    pub(crate) fn operation(&self, slot: u32) -> Option<&LiveOperation> {
+        self.slots[slot as usize].operation()
+    }
+
+    #[inline]
+    pub(crate) fn operation_mut(&mut self, slot: u32) -> Option<&mut LiveOperation> {
+        self.slots[slot as usize].operation_mut()
+    }
+
+    /// The slot's operation and the connection of its seat, where there are both.
+    #[inline]
+    pub(crate) fn both(
+        &mut self,
+        slot: u32,
+    ) -> Option<(&mut WorkerConnection, &mut LiveOperation)> {
+        let seat = self.seat_of(slot);
+        Some((
+            self.seats[seat as usize].connection.as_deref_mut()?,
+            self.slots[slot as usize].operation_mut()?,
+        ))
+    }
+
+    #[inline]
+    pub(crate) fn is_busy(&self, slot: u32) -> bool {
+        self.operation(slot).is_some()
+    }
+
+    /// Whether the slot's request has been sent and not answered.
+    #[inline]
+    pub(crate) fn is_sent(&self, slot: u32) -> bool {
+        self.operation(slot).is_some_and(LiveOperation::is_sent)
+    }
+
+    /// Whether the slot has an operation whose request has not been sent.
+    #[inline]
+    pub(crate) fn is_unsent(&self, slot: u32) -> bool {
+        self.operation(slot).is_some_and(|one| !one.is_sent())
+    }
+
+    /// Whether the slot has an operation, on its own seat or on a draining one.
+    #[inline]
+    pub(crate) fn is_taken(&self, slot: u32) -> bool {
+        matches!(
+            self.slots[slot as usize],
+            Slot::Busy { .. } | Slot::Over { .. } | Slot::Away
+        )
+    }
+
+    /// The first slot of the seat with an operation.
+    pub(crate) fn busy_slot(&self, seat: u32) -> Option<u32> {
+        self.of_seat(seat).find(|&slot| self.is_busy(slot))
+    }
+
+    /// Whether any operation is under way on the seat.
+    pub(crate) fn is_seat_busy(&self, seat: u32) -> bool {
+        self.busy_slot(seat).is_some()
+    }
+
+    /// Whether the seat's connection is the one that `generation` counts.
+    #[inline]
+    pub(crate) fn stands(&self, seat: u32, generation: u32) -> bool {
+        self.seats
+            .get(seat as usize)
+            .is_some_and(|seat| seat.generation == generation && seat.connection.is_some())
+    }
+
+    /// The connection that `generation` counts, while it stands.
+    #[inline]
+    pub(crate) fn standing(&mut self, seat: u32, generation: u32) -> Option<&mut WorkerConnection> {
+        let seat = self.seats.get_mut(seat as usize)?;
+        let connection = seat.connection.as_deref_mut();
+        connection.filter(|_| seat.generation == generation)
+    }
+
+    /// See [`SeatTable::owner`], while that connection stands.
+    #[inline]
+    pub(crate) fn owner_of_standing(&self, seat: u32, generation: u32) -> Option<u32> {
+        self.stands(seat, generation).then(|| self.owner(seat))
+    }
+
+    /// The slot whose operation opens the seat's connection, while that waits for TCP.
+    #[inline]
+    pub(crate) fn connecting_slot(&self, seat: u32) -> Option<u32> {
+        let seat = &self.seats[seat as usize];
+        let stage = seat.connection.as_ref()?.stage;
+        seat.opening_slot()
+            .filter(|_| stage == ConnectionStage::Connecting)
+    }
+
+    /// Whether the slot has to wait for its seat's connection before its next operation.
+    #[inline]
+    pub(crate) fn must_wait(&self, slot: u32) -> bool {
+        let seat = &self.seats[self.seat_of(slot) as usize];
+        let is_to_wait = match seat.opener {
+            Opener::Nobody => false,
+            Opener::Opens(_) => true,
+            Opener::BacksOff(waiter) => waiter != slot,
+        };
+        is_to_wait || (seat.connection.is_some() && !seat.takes())
+    }
+
+    /// Whether the slot could send an operation at once.
+    pub(crate) fn is_idle(&self, slot: u32) -> bool {
+        let seat = &self.seats[self.seat_of(slot) as usize];
+        seat.takes() && seat.opening_slot().is_none() && !self.is_busy(slot)
+    }
+
+    /// Requests that were under way to the socket have all been taken by it, but for bodies that
+    /// HTTP/2's windows hold back.
+    pub(crate) fn note_written(&mut self, seat: u32, now: u64) {
+        let mut index = 0;
+        while let Some(connection) = self.connection(seat)
+            && let Some(&slot) = connection.unwritten.get(index)
+        {
+            let lane = self.lane_of(slot);
+            let connection = self.connection(seat);
+            let Some(connection) = connection.filter(|connection| connection.is_sent(lane)) else {
+                index += 1;
+                continue;
+            };
+            connection.unwritten.swap_remove(index);
+            let operation = self.operation_mut(slot);
+            // None where its stream has ended before its request was written whole.
+            if let Some(sent) = operation.and_then(|operation| operation.sent_mut()) {
+                sent.written_at.get_or_insert(now);
+            }
+        }
+    }
+
+    /// The slot's next operation waits for the seat's connection.
+    pub(crate) fn park(&mut self, slot: u32) {
+        self.slots[slot as usize].park();
+    }
+
+    /// Ends such a wait; whether there was one.
+    pub(crate) fn unpark(&mut self, slot: u32) -> bool {
+        self.slots[slot as usize].unpark()
+    }
+
+    /// Open loop: the slot waits for an arrival, or for a connection first.
+    pub(crate) fn offer(&mut self, slot: u32) {
+        if self.is_idle(slot) {
+            self.idle.push(slot);
+        } else {
+            self.put_aside(slot);
+        }
+    }
+
+    /// Open loop: a slot for an arrival, that of the most recently idle connection, else one whose
+    /// seat may open a connection.
+    pub(crate) fn pick(&mut self) -> Option<u32> {
+        while let Some(slot) = self.idle.pop() {
+            if self.is_idle(slot) {
+                return Some(slot);
+            }
+            self.put_aside(slot);
+        }
+        while let Some(seat) = self.unconnected.pop() {
+            let slot = self.of_seat(seat).start;
+            let is_connected = self.seats[seat as usize].connection.is_some();
+            if !is_connected && !self.must_wait(slot) && !self.is_busy(slot) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Open loop: a slot that cannot send now waits until its connection can; a seat without one
+    /// can have another.
+    fn put_aside(&mut self, slot: u32) {
+        if self.is_busy(slot) {
+            return; // it comes again when its operation has ended
+        }
+        self.park(slot);
+        let number = self.seat_of(slot);
+        let seat = &self.seats[number as usize];
+        if seat.connection.is_none() && seat.opening_slot().is_none() {
+            self.unconnected.push(number);
+        }
+    }
+
+    /// Closes every connection.
+    pub(crate) fn clear(&mut self) {
+        self.seats.clear();
+        self.slots.clear();
+    }
+}
+
+/// Puts a seat and the number of its connection into an event's token.
+pub(crate) fn token(seat: u32, generation: u32) -> u64 {
+    u64::from(generation) << 32 | u64::from(seat)
+}
+
+/// Takes a token apart.
+pub(crate) fn seat_of(token: u64) -> (u32, u32) {
+    (token as u32, (token >> 32) as u32)
+}

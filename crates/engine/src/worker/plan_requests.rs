@@ -1,0 +1,90 @@
+//! The plan's requests, written in the HTTP that the plan speaks.
+
+use super::connector::ConnectionRules;
+use super::sender::Sender;
+use crate::body::BodyUpload;
+use crate::connection::WorkerConnection;
+use crate::http2;
+use crate::live_operation::LiveOperation;
+use crate::request::{Http1Request, Http1Requests};
+use crate::template::Values;
+use plan::{Close, HttpVersion, Plan};
+
+/// The plan's requests, built before the run.
+pub(super) struct PlanRequests {
+    http1: Http1Requests,
+    /// The same requests for HTTP/2, where the plan speaks that.
+    http2: Option<http2::HeaderBlocks>,
+}
+
+/// A request that was written: its header block and what is left of its body.
+pub(super) struct WrittenStream {
+    pub(super) body: Option<BodyUpload>,
+    /// Its answer has no body, whatever its fields say.
+    pub(super) head_only: bool,
+}
+
+impl PlanRequests {
+    pub(super) fn new(plan: &Plan) -> PlanRequests {
+        let speaks_http2 = plan.connection().http != HttpVersion::Http11;
+        PlanRequests {
+            http1: Http1Requests::new(plan),
+            http2: speaks_http2.then(|| http2::HeaderBlocks::new(plan)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn speak_http2(&self) -> bool {
+        self.http2.is_some()
+    }
+
+    /// Which request operation `seq` of the cluster sends.
+    #[inline]
+    pub(super) fn at(&self, seq: u64) -> u16 {
+        self.http1.at(seq)
+    }
+
+    /// What the operation's request is, whatever the HTTP.
+    #[inline]
+    pub(super) fn request_of(&self, operation: &LiveOperation) -> &Http1Request {
+        self.http1.request(operation.id.request)
+    }
+
+    /// Writes the operation's request, the next of its connection, for HTTP/1.1; what is left of
+    /// it, where it is large.
+    pub(super) fn write_http1(
+        &self,
+        rules: ConnectionRules,
+        user: u64,
+        (connection, operation): (&WorkerConnection, &LiveOperation),
+        sender: &mut Sender,
+    ) -> Option<BodyUpload> {
+        let closes = rules.close == Close::Server && connection.is_next_last();
+        let values = values(user, operation);
+        self.request_of(operation)
+            .write(closes, values, sender.plain())
+    }
+
+    /// Writes the operation's header block, where the plan speaks HTTP/2.
+    pub(super) fn write_http2(
+        &self,
+        user: u64,
+        operation: &LiveOperation,
+        sender: &mut Sender,
+    ) -> Option<WrittenStream> {
+        let requests = self.http2.as_ref()?;
+        let values = values(user, operation);
+        Some(WrittenStream {
+            body: requests.write(operation.id.request, values, sender.plain()),
+            head_only: self.request_of(operation).is_head,
+        })
+    }
+}
+
+fn values(user: u64, operation: &LiveOperation) -> Values {
+    Values {
+        user,
+        seq: operation.seq,
+        random: operation.random,
+    }
+}

@@ -1,0 +1,116 @@
+//! Closed loop: what a virtual user does between its operations.
+
+use super::{Worker, WorkerPhase};
+use crate::seat::Opener;
+use crate::source::{Arrival, LoadSource, UserSpan};
+use measure::CellId;
+
+/// First and longest wait of a user after a failed opening.
+const BACK_OFF_FIRST_NS: u64 = 10_000_000;
+const BACK_OFF_LONGEST_NS: u64 = 1_000_000_000;
+
+impl Worker {
+    /// Every user gets its seat, and begins when its span does.
+    pub(super) fn seat_users(&mut self) {
+        for (user, begin) in self.source.users() {
+            let seat = self.seats.add(user);
+            if let Some(begin) = begin {
+                for slot in self.seats.of_seat(seat) {
+                    self.pauses.set(slot, begin);
+                }
+            }
+        }
+    }
+
+    /// The user of `slot` begins its next operation, waits for its connection, or rests until its
+    /// next span.
+    pub(super) fn begin_as_user(&mut self, slot: u32, now: u64) {
+        let is_over = self.phase != WorkerPhase::Firing || now >= self.timeline.end_at;
+        if is_over || self.seats.is_taken(slot) {
+            return;
+        }
+        if self.seats.must_wait(slot) {
+            return self.seats.park(slot);
+        }
+        if !self.is_active(slot, now) {
+            return;
+        }
+        let period = self.timeline.period(now);
+        match self.source.next_of_user(period) {
+            Some(seq) => {
+                let arrival = Arrival {
+                    seq,
+                    intended_at: now,
+                    period,
+                };
+                self.begin(slot, arrival, None, now);
+            }
+            None => self.retire(slot),
+        }
+    }
+
+    /// Whether the user may begin now; where not, its connection is closed and its next span
+    /// awaited.
+    fn is_active(&mut self, slot: u32, now: u64) -> bool {
+        let number = self.seats.seat_of(slot);
+        let seat = self.seats.seat(number);
+        if now < seat.active_until {
+            return true;
+        }
+        match self.source.span(number, now) {
+            UserSpan::Now { until } => {
+                seat.active_until = until;
+                true
+            }
+            UserSpan::Later { from } => {
+                self.retire(slot);
+                self.pauses.set(slot, from);
+                false
+            }
+            UserSpan::Never => {
+                self.retire(slot);
+                false
+            }
+        }
+    }
+
+    /// The user has nothing to do in this slot: its connection is closed, where no other one has.
+    fn retire(&mut self, slot: u32) {
+        let seat = self.seats.seat_of(slot);
+        if self.seats.connection(seat).is_some() && !self.seats.is_seat_busy(seat) {
+            self.close(seat);
+        }
+    }
+
+    /// The user's last operation in this slot is over: its next one begins now, or after a pause.
+    pub(super) fn go_on_as_user(&mut self, slot: u32, now: u64) {
+        match self.source.think_time_ns() {
+            None => self.begin_as_user(slot, now),
+            Some((min, max)) => {
+                let wait = self.random.between(min, max);
+                self.pauses.set(slot, now + wait);
+            }
+        }
+    }
+
+    /// Whether operations belong to users, who wait after a connection that served nobody.
+    pub(super) fn has_users(&self) -> bool {
+        matches!(self.source, LoadSource::Closed(_))
+    }
+
+    /// A user whose connection could not be opened, or broke before it served, waits: 10 ms
+    /// doubling to 1 s, jittered.
+    pub(super) fn back_off(&mut self, slot: u32, id: CellId, now: u64) {
+        if self.phase != WorkerPhase::Firing {
+            return;
+        }
+        let number = self.seats.seat_of(slot);
+        let seat = self.seats.seat(number);
+        let longest = (BACK_OFF_FIRST_NS << seat.failures.min(16)).min(BACK_OFF_LONGEST_NS);
+        seat.failures += 1;
+        seat.opener = Opener::BacksOff(slot);
+        let wait = self.random.between(longest / 2, longest);
+        self.ledger.recorder.backed_off(id, wait);
+        self.pauses.set(slot, now + wait);
+    }
+}
