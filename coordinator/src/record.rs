@@ -5,9 +5,9 @@ mod event_line;
 mod finished_record;
 mod histograms;
 mod record_thread;
+mod recorded_run;
 #[cfg(feature = "rehearsal")]
 mod rehearsal;
-mod run_record;
 
 pub(crate) use finished_record::FinishedRecord;
 pub(crate) use record_thread::{RecordPermit, RecordThread};

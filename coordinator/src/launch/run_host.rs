@@ -3,6 +3,7 @@
 
 use super::finished_run::FinishedRun;
 use super::join_port::JoinPort;
+use super::run_ending::RunEnding;
 use super::run_watch::{RunWatch, WatchedRun};
 use super::start_request::{AgentSource, Hosting};
 use super::{invitation, run_request};
@@ -182,7 +183,7 @@ impl RunHost {
     }
 
     /// Remembers what a run leaves behind for the next one.
-    fn learn(&mut self, watched: WatchedRun) -> super::run_ending::RunEnding {
+    fn learn(&mut self, watched: WatchedRun) -> RunEnding {
         self.known_agents = watched.end.agents;
         self.is_short |= watched.end.has_dead_agents;
         if watched.has_dead_target {

@@ -1,7 +1,7 @@
 //! The thread that keeps the record: decoding, merging and writing never hold up the control plane.
 
 use super::finished_record::FinishedRecord;
-use super::run_record::RunRecord;
+use super::recorded_run::RecordedRun;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::RunFolder;
 use crate::utc::Utc;
@@ -51,7 +51,7 @@ impl RecordThread {
     ) -> std::io::Result<RecordThread> {
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
         let (shown, live) = watch::channel(None);
-        let body = move || keep(RunRecord::new(run, folder), waiting, &shown);
+        let body = move || keep(RecordedRun::new(run, folder), waiting, &shown);
         let thread = std::thread::Builder::new()
             .name("record".to_owned())
             .spawn(body)?;
@@ -108,7 +108,7 @@ impl RecordPermit<'_> {
 
 /// Nothing, where whoever wanted the record is gone; what there is was saved.
 fn keep(
-    mut record: RunRecord,
+    mut record: RecordedRun,
     mut jobs: mpsc::Receiver<RecordJob>,
     live: &watch::Sender<Option<Live>>,
 ) -> Option<FinishedRecord> {
@@ -138,7 +138,7 @@ fn keep(
 }
 
 /// When to save again.
-fn save(record: &mut RunRecord) -> Instant {
+fn save(record: &mut RecordedRun) -> Instant {
     let begun = Instant::now();
     record.save(RunState::Incomplete);
     Instant::now() + SAVE_EVERY.max(begun.elapsed() * SAVE_SHARE)

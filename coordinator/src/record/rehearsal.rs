@@ -1,7 +1,7 @@
 //! A record without a fleet, for benches: what agents deliver is given to it by hand. Nothing of a
 //! run goes through here.
 
-use super::run_record::RunRecord;
+use super::recorded_run::RecordedRun;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{FolderError, RunFolder};
 use crate::utc::Utc;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// The record of a run that has started.
 pub struct RecordRehearsal {
-    record: RunRecord,
+    record: RecordedRun,
     folder: PathBuf,
 }
 
@@ -36,7 +36,7 @@ impl RecordRehearsal {
             agents,
             created,
         };
-        let mut record = RunRecord::new(run, Some(folder));
+        let mut record = RecordedRun::new(run, Some(folder));
         record.take(
             created,
             &RunEvent::Assembled {

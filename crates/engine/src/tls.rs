@@ -8,6 +8,7 @@ mod cheap;
 mod client_hello;
 mod config;
 mod der;
+mod early_data;
 mod hkdf;
 mod identity;
 mod keys;

@@ -2,7 +2,7 @@
 
 use crate::alarm::Alarm;
 use crate::connection::serve;
-use crate::shared::Shared;
+use crate::service::Service;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -15,7 +15,7 @@ const ACCEPT_BACK_OFF: Duration = Duration::from_millis(10);
 pub(crate) async fn accept(
     listener: tokio::net::TcpListener,
     alarm: Alarm,
-    shared: Arc<Shared>,
+    shared: Arc<Service>,
     stop: impl Future<Output = ()>,
 ) {
     let mut open = JoinSet::new();

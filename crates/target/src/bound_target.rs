@@ -5,7 +5,7 @@ use crate::acceptor::server_config;
 use crate::alarm::{Alarm, monotonic_ns};
 use crate::counts::TargetTally;
 use crate::prepared_answer::PreparedAnswer;
-use crate::shared::Shared;
+use crate::service::Service;
 use crate::timetable::nanoseconds;
 use crate::{BindError, Config, Counts};
 use rustix::net::{
@@ -28,7 +28,7 @@ pub struct BoundTarget {
     listeners: Vec<TcpListener>,
     address: SocketAddr,
     ca_pem: Option<String>,
-    shared: Arc<Shared>,
+    shared: Arc<Service>,
 }
 
 impl BoundTarget {
@@ -44,7 +44,7 @@ impl BoundTarget {
         let paced_from = config.paced_from.map(on_monotonic_clock);
         let all =
             std::iter::once(&config.answer).chain(config.paths.iter().map(|(_, answer)| answer));
-        let shared = Shared {
+        let shared = Service {
             acceptor,
             answers: all
                 .map(|answer| PreparedAnswer::new(answer, paced_from))
@@ -124,7 +124,7 @@ impl BoundTarget {
         Ok(())
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<TcpListener>, Arc<Shared>) {
+    pub(crate) fn into_parts(self) -> (Vec<TcpListener>, Arc<Service>) {
         (self.listeners, self.shared)
     }
 }

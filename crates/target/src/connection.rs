@@ -4,7 +4,7 @@
 use crate::alarm::Alarm;
 use crate::counts::TargetTally;
 use crate::exchange::Exchange;
-use crate::shared::Shared;
+use crate::service::Service;
 use crate::wire::{Wire, end};
 use crate::{ConnectionEnd, OpeningFault};
 use std::io;
@@ -19,7 +19,7 @@ use tokio_rustls::server::TlsStream;
 const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Counts a connection as open while it lives, also where its task is cut.
-struct Open(Arc<Shared>);
+struct Open(Arc<Service>);
 
 impl Drop for Open {
     fn drop(&mut self) {
@@ -28,7 +28,7 @@ impl Drop for Open {
 }
 
 /// Serves a connection to its end.
-pub(crate) async fn serve(tcp: TcpStream, shared: Arc<Shared>, alarm: Arc<Alarm>) {
+pub(crate) async fn serve(tcp: TcpStream, shared: Arc<Service>, alarm: Arc<Alarm>) {
     shared.tally.connection_opened();
     let open = Open(shared);
     let shared = &*open.0;
@@ -45,7 +45,7 @@ pub(crate) async fn serve(tcp: TcpStream, shared: Arc<Shared>, alarm: Arc<Alarm>
     }
 }
 
-async fn converse<W: Wire>(wire: W, shared: &Shared, alarm: &Alarm) {
+async fn converse<W: Wire>(wire: W, shared: &Service, alarm: &Alarm) {
     let mut exchange = Exchange::new(wire, shared, alarm);
     // An error is a client that has gone or broken TLS; dropping the socket is all that is left.
     if let Ok(ending) = exchange.run().await {

@@ -3,7 +3,7 @@
 use crate::alarm::Alarm;
 use crate::prepared_answer::{AnswerBytes, PreparedAnswer, PreparedFault};
 use crate::request::{IncomingRequest, RequestHead, read_head};
-use crate::shared::Shared;
+use crate::service::Service;
 use crate::wire::Wire;
 use crate::{ConnectionEnd, LastRequest};
 use std::io;
@@ -18,7 +18,7 @@ const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// The HTTP side of a connection.
 pub(crate) struct Exchange<'a, W> {
     wire: W,
-    shared: &'a Shared,
+    shared: &'a Service,
     alarm: &'a Alarm,
     /// Bytes read and not yet understood.
     buffer: Vec<u8>,
@@ -33,7 +33,7 @@ enum ConnectionStep {
 }
 
 impl<'a, W: Wire> Exchange<'a, W> {
-    pub fn new(wire: W, shared: &'a Shared, alarm: &'a Alarm) -> Exchange<'a, W> {
+    pub fn new(wire: W, shared: &'a Service, alarm: &'a Alarm) -> Exchange<'a, W> {
         Exchange {
             wire,
             shared,

@@ -21,7 +21,7 @@ mod pace;
 mod prepared_answer;
 mod request;
 mod running_target;
-mod shared;
+mod service;
 mod timetable;
 mod tls;
 mod wire;

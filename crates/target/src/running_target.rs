@@ -3,7 +3,7 @@
 use crate::accept_loop::accept;
 use crate::alarm::Alarm;
 use crate::counts::TargetTally;
-use crate::shared::Shared;
+use crate::service::Service;
 use crate::{BindError, BoundTarget, Config, Counts};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -64,7 +64,7 @@ impl RunningTarget {
         &mut self,
         index: usize,
         listener: TcpListener,
-        shared: Arc<Shared>,
+        shared: Arc<Service>,
     ) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()

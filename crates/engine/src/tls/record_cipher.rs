@@ -14,6 +14,8 @@ pub(super) const HEADER: usize = 5;
 const MAX_PLAIN: usize = 16 * 1024;
 /// Largest content: what TLS 1.2 allows, which is more than what TLS 1.3 does.
 const MAX_CONTENT: usize = MAX_PLAIN + 2048;
+/// More than any record adds to its plaintext: header, explicit nonce, content type, tag.
+pub(super) const RECORD_OVERHEAD: usize = 64;
 /// What GCM in TLS 1.2 sends of its nonce.
 const EXPLICIT: usize = 8;
 /// `legacy_record_version`.

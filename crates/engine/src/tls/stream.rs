@@ -4,7 +4,9 @@
 use super::advance::{Advance, Broken};
 use super::client_hello::offers_session;
 use super::config::WorkerTls;
+use super::early_data::{EarlyDataFate, is_end_of_early_data, put_early};
 use super::keys::Keys;
+use super::record_cipher::RECORD_OVERHEAD;
 use super::record_layer::RecordLayer;
 use super::verifier::{Seen, Verifier};
 use crate::key_log::OperationEnding;
@@ -16,8 +18,6 @@ use std::sync::Arc;
 
 /// Largest plaintext of one record (RFC 8446 §5.1).
 pub(crate) const FRAGMENT: usize = 16 * 1024;
-/// More than any record adds to its plaintext: header, explicit nonce, content type, tag.
-const RECORD_OVERHEAD: usize = 64;
 
 /// The random of a ServerHello that is a HelloRetryRequest (RFC 8446 §4.1.3).
 const RETRY_RANDOM: [u8; 32] = [
@@ -47,17 +47,6 @@ pub(crate) struct TlsStream {
     secrets: String,
     /// A fatal alert that went out unencrypted.
     alert_sent: Option<u8>,
-}
-
-/// What became of a request that was to go out with the ClientHello.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum EarlyDataFate {
-    /// There was none, or rustls did not take it.
-    None,
-    /// It went out as so many bytes, and the server has not taken it.
-    Sent(usize),
-    /// The server took it.
-    Accepted(usize),
 }
 
 /// Who seals and opens records.
@@ -432,31 +421,6 @@ fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, outgoing: &mut Vec<
             Err(_) => return outgoing.truncate(before),
         }
     }
-}
-
-/// Puts early data of `length` bytes behind the ClientHello in `outgoing`; `encrypt` is rustls's,
-/// whose type has no name.
-fn put_early(
-    length: usize,
-    outgoing: &mut Vec<u8>,
-    encrypt: impl FnOnce(&mut [u8]) -> Option<usize>,
-) -> EarlyDataFate {
-    let before = outgoing.len();
-    outgoing.resize(before + length + RECORD_OVERHEAD, 0);
-    let written = encrypt(&mut outgoing[before..]).unwrap_or(0);
-    outgoing.truncate(before + written);
-    if written == 0 {
-        EarlyDataFate::None
-    } else {
-        EarlyDataFate::Sent(written)
-    }
-}
-
-/// Whether a record that rustls wrote is an EndOfEarlyData, which it sends only where the server
-/// has taken early data, and which its unbuffered API does not tell otherwise: no other handshake
-/// record is so short (4 bytes of message, one of type, 16 of tag; RFC 8446 §4.5, §5.2).
-fn is_end_of_early_data(record: &[u8]) -> bool {
-    matches!(record, [23, 3, 3, 0, 21, ..])
 }
 
 fn kind(error: &Error, alert_sent: Option<u8>, fault: Option<CertificateFault>) -> Kind {

@@ -2,7 +2,7 @@
 
 use crate::mask::is_secret_key;
 use crate::read::field::Field;
-use crate::read::node::{Node, NodeValue, TableEntry};
+use crate::read::node::{KeyedNode, Node, NodeValue};
 use crate::read::overlay::SHARED;
 use crate::read::section::PlanSection;
 use std::collections::{HashMap, HashSet};
@@ -136,7 +136,7 @@ fn content(value: &NodeValue, is_secret: &dyn Fn(&str) -> bool) -> String {
             )
         ),
         NodeValue::Table(table) => {
-            let entry = |(key, entry): (&String, &TableEntry)| {
+            let entry = |(key, entry): (&String, &KeyedNode)| {
                 let inner = content(&entry.node.value, is_secret);
                 let inner = if is_secret(key) { SECRET } else { &inner };
                 format!("{key} {inner}")

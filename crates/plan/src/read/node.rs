@@ -30,10 +30,10 @@ pub(crate) enum NodeValue {
 }
 
 /// Fields by name.
-pub(crate) type Table = BTreeMap<String, TableEntry>;
+pub(crate) type Table = BTreeMap<String, KeyedNode>;
 
 #[derive(Debug, Clone)]
-pub(crate) struct TableEntry {
+pub(crate) struct KeyedNode {
     /// Byte offset of the key.
     pub(crate) at: usize,
     pub(crate) node: Node,
@@ -95,7 +95,7 @@ impl Builder {
             // A name with dots adds nothing to the path: what is in it belongs to the table still.
             let inner = if holds_names(path) { path } else { &full };
             let node = self.node(item, inner, at);
-            self.insert(&mut table, path, name, TableEntry { at, node });
+            self.insert(&mut table, path, name, KeyedNode { at, node });
         }
         table
     }
@@ -150,7 +150,7 @@ impl Builder {
         Node::new(at, value)
     }
 
-    fn insert(&mut self, table: &mut Table, path: &str, name: &str, entry: TableEntry) {
+    fn insert(&mut self, table: &mut Table, path: &str, name: &str, entry: KeyedNode) {
         if holds_names(path) {
             return self.insert_named(table, path, name, entry);
         }
@@ -160,14 +160,14 @@ impl Builder {
                 let mut inner = Table::new();
                 self.insert(&mut inner, &join(path, first), rest, entry.clone());
                 let node = Node::new(entry.at, NodeValue::Table(inner));
-                self.merge(table, path, first, TableEntry { at: entry.at, node });
+                self.merge(table, path, first, KeyedNode { at: entry.at, node });
             }
             None => self.merge(table, path, name, entry),
         }
     }
 
     /// In a table of names, a table is the part of a name before a dot.
-    fn insert_named(&mut self, table: &mut Table, path: &str, name: &str, entry: TableEntry) {
+    fn insert_named(&mut self, table: &mut Table, path: &str, name: &str, entry: KeyedNode) {
         match entry.node.value {
             NodeValue::Table(inner) if !inner.is_empty() => {
                 for (rest, entry) in inner {
@@ -178,7 +178,7 @@ impl Builder {
         }
     }
 
-    fn merge(&mut self, table: &mut Table, path: &str, name: &str, entry: TableEntry) {
+    fn merge(&mut self, table: &mut Table, path: &str, name: &str, entry: KeyedNode) {
         let Some(present) = table.get_mut(name) else {
             table.insert(name.to_owned(), entry);
             return;

@@ -1,7 +1,7 @@
 //! A variant as a tree that is laid over the file's: paths reach into tables, values replace whole.
 
 use crate::read::context::Context;
-use crate::read::node::{Node, NodeValue, Table, TableEntry, join};
+use crate::read::node::{KeyedNode, Node, NodeValue, Table, join};
 
 /// Keys that are the same for every variant, with the reason.
 pub(crate) const SHARED: [(&str, &str); 5] = [
@@ -72,7 +72,7 @@ pub(crate) fn put(table: &mut Table, path: &[String], at: usize, node: Node) {
         [] => {}
         [last] => drop(table.insert(
             last.clone(),
-            TableEntry {
+            KeyedNode {
                 at,
                 node: Node {
                     braced: true,
@@ -81,7 +81,7 @@ pub(crate) fn put(table: &mut Table, path: &[String], at: usize, node: Node) {
             },
         )),
         [first, rest @ ..] => {
-            let new = || TableEntry {
+            let new = || KeyedNode {
                 at,
                 node: Node::new(at, NodeValue::Table(Table::new())),
             };

@@ -3,7 +3,7 @@
 use crate::read::context::Context;
 use crate::read::field::Field;
 use crate::read::known;
-use crate::read::node::{Table, TableEntry, join};
+use crate::read::node::{KeyedNode, Table, join};
 use std::cell::RefCell;
 use std::fmt::Display;
 
@@ -74,7 +74,7 @@ impl<'a> PlanSection<'a> {
 
     /// Every field in the file's order, for tables whose keys are names.
     pub(crate) fn all(&self) -> Vec<(&'a str, Field<'a>)> {
-        let mut fields: Vec<(&'a str, &'a TableEntry)> = self
+        let mut fields: Vec<(&'a str, &'a KeyedNode)> = self
             .table
             .iter()
             .map(|(name, entry)| (name.as_str(), entry))
@@ -133,7 +133,7 @@ impl<'a> PlanSection<'a> {
         }
     }
 
-    fn field_of(&self, name: &str, entry: &'a TableEntry) -> Field<'a> {
+    fn field_of(&self, name: &str, entry: &'a KeyedNode) -> Field<'a> {
         Field {
             context: self.context,
             path: join(&self.path, &short(name)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
 /// What all connections of a target share.
-pub(crate) struct Shared {
+pub(crate) struct Service {
     pub acceptor: Option<TlsAcceptor>,
     /// The default answer, then those of `paths`.
     pub answers: Vec<PreparedAnswer>,
@@ -17,7 +17,7 @@ pub(crate) struct Shared {
     pub tally: Arc<TargetTally>,
 }
 
-impl Shared {
+impl Service {
     /// Which of `answers` a path gets.
     pub fn answer_of(&self, path: &str) -> usize {
         self.paths

@@ -41,8 +41,8 @@ fn agent(name: &str) -> AgentFacts {
 }
 
 /// A run of two agents up to its start.
-fn started(folder: Option<RunFolder>) -> RunRecord {
-    let mut record = RunRecord::new(planned(), folder);
+fn started(folder: Option<RunFolder>) -> RecordedRun {
+    let mut record = RecordedRun::new(planned(), folder);
     record.take(
         Utc::now(),
         &RunEvent::Assembled {
@@ -74,7 +74,7 @@ fn started(folder: Option<RunFolder>) -> RunRecord {
     record
 }
 
-fn interval(record: &mut RunRecord, agent: u32, interval: u32, encoded: &[u8]) {
+fn interval(record: &mut RecordedRun, agent: u32, interval: u32, encoded: &[u8]) {
     let encoded = Bytes::copy_from_slice(encoded);
     record.take(
         Utc::now(),
@@ -86,7 +86,7 @@ fn interval(record: &mut RunRecord, agent: u32, interval: u32, encoded: &[u8]) {
     );
 }
 
-fn ended(record: &mut RunRecord, agent: u32, totals: &[u8]) {
+fn ended(record: &mut RecordedRun, agent: u32, totals: &[u8]) {
     let encoded = Bytes::copy_from_slice(totals);
     record.take(
         Utc::now(),
@@ -196,7 +196,7 @@ fn folder_holds_an_incomplete_result_from_the_beginning() {
     let folder = RunFolder::create(base.path(), Utc::now(), "plan", PLAN).unwrap();
     let path = folder.path().join(crate::run_folder::RESULT);
     let read = || report::read(&std::fs::read(&path).unwrap()).unwrap();
-    let mut record = RunRecord::new(planned(), Some(folder));
+    let mut record = RecordedRun::new(planned(), Some(folder));
     assert_eq!(
         (read().run.state, read().agents.len()),
         (RunState::Incomplete, 0)

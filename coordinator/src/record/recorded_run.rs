@@ -24,7 +24,7 @@ const REMARKS_MAX: usize = 20;
 
 /// What is known of a run.
 #[derive(Debug)]
-pub(crate) struct RunRecord {
+pub(crate) struct RecordedRun {
     run: PlannedRun,
     folder: Option<RunFolder>,
     agents: Vec<RecordedAgent>,
@@ -52,11 +52,11 @@ struct RecordedAgent {
     is_unreadable: bool,
 }
 
-impl RunRecord {
+impl RecordedRun {
     /// A record that begins with an incomplete result in the folder, so that there is always one.
-    pub(crate) fn new(run: PlannedRun, folder: Option<RunFolder>) -> RunRecord {
+    pub(crate) fn new(run: PlannedRun, folder: Option<RunFolder>) -> RecordedRun {
         let notes = run.plan.notes().to_vec();
-        let mut record = RunRecord {
+        let mut record = RecordedRun {
             run,
             folder,
             agents: Vec::new(),

@@ -1,0 +1,39 @@
+//! A request that goes out with the ClientHello, and what becomes of it (RFC 8446 §4.2.10).
+
+use super::record_cipher::RECORD_OVERHEAD;
+
+/// What became of a request that was to go out with the ClientHello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EarlyDataFate {
+    /// There was none, or rustls did not take it.
+    None,
+    /// It went out as so many bytes, and the server has not taken it.
+    Sent(usize),
+    /// The server took it.
+    Accepted(usize),
+}
+
+/// Puts early data of `length` bytes behind the ClientHello in `outgoing`; `encrypt` is rustls's,
+/// whose type has no name.
+pub(super) fn put_early(
+    length: usize,
+    outgoing: &mut Vec<u8>,
+    encrypt: impl FnOnce(&mut [u8]) -> Option<usize>,
+) -> EarlyDataFate {
+    let before = outgoing.len();
+    outgoing.resize(before + length + RECORD_OVERHEAD, 0);
+    let written = encrypt(&mut outgoing[before..]).unwrap_or(0);
+    outgoing.truncate(before + written);
+    if written == 0 {
+        EarlyDataFate::None
+    } else {
+        EarlyDataFate::Sent(written)
+    }
+}
+
+/// Whether a record that rustls wrote is an EndOfEarlyData, which it sends only where the server
+/// has taken early data, and which its unbuffered API does not tell otherwise: no other handshake
+/// record is so short (4 bytes of message, one of type, 16 of tag; RFC 8446 §4.5, §5.2).
+pub(super) fn is_end_of_early_data(record: &[u8]) -> bool {
+    matches!(record, [23, 3, 3, 0, 21, ..])
+}
