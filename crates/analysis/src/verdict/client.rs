@@ -86,7 +86,7 @@ pub(super) fn limits(document: &Document, machine: MachineCounts) -> Vec<String>
     let mut limits: Vec<String> = document
         .agents
         .iter()
-        .filter_map(|agent| limit_of_agent(agent, machine))
+        .filter_map(|agent| limit_of_agent(document, agent, machine))
         .collect();
     let exhausted =
         document.measured.errors.iter().filter(|error| {
@@ -98,7 +98,11 @@ pub(super) fn limits(document: &Document, machine: MachineCounts) -> Vec<String>
     limits
 }
 
-fn limit_of_agent(agent: &AgentResult, machine: MachineCounts) -> Option<String> {
+fn limit_of_agent(
+    document: &Document,
+    agent: &AgentResult,
+    machine: MachineCounts,
+) -> Option<String> {
     let name = &agent.name;
     let cpu = agent.sampled_cpu()?;
     if cpu.busiest_worker_share_mean >= WORKER_BUSY_SHARE {
@@ -107,7 +111,9 @@ fn limit_of_agent(agent: &AgentResult, machine: MachineCounts) -> Option<String>
             "agent {name}: its busiest worker was {busy} busy: give it more CPUs, or add agents"
         ));
     }
-    let is_shared = machine == MachineCounts::NotWithTheServer && agent.target_is_local;
+    // An agent that sent nothing has no address of the target, yet a built-in one is on its machine.
+    let has_the_server = document.plan.builtin_target || agent.target_is_local;
+    let is_shared = machine == MachineCounts::NotWithTheServer && has_the_server;
     let is_full = !is_shared && cpu.machine_busy_share_mean >= MACHINE_BUSY_SHARE;
     is_full.then(|| {
         format!(

@@ -334,6 +334,15 @@ fn fired_at(address: &str, load: &str, content: Second, machine: f64) -> analysi
 }
 
 #[test]
+fn agent_of_a_builtin_target_shares_its_machine_with_it_even_if_it_sent_nothing() {
+    let mut document = fired_at("192.0.2.3:80", CLOSED, QUIET, 1.0);
+    assert_eq!(document.verdict.verdict, Verdict::ClientBound);
+    document.plan.builtin_target = true;
+    let record = VerdictRecord::new(&document);
+    assert_ne!(record.verdict, Verdict::ClientBound, "{record:?}");
+}
+
+#[test]
 fn target_at_an_own_address_of_an_agent_is_on_its_machine_and_on_no_other() {
     for (address, local) in [
         ("192.0.2.1:80", [true, false]),
