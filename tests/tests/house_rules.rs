@@ -10,6 +10,9 @@ use std::process::Command;
 /// Packages of tests, which may name whom they like.
 const FREE: [&str; 2] = ["interop", "benches"];
 
+/// Their folders.
+const FREE_FOLDERS: [&str; 2] = ["tests/", "benches/"];
+
 /// What each of the others may name, in code that ships.
 const MAY_NAME: [(&str, &[&str]); 12] = [
     ("secret", &[]),
@@ -262,6 +265,51 @@ fn no_constructor_is_called_of() {
         found.is_empty(),
         "{unclear}…): {found:?}; call it new or from_x"
     );
+}
+
+/// Types that a source defines, without those of its tests.
+fn types(source: &str) -> Vec<&str> {
+    let shipped = source.split("\n#[cfg(test)]\nmod ").next();
+    shipped
+        .unwrap_or_default()
+        .lines()
+        .filter_map(defined_type)
+        .collect()
+}
+
+/// The type that a line defines: `pub(crate) struct Lease {`.
+fn defined_type(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace();
+    let visible = |word: &&str| word.starts_with("pub");
+    let kind = words.find(|word| !visible(word))?;
+    if !["struct", "enum", "trait", "union"].contains(&kind) {
+        return None;
+    }
+    let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
+    let name = words.next()?.split(|c| !is_of_name(c)).next()?;
+    (!name.is_empty()).then_some(name) // a macro writes `struct $name`
+}
+
+/// A reader who looks for a name finds one type.
+#[test]
+fn no_two_types_have_one_name() {
+    let is_shipped = |path: &str| {
+        path.contains("src/")
+            && !path.ends_with("tests.rs")
+            && !FREE_FOLDERS.iter().any(|folder| path.starts_with(folder))
+    };
+    let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, text) in sources().into_iter().filter(|(path, _)| is_shipped(path)) {
+        for name in types(&text) {
+            places
+                .entry(name.to_owned())
+                .or_default()
+                .insert(path.clone());
+        }
+    }
+    assert!(places.len() > 300, "{} types", places.len());
+    let twice: Vec<_> = places.iter().filter(|(_, paths)| paths.len() > 1).collect();
+    assert!(twice.is_empty(), "{twice:?}: the field has a word for each");
 }
 
 /// A dependency of a package: its name in `Cargo.toml`, and whether only tests may use it.

@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    fn of(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
+    fn request(plan: &Plan, agents: u32) -> anyhow::Result<RunRequest> {
         let run = PlannedRun::new(plan.clone(), String::new(), agents, String::new())?;
         new(&run)
     }
@@ -232,7 +232,7 @@ mod tests {
                 (4, 2, vec![vec![0], vec![1], vec![0], vec![1]]),
                 (4, 4, vec![vec![0], vec![1], vec![2], vec![3]]),
             ] {
-                let request = of(&plan(load, identities), agents).unwrap();
+                let request = request(&plan(load, identities), agents).unwrap();
                 assert_eq!(audience(&request, "ca.pem"), None);
                 for (nth, agents) in expected.into_iter().enumerate() {
                     assert_eq!(
@@ -244,12 +244,12 @@ mod tests {
                 }
             }
             // Users 8 and above do not exist: nobody needs their keys.
-            assert_eq!(of(&plan(load, 10), 2).unwrap().files.len(), 1 + 2 * 8);
+            assert_eq!(request(&plan(load, 10), 2).unwrap().files.len(), 1 + 2 * 8);
         }
         let shared = "tls.client_certificates = [{ cert = \"0.pem\", key = \"0.key\" }, { cert = \
                       \"1.pem\", key = \"same.key\" }]";
         let shared = format!("target.url = \"https://a.test\"\nload = {closed}\n{shared}");
-        let request = of(&Plan::parse(&shared, &mut Folder).unwrap(), 2).unwrap();
+        let request = request(&Plan::parse(&shared, &mut Folder).unwrap(), 2).unwrap();
         assert_eq!(audience(&request, "0.key"), Some(vec![0, 1]));
     }
 }

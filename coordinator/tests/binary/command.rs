@@ -67,7 +67,7 @@ impl Folder {
     }
 
     pub fn begin(&self, arguments: &[&str]) -> Running {
-        Running::of(&mut self.command(arguments))
+        Running::new(&mut self.command(arguments))
     }
 
     pub fn run(&self, arguments: &[&str]) -> Output {
@@ -128,7 +128,7 @@ impl Folder {
 }
 
 impl Running {
-    pub fn of(command: &mut Command) -> Running {
+    pub fn new(command: &mut Command) -> Running {
         Running {
             child: Some(command.spawn().unwrap()),
         }

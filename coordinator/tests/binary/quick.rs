@@ -9,7 +9,7 @@ use std::process::{Output, Stdio};
 fn target() -> (Folder, Running, String) {
     let folder = Folder::with_plan("");
     let mut command = folder.command(&["target", "--body-bytes", "1000"]);
-    let mut running = Running::of(command.stdin(Stdio::piped()));
+    let mut running = Running::new(command.stdin(Stdio::piped()));
     let mut line = String::new();
     BufReader::new(running.child().stdout.take().unwrap())
         .read_line(&mut line)

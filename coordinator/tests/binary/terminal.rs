@@ -42,7 +42,7 @@ fn live_view_is_redrawn_in_place_and_fits() {
         .stderr(slave)
         .env("TERM", "xterm")
         .env("LC_ALL", "C.UTF-8");
-    let running = Running::of(&mut command);
+    let running = Running::new(&mut command);
     drop(command);
     let reader = std::thread::spawn(move || {
         let mut shown = Vec::new();

@@ -267,15 +267,19 @@ fn draw(distribution: &Distribution) -> Vec<Column> {
 mod tests {
     use super::*;
 
-    fn of(values: &[u64]) -> Distribution {
+    fn recorded(values: &[u64]) -> Distribution {
         let mut distribution = Distribution::default();
         values.iter().for_each(|&value| distribution.record(value));
         distribution
     }
 
     fn headline(ok: &[u64], timed_out: &[u64]) -> Headline {
-        let mut headline = Headline::exact(&of(ok));
-        headline.take(Outcome::TimedOut, Metric::ResponseTime, &of(timed_out));
+        let mut headline = Headline::exact(&recorded(ok));
+        headline.take(
+            Outcome::TimedOut,
+            Metric::ResponseTime,
+            &recorded(timed_out),
+        );
         headline
     }
 
@@ -344,7 +348,11 @@ mod tests {
     #[test]
     fn percentile_that_waiting_arrivals_could_move_is_a_lower_bound() {
         let mut headline = headline(&[10, 20, 30, 40], &[]);
-        headline.take(Outcome::NotSent, Metric::ResponseTime, &of(&[0, 5, 25, 60]));
+        headline.take(
+            Outcome::NotSent,
+            Metric::ResponseTime,
+            &recorded(&[0, 5, 25, 60]),
+        );
         // 0 5 10 20 | 25 30 40 60. Were the four infinite: 10 20 30 40 | ∞.
         for (percentile, least, most) in [
             (12.5, 0, Some(10)),
@@ -370,9 +378,9 @@ mod tests {
     #[test]
     fn value_that_was_cut_short_above_a_percentile_leaves_it_alone() {
         let mut headline = headline(&[1, 2, 3], &[]);
-        headline.take(Outcome::NotSent, Metric::Lateness, &of(&[3000]));
-        headline.take(Outcome::NotSent, Metric::ScheduleDelay, &of(&[2]));
-        headline.take(Outcome::Failed, Metric::ResponseTime, &of(&[0; 9]));
+        headline.take(Outcome::NotSent, Metric::Lateness, &recorded(&[3000]));
+        headline.take(Outcome::NotSent, Metric::ScheduleDelay, &recorded(&[2]));
+        headline.take(Outcome::Failed, Metric::ResponseTime, &recorded(&[0; 9]));
         // 1 2 2 3 | 3000: of the arrival that was never sent, when it was noticed is known.
         for (percentile, value_ns, at_least) in
             [(60.0, 2, false), (80.0, 3, false), (81.0, 3000, true)]
@@ -394,7 +402,7 @@ mod tests {
 
     #[test]
     fn far_away_values_leave_room_for_the_others() {
-        let columns = draw(&of(&many_and(30_000_000_000)));
+        let columns = draw(&recorded(&many_and(30_000_000_000)));
         assert_eq!(
             columns[59],
             Column {
@@ -419,7 +427,7 @@ mod tests {
             vec![1, hour + 1, 2 * hour],
             many_and(hour),
         ] {
-            let columns = draw(&of(&values));
+            let columns = draw(&recorded(&values));
             assert_eq!(columns.len(), COLUMNS);
             assert_eq!(
                 columns.iter().map(|column| column.count).sum::<u64>(),
@@ -431,6 +439,6 @@ mod tests {
             );
             assert_eq!(columns.last().unwrap().to_ns, *values.iter().max().unwrap());
         }
-        assert_eq!(draw(&of(&[])), []);
+        assert_eq!(draw(&recorded(&[])), []);
     }
 }

@@ -69,7 +69,8 @@ mod tests {
                 .into(),
         );
         let wanted = format!(
-            "FileParts {{ run: {:?}, files: [({second:?}, ***), ({first:?}, ***)], sent_bytes: 0 }}",
+            "FileParts {{ run: {:?}, files: [({second:?}, ***), ({first:?}, ***)], \
+             sent_bytes: 0 }}",
             RunId([1; 16])
         );
         assert_eq!(format!("{parts:?}"), wanted);

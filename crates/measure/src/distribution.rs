@@ -145,7 +145,7 @@ impl Distribution {
 mod tests {
     use super::*;
 
-    fn of(values: &[u64]) -> Distribution {
+    fn recorded(values: &[u64]) -> Distribution {
         let mut distribution = Distribution::default();
         values.iter().for_each(|&value| distribution.record(value));
         distribution
@@ -155,7 +155,7 @@ mod tests {
     fn moments_are_those_worked_out_by_hand() {
         // Mean 5, squares of the differences 9 + 1 + 1 + 1 + 0 + 0 + 4 + 16 = 32, over 8 is 4, its
         // root 2.
-        let distribution = of(&[2, 4, 4, 4, 5, 5, 7, 9]);
+        let distribution = recorded(&[2, 4, 4, 4, 5, 5, 7, 9]);
         assert_eq!(
             (
                 distribution.count,
@@ -173,7 +173,11 @@ mod tests {
             (Some(5.0), Some(2.0))
         );
         assert_eq!(
-            (of(&[]).mean(), of(&[]).std_dev(), of(&[]).percentile(50.0)),
+            (
+                recorded(&[]).mean(),
+                recorded(&[]).std_dev(),
+                recorded(&[]).percentile(50.0)
+            ),
             (None, None, None)
         );
     }
@@ -181,11 +185,11 @@ mod tests {
     #[test]
     fn deviation_keeps_its_digits_where_values_are_large_and_alike() {
         let hour = Histogram::HIGHEST_NS;
-        assert_eq!(of(&[hour - 1, hour + 1]).std_dev(), Some(1.0));
-        assert_eq!(of(&[hour; 1000]).std_dev(), Some(0.0));
+        assert_eq!(recorded(&[hour - 1, hour + 1]).std_dev(), Some(1.0));
+        assert_eq!(recorded(&[hour; 1000]).std_dev(), Some(0.0));
         // Squares of the sums no longer fit here: 2^63 ± 3.
         let large = 1 << 63;
-        assert_eq!(of(&[large - 3, large + 3]).std_dev(), Some(3.0));
+        assert_eq!(recorded(&[large - 3, large + 3]).std_dev(), Some(3.0));
     }
 
     #[test]
@@ -196,7 +200,7 @@ mod tests {
                 at_least: false,
             })
         };
-        let distribution = of(&[1_000_000; 3]);
+        let distribution = recorded(&[1_000_000; 3]);
         assert_eq!(
             distribution.histogram.value_at_percentile(50.0),
             Some(1_000_447)
@@ -213,7 +217,7 @@ mod tests {
     #[test]
     fn percentile_beyond_an_hour_is_a_lower_bound() {
         let hour = Histogram::HIGHEST_NS;
-        let distribution = of(&[1, 2, hour + 5, 2 * hour]);
+        let distribution = recorded(&[1, 2, hour + 5, 2 * hour]);
         assert_eq!(
             (distribution.count, distribution.overflow, distribution.max),
             (4, 2, 2 * hour)
@@ -237,7 +241,7 @@ mod tests {
 
     #[test]
     fn zero_is_a_value() {
-        let distribution = of(&[0, 0, 3]);
+        let distribution = recorded(&[0, 0, 3]);
         assert_eq!(
             (distribution.count, distribution.min, distribution.max),
             (3, 0, 3)
@@ -247,10 +251,10 @@ mod tests {
 
     #[test]
     fn cleared_distribution_is_as_new() {
-        let mut distribution = of(&[1, 2, 3, u64::MAX]);
+        let mut distribution = recorded(&[1, 2, 3, u64::MAX]);
         distribution.clear();
         assert_eq!(distribution, Distribution::default());
         distribution.record(7);
-        assert_eq!(distribution, of(&[7]));
+        assert_eq!(distribution, recorded(&[7]));
     }
 }

@@ -199,7 +199,7 @@ impl fmt::Debug for Histogram {
 mod tests {
     use super::*;
 
-    fn of(values: &[u64]) -> Histogram {
+    fn recorded(values: &[u64]) -> Histogram {
         let mut histogram = Histogram::default();
         for &value in values {
             assert!(histogram.record(value));
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn percentiles_are_those_worked_out_by_hand() {
-        let one_to_thousand = of(&(1..=1000).collect::<Vec<_>>());
+        let one_to_thousand = recorded(&(1..=1000).collect::<Vec<_>>());
         let cases = [
             (0.0, 1),
             (0.1, 1),
@@ -229,7 +229,7 @@ mod tests {
         }
         assert_eq!(Histogram::default().value_at_percentile(50.0), None);
         assert_eq!(
-            of(&[1_000_000]).value_at_percentile(50.0),
+            recorded(&[1_000_000]).value_at_percentile(50.0),
             Some(1_000_447),
             "highest value of the bucket"
         );
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn absurd_percentiles_are_the_first_or_the_last_value() {
-        let histogram = of(&[5, 7]);
+        let histogram = recorded(&[5, 7]);
         for (percentile, value) in [
             (-1.0, 5),
             (f64::NAN, 5),
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn iteration_gives_ranges_and_counts_ascending() {
-        let histogram = of(&[9_000_000, 4099, 4096, 3]);
+        let histogram = recorded(&[9_000_000, 4099, 4096, 3]);
         let buckets: Vec<_> = histogram
             .iter()
             .map(|bucket| (bucket.lowest_ns, bucket.highest_ns, bucket.count))
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn cleared_histogram_is_empty_and_takes_no_new_memory_for_the_same_values() {
         let values = [1, 70, 5_000, 1_000_000, 3_000_000_000];
-        let mut histogram = of(&values);
+        let mut histogram = recorded(&values);
         let capacity = histogram.pages.capacity();
         histogram.clear();
         assert!(histogram.is_empty() && histogram == Histogram::default());
@@ -286,7 +286,7 @@ mod tests {
         }
         assert_eq!(
             (histogram.pages.capacity(), &histogram),
-            (capacity, &of(&values))
+            (capacity, &recorded(&values))
         );
     }
 }

@@ -16,7 +16,7 @@ fn backlog_that_the_drain_works_off_is_not_load_met() {
         &plan(&server.url(), "rate = \"400/s\", duration = \"4s\"", ""),
     )
     .run();
-    let reading = Reading::of(&finished);
+    let reading = Reading::new(&finished);
     // All of them are answered at last, half of them after the end.
     assert_eq!(reading.count("/measured/operations/ok"), 1600, "{finished}");
     assert_ne!(reading.verdict(), "load_met", "{finished}");
@@ -30,7 +30,7 @@ fn load_that_is_carried_with_long_answers_is_load_met() {
         let server = ScriptedServer::of_delay(Duration::from_millis(700));
         let load = "rate = \"150/s\", warm_up = \"1s\", duration = \"3300ms\"";
         let finished = CoordinatorCommand::local(1, &plan(&server.url(), load, "")).run();
-        ensure(Reading::of(&finished).verdict() == "load_met", || {
+        ensure(Reading::new(&finished).verdict() == "load_met", || {
             format!("{finished}")
         })
     });
@@ -46,7 +46,7 @@ fn arrivals_that_were_never_sent_are_in_the_percentiles() {
     let load = "load = { rate = \"1600/s\", duration = \"5s\", max_connections = 10 }\n";
     let thresholds = "thresholds = { \"response_time.p75\" = \"<= 2s\" }\n";
     let finished = CoordinatorCommand::local(1, &format!("{builtin}{load}{thresholds}")).run();
-    let reading = Reading::of(&finished);
+    let reading = Reading::new(&finished);
     assert!(
         reading.count("/measured/operations/not_sent") > 3500,
         "{finished}"
@@ -75,7 +75,7 @@ fn sent_as_seen(finished: &Finished, exchanges: &[Exchange]) -> Result<(), Strin
         is_near(truth, 50.0, 0.03),
         "the server was asked {truth:.1} times a second; {finished}"
     );
-    let reading = Reading::of(finished);
+    let reading = Reading::new(finished);
     let reported = reading.number("/measured/rates/started_per_second");
     assert!(
         is_near(reported, truth, 0.03),
@@ -120,7 +120,7 @@ fn interrupted_run_says_the_rate_it_had_and_not_that_all_was_sent() {
             !finished.stdout.contains("all of the load was sent"),
             "{finished}"
         );
-        assert_ne!(Reading::of(&finished).verdict(), "load_met", "{finished}");
+        assert_ne!(Reading::new(&finished).verdict(), "load_met", "{finished}");
         sent_as_seen(&finished, &server.exchanges())
     });
 }

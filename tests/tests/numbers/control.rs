@@ -70,7 +70,7 @@ fn control_link_that_goes_away_for_a_moment_loses_no_count() {
     std::thread::sleep(Duration::from_secs(2));
     scene.link.change(|quality| quality.is_up = true);
     let finished = scene.invited.coordinator.wait();
-    let reading = Reading::of(&finished);
+    let reading = Reading::new(&finished);
     // 130 × 6.7.
     let counts = (
         reading.count("/measured/operations/ok"),
@@ -107,7 +107,7 @@ fn agent_that_is_cut_off_stops_within_its_lease_and_hands_over_what_it_has() {
         went_on <= LEASE,
         "{went_on:?} after it was cut off it still asked; {finished}"
     );
-    let reading = Reading::of(&finished);
+    let reading = Reading::new(&finished);
     assert_eq!(
         reading.count("/measured/operations/ok"),
         exchanges.len() as u64,

@@ -47,7 +47,7 @@ fn fifteen_thousand_users_at_once_connect_as_fast_as_the_kernel_lets_them() {
         let finished =
             CoordinatorCommand::local_by(namespace.command(), &plan(&server.url(), &load, ""))
                 .run();
-        let reading = Reading::of(&finished);
+        let reading = Reading::new(&finished);
         assert!(
             reading.count("/measured/connections/opened") >= USERS as u64,
             "{finished}"

@@ -57,7 +57,7 @@ impl Distant {
 
 /// Whether `first_byte` is not one round trip.
 fn wrong_first_byte(finished: &Finished) -> Result<(), String> {
-    let reading = Reading::of(finished);
+    let reading = Reading::new(finished);
     let values = ROUND_TRIP_MS
         .map(|(percentile, _)| reading.percentile_ms("/measured/times/first_byte", percentile));
     println!(
@@ -128,7 +128,7 @@ fn requests_of_http_1_take_a_round_trip_each() {
         let load = "rate = \"200/s\", max_connections = 50, warm_up = \"500ms\", duration = \"2s\"";
         let finished = distant.run(NginxServer::Tls13, load, "");
         wrong_first_byte(&finished)?;
-        let verdict = Reading::of(&finished).verdict();
+        let verdict = Reading::new(&finished).verdict();
         ensure(verdict == "load_met", || format!("{finished}"))
     });
 }
@@ -155,7 +155,7 @@ fn both_ends_count_the_same_where_packets_are_lost() {
     for (server, more) in scenes {
         let load = "rate = \"130/s\", max_connections = 100, duration = \"3300ms\"";
         let finished = distant.run(server, load, more);
-        let reading = Reading::of(&finished);
+        let reading = Reading::new(&finished);
         let count = |name: &str| reading.count(&format!("/measured/operations/{name}"));
         // 130 × 3.3. Those that wait for a connection at the end are not sent, and all others are
         // answered.
@@ -199,7 +199,7 @@ fn phases_are_so_many_round_trips() {
     for (server, handshake_ms) in [(NginxServer::Tls13, 20.0), (NginxServer::Tls12Rsa, 40.0)] {
         must_hold(|| {
             let load = "rate = \"70/s\", duration = \"1700ms\"";
-            let reading = Reading::of(&distant.run(server, load, "connection.requests = 1"));
+            let reading = Reading::new(&distant.run(server, load, "connection.requests = 1"));
             let phases = [
                 ("connect", 20.0),
                 ("handshake", handshake_ms),
@@ -235,7 +235,7 @@ fn bytes_per_second_are_what_the_link_carries() {
     must_hold(|| {
         let load = "connections = 3, warm_up = \"1s\", duration = \"3300ms\"";
         let finished = distant.run(NginxServer::Tls13, load, "request.path = \"/big\"");
-        let reading = Reading::of(&finished);
+        let reading = Reading::new(&finished);
         let reported = reading.number("/measured/rates/wire_received_bytes_per_second");
         println!("{reported:.0} bytes per second where the link carries {truth:.0}");
         assert!(

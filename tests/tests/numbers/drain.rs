@@ -61,7 +61,7 @@ fn worker_is_as_busy_as_it_was_while_it_was_measured() {
         std::thread::sleep(Duration::from_secs(5));
         let truth = busiest_thread_seconds(&coordinator) / 3.0;
         let finished = coordinator.wait();
-        let reading = Reading::of(&finished);
+        let reading = Reading::new(&finished);
         let reported = reading.number("/agents/0/cpu/busiest_worker_share_mean");
         println!("the busiest worker: {reported:.2} reported, {truth:.2} by the kernel");
         // The drain is four times as long as the measured part: with it in the mean, a fifth would
@@ -117,7 +117,7 @@ fn client_that_had_no_time_left_is_the_limit_though_its_last_requests_hang() {
         std::thread::sleep(Duration::from_millis(1500));
         let truth = busiest_thread_seconds(&coordinator) / 3.0;
         let finished = coordinator.wait();
-        let reading = Reading::of(&finished);
+        let reading = Reading::new(&finished);
         let reported = reading.number("/agents/0/cpu/busiest_worker_share_mean");
         println!(
             "the busiest worker: {reported:.2} reported, {truth:.2} by the kernel; {}",
@@ -144,7 +144,7 @@ fn operations_under_way_are_as_many_as_there_are() {
         let server = ScriptedServer::of_delay(Duration::from_millis(3500));
         let load = "rate = \"10/s\", duration = \"11s\"";
         let finished = CoordinatorCommand::local(1, &plan(&server.url(), load, "")).run();
-        let reading = Reading::of(&finished);
+        let reading = Reading::new(&finished);
         let exchanges = server.exchanges();
         reading.rows().iter().try_for_each(|row| {
             let (second, reported) = (

@@ -93,7 +93,7 @@ impl Scene {
         let finished = CoordinatorCommand::local(1, &plan(&server.url(), &load, "")).run();
         let [warm_up, window] = [*warm_up_ms, *window_ms].map(Duration::from_millis);
         let truth = answered_per_second(&server.exchanges(), warm_up, window);
-        let reported = Reading::of(&finished).number("/measured/rates/ok_per_second");
+        let reported = Reading::new(&finished).number("/measured/rates/ok_per_second");
         println!("{self:?}: {reported:.2}/s reported, {truth:.2}/s counted by the server");
         ensure(is_near(reported, truth, 0.01), || {
             format!("{self:?}: {reported:.2}/s where the server counts {truth:.2}/s")
@@ -133,7 +133,7 @@ fn server_at_its_limit_is_not_reported_above_it() {
     let thresholds = "thresholds.rate = \">= 300/s\"";
     let load = "rate = \"400/s\", duration = \"1100ms\"";
     let finished = CoordinatorCommand::local(1, &plan(&server.url(), load, thresholds)).run();
-    let reading = Reading::of(&finished);
+    let reading = Reading::new(&finished);
     let reported = reading.number("/measured/rates/ok_per_second");
     let truth = answered_per_second(
         &server.exchanges(),

@@ -10,7 +10,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    pub fn of(finished: &Finished) -> Reading {
+    pub fn new(finished: &Finished) -> Reading {
         Reading {
             result: finished.result(),
         }

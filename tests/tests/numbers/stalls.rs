@@ -37,7 +37,7 @@ fn stall_that_fills_every_connection_is_not_an_invalid_run() {
     let _alone = alone();
     must_hold(|| {
         let finished = run(20);
-        let reading = Reading::of(&finished);
+        let reading = Reading::new(&finished);
         println!("{}: {}", reading.verdict(), reading.evidence());
         ensure(finished.code == 0 && reading.verdict() != "invalid", || {
             format!("{finished}")
@@ -65,7 +65,7 @@ fn stall_with_connections_enough_is_load_met() {
     must_hold(|| {
         // In a stall 250 arrivals come; a few more connections, since the machine may be busy.
         let finished = run(300);
-        let reading = Reading::of(&finished);
+        let reading = Reading::new(&finished);
         ensure(reading.verdict() == "load_met", || format!("{finished}"))?;
         client_was_in_time(&reading)
     });

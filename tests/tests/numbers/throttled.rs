@@ -18,7 +18,7 @@ fn throttled(load: &str) {
     let load = format!("{load}, duration = \"1100ms\"");
     let finished =
         CoordinatorCommand::local_by(quota.command(), &plan(&server.url(), &load, "")).run();
-    let reading = Reading::of(&finished);
+    let reading = Reading::new(&finished);
     let p50 = reading.percentile_ms("/measured/times/service_time", 50.0);
     let asked = reading.number("/measured/rates/ok_per_second");
     println!(

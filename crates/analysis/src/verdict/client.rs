@@ -111,7 +111,8 @@ fn limit_of_agent(
             "agent {name}: its busiest worker was {busy} busy: give it more CPUs, or add agents"
         ));
     }
-    // An agent that sent nothing has no address of the target, yet a built-in one is on its machine.
+    // An agent that sent nothing has no address of the target, yet a built-in one is on its
+    // machine.
     let has_the_server = document.plan.builtin_target || agent.target_is_local;
     let is_shared = machine == MachineCounts::NotWithTheServer && has_the_server;
     let is_full = !is_shared && cpu.machine_busy_share_mean >= MACHINE_BUSY_SHARE;

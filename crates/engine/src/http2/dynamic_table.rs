@@ -14,7 +14,7 @@ const OVERHEAD: usize = 32;
 #[derive(Debug)]
 pub(super) struct DynamicTable {
     /// The newest first.
-    entries: VecDeque<TableEntry>,
+    entries: VecDeque<HeaderField>,
     size: usize,
     most: usize,
 }
@@ -29,7 +29,7 @@ pub(super) enum FieldName {
 
 /// A field of the table, as far as it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TableEntry {
+pub(super) struct HeaderField {
     pub(super) name: FieldName,
     /// Bytes of the name.
     pub(super) name_length: usize,
@@ -48,7 +48,7 @@ impl Default for DynamicTable {
     }
 }
 
-impl TableEntry {
+impl HeaderField {
     fn size(&self) -> usize {
         self.name_length + self.value_length + OVERHEAD
     }
@@ -56,13 +56,13 @@ impl TableEntry {
 
 impl DynamicTable {
     /// The entry of so many that came after it.
-    pub(super) fn entry(&self, behind: usize) -> Result<TableEntry, BadBlock> {
+    pub(super) fn entry(&self, behind: usize) -> Result<HeaderField, BadBlock> {
         self.entries.get(behind).copied().ok_or(BadBlock)
     }
 
     /// Keeps a field, in the place of the oldest ones; one that is too large empties the table (RFC
     /// 7541 §4.4).
-    pub(super) fn keep(&mut self, entry: TableEntry) {
+    pub(super) fn keep(&mut self, entry: HeaderField) {
         self.make_room(entry.size());
         if entry.size() <= self.most {
             self.size += entry.size();

@@ -4,7 +4,7 @@
 //! built before the run. A server may use one, of the default size. Of a response the status and
 //! the length matter; other fields are stepped over.
 
-use super::dynamic_table::{DynamicTable, FieldName, TableEntry};
+use super::dynamic_table::{DynamicTable, FieldName, HeaderField};
 use super::hpack_error::BadBlock;
 use super::huffman;
 
@@ -150,7 +150,7 @@ pub(super) fn read(mut block: &[u8], table: &mut DynamicTable) -> Result<Respons
             0x40..=0x7f => {
                 let (entry, value) = literal(&mut block, 6, table)?;
                 let value_length = value.length()?;
-                table.keep(TableEntry {
+                table.keep(HeaderField {
                     value_length,
                     ..entry
                 });
@@ -169,7 +169,7 @@ fn literal<'a>(
     block: &mut &'a [u8],
     prefix: u32,
     table: &DynamicTable,
-) -> Result<(TableEntry, HpackString<'a>), BadBlock> {
+) -> Result<(HeaderField, HpackString<'a>), BadBlock> {
     let (name, name_length) = match integer(block, prefix)? {
         0 => {
             let name = string(block)?;
@@ -190,7 +190,7 @@ fn literal<'a>(
         value.number()
     };
     Ok((
-        TableEntry {
+        HeaderField {
             name,
             name_length,
             value_length: 0,
@@ -201,7 +201,7 @@ fn literal<'a>(
 }
 
 impl ResponseFields {
-    fn take(&mut self, entry: TableEntry) -> Result<(), BadBlock> {
+    fn take(&mut self, entry: HeaderField) -> Result<(), BadBlock> {
         match entry.name {
             FieldName::Status => {
                 self.take_status(entry.number.and_then(|number| u16::try_from(number).ok()))

@@ -32,7 +32,7 @@ fn over(servers: &[RunningTarget], sections: &str) -> Outcome {
     ))
 }
 
-fn of(outcome: &Outcome, server: &RunningTarget) -> Counters {
+fn counters_of(outcome: &Outcome, server: &RunningTarget) -> Counters {
     let mut sum = Counters::default();
     let cells = outcome
         .sum
@@ -86,7 +86,7 @@ fn each_address_has_a_key_share_of_its_own_and_only_the_plan_remembers() {
         let expected = [(SECP384R1, retried), (X25519, 0), (X25519, 0)];
         for (server, (group, retried)) in servers.iter().zip(expected) {
             assert_eq!(
-                agreed(&of(&outcome, server)),
+                agreed(&counters_of(&outcome, server)),
                 ([(group, 20)].into(), retried),
                 "{key_share}: {group:#06x}"
             );
@@ -148,7 +148,7 @@ fn every_address_is_offered_the_sessions_of_every_other_one_alike() {
                 "{what}: {share:.1} each: {pairs:?}"
             );
             for server in &servers {
-                let begun = of(&outcome, server).started as f64 / 180.0 * number as f64;
+                let begun = counters_of(&outcome, server).started as f64 / 180.0 * number as f64;
                 assert!(
                     (0.8..1.2).contains(&begun),
                     "{what}: {begun:.2} of its share of the operations"

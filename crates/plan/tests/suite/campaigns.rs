@@ -17,13 +17,13 @@ fn names(campaign: &Campaign) -> Vec<&str> {
 }
 
 /// The campaign of `BASE` with `text` below.
-fn of(text: &str) -> Campaign {
+fn campaign_of(text: &str) -> Campaign {
     campaign(&format!("{BASE}{text}")).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
 
 #[test]
 fn a_plain_file_is_one_run_of_its_plan() {
-    let plain = of("");
+    let plain = campaign_of("");
     let plan = parse(BASE).unwrap();
     assert_eq!(names(&plain), ["base"]);
     assert_eq!(
@@ -40,7 +40,7 @@ fn a_plain_file_is_one_run_of_its_plan() {
 
 #[test]
 fn variants_run_in_the_order_of_the_file_without_the_base() {
-    let two = of(
+    let two = campaign_of(
         "[variants]\nz = { tls.resumption = \"always\" }\na = { target.url = \"http://b.test/\" }",
     );
     assert_eq!(names(&two), ["z", "a"]);
@@ -51,7 +51,7 @@ fn variants_run_in_the_order_of_the_file_without_the_base() {
         parse(&BASE.replace("https://a", "http://b")).unwrap()
     );
     assert_eq!(two.single(), None);
-    let with_base = of("[variants]\nbase = {}\nz = { tls.resumption = \"always\" }");
+    let with_base = campaign_of("[variants]\nbase = {}\nz = { tls.resumption = \"always\" }");
     assert_eq!(names(&with_base), ["base", "z"]);
     assert_eq!(with_base.variants()[0].plan, parse(BASE).unwrap());
 }
@@ -66,7 +66,7 @@ fn bare_and_quoted_paths_and_headers_mean_the_same() {
         "[matrix]\n\"tls.verify\" = [\"once\"]\nthresholds.\"errors.share\" = [\"<= 0\"]",
         "[matrix.tls]\nverify = [\"once\"]\n[matrix.thresholds.errors]\nshare = [\"<= 0\"]",
     ];
-    let plans = ways.map(|way| of(way).variants()[0].plan.clone());
+    let plans = ways.map(|way| campaign_of(way).variants()[0].plan.clone());
     let expected = parse(&format!(
         "{BASE}tls.verify = \"once\"\nthresholds.errors.share = \"<= 0\""
     ))
@@ -124,7 +124,7 @@ const REPLACED: [(&str, &str, &str); 8] = [
 #[test]
 fn values_replace_whole_and_paths_reach_in() {
     for (base, over, same) in REPLACED {
-        let variant = of(&format!("{base}\nvariants.v = {{ {over} }}"));
+        let variant = campaign_of(&format!("{base}\nvariants.v = {{ {over} }}"));
         let expected = parse(&format!("{BASE}{same}")).unwrap();
         assert_eq!(
             variant.variants()[0].plan.canonical_text(),
@@ -139,7 +139,7 @@ fn the_matrix_is_the_product_of_its_axes_and_the_variants() {
     let text = "[variants]\nbase = {}\nonce = { tls.verify = \"once\" \
                 }\n[matrix]\n\"tls.versions\" = [[\"1.2\"], [\"1.2\", \
                 \"1.3\"]]\n\"load.connections\" = [10, 20]";
-    let product = of(text);
+    let product = campaign_of(text);
     let expected = [
         "base,tls.versions=1.2,load.connections=10",
         "base,tls.versions=1.2,load.connections=20",
@@ -155,19 +155,21 @@ fn the_matrix_is_the_product_of_its_axes_and_the_variants() {
                 requests = 1 }\ntls = { verify = \"once\", versions = [\"1.2\", \"1.3\"] }";
     assert_eq!(product.variants()[7].plan, parse(last).unwrap());
     assert_eq!(
-        names(&of("[matrix]\ntls.versions = [[\"1.2\"], [\"1.3\"]]")),
+        names(&campaign_of(
+            "[matrix]\ntls.versions = [[\"1.2\"], [\"1.3\"]]"
+        )),
         ["tls.versions=1.2", "tls.versions=1.3"]
     );
 }
 
 #[test]
 fn values_with_one_name_are_numbered_and_long_names_cut() {
-    let alike = of("matrix.request.path = [\"/a?b\", \"/a/b\"]");
+    let alike = campaign_of("matrix.request.path = [\"/a?b\", \"/a/b\"]");
     assert_eq!(names(&alike), ["request.path=a-b", "request.path=a-b~2"]);
     let bodies: Vec<String> = (0..6)
         .map(|axis| format!("\"request.headers.x-long-name-of-a-header-{axis}\" = [\"1\", \"2\"]"))
         .collect();
-    let long = of(&format!("[matrix]\n{}", bodies.join("\n")));
+    let long = campaign_of(&format!("[matrix]\n{}", bodies.join("\n")));
     let unique: std::collections::BTreeSet<&str> = names(&long).into_iter().collect();
     assert_eq!(unique.len(), 64);
     assert!(unique.iter().all(|name| name.len() <= 120), "{unique:?}");
@@ -178,7 +180,7 @@ fn runs_are_interleaved_and_shuffled_within_their_rounds() {
     let text = "[variants]\na = {}\nb = { tls.verify = \"once\" }\nc = { tls.verify = \"none\" \
                 }\n[repeat]\ntimes = 2\n";
     let order = |more: &str| {
-        of(&format!("{text}{more}"))
+        campaign_of(&format!("{text}{more}"))
             .runs()
             .iter()
             .map(|run| (run.repeat, run.variant))
@@ -188,12 +190,12 @@ fn runs_are_interleaved_and_shuffled_within_their_rounds() {
     let shuffled = order("shuffle = true\nseed = 5");
     assert_eq!(shuffled, order("shuffle = true\nseed = 5"));
     assert!((0..20).any(|seed| order(&format!("shuffle = true\nseed = {seed}")) != shuffled));
-    let repeat = of("[repeat]\ntimes = 3\npause = \"5s\"").repeat();
+    let repeat = campaign_of("[repeat]\ntimes = 3\npause = \"5s\"").repeat();
     assert_eq!(
         (repeat.times, repeat.pause, repeat.shuffle),
         (3, Duration::from_secs(5), None)
     );
-    assert_eq!(of("").repeat().pause, Duration::from_secs(1));
+    assert_eq!(campaign_of("").repeat().pause, Duration::from_secs(1));
 }
 
 #[test]
@@ -296,7 +298,7 @@ fn a_search_without_thresholds_looks_for_no_failure() {
 
 #[test]
 fn a_search_over_agents_gives_each_the_whole_load() {
-    let searched = of("search.agents = [1, 2, 4]");
+    let searched = campaign_of("search.agents = [1, 2, 4]");
     assert_eq!(searched.search(), Some(&Search::Agents(vec![1, 2, 4])));
     let one = &searched.variants()[0].plan;
     assert_eq!(*one, parse(BASE).unwrap());
@@ -404,7 +406,9 @@ fn too_many_variants_are_refused_with_the_bound() {
          [repeat]); write at most 500"
     );
     assert_eq!(
-        of(&format!("[variants]\n{}", variants(500))).runs().len(),
+        campaign_of(&format!("[variants]\n{}", variants(500)))
+            .runs()
+            .len(),
         500
     );
 }
