@@ -16,11 +16,17 @@ pub struct ServerFigures {
     pub cpus: Option<f64>,
 }
 
+/// Operations that the server saw: an arrival that is never sent costs it nothing.
+fn sent_and_ended(figures: &Figures) -> u64 {
+    let operations = &figures.operations;
+    operations.ended.saturating_sub(operations.not_sent)
+}
+
 impl ServerFigures {
     pub(crate) fn new(cpu_ns: u64, warm_up: Option<&Figures>, measured: &Figures) -> ServerFigures {
         let ended = warm_up
-            .map_or(0, |figures| figures.operations.ended)
-            .saturating_add(measured.operations.ended);
+            .map_or(0, sent_and_ended)
+            .saturating_add(sent_and_ended(measured));
         let cpu_per_operation_ns = (ended > 0).then(|| cpu_ns as f64 / ended as f64);
         let cpus =
             cpu_per_operation_ns.map(|each| each * measured.rates.operations_per_second / 1e9);

@@ -185,10 +185,10 @@ fn payload(document: &Document) -> Option<FigureValue> {
 fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<FigureValue> {
     let figure = document.measured.times.get(metric)?;
     let Some(percentile) = percentile else {
-        // Its sum is exact.
+        // Its sum is exact, but for values that were cut short.
         return Some(FigureValue {
             value: figure.mean_ns,
-            at_least: figure.timed_out > 0,
+            at_least: figure.timed_out > 0 || figure.not_sent > 0,
             whole: 0.0,
             quantum: 0.0,
         });

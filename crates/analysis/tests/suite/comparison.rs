@@ -349,6 +349,31 @@ fn figure_of_one_round_among_several_has_no_interval() {
 }
 
 #[test]
+fn mean_of_waits_that_were_cut_short_is_not_comparable() {
+    for (timed_out, not_sent) in [(1, 0), (0, 1)] {
+        let waited = |timed_out, not_sent| {
+            let mut document = blank();
+            let figure = TimeFigure {
+                timed_out,
+                not_sent,
+                mean_ns: 1e6,
+                ..TimeFigure::default()
+            };
+            let name = "response_time".to_owned();
+            document.measured.times.insert(name, figure);
+            document
+        };
+        let comparison = compare(
+            Pairing::Interleaved,
+            &[waited(0, 0), waited(0, 0)],
+            &[waited(timed_out, not_sent), waited(0, 0)],
+        );
+        let row = comparison.row("response_time.mean").unwrap();
+        assert!(row.cells[1].at_least, "{timed_out} {not_sent}");
+    }
+}
+
+#[test]
 fn what_cannot_be_compared_says_why() {
     let late = |at_least: bool| {
         let mut document = with_rate(100.0);

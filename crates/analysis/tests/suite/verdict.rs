@@ -516,6 +516,19 @@ fn run_that_was_stopped_does_not_say_that_all_of_its_load_was_met() {
 }
 
 #[test]
+fn arrivals_that_were_never_sent_cost_the_server_nothing() {
+    let of_each = |not_sent| {
+        let mut collector = collector(CLOSED, "");
+        let content = Second { not_sent, ..QUIET };
+        fire(&mut collector, content, cpu(0.3, 0.3));
+        collector.server_cpu(std::time::Duration::from_millis(240));
+        let document = collector.document(RunState::Complete);
+        document.server.unwrap().cpu_per_operation_ns
+    };
+    assert_eq!((of_each(0), of_each(90)), (Some(2e6), Some(2e6)));
+}
+
+#[test]
 fn what_the_server_used_is_told_for_each_operation() {
     let mut collector = collector(CLOSED, "");
     fire(&mut collector, QUIET, cpu(0.3, 0.3));

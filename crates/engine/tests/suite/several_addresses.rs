@@ -98,7 +98,7 @@ fn each_address_has_a_key_share_of_its_own_and_only_the_plan_remembers() {
 fn pairs(outcome: &Outcome, servers: &[RunningTarget]) -> BTreeMap<(SocketAddr, SocketAddr), u64> {
     let mut pairs = BTreeMap::new();
     for server in servers {
-        for (offer, count) in of(outcome, server).session_offers {
+        for (offer, count) in counters_of(outcome, server).session_offers {
             *pairs
                 .entry((offer.issuer.unwrap(), server.address()))
                 .or_default() += count;
