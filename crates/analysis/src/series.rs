@@ -47,7 +47,7 @@ pub struct Row {
     pub errors: u64,
     /// Of these, time-outs.
     pub timed_out: u64,
-    /// Body bytes that came in operations that ended in it.
+    /// Body bytes that came in it.
     pub payload_bytes: u64,
     /// Bytes read from sockets in it.
     pub wire_received_bytes: u64,

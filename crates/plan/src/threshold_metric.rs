@@ -18,7 +18,7 @@ pub enum NumberName {
     Rate,
     /// Operations ended, however they did.
     OperationsCount,
-    /// Operations ended otherwise than ok: timed out or failed.
+    /// Operations ended otherwise than ok: timed out, failed, or never sent.
     ErrorsCount,
     /// Of the operations ended, those otherwise than ok.
     ErrorsShare,
