@@ -108,10 +108,14 @@ fn agent_that_is_cut_off_stops_within_its_lease_and_hands_over_what_it_has() {
         "{went_on:?} after it was cut off it still asked; {finished}"
     );
     let reading = Reading::new(&finished);
-    assert_eq!(
-        reading.count("/measured/operations/ok"),
-        exchanges.len() as u64,
-        "{finished}\n{}",
+    // The lease may run out while a request is under way: that one is cut, and the server has seen it
+    // or not.
+    let ok = reading.count("/measured/operations/ok");
+    let ended = reading.count("/measured/operations/ended");
+    let asked = exchanges.len() as u64;
+    assert!(
+        ok <= asked && asked <= ended && ended <= ok + 1,
+        "{ok} ok, {ended} ended, {asked} asked: {finished}\n{}",
         agent.output()
     );
     assert_eq!(
