@@ -42,6 +42,7 @@ impl CampaignReport<'_> {
         let started_at = before.map_or_else(|| Utc::now().to_string(), |before| before.started_at);
         let mut document = CampaignDocument::new(version, name, started_at);
         document.plan_text = plan_text;
+        document.plan_digest = campaign.digest().to_string();
         document.notes = campaign.notes().to_vec();
         if campaign.search().is_none() {
             document.planned_runs = u32::try_from(campaign.runs().len()).unwrap_or(u32::MAX);

@@ -4,8 +4,8 @@ use super::schedule::{ScheduledRun, agents_folder, hold_prefix};
 use super::start_request::StartRequest;
 use crate::run_folder::CampaignFolder;
 use analysis::{Document, PlanDifference, PlanRecord};
-use plan::{Plan, Search};
-use std::path::PathBuf;
+use plan::{Campaign, Plan, Search};
+use std::path::{Path, PathBuf};
 
 /// The folder that `--resume` names, or why its runs cannot go on.
 pub(super) fn folder(
@@ -17,10 +17,27 @@ pub(super) fn folder(
     };
     let folder =
         CampaignFolder::resume(path, &request.plan_text).map_err(|error| error.to_string())?;
-    match changed(request, schedule, &folder) {
-        Some(problem) => Err(problem),
-        None => Ok(Some(folder)),
-    }
+    let problem =
+        changed(request, schedule, &folder).or_else(|| changed_secrets(&request.campaign, &folder));
+    problem.map_or(Ok(Some(folder)), Err)
+}
+
+/// Why the runs had other secrets: the saved texts hold none, and with a built-in target the plans
+/// of saved runs differ from the given one anyway, by its port and CA.
+fn changed_secrets(campaign: &Campaign, folder: &CampaignFolder) -> Option<String> {
+    let headers = campaign.secret_headers();
+    let before = folder.before()?.plan_digest;
+    let is_same = before.is_empty() || before == campaign.digest().to_string();
+    (!headers.is_empty() && !is_same).then(|| other_secrets(folder.path(), &headers))
+}
+
+fn other_secrets(path: &Path, headers: &[&str]) -> String {
+    format!(
+        "{}: was made with other values of {}, which are not saved; give the same plan, or start \
+         anew without --resume",
+        path.display(),
+        headers.join(", ")
+    )
 }
 
 /// Why runs that were made before are no runs of this plan: the file is the same, but one that it
@@ -108,11 +125,7 @@ impl MadeBefore {
         }
         let plan = PlanRecord::new(&self.plan, String::new());
         if plan.differs_in_secrets_alone(&self.document.plan) {
-            let headers = self.plan.secret_headers().join(", ");
-            return Some(format!(
-                "{path}: was made with other values of {headers}, which are not saved; give the \
-                 same plan, or start anew without --resume"
-            ));
+            return Some(other_secrets(&self.path, &self.plan.secret_headers()));
         }
         let difference = PlanDifference::between(&self.document.plan, &plan)
             .into_iter()

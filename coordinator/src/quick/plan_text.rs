@@ -228,9 +228,11 @@ impl QuickPlanText {
     }
 }
 
-/// What may be the name; what follows it may be a secret.
+/// What may be the name of a header field (RFC 9110 §5.6.2); what follows it may be a secret.
 fn first_word(text: &str) -> String {
-    match text.trim_start().split_once(char::is_whitespace) {
+    let text = text.trim_start();
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    match text.split_once(|c| !is_of_name(c)) {
         Some((word, _)) => format!("{word} …"),
         None => text.to_owned(),
     }

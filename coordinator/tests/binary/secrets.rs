@@ -69,7 +69,7 @@ search = { connections = { from = 1, to = 4 }, hold = "300ms", settle = "1s" }
 "#;
 
 /// Refused in every way that shows a value.
-const WRONG: [&str; 8] = [
+const WRONG: [&str; 11] = [
     "request.headers.authorization = \"planted-secret \"",
     "request.headers.authorization = \"planted-secret\\n\"",
     "request.headers.Cookie = [\"planted-secret\", \" planted-secret\"]",
@@ -78,6 +78,9 @@ const WRONG: [&str; 8] = [
     "request = { headers = { cookie = \"planted-secret\" }, cookie = \"planted-secret\" }",
     "authorization = \"planted-secret\"",
     "matrix.\"request.headers.cookie\" = [\"planted-secret\", \"planted-secret\"]",
+    "request.headers = \"Cookie: planted-secret\"",
+    "variants.a.request.headers = \"Cookie: planted-secret\"",
+    "matrix.\"request.headers\" = [\"Cookie: planted-secret\"]",
 ];
 
 /// As `plan.toml`, with a client certificate of its own.
@@ -181,6 +184,7 @@ fn no_refusal_shows_a_secret() {
     for line in [
         &["-H", "Authorization planted-secret", "http://127.0.0.1:9/"][..],
         &["-H", "Cookie: planted-secret\u{7}", "http://127.0.0.1:9/"],
+        &["-H", "Cookie=planted-secret", "http://127.0.0.1:9/"],
         &["-a", "planted-secret", "http://127.0.0.1:9/"],
         &["http://me:planted-secret@127.0.0.1:9/"],
         &["http://me:planted-secret@127.0.0.1:9/#a@b"],
@@ -272,24 +276,27 @@ fn saved_plan_says_which_secret_it_misses() {
 #[test]
 fn secret_that_changed_is_noticed_when_runs_are_resumed() {
     let server = target::RunningTarget::new(target::Config::plain()).unwrap();
-    let plan = |secret: &str| {
-        format!(
-            "target.url = \"{}\"\nload = {{ connections = 2, requests = 40 }}\n\
-             request.headers.authorization = \"{secret}\"\nrepeat.times = 2\n",
-            server.url("/")
-        )
-    };
-    let folder = Folder::with_plan(&plan("planted-secret-1"));
-    assert_code(&folder.run(&["start", "--local", "plan.toml"]), 0);
-    let runs = runs_of(&folder);
-    let resume = ["start", "--local", "--resume", &runs, "plan.toml"];
-    assert_code(&folder.run(&resume), 0);
-    std::fs::write(folder.path().join("plan.toml"), plan("planted-secret-2")).unwrap();
-    let output = folder.run(&resume);
-    assert_code(&output, 2);
-    let said = told(&output);
-    assert!(said.contains("other values of authorization"), "{said}");
-    assert!(!said.contains(PLANTED), "{said}");
+    let elsewhere = format!("target.url = \"{}\"", server.url("/"));
+    // A built-in target has another port and another CA in each run.
+    for target in [elsewhere.as_str(), "target.builtin = true"] {
+        let plan = |secret: &str| {
+            format!(
+                "{target}\nload = {{ connections = 2, requests = 40 }}\n\
+                 request.headers.authorization = \"{secret}\"\nrepeat.times = 2\n",
+            )
+        };
+        let folder = Folder::with_plan(&plan("planted-secret-1"));
+        assert_code(&folder.run(&["start", "--local", "plan.toml"]), 0);
+        let runs = runs_of(&folder);
+        let resume = ["start", "--local", "--resume", &runs, "plan.toml"];
+        assert_code(&folder.run(&resume), 0);
+        std::fs::write(folder.path().join("plan.toml"), plan("planted-secret-2")).unwrap();
+        let output = folder.run(&resume);
+        assert_code(&output, 2);
+        let said = told(&output);
+        assert!(said.contains("other values of authorization"), "{said}");
+        assert!(!said.contains(PLANTED), "{said}");
+    }
 }
 
 #[test]

@@ -25,6 +25,10 @@ pub struct CampaignDocument {
     /// runs are compared.
     #[serde(deserialize_with = "crate::plan_record::masked")]
     pub plan_text: String,
+    /// SHA-256 of the plan with its secrets ([`plan::Campaign::digest`]), hexadecimal; empty where
+    /// saved runs are compared, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub plan_digest: String,
     /// Runs that are planned, without those of searches.
     pub planned_runs: u32,
     /// Runs that were made, in the order they were made; those of searches stand in the searches.
@@ -115,6 +119,7 @@ impl CampaignDocument {
             started_at,
             state: RunState::Incomplete,
             plan_text: String::new(),
+            plan_digest: String::new(),
             planned_runs: 0,
             runs: Vec::new(),
             differences: Vec::new(),

@@ -169,6 +169,8 @@ impl SeatTable {
 
     /// The operation of `guest` is over: the slot whose user waited for it, and may go on.
     pub(crate) fn leave(&mut self, guest: u32) -> Option<u32> {
+        // An operation that is dropped here would never end.
+        debug_assert!(!matches!(self.slots[guest as usize], Slot::Busy { .. }));
         let Slot::Over { home } = std::mem::take(&mut self.slots[guest as usize]) else {
             return None;
         };

@@ -1,8 +1,9 @@
 //! Every run that a file asks for, in order.
 
 use crate::read::{self, Names};
-use crate::{Files, Plan, Problems, Repeat, Run, Search};
+use crate::{Files, Plan, Problems, Repeat, Run, Search, Sha256};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 /// What a whole file asks for: single runs in order, each with a checked [`Plan`], and what to
 /// search in each of them.
@@ -83,6 +84,25 @@ impl Campaign {
         self.variants
             .first()
             .map_or("", |variant| variant.plan.name())
+    }
+
+    /// SHA-256 of the digests of all variants: what tells campaigns apart whose saved texts are
+    /// equal, since values of secret headers are not saved.
+    #[must_use]
+    pub fn digest(&self) -> Sha256 {
+        let digests = self
+            .variants()
+            .iter()
+            .map(|variant| variant.plan.digest().0);
+        Sha256::hash(&digests.flatten().collect::<Vec<u8>>())
+    }
+
+    /// Names of the secret headers of all variants, each once, in lower case.
+    #[must_use]
+    pub fn secret_headers(&self) -> Vec<&'static str> {
+        let plans = self.variants().iter().map(|variant| &variant.plan);
+        let names: BTreeSet<_> = plans.flat_map(Plan::secret_headers).collect();
+        names.into_iter().collect()
     }
 
     /// What is compared: at least one, in the file's order.

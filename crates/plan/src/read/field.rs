@@ -42,7 +42,11 @@ impl<'a> Field<'a> {
     /// Whether no message may show the value.
     pub(crate) fn is_secret(&self) -> bool {
         let element = self.path.rfind('[').filter(|_| self.path.ends_with(']'));
-        mask::is_secret_key(&self.path[..element.unwrap_or(self.path.len())])
+        let key = &self.path[..element.unwrap_or(self.path.len())];
+        // Header fields that are written as one string, by mistake, may be secret ones.
+        let is_headers = key.trim_end_matches('"').ends_with("headers");
+        let is_text = matches!(self.node.value, NodeValue::Text(_));
+        mask::is_secret_key(key) || (is_headers && is_text)
     }
 
     pub(crate) fn text(&self, example: &str) -> Option<&'a str> {
