@@ -3,7 +3,7 @@
 use crate::read::field::Field;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
-use crate::read::target::url;
+use crate::read::target_url::url;
 use crate::{Builtin, BuiltinKey, BuiltinPace, Url, duration};
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;

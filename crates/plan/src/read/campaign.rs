@@ -3,6 +3,7 @@
 use crate::read::context::Context;
 use crate::read::file_source::{FileSource, Once};
 use crate::read::found_problem::{FoundProblem, MAX_PROBLEMS, Merged};
+use crate::read::known;
 use crate::read::load::AmountSource;
 use crate::read::node::{Node, NodeValue, Table};
 use crate::read::product::{Overlay, Overlays};
@@ -21,7 +22,7 @@ const TOO_MANY_BYTES: &str = "the plans of all variants come to more than 64 MiB
 pub(crate) fn read(text: &str, source: &dyn FileSource) -> Result<Campaign, Problems> {
     check_size(text)?;
     let once = Once::new(source);
-    let context = Context::new(text, &once);
+    let context = Context::new(text, &once, known::cure);
     let Some(Node {
         value: NodeValue::Table(mut base),
         ..
@@ -119,7 +120,7 @@ impl Readings<'_> {
         let mut bytes = 0;
         let mut plans = Vec::new();
         for (index, overlay) in overlays.all.iter().enumerate() {
-            let inner = Context::new(self.text, self.once);
+            let inner = Context::new(self.text, self.once, known::cure);
             let plan = self.one(overlay, &inner);
             let (findings, more) = inner.take_findings().into_each();
             findings

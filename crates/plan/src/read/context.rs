@@ -12,16 +12,31 @@ pub(crate) struct Context<'a> {
     findings: RefCell<FoundProblems>,
     notes: RefCell<Vec<String>>,
     source: &'a dyn FileSource,
+    cure: UnknownKeyCure,
 }
 
+/// What to write instead of an unknown key: of its table's path, the key, and the keys that the
+/// table has. Passed in, since it knows every section, and each of them knows the context.
+pub(crate) type UnknownKeyCure = fn(&str, &str, &[&str]) -> String;
+
 impl<'a> Context<'a> {
-    pub(crate) fn new(text: &'a str, source: &'a dyn FileSource) -> Context<'a> {
+    pub(crate) fn new(
+        text: &'a str,
+        source: &'a dyn FileSource,
+        cure: UnknownKeyCure,
+    ) -> Context<'a> {
         Context {
             text,
             findings: RefCell::default(),
             notes: RefCell::default(),
             source,
+            cure,
         }
+    }
+
+    /// What to write instead of the unknown `key` of the table `path`.
+    pub(crate) fn cure(&self, path: &str, key: &str, siblings: &[&str]) -> String {
+        (self.cure)(path, key, siblings)
     }
 
     /// The text as a tree; `None` where it is no TOML.

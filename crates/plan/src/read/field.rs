@@ -1,14 +1,11 @@
 //! A value with its place, read as one type or reported as not being of it.
 
 use crate::read::context::Context;
-use crate::read::file_source::FileContent;
 use crate::read::node::{Node, NodeValue};
-use crate::read::section::PlanSection;
-use crate::{File, PrivateFile, Rate, Sha256, Words, duration, mask};
+use crate::{Rate, Words, duration, mask};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A value of a plan with its path and place. Its readers give `None` where they have reported a
@@ -195,108 +192,6 @@ impl<'a> Field<'a> {
         let read: Vec<Option<T>> = self.list(example)?.iter().map(&mut read).collect();
         read.into_iter().collect()
     }
-
-    pub(crate) fn section(&self) -> Option<PlanSection<'a>> {
-        if let NodeValue::Table(table) = &self.node.value {
-            return Some(PlanSection::new(
-                self.context,
-                self.path.clone(),
-                self.node.at,
-                table,
-            ));
-        }
-        let name = &self.path;
-        self.wrong_type(
-            "a table",
-            &format!("[{name}] with its fields on the lines below"),
-        );
-        None
-    }
-
-    /// A file: its name, or `{ file = "…", sha256 = "…" }`, of at most `max_bytes`.
-    pub(crate) fn file(&self, max_bytes: usize) -> Option<File> {
-        let (name, known) = self.file_name()?;
-        let content = self.context.content(name, known);
-        let content = self.checked(name, known, max_bytes, content)?;
-        Some(File {
-            name: name.to_owned(),
-            sha256: content.sha256,
-            content: Arc::clone(content.bytes.reveal()),
-        })
-    }
-
-    /// As [`Field::file`], for one that is not for everybody.
-    pub(crate) fn private_file(&self, max_bytes: usize) -> Option<PrivateFile> {
-        let (name, known) = self.file_name()?;
-        self.named_private_file(name, known, max_bytes)
-    }
-
-    /// The private file `name`, read on behalf of this field.
-    pub(crate) fn named_private_file(
-        &self,
-        name: &str,
-        known: Option<Sha256>,
-        max_bytes: usize,
-    ) -> Option<PrivateFile> {
-        let elsewhere = |sha256| PrivateFile {
-            name: name.to_owned(),
-            sha256,
-            content: None,
-        };
-        let content = match (self.context.private(name, known), known) {
-            (Ok(None), Some(sha256)) => return Some(elsewhere(sha256)),
-            (content, _) => content
-                .and_then(|content| content.ok_or_else(|| "its hash is not stated".to_owned())),
-        };
-        let content = self.checked(name, known, max_bytes, content)?;
-        Some(PrivateFile {
-            content: Some(content.bytes),
-            ..elsewhere(content.sha256)
-        })
-    }
-
-    /// Name and, where it is stated, hash of a file.
-    fn file_name(&self) -> Option<(&'a str, Option<Sha256>)> {
-        match &self.node.value {
-            NodeValue::Text(name) => Some((name.as_str(), None)),
-            NodeValue::Table(_) => self.section().and_then(named_with_hash),
-            _ => {
-                self.wrong_type(
-                    "the name of a file",
-                    "one such as \"ca.pem\", relative to the plan",
-                );
-                None
-            }
-        }
-    }
-
-    /// The content, where it is there, small enough, and what the stated hash says.
-    fn checked(
-        &self,
-        name: &str,
-        known: Option<Sha256>,
-        max_bytes: usize,
-        content: Result<FileContent, String>,
-    ) -> Option<FileContent> {
-        match content {
-            Err(why) => self.problem(format_args!(
-                "{name:?} cannot be read: {why}; paths are relative to the plan file"
-            )),
-            Ok(content) if content.bytes.reveal().len() > max_bytes => {
-                self.problem(format_args!(
-                    "{name:?} has {} bytes; use a file of at most {max_bytes}",
-                    content.bytes.reveal().len()
-                ));
-            }
-            Ok(FileContent { sha256, .. }) if known.is_some_and(|known| known != sha256) => self
-                .problem(format_args!(
-                    "{name:?} has the SHA-256 {sha256}, which is not the stated one; correct \
-                     sha256, or the file"
-                )),
-            Ok(content) => return Some(content),
-        }
-        None
-    }
 }
 
 /// `a, b or c`.
@@ -305,17 +200,6 @@ fn either(words: &[String]) -> String {
         [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         words => words.concat(),
     }
-}
-
-fn named_with_hash(section: PlanSection<'_>) -> Option<(&str, Option<Sha256>)> {
-    let name = section.field("file");
-    if name.is_none() {
-        section.problem("names no file; write { file = \"ca.pem\" }");
-    }
-    let name = name.and_then(|field| field.text("the name of a file"));
-    let known = section.read("sha256", |field| field.parsed("64 hexadecimal digits"));
-    section.finish();
-    name.map(|name| (name, known))
 }
 
 /// A value as a message shows it.

@@ -19,6 +19,7 @@ mod identities;
 mod key_log;
 mod known;
 mod load;
+mod named_file;
 mod node;
 mod overlay;
 mod overload;
@@ -28,6 +29,7 @@ mod request;
 mod search;
 mod section;
 mod target;
+mod target_url;
 mod threshold;
 mod tls;
 mod variant;
@@ -52,7 +54,7 @@ const TIME_WAIT_RATE: f64 = 28_232.0 / 60.0;
 /// Reads a plan from text.
 pub(crate) fn plan(text: &str, source: &dyn FileSource) -> Result<Plan, Problems> {
     check_size(text)?;
-    let context = Context::new(text, source);
+    let context = Context::new(text, source, known::cure);
     let root = context.tree();
     let plan = match root.as_ref().map(|root| &root.value) {
         Some(node::NodeValue::Table(table)) => one(&context, table, AmountSource::Own),

@@ -2,8 +2,7 @@
 
 use crate::read::context::Context;
 use crate::read::field::Field;
-use crate::read::known;
-use crate::read::node::{KeyedNode, Table, join};
+use crate::read::node::{KeyedNode, NodeValue, Table, join};
 use std::cell::RefCell;
 use std::fmt::Display;
 
@@ -127,7 +126,12 @@ impl<'a> PlanSection<'a> {
             .iter()
             .filter(|(name, _)| !asked.contains(&name.as_str()))
         {
-            let message = || format!("unknown key; {}", known::cure(&self.path, name, &asked));
+            let message = || {
+                format!(
+                    "unknown key; {}",
+                    self.context.cure(&self.path, name, &asked)
+                )
+            };
             self.context
                 .problem_with(&join(&self.path, &short(name)), Some(entry.at), message);
         }
@@ -139,6 +143,26 @@ impl<'a> PlanSection<'a> {
             path: join(&self.path, &short(name)),
             node: &entry.node,
         }
+    }
+}
+
+impl<'a> Field<'a> {
+    /// The field as a table, whose keys are then asked for.
+    pub(crate) fn section(&self) -> Option<PlanSection<'a>> {
+        if let NodeValue::Table(table) = &self.node.value {
+            return Some(PlanSection::new(
+                self.context,
+                self.path.clone(),
+                self.node.at,
+                table,
+            ));
+        }
+        let name = &self.path;
+        self.wrong_type(
+            "a table",
+            &format!("[{name}] with its fields on the lines below"),
+        );
+        None
     }
 }
 

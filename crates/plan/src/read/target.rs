@@ -3,7 +3,8 @@
 use crate::read::builtin::builtin;
 use crate::read::field::Field;
 use crate::read::section::PlanSection;
-use crate::{Address, Builtin, Dns, Host, Scheme, Target, Template, Url, UrlError};
+use crate::read::target_url::url;
+use crate::{Address, Builtin, Dns, Host, Scheme, Target, Url};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -93,28 +94,6 @@ fn elsewhere(section: &PlanSection<'_>) -> Option<Target> {
         dns,
         builtin: None,
     })
-}
-
-pub(crate) fn url(field: Field<'_>) -> Option<Url> {
-    let text = field.text("one such as \"https://edge.test:8443/\"")?;
-    let url = match text.parse::<Url>() {
-        Ok(url) => url,
-        // The value is not repeated: it may hold a password.
-        Err(why @ UrlError::UserInfo) => {
-            return report(|| field.problem(format_args!("the URL {why}")));
-        }
-        Err(why) => return report(|| field.refuse(why)),
-    };
-    if Template::from(url.path.as_str()).is_literal() {
-        return Some(url);
-    }
-    field.refuse("has a placeholder, which is not filled in here; write it as path in [request]");
-    None
-}
-
-fn report<T>(report: impl FnOnce()) -> Option<T> {
-    report();
-    None
 }
 
 fn addresses(field: Field<'_>) -> Option<Vec<Address>> {

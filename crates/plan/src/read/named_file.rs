@@ -1,0 +1,106 @@
+//! Fields that name a file, with or without its hash.
+
+use crate::read::field::Field;
+use crate::read::file_source::FileContent;
+use crate::read::node::NodeValue;
+use crate::read::section::PlanSection;
+use crate::{File, PrivateFile, Sha256};
+use std::sync::Arc;
+
+impl<'a> Field<'a> {
+    /// A file: its name, or `{ file = "…", sha256 = "…" }`, of at most `max_bytes`.
+    pub(crate) fn file(&self, max_bytes: usize) -> Option<File> {
+        let (name, known) = self.file_name()?;
+        let content = self.context.content(name, known);
+        let content = self.checked(name, known, max_bytes, content)?;
+        Some(File {
+            name: name.to_owned(),
+            sha256: content.sha256,
+            content: Arc::clone(content.bytes.reveal()),
+        })
+    }
+
+    /// As [`Field::file`], for one that is not for everybody.
+    pub(crate) fn private_file(&self, max_bytes: usize) -> Option<PrivateFile> {
+        let (name, known) = self.file_name()?;
+        self.named_private_file(name, known, max_bytes)
+    }
+
+    /// The private file `name`, read on behalf of this field.
+    pub(crate) fn named_private_file(
+        &self,
+        name: &str,
+        known: Option<Sha256>,
+        max_bytes: usize,
+    ) -> Option<PrivateFile> {
+        let elsewhere = |sha256| PrivateFile {
+            name: name.to_owned(),
+            sha256,
+            content: None,
+        };
+        let content = match (self.context.private(name, known), known) {
+            (Ok(None), Some(sha256)) => return Some(elsewhere(sha256)),
+            (content, _) => content
+                .and_then(|content| content.ok_or_else(|| "its hash is not stated".to_owned())),
+        };
+        let content = self.checked(name, known, max_bytes, content)?;
+        Some(PrivateFile {
+            content: Some(content.bytes),
+            ..elsewhere(content.sha256)
+        })
+    }
+
+    /// Name and, where it is stated, hash of a file.
+    fn file_name(&self) -> Option<(&'a str, Option<Sha256>)> {
+        match &self.node.value {
+            NodeValue::Text(name) => Some((name.as_str(), None)),
+            NodeValue::Table(_) => self.section().and_then(named_with_hash),
+            _ => {
+                self.wrong_type(
+                    "the name of a file",
+                    "one such as \"ca.pem\", relative to the plan",
+                );
+                None
+            }
+        }
+    }
+
+    /// The content, where it is there, small enough, and what the stated hash says.
+    fn checked(
+        &self,
+        name: &str,
+        known: Option<Sha256>,
+        max_bytes: usize,
+        content: Result<FileContent, String>,
+    ) -> Option<FileContent> {
+        match content {
+            Err(why) => self.problem(format_args!(
+                "{name:?} cannot be read: {why}; paths are relative to the plan file"
+            )),
+            Ok(content) if content.bytes.reveal().len() > max_bytes => {
+                self.problem(format_args!(
+                    "{name:?} has {} bytes; use a file of at most {max_bytes}",
+                    content.bytes.reveal().len()
+                ));
+            }
+            Ok(FileContent { sha256, .. }) if known.is_some_and(|known| known != sha256) => self
+                .problem(format_args!(
+                    "{name:?} has the SHA-256 {sha256}, which is not the stated one; correct \
+                     sha256, or the file"
+                )),
+            Ok(content) => return Some(content),
+        }
+        None
+    }
+}
+
+fn named_with_hash(section: PlanSection<'_>) -> Option<(&str, Option<Sha256>)> {
+    let name = section.field("file");
+    if name.is_none() {
+        section.problem("names no file; write { file = \"ca.pem\" }");
+    }
+    let name = name.and_then(|field| field.text("the name of a file"));
+    let known = section.read("sha256", |field| field.parsed("64 hexadecimal digits"));
+    section.finish();
+    name.map(|name| (name, known))
+}
