@@ -108,8 +108,8 @@ fn agent_that_is_cut_off_stops_within_its_lease_and_hands_over_what_it_has() {
         "{went_on:?} after it was cut off it still asked; {finished}"
     );
     let reading = Reading::new(&finished);
-    // The lease may run out while a request is under way: that one is cut, and the server has seen it
-    // or not.
+    // The lease may run out while a request is under way: that one is cut, and the server has seen
+    // it or not.
     let ok = reading.count("/measured/operations/ok");
     let ended = reading.count("/measured/operations/ended");
     let asked = exchanges.len() as u64;
