@@ -5,7 +5,7 @@ use super::start_request::StartRequest;
 use crate::run_folder::CampaignFolder;
 use analysis::{Document, PlanDifference, PlanRecord};
 use plan::{Campaign, Plan, Search};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The folder that `--resume` names, or why its runs cannot go on.
 pub(super) fn folder(
@@ -22,22 +22,20 @@ pub(super) fn folder(
     problem.map_or(Ok(Some(folder)), Err)
 }
 
-/// Why the runs had other secrets: the saved texts hold none, and with a built-in target the plans
-/// of saved runs differ from the given one anyway, by its port and CA.
+/// Why the runs had other secrets, where nothing else tells: the saved texts hold none. A file that
+/// no run has been made with yet may be another one too.
 fn changed_secrets(campaign: &Campaign, folder: &CampaignFolder) -> Option<String> {
     let headers = campaign.secret_headers();
     let before = folder.before()?.plan_digest;
     let is_same = before.is_empty() || before == campaign.digest().to_string();
-    (!headers.is_empty() && !is_same).then(|| other_secrets(folder.path(), &headers))
-}
-
-fn other_secrets(path: &Path, headers: &[&str]) -> String {
-    format!(
-        "{}: was made with other values of {}, which are not saved; give the same plan, or start \
-         anew without --resume",
-        path.display(),
-        headers.join(", ")
-    )
+    (!headers.is_empty() && !is_same).then(|| {
+        format!(
+            "{}: was made with other values of {}, which are not saved, or with other files; give \
+             the same plan and files, or start anew without --resume",
+            folder.path().display(),
+            headers.join(", ")
+        )
+    })
 }
 
 /// Why runs that were made before are no runs of this plan: the file is the same, but one that it
@@ -124,9 +122,6 @@ impl MadeBefore {
             ));
         }
         let plan = PlanRecord::new(&self.plan, String::new());
-        if plan.differs_in_secrets_alone(&self.document.plan) {
-            return Some(other_secrets(&self.path, &self.plan.secret_headers()));
-        }
         let difference = PlanDifference::between(&self.document.plan, &plan)
             .into_iter()
             .next()?

@@ -101,13 +101,6 @@ impl PlanRecord {
         }
     }
 
-    /// Whether the plans are one but for the values that are masked in both: a digest is that of
-    /// the whole text.
-    #[must_use]
-    pub fn differs_in_secrets_alone(&self, other: &PlanRecord) -> bool {
-        self.canonical_text == other.canonical_text && self.digest != other.digest
-    }
-
     /// How the client saved work that a careful one does; empty for a careful client.
     #[must_use]
     pub fn cheap_modes(&self) -> Vec<String> {
