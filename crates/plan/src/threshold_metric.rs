@@ -84,7 +84,7 @@ pub enum ThresholdMetricError {
     /// A failure that there is not.
     #[error(
         "no failure has this name; write errors.STAGE.KIND.count or .share with a stage of load, \
-         dns, connect, tls, http, such as errors.connect.refused.count"
+         dns, connect, tls, http or stream, such as errors.connect.refused.count"
     )]
     Failure,
     /// Nothing like it.
