@@ -1,6 +1,7 @@
 //! `agent join`: the command line of a load machine.
 
-use crate::link::{self, AgentIdentity, CoordinatorAddress, LinkConfig};
+use crate::hangup::{Hangups, HeldRunFlag};
+use crate::link::{self, AgentIdentity, CoordinatorAddress, Keeping, LinkConfig};
 use crate::news::tell;
 use crate::runner::{self, Resources};
 use anyhow::{Context as _, bail};
@@ -80,6 +81,16 @@ pub struct JoinArgs {
     #[arg(long, value_name = "DIR")]
     pub key_log: Option<PathBuf>,
 
+    /// Keep what the coordinator has not taken for so long after a run, such as 1h or 30m: it may
+    /// come back (start --resume), or another one may stand in its place for a while
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_keep)]
+    pub keep: Duration,
+
+    /// Folder for what is more than memory holds while no coordinator takes it, in a file without a
+    /// name [default: TMPDIR, or /tmp]
+    #[arg(long, value_name = "DIR")]
+    pub spool: Option<PathBuf>,
+
     /// Sleep until each arrival of an open loop. Without this flag a load thread waits on its CPU
     /// for the last 60 µs before an arrival, if no other thread wants that CPU and there is no CPU
     /// quota; arrivals are then sent 20 to 100 µs more exactly
@@ -107,6 +118,11 @@ fn parse_rate(text: &str) -> Result<Rate, String> {
     rate.map_err(|error: RateError| error.to_string())
 }
 
+/// A duration as plans write it.
+fn parse_keep(text: &str) -> Result<Duration, String> {
+    plan::parse_duration(text)
+}
+
 /// Reads a value of `--allow`, for whoever starts agents with it.
 ///
 /// # Errors
@@ -118,8 +134,8 @@ pub fn parse_allowed(text: &str) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Joins, and stays until it is told to end: by SIGINT or SIGTERM, or by a coordinator that will
-/// never have it.
+/// Joins, and stays until it is told to end: by SIGINT or SIGTERM, by a terminal that goes away
+/// while no run is held (SIGHUP), or by a coordinator that will never have it.
 ///
 /// # Errors
 /// Where the command line or the token is wrong, or the coordinator refuses for good.
@@ -143,11 +159,17 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         labels: arguments.labels.iter().cloned().collect::<BTreeMap<_, _>>(),
         workers: cpus.len() as u32,
         host: Bytes::from(facts.encode()),
+        encoding: measure::ENCODING,
+        language: plan::LANGUAGE,
     };
     let config = LinkConfig {
         coordinator: arguments.coordinator.clone(),
         token,
         identity,
+        keeping: Keeping {
+            keep: arguments.keep,
+            spool: arguments.spool.clone().unwrap_or_else(std::env::temp_dir),
+        },
     };
     if arguments.exit_with_stdin {
         exit_with_stdin()?;
@@ -166,8 +188,13 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         .build()
         .context("starting the link")?;
     let ended = runtime.block_on(async {
-        let quit = quit_on_signal()?;
-        link::run(config, link_end, tell, quit)
+        let held_run = HeldRunFlag::default();
+        let quit = quit_on_signal(Hangups::install(held_run.clone())?)?;
+        let say = move |news| {
+            held_run.learn(&news);
+            tell(&news);
+        };
+        link::run(config, link_end, say, quit)
             .await
             .map_err(anyhow::Error::from)
     });
@@ -274,8 +301,8 @@ fn exit_with_stdin() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A message for each SIGINT or SIGTERM: the first ends in order, the second at once.
-fn quit_on_signal() -> anyhow::Result<mpsc::Receiver<()>> {
+/// A message for each signal that asks for the end: the first ends in order, the second at once.
+fn quit_on_signal(mut hangups: Hangups) -> anyhow::Result<mpsc::Receiver<()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let (quit, asked) = mpsc::channel(SIGNALS_MAX);
@@ -285,6 +312,7 @@ fn quit_on_signal() -> anyhow::Result<mpsc::Receiver<()>> {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
+                () = hangups.next() => {}
             }
             if quit.send(()).await.is_err() {
                 return;
@@ -329,6 +357,14 @@ mod tests {
                 "{bad}: {:?}",
                 per_second(bad)
             );
+        }
+    }
+
+    #[test]
+    fn keeping_time_is_written_as_in_plans() {
+        assert_eq!(parse_keep("1h30m"), Ok(Duration::from_secs(5_400)));
+        for bad in ["", "3600", "1d", "-1s"] {
+            assert!(parse_keep(bad).is_err(), "{bad}");
         }
     }
 

@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     match agent::join(&join) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("agent: {error:#}");
+            agent::say(format_args!("{error:#}"));
             ExitCode::from(4)
         }
     }

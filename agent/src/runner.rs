@@ -3,7 +3,9 @@
 
 use crate::link::RunnerEnd;
 use crate::sampling::Sampling;
-use control::{Assignment, Digest, EndCause, Mono, Order, PlanFile, Report, RunId, Stop};
+use control::{
+    Assignment, Digest, EndCause, Mono, Order, PlanFile, Report, RunId, SharePath, Stop,
+};
 use engine::{
     Cut, Event, FiringLease, KeysWritten, Placement, Policy, PreparedEngine, RunningEngine,
     WorkerFigures,
@@ -71,7 +73,7 @@ enum RunnerState {
     },
     Firing {
         run: RunId,
-        running: RunningEngine,
+        running: Box<RunningEngine>,
     },
 }
 
@@ -90,6 +92,19 @@ impl Runner {
                 }
             }
             Order::Stop { run, how } => self.stop(run, how),
+            Order::TakeOver {
+                run,
+                number,
+                share,
+                from,
+            } => {
+                let problem = self.take_over(run, &share, from.0).err();
+                self.report(Report::TookOver {
+                    run,
+                    number,
+                    problem,
+                });
+            }
             Order::Forget { run } => self.forget(run),
         }
     }
@@ -139,7 +154,10 @@ impl Runner {
         match prepared.start(at, FiringLease::until(lease_until), move |event| {
             reporter.report(event)
         }) {
-            Ok(running) => self.state = RunnerState::Firing { run, running },
+            Ok(running) => {
+                let running = Box::new(running);
+                self.state = RunnerState::Firing { run, running };
+            }
             Err(error) => self.fail(run, &error.to_string()),
         }
     }
@@ -148,6 +166,19 @@ impl Runner {
         match &self.state {
             RunnerState::Firing { run, running } if *run == wanted => Some(running),
             _ => None,
+        }
+    }
+
+    /// Fires a part of a lost agent's share too; else why not.
+    fn take_over(&mut self, wanted: RunId, share: &SharePath, from: u64) -> Result<(), String> {
+        match &mut self.state {
+            RunnerState::Firing { run, running } if *run == wanted => running
+                .take_over(share.agent_index, &share.parts, from)
+                .map_err(|error| error.to_string()),
+            RunnerState::Prepared { run, .. } if *run == wanted => {
+                Err("this agent does not know yet when the run starts".to_owned())
+            }
+            _ => Err("this agent does not fire that run".to_owned()),
         }
     }
 

@@ -172,7 +172,8 @@ impl Camera {
                 usage.take_back(worker, now.saturating_sub(*before));
             }
             if Duration::from_nanos(usage.elapsed_ns) >= SHORTEST {
-                figures.add(&usage, |thread| self.workers.contains(&thread.name));
+                // Those that joined later too: they fire lost agents' shares.
+                figures.add(&usage, |thread| engine::is_worker_thread(&thread.name));
             }
         }
         self.last = Some((now, spun));

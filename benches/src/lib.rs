@@ -3,9 +3,11 @@
 
 mod scenario;
 mod server;
+mod simulated_agents;
 
 pub use scenario::Scenario;
 pub use server::{Served, Server, served};
+pub use simulated_agents::{AgentsLog, RecordedSeconds, SharedAgentsLog, simulate};
 
 use engine::{Event, FiringLease, Placement, Policy, WorkerFigures, allowed_cpus, monotonic_ns};
 use measure::{Cell, Distribution, Metric, Period, Snapshot};

@@ -6,6 +6,7 @@ mod campaign;
 mod campaign_report;
 mod capacity;
 mod finished_run;
+mod interrupted_run;
 mod invitation;
 mod join_port;
 mod output_folder;
@@ -22,6 +23,7 @@ mod start_request;
 mod variant_run;
 
 use crate::exit::Exit;
+use crate::fleet;
 use crate::run_folder::CampaignFolder;
 use crate::signals::Signals;
 use crate::terminal;
@@ -29,6 +31,7 @@ use crate::utc::Utc;
 use anyhow::Context as _;
 use join_port::JoinPort;
 use output_folder::OutputFolder;
+use resumed::Resumed;
 use run_host::RunHost;
 
 pub(crate) use campaign_report::BOOTSTRAP_SEED;
@@ -52,17 +55,21 @@ async fn make(request: &StartRequest) -> anyhow::Result<Exit> {
         terminal::say(problem);
         return Ok(Exit::Usage);
     }
+    if let Some(problem) = fleet::too_many(request.hosting.agents) {
+        terminal::say(problem);
+        return Ok(Exit::Usage);
+    }
     let signals = Signals::install().context("cannot listen for signals")?;
     let created = Utc::now();
     let schedule = schedule::of_campaign(&request.campaign);
-    let resumed = match resumed::folder(request, &schedule) {
+    let resumed = match Resumed::new(request, &schedule) {
         Ok(resumed) => resumed,
         Err(problem) => {
             terminal::say(problem);
             return Ok(Exit::Usage);
         }
     };
-    let before = resumed.as_ref().and_then(CampaignFolder::before);
+    let before = resumed.campaign().and_then(CampaignFolder::before);
     let hosting = &request.hosting;
     // What the port lacks shows before a folder is made, and what the folder lacks before an agent
     // is let in.
@@ -72,6 +79,9 @@ async fn make(request: &StartRequest) -> anyhow::Result<Exit> {
     match folder {
         OutputFolder::Run(plan, folder) => {
             single_run::make_single(request, plan, created, folder, host).await
+        }
+        OutputFolder::Interrupted(run, interrupted) => {
+            single_run::resume_single(request, *run, *interrupted, host).await
         }
         OutputFolder::Campaign(folder) => {
             campaign::make_campaign(request, &schedule, folder, before, host).await

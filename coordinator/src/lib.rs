@@ -17,6 +17,8 @@ mod record;
 mod render;
 mod roster;
 mod run_folder;
+mod run_origin;
+mod saved_result;
 mod signals;
 mod start;
 mod target_process;

@@ -1,8 +1,11 @@
 //! One run that is to be made: what its request to the fleet, its record and its view begin with.
 
+use crate::run_folder::BegunRun;
+use crate::run_origin::RunOrigin;
 use crate::utc::Utc;
 use control::RunId;
 use plan::Plan;
+use std::time::Duration;
 
 /// One run that is to be made.
 #[derive(Debug, Clone)]
@@ -19,6 +22,10 @@ pub(crate) struct PlannedRun {
     pub(crate) title: String,
     /// When it was asked for.
     pub(crate) created: Utc,
+    /// Where it was asked for.
+    pub(crate) origin: RunOrigin,
+    /// Counts the run's coordinators, from 1.
+    pub(crate) epoch: u64,
 }
 
 impl PlannedRun {
@@ -36,6 +43,44 @@ impl PlannedRun {
             agents,
             title,
             created: Utc::now(),
+            origin: RunOrigin::default(),
+            epoch: 1,
         })
     }
+
+    /// What the log holds of it.
+    pub(crate) fn to_log(&self) -> BegunRun {
+        BegunRun {
+            run: self.id.0,
+            epoch: self.epoch,
+            plan_digest: self.plan.digest().0,
+            plan_text: self.plan_text.clone(),
+            canonical_text: self.plan.masked_text(),
+            title: self.title.clone(),
+            agents: self.agents,
+            created_ns: u64::try_from(self.created.since_1970().as_nanos()).unwrap_or(u64::MAX),
+            boot_id: boot_id(),
+            origin: self.origin.clone(),
+        }
+    }
+
+    /// The run that a log is of, to read what came of it: nobody can run its plan.
+    pub(crate) fn from_log(begun: &BegunRun) -> Result<PlannedRun, plan::Problems> {
+        Ok(PlannedRun {
+            id: RunId(begun.run),
+            plan: Plan::parse_saved(&begun.canonical_text)?,
+            plan_text: begun.plan_text.clone(),
+            agents: begun.agents,
+            title: begun.title.clone(),
+            created: Utc::after_1970(Duration::from_nanos(begun.created_ns)),
+            origin: begun.origin.clone(),
+            epoch: begun.epoch,
+        })
+    }
+}
+
+/// Names this start of the machine (random(4)); empty where the system does not tell.
+pub(crate) fn boot_id() -> String {
+    let id = host::boot_id().map(u128::from_be_bytes);
+    id.map(|id| format!("{id:032x}")).unwrap_or_default()
 }

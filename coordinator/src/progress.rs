@@ -21,9 +21,6 @@ const UPDATES_MAX: usize = 256;
 /// How often a terminal is redrawn: the clock in it ticks.
 const REDRAW: Duration = Duration::from_millis(250);
 
-/// How often a line is written where nothing can be redrawn.
-const LINE_EVERY: Duration = Duration::from_secs(2);
-
 /// Shows how a run goes, or nothing.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -54,7 +51,7 @@ impl Progress {
         let body = move || {
             Screen {
                 drawn: 0,
-                next_line: Instant::now(),
+                last_line: Instant::now(),
                 view: None,
             }
             .run(&told)
@@ -100,7 +97,8 @@ impl Progress {
 struct Screen {
     /// Lines that are redrawn in place.
     drawn: usize,
-    next_line: Instant,
+    /// When a line was written for a pipe, or the display began.
+    last_line: Instant,
     view: Option<Box<RunView>>,
 }
 
@@ -135,9 +133,9 @@ impl Screen {
                 write(&text::redrawn(&lines, self.drawn));
                 self.drawn = lines.len();
             }
-            None if now >= self.next_line => {
+            None if now >= self.last_line + text::pause(view.roster.stage()) => {
                 if let Some(line) = text::plain(view, now) {
-                    self.next_line = now + LINE_EVERY;
+                    self.last_line = now;
                     terminal::say(line);
                 }
             }

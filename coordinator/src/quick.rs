@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::launch::{AgentSource, Hosting, StartRequest, launch};
 use crate::local::LocalOptions;
 use crate::plan_file::Folder;
+use crate::run_origin::RunOrigin;
 use crate::terminal;
 use clap::Args;
 use plan::{Campaign, Plan};
@@ -185,6 +186,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
     launch(&StartRequest {
         campaign: Campaign::from_plan(plan),
         plan_text: text,
+        origin: RunOrigin::default(),
         hosting: Hosting {
             agents: args.agents,
             source: AgentSource::Local(LocalOptions {

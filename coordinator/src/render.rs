@@ -1,12 +1,15 @@
-//! `coordinator report`: renders a saved run, or several. It reads only `result.json` or
-//! `campaign.json`, so that they render for ever.
+//! `coordinator report`: renders a saved run, or several. It reads `result.json` or
+//! `campaign.json`, so that they render for ever, and the log of a run that was not finished.
 
 use crate::exit::Exit;
-use crate::run_folder::{CAMPAIGN, RESULT};
+use crate::record::replay;
+use crate::run_folder::CAMPAIGN;
+use crate::saved_result::{self, ResultError};
 use crate::{plan_file, terminal};
+use anyhow::Context as _;
 use clap::Args;
-use report::{Format, ReadError, Style};
-use std::path::PathBuf;
+use report::{Format, Style};
+use std::path::{Path, PathBuf};
 
 /// `coordinator report`, as typed.
 #[derive(Debug, Args)]
@@ -15,6 +18,9 @@ pub struct ReportArgs {
     /// Output format: console, json, junit, markdown or csv
     #[arg(long, value_name = "FORMAT", default_value = "console")]
     pub format: Format,
+    /// Write result.json, histograms.hlog and events.jsonl again, from run.log
+    #[arg(long)]
+    pub remake: bool,
     /// Folder of the run or of several runs, such as runs/20260101T120000Z-plan
     #[arg(value_name = "RUN_FOLDER")]
     pub run: PathBuf,
@@ -25,39 +31,41 @@ pub struct ReportArgs {
 /// # Errors
 /// The result cannot be read by this version, or standard output cannot be written.
 pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
-    let folder = args.run.is_dir().then_some(&args.run);
-    let campaign = folder
-        .map(|folder| folder.join(CAMPAIGN))
-        .filter(|path| path.is_file());
-    let path = campaign
-        .clone()
-        .or_else(|| Some(folder?.join(RESULT)))
-        .unwrap_or_else(|| args.run.clone());
-    let bytes = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            let why = plan_file::in_words(&error);
-            terminal::say(format_args!(
-                "{}: {why}; write the folder of a run, such as runs/…-plan",
-                path.display()
-            ));
-            return Ok(Exit::Usage);
-        }
-    };
-    let in_words = |error: ReadError| anyhow::anyhow!("{}: {error}", path.display());
     let style = if args.format == Format::Console {
         terminal::output_style()
     } else {
         Style::PLAIN
     };
-    let text = match campaign {
-        Some(_) => args
-            .format
-            .render_campaign(&report::read_campaign(&bytes).map_err(in_words)?, style),
-        None => args
-            .format
-            .render(&report::read(&bytes).map_err(in_words)?, style),
+    if args.remake {
+        let document = replay::remake(&args.run)?;
+        terminal::print(&args.format.render(&document, style))?;
+        return Ok(Exit::Passed);
+    }
+    let campaign = args.run.join(CAMPAIGN);
+    let text = if campaign.is_file() {
+        args.format
+            .render_campaign(&read_campaign(&campaign)?, style)
+    } else {
+        match saved_result::read(&args.run) {
+            Ok(saved) => {
+                saved.remark.into_iter().for_each(terminal::say);
+                args.format.render(&saved.document, style)
+            }
+            Err(error @ ResultError::Missing { .. }) => {
+                terminal::say(error);
+                return Ok(Exit::Usage);
+            }
+            Err(error) => return Err(error.into()),
+        }
     };
     terminal::print(&text)?;
     Ok(Exit::Passed)
+}
+
+fn read_campaign(path: &Path) -> anyhow::Result<analysis::CampaignDocument> {
+    let bytes = std::fs::read(path).map_err(|error| {
+        let why = plan_file::in_words(&error);
+        anyhow::anyhow!("{}: {why}", path.display())
+    })?;
+    report::read_campaign(&bytes).with_context(|| path.display().to_string())
 }

@@ -9,6 +9,8 @@ use std::time::Instant;
 pub(crate) struct Roster {
     stage: RunStage,
     agents: Vec<RosterAgent>,
+    /// Some agent fires or has fired.
+    has_begun: bool,
 }
 
 /// How far a run is.
@@ -34,6 +36,8 @@ pub(crate) struct RosterAgent {
     pub(crate) name: String,
     /// How far it is.
     pub(crate) status: AgentStatus,
+    /// Since then it is so.
+    pub(crate) since: Instant,
 }
 
 /// How far an agent is. From [`AgentStatus::Gone`] on it is not as it should be.
@@ -45,6 +49,8 @@ pub(crate) enum AgentStatus {
     Ready,
     /// It has begun to send.
     Firing,
+    /// It sends nothing more, and its last data is on its way.
+    Uploading,
     /// Its part is over.
     Done,
     /// Its stream is gone; it may come back.
@@ -59,35 +65,50 @@ impl Roster {
         Roster {
             stage: RunStage::Gathering,
             agents: Vec::new(),
+            has_begun: false,
         }
     }
 
     /// Takes an event in that came at `now`.
     pub(crate) fn take(&mut self, event: &RunEvent, now: Instant) {
         match event {
-            RunEvent::Joined { agent } => self.agents.push(RosterAgent::new(agent)),
+            RunEvent::Joined { agent } => self.agents.push(RosterAgent::new(agent, now)),
             RunEvent::Left { agent } => self.remove(&agent.name),
             RunEvent::Assembled { agents } => {
                 self.stage = RunStage::Preparing;
-                self.agents = agents.iter().map(RosterAgent::new).collect();
+                let new = |agent| RosterAgent::new(agent, now);
+                self.agents = agents.iter().map(new).collect();
             }
-            RunEvent::Ready { agent, .. } => self.set(*agent, AgentStatus::Ready),
+            RunEvent::Ready { agent, .. } => self.set(*agent, AgentStatus::Ready, now),
             RunEvent::Armed { start_in, .. } => {
                 let start = now + *start_in;
                 self.stage = RunStage::Armed { start };
             }
-            RunEvent::Began { agent, .. } | RunEvent::Back { agent } => {
-                self.set(*agent, AgentStatus::Firing)
+            RunEvent::Began { agent, .. } => {
+                self.has_begun = true;
+                self.set(*agent, AgentStatus::Firing, now);
             }
-            RunEvent::Gone { agent, .. } => self.set(*agent, AgentStatus::Gone),
-            RunEvent::Ended { agent, .. } => self.set(*agent, AgentStatus::Done),
-            RunEvent::Lost { agent, .. } => self.set(*agent, AgentStatus::Lost),
+            RunEvent::Totals { agent, .. } => self.set(*agent, AgentStatus::Uploading, now),
+            RunEvent::Gone { agent, .. } => self.set(*agent, AgentStatus::Gone, now),
+            RunEvent::Back { agent } => {
+                let status = if self.has_begun {
+                    AgentStatus::Firing
+                } else {
+                    AgentStatus::Ready
+                };
+                self.set(*agent, status, now);
+            }
+            RunEvent::Ended { agent, .. } => self.set(*agent, AgentStatus::Done, now),
+            RunEvent::Lost { agent, .. } => self.set(*agent, AgentStatus::Lost, now),
+            // Nobody fired, and another instant is named next.
+            RunEvent::Postponed { .. } => self.stage = RunStage::Preparing,
             RunEvent::Done { .. } => self.stage = RunStage::Over,
             RunEvent::Waiting { .. }
             | RunEvent::Problem { .. }
             | RunEvent::Started { .. }
             | RunEvent::Interval { .. }
-            | RunEvent::Totals { .. }
+            | RunEvent::Redistributed { .. }
+            | RunEvent::Superseded { .. }
             | RunEvent::Note { .. } => {}
         }
     }
@@ -143,9 +164,10 @@ impl Roster {
         self.agents.iter().map(|agent| agent.name.clone()).collect()
     }
 
-    fn set(&mut self, agent: u32, status: AgentStatus) {
+    fn set(&mut self, agent: u32, status: AgentStatus, now: Instant) {
         if let Some(known) = self.agents.get_mut(agent as usize) {
             known.status = status;
+            known.since = now;
         }
     }
 
@@ -158,10 +180,11 @@ impl Roster {
 }
 
 impl RosterAgent {
-    fn new(facts: &AgentFacts) -> RosterAgent {
+    fn new(facts: &AgentFacts, now: Instant) -> RosterAgent {
         RosterAgent {
             name: facts.name.clone(),
             status: AgentStatus::Preparing,
+            since: now,
         }
     }
 }

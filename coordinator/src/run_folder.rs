@@ -3,12 +3,18 @@
 
 mod appended;
 mod campaign_folder;
+mod durable;
+mod run_log;
 
 use crate::plan_file::in_words;
 use crate::utc::Utc;
 pub use campaign_folder::{CAMPAIGN, CampaignFolder};
 
+pub(crate) use run_log::{BegunRun, FactKind, LogError, LogReader, LoggedFact, ResumedRun, RunLog};
+
 use appended::Appended;
+use control::RunId;
+use durable::{sync_folder, sync_parent};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,6 +23,8 @@ use std::path::{Path, PathBuf};
 pub const RESULT: &str = "result.json";
 /// The plan as given, without secrets.
 pub const PLAN: &str = "plan.toml";
+/// Everything that the other files are made of.
+pub(crate) const LOG: &str = "run.log";
 const HISTOGRAMS: &str = "histograms.hlog";
 const HISTOGRAMS_BY_AGENT: &str = "histograms-by-agent.hlog";
 const EVENTS: &str = "events.jsonl";
@@ -89,6 +97,7 @@ impl RunFolder {
         write_whole(&path.join(PLAN), plan_text.as_bytes()).map_err(failed(PLAN))?;
         let histograms = Appended::create(&path.join(HISTOGRAMS)).map_err(failed(HISTOGRAMS))?;
         let events = Appended::create(&path.join(EVENTS)).map_err(failed(EVENTS))?;
+        sync_folder(&path).map_err(failed(PLAN))?;
         Ok(RunFolder {
             path,
             histograms,
@@ -96,6 +105,39 @@ impl RunFolder {
             events,
             result_failure: None,
         })
+    }
+
+    /// The folder of a run that was interrupted, with empty files: what they held is made again
+    /// from the log. They are emptied only while the log is held, by [`RunLog::reopen`].
+    ///
+    /// # Errors
+    /// A file in it cannot be written.
+    pub(crate) fn reopen(path: &Path, _held: &RunLog) -> Result<RunFolder, FolderError> {
+        let opened = |file: &str| {
+            let path = path.join(file);
+            Appended::create(&path).map_err(|error| FolderError {
+                path,
+                why: in_words(&error),
+            })
+        };
+        let had_agents = path.join(HISTOGRAMS_BY_AGENT).is_file();
+        Ok(RunFolder {
+            path: path.to_owned(),
+            histograms: opened(HISTOGRAMS)?,
+            histograms_by_agent: had_agents
+                .then(|| opened(HISTOGRAMS_BY_AGENT))
+                .transpose()?,
+            events: opened(EVENTS)?,
+            result_failure: None,
+        })
+    }
+
+    /// Makes the log of the run.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn begin_log(&self, run: RunId) -> Result<RunLog, LogError> {
+        RunLog::create(&self.path.join(LOG), run)
     }
 
     /// The same with a log that keeps agents apart.
@@ -124,7 +166,7 @@ impl RunFolder {
         &self.path
     }
 
-    /// Adds to a file; a failure is remembered, and nothing is added after it.
+    /// Adds to a file. What finds no room is added later; a failure is remembered until then.
     pub fn append(&mut self, file: Growing, text: &str) {
         match file {
             Growing::Histograms => self.histograms.append(text),
@@ -142,6 +184,15 @@ impl RunFolder {
         self.result_failure = replace(&self.path.join(RESULT), text)
             .err()
             .map(|error| in_words(&error));
+    }
+
+    /// Writes what still waits for room, and makes it last.
+    pub(crate) fn finish(&mut self) {
+        let files = [&mut self.histograms, &mut self.events];
+        for file in files.into_iter().chain(&mut self.histograms_by_agent) {
+            file.write();
+            file.sync();
+        }
     }
 
     /// What could not be saved, and why; empty when all is.
@@ -176,7 +227,9 @@ pub(crate) fn name_of(path: &Path) -> String {
 /// Replaces a file in one step.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let draft = path.with_extension("json.tmp");
-    let written = write_whole(&draft, text.as_bytes()).and_then(|()| fs::rename(&draft, path));
+    let written = write_whole(&draft, text.as_bytes())
+        .and_then(|()| fs::rename(&draft, path))
+        .and_then(|()| sync_parent(path));
     if written.is_err() {
         // Where even that fails, the draft is in nobody's way.
         let _ = fs::remove_file(&draft);
@@ -198,7 +251,10 @@ fn new_folder(base: &Path, name: &str) -> Result<PathBuf, FolderError> {
                 path = base.join(format!("{name}-{number}"))
             }
             Err(error) => return Err(failed(&path, &error)),
-            Ok(()) => return Ok(path),
+            Ok(()) => {
+                sync_parent(&path).map_err(|error| failed(&path, &error))?;
+                return Ok(path);
+            }
         }
     }
     Err(FolderError {

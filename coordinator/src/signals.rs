@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM as events. What the first and the second one mean is decided by whoever waits
-//! for them.
+//! Ctrl-C, SIGTERM and a terminal that goes away (SIGHUP) as events. What the first and the second
+//! one mean is decided by whoever waits for them.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -8,6 +8,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// Nothing under `nohup`: what ignores a hangup goes on.
+    hangup: Option<Signal>,
 }
 
 impl Signals {
@@ -16,6 +18,9 @@ impl Signals {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hangup: (!host::ignores_hangup())
+                .then(|| signal(SignalKind::hangup()))
+                .transpose()?,
         })
     }
 
@@ -23,9 +28,16 @@ impl Signals {
     pub(crate) async fn next(&mut self) {
         let interrupt = self.interrupt.recv();
         let terminate = self.terminate.recv();
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => None,
+            }
+        };
         tokio::select! {
             Some(()) = interrupt => {}
             Some(()) = terminate => {}
+            Some(()) = hangup => {}
             else => std::future::pending().await,
         }
     }

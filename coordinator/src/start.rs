@@ -3,12 +3,15 @@
 use crate::exit::Exit;
 use crate::launch::{AgentSource, Hosting, JoinOptions, StartRequest, launch};
 use crate::local::LocalOptions;
+use crate::record::replay;
+use crate::run_folder::BegunRun;
+use crate::run_origin::RunOrigin;
 use crate::{plan_file, terminal};
 use clap::Args;
 use plan::{Campaign, Search};
 use report::Format;
-use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 
 /// `coordinator start`, as typed.
 #[derive(Debug, Args)]
@@ -16,17 +19,16 @@ pub struct StartArgs {
     /// Start the agents on this machine, each as its own process
     #[arg(long, conflicts_with_all = ["listen", "state", "token_file"])]
     pub local: bool,
-    /// Number of agents to wait for; with --local, to start
+    /// Number of agents to wait for; with --local, to start [default: 1; with --resume, as before]
     #[arg(
         long,
         value_name = "N",
-        default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=10_000),
     )]
-    pub agents: u32,
-    /// Address where agents join
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:7711")]
-    pub listen: SocketAddr,
+    pub agents: Option<u32>,
+    /// Address where agents join [default: 0.0.0.0:7711; with --resume, as before]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
     /// Folder for this coordinator's certificate and secret, by which agents recognise it; both are
     /// made once and used again at every start [default: $XDG_STATE_HOME/cannonade, or
     /// ~/.local/state/cannonade]
@@ -38,8 +40,9 @@ pub struct StartArgs {
     /// Folder in which the run folder is made
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub output: PathBuf,
-    /// Continue interrupted runs of this plan: runs that are complete in this folder are not
-    /// repeated
+    /// Go on with what was interrupted: agents deliver what they hold of a run, those that still
+    /// fire go on, and complete runs are not repeated. The plan need not be given again where its
+    /// file is where it was
     #[arg(long, value_name = "RUN_FOLDER", conflicts_with = "output")]
     pub resume: Option<PathBuf>,
     /// Also write histograms-by-agent.hlog, with each agent's histograms for every second;
@@ -78,8 +81,70 @@ pub struct StartArgs {
     #[arg(long, requires = "local")]
     pub no_spin: bool,
     /// File of the plan
-    #[arg(value_name = "PLAN.toml")]
-    pub plan: PathBuf,
+    #[arg(value_name = "PLAN.toml", required_unless_present = "resume")]
+    pub plan: Option<PathBuf>,
+}
+
+/// Where agents join, if nothing else is said: on all of this machine's addresses.
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 7711);
+
+/// The command line, and what the folder that it names to resume says of the same.
+struct StartChoice {
+    args: StartArgs,
+    before: Option<BegunRun>,
+    plan: PathBuf,
+    agents: u32,
+}
+
+impl StartChoice {
+    /// What is not typed is as before; or what must be typed.
+    fn new(args: StartArgs) -> Result<StartChoice, String> {
+        let before = args.resume.as_deref().and_then(replay::first_begun);
+        let origin = before.as_ref().map(|begun| &begun.origin);
+        let known = origin.and_then(|origin| origin.plan.clone());
+        let plan = args.plan.clone().or(known).ok_or_else(|| {
+            let folder = args.resume.as_deref().unwrap_or(Path::new("")).display();
+            format!(
+                "{folder}: does not say which plan it is of; write that too: coordinator start \
+                 --resume {folder} PLAN.toml"
+            )
+        })?;
+        let agents = before.as_ref().map(|begun| begun.agents);
+        Ok(StartChoice {
+            agents: args.agents.or(agents).unwrap_or(1),
+            args,
+            before,
+            plan,
+        })
+    }
+
+    fn origin(&self) -> Option<&RunOrigin> {
+        self.before.as_ref().map(|begun| &begun.origin)
+    }
+
+    /// Where the agents come from.
+    fn source(&self) -> anyhow::Result<AgentSource> {
+        let args = &self.args;
+        if args.local {
+            return Ok(AgentSource::Local(LocalOptions {
+                workers: args.workers,
+                allow: args.allow.clone(),
+                key_log: args.key_log.clone(),
+                no_spin: args.no_spin,
+            }));
+        }
+        let known = self.origin().and_then(|origin| origin.state.clone());
+        let state = args.state.clone().or(known).or_else(default_state);
+        let state = state.ok_or_else(|| {
+            anyhow::anyhow!("neither XDG_STATE_HOME nor HOME is set; name a folder by --state")
+        })?;
+        let listen = self.origin().and_then(|origin| origin.listen);
+        Ok(AgentSource::Remote(JoinOptions {
+            address: args.listen.or(listen).unwrap_or(LISTEN),
+            state,
+            token_file: args.token_file.clone(),
+        }))
+    }
 }
 
 /// Runs a plan.
@@ -87,27 +152,40 @@ pub struct StartArgs {
 /// # Errors
 /// As [`launch`].
 pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
-    let read = match plan_file::read(&args.plan) {
+    let choice = match StartChoice::new(args) {
+        Ok(choice) => choice,
+        Err(problem) => {
+            terminal::say(problem);
+            return Ok(Exit::Usage);
+        }
+    };
+    let read = match plan_file::read(&choice.plan) {
         Ok(read) => read,
         Err(error) => {
             terminal::say(error);
             return Ok(Exit::Usage);
         }
     };
-    if let Some(problem) = unfit(&read.campaign, &args) {
-        terminal::say(format_args!("{}: {problem}", args.plan.display()));
+    if let Some(problem) = unfit(&read.campaign, &choice) {
+        terminal::say(format_args!("{}: {problem}", choice.plan.display()));
         return Ok(Exit::Usage);
     }
     read.campaign
         .notes()
         .iter()
         .for_each(|note| terminal::say(format_args!("note: {note}")));
-    let source = source(&args)?;
+    let source = choice.source()?;
+    let origin = RunOrigin::from_plan_file(&choice.plan);
+    let StartChoice { args, agents, .. } = choice;
     launch(&StartRequest {
         campaign: read.campaign,
         plan_text: read.text,
+        origin: match &source {
+            AgentSource::Local(_) => origin,
+            AgentSource::Remote(options) => origin.with_port(options.address, &options.state),
+        },
         hosting: Hosting {
-            agents: args.agents,
+            agents,
             source,
             histograms_by_agent: args.histograms_by_agent,
             quiet: args.quiet,
@@ -120,7 +198,8 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
 }
 
 /// Why the file cannot be run as the flags say.
-fn unfit(campaign: &Campaign, args: &StartArgs) -> Option<String> {
+fn unfit(campaign: &Campaign, choice: &StartChoice) -> Option<String> {
+    let args = &choice.args;
     let is_builtin = campaign
         .variants()
         .iter()
@@ -132,11 +211,6 @@ fn unfit(campaign: &Campaign, args: &StartArgs) -> Option<String> {
                 .to_owned(),
         );
     }
-    if args.resume.is_some() && campaign.single().is_some() {
-        return Some(
-            "asks for a single run, and there is nothing to resume; leave out --resume".to_owned(),
-        );
-    }
     let Some(Search::Agents(numbers)) = campaign.search() else {
         return None;
     };
@@ -144,33 +218,11 @@ fn unfit(campaign: &Campaign, args: &StartArgs) -> Option<String> {
         .iter()
         .copied()
         .max()
-        .filter(|&most| most > args.agents)?;
+        .filter(|&most| most > choice.agents)?;
     Some(format!(
         "search.agents: asks for {most} agents, and --agents is {}; write --agents {most}",
-        args.agents
+        choice.agents
     ))
-}
-
-fn source(args: &StartArgs) -> anyhow::Result<AgentSource> {
-    if args.local {
-        return Ok(AgentSource::Local(LocalOptions {
-            workers: args.workers,
-            allow: args.allow.clone(),
-            key_log: args.key_log.clone(),
-            no_spin: args.no_spin,
-        }));
-    }
-    let state = match &args.state {
-        Some(state) => state.clone(),
-        None => default_state().ok_or_else(|| {
-            anyhow::anyhow!("neither XDG_STATE_HOME nor HOME is set; name a folder by --state")
-        })?,
-    };
-    Ok(AgentSource::Remote(JoinOptions {
-        address: args.listen,
-        state,
-        token_file: args.token_file.clone(),
-    }))
 }
 
 /// XDG Base Directory Specification 0.8: a relative path in the variable is not valid and is

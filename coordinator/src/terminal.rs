@@ -2,6 +2,8 @@
 //! dying of a closed pipe.
 
 use report::Style;
+use rustix::fs::{FileType, Stat, fstat};
+use rustix::io::Errno;
 use std::io::{self, IsTerminal as _, Write as _};
 
 /// Columns where the terminal does not say.
@@ -32,7 +34,7 @@ pub fn live_style() -> Option<Style> {
 }
 
 /// Writes all of `text` to standard output. Whoever reads it may have seen enough: a closed pipe is
-/// no error.
+/// no error, nor is a terminal that is gone.
 ///
 /// # Errors
 /// Any other reason why it cannot be written, such as a full disk.
@@ -40,8 +42,17 @@ pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) if is_of_gone_terminal(&error) => Ok(()),
         written => written,
     }
+}
+
+/// A terminal that was hung up answers nothing but EIO (termios(3)), also when it is asked whether
+/// it is one. A disk that fails says the same, and is no character device.
+fn is_of_gone_terminal(error: &io::Error) -> bool {
+    let is_device = |stat: Stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice;
+    error.raw_os_error() == Some(Errno::IO.raw_os_error())
+        && fstat(io::stdout()).is_ok_and(is_device)
 }
 
 /// Writes a line, or several, to standard error; there is nobody to tell where that fails. Names

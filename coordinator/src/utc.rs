@@ -22,6 +22,18 @@ impl Utc {
         }
     }
 
+    /// So long after the beginning of 1970.
+    #[must_use]
+    pub fn after_1970(since_1970: Duration) -> Utc {
+        Utc { since_1970 }
+    }
+
+    /// From the beginning of 1970.
+    #[must_use]
+    pub fn since_1970(self) -> Duration {
+        self.since_1970
+    }
+
     /// So much later.
     #[must_use]
     pub fn after(self, duration: Duration) -> Utc {

@@ -3,7 +3,7 @@
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromAgent {
     /// One of them.
-    #[prost(oneof = "from_agent::Message", tags = "1, 2, 3, 4, 5, 6, 7")]
+    #[prost(oneof = "from_agent::Message", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
     pub message: ::core::option::Option<from_agent::Message>,
 }
 /// Nested message and enum types in `FromAgent`.
@@ -32,19 +32,31 @@ pub mod from_agent {
         /// Something for the record.
         #[prost(message, tag = "7")]
         Note(super::Note),
+        /// Which files of the plan it lacks.
+        #[prost(message, tag = "8")]
+        Want(super::Want),
+        /// It knows the start instant.
+        #[prost(message, tag = "9")]
+        Armed(super::Armed),
+        /// The answer to a part of a lost agent's load.
+        #[prost(message, tag = "10")]
+        TookOver(super::TookOver),
     }
 }
 /// Whatever the coordinator says.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromCoordinator {
     /// One of them.
-    #[prost(oneof = "from_coordinator::Message", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
+    #[prost(
+        oneof = "from_coordinator::Message",
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13"
+    )]
     pub message: ::core::option::Option<from_coordinator::Message>,
 }
 /// Nested message and enum types in `FromCoordinator`.
 pub mod from_coordinator {
     /// One of them.
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Message {
         /// The answer to a hello it accepts.
         #[prost(message, tag = "1")]
@@ -76,6 +88,15 @@ pub mod from_coordinator {
         /// A sentence for whoever watches the agent.
         #[prost(message, tag = "10")]
         Notice(super::Notice),
+        /// Every agent knows the start instant: ask for the lease.
+        #[prost(message, tag = "11")]
+        Go(super::Go),
+        /// Parts of an interval came.
+        #[prost(message, tag = "12")]
+        Received(super::Received),
+        /// A part of a lost agent's load.
+        #[prost(message, tag = "13")]
+        TakeOver(super::TakeOver),
     }
 }
 /// First message of an agent.
@@ -105,12 +126,28 @@ pub struct Hello {
     /// Host facts, as the crate `host` encodes them; the link does not look inside.
     #[prost(bytes = "bytes", tag = "7")]
     pub host: ::prost::bytes::Bytes,
-    /// The run it began and was not released from; empty: none.
-    #[prost(bytes = "bytes", tag = "8")]
-    pub held_run: ::prost::bytes::Bytes,
+    /// Version of the encoding of intervals and totals.
+    #[prost(uint32, tag = "8")]
+    pub snapshot_encoding: u32,
+    /// Version of the language of plans.
+    #[prost(uint32, tag = "9")]
+    pub plan_language: u32,
+    /// Runs it began and was not released from; the one that fires is the first.
+    #[prost(message, repeated, tag = "10")]
+    pub held_runs: ::prost::alloc::vec::Vec<HeldRun>,
+}
+/// A run that an agent holds.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HeldRun {
+    /// Which.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// The highest epoch it heard of: the word of an older one does not count.
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
 }
 /// The agent is a member of the fleet.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Welcome {
     /// Version of the coordinator's program.
     #[prost(string, tag = "1")]
@@ -118,9 +155,12 @@ pub struct Welcome {
     /// 16 random bytes made when the coordinator's process starts: another one means another clock.
     #[prost(bytes = "bytes", tag = "2")]
     pub coordinator_id: ::prost::bytes::Bytes,
-    /// Where the upload of the run it holds goes on; absent: it holds none that goes on here.
-    #[prost(message, optional, tag = "3")]
-    pub resume: ::core::option::Option<Resume>,
+    /// Names the clock that instants are of: that of one boot of one machine.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub clock_id: ::prost::bytes::Bytes,
+    /// Where the uploads of runs it holds go on; a run that is not among them is not known here, and is kept.
+    #[prost(message, repeated, tag = "4")]
+    pub resumes: ::prost::alloc::vec::Vec<Resume>,
 }
 /// What has come of a run over earlier streams.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -140,6 +180,9 @@ pub struct Resume {
     /// How many have, from the first; 0: none of any.
     #[prost(uint32, tag = "5")]
     pub parts: u32,
+    /// Counts the coordinators that this run had; a run's word counts only from the latest.
+    #[prost(uint64, tag = "6")]
+    pub epoch: u64,
 }
 /// The agent cannot be a member.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -219,6 +262,25 @@ pub struct Prepare {
     /// SHA-256 of the one with the client identities that were minted for this agent; empty: there is none.
     #[prost(bytes = "bytes", tag = "9")]
     pub minted: ::prost::bytes::Bytes,
+    /// Counts the coordinators that this run had, from 1.
+    #[prost(uint64, tag = "10")]
+    pub epoch: u64,
+    /// Longest lease of this run.
+    #[prost(uint64, tag = "11")]
+    pub lease_ns: u64,
+    /// SHA-256 of each file that this agent needs; it says by Want which of them it lacks.
+    #[prost(bytes = "bytes", repeated, tag = "12")]
+    pub needs: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+/// Files that the agent lacks, of those that a plan names; the others it kept from a run before.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Want {
+    /// Run they are for.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// SHA-256 of each; none: it has all.
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub sha256: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
 /// A part of a file that the plan names. Files follow one another, parts of a file too; an empty file is one empty part.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -236,7 +298,7 @@ pub struct FilePart {
     /// Where this part begins.
     #[prost(uint64, tag = "4")]
     pub offset_bytes: u64,
-    /// At most 512 KiB.
+    /// At most 16 KiB.
     #[prost(bytes = "bytes", tag = "5")]
     pub content: ::prost::bytes::Bytes,
 }
@@ -271,6 +333,29 @@ pub struct Start {
     /// Coordinator's monotonic clock.
     #[prost(uint64, tag = "2")]
     pub start_at_ns: u64,
+    /// Counts the instants named for this run, from 1; a later one takes the place of those before.
+    #[prost(uint32, tag = "3")]
+    pub attempt: u32,
+}
+/// The agent knows the start instant, and waits for Go.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Armed {
+    /// Run it is about.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// Of the Start.
+    #[prost(uint32, tag = "2")]
+    pub attempt: u32,
+}
+/// Every agent is armed: a beat from now on is answered with a lease, without which nobody fires.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Go {
+    /// Run it is about.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// Of the Start.
+    #[prost(uint32, tag = "2")]
+    pub attempt: u32,
 }
 /// The first instant of the run, as the agent saw it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -300,7 +385,7 @@ pub struct IntervalPart {
     /// At least 1, even for an empty interval.
     #[prost(uint32, tag = "4")]
     pub parts: u32,
-    /// At most 64 KiB, so that beats wait for as little as possible.
+    /// At most 8 KiB, so that beats wait for as little as possible.
     #[prost(bytes = "bytes", tag = "5")]
     pub content: ::prost::bytes::Bytes,
     /// This is the agent's sum of all intervals, sent once after the last; `interval` is how many there were.
@@ -319,6 +404,64 @@ pub struct Ack {
     /// As in the part.
     #[prost(bool, tag = "3")]
     pub totals: bool,
+}
+/// So much of an interval came. It is not stored yet; the next part may go.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Received {
+    /// Run it belongs to.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// As in the part.
+    #[prost(uint32, tag = "2")]
+    pub interval: u32,
+    /// As in the part.
+    #[prost(bool, tag = "3")]
+    pub totals: bool,
+    /// How many parts of it came, from the first.
+    #[prost(uint32, tag = "4")]
+    pub parts: u32,
+}
+/// A part of the load of an agent that was given up: whoever gets it adds it to its own from an instant on.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct TakeOver {
+    /// Run it is about.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// Counts these messages of a run: each takes effect once.
+    #[prost(uint32, tag = "2")]
+    pub number: u32,
+    /// The lost agent's index.
+    #[prost(uint32, tag = "3")]
+    pub agent_index: u32,
+    /// Which of its parts, and of how many; again of that part, and so on, where parts were dealt again.
+    #[prost(message, repeated, tag = "4")]
+    pub parts: ::prost::alloc::vec::Vec<SharePart>,
+    /// From this instant on, by the coordinator's monotonic clock.
+    #[prost(uint64, tag = "5")]
+    pub from_ns: u64,
+}
+/// One of equal parts of a share.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SharePart {
+    /// Which, from 0.
+    #[prost(uint32, tag = "1")]
+    pub part: u32,
+    /// Of how many.
+    #[prost(uint32, tag = "2")]
+    pub parts: u32,
+}
+/// The answer to TakeOver.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TookOver {
+    /// Run it is about.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// Of the message.
+    #[prost(uint32, tag = "2")]
+    pub number: u32,
+    /// Empty: it fires it; else why not.
+    #[prost(string, tag = "3")]
+    pub problem: ::prost::alloc::string::String,
 }
 /// The agent's run has ended and every interval is sent.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

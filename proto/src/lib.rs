@@ -14,10 +14,10 @@ pub use prost::Message;
 pub use prost::bytes::Bytes;
 
 /// Version of this wire. An agent and a coordinator that differ in it refuse each other.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// No message is larger, in either direction.
 pub const MESSAGE_MAX_BYTES: usize = 1 << 20;
 
-/// Content of one part of a file, so that a message stays well below [`MESSAGE_MAX_BYTES`].
-pub const PART_MAX_BYTES: usize = 512 << 10;
+/// Content of one part of a file: what is behind it waits for two seconds on 64 kbit/s.
+pub const PART_MAX_BYTES: usize = 16 << 10;

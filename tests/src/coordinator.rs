@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 /// A run that goes on for longer hangs: none of the plans here is for more than a few seconds, and
 /// a lost agent is waited for for half a minute.
-const RUN_MAX: Duration = Duration::from_secs(70);
+pub const RUN_MAX: Duration = Duration::from_secs(70);
 
 /// A `coordinator` that goes on. Killed when dropped, and with it its local agents, which end with
 /// their standard input.
@@ -196,14 +196,23 @@ impl Coordinator {
     /// # Panics
     /// Where it goes on for longer than any run here may.
     #[must_use]
-    pub fn wait(mut self) -> Finished {
+    pub fn wait(self) -> Finished {
+        self.wait_within(RUN_MAX)
+    }
+
+    /// The same where it may take longer than most, from its start on.
+    ///
+    /// # Panics
+    /// Where it takes longer than that.
+    #[must_use]
+    pub fn wait_within(mut self, longest: Duration) -> Finished {
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
             let told = (self.stdout(), self.stderr());
             assert!(
-                self.started_at.elapsed() < RUN_MAX,
+                self.started_at.elapsed() < longest,
                 "it hangs; it wrote {told:#?}"
             );
             std::thread::sleep(Duration::from_millis(5));

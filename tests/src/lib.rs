@@ -38,7 +38,7 @@ pub use agent::Agent;
 pub use binary::binary;
 pub use capture::Capture;
 pub use content::{BIG_BYTES, BODY_BYTES};
-pub use coordinator::{Coordinator, CoordinatorCommand, kill};
+pub use coordinator::{Coordinator, CoordinatorCommand, RUN_MAX, kill};
 pub use cpu_quota::CpuQuota;
 pub use curl::{Curl, curl};
 pub use finished::Finished;

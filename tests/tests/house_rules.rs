@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Packages of tests, which may name whom they like.
-const FREE: [&str; 2] = ["interop", "benches"];
+const FREE: [&str; 3] = ["interop", "benches", "fuzz"];
 
 /// Their folders.
-const FREE_FOLDERS: [&str; 2] = ["tests/", "benches/"];
+const FREE_FOLDERS: [&str; 3] = ["tests/", "benches/", "fuzz/"];
 
 /// What each of the others may name, in code that ships.
 const MAY_NAME: [(&str, &[&str]); 12] = [

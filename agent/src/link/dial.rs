@@ -214,6 +214,9 @@ async fn channel(tls: TlsStream<TcpStream>) -> Result<Channel, String> {
         )
     });
     Endpoint::from_static(ORIGIN)
+        // What the coordinator may send before it is read: a grant behind the parts of a file waits
+        // for no more. It grows where a link carries more in a round trip.
+        .http2_adaptive_window(true)
         .http2_keep_alive_interval(KEEPALIVE)
         .keep_alive_timeout(KEEPALIVE)
         .connect_with_connector(connector)

@@ -2,6 +2,7 @@
 //! done.
 
 use super::dial::{Dialler, OpenStream};
+use super::spool::Spool;
 use super::{LinkConfig, LinkEnd, clocks};
 use control::{
     AgentFacts, AgentId, Disconnection, Finality, News, Order, Report, Session, SessionAction,
@@ -59,8 +60,12 @@ pub async fn run(
         host: config.identity.host,
     };
     let seed = u64::from_ne_bytes(random()?);
+    let session = Session::new(facts, seed)
+        .with_versions(config.identity.encoding, config.identity.language)
+        .with_keep(config.keeping.keep)
+        .with_store(Box::new(Spool::new(config.keeping.spool)));
     let driver = Driver {
-        session: Session::new(facts, seed),
+        session,
         dialler: Arc::new(Dialler::new(config.coordinator, &config.token)?),
         dialling: None,
         stream: None,

@@ -5,6 +5,7 @@ mod address;
 mod clocks;
 mod dial;
 mod driver;
+mod spool;
 mod upstream;
 mod verifier;
 
@@ -15,13 +16,15 @@ pub use driver::{LinkError, run};
 use control::{Order, Report, Token};
 use proto::Bytes;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Orders that may wait for the runner. A run needs a handful, and one lease a second.
-pub const ORDERS_MAX: usize = 64;
+pub const ORDERS_MAX: usize = 2_048;
 
-/// Reports that may wait for the link; when it cannot take more (see `control::HELD_MAX_BYTES`),
-/// the runner's encoder waits, and never a worker.
+/// Reports that may wait for the link; when it cannot take more (see `control::HELD_MAX_BYTES` and
+/// the spool), the runner's encoder waits, and never a worker.
 pub const REPORTS_MAX: usize = 16;
 
 /// Where to join, and as whom.
@@ -33,6 +36,26 @@ pub struct LinkConfig {
     pub token: Token,
     /// What the agent says of itself.
     pub identity: AgentIdentity,
+    /// What it keeps of a run until the coordinator has it.
+    pub keeping: Keeping,
+}
+
+/// For how long, and where, an agent keeps what its coordinator has not taken.
+#[derive(Debug, Clone)]
+pub struct Keeping {
+    /// So long after the end of a run.
+    pub keep: Duration,
+    /// Folder for what is more than memory holds.
+    pub spool: PathBuf,
+}
+
+impl Default for Keeping {
+    fn default() -> Keeping {
+        Keeping {
+            keep: control::KEEP,
+            spool: std::env::temp_dir(),
+        }
+    }
 }
 
 /// What an agent says of itself; the link adds the id of its process, and the version of its
@@ -47,6 +70,10 @@ pub struct AgentIdentity {
     pub workers: u32,
     /// Host facts, encoded; at most 64 KiB.
     pub host: Bytes,
+    /// Version of the encoding of its reports.
+    pub encoding: u32,
+    /// Version of the language of the plans that it reads.
+    pub language: u32,
 }
 
 /// What whoever fires holds: orders come out of it, reports go into it.

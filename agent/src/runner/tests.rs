@@ -2,7 +2,7 @@
 
 use super::{Resources, serve};
 use crate::link::RunnerEnd;
-use control::{Assignment, Boot, Digest, EndCause, Mono, Order, Report, RunId, Stop};
+use control::{Assignment, Boot, Digest, EndCause, Mono, Order, Report, RunId, SharePath, Stop};
 use engine::Policy;
 use measure::{Period, Snapshot, Totals};
 use plan::{Files, Plan};
@@ -400,4 +400,98 @@ fn end_of_the_link_ends_the_run_and_the_thread() {
     drop((orders, reports));
     thread.join().unwrap();
     wait_for_quiet(&server);
+}
+
+/// The other agent's whole share, from now on.
+fn take_over(run: RunId, number: u32) -> Order {
+    Order::TakeOver {
+        run,
+        number,
+        share: SharePath {
+            agent_index: 1,
+            parts: vec![(0, 1)],
+        },
+        from: Mono(clock(ClockId::Monotonic)),
+    }
+}
+
+/// The answer to an order to take over; the intervals before it are kept.
+fn answer(runner: &mut Runner, intervals: &mut Vec<Snapshot>) -> (u32, Option<String>) {
+    loop {
+        match runner.report() {
+            Report::TookOver {
+                number, problem, ..
+            } => return (number, problem),
+            Report::Interval { encoded, .. } => intervals.push(Snapshot::decode(&encoded).unwrap()),
+            Report::Prepared { .. } | Report::Began { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn share_of_a_lost_agent_is_fired_too_and_stands_in_the_same_intervals() {
+    let server = server();
+    let load = "load = { rate = \"200/s\", requests = 500, max_connections = 8 }";
+    let of_two = Assignment {
+        agents: 2,
+        ..assignment(RUN, &text(&server, load))
+    };
+    let mut runner = Runner::new(Policy::default());
+    runner.order(Order::Prepare(of_two));
+    runner.start(RUN, PATIENCE);
+    let mut intervals = Vec::new();
+    // In the middle of the second second; said twice, as after a cut.
+    while intervals.is_empty() {
+        if let Report::Interval { encoded, .. } = runner.report() {
+            intervals.push(Snapshot::decode(&encoded).unwrap());
+        }
+    }
+    for number in 0..2 {
+        runner.order(take_over(RUN, number));
+        assert_eq!(answer(&mut runner, &mut intervals), (number, None));
+    }
+    let (cause, totals) = loop {
+        match runner.report() {
+            Report::Ended { cause, totals, .. } => {
+                break (cause, Totals::decode(&totals).unwrap());
+            }
+            Report::Interval { encoded, .. } => intervals.push(Snapshot::decode(&encoded).unwrap()),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!((cause, totals), (EndCause::Plan, sum(&intervals)));
+    let fired = intervals.iter().map(ok).sum::<u64>();
+    // 250 of its own, and 100 for each second that was left to the lost one.
+    assert!((300..=400).contains(&fired), "{fired}");
+    assert_eq!(server.counts().requests, fired);
+}
+
+#[test]
+fn share_that_comes_before_the_start_or_after_the_end_is_answered_with_the_reason() {
+    let server = server();
+    let load = "load = { connections = 4, duration = \"50ms\" }";
+    let of_two = Assignment {
+        agents: 2,
+        ..assignment(RUN, &text(&server, load))
+    };
+    let mut runner = Runner::new(Policy::default());
+    let mut intervals = Vec::new();
+    let mut asked = |runner: &mut Runner, run: RunId, number: u32, part: &str| {
+        runner.order(take_over(run, number));
+        let (answered, problem) = answer(runner, &mut intervals);
+        let fits = problem
+            .as_ref()
+            .is_some_and(|problem| problem.contains(part));
+        assert!(answered == number && fits, "{part}: {problem:?}");
+    };
+    asked(&mut runner, RUN, 0, "does not fire that run");
+    runner.order(Order::Prepare(of_two));
+    asked(&mut runner, RUN, 1, "when the run starts");
+    asked(&mut runner, OTHER, 2, "does not fire that run");
+    runner.start(RUN, PATIENCE);
+    while !matches!(runner.report(), Report::Ended { .. }) {}
+    asked(&mut runner, RUN, 3, "load has ended");
+    runner.order(Order::Forget { run: RUN });
+    asked(&mut runner, RUN, 4, "does not fire that run");
 }

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::DuplexStream;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -40,6 +40,8 @@ pub struct Attached {
     outgoing: mpsc::Sender<FromCoordinator>,
     /// Run that beats get a lease for.
     pub lease: Option<RunId>,
+    /// When beats came.
+    pub beats: Vec<Instant>,
 }
 
 impl Coordinator {
@@ -82,8 +84,9 @@ impl Coordinator {
         stream
             .say(Down::Welcome(Welcome {
                 coordinator_version: "1".into(),
+                clock_id: coordinator_id.clone(),
                 coordinator_id,
-                resume,
+                resumes: resume.into_iter().collect(),
             }))
             .await;
         (stream, hello)
@@ -108,7 +111,10 @@ impl Attached {
                 .expect("a message in time")
                 .ok()??;
             match message.message? {
-                Up::Beat(beat) => self.grant(beat.sequence).await,
+                Up::Beat(beat) => {
+                    self.beats.push(Instant::now());
+                    self.grant(beat.sequence).await;
+                }
                 message => return Some(message),
             }
         }
@@ -151,6 +157,7 @@ impl Control for Service {
             incoming: request.into_inner(),
             outgoing,
             lease: None,
+            beats: Vec::new(),
         };
         self.attach
             .send(attached)

@@ -3,13 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod coordinator;
+mod narrow;
 
-use agent::link::{AgentIdentity, LinkConfig, LinkError, News, RunnerEnd, pair, run};
+use agent::link::{AgentIdentity, Keeping, LinkConfig, LinkError, News, RunnerEnd, pair, run};
 use control::{Digest, EndCause, INTERVAL_PART_BYTES, Order, Report, RunId, Token};
 use coordinator::{Attached, Coordinator, PATIENCE};
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{Ack, Bytes, IntervalPart, Prepare, Refused, Release, Resume, Start};
+use proto::{Ack, Bytes, Go, IntervalPart, Prepare, Received, Refused, Release, Resume, Start};
 use std::net::SocketAddr;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
@@ -35,11 +36,14 @@ impl Agent {
             labels,
             workers: 3,
             host: Bytes::from_static(b"facts"),
+            encoding: 5,
+            language: 6,
         };
         let config = LinkConfig {
             coordinator: address.to_string().parse().unwrap(),
             token: token.clone(),
             identity,
+            keeping: Keeping::default(),
         };
         let (link_end, runner) = pair();
         let (say, news) = mpsc::unbounded_channel();
@@ -117,8 +121,15 @@ impl Agent {
             .say(Down::Start(Start {
                 run_id: RUN.to_wire(),
                 start_at_ns,
+                attempt: 1,
             }))
             .await;
+        let Some(Up::Armed(armed)) = stream.next().await else {
+            panic!("it does not say that it knows the start")
+        };
+        assert_eq!((armed.run_id, armed.attempt), (RUN.to_wire(), 1));
+        let run_id = RUN.to_wire();
+        stream.say(Down::Go(Go { run_id, attempt: 1 })).await;
         // Its beat asks for the lease, and the stream answers while it waits for what is no beat.
         let began = async {
             let Order::Start { run: RUN, at, .. } = self.order().await else {
@@ -170,8 +181,9 @@ async fn hello_says_who_joins_and_the_plan_goes_to_the_runner_and_its_answer_bac
     );
     assert!(
         hello.labels["city"] == "bern"
-            && hello.held_run.is_empty()
-            && hello.protocol == proto::PROTOCOL,
+            && hello.held_runs.is_empty()
+            && hello.protocol == proto::PROTOCOL
+            && (hello.snapshot_encoding, hello.plan_language) == (5, 6),
         "{hello:?}"
     );
     assert_eq!(
@@ -246,9 +258,10 @@ async fn upload_goes_on_over_the_next_stream_with_the_part_that_is_missing() {
         interval: 1,
         totals: false,
         parts: 1,
+        epoch: 1,
     };
     let (mut stream, hello) = coordinator.welcome(Some(resume)).await;
-    assert_eq!(hello.held_run, RUN.to_wire());
+    assert_eq!(hello.held_runs[0].run_id, RUN.to_wire());
     // What began is told on each stream.
     assert!(matches!(stream.next().await, Some(Up::Began(_))));
     for expected in [1, 2] {
@@ -304,6 +317,52 @@ async fn upload_goes_on_over_the_next_stream_with_the_part_that_is_missing() {
             order => break assert_eq!(order, Order::Forget { run: RUN }),
         }
     }
+}
+
+#[tokio::test]
+async fn beats_come_in_time_while_a_narrow_link_is_full_of_an_upload() {
+    const BYTES_PER_SECOND: u32 = 16_000;
+    const SIZE: usize = 110_000;
+    let mut coordinator = Coordinator::start().await;
+    let narrow = narrow::relay(coordinator.address, BYTES_PER_SECOND).await;
+    let mut agent = Agent::start(narrow, &coordinator.token);
+    let (mut stream, _) = coordinator.welcome(None).await;
+    agent.begin(&mut stream).await;
+    stream.beats.clear();
+    agent
+        .report(Report::Interval {
+            run: RUN,
+            interval: 0,
+            encoded: vec![1; SIZE].into(),
+        })
+        .await;
+    let began = std::time::Instant::now();
+    let mut came = 0;
+    while came < SIZE {
+        let part = part(&mut stream).await;
+        came += part.content.len();
+        stream
+            .say(Down::Received(Received {
+                run_id: part.run_id,
+                interval: part.interval,
+                totals: part.totals,
+                parts: part.part + 1,
+            }))
+            .await;
+    }
+    let took = began.elapsed();
+    let gaps = stream.beats.windows(2).map(|beats| beats[1] - beats[0]);
+    let longest = gaps.max().expect("beats during the upload");
+    assert!(
+        took.as_secs() >= 5,
+        "an upload that is over at once shows nothing: {took:?}"
+    );
+    // One a second, and behind one part or two for at most half a second each.
+    assert!(
+        longest.as_millis() < 2_500,
+        "{longest:?} between two beats, {took:?} in all"
+    );
+    assert!(took.as_secs() < 20, "the link was left idle: {took:?}");
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 //! Saved runs and searches, by variant: a result, a run folder, or the folder of several runs.
 
 use crate::plan_file::in_words;
-use crate::run_folder::{CAMPAIGN, RESULT};
+use crate::run_folder::CAMPAIGN;
+use crate::saved_result::{self, ResultError};
 use analysis::{Document, RunState, RunSummary, SearchRecord, VariantSearch};
 use std::path::{Path, PathBuf};
 
@@ -63,6 +64,9 @@ pub(super) enum SavedError {
     /// It is not what this version writes.
     #[error("{}: {why}", path.display())]
     Unreadable { path: PathBuf, why: String },
+    /// The log of a run cannot be read, and there is nothing else.
+    #[error("{0}")]
+    Log(String),
     /// It holds nothing that was complete.
     #[error("{}: nothing in it was complete, and nothing else can be compared", path.display())]
     Nothing { path: PathBuf },
@@ -158,12 +162,7 @@ fn pairs<'s, T>(
 }
 
 fn single(path: &Path) -> Result<(String, Vec<SavedRun>), SavedError> {
-    let file = if path.is_dir() {
-        path.join(RESULT)
-    } else {
-        path.to_owned()
-    };
-    let document = document(&file)?;
+    let document = document(path)?;
     Ok((
         String::new(),
         vec![SavedRun {
@@ -173,12 +172,17 @@ fn single(path: &Path) -> Result<(String, Vec<SavedRun>), SavedError> {
     ))
 }
 
-fn document(file: &Path) -> Result<Document, SavedError> {
-    let unreadable = |error: report::ReadError| SavedError::Unreadable {
-        path: file.to_owned(),
-        why: error.to_string(),
-    };
-    report::read(&bytes(file)?).map_err(unreadable)
+/// Of a folder of a run, or of a file.
+fn document(path: &Path) -> Result<Document, SavedError> {
+    let saved = saved_result::read(path).map_err(|error| match error {
+        ResultError::Missing { path, why } => SavedError::Missing { path, why },
+        ResultError::Unreadable { path, error } => SavedError::Unreadable {
+            path,
+            why: error.to_string(),
+        },
+        error @ ResultError::Log(_) => SavedError::Log(error.to_string()),
+    })?;
+    Ok(saved.document)
 }
 
 fn bytes(file: &Path) -> Result<Vec<u8>, SavedError> {
@@ -227,7 +231,7 @@ fn runs(path: &Path, runs: Vec<RunSummary>) -> Result<Vec<(String, Vec<SavedRun>
         .filter(|run| run.state == RunState::Complete)
     {
         let saved = SavedRun {
-            document: document(&path.join(&run.folder).join(RESULT))?,
+            document: document(&path.join(&run.folder))?,
             folder: run.folder,
         };
         add(&mut variants, run.variant, saved);
@@ -248,7 +252,7 @@ fn searches(
         let Some(first) = searched.search.steps.first() else {
             continue;
         };
-        let hold = document(&path.join(&first.result.run).join(RESULT))?;
+        let hold = document(&path.join(&first.result.run))?;
         add(
             &mut variants,
             searched.variant,

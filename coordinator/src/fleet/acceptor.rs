@@ -1,7 +1,10 @@
-//! Takes connections and encrypts them; a peer that is slow at it holds nobody up.
+//! Takes connections and encrypts them; a peer that is slow at it holds nobody up. Who may stay is
+//! the lobby's matter.
 
+use super::lobby::{JoinStep, Lobby, Pass, Visit};
 use super::quitting::quit;
 use rustls::ServerConfig;
+use rustls::server::Acceptor;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,23 +12,21 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio_rustls::TlsAcceptor;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
-
-/// Agents at once, handshakes included; more wait in the listener's queue.
-const CONNECTIONS_MAX: usize = 1024;
 
 /// AcceptedConnections that wait for the server to take them; it does at once.
 const WAITING_MAX: usize = 16;
 
-/// A handshake is done by then; a third of a second is usual even around the world.
-const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
-
 /// When accepting fails for want of files, trying at once again would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often strangers whose time is over are sent away.
+const SWEEP: Duration = Duration::from_millis(250);
 
 /// Encrypted connections as they come, and the task that makes them.
 pub(super) struct AcceptedConnections {
@@ -37,83 +38,109 @@ pub(super) struct AcceptedConnections {
 pub(super) fn accept(
     listener: TcpListener,
     tls: Arc<ServerConfig>,
+    lobby: Lobby,
     quitting: watch::Receiver<bool>,
 ) -> AcceptedConnections {
     let (ready, io) = mpsc::channel(WAITING_MAX);
-    let task = tokio::spawn(accept_until(
-        listener,
-        TlsAcceptor::from(tls),
-        ready,
-        quitting,
-    ));
+    let task = tokio::spawn(accept_until(listener, tls, lobby, ready, quitting));
     AcceptedConnections { io, task }
 }
 
 async fn accept_until(
     listener: TcpListener,
-    acceptor: TlsAcceptor,
+    tls: Arc<ServerConfig>,
+    lobby: Lobby,
     ready: mpsc::Sender<io::Result<AgentIo>>,
     mut quitting: watch::Receiver<bool>,
 ) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let mut handshakes = JoinSet::new();
+    let mut sweeps = interval(SWEEP);
+    sweeps.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             () = quit(&mut quitting) => break,
             Some(_) = handshakes.join_next() => {}
-            accepted = accept_one(&listener, &room) => match accepted {
-                Ok((tcp, permit)) => {
-                    handshakes.spawn(encrypt(acceptor.clone(), tcp, permit, ready.clone()));
+            _ = sweeps.tick() => lobby.sweep(Instant::now()),
+            accepted = listener.accept() => match accepted {
+                Ok((tcp, peer)) => {
+                    let visit = lobby.enter(peer.ip());
+                    handshakes.spawn(encrypt(Arc::clone(&tls), tcp, visit, ready.clone()));
+                    // Those who are in get on before the next one, who may push them out.
+                    tokio::task::yield_now().await;
                 }
-                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                Err(_) => {
+                    lobby.drop_oldest();
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
             },
         }
     }
     handshakes.shutdown().await;
 }
 
-async fn accept_one(
-    listener: &TcpListener,
-    room: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(room)
-        .acquire_owned()
-        .await
-        .expect("the semaphore is never closed");
-    let (tcp, _) = listener.accept().await?;
-    Ok((tcp, permit))
-}
-
 /// A peer that does not finish is its own problem: it gets an alert, or the end of its connection.
 async fn encrypt(
-    acceptor: TlsAcceptor,
+    tls: Arc<ServerConfig>,
     tcp: TcpStream,
-    permit: OwnedSemaphorePermit,
+    mut visit: Visit,
     ready: mpsc::Sender<io::Result<AgentIo>>,
 ) {
     // Grants are small and must not wait for more.
     let _ = tcp.set_nodelay(true);
-    if let Ok(Ok(tls)) = tokio::time::timeout(HANDSHAKE_MAX, acceptor.accept(tcp)).await {
+    let pass = visit.pass();
+    let accepted = tokio::select! {
+        accepted = accept_tls(tcp, tls, &pass) => accepted,
+        _ = visit.cut() => return,
+    };
+    if let Ok(tls) = accepted {
+        pass.reach(JoinStep::Encrypted);
         // A server that has ended takes no more.
-        let _ = ready
-            .send(Ok(AgentIo {
-                tls,
-                _permit: permit,
-            }))
-            .await;
+        let _ = ready.send(Ok(AgentIo::new(tls, visit))).await;
     }
 }
 
-/// An encrypted connection, which gives its place free when it ends.
+async fn accept_tls(
+    tcp: TcpStream,
+    tls: Arc<ServerConfig>,
+    pass: &Pass,
+) -> io::Result<TlsStream<TcpStream>> {
+    let hello = LazyConfigAcceptor::new(Acceptor::default(), tcp).await?;
+    pass.reach(JoinStep::Hello);
+    hello.into_stream(tls).await
+}
+
+/// An encrypted connection, which breaks when it must go, and gives its place free when it ends.
 pub(super) struct AgentIo {
     tls: TlsStream<TcpStream>,
-    _permit: OwnedSemaphorePermit,
+    visit: Visit,
+    is_cut: bool,
+}
+
+impl AgentIo {
+    fn new(tls: TlsStream<TcpStream>, visit: Visit) -> AgentIo {
+        AgentIo {
+            tls,
+            visit,
+            is_cut: false,
+        }
+    }
+
+    /// The error that a connection gets that must go, whatever it waits for.
+    fn check_stay(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        self.is_cut = self.is_cut || Pin::new(self.visit.cut()).poll(context).is_ready();
+        if self.is_cut {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        Ok(())
+    }
 }
 
 impl Connected for AgentIo {
-    type ConnectInfo = ();
+    type ConnectInfo = Pass;
 
-    fn connect_info(&self) {}
+    fn connect_info(&self) -> Pass {
+        self.visit.pass()
+    }
 }
 
 impl AsyncRead for AgentIo {
@@ -122,6 +149,7 @@ impl AsyncRead for AgentIo {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.check_stay(context)?;
         Pin::new(&mut self.tls).poll_read(context, buffer)
     }
 }
@@ -132,14 +160,18 @@ impl AsyncWrite for AgentIo {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.check_stay(context)?;
         Pin::new(&mut self.tls).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check_stay(context)?;
         Pin::new(&mut self.tls).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // A peer that reads nothing could hold a last alert up for ever.
+        self.check_stay(context)?;
         Pin::new(&mut self.tls).poll_shutdown(context)
     }
 }

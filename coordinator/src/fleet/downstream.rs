@@ -1,8 +1,10 @@
 //! What goes to one agent: messages first, and files as there is room.
 
+use super::lobby::StreamPlace;
 use control::FileParts;
 use proto::{FromCoordinator, from_coordinator};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 use tonic::Status;
@@ -26,16 +28,19 @@ pub(super) enum DownstreamItem {
 pub(super) struct Downstream {
     receiver: mpsc::Receiver<DownstreamItem>,
     files: Option<FileParts>,
+    /// The agent is a member for as long as it is spoken to.
+    _place: Arc<StreamPlace>,
 }
 
 impl Downstream {
-    pub(super) fn new() -> (mpsc::Sender<DownstreamItem>, Downstream) {
+    pub(super) fn new(place: Arc<StreamPlace>) -> (mpsc::Sender<DownstreamItem>, Downstream) {
         let (sender, receiver) = mpsc::channel(ITEMS_MAX);
         (
             sender,
             Downstream {
                 receiver,
                 files: None,
+                _place: place,
             },
         )
     }

@@ -1,20 +1,22 @@
 //! The task that owns the fleet: one loop that turns what happens into what to do.
 
+use super::agent_messages::AgentMessages;
 use super::downstream::DownstreamItem;
-use super::handle::{FleetCommand, RunRefused};
+use super::handle::{FleetCommand, RunRefused, TakenEvent};
 use super::quitting::quit;
 use super::service::Attached;
 use control::{
-    ConnectionId, CoordinatorId, Fleet, FleetAction, FleetEvent, FleetTime, Receipt, RunEvent,
-    RunRequest, Stop, TICK,
+    ConnectionId, CoordinatorId, Fleet, FleetAction, FleetEvent, FleetTime, Receipt, Stop, TICK,
+    Versions,
 };
-use proto::FromAgent;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
-use tonic::{Status, Streaming};
+use tonic::Status;
 
 /// Messages from all agents that wait for the task; when it is behind, HTTP/2 holds the agents
 /// back.
@@ -25,19 +27,31 @@ pub(super) struct FleetTask {
     fleet: Fleet,
     attached: mpsc::Receiver<Attached>,
     commands: mpsc::Receiver<FleetCommand>,
+    stored: mpsc::Receiver<Vec<Receipt>>,
     quitting: watch::Receiver<bool>,
     inbox: mpsc::Receiver<FleetEvent>,
     inbox_sender: mpsc::Sender<FleetEvent>,
     readers: JoinSet<()>,
     outgoing: BTreeMap<ConnectionId, mpsc::Sender<DownstreamItem>>,
     caller: Option<Caller>,
+    rest: RestOfRun,
 }
 
 /// Whoever asked for the run, and what it has not taken yet. What agents upload is bounded by what
-/// they send without an acknowledgement, which comes when the caller has taken it.
+/// they send without an acknowledgement, which comes when the caller has stored it.
 struct Caller {
-    events: mpsc::Sender<RunEvent>,
-    waiting: VecDeque<(RunEvent, Option<Receipt>)>,
+    events: mpsc::Sender<TakenEvent>,
+    waiting: VecDeque<TakenEvent>,
+    wants_rest: Arc<AtomicBool>,
+}
+
+/// What becomes of events that come when the caller is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RestOfRun {
+    /// Nobody wants them: agents need not keep what is in them.
+    Discarded,
+    /// They were not stored, and agents keep what is in them.
+    Kept,
 }
 
 /// What makes the task's loop turn.
@@ -46,7 +60,9 @@ enum FleetInput {
     Attached(Attached),
     FleetCommand(FleetCommand),
     /// The caller took an event.
-    Taken(Option<Receipt>),
+    Taken,
+    /// The caller stored what these came with.
+    Stored(Vec<Receipt>),
     /// The caller dropped its end.
     CallerGone,
     Quit,
@@ -57,19 +73,22 @@ impl FleetTask {
         id: CoordinatorId,
         attached: mpsc::Receiver<Attached>,
         commands: mpsc::Receiver<FleetCommand>,
+        stored: mpsc::Receiver<Vec<Receipt>>,
         quitting: watch::Receiver<bool>,
     ) -> FleetTask {
         let (inbox_sender, inbox) = mpsc::channel(INBOX_MAX);
         FleetTask {
-            fleet: Fleet::new(id, env!("CARGO_PKG_VERSION").to_owned()),
+            fleet: fleet(id),
             attached,
             commands,
+            stored,
             quitting,
             inbox,
             inbox_sender,
             readers: JoinSet::new(),
             outgoing: BTreeMap::new(),
             caller: None,
+            rest: RestOfRun::Discarded,
         }
     }
 
@@ -83,6 +102,7 @@ impl FleetTask {
                 Some(event) = self.inbox.recv() => FleetInput::Fleet(event),
                 Some(attached) = self.attached.recv() => FleetInput::Attached(attached),
                 Some(command) = self.commands.recv() => FleetInput::FleetCommand(command),
+                Some(receipts) = self.stored.recv() => FleetInput::Stored(receipts),
                 input = hand_over(&mut self.caller) => input,
                 _ = ticks.tick() => FleetInput::Fleet(FleetEvent::Tick),
                 Some(_) = self.readers.join_next() => continue,
@@ -102,20 +122,33 @@ impl FleetTask {
             FleetInput::Attached(attached) => self.attach(attached),
             FleetInput::FleetCommand(FleetCommand::Run {
                 request,
+                history,
                 events,
+                wants_rest,
                 taken,
-            }) => self.begin(request, events, taken),
+            }) => {
+                let caller = Caller {
+                    events,
+                    waiting: VecDeque::new(),
+                    wants_rest,
+                };
+                let event = match history {
+                    Some(history) => FleetEvent::Resume(*request, history),
+                    None => FleetEvent::Run(*request),
+                };
+                self.begin(event, caller, taken);
+            }
             FleetInput::FleetCommand(FleetCommand::Stop(how)) => self.on(FleetEvent::Stop(how)),
-            FleetInput::Taken(receipt) => self.taken(receipt),
+            FleetInput::Taken => self.taken(),
+            FleetInput::Stored(receipts) => receipts
+                .into_iter()
+                .for_each(|receipt| self.on(FleetEvent::Delivered(receipt))),
             FleetInput::CallerGone => self.caller_gone(),
             FleetInput::Quit => {}
         }
     }
 
-    fn taken(&mut self, receipt: Option<Receipt>) {
-        if let Some(receipt) = receipt {
-            self.on(FleetEvent::Delivered(receipt));
-        }
+    fn taken(&mut self) {
         // Until the caller has the last event, the run is not over for it.
         let has_all = |caller: &mut Caller| caller.waiting.is_empty();
         if self.fleet.is_idle() {
@@ -123,14 +156,31 @@ impl FleetTask {
         }
     }
 
-    /// What nobody takes any more counts as taken, so that agents need not keep it.
     fn caller_gone(&mut self) {
-        let waiting = self.caller.take().map(|caller| caller.waiting);
-        let receipts = waiting.into_iter().flatten();
-        for receipt in receipts.filter_map(|(_, receipt)| receipt) {
-            self.on(FleetEvent::Delivered(receipt));
+        // It is told of once.
+        let Some(caller) = self.caller.take() else {
+            return;
+        };
+        self.rest = if caller.wants_rest.load(Ordering::Relaxed) {
+            RestOfRun::Kept
+        } else {
+            RestOfRun::Discarded
+        };
+        let receipts = caller
+            .waiting
+            .into_iter()
+            .filter_map(|(_, receipt)| receipt);
+        for receipt in receipts {
+            if let Some(event) = self.unwanted(receipt) {
+                self.on(event);
+            }
         }
         self.on(FleetEvent::Stop(Stop::Now));
+    }
+
+    /// What comes of something that nobody takes.
+    fn unwanted(&self, receipt: Receipt) -> Option<FleetEvent> {
+        (self.rest == RestOfRun::Discarded).then_some(FleetEvent::Delivered(receipt))
     }
 
     fn attach(&mut self, attached: Attached) {
@@ -145,8 +195,8 @@ impl FleetTask {
 
     fn begin(
         &mut self,
-        request: RunRequest,
-        events: mpsc::Sender<RunEvent>,
+        event: FleetEvent,
+        caller: Caller,
         taken: oneshot::Sender<Result<(), RunRefused>>,
     ) {
         let free = self.fleet.is_idle() && self.caller.is_none();
@@ -154,11 +204,9 @@ impl FleetTask {
         // A caller that does not wait for the answer is seen when it takes no events.
         let _ = taken.send(answer);
         if free {
-            self.caller = Some(Caller {
-                events,
-                waiting: VecDeque::new(),
-            });
-            self.on(FleetEvent::Run(request));
+            self.caller = Some(caller);
+            self.rest = RestOfRun::Discarded;
+            self.on(event);
         }
     }
 
@@ -188,8 +236,7 @@ impl FleetTask {
                     caller.waiting.push_back((event, receipt));
                     None
                 }
-                // Nobody wants it; the agent need not keep it.
-                None => receipt.map(FleetEvent::Delivered),
+                None => receipt.and_then(|receipt| self.unwanted(receipt)),
             },
         }
     }
@@ -219,20 +266,13 @@ async fn hand_over(caller: &mut Option<Caller>) -> FleetInput {
     let Ok(permit) = caller.events.reserve().await else {
         return FleetInput::CallerGone;
     };
-    let (event, receipt) = caller
-        .waiting
-        .pop_front()
-        .expect("checked above, and nobody else takes");
-    permit.send(event);
-    FleetInput::Taken(receipt)
+    let event = caller.waiting.pop_front();
+    permit.send(event.expect("checked above, and nobody else takes"));
+    FleetInput::Taken
 }
 
 /// Reads one agent's stream to its end.
-async fn read(
-    at: ConnectionId,
-    mut incoming: Streaming<FromAgent>,
-    inbox: mpsc::Sender<FleetEvent>,
-) {
+async fn read(at: ConnectionId, mut incoming: AgentMessages, inbox: mpsc::Sender<FleetEvent>) {
     let why = loop {
         match incoming.message().await {
             Ok(Some(message)) => {
@@ -252,8 +292,26 @@ fn reason(status: &Status) -> String {
     format!("its stream broke: {}", status.message())
 }
 
+/// What agents must share with this program to serve its runs.
+/// Agents keep what they know of its clock as long as this machine runs.
+fn fleet(id: CoordinatorId) -> Fleet {
+    let fleet = Fleet::new(id, versions());
+    match host::boot_id() {
+        Ok(boot) => fleet.with_clock(boot),
+        Err(_) => fleet,
+    }
+}
+
+fn versions() -> Versions {
+    Versions {
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        encoding: measure::ENCODING,
+        language: plan::LANGUAGE,
+    }
+}
+
 /// This machine's CLOCK_MONOTONIC.
-fn now() -> FleetTime {
+pub(crate) fn now() -> FleetTime {
     let time = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);

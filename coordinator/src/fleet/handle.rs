@@ -1,34 +1,46 @@
 //! What the caller holds: it asks for runs, one after another, and stops them.
 
-use control::{PLAN_MAX_BYTES, RunEvent, RunRequest, Stop};
+use control::{PLAN_MAX_BYTES, Receipt, RunEvent, RunHistory, RunRequest, Stop};
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// Events that wait for the caller. What agents deliver is acknowledged only when the caller has
-/// room for it, so a slow caller holds the agents' uploads back, but not their leases.
+/// stored it, so a slow caller holds the agents' uploads back, but not their leases.
 pub(super) const EVENTS_MAX: usize = 64;
 
 /// Commands that wait for the fleet's task; it takes them at once.
 pub(super) const COMMANDS_MAX: usize = 8;
 
+/// Batches of receipts that wait for the fleet's task; it takes them at once.
+const STORED_MAX: usize = 64;
+
 /// What the caller asks of the task that owns the fleet.
 pub(super) enum FleetCommand {
     /// Begin a run; the answer says whether it was taken.
     Run {
-        request: RunRequest,
-        events: mpsc::Sender<RunEvent>,
+        request: Box<RunRequest>,
+        /// Of a run that another coordinator began.
+        history: Option<Box<RunHistory>>,
+        events: mpsc::Sender<TakenEvent>,
+        wants_rest: Arc<AtomicBool>,
         taken: oneshot::Sender<Result<(), RunRefused>>,
     },
     /// End the current run early.
     Stop(Stop),
 }
 
+/// An event, with a receipt where an agent keeps what is in it until the receipt is given back.
+pub type TakenEvent = (RunEvent, Option<Receipt>);
+
 /// A fleet that listens. Agents stay attached from run to run.
 #[derive(Debug)]
 pub struct FleetHandle {
     pub(super) address: SocketAddr,
     pub(super) commands: mpsc::Sender<FleetCommand>,
+    pub(super) stored: ReceiptSender,
     pub(super) quit: watch::Sender<bool>,
     pub(super) tasks: Vec<JoinHandle<()>>,
 }
@@ -40,17 +52,46 @@ impl FleetHandle {
         self.address
     }
 
+    /// For whoever stores the events of runs.
+    #[must_use]
+    pub fn receipts(&self) -> ReceiptSender {
+        self.stored.clone()
+    }
+
     /// Begins a run. Dropping the events stops it at once.
     ///
     /// # Errors
     /// When a run is going on, or the request cannot be one.
     pub async fn run(&self, request: RunRequest) -> Result<RunEvents, RunRefused> {
+        self.begin(request, None).await
+    }
+
+    /// Goes on with a run that another coordinator began; else as [`FleetHandle::run`].
+    ///
+    /// # Errors
+    /// As [`FleetHandle::run`].
+    pub async fn resume(
+        &self,
+        request: RunRequest,
+        history: RunHistory,
+    ) -> Result<RunEvents, RunRefused> {
+        self.begin(request, Some(Box::new(history))).await
+    }
+
+    async fn begin(
+        &self,
+        request: RunRequest,
+        history: Option<Box<RunHistory>>,
+    ) -> Result<RunEvents, RunRefused> {
         check(&request)?;
         let (events, receiver) = mpsc::channel(EVENTS_MAX);
         let (taken, answer) = oneshot::channel();
+        let wants_rest = Arc::new(AtomicBool::new(false));
         let command = FleetCommand::Run {
-            request,
+            request: Box::new(request),
+            history,
             events,
+            wants_rest: Arc::clone(&wants_rest),
             taken,
         };
         self.commands
@@ -58,7 +99,11 @@ impl FleetHandle {
             .await
             .map_err(|_| RunRefused::FleetEnded)?;
         answer.await.map_err(|_| RunRefused::FleetEnded)??;
-        Ok(RunEvents { receiver })
+        Ok(RunEvents {
+            receiver,
+            wants_rest,
+            receipts: self.receipts(),
+        })
     }
 
     /// Ends the current run early, if there is one; its events go on to [`RunEvent::Done`].
@@ -78,16 +123,62 @@ impl FleetHandle {
     }
 }
 
-/// The events of one run, in order; the last is [`RunEvent::Done`].
+/// The events of one run, in order; the last is [`RunEvent::Done`]. Dropping them discards what did
+/// not come yet: agents need not keep it.
 #[derive(Debug)]
 pub struct RunEvents {
-    receiver: mpsc::Receiver<RunEvent>,
+    receiver: mpsc::Receiver<TakenEvent>,
+    wants_rest: Arc<AtomicBool>,
+    receipts: ReceiptSender,
 }
 
 impl RunEvents {
-    /// The next event; nothing after the last, or when the fleet was shut down.
-    pub async fn next(&mut self) -> Option<RunEvent> {
+    /// The next event; nothing after the last, or when the fleet was shut down. An agent keeps what
+    /// comes with a receipt until that is given back.
+    pub async fn next(&mut self) -> Option<TakenEvent> {
         self.receiver.recv().await
+    }
+
+    /// For whoever stores the events.
+    #[must_use]
+    pub fn receipts(&self) -> ReceiptSender {
+        self.receipts.clone()
+    }
+
+    /// Takes no more, and leaves with the agents what was not stored.
+    pub fn leave(self) {
+        self.wants_rest.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Gives receipts back: what they came with is stored, so that agents may forget it.
+#[derive(Debug, Clone)]
+pub struct ReceiptSender(mpsc::Sender<Vec<Receipt>>);
+
+impl ReceiptSender {
+    /// One whose receipts come out here.
+    pub(crate) fn new() -> (ReceiptSender, mpsc::Receiver<Vec<Receipt>>) {
+        let (stored, receipts) = mpsc::channel(STORED_MAX);
+        (ReceiptSender(stored), receipts)
+    }
+
+    /// One whose receipts reach nobody.
+    pub(crate) fn nowhere() -> ReceiptSender {
+        ReceiptSender::new().0
+    }
+
+    /// What these came with is stored.
+    pub async fn stored(&self, receipts: Vec<Receipt>) {
+        // A fleet that has ended acknowledges nothing.
+        let _ = self.0.send(receipts).await;
+    }
+
+    /// The same from a thread that may wait: the fleet's task always takes them.
+    pub fn stored_blocking(&self, receipts: Vec<Receipt>) {
+        if !receipts.is_empty() {
+            // As above.
+            let _ = self.0.blocking_send(receipts);
+        }
     }
 }
 

@@ -2,38 +2,59 @@
 //! and the caller gets each run as a stream of events. Knows nothing of what the intervals say.
 
 mod acceptor;
+mod agent_messages;
 mod authority;
 mod downstream;
 mod enrolment;
 mod fleet_task;
 mod handle;
+mod lobby;
+mod places;
 mod quitting;
 mod service;
 
 pub use authority::AuthorityError;
 pub use enrolment::{Enrolment, EnrolmentError};
-pub use handle::{FleetHandle, RunEvents, RunRefused};
+pub(crate) use fleet_task::now;
+pub use handle::{FleetHandle, ReceiptSender, RunEvents, RunRefused, TakenEvent};
+pub use places::too_many;
 
 use control::CoordinatorId;
 use fleet_task::FleetTask;
+use lobby::Lobby;
+use places::Places;
 use secret::{NoRandomness, random};
 use service::Attachments;
 use std::io;
 use std::net::SocketAddr;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{mpsc, watch};
+
+/// Connections that wait to be accepted, where the system allows so many (net.core.somaxconn): a
+/// fleet of thousands that is started by one command dials within a moment. The usual 128 overflow,
+/// and an agent whose last segment was dropped waits for an answer that does not come.
+const BACKLOG: u32 = 4096;
 
 /// Opens a port for agents.
 ///
 /// # Errors
 /// When the address is taken, or is not one of this machine's.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, FleetError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => FleetError::PortInUse { address },
-            _ => FleetError::Bind { address, error },
-        })
+    listener(address).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => FleetError::PortInUse { address },
+        _ => FleetError::Bind { address, error },
+    })
+}
+
+fn listener(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // A port whose last coordinator has just ended is free.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Lets agents that hold the enrolment's token join on this listener. Must be called within a tokio
@@ -47,16 +68,24 @@ pub fn listen(listener: TcpListener, enrolment: &Enrolment) -> Result<FleetHandl
     let (quit, quitting) = watch::channel(false);
     let (commands, commands_out) = mpsc::channel(handle::COMMANDS_MAX);
     let (attachments, attached) = Attachments::new(enrolment.token().secret().clone());
-    let connections = acceptor::accept(listener, enrolment.tls(), quitting.clone());
+    let connections = acceptor::accept(
+        listener,
+        enrolment.tls(),
+        Lobby::new(Places::here()),
+        quitting.clone(),
+    );
     let server = tokio::spawn(service::serve(
         connections.io,
         attachments,
         quitting.clone(),
     ));
-    let fleet_task = tokio::spawn(FleetTask::new(id, attached, commands_out, quitting).run());
+    let (stored, stored_out) = ReceiptSender::new();
+    let task = FleetTask::new(id, attached, commands_out, stored_out, quitting);
+    let fleet_task = tokio::spawn(task.run());
     Ok(FleetHandle {
         address,
         commands,
+        stored,
         quit,
         tasks: vec![connections.task, server, fleet_task],
     })

@@ -2,13 +2,16 @@
 //! task.
 
 use super::acceptor::AgentIo;
+use super::agent_messages::AgentMessages;
 use super::downstream::{Downstream, DownstreamItem};
+use super::lobby::Pass;
 use super::quitting::quit;
 use control::{ConnectionId, JoinSecret};
 use proto::control_server::{Control, ControlServer};
 use proto::{FromAgent, MESSAGE_MAX_BYTES};
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -37,7 +40,7 @@ const FAREWELL_MAX: Duration = Duration::from_secs(2);
 /// An agent that proved itself.
 pub(super) struct Attached {
     pub(super) at: ConnectionId,
-    pub(super) incoming: Streaming<FromAgent>,
+    pub(super) incoming: AgentMessages,
     pub(super) outgoing: mpsc::Sender<DownstreamItem>,
 }
 
@@ -85,10 +88,16 @@ impl Control for Attachments {
     ) -> Result<Response<Downstream>, Status> {
         self.check(&request)?;
         let at = ConnectionId(self.last.fetch_add(1, Ordering::Relaxed));
-        let (outgoing, stream) = Downstream::new();
+        let pass = request.extensions().get::<Pass>();
+        let pass = pass.ok_or_else(|| Status::internal("a connection without a pass"))?;
+        let place = pass
+            .prove()
+            .map_err(|full| Status::resource_exhausted(full.to_string()))?;
+        let greeting = Arc::downgrade(&place);
+        let (outgoing, stream) = Downstream::new(place);
         let attached = Attached {
             at,
-            incoming: request.into_inner(),
+            incoming: AgentMessages::new(request.into_inner(), greeting),
             outgoing,
         };
         self.attached

@@ -68,10 +68,10 @@ impl AgentsSearch<'_> {
             .plan
             .for_agents(agents)
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
-        let folder = self
-            .folder
-            .run(&agents_folder(agents), &plan.masked_text())?;
-        series.make(plan, agents, title, Some(folder)).await
+        let name = agents_folder(agents);
+        series
+            .make_in(&self.folder, &name, plan, agents, title)
+            .await
     }
 
     fn title(&self, agents: u32) -> String {

@@ -29,8 +29,10 @@ pub(super) async fn make_campaign(
     let mut runs = CampaignRuns {
         request,
         series: RunSeries {
+            origin: host.origin(&request.origin),
             host,
             plan_text: plan_text.clone(),
+            resumes: request.resume.is_some(),
             quiet: request.hosting.quiet,
         },
         has_left_runs: request.resume.is_some() && request.campaign.search().is_none(),

@@ -2,10 +2,11 @@
 //! What is held next, and what came of it, is decided by `analysis`.
 
 use super::campaign_report::CampaignReport;
+use super::finished_run::FinishedRun;
 use super::schedule::{ScheduledRun, hold_prefix};
 use super::series::RunSeries;
 use crate::exit::Exit;
-use crate::run_folder::{CampaignFolder, RunFolder, name_of};
+use crate::run_folder::{CampaignFolder, name_of};
 use analysis::{
     Bounds, Document, Hold, HoldOutcome, HoldResult, LoadSearch, SearchAction, SearchRecord,
 };
@@ -89,19 +90,19 @@ impl CapacitySearch<'_> {
             .capacity
             .plan_at(self.scheduled.plan, hold.amount)
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
-        let folder = self.folder.run(
-            &format!("{}{}", hold_prefix(hold.step), hold.amount),
-            &plan.masked_text(),
-        )?;
-        let name = name_of(folder.path());
+        let name = format!("{}{}", hold_prefix(hold.step), hold.amount);
         let title = format!(
             "{}hold {} at {}",
             self.scheduled.step_prefix,
             hold.step,
             self.bounds()?.amount().display(hold.amount)
         );
-        let made = self.make(series, plan, title, Some(folder)).await?;
-        Ok(made.map(|document| (name, document)))
+        let made = series.make_in(&self.folder, &name, plan, self.agents, title);
+        let Some(made) = made.await? else {
+            return Ok(Err(Exit::Interrupted));
+        };
+        let folder = made.record.folder_name();
+        Ok(self.judge(series, made).map(|document| (folder, document)))
     }
 
     /// Before the first hold: sees what the target is like at rest; before others waits until it is
@@ -114,7 +115,7 @@ impl CapacitySearch<'_> {
             "{}looking at the target at rest",
             self.scheduled.step_prefix
         );
-        let looked = self.make(series, self.plan_of_look()?, title, None).await?;
+        let looked = self.make(series, self.plan_of_look()?, title).await?;
         Ok(looked.map_or_else(
             |exit| exit,
             |document| {
@@ -139,7 +140,7 @@ impl CapacitySearch<'_> {
                 "{}waiting for the target to be as before",
                 self.scheduled.step_prefix
             );
-            let document = match self.make(series, plan.clone(), title, None).await? {
+            let document = match self.make(series, plan.clone(), title).await? {
                 Ok(document) => document,
                 Err(exit) => return Ok(exit),
             };
@@ -177,18 +178,22 @@ impl CapacitySearch<'_> {
         series: &mut RunSeries,
         plan: Plan,
         title: String,
-        folder: Option<RunFolder>,
     ) -> anyhow::Result<Result<Document, Exit>> {
-        let Some(made) = series.make(plan, self.agents, title, folder).await? else {
+        let Some(made) = series.make(plan, self.agents, title, None).await? else {
             return Ok(Err(Exit::Interrupted));
         };
+        Ok(self.judge(series, made))
+    }
+
+    /// The result, or how to exit where the search cannot go on after it.
+    fn judge(&self, series: &RunSeries, made: FinishedRun) -> Result<Document, Exit> {
         let failures = made.report_failures();
         let can_go_on = failures == Exit::Passed && series.is_whole();
-        Ok(if can_go_on {
+        if can_go_on {
             Ok(made.record.document)
         } else {
             Err(failures)
-        })
+        }
     }
 
     fn tell(&self, series: &RunSeries, record: &SearchRecord) {

@@ -4,7 +4,7 @@ use super::run_ending::RunEnding;
 use crate::exit::Exit;
 use crate::record::FinishedRecord;
 use crate::terminal;
-use analysis::Document;
+use analysis::{Document, RunState, Verdict};
 use anyhow::Context as _;
 use report::{Format, Style};
 
@@ -55,6 +55,13 @@ impl FinishedRun {
         )
     }
 
+    /// Whether it went to its end, and its result is valid.
+    pub(super) fn is_trusted(&self) -> bool {
+        let document = &self.record.document;
+        let is_valid = document.verdict.verdict != Verdict::Invalid;
+        is_valid && document.run.state == RunState::Complete
+    }
+
     fn failure(&self) -> Option<Exit> {
         failure(&self.ending, self.record.unsaved.is_empty())
     }
@@ -98,7 +105,7 @@ fn failure(ending: &RunEnding, is_saved: bool) -> Option<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::{CollectorSetup, ResultCollector, RunState, Verdict};
+    use analysis::{CollectorSetup, ResultCollector};
     use control::{RunOutcome, Stop};
     use plan::Plan;
     use std::path::PathBuf;

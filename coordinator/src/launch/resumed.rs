@@ -1,25 +1,73 @@
 //! What an interrupted campaign left, and whether it was the same one.
 
+use super::interrupted_run::InterruptedRun;
 use super::schedule::{ScheduledRun, agents_folder, hold_prefix};
 use super::start_request::StartRequest;
+use crate::planned_run::PlannedRun;
 use crate::run_folder::CampaignFolder;
 use analysis::{Document, PlanDifference, PlanRecord};
 use plan::{Campaign, Plan, Search};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// The folder that `--resume` names, or why its runs cannot go on.
-pub(super) fn folder(
+/// What `--resume` names.
+pub(super) enum Resumed {
+    /// It was not given.
+    Nothing,
+    /// One run.
+    Run(Box<PlannedRun>, Box<InterruptedRun>),
+    /// Several, or a search.
+    Campaign(CampaignFolder),
+}
+
+impl Resumed {
+    /// What the folder that is named holds, or why it cannot go on.
+    pub(super) fn new(
+        request: &StartRequest,
+        schedule: &[ScheduledRun<'_>],
+    ) -> Result<Resumed, String> {
+        let Some(path) = &request.resume else {
+            return Ok(Resumed::Nothing);
+        };
+        if let Some(plan) = request.campaign.single() {
+            let interrupted = InterruptedRun::open(path).map_err(|error| error.to_string())?;
+            let run = interrupted.planned(plan.clone());
+            let run = run.map_err(|error| error.to_string())?;
+            check_agents(path, run.agents, request.hosting.agents)?;
+            return Ok(Resumed::Run(Box::new(run), Box::new(interrupted)));
+        }
+        folder(request, path, schedule).map(Resumed::Campaign)
+    }
+
+    /// The folder of several runs.
+    pub(super) fn campaign(&self) -> Option<&CampaignFolder> {
+        match self {
+            Resumed::Campaign(folder) => Some(folder),
+            Resumed::Nothing | Resumed::Run(..) => None,
+        }
+    }
+}
+
+fn check_agents(path: &Path, before: u32, now: u32) -> Result<(), String> {
+    if before == now {
+        return Ok(());
+    }
+    Err(format!(
+        "{}: was made with --agents {before}; write that again, or leave it out",
+        path.display()
+    ))
+}
+
+/// The folder of a campaign, or why its runs cannot go on.
+fn folder(
     request: &StartRequest,
+    path: &Path,
     schedule: &[ScheduledRun<'_>],
-) -> Result<Option<CampaignFolder>, String> {
-    let Some(path) = &request.resume else {
-        return Ok(None);
-    };
+) -> Result<CampaignFolder, String> {
     let folder =
         CampaignFolder::resume(path, &request.plan_text).map_err(|error| error.to_string())?;
     let problem =
         changed(request, schedule, &folder).or_else(|| changed_secrets(&request.campaign, &folder));
-    problem.map_or(Ok(Some(folder)), Err)
+    problem.map_or(Ok(folder), Err)
 }
 
 /// Why the runs had other secrets, where nothing else tells: the saved texts hold none. A file that

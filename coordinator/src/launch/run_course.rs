@@ -29,6 +29,8 @@ pub(super) struct RunCourse {
     /// By agent, the interval after the last one that came.
     next_intervals: BTreeMap<u32, u32>,
     ending: RunEnding,
+    /// What kept agents from the start: it is a problem only where nobody began.
+    before_start: Vec<String>,
 }
 
 /// How urgently the run is to end.
@@ -79,6 +81,7 @@ impl RunCourse {
             has_dead_agents: false,
             next_intervals: BTreeMap::new(),
             ending: RunEnding::default(),
+            before_start: Vec::new(),
         }
     }
 
@@ -98,7 +101,10 @@ impl RunCourse {
     }
 
     /// It is over.
-    pub(super) fn end(self) -> CourseEnd {
+    pub(super) fn end(mut self) -> CourseEnd {
+        if !self.ending.has_begun {
+            self.ending.problems.append(&mut self.before_start);
+        }
         CourseEnd {
             ending: self.ending,
             agents: self.roster.names(),
@@ -129,6 +135,7 @@ impl RunCourse {
             }
             RunEvent::Done { outcome } => {
                 self.ending.outcome = Some(*outcome);
+                self.explain(*outcome);
                 return CourseStep::End;
             }
             RunEvent::Gone { .. } | RunEvent::Ended { .. } => {
@@ -144,6 +151,9 @@ impl RunCourse {
             | RunEvent::Totals { .. }
             | RunEvent::Back { .. }
             | RunEvent::Lost { .. }
+            | RunEvent::Postponed { .. }
+            | RunEvent::Redistributed { .. }
+            | RunEvent::Superseded { .. }
             | RunEvent::Note { .. } => {}
         }
         CourseStep::GoOn
@@ -203,10 +213,26 @@ impl RunCourse {
         self.stop_at_once(now)
     }
 
+    /// What the user is to know of an end that no event before it explained.
+    fn explain(&mut self, outcome: RunOutcome) {
+        match outcome {
+            RunOutcome::TooFewAgents { have, want } => self.ending.fail(format!(
+                "fleet.join_timeout: {have} of {want} agents joined in time; start the others, \
+                 write a longer fleet.join_timeout, or a smaller --agents"
+            )),
+            RunOutcome::Superseded => self.ending.fail(
+                "another coordinator has taken this run up, and the agents obey that one; this \
+                 folder is not complete"
+                    .to_owned(),
+            ),
+            RunOutcome::Ran | RunOutcome::StoppedBeforeStart(_) | RunOutcome::NotStarted => {}
+        }
+    }
+
     fn agent_failed(&mut self, agent: u32, what: &str, why: &str) {
         let name = self.roster.name(agent);
         let problem = format!("agent {name} {what}: {why}");
-        self.ending.problems.push(problem);
+        self.before_start.push(problem);
     }
 
     /// The fleet gives an agent half a minute to come back; one whose process has ended, and of
@@ -228,6 +254,7 @@ impl RunCourse {
         RunEvent::Lost {
             agent,
             next_interval: self.next_intervals.get(&agent).copied().unwrap_or(0),
+            fired_until: None,
             why: self.dead.get(&agent).cloned().unwrap_or_default(),
         }
     }
@@ -322,6 +349,7 @@ mod tests {
         let lost = RunEvent::Lost {
             agent: 1,
             next_interval: 1,
+            fired_until: None,
             why: "its process ended with signal: 9 (SIGKILL)".to_owned(),
         };
         assert_eq!(
@@ -331,6 +359,22 @@ mod tests {
         let end = course.end();
         assert_eq!(end.ending.outcome, Some(RunOutcome::Ran));
         assert!(end.has_dead_agents);
+    }
+
+    #[test]
+    fn end_that_no_event_explains_is_a_problem_in_words() {
+        let now = Instant::now();
+        for (outcome, word) in [
+            (RunOutcome::TooFewAgents { have: 2, want: 3 }, "2 of 3"),
+            (RunOutcome::Superseded, "another coordinator"),
+        ] {
+            let mut course = firing(now);
+            let step = course.event(&RunEvent::Done { outcome }, now);
+            assert_eq!(step, CourseStep::End);
+            let ending = course.end().ending;
+            assert!(ending.has_failed() && ending.problems[0].contains(word));
+            assert_eq!(ending.notes, ending.problems);
+        }
     }
 
     #[test]

@@ -2,22 +2,28 @@
 //! the same one, and signals.
 
 use super::finished_run::FinishedRun;
+use super::interrupted_run::InterruptedRun;
 use super::join_port::JoinPort;
 use super::run_ending::RunEnding;
 use super::run_watch::{RunWatch, WatchedRun};
 use super::start_request::{AgentSource, Hosting};
 use super::{invitation, run_request};
-use crate::fleet::{self, FleetHandle};
+use crate::fleet::{self, FleetHandle, RunEvents};
 use crate::local::{BuiltinTarget, LocalAgents, TargetAddress};
 use crate::planned_run::PlannedRun;
 use crate::progress::{Progress, RunNews, RunView};
-use crate::record::RecordThread;
+use crate::record::{FinishedRecord, FinishingRecord, RecordRest, RecordThread, StorageNews};
 use crate::run_folder::{FolderError, RunFolder};
+use crate::run_origin::RunOrigin;
 use crate::signals::Signals;
+use crate::utc::Utc;
 use anyhow::Context as _;
-use control::RunRequest;
+use control::{RunEvent, RunRequest};
 use plan::{Builtin, Plan};
 use std::time::Duration;
+
+/// How often it is looked whether the end of a record waits for room.
+const STORAGE_NEWS_EVERY: Duration = Duration::from_millis(250);
 
 /// What stays from run to run. Dropping it stops what was started.
 pub(super) struct RunHost {
@@ -31,6 +37,24 @@ pub(super) struct RunHost {
     known_agents: Vec<String>,
     /// Agents on this machine that ended; they do not come back.
     is_short: bool,
+}
+
+/// Where a run stands when this coordinator begins with it.
+enum RunBeginning {
+    /// At its beginning; recorded in this folder, if there is one.
+    New(Option<RunFolder>),
+    /// In the middle.
+    Interrupted(InterruptedRun),
+}
+
+impl RunBeginning {
+    /// What happened of it so far, and when.
+    fn past(&self) -> Vec<(Utc, RunEvent)> {
+        match self {
+            RunBeginning::New(_) => Vec::new(),
+            RunBeginning::Interrupted(before) => before.past().to_vec(),
+        }
+    }
 }
 
 struct HostedTarget {
@@ -71,12 +95,38 @@ impl RunHost {
         })
     }
 
+    /// Where a run of this host was asked for, with the port that agents know: port 0 of the
+    /// command line would be another one when the run is resumed.
+    pub(super) fn origin(&self, asked: &RunOrigin) -> RunOrigin {
+        RunOrigin {
+            listen: asked.listen.map(|_| self.fleet.address()),
+            ..asked.clone()
+        }
+    }
+
     /// Makes a run and records it in `folder`, if there is one; `None` where somebody asked for the
     /// end before it began.
     pub(super) async fn make_run(
         &mut self,
-        mut run: PlannedRun,
+        run: PlannedRun,
         folder: Option<RunFolder>,
+    ) -> anyhow::Result<Option<FinishedRun>> {
+        self.make(run, RunBeginning::New(folder)).await
+    }
+
+    /// Goes on with a run that another coordinator began, in its folder.
+    pub(super) async fn resume_run(
+        &mut self,
+        run: PlannedRun,
+        interrupted: InterruptedRun,
+    ) -> anyhow::Result<Option<FinishedRun>> {
+        self.make(run, RunBeginning::Interrupted(interrupted)).await
+    }
+
+    async fn make(
+        &mut self,
+        mut run: PlannedRun,
+        beginning: RunBeginning,
     ) -> anyhow::Result<Option<FinishedRun>> {
         let Some(plan) = self.reachable(&run.plan).await? else {
             return Ok(None);
@@ -85,15 +135,27 @@ impl RunHost {
         let view = RunView::new(&run);
         let news = RunNews::new(run.agents, std::mem::take(&mut self.known_agents));
         let request = request_for(run.clone()).await?;
-        let folder = self.prepared(folder)?;
-        let record = RecordThread::start(run, folder).context("cannot start a thread")?;
         let progress = if self.quiet {
             Progress::quiet()
         } else {
             Progress::shown()
         };
         let cpu_before = self.target_cpu();
-        let events = self.fleet.run(request).await?;
+        let receipts = self.fleet.receipts();
+        let past = beginning.past();
+        let (record, events) = match beginning {
+            RunBeginning::New(folder) => {
+                let folder = self.prepared(folder)?;
+                let record = RecordThread::start(run, folder, receipts)?;
+                (record, self.fleet.run(request).await?)
+            }
+            RunBeginning::Interrupted(before) => {
+                let resumed = before.resumed();
+                let record = RecordThread::resume(before.path(), run, resumed, receipts)?;
+                let events = self.fleet.resume(request, before.history()).await?;
+                (record, events)
+            }
+        };
         let watch = RunWatch {
             fleet: &self.fleet,
             events,
@@ -104,15 +166,38 @@ impl RunHost {
             target: self.target.as_mut().map(|target| &mut target.process),
             view,
             news,
+            past,
+            storage_news: StorageNews::default(),
         };
-        let watched = watch.until_over().await;
-        let ending = self.learn(watched);
+        let mut watched = watch.until_over().await;
+        let last = std::mem::take(&mut watched.last);
+        let mut storage_news = std::mem::take(&mut watched.storage_news);
+        let (ending, events) = self.learn(watched);
         let cpu_used = self
             .target_cpu()
             .zip(cpu_before)
             .map(|(after, before)| after.saturating_sub(before));
-        let notes = ending.notes.clone();
-        let record = record.finish(ending.state(), notes, cpu_used).await;
+        let rest = RecordRest {
+            events: last,
+            notes: ending.notes.clone(),
+            server_cpu: cpu_used,
+            state: ending.state(),
+        };
+        let record = record.finish(rest);
+        if ending.outcome.is_none() && ending.is_interrupted {
+            // Whoever did not wait for the agents does not wait for the disk.
+            record.give_up();
+        }
+        let record = self
+            .until_stored(record, &progress, &mut storage_news)
+            .await;
+        // What the log did not take stays with the agents, which may deliver it to a coordinator
+        // that goes on with the run.
+        if record.is_stored {
+            drop(events);
+        } else {
+            events.leave();
+        }
         progress.end();
         Ok(Some(FinishedRun { ending, record }))
     }
@@ -183,13 +268,36 @@ impl RunHost {
     }
 
     /// Remembers what a run leaves behind for the next one.
-    fn learn(&mut self, watched: WatchedRun) -> RunEnding {
+    fn learn(&mut self, watched: WatchedRun) -> (RunEnding, RunEvents) {
         self.known_agents = watched.end.agents;
         self.is_short |= watched.end.has_dead_agents;
         if watched.has_dead_target {
             self.target = None;
         }
-        watched.end.ending
+        (watched.end.ending, watched.events)
+    }
+
+    /// Waits for the record to be stored, as long as nobody asks for the end.
+    async fn until_stored(
+        &mut self,
+        mut record: FinishingRecord,
+        progress: &Progress,
+        news: &mut StorageNews,
+    ) -> FinishedRecord {
+        let mut ticks = tokio::time::interval(STORAGE_NEWS_EVERY);
+        loop {
+            tokio::select! {
+                finished = record.finished() => {
+                    // What was waited for is over, or is told with what is not saved.
+                    return finished;
+                }
+                () = self.signals.next() => record.give_up(),
+                _ = ticks.tick() => {
+                    let line = news.line(record.trouble().as_ref());
+                    line.into_iter().for_each(|line| progress.say(line));
+                }
+            }
+        }
     }
 }
 

@@ -2,9 +2,11 @@
 
 use crate::mint::{self, Mint};
 use crate::planned_run::PlannedRun;
-use control::{Audience, Digest, PLAN_MAX_BYTES, RunFile, RunRequest};
+use control::{Audience, Digest, FleetRules, LostPolicy, PLAN_MAX_BYTES, RunFile, RunRequest};
 use measure::Totals;
-use plan::{Campaign, Capacity, End, Owner, Plan, Search, SearchRange, Sha256};
+use plan::{
+    Campaign, Capacity, End, FleetPlan, LostAgents, Owner, Plan, Search, SearchRange, Sha256,
+};
 use proto::Bytes;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,7 +88,24 @@ pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
         agents,
         firing,
         drain: plan.connection().timeouts.longest(),
+        epoch: run.epoch,
+        rules: rules(plan.fleet(), agents),
     })
+}
+
+/// What the plan asks of a fleet of so many agents.
+fn rules(fleet: &FleetPlan, agents: u32) -> FleetRules {
+    FleetRules {
+        lease: fleet.lease(),
+        lost: match fleet.lost() {
+            LostAgents::Fail => LostPolicy::Fail,
+            LostAgents::Continue => LostPolicy::Continue,
+            LostAgents::Redistribute => LostPolicy::Redistribute,
+        },
+        tolerate: fleet.tolerate().agents_of(agents),
+        join_timeout: fleet.join_timeout(),
+        max_skew: fleet.max_skew(),
+    }
 }
 
 /// Each content once, whatever the plan calls it, for all who need it. What is for everybody is so
@@ -168,8 +187,9 @@ fn identities(plan: &Plan, agent: u32, agents: u32) -> BTreeSet<usize> {
 mod tests {
     use super::new;
     use crate::planned_run::PlannedRun;
-    use control::{Audience, Digest, RunRequest};
+    use control::{Audience, Digest, FleetRules, LostPolicy, RunRequest};
     use plan::{Files, Plan};
+    use std::time::Duration;
 
     /// A certificate or key for each name; `same.key` is another's.
     struct Folder;
@@ -251,5 +271,32 @@ mod tests {
         let shared = format!("target.url = \"https://a.test\"\nload = {closed}\n{shared}");
         let request = request(&Plan::parse(&shared, &mut Folder).unwrap(), 2).unwrap();
         assert_eq!(audience(&request, "0.key"), Some(vec![0, 1]));
+    }
+
+    #[test]
+    fn fleet_gets_the_rules_of_the_plan() {
+        let of_fleet = |fleet: &str, agents| {
+            let text = format!(
+                "target.url = \"http://a.test\"\nload = {{ connections = 9, duration = \"9s\" \
+                 }}\nfleet = {{ {fleet} }}"
+            );
+            let plan = Plan::parse(&text, &mut Folder).unwrap();
+            request(&plan, agents).unwrap().rules
+        };
+        let default = FleetRules {
+            max_skew: Duration::from_millis(50),
+            ..FleetRules::default()
+        };
+        assert_eq!(of_fleet("", 3), default);
+        let text = "lost = \"redistribute\", tolerate = \"34%\", join_timeout = \"90s\", lease = \
+                    \"30s\", max_skew = \"130ms\"";
+        let expected = FleetRules {
+            lease: Duration::from_secs(30),
+            lost: LostPolicy::Redistribute,
+            tolerate: 1,
+            join_timeout: Some(Duration::from_secs(90)),
+            max_skew: Duration::from_millis(130),
+        };
+        assert_eq!(of_fleet(text, 3), expected);
     }
 }

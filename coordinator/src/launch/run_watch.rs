@@ -5,9 +5,10 @@ use super::run_course::{CourseEnd, CourseStep, RunCourse};
 use crate::fleet::{FleetHandle, RunEvents};
 use crate::local::{BuiltinTarget, ChildDeath, LocalAgents};
 use crate::progress::{Progress, RunNews, RunView};
-use crate::record::{RecordPermit, RecordThread};
+use crate::record::{RecordPermit, RecordThread, StorageNews};
 use crate::signals::Signals;
-use control::{RunEvent, Stop};
+use crate::utc::Utc;
+use control::{Receipt, RunEvent, Stop};
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
@@ -26,11 +27,14 @@ pub(super) struct RunWatch<'a> {
     pub(super) target: Option<&'a mut BuiltinTarget>,
     pub(super) view: RunView,
     pub(super) news: RunNews,
+    pub(super) storage_news: StorageNews,
+    /// What happened before this coordinator was there, and when.
+    pub(super) past: Vec<(Utc, RunEvent)>,
 }
 
 /// What makes the loop turn.
 enum WatchInput<'a> {
-    Event(RecordPermit<'a>, RunEvent),
+    Event(RecordPermit<'a>, RunEvent, Option<Receipt>),
     FleetEnded,
     Signal,
     AgentDied(ChildDeath),
@@ -42,6 +46,11 @@ enum WatchInput<'a> {
 /// A run that is not watched any more.
 pub(super) struct WatchedRun {
     pub(super) end: CourseEnd,
+    /// What is to be recorded of its end.
+    pub(super) last: Vec<RunEvent>,
+    /// What was not taken of them; agents keep what is in them as long as this is there.
+    pub(super) events: RunEvents,
+    pub(super) storage_news: StorageNews,
     /// The built-in target died.
     pub(super) has_dead_target: bool,
 }
@@ -54,9 +63,10 @@ impl RunWatch<'_> {
             Some(_) => RunCourse::of_local_agents(Instant::now()),
             None => RunCourse::of_remote_agents(),
         };
+        catch_up(&mut course, &self.past);
         let mut ticks = interval(SHOW_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        loop {
+        let last = loop {
             let input = tokio::select! {
                 input = next_event(self.record, &mut self.events) => input,
                 () = self.signals.next() => WatchInput::Signal,
@@ -68,17 +78,15 @@ impl RunWatch<'_> {
             match self.take(input, &mut course) {
                 CourseStep::GoOn => {}
                 CourseStep::Stop(how) => self.fleet.stop(how).await,
-                CourseStep::EndWith(events) => {
-                    for event in events {
-                        self.record.permit().await.take(event);
-                    }
-                    break;
-                }
-                CourseStep::End => break,
+                CourseStep::EndWith(events) => break events,
+                CourseStep::End => break Vec::new(),
             }
-        }
+        };
         WatchedRun {
             end: course.end(),
+            last,
+            events: self.events,
+            storage_news: self.storage_news,
             has_dead_target: had_target && self.target.is_none(),
         }
     }
@@ -87,11 +95,11 @@ impl RunWatch<'_> {
     fn take(&mut self, input: WatchInput<'_>, course: &mut RunCourse) -> CourseStep {
         let now = Instant::now();
         match input {
-            WatchInput::Event(permit, event) => {
+            WatchInput::Event(permit, event, receipt) => {
                 let step = course.event(&event, now);
                 let news = self.news.line(&event, course.roster());
                 news.into_iter().for_each(|line| self.progress.say(line));
-                permit.take(event);
+                permit.take(event, receipt);
                 step
             }
             WatchInput::FleetEnded => course.fleet_ended(),
@@ -115,8 +123,16 @@ impl RunWatch<'_> {
             }
             WatchInput::Tick => {
                 let live = self.record.live();
+                let trouble = self.record.trouble();
+                let line = self.storage_news.line(trouble.as_ref());
+                line.into_iter().for_each(|line| self.progress.say(line));
                 let is_stopping = course.is_stopping();
-                let view = self.view.at(course.roster(), live, is_stopping);
+                let view = self.view.at(
+                    course.roster(),
+                    live,
+                    is_stopping,
+                    trouble.map(|trouble| trouble.in_short()),
+                );
                 self.progress.show(view);
                 CourseStep::GoOn
             }
@@ -125,11 +141,21 @@ impl RunWatch<'_> {
     }
 }
 
+/// Tells the course what it missed; nothing of it asks for anything now.
+fn catch_up(course: &mut RunCourse, past: &[(Utc, RunEvent)]) {
+    let (now, today) = (Instant::now(), Utc::now());
+    for (at, event) in past {
+        let age = today.since_1970().saturating_sub(at.since_1970());
+        let then = now.checked_sub(age).unwrap_or(now);
+        course.event(event, then);
+    }
+}
+
 /// An event is taken only where there is room to record it; may be dropped and called again.
 async fn next_event<'r>(record: &'r RecordThread, events: &mut RunEvents) -> WatchInput<'r> {
     let permit = record.permit().await;
     match events.next().await {
-        Some(event) => WatchInput::Event(permit, event),
+        Some((event, receipt)) => WatchInput::Event(permit, event, receipt),
         None => WatchInput::FleetEnded,
     }
 }

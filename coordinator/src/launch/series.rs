@@ -1,9 +1,11 @@
 //! Runs from one file over one host, one after the other.
 
 use super::finished_run::FinishedRun;
+use super::interrupted_run::InterruptedRun;
 use super::run_host::RunHost;
 use crate::planned_run::PlannedRun;
-use crate::run_folder::RunFolder;
+use crate::run_folder::{CampaignFolder, RunFolder};
+use crate::run_origin::RunOrigin;
 use crate::terminal;
 use plan::Plan;
 use std::fmt::Display;
@@ -14,6 +16,10 @@ pub(super) struct RunSeries {
     pub(super) host: RunHost,
     /// The file that all of them are from, for the record.
     pub(super) plan_text: String,
+    /// Where they were asked for.
+    pub(super) origin: RunOrigin,
+    /// An interruption may have left runs.
+    pub(super) resumes: bool,
     /// Only problems are said.
     pub(super) quiet: bool,
 }
@@ -27,8 +33,43 @@ impl RunSeries {
         title: String,
         folder: Option<RunFolder>,
     ) -> anyhow::Result<Option<FinishedRun>> {
-        let run = PlannedRun::new(plan, self.plan_text.clone(), agents, title)?;
+        let run = PlannedRun {
+            origin: self.origin.clone(),
+            ..PlannedRun::new(plan, self.plan_text.clone(), agents, title)?
+        };
         self.host.make_run(run, folder).await
+    }
+
+    /// As [`RunSeries::make`], in a folder of `name` within `folder`. One that an interruption left
+    /// goes on, so that agents deliver what they hold of it; it counts if its result can be
+    /// trusted.
+    pub(super) async fn make_in(
+        &mut self,
+        folder: &CampaignFolder,
+        name: &str,
+        plan: Plan,
+        agents: u32,
+        title: String,
+    ) -> anyhow::Result<Option<FinishedRun>> {
+        for path in folder.parts(name).iter().filter(|_| self.resumes) {
+            let interrupted = match InterruptedRun::open(path) {
+                Ok(interrupted) => interrupted,
+                Err(error) if error.leaves_nothing() => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let Ok(run) = interrupted.planned(plan.clone()) else {
+                continue;
+            };
+            let Some(made) = self.host.resume_run(run, interrupted).await? else {
+                return Ok(None);
+            };
+            if made.is_trusted() || made.ending.is_interrupted {
+                return Ok(Some(made));
+            }
+            self.say(format_args!("{title}: is made anew"));
+        }
+        let made = folder.run(name, &plan.masked_text())?;
+        self.make(plan, agents, title, Some(made)).await
     }
 
     /// Whether there are agents for another run: local ones that ended do not come back.

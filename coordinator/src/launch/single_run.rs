@@ -1,5 +1,7 @@
 //! The one run of a file that asks for a single one.
 
+use super::finished_run::FinishedRun;
+use super::interrupted_run::InterruptedRun;
 use super::run_host::RunHost;
 use super::start_request::StartRequest;
 use crate::exit::Exit;
@@ -20,9 +22,30 @@ pub(super) async fn make_single(
     let agents = request.hosting.agents;
     let run = PlannedRun {
         created,
+        origin: host.origin(&request.origin),
         ..PlannedRun::new(plan.clone(), text, agents, plan.name().to_owned())?
     };
-    let exit = match host.make_run(run, folder).await? {
+    let made = host.make_run(run, folder).await;
+    conclude(request, made?, host).await
+}
+
+/// Goes on with it where a coordinator before left it.
+pub(super) async fn resume_single(
+    request: &StartRequest,
+    run: PlannedRun,
+    interrupted: InterruptedRun,
+    mut host: RunHost,
+) -> anyhow::Result<Exit> {
+    let made = host.resume_run(run, interrupted).await;
+    conclude(request, made?, host).await
+}
+
+async fn conclude(
+    request: &StartRequest,
+    made: Option<FinishedRun>,
+    host: RunHost,
+) -> anyhow::Result<Exit> {
+    let exit = match made {
         Some(made) => made.conclude(request.print, request.strict, request.hosting.quiet),
         None => Ok(Exit::Interrupted),
     };

@@ -1,6 +1,7 @@
 //! What the command line asks for, whichever command it was.
 
 use crate::local::LocalOptions;
+use crate::run_origin::RunOrigin;
 use plan::Campaign;
 use report::Format;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,6 +14,8 @@ pub struct StartRequest {
     pub campaign: Campaign,
     /// Its text for the record.
     pub plan_text: String,
+    /// Where it was asked for.
+    pub(crate) origin: RunOrigin,
     /// Who does it.
     pub hosting: Hosting,
     /// Folder that gets the run folder; none is left without it.

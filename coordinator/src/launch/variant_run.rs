@@ -14,11 +14,10 @@ pub(super) async fn make_variant(
     report: &mut CampaignReport<'_>,
 ) -> anyhow::Result<Exit> {
     let plan = scheduled.plan.clone();
-    let folder = report
-        .folder()
-        .run(&scheduled.folder, &plan.masked_text())?;
     let title = scheduled.title.clone();
-    let Some(made) = series.make(plan, agents, title, Some(folder)).await? else {
+    let folder = report.folder();
+    let made = series.make_in(folder, &scheduled.folder, plan, agents, title);
+    let Some(made) = made.await? else {
         return Ok(Exit::Interrupted);
     };
     made.report_failures();

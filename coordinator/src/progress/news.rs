@@ -1,5 +1,6 @@
 //! Which events of a run a watcher reads of, and in which words.
 
+use super::text::{NAMES_MAX, listed};
 use crate::roster::Roster;
 use analysis::human;
 use control::{EndCause, RunEvent};
@@ -38,19 +39,42 @@ impl RunNews {
                 ))
             }
             RunEvent::Gone { agent, why } => {
-                Some(about(*agent, &format!("is gone: {why}"), roster))
+                let what = format!("is away: {why}; the run waits for it to come back");
+                Some(about(*agent, &what, roster))
             }
             RunEvent::Back { agent } => Some(about(*agent, "is back", roster)),
             RunEvent::Ended { agent, cause, .. } => {
                 ending(cause).map(|ending| about(*agent, &ending, roster))
             }
             RunEvent::Lost { agent, why, .. } => {
-                Some(about(*agent, &format!("is lost: {why}"), roster))
+                let what = format!(
+                    "is lost: {why}; what it delivered counts, the rest of its share is missing"
+                );
+                Some(about(*agent, &what, roster))
             }
             RunEvent::Note { agent, text, .. } => Some(agent.map_or_else(
                 || text.clone(),
                 |agent| format!("agent {}: {text}", roster.name(agent)),
             )),
+            RunEvent::Postponed { agents } => Some(format!(
+                "the start is tried again: {} did not learn of it in time ({}); nobody has fired",
+                agents_in_words(agents.len()),
+                listed_names(agents, roster)
+            )),
+            RunEvent::Redistributed { agent, to, .. } => Some(about(
+                *agent,
+                &format!(
+                    "is replaced: {} of the others fire the rest of its share ({})",
+                    to.len(),
+                    listed_names(to, roster)
+                ),
+                roster,
+            )),
+            RunEvent::Superseded { .. } => Some(
+                "another coordinator has taken this run up: it goes on there, and nothing more \
+                     comes here"
+                    .to_owned(),
+            ),
             RunEvent::Waiting { .. }
             | RunEvent::Assembled { .. }
             | RunEvent::Ready { .. }
@@ -72,6 +96,20 @@ impl RunNews {
 
 fn about(agent: u32, what: &str, roster: &Roster) -> String {
     format!("agent {} {what}", roster.name(agent))
+}
+
+fn agents_in_words(count: usize) -> String {
+    let agents = if count == 1 { "agent" } else { "agents" };
+    format!("{count} {agents}")
+}
+
+fn listed_names(agents: &[u32], roster: &Roster) -> String {
+    let names: Vec<String> = agents
+        .iter()
+        .take(NAMES_MAX + 1)
+        .map(|&agent| roster.name(agent))
+        .collect();
+    listed(&names, agents.len())
 }
 
 /// Nothing for an end that was planned or asked for.

@@ -20,6 +20,8 @@ pub(crate) struct RunView {
     pub(super) live: Option<Live>,
     /// Somebody or something asked for the end.
     pub(super) is_stopping: bool,
+    /// Why what agents deliver cannot be stored, while that is so.
+    pub(super) storage: Option<String>,
 }
 
 impl RunView {
@@ -34,15 +36,23 @@ impl RunView {
             roster: Roster::new(),
             live: None,
             is_stopping: false,
+            storage: None,
         }
     }
 
     /// The same run at a later moment.
-    pub(crate) fn at(&self, roster: &Roster, live: Option<Live>, is_stopping: bool) -> RunView {
+    pub(crate) fn at(
+        &self,
+        roster: &Roster,
+        live: Option<Live>,
+        is_stopping: bool,
+        storage: Option<String>,
+    ) -> RunView {
         RunView {
             roster: roster.clone(),
             live,
             is_stopping,
+            storage,
             ..self.clone()
         }
     }

@@ -13,14 +13,20 @@ use std::time::{Duration, Instant};
 const BAR_MAX: usize = 40;
 
 /// Names of agents that are shown.
-const NAMES_MAX: usize = 8;
+pub(super) const NAMES_MAX: usize = 8;
+
+/// How often a pipe is told that agents are waited for.
+const WAITING_EVERY: Duration = Duration::from_secs(10);
+
+/// How often a line is written where nothing can be redrawn.
+const LINE_EVERY: Duration = Duration::from_secs(2);
 
 /// The lines that are redrawn in place on a terminal.
 pub(super) fn lines(view: &RunView, now: Instant, style: Style) -> Vec<String> {
     let title = &view.title;
-    let lines = match view.roster.stage() {
+    let mut lines = match view.roster.stage() {
         RunStage::Gathering => vec![format!("{title}  {}", gathering(view))],
-        RunStage::Preparing => vec![format!("{title}  preparing"), agents(view.roster.agents())],
+        RunStage::Preparing => vec![format!("{title}  preparing"), agents(view, now)],
         RunStage::Armed { start } => {
             let (share_done, clock) = clock(view, start, now);
             let room = style
@@ -34,26 +40,47 @@ pub(super) fn lines(view: &RunView, now: Instant, style: Style) -> Vec<String> {
             vec![
                 format!("{title}  {bar}  {clock}"),
                 figures,
-                agents(view.roster.agents()),
+                agents(view, now),
             ]
         }
         RunStage::Over => vec![format!("{title}  ended")],
     };
+    lines.extend(storage(view));
     lines.iter().map(|line| fitted(line, style)).collect()
 }
 
-/// The line for a pipe; nothing while the agents are awaited, which are told of as they come.
+/// The line for a pipe, if there is something to say at this stage.
 pub(super) fn plain(view: &RunView, now: Instant) -> Option<String> {
-    let RunStage::Armed { start } = view.roster.stage() else {
-        return None;
+    let start = match view.roster.stage() {
+        RunStage::Gathering => return Some(gathering(view)),
+        RunStage::Preparing | RunStage::Over => return None,
+        RunStage::Armed { start } => start,
     };
     let live = view.live.as_ref()?;
-    Some(format!(
+    let mut line = format!(
         "{}  {}  {}",
         clock(view, start, now).1,
         figures(live),
-        agents(view.roster.agents())
-    ))
+        agents(view, now)
+    );
+    if let Some(trouble) = storage(view) {
+        let _ = write!(line, "  {trouble}");
+    }
+    Some(line)
+}
+
+/// How long after one line for a pipe the next one comes. The first one at a stage comes after so
+/// long too: who joins is told at once.
+pub(super) fn pause(stage: RunStage) -> Duration {
+    match stage {
+        RunStage::Gathering => WAITING_EVERY,
+        RunStage::Preparing | RunStage::Armed { .. } | RunStage::Over => LINE_EVERY,
+    }
+}
+
+fn storage(view: &RunView) -> Option<String> {
+    let trouble = view.storage.as_ref()?;
+    Some(format!("cannot store: {trouble}"))
 }
 
 /// Replaces the `drawn` lines above the cursor. Wrapping is off meanwhile: a line that is too long
@@ -77,15 +104,18 @@ pub(super) fn redrawn(lines: &[String], drawn: usize) -> String {
 fn gathering(view: &RunView) -> String {
     let agents = view.roster.agents();
     let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
-    let names = if names.is_empty() {
-        String::new()
+    let (here, wanted) = (agents.len(), view.agents_wanted as usize);
+    let joined = if names.is_empty() {
+        "none has joined".to_owned()
     } else {
-        format!(": {}", listed(&names))
+        format!("{here} of {wanted} joined: {}", listed(&names, here))
     };
+    let more = if names.is_empty() { "" } else { "more " };
+    let missing = wanted.saturating_sub(here);
+    let agents = if missing == 1 { "agent" } else { "agents" };
     format!(
-        "{} of {} agents are here{names}",
-        agents.len(),
-        view.agents_wanted
+        "waiting for {missing} {more}{agents} ({joined}); each `agent join` adds one, Ctrl-C ends \
+         it"
     )
 }
 
@@ -170,35 +200,81 @@ fn count(count: u64) -> String {
 }
 
 /// The agents by what they do, in words; names only of those that are not as they should be.
-fn agents(agents: &[RosterAgent]) -> String {
-    const WORDS: [(AgentStatus, &str); 6] = [
-        (AgentStatus::Preparing, "preparing"),
-        (AgentStatus::Ready, "ready"),
-        (AgentStatus::Firing, "firing"),
-        (AgentStatus::Done, "done"),
-        (AgentStatus::Gone, "gone"),
-        (AgentStatus::Lost, "lost"),
+fn agents(view: &RunView, now: Instant) -> String {
+    const STATUSES: [AgentStatus; 7] = [
+        AgentStatus::Preparing,
+        AgentStatus::Ready,
+        AgentStatus::Firing,
+        AgentStatus::Uploading,
+        AgentStatus::Done,
+        AgentStatus::Gone,
+        AgentStatus::Lost,
     ];
-    let group = |(status, word): (AgentStatus, &str)| {
-        let names: Vec<&str> = agents
-            .iter()
-            .filter(|agent| agent.status == status)
-            .map(|agent| agent.name.as_str())
-            .collect();
-        let named = if status >= AgentStatus::Gone {
-            format!(" ({})", listed(&names))
-        } else {
-            String::new()
+    let is_over = is_over(view, now);
+    let group = |status: AgentStatus| {
+        let meant = view.roster.agents().iter();
+        let meant: Vec<&RosterAgent> = meant.filter(|agent| agent.status == status).collect();
+        let word = word(status, is_over);
+        let named = match status {
+            AgentStatus::Gone => format!(" ({})", away(&meant, now)),
+            AgentStatus::Lost => format!(" ({})", names(&meant)),
+            _ => String::new(),
         };
-        (!names.is_empty()).then(|| format!("{} {word}{named}", names.len()))
+        (!meant.is_empty()).then(|| format!("{} {word}{named}", meant.len()))
     };
-    let groups: Vec<String> = WORDS.into_iter().filter_map(group).collect();
+    let groups: Vec<String> = STATUSES.into_iter().filter_map(group).collect();
     format!("agents: {}", groups.join(", "))
 }
 
-fn listed(names: &[&str]) -> String {
-    let more = names.len().saturating_sub(NAMES_MAX);
-    let shown = names[..names.len().min(NAMES_MAX)].join(", ");
+/// After the plan's end an agent fires nothing new: answers are awaited, and its data is sent.
+fn word(status: AgentStatus, is_over: bool) -> &'static str {
+    match status {
+        AgentStatus::Preparing => "preparing",
+        AgentStatus::Ready => "ready",
+        AgentStatus::Firing if is_over => "finishing",
+        AgentStatus::Firing => "firing",
+        AgentStatus::Uploading => "uploading",
+        AgentStatus::Done => "done",
+        AgentStatus::Gone => "away",
+        AgentStatus::Lost => "lost",
+    }
+}
+
+/// Whether no agent fires anything new, by the plan or because somebody asked for the end.
+fn is_over(view: &RunView, now: Instant) -> bool {
+    let RunStage::Armed { start } = view.roster.stage() else {
+        return false;
+    };
+    let End::Duration(duration) = view.end else {
+        return view.is_stopping;
+    };
+    let firing = view.warm_up.saturating_add(duration);
+    view.is_stopping || now.saturating_duration_since(start) >= firing
+}
+
+/// Who is away, and for how long.
+fn away(agents: &[&RosterAgent], now: Instant) -> String {
+    let told: Vec<String> = agents
+        .iter()
+        .take(NAMES_MAX)
+        .map(|agent| {
+            let away = now.saturating_duration_since(agent.since);
+            format!("{} for {}", agent.name, seconds(away))
+        })
+        .collect();
+    listed(&told, agents.len())
+}
+
+fn names(agents: &[&RosterAgent]) -> String {
+    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    listed(&names, names.len())
+}
+
+/// The first of so many.
+pub(super) fn listed<T: AsRef<str>>(names: &[T], all: usize) -> String {
+    let shown: Vec<&str> = names.iter().take(NAMES_MAX).map(AsRef::as_ref).collect();
+    let more = all.saturating_sub(shown.len());
+    let shown = shown.join(", ");
     if more == 0 {
         shown
     } else {
@@ -281,6 +357,8 @@ mod tests {
             plan_text: text,
             agents: 2,
             created: Utc::now(),
+            origin: Default::default(),
+            epoch: 1,
         })
     }
 
@@ -339,7 +417,13 @@ mod tests {
     fn waiting_tells_who_is_here() {
         let now = Instant::now();
         let mut view = view("connections = 1, duration = \"1s\"");
-        assert_eq!(lines(&view, now, WIDE), ["edge  0 of 2 agents are here"]);
+        assert_eq!(
+            lines(&view, now, WIDE),
+            [
+                "edge  waiting for 2 agents (none has joined); each `agent join` adds one, Ctrl-C \
+                 ends it"
+            ]
+        );
         assert_eq!(
             take(
                 &mut view,
@@ -353,9 +437,17 @@ mod tests {
         );
         assert_eq!(
             lines(&view, now, WIDE),
-            ["edge  1 of 2 agents are here: a?[2J"]
+            [
+                "edge  waiting for 1 more agent (1 of 2 joined: a?[2J); each `agent join` adds \
+                 one, Ctrl-C ends it"
+            ]
         );
-        assert_eq!(plain(&view, now), None);
+        assert!(
+            plain(&view, now)
+                .unwrap()
+                .starts_with("waiting for 1 more agent (1 of 2")
+        );
+        assert_eq!(pause(view.roster.stage()), Duration::from_secs(10));
         take(
             &mut view,
             &RunEvent::Left {
@@ -363,7 +455,13 @@ mod tests {
             },
             now,
         );
-        assert_eq!(lines(&view, now, WIDE), ["edge  0 of 2 agents are here"]);
+        assert_eq!(
+            lines(&view, now, WIDE),
+            [
+                "edge  waiting for 2 agents (none has joined); each `agent join` adds one, Ctrl-C \
+                 ends it"
+            ]
+        );
     }
 
     #[test]
@@ -398,8 +496,13 @@ mod tests {
         ] {
             let shown = plain(&firing(load, now), now + Duration::from_millis(passed_ms)).unwrap();
             let rest =
-                "  1234/s  response p50 1.20 ms, p99 ≥ 30.0 s  errors 5 (1.00 %)  agents: 2 firing";
-            assert_eq!(shown, format!("{clock}{rest}"));
+                "  1234/s  response p50 1.20 ms, p99 ≥ 30.0 s  errors 5 (1.00 %)  agents: 2 ";
+            let word = if clock.starts_with("draining") {
+                "finishing"
+            } else {
+                "firing"
+            };
+            assert_eq!(shown, format!("{clock}{rest}{word}"));
         }
     }
 
@@ -415,13 +518,23 @@ mod tests {
             },
             now,
         );
-        assert_eq!(news.as_deref(), Some("agent b is gone: reset"));
-        assert_eq!(lines(&view, now, WIDE)[2], "agents: 1 firing, 1 gone (b)");
+        assert_eq!(
+            news.as_deref(),
+            Some("agent b is away: reset; the run waits for it to come back")
+        );
+        for (passed, shown) in [
+            (7, "agents: 1 firing, 1 away (b for 7s)"),
+            (9, "agents: 1 finishing, 1 away (b for 9s)"),
+        ] {
+            let later = now + Duration::from_secs(passed);
+            assert_eq!(lines(&view, later, WIDE)[2], shown);
+        }
         take(
             &mut view,
             &RunEvent::Lost {
                 agent: 1,
                 next_interval: 3,
+                fired_until: None,
                 why: "it did not come back".into(),
             },
             now,
@@ -443,6 +556,16 @@ mod tests {
             now,
         );
         assert_eq!(lines(&view, now, WIDE), ["edge  ended"]);
+    }
+
+    #[test]
+    fn storage_that_fails_is_shown_with_the_figures() {
+        let now = Instant::now();
+        let mut view = firing("connections = 1, duration = \"9s\"", now);
+        view.storage = Some("no space left on device; 3 s are waiting".to_owned());
+        let expected = "cannot store: no space left on device; 3 s are waiting";
+        assert_eq!(lines(&view, now, WIDE).last().unwrap(), expected);
+        assert!(plain(&view, now).unwrap().ends_with(expected));
     }
 
     #[test]

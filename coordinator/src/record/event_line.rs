@@ -5,15 +5,16 @@ use crate::utc::Utc;
 use analysis::Document;
 use control::{AgentFacts, ClockReading, EndCause, RunEvent, RunOutcome};
 use serde_json::{Value, json};
+use std::time::Duration;
 
-/// The line of an event; nothing for those that only carry figures. Agents are named by `names`, by
-/// index.
-pub(super) fn from_event(at: Utc, event: &RunEvent, names: &[String]) -> Option<String> {
-    let name = |agent: u32| {
-        names
-            .get(agent as usize)
-            .map_or_else(|| json!(agent), |name| json!(name))
-    };
+/// The line of an event; nothing for those that only carry figures. `name_of` gives an agent's name
+/// by its index.
+pub(super) fn from_event<'n>(
+    at: Utc,
+    event: &RunEvent,
+    name_of: impl Fn(u32) -> Option<&'n str>,
+) -> Option<String> {
+    let name = |agent: u32| name_of(agent).map_or_else(|| json!(agent), |name| json!(name));
     let (word, rest) = match event {
         RunEvent::Joined { agent } => ("joined", whole(agent)),
         RunEvent::Left { agent } => ("left", brief(agent)),
@@ -78,10 +79,23 @@ pub(super) fn from_event(at: Utc, event: &RunEvent, names: &[String]) -> Option<
             agent,
             next_interval,
             why,
+            ..
         } => (
             "lost",
             json!({ "agent": name(*agent), "next_interval": next_interval, "text": why }),
         ),
+        RunEvent::Postponed { agents } => (
+            "postponed",
+            json!({ "agents": agents.iter().copied().map(name).collect::<Vec<Value>>() }),
+        ),
+        RunEvent::Redistributed { agent, to, from } => (
+            "redistributed",
+            json!({
+                "agent": name(*agent), "to": to.iter().copied().map(name).collect::<Vec<Value>>(),
+                "from_ns": from.0,
+            }),
+        ),
+        RunEvent::Superseded { epoch } => ("superseded", json!({ "epoch": epoch })),
         RunEvent::Note { agent, event, text } => (
             "note",
             json!({ "agent": agent.map(name), "about": event, "text": text }),
@@ -92,6 +106,12 @@ pub(super) fn from_event(at: Utc, event: &RunEvent, names: &[String]) -> Option<
         }
     };
     Some(line(at, word, &rest))
+}
+
+/// The line of a coordinator that went on with a run that had none for so long.
+pub(super) fn from_resumption(at: Utc, epoch: u64, unattended: Duration) -> String {
+    let rest = json!({ "epoch": epoch, "unattended_seconds": unattended.as_secs_f64() });
+    line(at, "resumed", &rest)
 }
 
 /// The lines of what the run came to: each threshold, then the verdict.
@@ -147,6 +167,8 @@ fn outcome_word(outcome: RunOutcome) -> &'static str {
         RunOutcome::Ran => "ran",
         RunOutcome::StoppedBeforeStart(_) => "stopped_before_start",
         RunOutcome::NotStarted => "not_started",
+        RunOutcome::TooFewAgents { .. } => "too_few_agents",
+        RunOutcome::Superseded => "superseded",
     }
 }
 
@@ -200,7 +222,7 @@ mod tests {
                 Value::Null,
             ),
         ] {
-            let line = from_event(at, &event, &["a".to_owned()]).unwrap();
+            let line = from_event(at, &event, |agent| (agent == 0).then_some("a")).unwrap();
             assert!(
                 line.starts_with(&format!("{{\"at\":\"{at}\",\"event\":\"{word}\"")),
                 "{line}"
@@ -213,7 +235,7 @@ mod tests {
             );
         }
         assert_eq!(
-            from_event(at, &RunEvent::Waiting { have: 1, want: 2 }, &[]),
+            from_event(at, &RunEvent::Waiting { have: 1, want: 2 }, |_| None),
             None
         );
         assert_eq!(

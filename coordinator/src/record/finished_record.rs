@@ -9,6 +9,8 @@ use std::path::PathBuf;
 pub(crate) struct FinishedRecord {
     /// What is to be known of the run.
     pub(crate) document: Document,
+    /// Everything that came is stored, or nothing was to be.
+    pub(crate) is_stored: bool,
     /// What could not be saved, and why.
     pub(crate) unsaved: Vec<String>,
     /// The run's folder.

@@ -1,71 +1,178 @@
-//! The thread that keeps the record: decoding, merging and writing never hold up the control plane.
+//! The record while the run goes: storing, decoding and merging have threads of their own, so that
+//! nothing of it holds up the control plane.
+//!
+//! ```text
+//! events ─▶ log thread ─▶ disk ─▶ receipts
+//!               └▶ decode pool ─▶ keeper: result, histograms.hlog, events.jsonl, live figures
+//! ```
 
+#[cfg(test)]
+mod tests;
+
+use super::decode_pool::DecodePool;
 use super::finished_record::FinishedRecord;
+use super::keeper::keep;
+use super::log_thread::{LogThread, RecordJob};
 use super::recorded_run::RecordedRun;
+use super::replay::ReplayedRun;
+use super::storage::{StoragePatience, StorageTrouble};
+use crate::fleet::ReceiptSender;
 use crate::planned_run::PlannedRun;
-use crate::run_folder::RunFolder;
+use crate::run_folder::{FactKind, LOG, LogReader, LoggedFact, ResumedRun, RunFolder, RunLog};
 use crate::utc::Utc;
 use analysis::{Live, RunState};
-use control::RunEvent;
+use anyhow::Context as _;
+use control::{Receipt, RunEvent};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// Events that wait to be recorded: some seconds of a hundred agents. Where even that is not
-/// enough, agents keep what is not acknowledged.
+/// Events that wait to be stored: some seconds of a hundred agents. Where even that is not enough,
+/// agents keep what is not acknowledged.
 const WAITING_MAX: usize = 512;
 
-/// How often the result in the folder is replaced.
-const SAVE_EVERY: Duration = Duration::from_secs(3);
+/// Events that are stored and wait to be merged. Where that is not enough, storing waits, and so do
+/// acknowledgements.
+const STORED_MAX: usize = 1024;
 
-/// Figures to be shown are computed when there is nothing else to do, or after so long.
-const SHOW_AT_LEAST_EVERY: Duration = Duration::from_millis(500);
-
-/// Saving may take this part of the time, so that a long run with many agents is not spent on it.
-const SAVE_SHARE: u32 = 20;
-
-/// The thread that keeps the record.
+/// The record of a run that goes on.
 #[derive(Debug)]
 pub(crate) struct RecordThread {
     jobs: mpsc::Sender<RecordJob>,
     live: watch::Receiver<Option<Live>>,
-    thread: JoinHandle<Option<FinishedRecord>>,
+    trouble: watch::Receiver<Option<StorageTrouble>>,
+    patience: Arc<StoragePatience>,
+    /// Seconds of agents that are not stored yet.
+    waiting: Arc<AtomicUsize>,
+    log_thread: JoinHandle<()>,
+    keeper: JoinHandle<Option<FinishedRecord>>,
 }
 
 /// Leave to give the record one event: there is room for it.
-pub(crate) struct RecordPermit<'a>(mpsc::Permit<'a, RecordJob>);
+pub(crate) struct RecordPermit<'a> {
+    room: mpsc::Permit<'a, RecordJob>,
+    waiting: &'a AtomicUsize,
+}
 
+/// What is known when the run is over.
 #[derive(Debug)]
-enum RecordJob {
-    Take(Utc, RunEvent),
-    Note(String),
-    ServerCpu(Duration),
-    Finish(Utc, RunState),
+pub(crate) struct RecordRest {
+    /// What is to be recorded of its end.
+    pub(crate) events: Vec<RunEvent>,
+    /// Sentences for the result.
+    pub(crate) notes: Vec<String>,
+    /// CPU time that the built-in target used.
+    pub(crate) server_cpu: Option<Duration>,
+    /// How it ended.
+    pub(crate) state: RunState,
+}
+
+/// A record that is being brought to its end.
+#[derive(Debug)]
+pub(crate) struct FinishingRecord {
+    task: tokio::task::JoinHandle<FinishedRecord>,
+    trouble: watch::Receiver<Option<StorageTrouble>>,
+    patience: Arc<StoragePatience>,
 }
 
 impl RecordThread {
-    /// Begins a record.
+    /// Begins a record, and its log in `folder`.
+    ///
+    /// # Errors
+    /// The log cannot be written, or the system has no thread.
     pub(crate) fn start(
         run: PlannedRun,
-        folder: Option<RunFolder>,
-    ) -> std::io::Result<RecordThread> {
+        mut folder: Option<RunFolder>,
+        receipts: ReceiptSender,
+    ) -> anyhow::Result<RecordThread> {
+        let log = folder
+            .as_mut()
+            .map(|folder| folder.begin_log(run.id))
+            .transpose()?;
+        let begun = LoggedFact {
+            at: run.created,
+            what: FactKind::Begun(run.to_log()),
+        };
+        RecordThread::go_on(RecordedRun::new(run, folder), log, &begun, receipts)
+    }
+
+    /// Goes on with the run in the folder at `path`, whose coordinator died: all that its log holds
+    /// is taken in again, and the other files are made again from it.
+    ///
+    /// # Errors
+    /// As [`RecordThread::start`]; the log is damaged, or another coordinator writes it.
+    pub(crate) fn resume(
+        path: &Path,
+        run: PlannedRun,
+        resumed: ResumedRun,
+        receipts: ReceiptSender,
+    ) -> anyhow::Result<RecordThread> {
+        let file = path.join(LOG);
+        let (log, _) = RunLog::reopen(&file)?;
+        let folder = RunFolder::reopen(path, &log)?;
+        let mut replayed = ReplayedRun::new(run, Some(folder), &mut LogReader::open(&file)?)?;
+        let resumed = LoggedFact {
+            at: Utc::now(),
+            what: FactKind::Resumed(resumed),
+        };
+        replayed.record.take_logged(resumed.clone());
+        RecordThread::go_on(replayed.record, Some(log), &resumed, receipts)
+    }
+
+    /// Goes on with a record of which all in the log is known; `first` is logged before anything
+    /// else.
+    ///
+    /// # Errors
+    /// As [`RecordThread::start`].
+    fn go_on(
+        record: RecordedRun,
+        mut log: Option<RunLog>,
+        first: &LoggedFact,
+        receipts: ReceiptSender,
+    ) -> anyhow::Result<RecordThread> {
+        if let Some(log) = &mut log {
+            log.stage(first);
+            log.commit()
+                .with_context(|| format!("cannot write {}", log.path().display()))?;
+        }
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
         let (shown, live) = watch::channel(None);
-        let body = move || keep(RecordedRun::new(run, folder), waiting, &shown);
-        let thread = std::thread::Builder::new()
-            .name("record".to_owned())
-            .spawn(body)?;
-        Ok(RecordThread { jobs, live, thread })
+        let (troubled, trouble) = watch::channel(None);
+        let (keeper_jobs, stored) = sync_channel(STORED_MAX);
+        let patience = Arc::new(StoragePatience::default());
+        let unstored = Arc::new(AtomicUsize::new(0));
+        let log_thread = LogThread {
+            log,
+            jobs: waiting,
+            receipts,
+            decoders: DecodePool::start().context("cannot start a thread")?,
+            keeper: keeper_jobs,
+            trouble: troubled,
+            patience: Arc::clone(&patience),
+            waiting: Arc::clone(&unstored),
+        };
+        Ok(RecordThread {
+            jobs,
+            live,
+            trouble,
+            patience,
+            waiting: unstored,
+            log_thread: spawn("run-log", move || log_thread.run())?,
+            keeper: spawn("record", move || keep(record, &stored, &shown))?,
+        })
     }
 
     /// Waits until one more event can be taken.
     pub(crate) async fn permit(&self) -> RecordPermit<'_> {
-        RecordPermit(
-            self.jobs
-                .reserve()
-                .await
-                .expect("the thread takes jobs until it is asked to finish"),
-        )
+        let room = self.jobs.reserve().await;
+        RecordPermit {
+            room: room.expect("the thread takes jobs until it is asked to finish"),
+            waiting: &self.waiting,
+        }
     }
 
     /// Figures of the latest second.
@@ -73,73 +180,81 @@ impl RecordThread {
         self.live.borrow().clone()
     }
 
-    /// Ends the record: waits for all of it to be written.
-    pub(crate) async fn finish(
-        self,
-        state: RunState,
-        notes: Vec<String>,
-        server_cpu: Option<Duration>,
-    ) -> FinishedRecord {
-        let RecordThread { jobs, thread, .. } = self;
-        let notes = notes.into_iter().map(RecordJob::Note);
-        let last = notes
-            .chain(server_cpu.map(RecordJob::ServerCpu))
-            .chain([RecordJob::Finish(Utc::now(), state)]);
+    /// Why nothing is stored, where that is so.
+    pub(crate) fn trouble(&self) -> Option<StorageTrouble> {
+        self.trouble.borrow().clone()
+    }
+
+    /// Ends the record.
+    pub(crate) fn finish(self, rest: RecordRest) -> FinishingRecord {
+        FinishingRecord {
+            trouble: self.trouble.clone(),
+            patience: Arc::clone(&self.patience),
+            task: tokio::spawn(self.until_finished(rest)),
+        }
+    }
+
+    async fn until_finished(self, rest: RecordRest) -> FinishedRecord {
+        let events = rest.events.into_iter();
+        let events = events.map(|event| RecordJob::Take(Utc::now(), event, None));
+        let notes = rest.notes.into_iter().map(RecordJob::Note);
+        let last = events
+            .chain(notes)
+            .chain(rest.server_cpu.map(RecordJob::ServerCpu))
+            .chain([RecordJob::Finish(Utc::now(), rest.state)]);
         for job in last {
             // A thread that panicked takes no more; joining it tells.
-            let _ = jobs.send(job).await;
+            let _ = self.jobs.send(job).await;
         }
-        let joined = tokio::task::spawn_blocking(|| thread.join())
+        drop(self.jobs);
+        let (log_thread, keeper) = (self.log_thread, self.keeper);
+        let joined = tokio::task::spawn_blocking(|| (log_thread.join(), keeper.join()))
             .await
             .expect("joining a thread does not panic");
         match joined {
-            Ok(finished) => finished.expect("the thread was asked to finish"),
-            Err(panic) => std::panic::resume_unwind(panic),
+            (Ok(()), Ok(finished)) => finished.expect("the thread was asked to finish"),
+            (Err(panic), _) | (_, Err(panic)) => std::panic::resume_unwind(panic),
         }
     }
 }
 
 impl RecordPermit<'_> {
-    /// Takes an event in.
-    pub(crate) fn take(self, event: RunEvent) {
-        self.0.send(RecordJob::Take(Utc::now(), event));
+    /// Takes an event in; the receipt is given back when it is stored.
+    pub(crate) fn take(self, event: RunEvent, receipt: Option<Receipt>) {
+        let job = RecordJob::Take(Utc::now(), event, receipt);
+        if job.is_interval() {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+        }
+        self.room.send(job);
     }
 }
 
-/// Nothing, where whoever wanted the record is gone; what there is was saved.
-fn keep(
-    mut record: RecordedRun,
-    mut jobs: mpsc::Receiver<RecordJob>,
-    live: &watch::Sender<Option<Live>>,
-) -> Option<FinishedRecord> {
-    let mut next_save = Instant::now() + SAVE_EVERY;
-    // Figures are computed where nothing waits, and at least now and then where something does.
-    let mut shown_at = Instant::now();
-    while let Some(job) = jobs.blocking_recv() {
-        match job {
-            RecordJob::Finish(at, state) => return Some(record.finish(at, state)),
-            RecordJob::Note(sentence) => record.note(sentence),
-            RecordJob::ServerCpu(used) => record.server_cpu(used),
-            RecordJob::Take(at, event) => {
-                let is_interval = matches!(event, RunEvent::Interval { .. });
-                record.take(at, &event);
-                if is_interval && (jobs.is_empty() || shown_at.elapsed() >= SHOW_AT_LEAST_EVERY) {
-                    live.send_replace(record.live());
-                    shown_at = Instant::now();
-                }
-            }
-        }
-        if Instant::now() >= next_save {
-            next_save = save(&mut record);
+impl FinishingRecord {
+    /// Waits for all of it to be written; may be dropped and called again until it gave something.
+    pub(crate) async fn finished(&mut self) -> FinishedRecord {
+        match (&mut self.task).await {
+            Ok(finished) => finished,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     }
-    record.abandon();
-    None
+
+    /// Why nothing is stored, where that is so.
+    pub(crate) fn trouble(&self) -> Option<StorageTrouble> {
+        self.trouble.borrow().clone()
+    }
+
+    /// Waits no longer for a disk that takes nothing.
+    pub(crate) fn give_up(&self) {
+        self.patience.end();
+    }
 }
 
-/// When to save again.
-fn save(record: &mut RecordedRun) -> Instant {
-    let begun = Instant::now();
-    record.save(RunState::Incomplete);
-    Instant::now() + SAVE_EVERY.max(begun.elapsed() * SAVE_SHARE)
+fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> anyhow::Result<JoinHandle<T>> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body)
+        .context("cannot start a thread")
 }

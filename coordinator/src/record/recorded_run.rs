@@ -4,11 +4,12 @@
 #[cfg(test)]
 mod tests;
 
+use super::decode_pool::Decoded;
 use super::event_line;
 use super::finished_record::FinishedRecord;
 use super::histograms::Histograms;
 use crate::planned_run::PlannedRun;
-use crate::run_folder::{Growing, RunFolder};
+use crate::run_folder::{FactKind, Growing, LoggedFact, ResumedRun, RunFolder};
 use crate::utc::Utc;
 use analysis::{
     AgentEnd, AgentEndCause, AgentSetup, CollectorSetup, CpuFigures, Document, Live,
@@ -30,14 +31,22 @@ pub(crate) struct RecordedRun {
     agents: Vec<RecordedAgent>,
     notes: Vec<String>,
     remarks: usize,
+    /// What the log did not take, and why.
+    unstored: Option<String>,
+    /// Of a plan that was read without its secrets: the digest with them.
+    saved_digest: Option<String>,
     /// From the moment the start instant is named.
     started: Option<Started>,
+    /// When something happened last.
+    heard_at: Utc,
 }
 
 #[derive(Debug)]
 struct Started {
     collector: ResultCollector,
     at: FleetTime,
+    /// The same instant by the calendar.
+    started_at: Utc,
     /// Where there is a folder.
     histograms: Option<Histograms>,
 }
@@ -62,15 +71,46 @@ impl RecordedRun {
             agents: Vec::new(),
             notes,
             remarks: 0,
+            unstored: None,
+            saved_digest: None,
+            heard_at: Utc::now(),
             started: None,
         };
         record.save(RunState::Incomplete);
         record
     }
 
+    /// Takes in what a log holds, as if it happened again; what the log says of the end, if it
+    /// does.
+    pub(super) fn take_logged(&mut self, fact: LoggedFact) -> Option<(Utc, RunState)> {
+        match fact.what {
+            FactKind::Begun(_) => {}
+            FactKind::Resumed(resumed) => self.resumed(fact.at, &resumed),
+            FactKind::Event(event) => self.take(fact.at, &event),
+            FactKind::Note(sentence) => self.note(sentence),
+            FactKind::ServerCpu(used) => self.server_cpu(used),
+            FactKind::Finished(state) => return Some((fact.at, state)),
+        }
+        None
+    }
+
+    /// Nothing is stored from now on; why.
+    pub(super) fn unstored(&mut self, why: String) {
+        self.unstored = Some(why);
+    }
+
+    /// The plan was read without its secrets; its digest with them.
+    pub(super) fn set_digest(&mut self, digest: String) {
+        self.saved_digest = Some(digest);
+    }
+
     /// Takes an event in; `at` is when it came.
     pub(crate) fn take(&mut self, at: Utc, event: &RunEvent) {
-        self.log(event_line::from_event(at, event, &self.names()));
+        let line = event_line::from_event(at, event, |agent| {
+            Some(self.agents.get(agent as usize)?.setup.name.as_str())
+        });
+        self.log(line);
+        self.heard_at = at;
         match event {
             RunEvent::Assembled { agents } => {
                 self.agents = agents.iter().map(RecordedAgent::new).collect()
@@ -91,7 +131,7 @@ impl RecordedRun {
                 agent,
                 interval,
                 encoded,
-            } => self.interval(*agent, *interval, encoded),
+            } => self.interval(*agent, *interval, Snapshot::decode(encoded)),
             RunEvent::Totals {
                 agent,
                 intervals,
@@ -104,7 +144,18 @@ impl RecordedRun {
                 clock,
                 ..
             } => self.ended(*agent, cause, figures, *clock),
-            RunEvent::Lost { agent, why, .. } => self.lost(*agent, why),
+            RunEvent::Lost {
+                agent,
+                fired_until,
+                why,
+                ..
+            } => self.lost(*agent, why, *fired_until),
+            RunEvent::Redistributed { agent, to, from } => {
+                if let Some(started) = &mut self.started {
+                    let after_ns = started.run_clock_ns(*from);
+                    started.collector.redistributed(*agent, to, after_ns);
+                }
+            }
             RunEvent::Problem { agent, problem } => {
                 self.note(format!("agent {}: {problem}", self.name(*agent)))
             }
@@ -113,6 +164,8 @@ impl RecordedRun {
             | RunEvent::Left { .. }
             | RunEvent::Waiting { .. }
             | RunEvent::Started { .. }
+            | RunEvent::Postponed { .. }
+            | RunEvent::Superseded { .. }
             | RunEvent::Gone { .. }
             | RunEvent::Back { .. }
             | RunEvent::Done { .. } => {}
@@ -126,10 +179,11 @@ impl RecordedRun {
 
     /// A sentence that the reader of the result should know.
     pub(crate) fn note(&mut self, sentence: String) {
-        match &mut self.started {
-            Some(started) => started.collector.note(sentence),
-            None => self.notes.push(sentence),
+        if let Some(started) = &mut self.started {
+            started.collector.note(sentence.clone());
         }
+        // Another start instant begins another collector.
+        self.notes.push(sentence);
     }
 
     /// CPU time that the built-in target used for the run.
@@ -160,15 +214,20 @@ impl RecordedRun {
         event_line::from_result(at, &document)
             .into_iter()
             .for_each(|line| self.log(Some(line)));
+        if let Some(folder) = &mut self.folder {
+            folder.finish();
+        }
         self.save_document(&document);
-        let unsaved = self
-            .folder
-            .as_ref()
-            .map(RunFolder::unsaved)
-            .unwrap_or_default();
+        let unsaved = self.folder.as_ref().map(RunFolder::unsaved);
+        let is_stored = self.unstored.is_none();
         FinishedRecord {
             document,
-            unsaved,
+            is_stored,
+            unsaved: self
+                .unstored
+                .into_iter()
+                .chain(unsaved.into_iter().flatten())
+                .collect(),
             folder: self.folder.map(|folder| folder.path().to_owned()),
         }
     }
@@ -185,11 +244,16 @@ impl RecordedRun {
         }
     }
 
-    fn document(&self, state: RunState) -> Document {
-        match &self.started {
+    /// What is known now.
+    pub(super) fn document(&self, state: RunState) -> Document {
+        let mut document = match &self.started {
             Some(started) => started.collector.document(state),
             None => self.collector(self.run.created).document(state),
+        };
+        if let Some(digest) = &self.saved_digest {
+            document.plan.digest.clone_from(digest);
         }
+        document
     }
 
     fn collector(&self, started_at: Utc) -> ResultCollector {
@@ -210,17 +274,16 @@ impl RecordedRun {
                 collector.clock(index, clock.offset_ns, clock.bound_ns);
             }
         }
+        // Of agents that were lost before there was a collector.
+        for (index, agent) in (0..).zip(&self.agents) {
+            if agent.end.cause.is_some() {
+                collector.ended(index, agent.end.clone());
+            }
+        }
         self.notes
             .iter()
             .for_each(|note| collector.note(note.clone()));
         collector
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.agents
-            .iter()
-            .map(|agent| agent.setup.name.clone())
-            .collect()
     }
 
     fn name(&self, agent: u32) -> String {
@@ -245,6 +308,7 @@ impl RecordedRun {
         self.started = Some(Started {
             collector: self.collector(started_at),
             at,
+            started_at,
             histograms,
         });
     }
@@ -258,12 +322,13 @@ impl RecordedRun {
         }
     }
 
-    fn interval(&mut self, agent: u32, interval: u32, encoded: &[u8]) {
+    /// An agent delivered a second, and this is what was read of it.
+    pub(super) fn interval(&mut self, agent: u32, interval: u32, decoded: Decoded) {
         // Nothing can be counted before the start is named; the fleet sends nothing before either.
         let Some(started) = &mut self.started else {
             return;
         };
-        match Snapshot::decode(encoded) {
+        match decoded {
             Ok(snapshot) => {
                 if started.collector.add(agent, interval, &snapshot) == analysis::Added::Counted {
                     self.histograms(|histograms, folder| {
@@ -348,12 +413,36 @@ impl RecordedRun {
         }
     }
 
-    fn lost(&mut self, agent: u32, why: &str) {
+    fn lost(&mut self, agent: u32, why: &str, fired_until: Option<FleetTime>) {
         self.histograms(|histograms, folder| histograms.agent_ended(folder, agent));
+        let started = self.started.as_ref();
+        let fired_until_ns = fired_until
+            .zip(started)
+            .map(|(until, started)| started.run_clock_ns(until));
         self.end(agent, |end| {
             end.cause = Some(AgentEndCause::Lost);
             end.text = why.to_owned();
+            end.fired_until_ns = fired_until_ns;
         });
+    }
+
+    /// Another coordinator went on with the run, which had none since this one was last heard of.
+    fn resumed(&mut self, at: Utc, resumed: &ResumedRun) {
+        let away = at.since_1970().saturating_sub(self.heard_at.since_1970());
+        self.log(Some(event_line::from_resumption(at, resumed.epoch, away)));
+        if let Some(started) = &mut self.started {
+            let on_run_clock = |at: Utc| {
+                let since = at
+                    .since_1970()
+                    .saturating_sub(started.started_at.since_1970());
+                u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+            };
+            started
+                .collector
+                .unattended(on_run_clock(self.heard_at), on_run_clock(at));
+            started.at = FleetTime(started.at.0.saturating_add_signed(resumed.clock_shift_ns));
+        }
+        self.heard_at = at;
     }
 
     fn end(&mut self, agent: u32, change: impl FnOnce(&mut AgentEnd)) {
@@ -378,6 +467,13 @@ impl RecordedRun {
             }
             _ => {}
         }
+    }
+}
+
+impl Started {
+    /// An instant of the fleet's clock as nanoseconds since the start; 0 before it.
+    fn run_clock_ns(&self, at: FleetTime) -> u64 {
+        at.0.saturating_sub(self.at.0)
     }
 }
 

@@ -35,6 +35,8 @@ impl RecordRehearsal {
             plan_text: String::new(),
             agents,
             created,
+            origin: Default::default(),
+            epoch: 1,
         };
         let mut record = RecordedRun::new(run, Some(folder));
         record.take(

@@ -2,13 +2,24 @@
 
 use crate::plan_file::in_words;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// A file that only grows. After a failure nothing is added any more, so that it has no hole in it.
+/// Text that waits for room at most; of more the newest is dropped, and the file is to be made
+/// again from the log.
+const WAITING_MAX_BYTES: usize = 16 << 20;
+
+/// A file that only grows, and has no hole in it: what finds no room waits, and is written over
+/// what was torn, before anything that came later.
 #[derive(Debug)]
 pub(super) struct Appended {
     file: File,
+    /// What is written; the file may be longer, where a write was torn.
+    good_bytes: u64,
+    waiting: String,
+    /// Some of it was dropped.
+    is_short: bool,
     failure: Option<String>,
 }
 
@@ -16,21 +27,57 @@ impl Appended {
     pub(super) fn create(path: &Path) -> io::Result<Appended> {
         Ok(Appended {
             file: File::create(path)?,
+            good_bytes: 0,
+            waiting: String::new(),
+            is_short: false,
             failure: None,
         })
     }
 
     pub(super) fn append(&mut self, text: &str) {
-        if self.failure.is_none() && !text.is_empty() {
-            self.failure = self
-                .file
-                .write_all(text.as_bytes())
-                .err()
-                .map(|error| in_words(&error));
+        if self.waiting.len() + text.len() > WAITING_MAX_BYTES {
+            // A line after a dropped one would be one behind a hole.
+            self.is_short = true;
         }
+        if !self.is_short {
+            self.waiting.push_str(text);
+        }
+        self.write();
     }
 
+    /// Tries what waits once more.
+    pub(super) fn write(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let written = self.try_write();
+        if written.is_ok() {
+            self.good_bytes += self.waiting.len() as u64;
+            self.waiting.clear();
+        }
+        self.failure = written.err().map(|error| in_words(&error));
+    }
+
+    fn try_write(&mut self) -> io::Result<()> {
+        if self.failure.is_some() {
+            self.file.set_len(self.good_bytes)?;
+        }
+        self.file
+            .write_all_at(self.waiting.as_bytes(), self.good_bytes)
+    }
+
+    /// Makes what is written last.
+    pub(super) fn sync(&mut self) {
+        let synced = self.file.sync_all().err();
+        let failure = self.failure.take();
+        self.failure = failure.or(synced.map(|error| in_words(&error)));
+    }
+
+    /// Why some of it is not in the file.
     pub(super) fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
+        let short = self
+            .is_short
+            .then_some("it was without room for too long; make it again by report --remake");
+        self.failure.as_deref().or(short)
     }
 }

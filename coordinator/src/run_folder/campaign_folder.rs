@@ -1,6 +1,7 @@
 //! The folder of several runs: the file as given, what came of all of them, and a folder for each
 //! run.
 
+use super::durable::sync_parent;
 use super::{FolderError, PLAN, RESULT, RunFolder, new_folder, replace, write_whole};
 use crate::plan_file::in_words;
 use crate::utc::Utc;
@@ -59,10 +60,12 @@ impl CampaignFolder {
     ) -> Result<CampaignFolder, FolderError> {
         let path = new_folder(base, &format!("{}-{name}", created.stamp()))?;
         let plan = path.join(PLAN);
-        write_whole(&plan, plan_text.as_bytes()).map_err(|error| FolderError {
-            path: plan,
-            why: in_words(&error),
-        })?;
+        write_whole(&plan, plan_text.as_bytes())
+            .and_then(|()| sync_parent(&plan))
+            .map_err(|error| FolderError {
+                path: plan,
+                why: in_words(&error),
+            })?;
         Ok(CampaignFolder {
             path,
             failure: None,

@@ -360,12 +360,12 @@ fn search_is_not_resumed_with_another_content_of_a_file_that_it_names() {
 }
 
 #[test]
-fn single_run_has_nothing_to_resume() {
+fn folder_without_a_run_has_nothing_to_resume() {
     let folder = Folder::with_plan(PLAN);
     let output = folder.run(&["start", "--local", "--resume", "runs/none", "plan.toml"]);
     assert_code(&output, 2);
     assert!(
-        stderr(&output).contains("leave out --resume"),
+        stderr(&output).contains("runs/none/run.log: no such file or folder"),
         "{}",
         told(&output)
     );

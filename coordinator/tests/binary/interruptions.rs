@@ -1,7 +1,9 @@
 //! Ctrl-C, SIGTERM, and a coordinator that is killed.
 
-use crate::command::{ENDLESS, Folder, assert_code, told, wait_until};
+use crate::command::{ENDLESS, Folder, Running, assert_code, told, wait_until};
 use analysis::RunState;
+use std::io::{BufRead as _, BufReader};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -96,4 +98,72 @@ fn killed_coordinator_leaves_no_process_and_a_result_that_renders() {
         "{}",
         told(&output)
     );
+    // As it was left, and made again from the log: every stored second of both agents.
+    let folder_path = folder.run_folder();
+    let left = folder.document();
+    let path = folder_path.to_str().unwrap();
+    let output = folder.run(&["report", "--format", "json", path]);
+    let shown = report::read(&output.stdout).unwrap();
+    assert_eq!(folder.document(), left, "report writes nothing");
+    let ended = |document: &analysis::Document| document.measured.operations.ended;
+    assert!(
+        ended(&shown) >= ended(&left),
+        "{} {}",
+        ended(&shown),
+        ended(&left)
+    );
+    let output = folder.run(&["report", "--remake", "--format", "json", path]);
+    assert_code(&output, 0);
+    assert_eq!(report::read(&output.stdout).unwrap(), shown);
+    assert_eq!(folder.document(), shown);
+}
+
+/// Files may grow to 20 KiB, as on a disk that fills up; then somebody makes room.
+#[test]
+fn disk_that_fills_up_is_told_at_once_and_nothing_is_missing_when_there_is_room_again() {
+    let folder = Folder::with_plan(ENDLESS);
+    let limited = folder.command(&["start", "--local", "--agents", "2", "plan.toml"]);
+    // A process that ignores the signal learns it from the write (setrlimit(2)).
+    let script = "trap '' XFSZ; ulimit -S -f 20; exec \"$@\"";
+    let mut command = Command::new("bash");
+    command.args(["-c", script, "bash"]);
+    command.arg(limited.get_program()).args(limited.get_args());
+    command.current_dir(folder.path());
+    for (name, value) in limited.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command.env_remove("CANNONADE_TOKEN");
+    command.stdout(std::process::Stdio::piped());
+    command.stderr(std::process::Stdio::piped());
+    let mut running = Running::new(&mut command);
+    let said = BufReader::new(running.child().stderr.take().unwrap());
+    let mut lines = said.lines().map(Result::unwrap);
+    let told = lines.find(|line| line.contains("cannot store: ")).unwrap();
+    assert!(told.contains("run.log: file too large"), "{told}");
+    let lifted = Command::new("prlimit")
+        .args(["--pid", &running.id().to_string(), "--fsize=unlimited"])
+        .status();
+    assert!(lifted.unwrap().success());
+    assert!(lines.any(|line| line.contains("storing again")));
+    running.signal("INT");
+    let rest = std::thread::spawn(move || lines.collect::<Vec<String>>());
+    assert_code(&running.end(), 130);
+    let rest = rest.join().unwrap();
+    assert!(
+        !rest.iter().any(|line| line.contains("not saved")),
+        "{rest:?}"
+    );
+    let document = folder.document();
+    assert_eq!(document.run.state, RunState::Interrupted);
+    let all = |agent: &analysis::AgentResult| agent.totals_match == Some(true);
+    assert!(document.agents.iter().all(all), "{document:?}");
+    let path = folder.run_folder();
+    let output = folder.run(&[
+        "report",
+        "--remake",
+        "--format",
+        "json",
+        path.to_str().unwrap(),
+    ]);
+    assert_eq!(report::read(&output.stdout).unwrap(), document);
 }

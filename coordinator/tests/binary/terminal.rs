@@ -1,17 +1,19 @@
 //! The live view on a terminal of few columns.
 
-use crate::command::{Folder, PLAN, Running, assert_code};
+use crate::command::{ENDLESS, Folder, PLAN, Running, assert_code, wait_until};
+use analysis::RunState;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::process::Command;
 
 const COLUMNS: u16 = 44;
 
 fn pty() -> (OwnedFd, File) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
@@ -68,4 +70,67 @@ fn live_view_is_redrawn_in_place_and_fits() {
         after.starts_with("saved in runs/"),
         "the view is gone at the end: {after:?}"
     );
+}
+
+/// The program as the leader of a session that has the terminal at `slave`, as a shell in a window
+/// would be. What `hangup` says to env(1) about SIGHUP holds wherever the tests run, under `nohup`
+/// too.
+fn in_session(command: &Command, hangup: &str, slave: &File) -> Command {
+    let mut session = Command::new("setsid");
+    session
+        .args(["--ctty", "env", hangup])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .current_dir(command.get_current_dir().unwrap())
+        .env("TERM", "xterm")
+        .stdin(slave.try_clone().unwrap())
+        .stdout(slave.try_clone().unwrap())
+        .stderr(slave.try_clone().unwrap());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => session.env(name, value),
+            None => session.env_remove(name),
+        };
+    }
+    session
+}
+
+#[test]
+fn terminal_that_closes_in_the_middle_drains_the_run_and_saves_it() {
+    let folder = Folder::with_plan(ENDLESS);
+    let (master, slave) = pty();
+    let command = folder.command(&["start", "--local", "--agents", "2", "plan.toml"]);
+    let mut session = in_session(&command, "--default-signal=HUP", &slave);
+    let running = Running::new(&mut session);
+    drop((session, slave));
+    folder.wait_for("started");
+    wait_until("figures in the result", || {
+        folder.document().measured.operations.ended > 0
+    });
+    drop(master);
+    assert_code(&running.end(), 130);
+    let document = folder.document();
+    assert_eq!(document.run.state, RunState::Interrupted);
+    assert!(
+        document
+            .agents
+            .iter()
+            .all(|agent| agent.totals_match == Some(true)),
+        "{document:?}"
+    );
+    folder.assert_nothing_is_left();
+}
+
+#[test]
+fn run_under_nohup_goes_on_to_its_end_when_the_terminal_closes() {
+    let folder = Folder::with_plan(PLAN);
+    let (master, slave) = pty();
+    let command = folder.command(&["start", "--local", "plan.toml"]);
+    let mut session = in_session(&command, "--ignore-signal=HUP", &slave);
+    let running = Running::new(&mut session);
+    drop((session, slave));
+    folder.wait_for("started");
+    drop(master);
+    let _ = running.end();
+    assert_eq!(folder.document().run.state, RunState::Complete);
 }

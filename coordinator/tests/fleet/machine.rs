@@ -1,6 +1,6 @@
 //! A load machine whose runner follows a script instead of firing.
 
-use agent::link::{AgentIdentity, LinkConfig, LinkError, News, RunnerEnd, pair, run};
+use agent::link::{AgentIdentity, Keeping, LinkConfig, LinkError, News, RunnerEnd, pair, run};
 use control::{Assignment, Digest, EndCause, Order, Report, RunId, Token};
 use proto::Bytes;
 use std::net::SocketAddr;
@@ -48,12 +48,15 @@ impl Machine {
             labels: [].into(),
             workers: 1,
             host: Bytes::new(),
+            encoding: measure::ENCODING,
+            language: plan::LANGUAGE,
         };
         let coordinator = coordinator.to_string().parse().expect("an address");
         let config = LinkConfig {
             coordinator,
             token: token.clone(),
             identity,
+            keeping: Keeping::default(),
         };
         let (link_end, runner_end) = pair();
         let (say, news) = mpsc::unbounded_channel();
@@ -177,6 +180,7 @@ fn obey(
             *firing = None;
             vec![ended(run, EndCause::Stopped)]
         }
+        Order::TakeOver { .. } => vec![],
         Order::Forget { .. } => {
             *firing = None;
             vec![]

@@ -2,11 +2,12 @@
 
 mod machine;
 mod proxy;
+mod strangers;
 
 use agent::link::News;
 use control::{
-    Audience, Digest, EndCause, JoinSecret, RunEvent, RunFile, RunId, RunOutcome, RunRequest, Stop,
-    Token,
+    Audience, Digest, EndCause, FleetRules, JoinSecret, RunEvent, RunFile, RunId, RunOutcome,
+    RunRequest, Stop, Token,
 };
 use coordinator::fleet::{Enrolment, FleetError, FleetHandle, RunEvents, RunRefused, bind, listen};
 use machine::{Machine, Script};
@@ -40,6 +41,8 @@ fn request(agents: u32) -> RunRequest {
         agents,
         firing: Some(Duration::from_secs(1)),
         drain: Duration::from_secs(1),
+        epoch: 1,
+        rules: FleetRules::default(),
     }
 }
 
@@ -50,7 +53,9 @@ async fn until(events: &mut RunEvents, last: impl Fn(&RunEvent) -> bool) -> Vec<
         let event = timeout(PATIENCE, events.next())
             .await
             .unwrap_or_else(|_| panic!("nothing more after {seen:#?}"));
-        let event = event.unwrap_or_else(|| panic!("the end after {seen:#?}"));
+        let (event, receipt) = event.unwrap_or_else(|| panic!("the end after {seen:#?}"));
+        let receipts = events.receipts();
+        receipts.stored(receipt.into_iter().collect()).await;
         seen.push(event);
         if seen.last().is_some_and(&last) {
             return seen;

@@ -1,6 +1,6 @@
 //! An agent in the result: who it was, what it ran on, how it kept time, how busy it was.
 
-use crate::TimeFigure;
+use crate::{TimeFigure, Unstored};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -53,6 +53,9 @@ pub struct AgentResult {
     /// From a ready socket to its handling, at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_lag: Option<TimeFigure>,
+    /// Where it was lost: what it may have done and nobody stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unstored: Option<Unstored>,
 }
 
 impl AgentResult {

@@ -1,10 +1,14 @@
 //! What one agent delivered: its intervals, each once, their sum by key, and how its run ended.
 
 use crate::cell_tally::CellTally;
-use crate::counts::errors;
-use crate::{AgentEndCause, AgentResult, AgentSetup, CpuFigures, HistogramColumns, TimeFigure};
-use measure::{CellKey, Client, Metric, Period, Snapshot, Totals};
-use std::collections::BTreeMap;
+use crate::stretches::Stretches;
+use crate::{
+    AgentEndCause, AgentResult, AgentSetup, CpuFigures, HistogramColumns, TimeFigure, Unstored,
+};
+use measure::{Client, Metric, Outcome, Snapshot, Totals};
+use plan::LostAgents;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
 
 /// How an agent's run ended.
 #[derive(Debug, Clone, Default)]
@@ -21,55 +25,67 @@ pub struct AgentEnd {
     pub cpu: Option<CpuFigures>,
     /// The same in the drain.
     pub cpu_drain: Option<CpuFigures>,
+    /// By then a lost agent fires no more, run clock: its last lease is over. Absent where that is
+    /// not known, or it never had one.
+    pub fired_until_ns: Option<u64>,
 }
 
-/// What one agent delivered.
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// What one agent delivered. Requests and addresses are kept apart over all agents only: there may
+/// be thousands of these.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AgentRun {
-    cells: BTreeMap<CellKey, CellTally>,
+    measured: CellTally,
+    addresses: BTreeSet<SocketAddr>,
     client: Client,
-    /// Intervals that came, as first → last of each unbroken stretch.
-    seen: BTreeMap<u32, u32>,
+    /// The sum of what came, as the agent reports it at its end.
+    totals: Totals,
+    /// Intervals that came.
+    seen: Stretches,
     pub(crate) clock: Option<(i64, u64)>,
     pub(crate) began: Option<(i64, u64)>,
     end: Option<AgentEnd>,
+    /// What it said itself of its end, whatever was thought of it afterwards.
+    said: Option<(AgentEndCause, String)>,
+    /// From then on others fire its share, run clock.
+    taken_over_ns: Option<u64>,
+}
+
+/// Of which seconds figures need an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Charge {
+    /// Its interval is needed of each second below this one.
+    pub(crate) needed_below: u32,
+    /// First and end of the seconds in which its share was fired in part, or by nobody.
+    pub(crate) spoilt: (u32, u32),
+}
+
+impl Charge {
+    /// An agent that was never in charge, or is not any more.
+    const NONE: Charge = Charge {
+        needed_below: 0,
+        spoilt: (0, 0),
+    };
 }
 
 impl AgentRun {
-    /// Counts an interval; `false` where it had come before.
-    pub(crate) fn add(&mut self, interval: u32, snapshot: &Snapshot) -> bool {
-        if !self.mark(interval) {
-            return false;
-        }
-        for (key, cell) in &snapshot.cells {
-            self.cells.entry(*key).or_default().add(cell);
-        }
+    /// Whether this interval has not come before, and is to be counted now.
+    pub(crate) fn mark(&mut self, interval: u32) -> bool {
+        self.seen.mark(interval)
+    }
+
+    /// Counts an interval; `measured` is its sum.
+    pub(crate) fn add(&mut self, snapshot: &Snapshot, measured: &CellTally) {
+        self.measured.merge(measured);
+        let addresses = snapshot.cells.keys().filter_map(|key| key.address);
+        self.addresses.extend(addresses);
         self.client.merge(&snapshot.client);
-        true
+        self.totals.add(snapshot);
     }
 
-    /// Remembers that an interval came, in memory that grows with gaps only.
-    fn mark(&mut self, interval: u32) -> bool {
-        // The last stretch that begins at or before it.
-        let before = self
-            .seen
-            .range(..=interval)
-            .next_back()
-            .map(|(&first, &last)| (first, last));
-        if before.is_some_and(|(_, last)| last >= interval) {
-            return false;
-        }
-        // It lengthens the stretch that ends before it, and joins it with the one after.
-        let first = before
-            .filter(|&(_, last)| last + 1 == interval)
-            .map_or(interval, |(first, _)| first);
-        let next = interval
-            .checked_add(1)
-            .and_then(|next| self.seen.remove(&next));
-        self.seen.insert(first, next.unwrap_or(interval));
-        true
-    }
-
+    /// A second report replaces the first. What an agent said itself, and proved by its totals,
+    /// stands: that it was given up afterwards, or before, takes nothing away from it.
     pub(crate) fn ended(&mut self, mut end: AgentEnd) {
         end.cpu = end.cpu.map(CpuFigures::finite);
         // A drain shorter than a second has no sample.
@@ -77,7 +93,145 @@ impl AgentRun {
             .cpu_drain
             .filter(|cpu| cpu.samples > 0)
             .map(CpuFigures::finite);
+        if let Some(cause) = end.cause.filter(|&cause| cause != AgentEndCause::Lost) {
+            self.said = Some((cause, end.text.clone()));
+        }
         self.end = Some(end);
+        self.correct();
+    }
+
+    /// It was given up. What it delivered before and delivers yet counts.
+    pub(crate) fn lost(&mut self, why: &str, fired_until_ns: Option<u64>) {
+        let mut end = self.end.take().unwrap_or_default();
+        end.cause = Some(AgentEndCause::Lost);
+        end.text = why.to_owned();
+        end.fired_until_ns = fired_until_ns;
+        self.end = Some(end);
+        self.correct();
+    }
+
+    /// An agent that was lost and has delivered everything after all ended as it says.
+    fn correct(&mut self) {
+        let is_lost = self.end_cause() == Some(AgentEndCause::Lost);
+        let Some((cause, text)) = self.said.clone().filter(|_| is_lost) else {
+            return; // nobody gave it up, or nothing else is known of it
+        };
+        if let Some(end) = self.end.as_mut().filter(|end| end.totals.is_some()) {
+            (end.cause, end.text) = (Some(cause), text);
+        }
+    }
+
+    /// Others fire its share from then on, run clock.
+    pub(crate) fn taken_over(&mut self, after_ns: u64) {
+        self.taken_over_ns = Some(after_ns);
+    }
+
+    /// Whether it was lost: to the coordinator, or the coordinator to it.
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(
+            self.end_cause(),
+            Some(AgentEndCause::Lost | AgentEndCause::LeaseExpired)
+        )
+    }
+
+    pub(crate) fn has(&self, second: u32) -> bool {
+        self.seen.contains(second)
+    }
+
+    pub(crate) fn seconds(&self) -> &Stretches {
+        &self.seen
+    }
+
+    /// Whether it may turn out that it fired in a part of this second only: something else than the
+    /// plan's clock ended its fire, and what is not known yet.
+    pub(crate) fn is_doubtful(&self, second: u32) -> bool {
+        let until = self.client.fired_until_ns;
+        let is_known = matches!(
+            self.end_cause(),
+            Some(AgentEndCause::Plan | AgentEndCause::Stopped)
+        );
+        until > 0 && !is_known && (u64::from(second) + 1) * SECOND_NS > until
+    }
+
+    /// Of which seconds figures need it; all fire is over at `fire_end`.
+    pub(crate) fn charge(&self, policy: LostAgents, fire_end: u32) -> Charge {
+        let Some(end) = &self.end else {
+            return Charge {
+                needed_below: u32::MAX,
+                ..Charge::NONE
+            };
+        };
+        let made = end.intervals.unwrap_or(u32::MAX);
+        if !self.is_lost() {
+            return Charge {
+                needed_below: made,
+                ..Charge::NONE
+            };
+        }
+        let (stopped, needed_below) = match end.cause {
+            Some(AgentEndCause::LeaseExpired) => {
+                let stopped = match self.client.fired_until_ns {
+                    0 => u64::from(made) * SECOND_NS,
+                    until => until,
+                };
+                (stopped, made)
+            }
+            _ => {
+                let stopped = self.lost_at_ns();
+                (stopped, second_after(stopped))
+            }
+        };
+        let until = match (policy, self.taken_over_ns) {
+            (LostAgents::Redistribute, Some(after_ns)) => second_after(after_ns),
+            (LostAgents::Redistribute, None) => fire_end,
+            _ => second_after(stopped),
+        };
+        Charge {
+            needed_below: needed_below.min(fire_end.max(self.seen.end())),
+            spoilt: (second_of(stopped), until),
+        }
+    }
+
+    /// When a lost agent stopped at the latest, run clock; the end of time where nobody knows.
+    fn lost_at_ns(&self) -> u64 {
+        let said = Some(self.client.fired_until_ns).filter(|&until| until > 0);
+        let end = self.end.as_ref().and_then(|end| end.fired_until_ns);
+        let never_began = self.began.is_none() && self.seen.end() == 0;
+        match said.or(end) {
+            Some(until) => until,
+            None if never_began => 0,
+            None => u64::MAX,
+        }
+    }
+
+    /// From its first second that never came to the instant when it had stopped; `None` where there
+    /// is no such time, or it is not known.
+    fn unstored_span(&self) -> Option<(u64, u64)> {
+        let is_lost = self.end_cause() == Some(AgentEndCause::Lost);
+        let until = self.end.as_ref()?.fired_until_ns.filter(|_| is_lost)?;
+        let from = u64::from(self.seen.unbroken()) * SECOND_NS;
+        (from < until).then_some((from, until))
+    }
+
+    /// How many arrivals it never sent since it stood still (stopped, or its machine asleep) until
+    /// its lease had run out; `None` where it did not. It noticed most of them a second late or
+    /// more: neither a full queue nor busy connections keep a loop from looking at its clock.
+    pub(crate) fn frozen(&self) -> Option<u64> {
+        let has_no_lease = self.end_cause() == Some(AgentEndCause::LeaseExpired);
+        let (not_sent, unnoticed) = self.not_sent_and_unnoticed();
+        (has_no_lease && unnoticed > not_sent / 2).then_some(not_sent)
+    }
+
+    /// Arrivals of it that were never sent, and of these how many it noticed a second late or more.
+    fn not_sent_and_unnoticed(&self) -> (u64, u64) {
+        let tally = &self.measured;
+        let delays = tally.times.get(&(Outcome::NotSent, Metric::ScheduleDelay));
+        let buckets = delays
+            .into_iter()
+            .flat_map(|delays| delays.histogram.iter());
+        let late = buckets.filter(|bucket| bucket.lowest_ns >= SECOND_NS);
+        let unnoticed = late.fold(0, |sum: u64, bucket| sum.saturating_add(bucket.count));
+        (crate::counts::not_sent(&tally.counters), unnoticed)
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -90,24 +244,14 @@ impl AgentRun {
 
     /// When its last measured operation ended, on the run clock (the warm-up begins at 0).
     pub(crate) fn last_done_at_ns(&self) -> Option<u64> {
-        let measured = self
-            .cells
-            .iter()
-            .filter(|(key, _)| key.period == Period::Measured);
-        measured
-            .map(|(_, tally)| tally.counters.last_done_at_ns)
-            .max()
-            .filter(|&last| last > 0)
+        Some(self.measured.counters.last_done_at_ns).filter(|&last| last > 0)
     }
 
     /// How long load was offered by what is known, run clock: until something else than the plan's
     /// own clock ended it, else as far as intervals came.
     pub(crate) fn fired_until_ns(&self) -> u64 {
         match self.client.fired_until_ns {
-            0 => self
-                .seen
-                .last_key_value()
-                .map_or(0, |(_, &last)| (u64::from(last) + 1) * 1_000_000_000),
+            0 => u64::from(self.seen.end()) * SECOND_NS,
             until => until,
         }
     }
@@ -117,79 +261,34 @@ impl AgentRun {
         &self.client
     }
 
-    pub(crate) fn cells(&self) -> impl Iterator<Item = (&CellKey, &CellTally)> {
-        self.cells.iter()
-    }
-
-    /// Measured operations so far, and those of them that are not ok.
-    pub(crate) fn ended_and_errors(&self) -> (u64, u64) {
-        let (mut ended, mut failed) = (0_u64, 0_u64);
-        for (key, tally) in &self.cells {
-            if key.period == Period::Measured {
-                ended = ended.saturating_add(tally.counters.ended());
-                failed = failed.saturating_add(errors(&tally.counters));
-            }
-        }
-        (ended, failed)
-    }
-
-    /// Sum over all keys of a period.
-    pub(crate) fn tally(&self, period: Period) -> CellTally {
-        let mut sum = CellTally::default();
-        for (key, tally) in &self.cells {
-            sum.take(key.period == period, tally);
-        }
-        sum
+    /// Sum over all keys of the measured part.
+    pub(crate) fn measured(&self) -> &CellTally {
+        &self.measured
     }
 
     /// Whether what was counted here is what the agent says it counted; nothing where it said
     /// nothing.
     fn totals_match(&self) -> Option<bool> {
         let reported = self.end.as_ref()?.totals.as_ref()?;
-        let mut counted = Totals::default();
-        for (key, tally) in &self.cells {
-            counted.add_cell(
-                *key,
-                &tally.counters,
-                tally.times.iter().map(|(&of, times)| (of, times)),
-            );
-        }
-        counted.add_client(&self.client);
-        Some(counted == *reported)
+        Some(self.totals == *reported)
     }
 
     /// Numbers between 0 and the last one made that never came.
     fn missing(&self) -> Vec<(u32, u32)> {
         let made = self.end.as_ref().and_then(|end| end.intervals);
-        let made = made.unwrap_or_else(|| {
-            self.seen
-                .last_key_value()
-                .map_or(0, |(_, last)| last.saturating_add(1))
-        });
-        let mut missing = Vec::new();
-        let mut next = 0;
-        for (&first, &last) in &self.seen {
-            if first > next {
-                missing.push((next, first - 1));
-            }
-            next = last.saturating_add(1);
-        }
-        if next < made {
-            missing.push((next, made - 1));
-        }
-        missing
+        self.seen.gaps(made.unwrap_or(0))
     }
 
     /// Its entry in the document.
     pub(crate) fn result(&self, index: u32, setup: &AgentSetup) -> AgentResult {
         let end = self.end.clone().unwrap_or_default();
-        let tally = self.tally(Period::Measured);
+        let tally = &self.measured;
         let time = |metric| {
             tally
                 .headline(&[metric])
                 .map(|headline| TimeFigure::new(&headline, HistogramColumns::Omitted))
         };
-        let mut fired_at = self.cells.keys().filter_map(|key| key.address);
+        let mut fired_at = self.addresses.iter();
         AgentResult {
             index,
             name: setup.name.clone(),
@@ -202,11 +301,7 @@ impl AgentRun {
             began_bound_ns: self.began.map(|(_, bound)| bound),
             ended: end.cause,
             ended_text: end.text,
-            intervals: self
-                .seen
-                .iter()
-                .map(|(&first, &last)| u64::from(last - first) + 1)
-                .sum(),
+            intervals: self.seen.number(),
             missing_intervals: self.missing(),
             totals_match: self.totals_match(),
             target_is_local: fired_at.any(|address| setup.is_own(address.ip())),
@@ -215,32 +310,21 @@ impl AgentRun {
             lateness: time(Metric::Lateness),
             schedule_delay: time(Metric::ScheduleDelay),
             loop_lag: crate::client::loop_lag(&self.client),
+            unstored: self.unstored_span().map(|(from_ns, to_ns)| Unstored {
+                from_ns,
+                to_ns,
+                arrivals: None,
+            }),
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The second that this instant of the run clock lies in.
+fn second_of(at_ns: u64) -> u32 {
+    u32::try_from(at_ns / SECOND_NS).unwrap_or(u32::MAX)
+}
 
-    #[test]
-    fn interval_counts_once_in_any_order_and_gaps_stay_visible() {
-        let mut run = AgentRun::default();
-        let fresh: Vec<bool> = [0, 1, 5, 1, 3, 5, 4, 0, 7]
-            .into_iter()
-            .map(|interval| run.mark(interval))
-            .collect();
-        assert_eq!(
-            fresh,
-            [true, true, true, false, true, false, true, false, true]
-        );
-        assert_eq!(run.seen, BTreeMap::from([(0, 1), (3, 5), (7, 7)]));
-        assert_eq!(run.missing(), [(2, 2), (6, 6)]);
-        run.ended(AgentEnd {
-            intervals: Some(10),
-            ..AgentEnd::default()
-        });
-        assert_eq!(run.missing(), [(2, 2), (6, 6), (8, 9)]);
-        assert!(run.mark(u32::MAX) && !run.mark(u32::MAX));
-    }
+/// The first second that does not begin before this instant.
+fn second_after(at_ns: u64) -> u32 {
+    u32::try_from(at_ns.div_ceil(SECOND_NS)).unwrap_or(u32::MAX)
 }

@@ -201,8 +201,11 @@ fn of_limit(outcome: LimitOutcome) -> u8 {
 
 /// Its runs are meant to meet a limit; only what cannot be trusted spoils them.
 fn of_scaling(scaling: &Scaling, strict: bool) -> u8 {
-    let spoils =
-        |verdict| verdict == Verdict::Invalid || (strict && verdict == Verdict::ClientBound);
+    let spoils = |verdict| match verdict {
+        Verdict::Invalid => true,
+        Verdict::ClientBound | Verdict::Degraded => strict,
+        _ => false,
+    };
     if scaling.rows.iter().any(|row| spoils(row.verdict)) {
         crate::exit::INVALID
     } else {

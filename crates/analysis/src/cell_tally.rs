@@ -1,7 +1,7 @@
 //! A sum of cells of snapshots, whichever keys they had: counters, and times by outcome and metric.
 
 use crate::Headline;
-use measure::{Cell, Counters, Distribution, HANDSHAKE, Metric, Outcome, Within};
+use measure::{Cell, Counters, Distribution, HANDSHAKE, Metric, Outcome, Period, Snapshot, Within};
 use std::collections::BTreeMap;
 
 /// A sum of cells.
@@ -29,6 +29,18 @@ impl CellTally {
                 .or_default()
                 .merge(distribution);
         }
+    }
+
+    /// What a snapshot says of the measured part.
+    pub(crate) fn measured(snapshot: &Snapshot) -> CellTally {
+        let mut sum = CellTally::default();
+        for (key, cell) in &snapshot.cells {
+            match key.period {
+                Period::Measured => sum.add(cell),
+                Period::WarmUp => sum.carried.merge(&cell.counters.within),
+            }
+        }
+        sum
     }
 
     /// Takes another tally in.

@@ -4,11 +4,14 @@ mod document;
 
 use crate::agent_run::AgentRun;
 use crate::cell_tally::CellTally;
+use crate::counts::errors;
 use crate::live::{Live, Recent};
 use crate::series::SeriesBuilder;
-use crate::{AgentEnd, CollectorSetup, PlanRecord};
-use measure::{Client, Distribution, Metric, Outcome, Period, Snapshot, nanoseconds};
-use plan::{End, Load, Plan, Profile, Shape, Threshold};
+use crate::whole_seconds::{WholeRule, WholeSeconds};
+use crate::{AgentEnd, CollectorSetup, FleetFigures, PlanRecord, Takeover, Unattended};
+use measure::{CellKey, Client, Distribution, Metric, Outcome, Period, Snapshot, nanoseconds};
+use plan::{End, Load, LostAgents, Plan, Profile, Shape, Threshold, Words as _};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What became of a delivered interval.
@@ -22,16 +25,22 @@ pub enum Added {
     UnknownAgent,
 }
 
-/// Gathers what agents deliver. Memory is bounded: totals by agent, request and address, and a
-/// packed series.
+/// Gathers what agents deliver. Memory is bounded: totals by agent, totals by request and
+/// address, and a packed series.
 #[derive(Debug, Clone)]
 pub struct ResultCollector {
     setup: CollectorSetup,
     run: RunPlan,
     record: PlanRecord,
     agents: Vec<AgentRun>,
+    /// Sums over all agents.
+    cells: BTreeMap<CellKey, CellTally>,
     series: SeriesBuilder,
     recent: Recent,
+    /// Where the plan lets agents be lost.
+    whole_seconds: Option<WholeSeconds>,
+    fleet: FleetFigures,
+    unattended: Vec<Unattended>,
     server_cpu_ns: Option<u64>,
     notes: Vec<String>,
 }
@@ -49,6 +58,8 @@ struct RunPlan {
     /// By how many arrivals a second the rate grows in the second half of the measured part.
     ramp: f64,
     thresholds: Vec<Threshold>,
+    load: Load,
+    lost: LostAgents,
 }
 
 impl ResultCollector {
@@ -68,15 +79,29 @@ impl ResultCollector {
             is_open: matches!(plan.load().shape, Shape::Open { .. }),
             ramp: ramp(plan.load()),
             thresholds: plan.thresholds().to_vec(),
+            load: plan.load().clone(),
+            lost: plan.fleet().lost(),
         };
         let record = PlanRecord::new(plan, setup.plan_text.clone());
         let agents = setup.agents.iter().map(|_| AgentRun::default()).collect();
+        let number = u32::try_from(setup.agents.len()).unwrap_or(u32::MAX);
+        let fleet = FleetFigures {
+            lost: plan.fleet().lost().word().to_owned(),
+            tolerate: plan.fleet().tolerate().agents_of(number),
+            max_skew_ns: nanoseconds(plan.fleet().max_skew()),
+            ..FleetFigures::default()
+        };
+        let may_lose = run.lost != LostAgents::Fail;
         ResultCollector {
             run,
             record,
             agents,
+            cells: BTreeMap::new(),
             series: SeriesBuilder::new(),
             recent: Recent::default(),
+            whole_seconds: may_lose.then(WholeSeconds::default),
+            fleet,
+            unattended: Vec::new(),
             server_cpu_ns: None,
             notes: Vec::new(),
             setup,
@@ -89,10 +114,24 @@ impl ResultCollector {
         let Some(agent_run) = self.agents.get_mut(agent as usize) else {
             return Added::UnknownAgent;
         };
-        if !agent_run.add(interval, snapshot) {
+        if !agent_run.mark(interval) {
             return Added::Duplicate;
         }
-        self.series.add(agent, interval, snapshot);
+        let measured = CellTally::measured(snapshot);
+        agent_run.add(snapshot, &measured);
+        for (key, cell) in &snapshot.cells {
+            self.cells.entry(*key).or_default().add(cell);
+        }
+        let fire_end = self.fire_end();
+        if let Some(whole_seconds) = &mut self.whole_seconds {
+            let rule = WholeRule {
+                agents: &self.agents,
+                policy: self.run.lost,
+                fire_end,
+            };
+            whole_seconds.add(rule, interval, &measured, &snapshot.client);
+        }
+        self.series.add(interval, snapshot);
         self.recent.add(agent, interval, snapshot);
         Added::Counted
     }
@@ -111,11 +150,45 @@ impl ResultCollector {
         }
     }
 
-    /// An agent's run is over. Called again, it replaces what was known.
+    /// An agent's run is over. Called again, it replaces what was known, also that the agent was
+    /// lost. Only that it was lost does not replace an end of which everything came.
     pub fn ended(&mut self, agent: u32, end: AgentEnd) {
         if let Some(agent_run) = self.agents.get_mut(agent as usize) {
             agent_run.ended(end);
         }
+    }
+
+    /// An agent was given up. By `fired_until_ns` (run clock) its last lease is over, so that it
+    /// fires no more; `None`: it never had one. What it delivers yet counts, and so does the end
+    /// that it reports yet.
+    pub fn lost(&mut self, agent: u32, why: &str, fired_until_ns: Option<u64>) {
+        if let Some(agent_run) = self.agents.get_mut(agent as usize) {
+            agent_run.lost(why, fired_until_ns);
+        }
+    }
+
+    /// The agents `to` fire what is left of a lost agent's share from `after_ns` (run clock) on.
+    /// Called again for an agent, for instance when the first takers could not, the last counts.
+    pub fn redistributed(&mut self, agent: u32, to: &[u32], after_ns: u64) {
+        if let Some(agent_run) = self.agents.get_mut(agent as usize) {
+            agent_run.taken_over(after_ns);
+            self.fleet.takeovers.retain(|known| known.agent != agent);
+            self.fleet.takeovers.push(Takeover {
+                agent,
+                to: to.to_vec(),
+                after_ns,
+            });
+        }
+    }
+
+    /// No coordinator was there between two instants of the run clock.
+    pub fn unattended(&mut self, from_ns: u64, to_ns: u64) {
+        let length_ns = to_ns.saturating_sub(from_ns);
+        self.unattended.push(Unattended {
+            from_ns,
+            to_ns: to_ns.max(from_ns),
+            seconds: length_ns as f64 / 1e9,
+        });
     }
 
     /// A sentence the reader of the result should know.
@@ -134,13 +207,25 @@ impl ResultCollector {
     #[must_use]
     pub fn live(&self) -> Option<Live> {
         let mut live = self.recent.live(&self.firing())?;
-        for agent_run in &self.agents {
-            let (ended, errors) = agent_run.ended_and_errors();
+        let cells = self.cells.iter();
+        for (_, tally) in cells.filter(|(key, _)| key.period == Period::Measured) {
+            let (ended, errors) = (tally.counters.ended(), errors(&tally.counters));
             live.total_ended = live.total_ended.saturating_add(ended);
             live.total_errors = live.total_errors.saturating_add(errors);
         }
         live.is_warm_up = u64::from(live.second) * 1_000_000_000 < self.run.warm_up_ns;
         Some(live)
+    }
+
+    /// The first second in which nobody fires any more; as far as anything came, where the plan
+    /// does not say it.
+    fn fire_end(&self) -> u32 {
+        let length_ns = self.run.span_ns.map(|span| span + self.run.warm_up_ns);
+        let known = || self.agents.iter().map(|agent| agent.seconds().end()).max();
+        length_ns.map_or_else(
+            || known().unwrap_or(0),
+            |length| u32::try_from(length.div_ceil(1_000_000_000)).unwrap_or(u32::MAX),
+        )
     }
 
     /// Agents whose run is not over, by index.
@@ -174,9 +259,9 @@ impl ResultCollector {
     /// Sum of all cells of a period.
     fn whole(&self, period: Period) -> CellTally {
         let mut whole = CellTally::default();
-        self.agents
-            .iter()
-            .for_each(|agent_run| whole.merge(&agent_run.tally(period)));
+        for (key, tally) in &self.cells {
+            whole.take(key.period == period, tally);
+        }
         whole
     }
 }

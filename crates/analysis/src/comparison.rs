@@ -203,6 +203,7 @@ enum NotComparable {
 fn trusted<'a>(variant: &VariantRuns<'a>, notes: &mut Vec<String>) -> VariantRuns<'a> {
     let invalid = variant.runs_with(Verdict::Invalid);
     let client_bound = variant.runs_with(Verdict::ClientBound);
+    let degraded = variant.runs_with(Verdict::Degraded);
     let of = variant.runs.iter().flatten().count();
     if invalid > 0 {
         notes.push(format!(
@@ -214,6 +215,12 @@ fn trusted<'a>(variant: &VariantRuns<'a>, notes: &mut Vec<String>) -> VariantRun
         notes.push(format!(
             "{}: the client limited {client_bound} of {of} runs; what is compared there is the \
              client",
+            variant.name
+        ));
+    }
+    if degraded > 0 {
+        notes.push(format!(
+            "{}: {degraded} of {of} runs lost agents; what is compared there is less load",
             variant.name
         ));
     }

@@ -28,7 +28,7 @@ pub(crate) fn not_sent(counters: &Counters) -> u64 {
     sum(counters
         .failures
         .iter()
-        .filter(|(failure, _)| failure.kind == Kind::NotSent)
+        .filter(|(failure, _)| matches!(failure.kind, Kind::NotSent | Kind::NoLease))
         .map(|(_, count)| count))
 }
 

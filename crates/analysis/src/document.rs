@@ -3,8 +3,8 @@
 
 use crate::natural_order::natural_order;
 use crate::{
-    AgentResult, Backlog, ClientFigures, Figures, Judgement, PlanRecord, Series, ServerFigures,
-    SessionOffers, VerdictRecord,
+    AgentResult, Backlog, ClientFigures, Figures, FleetFigures, Judgement, PlanRecord, Series,
+    ServerFigures, SessionOffers, Unattended, VerdictRecord,
 };
 use measure::Period;
 use measure::calendar;
@@ -24,6 +24,12 @@ pub struct Document {
     pub plan: PlanRecord,
     /// Who fired, by index.
     pub agents: Vec<AgentResult>,
+    /// What the plan asks of them together, and how they changed.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub fleet: FleetFigures,
+    /// When no coordinator was there, so that nobody could stop the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unattended: Vec<Unattended>,
     /// How far apart the agents began; absent where no two instants are known.
     pub skew: Option<StartSkew>,
     /// Operations intended before the measured part; absent without a warm-up.
@@ -60,6 +66,10 @@ pub struct Document {
     pub verdict: VerdictRecord,
     /// Sentences a reader should know.
     pub notes: Vec<String>,
+}
+
+fn is_default(fleet: &FleetFigures) -> bool {
+    *fleet == FleetFigures::default()
 }
 
 impl Document {

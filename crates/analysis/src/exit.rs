@@ -7,9 +7,10 @@ pub(crate) const THRESHOLD_FAILED: u8 = 1;
 /// The run is invalid as a measurement.
 pub(crate) const INVALID: u8 = 3;
 
-/// 3 where the run cannot be trusted: `invalid`, and `client-bound` where the plan has thresholds
-/// or `strict` is set; else 1 where a threshold failed; else 0. The codes 2 (command line or plan),
-/// 4 (anything else) and 130 (interrupted) belong to the program; 2 and 4 come before these.
+/// 3 where the run cannot be trusted: `invalid`; `client-bound` where the plan has thresholds or
+/// `strict` is set; `degraded` where `strict` is set, since the plan allows it. Else 1 where a
+/// threshold failed; else 0. The codes 2 (command line or plan), 4 (anything else) and 130
+/// (interrupted) belong to the program; 2 and 4 come before these.
 #[must_use]
 pub fn exit_code(document: &Document, strict: bool) -> u8 {
     code(document.verdict.verdict, &document.thresholds, strict)
@@ -20,6 +21,7 @@ pub(crate) fn code(verdict: Verdict, thresholds: &[Judgement], strict: bool) -> 
     match verdict {
         Verdict::Invalid => INVALID,
         Verdict::ClientBound if asks => INVALID,
+        Verdict::Degraded if strict => INVALID,
         _ if thresholds.iter().any(|threshold| !threshold.passed) => THRESHOLD_FAILED,
         _ => 0,
     }

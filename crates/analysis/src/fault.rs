@@ -79,6 +79,7 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::NotSent) => {
             "not sent: no connection became free before the end, or the queue was full"
         }
+        (_, Kind::NoLease) => "not sent: the agent's lease had ended",
         (_, Kind::Cut) => "cut at the end of the run",
         (_, Kind::AlertReceived(code)) => {
             return format!("server ended TLS with alert {}", alert_name(code));

@@ -16,6 +16,7 @@ mod document;
 mod exit;
 mod fault;
 mod figures;
+mod fleet_figures;
 pub mod human;
 mod live;
 mod natural_order;
@@ -33,9 +34,11 @@ mod session_offers;
 mod setup;
 mod span;
 mod staple;
+mod stretches;
 mod threshold;
 mod time_figure;
 mod verdict;
+mod whole_seconds;
 
 pub use agent::{AgentEndCause, AgentResult, CpuFigures, MachineFacts};
 pub use agent_run::AgentEnd;
@@ -55,6 +58,7 @@ pub use figures::{
     ByteFigures, ConnectionFigures, EarlyDataFigures, Figures, Http2Figures, Operations, Rates,
     ResumptionFigures,
 };
+pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended, Unstored};
 pub use live::Live;
 pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;

@@ -2,6 +2,7 @@
 
 use crate::Headline;
 use crate::counts::{errors, sent_and_ended};
+use crate::stretches::Stretches;
 use measure::{Metric, Snapshot};
 use std::collections::BTreeMap;
 
@@ -44,7 +45,7 @@ pub(crate) struct Recent {
 
 #[derive(Debug, Clone, Default)]
 struct LiveSecond {
-    agents: Vec<u32>,
+    agents: Stretches,
     live: Live,
     response_times: Headline,
 }
@@ -71,7 +72,7 @@ impl Recent {
             .seconds
             .iter()
             .rev()
-            .find(|(_, second)| firing.iter().all(|agent| second.agents.contains(agent)));
+            .find(|(_, second)| firing.iter().all(|agent| second.agents.contains(*agent)));
         let oldest = || {
             self.seconds
                 .first_key_value()
@@ -84,7 +85,7 @@ impl Recent {
 
 impl LiveSecond {
     fn add(&mut self, agent: u32, snapshot: &Snapshot) {
-        self.agents.push(agent);
+        self.agents.mark(agent);
         for cell in snapshot.cells.values() {
             let live = &mut self.live;
             live.ended_per_second = live
@@ -109,7 +110,7 @@ impl LiveSecond {
             p50_ns: p50.map(|figure| figure.value_ns),
             p99_ns: p99.map(|figure| figure.value_ns),
             p99_at_least: p99.is_some_and(|figure| figure.at_least),
-            agents: self.agents.len() as u32,
+            agents: u32::try_from(self.agents.number()).unwrap_or(u32::MAX),
             ..self.live.clone()
         }
     }

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 pub(crate) fn sentences(document: &Document) -> Vec<String> {
     let rules = [
         interrupted,
+        unattended,
+        taken_over,
         cheap_client,
         shared_machines,
         overflow,
@@ -24,6 +26,54 @@ pub(crate) fn sentences(document: &Document) -> Vec<String> {
         early_data,
     ];
     rules.iter().filter_map(|rule| rule(document)).collect()
+}
+
+/// Agents that stood still until their lease had run out, with the arrivals that they never sent.
+pub(crate) fn frozen(agents: &[(String, u64)]) -> Option<String> {
+    let not_sent = agents
+        .iter()
+        .fold(0, |sum: u64, (_, number)| sum.saturating_add(*number));
+    let (first, _) = agents.first()?;
+    let who = match agents.len() - 1 {
+        0 => format!("agent {first}"),
+        more => format!("agent {first} and {more} more"),
+    };
+    Some(format!(
+        "{who} stood still until the lease had run out (stopped, or the machine was asleep): \
+         {not_sent} arrivals that were due meanwhile were not sent, and no connection was to blame"
+    ))
+}
+
+fn unattended(document: &Document) -> Option<String> {
+    let longest = document
+        .unattended
+        .iter()
+        .max_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
+    let seconds: f64 = document.unattended.iter().map(|time| time.seconds).sum();
+    let times = match document.unattended.len() {
+        1 => String::new(),
+        times => format!(", {times} times"),
+    };
+    let at = |ns: u64| ns as f64 / 1e9;
+    Some(format!(
+        "no coordinator was there for {seconds:.1} s{times}, the longest time from second \
+         {:.1} to {:.1}: agents fired on while their leases held, and nobody could stop them",
+        at(longest.from_ns),
+        at(longest.to_ns)
+    ))
+}
+
+fn taken_over(document: &Document) -> Option<String> {
+    let takeovers = &document.fleet.takeovers;
+    let first = takeovers.iter().map(|takeover| takeover.after_ns).min()?;
+    let shares = match takeovers.len() {
+        1 => "the share of 1 lost agent".to_owned(),
+        number => format!("the shares of {number} lost agents"),
+    };
+    Some(format!(
+        "others fired {shares}, from second {:.1} on",
+        first as f64 / 1e9
+    ))
 }
 
 fn interrupted(document: &Document) -> Option<String> {

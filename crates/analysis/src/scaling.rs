@@ -81,10 +81,15 @@ impl Scaling {
     }
 }
 
+/// A run that lost agents is not one of so many agents.
+fn is_left_out(row: &ScalingRow) -> bool {
+    matches!(row.verdict, Verdict::Invalid | Verdict::Degraded)
+}
+
 /// The first run that none of the larger ones beat by more than a tenth of what their agents would
 /// bring.
 fn stop(rows: &[ScalingRow]) -> Option<&ScalingRow> {
-    let counts = || rows.iter().filter(|row| row.verdict != Verdict::Invalid);
+    let counts = || rows.iter().filter(|row| !is_left_out(row));
     let mut stops = counts().filter(|row| {
         let mut larger = counts()
             .filter(|larger| larger.agents > row.agents)
@@ -108,7 +113,7 @@ fn statement(rows: &[ScalingRow], stops_at: Option<u32>) -> String {
     let rate = |row: &ScalingRow| format!("{}/s", human::number(row.ok_per_second));
     let invalid: Vec<String> = rows
         .iter()
-        .filter(|row| row.verdict == Verdict::Invalid)
+        .filter(|row| is_left_out(row))
         .map(|row| row.agents.to_string())
         .collect();
     let left_out = if invalid.is_empty() {

@@ -4,7 +4,8 @@
 
 use crate::Headline;
 use crate::counts::{begun_and_sent, errors, sent_and_ended};
-use measure::{Cell, Counters, Distribution, Histogram, Metric, Snapshot};
+use crate::stretches::Stretches;
+use measure::{Cell, Counters, Distribution, Histogram, Metric, Outcome, Snapshot};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -37,7 +38,8 @@ pub struct Row {
     pub seconds: u32,
     /// It begins in the warm-up.
     pub warm_up: bool,
-    /// Agents that delivered something for it; 64 stands for 64 or more.
+    /// Agents that delivered something for it. In results of earlier versions 64 stands for 64 or
+    /// more.
     pub agents: u32,
     /// Operations begun in it.
     pub started: u64,
@@ -77,6 +79,36 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
+impl Series {
+    /// Fills in how many agents each row has something of.
+    pub(crate) fn count_agents<'a>(&mut self, agents: impl Iterator<Item = &'a Stretches>) {
+        let row_seconds = self.row_seconds.max(1);
+        // By how much the number of agents changes from one row to the next.
+        let mut changes: BTreeMap<u32, i64> = BTreeMap::new();
+        for stretches in agents {
+            let mut next = 0;
+            for (first, last) in stretches.iter() {
+                // Two stretches of one agent may touch one row.
+                let (first, last) = ((first / row_seconds).max(next), last / row_seconds);
+                if first <= last {
+                    *changes.entry(first).or_default() += 1;
+                    *changes.entry(last.saturating_add(1)).or_default() -= 1;
+                    next = last.saturating_add(1);
+                }
+            }
+        }
+        let mut changes = changes.into_iter().peekable();
+        let mut number = 0;
+        for row in &mut self.rows {
+            while let Some((_, change)) = changes.next_if(|&(at, _)| at <= row.second / row_seconds)
+            {
+                number += change;
+            }
+            row.agents = u32::try_from(number).unwrap_or(0);
+        }
+    }
+}
+
 /// Gathers rows from intervals, in whichever order they come.
 #[derive(Debug, Clone)]
 pub(crate) struct SeriesBuilder {
@@ -92,8 +124,6 @@ pub(crate) struct SeriesBuilder {
 struct OpenRow {
     counts: Row,
     open_ns: u64,
-    /// By agent, one bit each; agents above 63 share the last.
-    agents: u64,
     response_times: ResponseTimes,
 }
 
@@ -137,10 +167,9 @@ impl SeriesBuilder {
     }
 
     /// Takes in what an agent recorded in `second`.
-    pub(crate) fn add(&mut self, agent: u32, second: u32, snapshot: &Snapshot) {
+    pub(crate) fn add(&mut self, second: u32, snapshot: &Snapshot) {
         self.end = self.end.max(second.saturating_add(1));
         let row = self.rows.entry(second / self.row_seconds).or_default();
-        row.agents |= 1 << agent.min(63);
         row.open_ns = row.open_ns.saturating_add(snapshot.client.open_ns);
         for cell in snapshot.cells.values() {
             row.count(cell);
@@ -153,11 +182,9 @@ impl SeriesBuilder {
 
     fn add_response_times(&mut self, cell: &Cell) {
         for (&(outcome, intended), distribution) in &cell.response_times {
-            let mut values = Headline::default();
-            values.take(outcome, Metric::ResponseTime, distribution);
             let number = intended / self.row_seconds;
             let times = &mut self.rows.entry(number).or_default().response_times;
-            times.merge(&values);
+            times.take(outcome, distribution);
             if number < self.packed_below {
                 times.pack();
             }
@@ -236,14 +263,12 @@ impl OpenRow {
     fn merge(&mut self, other: OpenRow) {
         self.counts.add(&other.counts);
         self.open_ns = self.open_ns.saturating_add(other.open_ns);
-        self.agents |= other.agents;
         self.response_times.merge(&other.response_times.unpacked());
     }
 
     fn figures(&self, row: Row) -> Row {
         let times = self.response_times.figures();
         Row {
-            agents: self.agents.count_ones(),
             in_service: self.open_ns as f64 / 1e9 / f64::from(row.seconds),
             response_time_count: times.count,
             response_time_mean_ns: times.mean_ns,
@@ -276,6 +301,19 @@ impl Row {
 }
 
 impl ResponseTimes {
+    fn take(&mut self, outcome: Outcome, distribution: &Distribution) {
+        match self {
+            ResponseTimes::Open(headline) => {
+                headline.take(outcome, Metric::ResponseTime, distribution);
+            }
+            ResponseTimes::Packed { .. } => {
+                let mut values = Headline::default();
+                values.take(outcome, Metric::ResponseTime, distribution);
+                self.merge(&values);
+            }
+        }
+    }
+
     fn merge(&mut self, values: &Headline) {
         match self {
             ResponseTimes::Open(headline) => headline.merge(values),
@@ -348,7 +386,7 @@ impl ResponseFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::{CellKey, Client, Outcome, Period};
+    use measure::{CellKey, Client, Period};
 
     const KEY: CellKey = CellKey {
         period: Period::Measured,
@@ -377,7 +415,7 @@ mod tests {
     #[test]
     fn response_time_belongs_to_the_second_of_its_intention_and_work_to_the_one_of_its_end() {
         let mut builder = SeriesBuilder::new();
-        builder.add(0, 3, &one(1, 2_000_000_000));
+        builder.add(3, &one(1, 2_000_000_000));
         let rows = builder.series(2_000_000_000).rows;
         let seen: Vec<_> = rows
             .iter()
@@ -393,8 +431,8 @@ mod tests {
     #[test]
     fn late_values_reach_rows_that_are_packed() {
         let mut builder = SeriesBuilder::new();
-        (0..100).for_each(|second| builder.add(0, second, &one(second, 1000)));
-        builder.add(1, 100, &one(5, 3000));
+        (0..100).for_each(|second| builder.add(second, &one(second, 1000)));
+        builder.add(100, &one(5, 3000));
         let row = &builder.series(0).rows[5];
         assert_eq!(
             (
@@ -412,7 +450,33 @@ mod tests {
             builder.rows[&99].response_times,
             ResponseTimes::Open(_)
         ));
-        assert_eq!(builder.series(0).rows[100].agents, 1);
+    }
+
+    #[test]
+    fn rows_count_every_agent_once_however_many_there_are() {
+        let mut builder = SeriesBuilder::new();
+        (0..8).for_each(|second| builder.add(second, &one(second, 1000)));
+        let mut series = builder.series(0);
+        let delivered = |seconds: &[u32]| {
+            let mut stretches = Stretches::default();
+            seconds
+                .iter()
+                .for_each(|&second| _ = stretches.mark(second));
+            stretches
+        };
+        let mut agents = vec![delivered(&[0, 1, 2, 3, 4, 5, 6, 7]); 998];
+        agents.push(delivered(&[0, 1]));
+        agents.push(delivered(&[0, 3, 7]));
+        let counted =
+            |series: &Series| -> Vec<u32> { series.rows.iter().map(|row| row.agents).collect() };
+        series.count_agents(agents.iter());
+        assert_eq!(counted(&series), [1000, 999, 998, 999, 998, 998, 998, 999]);
+        // Rows of two seconds: 0 and 3 are not in one row, 6 and 7 are.
+        series.row_seconds = 2;
+        series.rows.retain(|row| row.second % 2 == 0);
+        agents.push(delivered(&[0, 1, 4, 6, 7]));
+        series.count_agents(agents.iter());
+        assert_eq!(counted(&series), [1001, 999, 999, 1000]);
     }
 
     #[test]
@@ -420,9 +484,9 @@ mod tests {
         let mut builder = SeriesBuilder::new();
         (0..100)
             .filter(|&second| second != 5)
-            .for_each(|second| builder.add(0, second, &one(second, 1000)));
-        builder.add(1, 100, &one(5, 3000));
-        builder.add(1, 6, &one(6, 3000));
+            .for_each(|second| builder.add(second, &one(second, 1000)));
+        builder.add(100, &one(5, 3000));
+        builder.add(6, &one(6, 3000));
         assert!(
             builder
                 .rows
@@ -452,7 +516,7 @@ mod tests {
             (2 * hour + 1, 4, ROWS_MAX / 2 + 1),
         ] {
             (seconds..until)
-                .for_each(|second| builder.add(0, second, &one(second, u64::from(second))));
+                .for_each(|second| builder.add(second, &one(second, u64::from(second))));
             seconds = until;
             let series = builder.series(0);
             assert_eq!(

@@ -46,6 +46,14 @@ pub enum Unit {
     BytesPerSecond,
 }
 
+/// What a threshold is judged by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JudgedBy<'a> {
+    pub(crate) tally: &'a CellTally,
+    pub(crate) client: &'a Client,
+    pub(crate) span: Span,
+}
+
 /// What was measured for a threshold.
 struct Measured {
     unit: Unit,
@@ -56,20 +64,30 @@ struct Measured {
 }
 
 /// Judges every threshold.
+///
+/// Counts and shares are those of `all`, times and rates those of `rates`, which may be less.
 pub(crate) fn judge(
     thresholds: &[Threshold],
-    whole: &CellTally,
-    client: &Client,
-    span: Span,
+    all: JudgedBy<'_>,
+    rates: JudgedBy<'_>,
 ) -> Vec<Judgement> {
     thresholds
         .iter()
-        .map(|threshold| judge_one(threshold, whole, client, span))
+        .map(|threshold| judge_one(threshold, all, rates))
         .collect()
 }
 
-fn judge_one(threshold: &Threshold, whole: &CellTally, client: &Client, span: Span) -> Judgement {
-    let measured = Measured::new(&threshold.metric, whole, client, span);
+fn judge_one(threshold: &Threshold, all: JudgedBy<'_>, rates: JudgedBy<'_>) -> Judgement {
+    let is_count = match &threshold.metric {
+        ThresholdMetric::Time { .. } => false,
+        ThresholdMetric::Number(name) => !name.ends_with("rate"),
+    };
+    let JudgedBy {
+        tally,
+        client,
+        span,
+    } = if is_count { all } else { rates };
+    let measured = Measured::new(&threshold.metric, tally, client, span);
     let limit = match threshold.limit {
         Limit::Time(limit) => limit.as_nanos() as f64,
         Limit::Number(limit) => limit,
@@ -247,6 +265,20 @@ mod tests {
             tally.counters.failed,
         ) = (98, 2, 1000);
         tally
+    }
+
+    fn judge(
+        thresholds: &[Threshold],
+        tally: &CellTally,
+        client: &Client,
+        span: Span,
+    ) -> Vec<Judgement> {
+        let all = JudgedBy {
+            tally,
+            client,
+            span,
+        };
+        super::judge(thresholds, all, all)
     }
 
     fn judged(metric: ThresholdMetric, comparison: Relation, limit: Limit) -> Judgement {

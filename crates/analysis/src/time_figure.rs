@@ -1,6 +1,6 @@
 //! One quantity's times as figures, and what makes a headline of a distribution.
 
-use measure::{Distribution, Histogram, Metric, Outcome};
+use measure::{Distribution, Histogram, Metric, Outcome, Percentile};
 use serde::{Deserialize, Serialize};
 
 /// Percentiles of every figure.
@@ -130,16 +130,24 @@ impl Headline {
     /// A percentile, 0 to 100; `None` where there is no value.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> Option<PercentileFigure> {
-        let found = self.distribution.percentile(percentile)?;
-        let is_known = self.censored.is_empty()
-            || self
-                .at_most(percentile)
-                .is_some_and(|most| most <= found.value_ns);
-        Some(PercentileFigure {
-            percentile,
-            value_ns: found.value_ns,
-            at_least: found.at_least || !is_known,
-        })
+        self.percentiles(&[percentile]).pop()
+    }
+
+    /// Percentiles, smallest first; none where there is no value.
+    fn percentiles(&self, percentiles: &[f64]) -> Vec<PercentileFigure> {
+        let figure = |(&percentile, found): (&f64, Percentile)| {
+            let is_known = self.censored.is_empty()
+                || self
+                    .at_most(percentile)
+                    .is_some_and(|most| most <= found.value_ns);
+            PercentileFigure {
+                percentile,
+                value_ns: found.value_ns,
+                at_least: found.at_least || !is_known,
+            }
+        };
+        let found = self.distribution.percentiles(percentiles);
+        percentiles.iter().zip(found).map(figure).collect()
     }
 
     /// What the percentile is at most, wherever the values that were cut short would have ended;
@@ -199,10 +207,7 @@ impl TimeFigure {
             sd_ns: distribution.std_dev().unwrap_or(0.0),
             min_ns: distribution.min,
             max_ns: distribution.max,
-            percentiles: PERCENTILES
-                .iter()
-                .filter_map(|&percentile| headline.percentile(percentile))
-                .collect(),
+            percentiles: headline.percentiles(&PERCENTILES),
             picture: if picture == HistogramColumns::Drawn {
                 draw(distribution)
             } else {

@@ -27,6 +27,8 @@ pub enum Verdict {
     /// Nothing speaks against the numbers, and nothing proves what limits them.
     #[default]
     Undetermined,
+    /// The numbers are of a part of the fleet, as the plan allows: agents were lost.
+    Degraded,
     /// The numbers cannot be trusted.
     Invalid,
 }
@@ -52,6 +54,7 @@ impl Verdict {
             Verdict::NetworkBound => "network-bound",
             Verdict::LoadMet => "load met",
             Verdict::Undetermined => "undetermined",
+            Verdict::Degraded => "degraded",
             Verdict::Invalid => "invalid",
         }
     }
@@ -69,6 +72,7 @@ impl Verdict {
                 "all of the load was sent in time and answered while it was offered"
             }
             Verdict::Undetermined => "nothing proves what limits these numbers",
+            Verdict::Degraded => "agents were lost, as the plan allows; the others went on",
             Verdict::Invalid => "these numbers cannot be trusted",
         }
     }
@@ -79,12 +83,9 @@ impl VerdictRecord {
     #[must_use]
     pub fn new(document: &Document) -> VerdictRecord {
         let faults = faults::all(document);
-        if !faults.is_empty() {
-            return VerdictRecord {
-                verdict: Verdict::Invalid,
-                evidence: faults,
-                missing: Vec::new(),
-            };
+        if !faults.fatal.is_empty() {
+            let evidence = faults.fatal.into_iter().chain(faults.tolerated);
+            return self::record(Verdict::Invalid, evidence, []);
         }
         let mut record = match &document.plan.load {
             _ if document.has_no_success() => no_success(document),
@@ -100,7 +101,20 @@ impl VerdictRecord {
             );
         }
         record.evidence.extend(server_cpu(document));
-        record
+        record.degraded(faults.tolerated)
+    }
+}
+
+impl VerdictRecord {
+    /// The same of a run that lost agents, for the reasons given. What is about the client, or
+    /// cannot be trusted, is not better for it.
+    fn degraded(mut self, reasons: Vec<String>) -> VerdictRecord {
+        let is_worse = matches!(self.verdict, Verdict::Invalid | Verdict::ClientBound);
+        if !reasons.is_empty() && !is_worse {
+            self.verdict = Verdict::Degraded;
+        }
+        self.evidence.splice(0..0, reasons);
+        self
     }
 }
 

@@ -1,8 +1,8 @@
 //! An agent's beats: one a second for the lease, and bursts of them to measure the clock.
 
 use crate::clock::Mono;
-use crate::{ClockOffset, ClockReading, CoordinatorId, FleetTime, Now};
-use proto::{Beat, Clock, Grant};
+use crate::{ClockOffset, ClockReading, FleetTime, Now};
+use proto::{Beat, Bytes, Clock, Grant};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -24,7 +24,8 @@ pub(crate) struct Beats {
     sequence: u64,
     in_flight: VecDeque<(u64, Now)>,
     clock: ClockOffset,
-    coordinator: Option<CoordinatorId>,
+    /// Names the clock that instants of the fleet are of.
+    clock_id: Bytes,
     next_at: Mono,
     burst: Option<Burst>,
 }
@@ -41,20 +42,26 @@ impl Beats {
             sequence: 0,
             in_flight: VecDeque::new(),
             clock: ClockOffset::default(),
-            coordinator: None,
+            clock_id: Bytes::new(),
             next_at: Mono(0),
             burst: None,
         }
     }
 
-    /// A stream to `coordinator` begins: beats of the one before are void, and another coordinator
-    /// has another clock.
-    pub(crate) fn attach(&mut self, coordinator: CoordinatorId, now: Mono) {
-        if self.coordinator.replace(coordinator) != Some(coordinator) {
+    /// A stream begins to a coordinator that goes by this clock: beats of the one before are void,
+    /// and another clock is not known yet. One that was started again on its machine has the same.
+    pub(crate) fn attach(&mut self, clock_id: Bytes, now: Mono) {
+        if self.clock_id != clock_id {
             self.clock.clear();
+            self.clock_id = clock_id;
         }
         self.in_flight.clear();
         self.burst(now);
+    }
+
+    /// Names the clock that readings are about.
+    pub(crate) fn clock_id(&self) -> &Bytes {
+        &self.clock_id
     }
 
     /// Measures the clock by round trips one after the other.
@@ -119,6 +126,11 @@ impl Beats {
         Some(sent)
     }
 
+    /// How long a beat takes there and back when nothing is before it; zero until one came back.
+    pub(crate) fn shortest_trip(&self) -> Duration {
+        self.clock.shortest_trip().unwrap_or_default()
+    }
+
     /// What is known of the clock.
     pub(crate) fn reading(&self, now: Mono) -> Option<ClockReading> {
         self.clock.reading(now)
@@ -154,9 +166,11 @@ mod tests {
         }
     }
 
-    fn attached(coordinator: u8) -> Beats {
+    const BOOT: Bytes = Bytes::from_static(b"boot");
+
+    fn attached() -> Beats {
         let mut beats = Beats::new();
-        beats.attach(CoordinatorId([coordinator; 16]), at(0).mono);
+        beats.attach(BOOT, at(0).mono);
         beats
     }
 
@@ -177,7 +191,7 @@ mod tests {
 
     #[test]
     fn burst_of_round_trips_comes_first_and_then_one_beat_a_second() {
-        let mut beats = attached(1);
+        let mut beats = attached();
         assert_eq!(beats_until(&mut beats, 160), 16);
         assert!(!beats.in_burst(at(160).mono));
         assert_eq!(beats_until(&mut beats, 3_160), 3);
@@ -185,7 +199,7 @@ mod tests {
 
     #[test]
     fn burst_ends_in_time_on_a_slow_path() {
-        let mut beats = attached(1);
+        let mut beats = attached();
         let beat = beats.beat(at(0));
         beats.granted(&grant(beat.sequence), at(1_999));
         assert!(beats.in_burst(at(1_999).mono));
@@ -194,22 +208,22 @@ mod tests {
 
     #[test]
     fn grant_that_answers_no_beat_of_this_stream_is_ignored() {
-        let mut beats = attached(1);
+        let mut beats = attached();
         let beat = beats.beat(at(0));
-        beats.attach(CoordinatorId([1; 16]), at(5).mono);
+        beats.attach(BOOT, at(5).mono);
         assert_eq!(beats.granted(&grant(beat.sequence), at(10)), None);
         assert_eq!(beats.granted(&grant(99), at(10)), None);
         assert_eq!(beats.reading(at(10).mono), None);
     }
 
     #[test]
-    fn clock_is_kept_over_a_reconnect_and_forgotten_with_the_coordinator() {
-        let mut beats = attached(1);
+    fn clock_is_kept_while_its_name_is_the_same_and_forgotten_with_it() {
+        let mut beats = attached();
         let beat = beats.beat(at(0));
         assert_eq!(beats.granted(&grant(beat.sequence), at(10)), Some(at(0)));
-        beats.attach(CoordinatorId([1; 16]), at(20).mono);
+        beats.attach(BOOT, at(20).mono);
         assert!(beats.reading(at(20).mono).is_some());
-        beats.attach(CoordinatorId([2; 16]), at(20).mono);
+        beats.attach(Bytes::from_static(b"other"), at(20).mono);
         assert!(beats.reading(at(20).mono).is_none());
     }
 }

@@ -5,7 +5,8 @@ use crate::{ClockReading, FleetTime, Mono};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Samples that are kept: at one beat a second, the last minute.
+/// Samples that are kept: at one beat a second, the last minute. An older one is worth little, and
+/// if a clock was slewed it is wrong.
 const SAMPLES: usize = 64;
 
 /// How fast two clocks may drift apart. NTP slews by up to 500 ppm, but uncorrected quartz, which
@@ -13,66 +14,114 @@ const SAMPLES: usize = 64;
 /// 100 ppm.
 const DRIFT_PPM: u64 = 100;
 
-/// Offset from the smallest of many round trips.
+/// Offset between what many round trips allow.
 ///
 /// The coordinator read its clock at some instant between sending the beat and receiving the grant,
-/// so half the round trip bounds the error of taking the middle. What is known of an old sample
-/// gets less sure as the clocks drift; the sample with the smallest bound *now* is the one to
-/// believe. So a quiet burst before the start serves for seconds, and beats through the run take
+/// so each round trip bounds the offset from below and from above. What it says gets less sure as
+/// the clocks drift. The truth lies within all of these ranges at once: one trip that was quick on
+/// its way there and another that was quick on its way back bound it together, and closer than half
+/// of either. So a quiet burst before the start serves for seconds, and beats through the run take
 /// its place.
 #[derive(Debug, Clone, Default)]
 pub struct ClockOffset {
     samples: VecDeque<Sample>,
 }
 
+/// A beat sent and its grant received, by the agent's clock, and when the coordinator handled it.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
-    offset_ns: i64,
-    rtt: Duration,
-    received_at: Mono,
+    sent: Mono,
+    coordinator_at: FleetTime,
+    received: Mono,
+}
+
+/// Where the offset lies, both ends included.
+#[derive(Debug, Clone, Copy)]
+struct OffsetRange {
+    low_ns: i128,
+    high_ns: i128,
 }
 
 impl ClockOffset {
     /// A beat was sent at `sent`, handled at `coordinator_at`, and its grant was received at
     /// `received`. Offsets beyond 292 years are not believed.
     pub fn sample(&mut self, sent: Mono, coordinator_at: FleetTime, received: Mono) {
-        let rtt = received.since(sent);
-        let middle = i128::from(sent.0) + i128::from(nanoseconds(rtt) / 2);
-        // A reading that far off is a defect, and one sample less does no harm.
-        let Ok(offset_ns) = i64::try_from(i128::from(coordinator_at.0) - middle) else {
-            return;
+        let sample = Sample {
+            sent,
+            coordinator_at,
+            received: received.max(sent),
         };
+        // A reading that far off is a defect, and one sample less does no harm.
+        if sample.range(received).reading().is_none() {
+            return;
+        }
         if self.samples.len() == SAMPLES {
             self.samples.pop_front();
         }
-        self.samples.push_back(Sample {
-            offset_ns,
-            rtt,
-            received_at: received,
-        });
+        self.samples.push_back(sample);
+        // Trips that exclude each other: a clock was set, or slewed faster than drift is taken for.
+        // The newest alone is true of now.
+        if self.range(received).is_some_and(|range| range.is_empty()) {
+            self.samples.drain(..self.samples.len() - 1);
+        }
     }
 
     /// The best that is known at `now`; nothing before the first sample.
     #[must_use]
     pub fn reading(&self, now: Mono) -> Option<ClockReading> {
-        let readings = self.samples.iter().map(|sample| sample.reading(now));
-        readings.min_by_key(|reading| reading.bound_ns)
+        self.range(now)?.reading()
     }
 
-    /// Forgets everything: the coordinator is another one now.
+    /// The shortest round trip of the last minute.
+    #[must_use]
+    pub fn shortest_trip(&self) -> Option<Duration> {
+        let trips = self.samples.iter();
+        trips.map(|sample| sample.received.since(sample.sent)).min()
+    }
+
+    /// Forgets everything: the clock is another one now.
     pub fn clear(&mut self) {
         self.samples.clear();
+    }
+
+    fn range(&self, now: Mono) -> Option<OffsetRange> {
+        let ranges = self.samples.iter().map(|sample| sample.range(now));
+        ranges.reduce(|a, b| OffsetRange {
+            low_ns: a.low_ns.max(b.low_ns),
+            high_ns: a.high_ns.min(b.high_ns),
+        })
     }
 }
 
 impl Sample {
-    fn reading(&self, now: Mono) -> ClockReading {
-        let drifted_ns = nanoseconds(now.since(self.received_at)) / 1_000_000 * DRIFT_PPM;
-        ClockReading {
-            offset_ns: self.offset_ns,
-            bound_ns: nanoseconds(self.rtt).div_ceil(2) + drifted_ns,
+    /// Each end as wide as drift may have made it since the instant that the end stands for.
+    fn range(&self, now: Mono) -> OffsetRange {
+        let at = i128::from(self.coordinator_at.0);
+        OffsetRange {
+            low_ns: at - i128::from(self.received.0) - drift_ns(now.since(self.received)),
+            high_ns: at - i128::from(self.sent.0) + drift_ns(now.since(self.sent)),
         }
     }
+}
+
+impl OffsetRange {
+    fn is_empty(self) -> bool {
+        self.low_ns > self.high_ns
+    }
+
+    /// Its middle, and how far the ends are from there.
+    fn reading(self) -> Option<ClockReading> {
+        let middle_ns = (self.low_ns + self.high_ns).div_euclid(2);
+        Some(ClockReading {
+            offset_ns: i64::try_from(middle_ns).ok()?,
+            bound_ns: u64::try_from(self.high_ns - middle_ns).ok()?,
+        })
+    }
+}
+
+fn drift_ns(age: Duration) -> i128 {
+    let drifted = u128::from(nanoseconds(age)) * u128::from(DRIFT_PPM);
+    i128::try_from(drifted.div_ceil(1_000_000)).expect("a hundredth of a u64")
 }
 
 impl ClockReading {
@@ -80,6 +129,13 @@ impl ClockReading {
     #[must_use]
     pub fn to_fleet(self, at: Mono) -> FleetTime {
         FleetTime(shift(at.0, i128::from(self.offset_ns)))
+    }
+
+    /// An instant of the agent's clock that is over at `now`, and its error bound: what was
+    /// measured now says less of what the clocks showed then.
+    pub(crate) fn to_fleet_past(self, at: Mono, now: Mono) -> (FleetTime, u64) {
+        let drifted_ns = nanoseconds(now.since(at)) / 1_000_000 * DRIFT_PPM;
+        (self.to_fleet(at), self.bound_ns.saturating_add(drifted_ns))
     }
 
     /// An instant of the coordinator's clock on the agent's.
@@ -109,18 +165,19 @@ mod tests {
     }
 
     #[test]
-    fn smallest_round_trip_wins() {
-        // Coordinator is 1000 ms ahead; the second beat took 2 ms, evenly; the others were held up
-        // on one way.
+    fn quickest_ways_there_and_back_bound_the_offset_together() {
+        // Coordinator is 1000 ms ahead. The first trip took 1 ms there and 9 back, the second 9
+        // there and 1 back, the third was held up both ways.
         let offset = offset(&[
-            (0, 1009 * MS, 10 * MS),
-            (20 * MS, 1021 * MS, 22 * MS),
-            (30 * MS, 1031 * MS, 50 * MS),
+            (0, 1001 * MS, 10 * MS),
+            (10 * MS, 1019 * MS, 20 * MS),
+            (20 * MS, 1040 * MS, 60 * MS),
         ]);
-        let reading = offset.reading(Mono(50 * MS)).unwrap();
-        assert_eq!(reading.offset_ns, 1_000_000_000);
-        // Half of 2 ms, and 28 ms at 100 ppm.
-        assert_eq!(reading.bound_ns, MS + 2_800);
+        let reading = offset.reading(Mono(60 * MS)).unwrap();
+        // Half of 1 + 1 ms; 60 and 40 ms at 100 ppm.
+        assert_eq!(reading.bound_ns, MS + 5_000);
+        assert_eq!(reading.offset_ns, 1_000_000_000 + 1_000);
+        assert_eq!(offset.shortest_trip(), Some(Duration::from_millis(10)));
     }
 
     #[test]
@@ -131,7 +188,81 @@ mod tests {
             (10_000 * MS, 10_000 * MS + 700_000, 10_001 * MS),
         ]);
         let reading = offset.reading(Mono(10_001 * MS)).unwrap();
-        assert_eq!((reading.offset_ns, reading.bound_ns), (200_000, 500_000));
+        // From the young one's way back, and its way there.
+        assert_eq!((reading.offset_ns, reading.bound_ns), (200_050, 500_050));
+    }
+
+    #[test]
+    fn trips_that_exclude_each_other_leave_the_newest() {
+        let offset = offset(&[(0, 50_000, 100_000), (MS, 900 * MS, 2 * MS)]);
+        let reading = offset.reading(Mono(2 * MS)).unwrap();
+        assert!(
+            reading.offset_ns.abs_diff(898_500_000) <= 50 && reading.bound_ns <= 500_100,
+            "{reading:?}"
+        );
+    }
+
+    /// SplitMix64.
+    fn draw(state: &mut u64, below: u64) -> u64 {
+        *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = *state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % below
+    }
+
+    /// A way: mostly quick, and now and then held up for long.
+    fn way(state: &mut u64, least: u64) -> u64 {
+        let held_up = if draw(state, 4) == 0 {
+            100 * MS
+        } else {
+            6 * MS
+        };
+        least + draw(state, held_up)
+    }
+
+    /// Half of the shortest trip, with drift: what one trip alone gives.
+    fn bound_of_one_trip(trips: &[(u64, u64)], now: u64) -> u64 {
+        let bounds = trips.iter().rev().take(SAMPLES);
+        let bound = |&(sent, received): &(u64, u64)| {
+            (received - sent).div_ceil(2) + (now - received) / 1_000_000 * DRIFT_PPM
+        };
+        bounds.map(bound).min().unwrap()
+    }
+
+    #[test]
+    fn truth_lies_within_a_bound_that_is_closer_than_half_a_trip_on_every_path() {
+        let (mut ours, mut one_trip) = (0_u128, 0_u128);
+        for seed in 0..300_u64 {
+            let state = &mut (seed << 32);
+            // Clocks part by up to 100 ppm, and the ways differ by up to 50 ms.
+            let ppm = i128::from(draw(state, 201)) - 100;
+            let fleet = |agent: u64| {
+                let apart = 7_000_000_000 + i128::from(agent) * ppm / 1_000_000;
+                u64::try_from(i128::from(agent) + apart).unwrap()
+            };
+            let (there, back) = (draw(state, 50 * MS), draw(state, 50 * MS));
+            let (mut offset, mut trips, mut now) = (ClockOffset::default(), Vec::new(), 0);
+            for nth in 0..100 {
+                let sent = now;
+                let handled = sent + way(state, there);
+                now = handled + way(state, back);
+                offset.sample(Mono(sent), FleetTime(fleet(handled)), Mono(now));
+                trips.push((sent, now));
+                now += if nth < 16 { 0 } else { 1_000 * MS };
+                let reading = offset.reading(Mono(now)).unwrap();
+                let truth = i128::from(fleet(now)) - i128::from(now);
+                let off = (i128::from(reading.offset_ns) - truth).unsigned_abs();
+                assert!(
+                    off <= u128::from(reading.bound_ns),
+                    "seed {seed}, trip {nth}: {off} ns off, {reading:?}"
+                );
+                ours += u128::from(reading.bound_ns);
+                one_trip += u128::from(bound_of_one_trip(&trips, now));
+            }
+        }
+        let percent = ours * 100 / one_trip;
+        assert!(percent <= 97, "{percent} % of the bound by one trip");
     }
 
     #[test]

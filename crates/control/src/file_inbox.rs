@@ -13,7 +13,7 @@ pub const FILES_MAX: u32 = 10_000;
 /// Files of a run that are on their way.
 #[derive(Debug)]
 pub(crate) struct FileInbox {
-    wanted: u32,
+    wanted: u64,
     left_bytes: u64,
     whole: Vec<PlanFile>,
     current: Option<Current>,
@@ -48,14 +48,19 @@ pub(crate) enum FileProblem {
 }
 
 impl FileInbox {
-    pub(crate) fn new(files: u32, bytes: u64) -> Result<FileInbox, FileProblem> {
+    /// Waits for so many files, apart from those that are here already.
+    pub(crate) fn new(
+        files: u32,
+        bytes: u64,
+        here: Vec<PlanFile>,
+    ) -> Result<FileInbox, FileProblem> {
         if files > FILES_MAX || bytes > FILES_MAX_BYTES {
             return Err(FileProblem::TooMuch { files, bytes });
         }
         Ok(FileInbox {
-            wanted: files,
+            wanted: u64::from(files) + here.len() as u64,
             left_bytes: bytes,
-            whole: Vec::new(),
+            whole: here,
             current: None,
         })
     }
@@ -83,7 +88,7 @@ impl FileInbox {
 
     /// Whether every file is here.
     pub(crate) fn is_complete(&self) -> bool {
-        self.whole.len() as u64 >= u64::from(self.wanted)
+        self.whole.len() as u64 >= self.wanted
     }
 
     pub(crate) fn into_files(self) -> Vec<PlanFile> {
@@ -156,7 +161,7 @@ mod tests {
     fn files_of_every_size_come_back_whole_and_in_order() {
         let contents = contents();
         let bytes = contents.iter().map(|content| content.len() as u64).sum();
-        let mut inbox = FileInbox::new(contents.len() as u32, bytes).unwrap();
+        let mut inbox = FileInbox::new(contents.len() as u32, bytes, vec![]).unwrap();
         for part in parts(&contents) {
             assert!(!inbox.is_complete());
             inbox.take(&part).unwrap();
@@ -172,7 +177,7 @@ mod tests {
 
     #[test]
     fn content_of_a_file_is_not_in_the_debug_text_of_the_inbox() {
-        let mut inbox = FileInbox::new(2, 30).unwrap();
+        let mut inbox = FileInbox::new(2, 30, vec![]).unwrap();
         inbox
             .take(&parts(&[Bytes::from_static(b"PRIVATE KEY")]).next().unwrap())
             .unwrap();
@@ -222,7 +227,7 @@ mod tests {
             vec![&endless],
             vec![&nameless],
         ] {
-            let mut inbox = FileInbox::new(1, content[0].len() as u64).unwrap();
+            let mut inbox = FileInbox::new(1, content[0].len() as u64, vec![]).unwrap();
             let last = sequence
                 .into_iter()
                 .map(|part| inbox.take(part))
@@ -234,14 +239,14 @@ mod tests {
 
     #[test]
     fn more_bytes_than_announced_are_refused() {
-        let mut inbox = FileInbox::new(1, 3).unwrap();
+        let mut inbox = FileInbox::new(1, 3, vec![]).unwrap();
         let part = parts(&[Bytes::from_static(b"four")]).next().unwrap();
         assert_eq!(inbox.take(&part), Err(FileProblem::OutOfPlace));
     }
 
     #[test]
     fn content_that_does_not_match_its_hash_is_refused() {
-        let mut inbox = FileInbox::new(1, 4).unwrap();
+        let mut inbox = FileInbox::new(1, 4, vec![]).unwrap();
         let sha256 = Digest::from_content(b"else");
         let part = FileParts::new(RUN, vec![(sha256, Bytes::from_static(b"four"))])
             .next()
@@ -251,7 +256,7 @@ mod tests {
 
     #[test]
     fn more_than_an_agent_takes_is_refused_before_it_comes() {
-        assert!(FileInbox::new(1, FILES_MAX_BYTES + 1).is_err());
-        assert!(FileInbox::new(FILES_MAX + 1, 1).is_err());
+        assert!(FileInbox::new(1, FILES_MAX_BYTES + 1, vec![]).is_err());
+        assert!(FileInbox::new(FILES_MAX + 1, 1, vec![]).is_err());
     }
 }

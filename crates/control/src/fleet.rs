@@ -2,18 +2,20 @@
 //! they serve.
 
 use crate::clock::nanoseconds;
+use crate::ended_runs::EndedRuns;
 use crate::fleet_action::Actions;
 use crate::fleet_run::{FleetRun, violation_text};
 use crate::gathering::Gathering;
-use crate::wire::{clock, cut};
+use crate::participant::Departure;
+use crate::wire::clock;
 use crate::{
     AgentFacts, AgentId, ConnectionId, CoordinatorId, FleetAction, FleetEvent, FleetTime, LEASE,
-    RunEvent, RunOutcome,
+    RunEvent, RunHistory, RunOutcome, Versions, greeting,
 };
 use crate::{RunId, RunRequest, Stop};
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{Beat, FromAgent, Grant, Hello, Notice, PROTOCOL, Refused, Release, Welcome};
+use proto::{Beat, Bytes, FromAgent, Grant, Hello, Notice, Refused, Release, Welcome};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -23,21 +25,22 @@ pub const TICK: Duration = Duration::from_millis(250);
 /// A stream says hello by then, or is closed.
 const HELLO_MAX: Duration = Duration::from_secs(5);
 
-/// An agent that says nothing for so long is not there, whatever its connection looks like. While
-/// it uploads, its beats may wait behind what it uploads, which shows that it is there too.
-const SILENCE_MAX: Duration = LEASE.saturating_add(Duration::from_secs(1));
-
-/// Host facts that are passed on.
-const HOST_MAX_BYTES: usize = 64 << 10;
-
 /// Everything a coordinator knows of its agents and of the current run.
+///
+/// What an agent says costs the same in a fleet of any size: members are found by maps, and only
+/// the start and the end of a stream, of a run, and the tick look at more than one of them.
 #[derive(Debug)]
 pub struct Fleet {
     id: CoordinatorId,
-    version: String,
+    clock_id: Bytes,
+    versions: Versions,
     connections: BTreeMap<ConnectionId, AgentConnection>,
+    members: BTreeMap<AgentId, ConnectionId>,
+    /// Members that can serve a run, in the order in which they joined.
+    free: BTreeMap<u64, AgentId>,
     joined: u64,
     serving: Serving,
+    ended: EndedRuns,
 }
 
 #[derive(Debug)]
@@ -52,25 +55,41 @@ struct Member {
     facts: AgentFacts,
     /// Earlier ones are chosen first.
     joined: u64,
+    /// Why it cannot serve a run of this coordinator.
+    misfit: Option<String>,
 }
 
 #[derive(Debug)]
 enum Serving {
     Nothing,
-    Gathering(Gathering),
-    Run(FleetRun),
+    Gathering(Box<Gathering>),
+    Run(Box<FleetRun>),
 }
 
 impl Fleet {
-    /// A fleet without agents; `version` is that of the coordinator's program.
+    /// A fleet without agents. Its clock is that of this process: see [`Fleet::with_clock`].
     #[must_use]
-    pub fn new(id: CoordinatorId, version: String) -> Fleet {
+    pub fn new(id: CoordinatorId, versions: Versions) -> Fleet {
         Fleet {
             id,
-            version,
+            clock_id: id.to_wire(),
+            versions,
             connections: BTreeMap::new(),
+            members: BTreeMap::new(),
+            free: BTreeMap::new(),
             joined: 0,
             serving: Serving::Nothing,
+            ended: EndedRuns::default(),
+        }
+    }
+
+    /// With a clock that outlives the process, such as that of one boot of this machine, so that
+    /// agents need not measure it anew.
+    #[must_use]
+    pub fn with_clock(self, clock_id: [u8; 16]) -> Fleet {
+        Fleet {
+            clock_id: Bytes::copy_from_slice(&clock_id),
+            ..self
         }
     }
 
@@ -94,21 +113,36 @@ impl Fleet {
                 );
             }
             FleetEvent::Received(at, message) => self.received(now, at, message, &mut out),
-            FleetEvent::Closed(at, why) => self.closed(now, at, &why, &mut out),
-            FleetEvent::Run(request) => self.begin(request, &mut out),
+            FleetEvent::Closed(at, why) => {
+                self.closed(now, at, Departure::Ended, &why, &mut out);
+            }
+            FleetEvent::Run(request) => self.begin(now, request, &mut out),
+            FleetEvent::Resume(request, history) => self.resume(now, request, *history, &mut out),
             FleetEvent::Stop(how) => self.stop(now, how, &mut out),
             FleetEvent::Delivered(receipt) => {
                 if let Some(run) = self.run_named(receipt.run) {
-                    run.delivered(receipt, &mut out);
+                    run.delivered(now, receipt, &mut out);
                 }
             }
             FleetEvent::Tick => self.tick(now, &mut out),
         }
-        self.gather(now, &mut out);
-        if matches!(&self.serving, Serving::Run(run) if run.is_done()) {
-            self.serving = Serving::Nothing;
-        }
+        self.note_end();
         out.into_vec()
+    }
+
+    /// A run that is over makes room for the next.
+    fn note_end(&mut self) {
+        let Serving::Run(run) = &self.serving else {
+            return;
+        };
+        let Some(outcome) = run.outcome() else {
+            return;
+        };
+        // Of one that goes on elsewhere nobody is released.
+        if outcome != RunOutcome::Superseded {
+            self.ended.add(run.id());
+        }
+        self.serving = Serving::Nothing;
     }
 
     fn received(
@@ -157,6 +191,9 @@ impl Fleet {
             Up::Interval(message) => &message.run_id,
             Up::Ended(message) => &message.run_id,
             Up::Note(message) => &message.run_id,
+            Up::Want(message) => &message.run_id,
+            Up::Armed(message) => &message.run_id,
+            Up::TookOver(message) => &message.run_id,
         };
         // What is about a run that is over here was on its way when the agent was released from it.
         if let Some(run) = RunId::from_wire(run_id).and_then(|run| self.run_named(run)) {
@@ -179,26 +216,75 @@ impl Fleet {
     }
 
     fn greet(&mut self, now: FleetTime, at: ConnectionId, hello: Hello, out: &mut Actions) {
-        if hello.protocol != PROTOCOL {
-            let reason = other_protocol(&hello, &self.version);
-            return self.refuse(now, at, &reason, true, out);
+        if let Some(reason) = self.versions.misfit_of_wire(&hello) {
+            // The coordinator may be another one the next time.
+            return self.refuse(now, at, &reason, false, out);
         }
-        let held = RunId::from_wire(&hello.held_run);
-        let Some(facts) = facts_of(hello) else {
-            return self.refuse(
-                now,
-                at,
-                "the hello makes no sense; run the same version on both",
-                true,
-                out,
-            );
+        let misfit = self.versions.misfit_of_runs(&hello);
+        let held = greeting::held(&hello);
+        let facts = match greeting::facts(hello) {
+            Ok(facts) => facts,
+            Err(bad) => return self.refuse(now, at, &bad.to_string(), true, out),
         };
         let agent = facts.id;
         self.replace(now, agent, out);
+        self.yield_to_later_epochs(&held, out);
+        let resumes = held
+            .iter()
+            .filter_map(|(run, _)| self.run_named(*run)?.upload_of(agent))
+            .collect();
+        out.send(
+            at,
+            Down::Welcome(Welcome {
+                coordinator_version: self.versions.program.clone(),
+                coordinator_id: self.id.to_wire(),
+                clock_id: self.clock_id.clone(),
+                resumes,
+            }),
+        );
+        self.add_member(now, at, facts, misfit, out);
+        self.assign(now, at, agent, &held, out);
+    }
+
+    /// An agent that comes back before its old stream was missed.
+    fn replace(&mut self, now: FleetTime, agent: AgentId, out: &mut Actions) {
+        if let Some(old) = self.members.get(&agent).copied() {
+            let why = "the agent opened another stream";
+            self.closed(now, old, Departure::Ended, why, out);
+            out.close(old);
+        }
+    }
+
+    /// An agent heard of a coordinator that took the current run up after this one.
+    fn yield_to_later_epochs(&mut self, held: &[(RunId, u64)], out: &mut Actions) {
+        for (id, epoch) in held {
+            if let Some(run) = self.run_named(*id).filter(|run| *epoch > run.epoch()) {
+                run.supersede(*epoch, out);
+                self.note_end();
+            }
+        }
+    }
+
+    fn add_member(
+        &mut self,
+        now: FleetTime,
+        at: ConnectionId,
+        facts: AgentFacts,
+        misfit: Option<String>,
+        out: &mut Actions,
+    ) {
         self.joined += 1;
+        self.members.insert(facts.id, at);
+        if let Some(text) = &misfit {
+            let text = format!("this agent serves no run here: {text}");
+            out.send(at, Down::Notice(Notice { text }));
+        } else {
+            self.free.insert(self.joined, facts.id);
+        }
         let member = Member {
             facts,
             joined: self.joined,
+            misfit,
         };
         self.connections.insert(
             at,
@@ -207,63 +293,33 @@ impl Fleet {
                 member: Some(member),
             },
         );
-        let coordinator_version = self.version.clone();
-        let coordinator_id = self.id.to_wire();
-        let resume = held
-            .and_then(|held| self.run_named(held))
-            .and_then(|run| run.resume(agent));
-        out.send(
-            at,
-            Down::Welcome(Welcome {
-                coordinator_version,
-                coordinator_id,
-                resume,
-            }),
-        );
-        self.assign(now, at, agent, held, out);
     }
 
-    /// An agent that comes back before its old stream was missed.
-    fn replace(&mut self, now: FleetTime, agent: AgentId, out: &mut Actions) {
-        if let Some(old) = self.connection_of(agent) {
-            self.closed(now, old, "the agent opened another stream", out);
-            out.close(old);
-        }
-    }
-
-    /// Puts a member where it belongs: into its run, or to those who wait.
+    /// Puts a new member where it belongs: into its run, or to those who wait.
     fn assign(
         &mut self,
         now: FleetTime,
         at: ConnectionId,
         agent: AgentId,
-        held: Option<RunId>,
+        held: &[(RunId, u64)],
         out: &mut Actions,
     ) {
-        let current = match &mut self.serving {
+        match &mut self.serving {
             Serving::Run(run) if run.has(agent) => {
-                let holds_run = held == Some(run.id());
+                let holds_run = held.iter().any(|(id, _)| *id == run.id());
                 run.attached(now, agent, at, holds_run, out);
-                Some(run.id())
             }
             Serving::Run(_) => {
-                out.send(
-                    at,
-                    Down::Notice(Notice {
-                        text: "the fleet is full; this agent waits for the next run".into(),
-                    }),
-                );
-                None
+                let text = "the fleet is full; this agent waits for the next run".into();
+                out.send(at, Down::Notice(Notice { text }));
             }
-            _ => None,
-        };
-        if let Some(stale) = held.filter(|held| current != Some(*held)) {
-            out.send(
-                at,
-                Down::Release(Release {
-                    run_id: stale.to_wire(),
-                }),
-            );
+            Serving::Gathering(_) => self.gather(now, at, out),
+            Serving::Nothing => {}
+        }
+        // What is not known here may be wanted by another coordinator, and is the agent's to keep.
+        for (stale, _) in held.iter().filter(|(run, _)| self.ended.has(*run)) {
+            let run_id = stale.to_wire();
+            out.send(at, Down::Release(Release { run_id }));
         }
     }
 
@@ -275,11 +331,10 @@ impl Fleet {
         beat: &Beat,
         out: &mut Actions,
     ) {
-        let run = match &mut self.serving {
-            Serving::Run(run) => {
-                run.measured(agent, clock(beat.clock));
-                Some(run.id()).filter(|_| run.grants_lease(agent))
-            }
+        let lease = match &mut self.serving {
+            Serving::Run(run) => run
+                .beat(now, agent, clock(beat.clock))
+                .map(|lease| (run.id(), lease)),
             _ => None,
         };
         out.send(
@@ -287,8 +342,8 @@ impl Fleet {
             Down::Grant(Grant {
                 sequence: beat.sequence,
                 coordinator_at_ns: now.0,
-                lease_ns: run.map_or(0, |_| nanoseconds(LEASE)),
-                run_id: run.map(RunId::to_wire).unwrap_or_default(),
+                lease_ns: lease.map_or(0, |(_, lease)| nanoseconds(lease)),
+                run_id: lease.map(|(run, _)| run.to_wire()).unwrap_or_default(),
             }),
         );
     }
@@ -309,74 +364,157 @@ impl Fleet {
             }),
         );
         out.close(at);
-        self.closed(now, at, reason, out);
+        self.closed(now, at, Departure::Ended, reason, out);
     }
 
-    fn closed(&mut self, now: FleetTime, at: ConnectionId, why: &str, out: &mut Actions) {
-        let member = self
-            .connections
-            .remove(&at)
-            .and_then(|connection| connection.member);
-        if let (Some(member), Serving::Run(run)) = (member, &mut self.serving) {
-            run.detached(now, member.facts.id, why, out);
+    fn closed(
+        &mut self,
+        now: FleetTime,
+        at: ConnectionId,
+        how: Departure,
+        why: &str,
+        out: &mut Actions,
+    ) {
+        let connection = self.connections.remove(&at);
+        let Some(member) = connection.and_then(|connection| connection.member) else {
+            return;
+        };
+        self.members.remove(&member.facts.id);
+        self.free.remove(&member.joined);
+        match &mut self.serving {
+            Serving::Run(run) => run.detached(now, member.facts.id, how, why, out),
+            Serving::Gathering(gathering) => {
+                if gathering.remove(&member.facts, out) {
+                    self.refill(now, out);
+                }
+            }
+            Serving::Nothing => {}
         }
     }
 
-    fn begin(&mut self, request: RunRequest, out: &mut Actions) {
-        if self.is_idle() {
-            let mut gathering = Gathering::new(request);
-            gathering.update(&self.free(), true, out);
-            self.serving = Serving::Gathering(gathering);
-        }
-    }
-
-    /// Looks whether the agents that a run waits for are at hand.
-    fn gather(&mut self, now: FleetTime, out: &mut Actions) {
-        if !matches!(self.serving, Serving::Gathering(_)) {
+    fn begin(&mut self, now: FleetTime, request: RunRequest, out: &mut Actions) {
+        if !self.is_idle() {
             return;
         }
-        let free = self.free();
-        self.serving = match std::mem::replace(&mut self.serving, Serving::Nothing) {
-            Serving::Gathering(mut gathering) => {
-                if gathering.update(&free, false, out) {
-                    Serving::Run(self.begin_run(gathering, &free, now, out))
-                } else {
-                    Serving::Gathering(gathering)
-                }
+        self.serving = Serving::Gathering(Box::new(Gathering::new(request, now)));
+        let connections: Vec<ConnectionId> = self.connections.keys().copied().collect();
+        for at in connections {
+            self.tell_misfit(at, out);
+        }
+        self.refill(now, out);
+    }
+
+    /// Takes a run up. Whoever serves it dials again: its welcome then says where it goes on.
+    fn resume(
+        &mut self,
+        now: FleetTime,
+        request: RunRequest,
+        history: RunHistory,
+        out: &mut Actions,
+    ) {
+        if !self.is_idle() {
+            return;
+        }
+        let Some(start_at) = history.start_at else {
+            // Nobody can have fired.
+            return self.begin(now, request, out);
+        };
+        let run = FleetRun::resume(request, history, start_at, now, out);
+        let is_of_run = |(agent, _): &(&AgentId, &ConnectionId)| run.has(**agent);
+        let attached = self.members.iter().filter(is_of_run);
+        let attached: Vec<ConnectionId> = attached.map(|(_, at)| *at).collect();
+        for at in attached {
+            self.closed(now, at, Departure::Ended, "its run is taken up", out);
+            out.close(at);
+        }
+        self.serving = Serving::Run(Box::new(run));
+    }
+
+    /// One more joined while a run waits for agents.
+    fn gather(&mut self, now: FleetTime, at: ConnectionId, out: &mut Actions) {
+        self.tell_misfit(at, out);
+        let Serving::Gathering(gathering) = &mut self.serving else {
+            return;
+        };
+        let member = self
+            .connections
+            .get(&at)
+            .and_then(|found| found.member.as_ref());
+        let Some(member) = member.filter(|member| member.misfit.is_none()) else {
+            return;
+        };
+        if gathering.room() > 0 {
+            gathering.add(&member.facts, out);
+            gathering.tell(out);
+        }
+        self.begin_if_complete(now, out);
+    }
+
+    /// Fills a run that waits for agents from those that are free, in the order of their joining.
+    fn refill(&mut self, now: FleetTime, out: &mut Actions) {
+        let Serving::Gathering(gathering) = &mut self.serving else {
+            return;
+        };
+        for agent in self.free.values() {
+            if gathering.room() == 0 {
+                break;
+            }
+            let at = self.members.get(agent);
+            let found = at.and_then(|at| self.connections.get(at));
+            if let Some(member) = found.and_then(|found| found.member.as_ref()) {
+                gathering.add_missing(&member.facts, out);
+            }
+        }
+        gathering.tell(out);
+        self.begin_if_complete(now, out);
+    }
+
+    /// Whoever asked for a run learns which agents cannot serve it.
+    fn tell_misfit(&self, at: ConnectionId, out: &mut Actions) {
+        let found = self
+            .connections
+            .get(&at)
+            .and_then(|found| found.member.as_ref());
+        if let Some(text) = found.and_then(|member| member.misfit.clone()) {
+            out.tell(RunEvent::Note {
+                agent: None,
+                event: "version".to_owned(),
+                text,
+            });
+        }
+    }
+
+    fn begin_if_complete(&mut self, now: FleetTime, out: &mut Actions) {
+        let serving = std::mem::replace(&mut self.serving, Serving::Nothing);
+        self.serving = match serving {
+            Serving::Gathering(gathering) if gathering.room() == 0 => {
+                Serving::Run(Box::new(self.begin_run(*gathering, now, out)))
             }
             other => other,
         };
     }
 
-    fn begin_run(
-        &self,
-        gathering: Gathering,
-        free: &[AgentFacts],
-        now: FleetTime,
-        out: &mut Actions,
-    ) -> FleetRun {
-        let (request, agents) = gathering.into_parts();
-        let attached = |facts: AgentFacts| self.connection_of(facts.id).map(|at| (facts, at));
-        let agents: Vec<_> = agents.into_iter().filter_map(attached).collect();
-        self.tell_spare_agents(free, &agents, out);
-        FleetRun::begin(request, agents, now, out)
+    fn begin_run(&self, gathering: Gathering, now: FleetTime, out: &mut Actions) -> FleetRun {
+        let (request, chosen) = gathering.into_parts();
+        let attached = |agent: &AgentId| {
+            let at = *self.members.get(agent)?;
+            let member = self.connections.get(&at)?.member.as_ref()?;
+            Some((member.facts.clone(), at))
+        };
+        let agents: Vec<_> = chosen.iter().filter_map(attached).collect();
+        let run = FleetRun::begin(request, agents, now, out);
+        self.tell_spare_agents(&run, chosen.len(), out);
+        run
     }
 
-    fn tell_spare_agents(
-        &self,
-        free: &[AgentFacts],
-        chosen: &[(AgentFacts, ConnectionId)],
-        out: &mut Actions,
-    ) {
+    fn tell_spare_agents(&self, run: &FleetRun, chosen: usize, out: &mut Actions) {
         let text = format!(
-            "{} of {} agents were asked for; this agent waits for the next run",
-            chosen.len(),
-            free.len()
+            "{chosen} of {} agents were asked for; this agent waits for the next run",
+            self.free.len()
         );
-        let is_chosen = |id: AgentId| chosen.iter().any(|(chosen, _)| chosen.id == id);
-        for agent in free.iter().filter(|agent| !is_chosen(agent.id)) {
-            if let Some(at) = self.connection_of(agent.id) {
-                out.send(at, Down::Notice(Notice { text: text.clone() }));
+        for agent in self.free.values().filter(|agent| !run.has(**agent)) {
+            if let Some(at) = self.members.get(agent) {
+                out.send(*at, Down::Notice(Notice { text: text.clone() }));
             }
         }
     }
@@ -395,12 +533,10 @@ impl Fleet {
     }
 
     fn tick(&mut self, now: FleetTime, out: &mut Actions) {
-        let limit = |connection: &AgentConnection| {
-            if connection.member.is_some() {
-                SILENCE_MAX
-            } else {
-                HELLO_MAX
-            }
+        let silence_max = self.silence_max();
+        let limit = |connection: &AgentConnection| match connection.member {
+            Some(_) => silence_max,
+            None => HELLO_MAX,
         };
         let silent = |(_, connection): &(&ConnectionId, &AgentConnection)| {
             now.since(connection.heard_at) >= limit(connection)
@@ -412,17 +548,30 @@ impl Fleet {
             .map(|(at, _)| *at)
             .collect();
         for at in silent {
-            self.closed(
-                now,
-                at,
-                "nothing was heard of it for longer than a lease",
-                out,
-            );
+            let why = "nothing was heard of it for longer than a lease";
+            self.closed(now, at, Departure::Silent, why, out);
             out.close(at);
         }
-        if let Serving::Run(run) = &mut self.serving {
-            run.tick(now, out);
+        match &mut self.serving {
+            Serving::Nothing => {}
+            Serving::Gathering(gathering) => {
+                if let Some(outcome) = gathering.too_late(now) {
+                    self.serving = Serving::Nothing;
+                    out.tell(RunEvent::Done { outcome });
+                }
+            }
+            Serving::Run(run) => run.tick(now, out),
         }
+    }
+
+    /// An agent that says nothing at all for so long is not there, whatever its connection looks
+    /// like. Until its lease is over it may fire, and is taken to be.
+    fn silence_max(&self) -> Duration {
+        let lease = match &self.serving {
+            Serving::Run(run) => run.lease().max(LEASE),
+            _ => LEASE,
+        };
+        lease.saturating_add(Duration::from_secs(1))
     }
 
     fn run_named(&mut self, id: RunId) -> Option<&mut FleetRun> {
@@ -431,52 +580,4 @@ impl Fleet {
             _ => None,
         }
     }
-
-    fn connection_of(&self, agent: AgentId) -> Option<ConnectionId> {
-        let is_it = |connection: &AgentConnection| {
-            connection
-                .member
-                .as_ref()
-                .is_some_and(|member| member.facts.id == agent)
-        };
-        self.connections
-            .iter()
-            .find(|(_, connection)| is_it(connection))
-            .map(|(at, _)| *at)
-    }
-
-    /// Members, in the order in which they joined.
-    fn free(&self) -> Vec<AgentFacts> {
-        let mut members: Vec<&Member> = self
-            .connections
-            .values()
-            .filter_map(|connection| connection.member.as_ref())
-            .collect();
-        members.sort_by_key(|member| member.joined);
-        members
-            .into_iter()
-            .map(|member| member.facts.clone())
-            .collect()
-    }
-}
-
-fn other_protocol(hello: &Hello, own_version: &str) -> String {
-    format!(
-        "agent {} speaks protocol {} (version {}), this coordinator {PROTOCOL} (version \
-         {own_version}); install the same version on both",
-        cut(hello.name.clone()),
-        hello.protocol,
-        cut(hello.version.clone())
-    )
-}
-
-fn facts_of(hello: Hello) -> Option<AgentFacts> {
-    Some(AgentFacts {
-        id: AgentId::from_wire(&hello.agent_id)?,
-        name: cut(hello.name),
-        version: cut(hello.version),
-        labels: hello.labels.into_iter().collect(),
-        workers: hello.workers,
-        host: Some(hello.host).filter(|host| host.len() <= HOST_MAX_BYTES)?,
-    })
 }

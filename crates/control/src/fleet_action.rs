@@ -2,8 +2,8 @@
 
 use crate::upload_id::UploadId;
 use crate::wire::from_coordinator;
-use crate::{AgentId, FileParts, RunEvent, RunId, RunRequest, Stop};
-use proto::{Ack, FromAgent, FromCoordinator, from_coordinator::Message};
+use crate::{FileParts, RunEvent, RunHistory, RunId, RunRequest, Stop};
+use proto::{FromAgent, FromCoordinator, from_coordinator::Message};
 
 /// A stream from an agent, numbered by the transport; never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,10 +16,14 @@ pub enum FleetEvent {
     Opened(ConnectionId),
     /// An agent said something.
     Received(ConnectionId, FromAgent),
-    /// A stream is gone; why, as far as known.
+    /// The transport tells that a stream is gone; why, as far as known. The agent knows too then,
+    /// so it is waited for less long than one that falls silent, which the fleet finds out itself.
     Closed(ConnectionId, String),
     /// Begin a run; only while [`crate::Fleet::is_idle`].
     Run(RunRequest),
+    /// Take a run up that another coordinator began, as far as its record says; only while
+    /// [`crate::Fleet::is_idle`]. Its agents are waited for.
+    Resume(RunRequest, Box<RunHistory>),
     /// End the current run early.
     Stop(Stop),
     /// The caller has taken the event that this receipt came with.
@@ -42,22 +46,36 @@ pub enum FleetAction {
     Deliver(RunEvent, Option<Receipt>),
 }
 
-/// Names something an agent keeps until it is acknowledged.
+/// Names an event that something waits for: once it is stored, an agent is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
     pub(crate) run: RunId,
-    pub(crate) agent: AgentId,
-    pub(crate) upload: UploadId,
+    /// By index.
+    pub(crate) agent: u32,
+    pub(crate) what: Awaited,
+}
+
+/// What is to be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    /// Something the agent keeps until it is acknowledged.
+    Upload(UploadId),
+    /// Who gets the agent's share: nobody is told before, so that nobody deals it otherwise.
+    Dealing,
+    /// The start instant of this attempt: nobody fires before, so that no other coordinator
+    /// believes that nobody did, and starts anew.
+    Start(u32),
 }
 
 impl Receipt {
-    pub(crate) fn ack(self) -> Message {
-        let (interval, totals) = self.upload.to_wire();
-        Message::Ack(Ack {
-            run_id: self.run.to_wire(),
-            interval,
-            totals,
-        })
+    /// That of an interval, for whoever stands in for a fleet; the agent by its index.
+    #[must_use]
+    pub fn for_interval(run: RunId, agent: u32, interval: u32) -> Receipt {
+        Receipt {
+            run,
+            agent,
+            what: Awaited::Upload(UploadId::Interval(interval)),
+        }
     }
 }
 

@@ -1,60 +1,84 @@
 //! One run from the plan to the last agent's end.
 
-use crate::fleet_action::{Actions, Receipt};
+mod census;
+mod file_lists;
+mod losing;
+mod preparing;
+mod starting;
+
+use crate::fleet_action::{Actions, Awaited, Receipt};
 use crate::interval_inbox::Taken;
-use crate::margin::start_margin;
-use crate::participant::{Participant, ParticipantStage};
+use crate::participant::{Departure, Participant, ParticipantStage};
+use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;
 use crate::wire::{clock, cut, end_cause};
 use crate::{
-    AgentFacts, AgentId, Audience, ClockReading, ConnectionId, Digest, FileParts, FleetTime,
-    RunEvent, RunId, RunOutcome, RunRequest, Skew, Stop,
+    AgentFacts, AgentId, ClockReading, ConnectionId, FleetTime, RunEvent, RunHistory, RunId,
+    RunOutcome, RunRequest, Skew, Stop,
 };
+use census::Census;
+use file_lists::FileLists;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{
-    Began, Bytes, Ended, IntervalPart, Note, Notice, Prepare, Prepared, Release, Resume, Start,
-};
+use proto::{Ack, Bytes, Ended, IntervalPart, Note, Received, Release, Resume};
+use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// An agent answers to a plan by then: files must travel and names be resolved.
-const PREPARE_MAX: Duration = Duration::from_secs(120);
-
-/// An agent that goes away while the others prepare is waited for so long.
-const AWAY_PREPARING_MAX: Duration = Duration::from_secs(10);
-
-/// Agents that went away during the run are waited for so long once nobody else is going.
-const AWAY_MAX: Duration = Duration::from_secs(30);
-
-/// An agent that was told to stop at once and neither ends nor uploads for so long is given up.
-const STOP_MAX: Duration = Duration::from_secs(30);
-
-/// What goes on for so long after its plan and its drain is stopped.
-const OVERDUE: Duration = Duration::from_secs(10);
 
 /// A run over these agents.
 #[derive(Debug)]
 pub(crate) struct FleetRun {
     request: RunRequest,
     participants: Vec<Participant>,
+    /// Changed with every stage and attachment: see [`FleetRun::change`].
+    census: Census,
+    indices: BTreeMap<AgentId, usize>,
+    files: FileLists,
     phase: RunPhase,
     /// The strongest stop asked for, and when.
     stop: Option<(Stop, FleetTime)>,
     /// Since when nobody is going: every agent is over or away.
     deserted_since: Option<FleetTime>,
+    /// Agents that were lost, or ended before their plan did.
+    losses: u32,
+    shares: ShareLedger,
+    /// Lost agents whose shares nobody has got yet.
+    undealt: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunPhase {
-    /// Agents get the plan and answer; whether one cannot run it.
-    Preparing { until: FleetTime, failed: bool },
-    /// The start instant is named; whether the skew was told.
+    /// Agents get the plan and answer.
+    Preparing(AnswerWait),
+    /// The start instant is named, and agents learn of it.
+    Arming(StartAttempt),
+    /// Every agent knew the instant; whether the skew was told.
     Going {
         start_at: FleetTime,
         skew_told: bool,
     },
     /// All is said.
-    Done,
+    Done(RunOutcome),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct AnswerWait {
+    /// How long agents have to answer, and until when.
+    within: Duration,
+    until: FleetTime,
+    /// Start instants that were named in vain.
+    attempts: u32,
+}
+
+/// A start instant that agents are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StartAttempt {
+    /// From 1.
+    number: u32,
+    start_at: FleetTime,
+    /// From naming it to the instant.
+    margin: Duration,
+    /// Whether it is stored.
+    is_written: bool,
 }
 
 impl FleetRun {
@@ -68,49 +92,113 @@ impl FleetRun {
         out.tell(RunEvent::Assembled {
             agents: agents.iter().map(|(facts, _)| facts.clone()).collect(),
         });
-        let participants = agents
+        let participants: Vec<Participant> = agents
             .into_iter()
             .map(|(facts, at)| Participant::new(facts, at, now))
             .collect();
-        let phase = RunPhase::Preparing {
-            until: now.after(PREPARE_MAX),
-            failed: false,
-        };
-        let run = FleetRun {
-            request,
-            participants,
-            phase,
-            stop: None,
-            deserted_since: None,
-        };
+        let shares = ShareLedger::new(participants.len() as u32);
+        let mut run = FleetRun::new(request, participants, shares);
+        run.wait_for_answers(now, 0);
         (0..run.participants.len()).for_each(|index| run.prepare(index, out));
         run
+    }
+
+    /// Takes up what another coordinator left: agents that have not ended are waited for as if they
+    /// had just fallen silent. Only of a run that has started.
+    pub(crate) fn resume(
+        request: RunRequest,
+        history: RunHistory,
+        start_at: FleetTime,
+        now: FleetTime,
+        out: &mut Actions,
+    ) -> FleetRun {
+        let shares = history.shares();
+        let (losses, skew_told) = (history.losses, history.skew_told);
+        // The coordinator before granted nothing after it ended, which is over.
+        let leased_until = now.after(request.rules.lease);
+        let participants: Vec<Participant> = history
+            .agents
+            .into_iter()
+            .map(|past| Participant::from_past(past, now, leased_until))
+            .collect();
+        let mut run = FleetRun::new(request, participants, shares);
+        run.losses = losses;
+        run.phase = RunPhase::Going {
+            start_at,
+            skew_told,
+        };
+        for (agent, _) in (0_u32..)
+            .zip(&run.participants)
+            .filter(|(_, agent)| !agent.is_over())
+        {
+            let why = "its coordinator was gone".to_owned();
+            out.tell(RunEvent::Gone { agent, why });
+        }
+        run.watch_desertion(now);
+        run.conclude(now, out);
+        run
+    }
+
+    fn new(request: RunRequest, participants: Vec<Participant>, shares: ShareLedger) -> FleetRun {
+        let places = participants.iter().enumerate();
+        FleetRun {
+            indices: places.map(|(index, agent)| (agent.id(), index)).collect(),
+            census: Census::from_agents(&participants),
+            files: FileLists::new(&request.files),
+            phase: RunPhase::Done(RunOutcome::NotStarted),
+            stop: None,
+            deserted_since: None,
+            losses: 0,
+            shares,
+            undealt: Vec::new(),
+            request,
+            participants,
+        }
     }
 
     pub(crate) fn id(&self) -> RunId {
         self.request.run
     }
 
-    pub(crate) fn is_done(&self) -> bool {
-        self.phase == RunPhase::Done
+    pub(crate) fn epoch(&self) -> u64 {
+        self.request.epoch
+    }
+
+    pub(crate) fn lease(&self) -> Duration {
+        self.request.rules.lease
+    }
+
+    /// How it ended, once all is said.
+    pub(crate) fn outcome(&self) -> Option<RunOutcome> {
+        match self.phase {
+            RunPhase::Done(outcome) => Some(outcome),
+            _ => None,
+        }
     }
 
     pub(crate) fn has(&self, agent: AgentId) -> bool {
         self.index(agent).is_some()
     }
 
-    /// Whether this agent may fire, so that its beat is answered with a lease.
-    pub(crate) fn grants_lease(&self, agent: AgentId) -> bool {
-        let is_going = |index: usize| self.participants[index].stage() == ParticipantStage::Going;
+    /// An agent beats: the lease that it gets, if it may fire.
+    pub(crate) fn beat(
+        &mut self,
+        now: FleetTime,
+        agent: AgentId,
+        clock: Option<ClockReading>,
+    ) -> Option<Duration> {
+        let index = self.index(agent)?;
+        let lease = self.request.rules.lease;
+        let participant = &mut self.participants[index];
+        participant.set_clock(clock);
         // A stop at once that an agent does not hear ends it all the same: by its lease.
-        self.index(agent).is_some_and(is_going) && !matches!(self.stop, Some((Stop::Now, _)))
-    }
-
-    /// An agent measured its clock again.
-    pub(crate) fn measured(&mut self, agent: AgentId, clock: Option<ClockReading>) {
-        if let Some(index) = self.index(agent) {
-            self.participants[index].set_clock(clock);
+        if participant.stage() != ParticipantStage::Going
+            || matches!(self.stop, Some((Stop::Now, _)))
+        {
+            return None;
         }
+        participant.lease(now.after(lease));
+        Some(lease)
     }
 
     /// An agent said something about this run.
@@ -125,23 +213,34 @@ impl FleetRun {
         let Some(index) = self.index(agent) else {
             return;
         };
-        self.participants[index].hear(now);
         match message {
-            Up::Prepared(prepared) => self.prepared(now, index, prepared, out),
+            Up::Want(want) => self.wanted(index, &want, out),
+            Up::Prepared(prepared) => self.prepared(index, prepared, out),
+            Up::Armed(armed) => self.armed(index, &armed),
             Up::Began(began) => self.began(index, &began, out),
-            Up::Interval(part) => self.upload(index, part, out),
+            Up::Interval(part) => self.upload(now, index, part, out),
+            Up::TookOver(answer) => self.took_over(index, &answer, out),
             Up::Ended(ended) => self.ended(index, ended, out),
             Up::Note(note) => self.note(index, note, out),
             Up::Hello(_) | Up::Beat(_) => {}
         }
         self.watch_desertion(now);
-        self.conclude(out);
+        self.conclude(now, out);
     }
 
-    /// Where the upload of an agent that still has a part in this run goes on.
-    pub(crate) fn resume(&self, agent: AgentId) -> Option<Resume> {
+    /// Where the upload of an agent that may still deliver goes on.
+    pub(crate) fn upload_of(&self, agent: AgentId) -> Option<Resume> {
         let participant = &self.participants[self.index(agent)?];
-        (!participant.is_over()).then(|| participant.resume(self.id()))
+        let is_wanted = participant.may_upload() || !participant.is_over();
+        is_wanted.then(|| participant.resume(self.id(), self.epoch()))
+    }
+
+    /// Somebody else has taken the run up: agents obey it, and nothing is said to them here.
+    pub(crate) fn supersede(&mut self, epoch: u64, out: &mut Actions) {
+        let outcome = RunOutcome::Superseded;
+        self.phase = RunPhase::Done(outcome);
+        out.tell(RunEvent::Superseded { epoch });
+        out.tell(RunEvent::Done { outcome });
     }
 
     /// An agent of this run has a new stream; `holds_run` if it has begun and was not released.
@@ -157,17 +256,44 @@ impl FleetRun {
         let Some(index) = self.index(agent) else {
             return;
         };
-        self.participants[index].attach(connection);
-        if self.participants[index].is_over() {
+        self.change(index, |agent| agent.attach(now, connection));
+        match self.participants[index].stage() {
             // Its data was acknowledged, or is not wanted any more.
-            return self.release(index, out);
+            ParticipantStage::Ended | ParticipantStage::Barred => self.release(index, out),
+            ParticipantStage::Lost => self.attached_late(index, holds_run, out),
+            _ => {
+                out.tell(RunEvent::Back {
+                    agent: index as u32,
+                });
+                self.attached_living(now, index, holds_run, out);
+            }
+        }
+        self.watch_desertion(now);
+        self.conclude(now, out);
+    }
+
+    /// An agent that was given up is back with what it holds.
+    fn attached_late(&mut self, index: usize, holds_run: bool, out: &mut Actions) {
+        if !holds_run {
+            return self.set_stage(index, ParticipantStage::Barred);
         }
         out.tell(RunEvent::Back {
             agent: index as u32,
         });
+        self.acknowledge_totals(index, out);
+        self.send_stop(index, Stop::Now, out);
+    }
+
+    fn attached_living(
+        &mut self,
+        now: FleetTime,
+        index: usize,
+        holds_run: bool,
+        out: &mut Actions,
+    ) {
         match (self.phase, holds_run) {
-            (RunPhase::Preparing { .. }, _) => {
-                self.participants[index].set_stage(ParticipantStage::Preparing);
+            (RunPhase::Preparing(_) | RunPhase::Arming(_), _) => {
+                self.set_stage(index, ParticipantStage::Preparing);
                 self.prepare(index, out);
             }
             (_, true) if self.participants[index].is_getting_nowhere(now) => {
@@ -178,11 +304,16 @@ impl FleetRun {
                     out,
                 );
             }
-            (_, true) => self.resend_stop(index, out),
+            (_, true) => {
+                self.acknowledge_totals(index, out);
+                self.resend_stop(index, out);
+                self.send_take_overs(index, out);
+            }
+            (_, false) if self.participants[index].began().is_some() => {
+                self.lose(index, "it does not hold the run any more", out);
+            }
             (_, false) => self.lose(index, "it was away when the run started", out),
         }
-        self.watch_desertion(now);
-        self.conclude(out);
     }
 
     /// An agent broke the protocol: its part in this run ends here, since another stream would
@@ -203,7 +334,7 @@ impl FleetRun {
         };
         self.give_up(index, what, out);
         self.watch_desertion(now);
-        self.conclude(out);
+        self.conclude(now, out);
     }
 
     /// An agent's stream is gone.
@@ -211,6 +342,7 @@ impl FleetRun {
         &mut self,
         now: FleetTime,
         agent: AgentId,
+        how: Departure,
         why: &str,
         out: &mut Actions,
     ) {
@@ -218,7 +350,7 @@ impl FleetRun {
         let Some(index) = self.index(agent) else {
             return;
         };
-        self.participants[index].detach(now);
+        self.change(index, |agent| agent.detach(now, how));
         if !self.participants[index].is_over() {
             out.tell(RunEvent::Gone {
                 agent: index as u32,
@@ -228,14 +360,20 @@ impl FleetRun {
         self.watch_desertion(now);
     }
 
-    /// The caller has taken what this receipt is for.
-    pub(crate) fn delivered(&mut self, receipt: Receipt, out: &mut Actions) {
-        // Receipts name agents of this run: it made them.
-        let Some(index) = self.index(receipt.agent) else {
-            return;
-        };
-        self.participants[index].delivered(receipt.upload);
-        self.send(index, receipt.ack(), out);
+    /// The caller has what this receipt is for.
+    pub(crate) fn delivered(&mut self, now: FleetTime, receipt: Receipt, out: &mut Actions) {
+        match receipt.what {
+            Awaited::Dealing => self.dealt(receipt.agent, out),
+            Awaited::Start(number) => {
+                self.start_written(number);
+                self.conclude(now, out);
+            }
+            Awaited::Upload(upload) => {
+                let index = receipt.agent as usize;
+                self.participants[index].delivered(now, upload);
+                self.acknowledge(index, upload, out);
+            }
+        }
     }
 
     /// Somebody wants it to end; a weaker wish than before changes nothing.
@@ -246,268 +384,93 @@ impl FleetRun {
         }
         self.stop = Some((how, now));
         match self.phase {
-            RunPhase::Preparing { .. } => self.finish(RunOutcome::StoppedBeforeStart(how), out),
+            // Nobody has got Go, so nobody fires.
+            RunPhase::Preparing(_) | RunPhase::Arming(_) => {
+                self.finish(RunOutcome::StoppedBeforeStart(how), out)
+            }
             RunPhase::Going { .. } => {
                 (0..self.participants.len()).for_each(|index| self.resend_stop(index, out))
             }
-            RunPhase::Done => {}
+            RunPhase::Done(_) => {}
         }
     }
 
     /// What time alone brings.
     pub(crate) fn tick(&mut self, now: FleetTime, out: &mut Actions) {
         match self.phase {
-            RunPhase::Preparing { until, .. } => self.tick_preparing(now, until, out),
+            RunPhase::Preparing(_) | RunPhase::Arming(_) => self.tick_preparing(now, out),
             RunPhase::Going { start_at, .. } => self.tick_going(now, start_at, out),
-            RunPhase::Done => return,
+            RunPhase::Done(_) => return,
         }
-        self.conclude(out);
+        self.watch_desertion(now);
+        self.conclude(now, out);
     }
 
-    fn tick_preparing(&mut self, now: FleetTime, until: FleetTime, out: &mut Actions) {
-        for index in 0..self.participants.len() {
-            let participant = &self.participants[index];
-            if participant.is_over() {
-                continue;
-            }
-            if participant
-                .gone_since()
-                .is_some_and(|since| now.since(since) >= AWAY_PREPARING_MAX)
-            {
-                self.fail();
-                self.lose(
-                    index,
-                    "it went away before the start and did not come back",
-                    out,
-                );
-            } else if now >= until && participant.stage() == ParticipantStage::Preparing {
-                self.fail();
-                let problem = format!("no answer to the plan within {} s", PREPARE_MAX.as_secs());
-                self.problem(index, problem, out);
-            }
-        }
-    }
-
-    fn tick_going(&mut self, now: FleetTime, start_at: FleetTime, out: &mut Actions) {
-        self.stop_what_is_overdue(now, start_at, out);
-        let deserted = self
-            .deserted_since
-            .is_some_and(|since| now.since(since) >= AWAY_MAX);
-        for index in 0..self.participants.len() {
-            let agent = &self.participants[index];
-            let is_away = deserted && agent.gone_since().is_some();
-            if agent.is_over() {
-                continue;
-            }
-            if is_away {
-                self.lose(index, "its stream is gone and it did not come back", out);
-            } else if self.is_deaf(agent, now) {
-                self.lose(index, "it was told to stop and does not", out);
-            }
-        }
-    }
-
-    /// A drain, and a plan that says how long it fires, end by then even if agents do not end them.
-    fn stop_what_is_overdue(&mut self, now: FleetTime, start_at: FleetTime, out: &mut Actions) {
-        let drain = self.request.drain;
-        match (self.stop, self.request.firing) {
-            (None, Some(firing)) if now.since(start_at) >= firing + drain + OVERDUE => {
-                self.tell_note(
-                    "overdue",
-                    "the plan's time and its drain are over, and agents go on; they are stopped",
-                    out,
-                );
-                self.stop(now, Stop::Now, out);
-            }
-            (Some((Stop::Drain, since)), _) if now.since(since) >= drain + OVERDUE => {
-                self.stop(now, Stop::Now, out);
-            }
-            _ => {}
-        }
-    }
-
-    /// Whether it was told to stop at once and has said nothing since, for too long: an agent that
-    /// still uploads is heard.
-    fn is_deaf(&self, agent: &Participant, now: FleetTime) -> bool {
-        let Some((Stop::Now, since)) = self.stop else {
-            return false;
-        };
-        now.since(since.max(agent.heard_at())) >= STOP_MAX
-    }
-
-    /// Notes from when on nobody is going, and forgets it when somebody is.
-    fn watch_desertion(&mut self, now: FleetTime) {
-        let is_deserted = self
-            .participants
-            .iter()
-            .all(|agent| agent.is_over() || agent.gone_since().is_some());
-        self.deserted_since = is_deserted.then(|| self.deserted_since.unwrap_or(now));
-    }
-
-    fn prepare(&self, index: usize, out: &mut Actions) {
-        let request = &self.request;
-        let is_for = |audience: &Audience| match audience {
-            Audience::All => true,
-            Audience::Only(agents) => agents.contains(&(index as u32)),
-        };
-        let files = request.files.iter().filter(|file| is_for(&file.audience));
-        let files: Vec<_> = files
-            .map(|file| (file.sha256, file.content.reveal().clone()))
-            .collect();
-        let prepare = Prepare {
-            run_id: request.run.to_wire(),
-            run_name: request.name.clone(),
-            plan: request.plan.reveal().clone(),
-            plan_digest: request.plan_digest.to_wire(),
-            agent_index: index as u32,
-            agents: request.agents,
-            files: files.len() as u32,
-            files_bytes: files.iter().map(|(_, content)| content.len() as u64).sum(),
-            minted: request
-                .minted
-                .get(index)
-                .map_or_else(Bytes::new, |digest| digest.to_wire()),
-        };
-        self.send(index, Down::Prepare(prepare), out);
-        if let Some(connection) = self.participants[index].connection() {
-            out.send_files(connection, FileParts::new(request.run, files));
-        }
-    }
-
-    fn prepared(&mut self, now: FleetTime, index: usize, prepared: Prepared, out: &mut Actions) {
-        // A second answer, or one of an agent whose time to answer is over.
-        if self.participants[index].stage() != ParticipantStage::Preparing {
-            return;
-        }
-        let reading = clock(prepared.clock);
-        self.participants[index].set_clock(reading);
-        match (self.problem_of(index, &prepared), reading) {
-            (None, Some(clock)) => {
-                self.participants[index].set_stage(ParticipantStage::Ready);
-                let Prepared {
-                    addresses, workers, ..
-                } = prepared;
-                out.tell(RunEvent::Ready {
-                    agent: index as u32,
-                    addresses,
-                    workers,
-                    clock,
-                });
-            }
-            (problem, _) => {
-                let problem = problem.unwrap_or_else(|| "its clock could not be measured".into());
-                self.fail();
-                self.problem(index, problem, out);
-            }
-        }
-        if self
-            .participants
-            .iter()
-            .all(|agent| agent.stage() == ParticipantStage::Ready && agent.connection().is_some())
-        {
-            self.arm(now, out);
-        }
-    }
-
-    /// What keeps the agent from running the plan.
-    fn problem_of(&self, index: usize, prepared: &Prepared) -> Option<String> {
-        if !prepared.problem.is_empty() {
-            return Some(cut(prepared.problem.clone()));
-        }
-        let here = self.request.plan_digest;
-        let there = Digest::from_wire(&prepared.plan_digest);
-        if there == Some(here) {
-            return None;
-        }
-        let there = there.map_or_else(|| "no digest".into(), Digest::short);
-        let version = &self.participants[index].facts().version;
-        Some(format!(
-            "it reads the plan as {there}, and here it is {}; run the coordinator's version there \
-             (its own is {version})",
-            here.short()
-        ))
-    }
-
-    /// Everyone is ready: names the start instant.
-    fn arm(&mut self, now: FleetTime, out: &mut Actions) {
-        let margin = start_margin(
-            self.participants
-                .iter()
-                .filter_map(|agent| agent.clock())
-                .map(|clock| clock.bound_ns),
-        );
-        let start_at = now.after(margin);
-        self.phase = RunPhase::Going {
-            start_at,
-            skew_told: false,
-        };
-        for index in 0..self.participants.len() {
-            self.participants[index].set_stage(ParticipantStage::Going);
-            self.send(
-                index,
-                Down::Start(Start {
-                    run_id: self.id().to_wire(),
-                    start_at_ns: start_at.0,
-                }),
-                out,
-            );
-        }
-        out.tell(RunEvent::Armed {
-            start_at,
-            start_in: margin,
-        });
-    }
-
-    fn began(&mut self, index: usize, began: &Began, out: &mut Actions) {
-        let at = FleetTime(began.began_at_ns);
-        let bound_ns = began.bound_ns;
-        if self.participants[index].stage() == ParticipantStage::Going
-            && self.participants[index].begin(at, bound_ns)
-        {
-            out.tell(RunEvent::Began {
-                agent: index as u32,
-                at,
-                bound_ns,
-            });
-        }
-    }
-
-    fn upload(&mut self, index: usize, part: IntervalPart, out: &mut Actions) {
+    fn upload(&mut self, now: FleetTime, index: usize, part: IntervalPart, out: &mut Actions) {
         let agent = &mut self.participants[index];
-        // An agent that is given up may still upload until it reads so.
-        if agent.stage() != ParticipantStage::Going {
+        // An agent that is given up for good may still upload until it reads so.
+        if !agent.may_upload() {
             return;
         }
         let upload = UploadId::from_wire(part.interval, part.totals);
-        let receipt = Receipt {
-            run: self.request.run,
-            agent: agent.id(),
-            upload,
+        let received = Received {
+            run_id: self.request.run.to_wire(),
+            interval: part.interval,
+            totals: part.totals,
+            parts: part.part.saturating_add(1),
         };
-        match agent.upload(part) {
-            Err(out_of_place) => self.give_up(index, &out_of_place.to_string(), out),
+        let taken = agent.upload(now, part);
+        if taken.as_ref().is_ok_and(|taken| *taken != Taken::Delivered) {
+            // The agent sends on by what came, and not by what is stored.
+            self.send(index, Down::Received(received), out);
+        }
+        match taken {
+            Err(violation) => self.give_up(index, &violation.to_string(), out),
             Ok(Taken::InPart | Taken::Pending) => {}
-            Ok(Taken::Delivered) => self.send(index, receipt.ack(), out),
+            Ok(Taken::Delivered) => self.acknowledge(index, upload, out),
             Ok(Taken::New(encoded)) => {
+                let receipt = self.receipt(index, Awaited::Upload(upload));
                 out.deliver(uploaded(index as u32, upload, encoded), receipt);
             }
         }
     }
 
+    /// Once more: what a cut stream lost of the acknowledgement, its welcome cannot say.
+    fn acknowledge_totals(&self, index: usize, out: &mut Actions) {
+        if let Some(totals) = self.participants[index].inbox().stored_totals() {
+            self.acknowledge(index, totals, out);
+        }
+    }
+
+    fn acknowledge(&self, index: usize, upload: UploadId, out: &mut Actions) {
+        let (interval, totals) = upload.to_wire();
+        let ack = Ack {
+            run_id: self.id().to_wire(),
+            interval,
+            totals,
+        };
+        self.send(index, Down::Ack(ack), out);
+    }
+
     fn ended(&mut self, index: usize, ended: Ended, out: &mut Actions) {
-        let agent = &mut self.participants[index];
-        // Of an agent that is given up the end is told already.
-        if agent.stage() != ParticipantStage::Going {
+        let agent = &self.participants[index];
+        if !agent.may_upload() {
             return;
         }
-        agent.set_stage(ParticipantStage::Over);
+        let was_lost = agent.is_over();
+        let cause = end_cause(ended.cause, &ended.text);
         out.tell(RunEvent::Ended {
             agent: index as u32,
-            cause: end_cause(ended.cause, &ended.text),
+            cause: cause.clone(),
             missing: agent.inbox().missing(),
             figures: ended.figures,
             clock: clock(ended.clock).or(agent.clock()),
         });
+        self.set_stage(index, ParticipantStage::Ended);
+        self.tell_undone_shares(index, out);
+        if !was_lost {
+            self.ended_early(index, &cause);
+        }
     }
 
     fn note(&mut self, index: usize, note: Note, out: &mut Actions) {
@@ -520,70 +483,44 @@ impl FleetRun {
         }
     }
 
-    fn problem(&mut self, index: usize, problem: String, out: &mut Actions) {
-        self.participants[index].set_stage(ParticipantStage::Over);
-        out.tell(RunEvent::Problem {
-            agent: index as u32,
-            problem,
-        });
-    }
-
-    fn give_up(&mut self, index: usize, violation: &str, out: &mut Actions) {
-        self.fail();
-        self.lose(index, &violation_text(violation), out);
-    }
-
-    /// Ends an agent's part, and tells it why if it is there.
-    fn lose(&mut self, index: usize, why: &str, out: &mut Actions) {
-        let agent = &mut self.participants[index];
-        agent.set_stage(ParticipantStage::Over);
-        out.tell(RunEvent::Lost {
-            agent: index as u32,
-            next_interval: agent.inbox().next(),
-            why: why.to_owned(),
-        });
-        let text = format!(
-            "{}: the coordinator has given this agent up: {why}",
-            self.request.name
-        );
-        self.send(index, Down::Notice(Notice { text }), out);
-        self.release(index, out);
-    }
-
-    /// The run cannot start any more; the other agents' problems are collected still.
-    fn fail(&mut self) {
-        if let RunPhase::Preparing { failed, .. } = &mut self.phase {
-            *failed = true;
-        }
-    }
-
     /// Tells the skew, and the end, when the last agent makes them known.
-    fn conclude(&mut self, out: &mut Actions) {
-        match self.phase {
-            RunPhase::Preparing { failed: true, .. } if self.all(has_answered_or_is_away) => {
-                self.finish(RunOutcome::NotStarted, out);
-            }
-            RunPhase::Going {
-                start_at,
-                skew_told,
-            } => {
-                if !skew_told && self.all(has_begun_or_will_not) {
-                    self.phase = RunPhase::Going {
-                        start_at,
-                        skew_told: true,
-                    };
-                    self.tell_skew(out);
+    fn conclude(&mut self, now: FleetTime, out: &mut Actions) {
+        // Each round takes an agent out or goes a phase on, so that it ends.
+        loop {
+            let before = (self.phase, self.losses);
+            match self.phase {
+                RunPhase::Preparing(preparation) => {
+                    self.conclude_preparing(now, preparation.attempts, out)
                 }
-                if self.all(Participant::is_over) {
-                    self.finish(RunOutcome::Ran, out);
-                }
+                RunPhase::Arming(attempt) => self.conclude_arming(now, attempt, out),
+                RunPhase::Going { start_at, .. } => self.conclude_going(now, start_at, out),
+                RunPhase::Done(_) => return,
             }
-            RunPhase::Preparing { .. } | RunPhase::Done => {}
+            if before == (self.phase, self.losses) {
+                return;
+            }
         }
     }
 
-    fn all(&self, is_so: impl Fn(&Participant) -> bool) -> bool {
-        self.participants.iter().all(is_so)
+    fn conclude_preparing(&mut self, now: FleetTime, attempts: u32, out: &mut Actions) {
+        // Problems of all agents are collected before the run is over, but nobody that is away is
+        // waited for.
+        let all_answered = self.census.attached(ParticipantStage::Preparing) == 0;
+        if self.census.living() == 0 || (self.is_spoilt() && all_answered) {
+            self.finish(RunOutcome::NotStarted, out);
+        } else if !self.is_spoilt() && self.census.all_are(ParticipantStage::Ready) {
+            self.arm(now, attempts, out);
+        }
+    }
+
+    fn conclude_arming(&mut self, now: FleetTime, attempt: StartAttempt, out: &mut Actions) {
+        if self.is_spoilt() || self.census.living() == 0 {
+            self.finish(RunOutcome::NotStarted, out);
+        } else if now >= attempt.decided_at() {
+            self.postpone(now, attempt, out);
+        } else if attempt.is_written && self.census.all_are(ParticipantStage::Armed) {
+            self.go(attempt, out);
+        }
     }
 
     fn tell_skew(&self, out: &mut Actions) {
@@ -594,19 +531,23 @@ impl FleetRun {
     }
 
     fn finish(&mut self, outcome: RunOutcome, out: &mut Actions) {
-        self.phase = RunPhase::Done;
+        self.phase = RunPhase::Done(outcome);
         (0..self.participants.len()).for_each(|index| self.release(index, out));
         out.tell(RunEvent::Done { outcome });
     }
 
     fn resend_stop(&self, index: usize, out: &mut Actions) {
         if let Some((how, _)) = self.stop.filter(|_| !self.participants[index].is_over()) {
-            let stop = proto::Stop {
-                run_id: self.id().to_wire(),
-                now: how == Stop::Now,
-            };
-            self.send(index, Down::Stop(stop), out);
+            self.send_stop(index, how, out);
         }
+    }
+
+    fn send_stop(&self, index: usize, how: Stop, out: &mut Actions) {
+        let stop = proto::Stop {
+            run_id: self.id().to_wire(),
+            now: how == Stop::Now,
+        };
+        self.send(index, Down::Stop(stop), out);
     }
 
     fn release(&self, index: usize, out: &mut Actions) {
@@ -633,20 +574,22 @@ impl FleetRun {
         });
     }
 
-    fn index(&self, agent: AgentId) -> Option<usize> {
-        self.participants
-            .iter()
-            .position(|participant| participant.id() == agent)
+    fn set_stage(&mut self, index: usize, stage: ParticipantStage) {
+        self.change(index, |agent| agent.set_stage(stage));
     }
-}
 
-/// Problems of all agents are collected before the run is over, but nobody is waited for.
-fn has_answered_or_is_away(agent: &Participant) -> bool {
-    agent.stage() != ParticipantStage::Preparing || agent.connection().is_none()
-}
+    /// Every change of a stage, of an attachment, and of whether an agent began goes through here.
+    fn change<T>(&mut self, index: usize, change: impl FnOnce(&mut Participant) -> T) -> T {
+        let agent = &mut self.participants[index];
+        self.census.remove(agent);
+        let result = change(agent);
+        self.census.add(agent);
+        result
+    }
 
-fn has_begun_or_will_not(agent: &Participant) -> bool {
-    agent.is_over() || agent.began().is_some()
+    fn index(&self, agent: AgentId) -> Option<usize> {
+        self.indices.get(&agent).copied()
+    }
 }
 
 fn uploaded(agent: u32, upload: UploadId, encoded: Bytes) -> RunEvent {

@@ -1,61 +1,81 @@
 //! A run that waits for its agents.
 
 use crate::fleet_action::Actions;
-use crate::{AgentFacts, RunEvent, RunRequest};
+use crate::{AgentFacts, AgentId, FleetTime, RunEvent, RunOutcome, RunRequest};
+use std::collections::BTreeSet;
 
 /// Who is at hand for a run so far, in the order in which they joined.
 #[derive(Debug)]
 pub(crate) struct Gathering {
     request: RunRequest,
-    at_hand: Vec<AgentFacts>,
+    at_hand: Vec<AgentId>,
+    /// Those of `at_hand`.
+    known: BTreeSet<AgentId>,
+    /// When it is given up.
+    until: Option<FleetTime>,
 }
 
 impl Gathering {
-    pub(crate) fn new(request: RunRequest) -> Gathering {
+    pub(crate) fn new(request: RunRequest, now: FleetTime) -> Gathering {
+        let until = request.rules.join_timeout.map(|timeout| now.after(timeout));
         Gathering {
             request,
             at_hand: Vec::new(),
+            known: BTreeSet::new(),
+            until,
         }
     }
 
-    /// These agents are free now; says what changed, and whether there are enough. The `first` time
-    /// how many there are is told in any case.
-    pub(crate) fn update(&mut self, free: &[AgentFacts], first: bool, out: &mut Actions) -> bool {
-        let left = self.drop_unless_among(free);
-        let joined = self.take_missing(free);
-        let changed = first || !left.is_empty() || !joined.is_empty();
-        for agent in left {
-            out.tell(RunEvent::Left { agent });
-        }
-        for agent in joined {
-            out.tell(RunEvent::Joined { agent });
-        }
-        let have = self.at_hand.len() as u32;
-        let want = self.request.agents;
-        if changed {
-            out.tell(RunEvent::Waiting { have, want });
-        }
-        have >= want
+    /// How many more are wanted.
+    pub(crate) fn room(&self) -> usize {
+        (self.request.agents as usize).saturating_sub(self.at_hand.len())
     }
 
-    /// Those that are not free any more.
-    fn drop_unless_among(&mut self, free: &[AgentFacts]) -> Vec<AgentFacts> {
-        let is_free = |agent: &AgentFacts| free.iter().any(|other| other.id == agent.id);
-        let (stay, left) = self.at_hand.drain(..).partition(is_free);
-        self.at_hand = stay;
-        left
+    /// One more is free, and there is room for it.
+    pub(crate) fn add(&mut self, agent: &AgentFacts, out: &mut Actions) {
+        self.at_hand.push(agent.id);
+        self.known.insert(agent.id);
+        let agent = agent.clone();
+        out.tell(RunEvent::Joined { agent });
     }
 
-    /// New ones, but no more than are asked for: others wait for the next run.
-    fn take_missing(&mut self, free: &[AgentFacts]) -> Vec<AgentFacts> {
-        let room = (self.request.agents as usize).saturating_sub(self.at_hand.len());
-        let is_new = |agent: &&AgentFacts| !self.at_hand.iter().any(|known| known.id == agent.id);
-        let joined: Vec<AgentFacts> = free.iter().filter(is_new).take(room).cloned().collect();
-        self.at_hand.extend(joined.iter().cloned());
-        joined
+    /// One is free; it may be at hand already.
+    pub(crate) fn add_missing(&mut self, agent: &AgentFacts, out: &mut Actions) {
+        if !self.known.contains(&agent.id) {
+            self.add(agent, out);
+        }
     }
 
-    pub(crate) fn into_parts(self) -> (RunRequest, Vec<AgentFacts>) {
+    /// One is gone; whether it was at hand.
+    pub(crate) fn remove(&mut self, agent: &AgentFacts, out: &mut Actions) -> bool {
+        let Some(place) = self.at_hand.iter().position(|id| *id == agent.id) else {
+            return false;
+        };
+        self.at_hand.remove(place);
+        self.known.remove(&agent.id);
+        let agent = agent.clone();
+        out.tell(RunEvent::Left { agent });
+        true
+    }
+
+    /// Says how many are at hand; after each change.
+    pub(crate) fn tell(&self, out: &mut Actions) {
+        out.tell(RunEvent::Waiting {
+            have: self.at_hand.len() as u32,
+            want: self.request.agents,
+        });
+    }
+
+    /// How it ends if it has waited for too long.
+    pub(crate) fn too_late(&self, now: FleetTime) -> Option<RunOutcome> {
+        self.until.filter(|until| now >= *until)?;
+        Some(RunOutcome::TooFewAgents {
+            have: self.at_hand.len() as u32,
+            want: self.request.agents,
+        })
+    }
+
+    pub(crate) fn into_parts(self) -> (RunRequest, Vec<AgentId>) {
         (self.request, self.at_hand)
     }
 }

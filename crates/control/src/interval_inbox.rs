@@ -12,7 +12,7 @@ const INTERVALS_MAX: u32 = 4_000_000;
 const AHEAD_MAX: usize = 10_000;
 
 /// Intervals of one agent in one run.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct IntervalInbox {
     /// Everything below it came.
     next: u32,
@@ -27,7 +27,7 @@ pub(crate) struct IntervalInbox {
 }
 
 /// An interval of which parts are missing still.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Assembly {
     upload: UploadId,
     parts: u32,
@@ -69,22 +69,54 @@ impl IntervalInbox {
             parts: part.parts,
         };
         let upload = UploadId::from_wire(part.interval, part.totals);
+        // An agent that was cut off before it heard that all came sends the last part again.
+        if self.assembly.is_none() && is_in_bounds(&part) && self.has(upload) {
+            let is_last = part.part + 1 == part.parts;
+            return Ok(if is_last {
+                self.again(upload)
+            } else {
+                Taken::InPart
+            });
+        }
         let Some(content) = self.assemble(part).ok_or(out_of_place.clone())? else {
             return Ok(Taken::InPart);
         };
         let is_new = match upload {
-            UploadId::Totals(intervals) => self.totals.replace(intervals).is_none(),
+            UploadId::Totals(intervals) => self.note_totals(intervals).ok_or(out_of_place)?,
             UploadId::Interval(interval) => self.note(interval).ok_or(out_of_place)?,
         };
         if is_new {
             self.pending.insert(upload);
             return Ok(Taken::New(content));
         }
-        Ok(if self.pending.contains(&upload) {
+        Ok(self.again(upload))
+    }
+
+    /// It came before, all of it.
+    fn again(&self, upload: UploadId) -> Taken {
+        if self.pending.contains(&upload) {
             Taken::Pending
         } else {
             Taken::Delivered
-        })
+        }
+    }
+
+    fn has(&self, upload: UploadId) -> bool {
+        match upload {
+            UploadId::Totals(intervals) => self.totals == Some(intervals),
+            UploadId::Interval(interval) => interval < self.next || self.ahead.contains(&interval),
+        }
+    }
+
+    /// It was stored before this process began.
+    pub(crate) fn restore(&mut self, upload: UploadId) {
+        match upload {
+            UploadId::Totals(intervals) => self.totals = Some(intervals),
+            // A number that cannot be was never stored.
+            UploadId::Interval(interval) => {
+                self.note(interval);
+            }
+        }
     }
 
     /// The caller has it.
@@ -101,14 +133,23 @@ impl IntervalInbox {
         pending.map_or(self.next, |pending| pending.min(self.next))
     }
 
+    /// The totals, if they are stored.
+    pub(crate) fn stored_totals(&self) -> Option<UploadId> {
+        let totals = UploadId::Totals(self.totals?);
+        (!self.pending.contains(&totals)).then_some(totals)
+    }
+
     /// The stream is gone: the next one goes on with what came in part, or begins it again.
     pub(crate) fn cut(&mut self) {
         self.cut = self.assembly.take().or(self.cut.take());
     }
 
-    /// Of what parts came over streams that are gone, and how many.
+    /// Of what parts came over streams that are gone, and how many. Totals are larger than most
+    /// intervals: they do not travel twice because their acknowledgement was lost.
     pub(crate) fn in_part(&self) -> Option<(UploadId, u32)> {
-        self.cut.as_ref().map(|cut| (cut.upload, cut.next_part))
+        let whole = |intervals| (UploadId::Totals(intervals), u32::MAX);
+        let in_part = self.cut.as_ref().map(|cut| (cut.upload, cut.next_part));
+        in_part.or(self.totals.map(whole))
     }
 
     /// The first interval that never came.
@@ -129,8 +170,7 @@ impl IntervalInbox {
 
     /// The content, once whole; nothing at all for a part that is out of place.
     fn assemble(&mut self, part: IntervalPart) -> Option<Option<Bytes>> {
-        let parts_max = INTERVAL_MAX_BYTES.div_ceil(INTERVAL_PART_BYTES) as u32;
-        if part.parts == 0 || part.parts > parts_max || part.content.len() > INTERVAL_PART_BYTES {
+        if !is_in_bounds(&part) {
             return None;
         }
         let assembly = self.assembly.take();
@@ -156,6 +196,16 @@ impl IntervalInbox {
         })
     }
 
+    /// Whether the totals are new; nothing for those of another number of intervals than before,
+    /// which would be acknowledged and are not stored.
+    fn note_totals(&mut self, intervals: u32) -> Option<bool> {
+        match self.totals.replace(intervals) {
+            None => Some(true),
+            Some(before) if before == intervals => Some(false),
+            Some(_) => None,
+        }
+    }
+
     /// Whether the interval is new; nothing for a number that cannot be.
     fn note(&mut self, interval: u32) -> Option<bool> {
         if interval >= INTERVALS_MAX || (interval != self.next && self.ahead.len() >= AHEAD_MAX) {
@@ -169,6 +219,13 @@ impl IntervalInbox {
         }
         Some(true)
     }
+}
+
+fn is_in_bounds(part: &IntervalPart) -> bool {
+    let parts_max = INTERVAL_MAX_BYTES.div_ceil(INTERVAL_PART_BYTES) as u32;
+    (1..=parts_max).contains(&part.parts)
+        && part.part < part.parts
+        && part.content.len() <= INTERVAL_PART_BYTES
 }
 
 impl Assembly {
@@ -214,6 +271,27 @@ mod tests {
 
     fn whole(interval: u32) -> IntervalPart {
         part(interval, 0, 1, b"x")
+    }
+
+    #[test]
+    fn totals_that_came_do_not_travel_twice_because_their_acknowledgement_was_lost() {
+        let totals = |nth| IntervalPart {
+            totals: true,
+            ..part(7, nth, 3, b"x")
+        };
+        let mut inbox = IntervalInbox::default();
+        (0..2).for_each(|nth| assert_eq!(inbox.take(totals(nth)), Ok(Taken::InPart)));
+        assert!(matches!(inbox.take(totals(2)), Ok(Taken::New(_))));
+        inbox.cut();
+        let (upload, parts) = inbox.in_part().unwrap();
+        assert!(upload == UploadId::Totals(7) && parts >= 3);
+        assert_eq!(inbox.take(totals(2)), Ok(Taken::Pending));
+        inbox.delivered(upload);
+        assert_eq!(inbox.take(totals(2)), Ok(Taken::Delivered));
+        // An agent of another mind may send all of it again.
+        (0..2).for_each(|nth| assert_eq!(inbox.take(totals(nth)), Ok(Taken::InPart)));
+        assert_eq!(inbox.take(totals(2)), Ok(Taken::Delivered));
+        assert!(inbox.take(totals(3)).is_err());
     }
 
     #[test]
@@ -304,7 +382,12 @@ mod tests {
             &[part(0, 0, 2, b""), part(1, 1, 2, b"")],
             &[part(0, 0, 2, b""), part(0, 0, 2, b"")],
             &[part(0, 0, 2, b""), whole(1)],
-            &[part(0, 0, 1025, b"")],
+            &[part(
+                0,
+                0,
+                INTERVAL_MAX_BYTES.div_ceil(INTERVAL_PART_BYTES) as u32 + 1,
+                b"",
+            )],
         ];
         for sequence in cases {
             let mut inbox = IntervalInbox::default();
@@ -354,5 +437,17 @@ mod tests {
             .unwrap();
         assert_eq!(inbox.missing().len(), MISSING_MAX);
         assert!(inbox.take(whole(u32::MAX)).is_err());
+    }
+
+    #[test]
+    fn second_totals_of_another_number_are_refused() {
+        let mut inbox = IntervalInbox::default();
+        let totals = |intervals| IntervalPart {
+            totals: true,
+            ..whole(intervals)
+        };
+        assert!(matches!(inbox.take(totals(7)), Ok(Taken::New(_))));
+        assert_eq!(inbox.take(totals(7)), Ok(Taken::Pending));
+        assert!(inbox.take(totals(8)).is_err());
     }
 }

@@ -5,28 +5,35 @@ mod back_off;
 mod beats;
 mod clock;
 mod clock_offset;
+mod ended_runs;
+mod file_cache;
 mod file_inbox;
 mod file_parts;
 mod fleet;
 mod fleet_action;
 mod fleet_run;
 mod gathering;
+mod greeting;
 mod headway;
 mod id;
 mod interval_inbox;
+mod interval_store;
 mod lease;
 mod local_run;
 mod margin;
 mod order;
 mod outbox;
 mod participant;
-
 mod run_event;
+mod run_history;
 mod session;
 mod session_event;
+mod share_ledger;
 mod skew;
 mod token;
 mod upload_id;
+mod upload_window;
+mod versions;
 mod wire;
 
 pub use clock::{Boot, FleetTime, Mono, Now};
@@ -36,14 +43,19 @@ pub use file_parts::FileParts;
 pub use fleet::{Fleet, TICK};
 pub use fleet_action::{ConnectionId, FleetAction, FleetEvent, Receipt};
 pub use id::{AgentId, CoordinatorId, Digest, RunId};
-pub use order::{Assignment, EndCause, Order, PlanFile, Report, Stop};
-pub use outbox::{HELD_MAX_BYTES, INTERVAL_MAX_BYTES, INTERVAL_PART_BYTES};
+pub use interval_store::{HELD_MAX_BYTES, IntervalStore, StoredPlace};
+pub use lease::LEASE_MAX;
+pub use order::{Assignment, EndCause, Order, PlanFile, Report, SharePath, Stop};
+pub use outbox::{INTERVAL_MAX_BYTES, INTERVAL_PART_BYTES};
 pub use run_event::{
-    AgentFacts, Audience, ClockReading, RunEvent, RunFile, RunOutcome, RunRequest, Skew,
+    AgentFacts, Audience, ClockReading, FleetRules, LostPolicy, RunEvent, RunFile, RunOutcome,
+    RunRequest, Skew,
 };
-pub use session::Session;
+pub use run_history::RunHistory;
+pub use session::{KEEP, Session};
 pub use session_event::{Disconnection, Finality, News, SessionAction, SessionEvent};
 pub use token::{JoinSecret, Token, TokenError};
+pub use versions::Versions;
 
 use std::time::Duration;
 

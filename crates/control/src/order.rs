@@ -34,12 +34,33 @@ pub enum Order {
         /// Whether what has begun may finish.
         how: Stop,
     },
+    /// Fire a part of another agent's share too, from an instant on; answer [`Report::TookOver`].
+    TakeOver {
+        /// Run it is about.
+        run: RunId,
+        /// Counts these orders of a run.
+        number: u32,
+        /// What to fire.
+        share: SharePath,
+        /// From this instant on.
+        from: Mono,
+    },
     /// Drop everything about the run, ending it at once if it is still going on; no report is
     /// wanted any more.
     Forget {
         /// Run to forget.
         run: RunId,
     },
+}
+
+/// Part of a lost agent's share: that agent's index, then which of how many equal parts, and again
+/// of that part, where it was dealt again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharePath {
+    /// The lost agent's index in the run.
+    pub agent_index: u32,
+    /// Each a part, from 0, and of how many.
+    pub parts: Vec<(u32, u32)>,
 }
 
 /// An agent's part in a run.
@@ -131,6 +152,15 @@ pub enum Report {
         totals: Bytes,
         /// The agent's own figures; the link does not look inside.
         figures: Bytes,
+    },
+    /// The answer to [`Order::TakeOver`].
+    TookOver {
+        /// Run that this is about.
+        run: RunId,
+        /// Of the order.
+        number: u32,
+        /// Why it cannot fire it, in words.
+        problem: Option<String>,
     },
     /// Something for the record; any number per run is cut to [`crate::NOTES_MAX`] by the
     /// coordinator.

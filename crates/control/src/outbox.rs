@@ -1,21 +1,17 @@
 //! What an agent keeps of its intervals until the coordinator has them.
 
 use crate::RunId;
+use crate::interval_store::{Kept, Stash};
 use crate::upload_id::UploadId;
 use proto::{Bytes, IntervalPart, Resume};
 use std::collections::VecDeque;
 
-/// Encoded intervals that a link holds before it takes no more reports. At 64 KiB a second that is
-/// an hour; an agent whose coordinator is away stops firing after a lease, so only a coordinator
-/// that is far too slow comes near it.
-pub const HELD_MAX_BYTES: usize = 256 << 20;
-
 /// Largest encoded interval that travels.
 pub const INTERVAL_MAX_BYTES: usize = 64 << 20;
 
-/// Content of one part of an interval, well below what a message may hold: a beat waits behind a
-/// part, and a stream that is cut loses the part that was under way.
-pub const INTERVAL_PART_BYTES: usize = 64 << 10;
+/// Content of one part of an interval: a second of a link of 64 kbit/s. A beat waits behind a part,
+/// and a stream that is cut loses the part that was under way.
+pub const INTERVAL_PART_BYTES: usize = 8 << 10;
 
 /// Sent but not acknowledged, above which nothing new is begun: bounds what waits at the
 /// coordinator for a slow caller.
@@ -27,18 +23,19 @@ const WINDOW_INTERVALS: usize = 32;
 pub(crate) struct Outbox {
     run: RunId,
     held: VecDeque<Held>,
-    held_bytes: usize,
     /// How many of `held`, from the front, are sent whole; the next one may be sent in part.
     sent: usize,
     next_part: usize,
     /// Of this interval (or totals) the coordinator has so many parts over earlier streams.
     in_part: Option<(UploadId, usize)>,
+    /// The one that is sent in part, read from where it is kept.
+    read: Option<(UploadId, Bytes)>,
 }
 
 #[derive(Debug)]
 struct Held {
     upload: UploadId,
-    encoded: Bytes,
+    kept: Kept,
 }
 
 impl Outbox {
@@ -46,87 +43,92 @@ impl Outbox {
         Outbox {
             run,
             held: VecDeque::new(),
-            held_bytes: 0,
             sent: 0,
             next_part: 0,
             in_part: None,
+            read: None,
         }
     }
 
     /// Keeps an interval until it is acknowledged.
-    pub(crate) fn keep(&mut self, interval: u32, encoded: Bytes) {
-        self.push(UploadId::Interval(interval), encoded);
+    pub(crate) fn keep(&mut self, interval: u32, encoded: Bytes, stash: &mut Stash) {
+        self.push(UploadId::Interval(interval), encoded, stash);
     }
 
     /// Keeps the totals of `intervals` intervals until they are acknowledged.
-    pub(crate) fn keep_totals(&mut self, intervals: u32, encoded: Bytes) {
-        self.push(UploadId::Totals(intervals), encoded);
+    pub(crate) fn keep_totals(&mut self, intervals: u32, encoded: Bytes, stash: &mut Stash) {
+        self.push(UploadId::Totals(intervals), encoded, stash);
     }
 
-    /// The next part to send, if the window has room.
-    pub(crate) fn next_part(&mut self) -> Option<IntervalPart> {
+    /// The next part to send, if there is room for what is not acknowledged.
+    pub(crate) fn next_part(&mut self, stash: &mut Stash) -> Option<IntervalPart> {
         if self.next_part == 0 && !self.has_room() {
             return None;
         }
-        let held = self.held.get(self.sent)?;
-        let parts = held.parts();
-        let came_in_part = |&mut (upload, _): &mut (UploadId, usize)| upload == held.upload;
+        let (upload, encoded) = self.read(stash)?;
+        let parts = parts(encoded.len());
+        let came_in_part = |&mut (came, _): &mut (UploadId, usize)| came == upload;
         if let Some((_, came)) = self.in_part.take_if(came_in_part) {
             // The last part goes again at least: it is what brings the acknowledgement.
             self.next_part = came.min(parts - 1);
         }
         let from = self.next_part * INTERVAL_PART_BYTES;
-        let to = held.encoded.len().min(from + INTERVAL_PART_BYTES);
-        let (interval, totals) = held.upload.to_wire();
+        let to = encoded.len().min(from + INTERVAL_PART_BYTES);
+        let (interval, totals) = upload.to_wire();
         let part = IntervalPart {
             run_id: self.run.to_wire(),
             interval,
             part: self.next_part as u32,
             parts: parts as u32,
-            content: held.encoded.slice(from..to),
+            content: encoded.slice(from..to),
             totals,
         };
         self.next_part += 1;
         if self.next_part == parts {
             self.sent += 1;
             self.next_part = 0;
+            self.read = None;
         }
         Some(part)
     }
 
     /// The coordinator has it. Acknowledgements of what is not held are late ones, and do nothing.
-    pub(crate) fn acknowledge(&mut self, upload: UploadId) {
+    pub(crate) fn acknowledge(&mut self, upload: UploadId, stash: &mut Stash) {
         // What was not sent on this stream cannot be acknowledged: a late answer names it.
         let mut sent = self.held.iter().take(self.sent);
         let Some(place) = sent.position(|held| held.upload == upload) else {
             return;
         };
-        let held = self.held.remove(place).expect("position is within");
-        self.held_bytes -= held.encoded.len();
+        self.remove(place, stash);
         self.sent -= 1;
     }
 
     /// The stream is another one: what is held goes again, from the first that is not stored, and
     /// goes on where a part came.
-    pub(crate) fn rewind(&mut self, resume: &Resume) {
+    pub(crate) fn rewind(&mut self, resume: &Resume, stash: &mut Stash) {
         self.sent = 0;
         self.next_part = 0;
+        self.read = None;
         let upload = UploadId::from_wire(resume.interval, resume.totals);
         self.in_part = (resume.parts > 0).then_some((upload, resume.parts as usize));
         // Totals are never below the mark: only their acknowledgement says that they are stored.
-        self.held.retain(|held| match held.upload {
-            UploadId::Interval(interval) => interval >= resume.stored_below,
-            UploadId::Totals(_) => true,
-        });
-        self.held_bytes = self.held.iter().map(|held| held.encoded.len()).sum();
+        let is_stored = |held: &Held| match held.upload {
+            UploadId::Interval(nth) => nth < resume.stored_below,
+            UploadId::Totals(_) => false,
+        };
+        while let Some(place) = self.held.iter().position(is_stored) {
+            self.remove(place, stash);
+        }
+    }
+
+    /// Forgets all of it.
+    pub(crate) fn clear(&mut self, stash: &mut Stash) {
+        (0..self.held.len()).for_each(|_| self.remove(0, stash));
+        *self = Outbox::new(self.run);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.held.is_empty()
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.held_bytes >= HELD_MAX_BYTES
     }
 
     pub(crate) fn intervals(&self) -> usize {
@@ -134,9 +136,31 @@ impl Outbox {
         self.held.iter().filter(is_interval).count()
     }
 
-    fn push(&mut self, upload: UploadId, encoded: Bytes) {
-        self.held_bytes += encoded.len();
-        self.held.push_back(Held { upload, encoded });
+    fn push(&mut self, upload: UploadId, encoded: Bytes, stash: &mut Stash) {
+        let kept = stash.keep(encoded);
+        self.held.push_back(Held { upload, kept });
+    }
+
+    /// What is sent next, all of it. One that cannot be read any more is left out, and the
+    /// coordinator sees that it is missing.
+    fn read(&mut self, stash: &mut Stash) -> Option<(UploadId, Bytes)> {
+        loop {
+            let held = self.held.get(self.sent)?;
+            let upload = held.upload;
+            if let Some((_, encoded)) = self.read.as_ref().filter(|(read, _)| *read == upload) {
+                return Some((upload, encoded.clone()));
+            }
+            match stash.read(&held.kept) {
+                Some(encoded) => self.read = Some((upload, encoded)),
+                None => self.remove(self.sent, stash),
+            }
+        }
+    }
+
+    fn remove(&mut self, place: usize, stash: &mut Stash) {
+        if let Some(held) = self.held.remove(place) {
+            stash.free(held.kept);
+        }
     }
 
     fn has_room(&self) -> bool {
@@ -144,76 +168,115 @@ impl Outbox {
             .held
             .iter()
             .take(self.sent)
-            .map(|held| held.encoded.len())
+            .map(|held| held.kept.len())
             .sum();
         self.sent < WINDOW_INTERVALS && in_flight < WINDOW_BYTES
     }
 }
 
-impl Held {
-    fn parts(&self) -> usize {
-        self.encoded.len().div_ceil(INTERVAL_PART_BYTES).max(1)
-    }
+/// An empty upload is one part.
+fn parts(bytes: usize) -> usize {
+    bytes.div_ceil(INTERVAL_PART_BYTES).max(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval_store::{HELD_MAX_BYTES, IntervalStore, NoStore, StoredPlace};
 
-    fn outbox(sizes: &[usize]) -> Outbox {
-        let mut outbox = Outbox::new(RunId([1; 16]));
-        for (interval, &size) in sizes.iter().enumerate() {
-            outbox.keep(interval as u32, vec![0; size].into());
-        }
-        outbox
+    /// An outbox and where it keeps things.
+    struct Sender {
+        outbox: Outbox,
+        stash: Stash,
     }
 
-    fn drain(outbox: &mut Outbox) -> Vec<(u32, u32, u32, usize)> {
-        std::iter::from_fn(|| outbox.next_part())
-            .map(|part| (part.interval, part.part, part.parts, part.content.len()))
-            .collect()
+    impl Sender {
+        fn new(sizes: &[usize]) -> Sender {
+            Sender::with(Box::new(NoStore), sizes)
+        }
+
+        fn with(store: Box<dyn IntervalStore>, sizes: &[usize]) -> Sender {
+            let mut sender = Sender {
+                outbox: Outbox::new(RunId([1; 16])),
+                stash: Stash::new(store),
+            };
+            for (interval, &size) in sizes.iter().enumerate() {
+                let encoded = vec![interval as u8; size].into();
+                sender
+                    .outbox
+                    .keep(interval as u32, encoded, &mut sender.stash);
+            }
+            sender
+        }
+
+        fn keep_totals(&mut self, intervals: u32, size: usize) {
+            let encoded = vec![0; size].into();
+            self.outbox.keep_totals(intervals, encoded, &mut self.stash);
+        }
+
+        fn next(&mut self) -> Option<IntervalPart> {
+            self.outbox.next_part(&mut self.stash)
+        }
+
+        fn drain(&mut self) -> Vec<(u32, u32, u32, usize)> {
+            std::iter::from_fn(|| self.next())
+                .map(|part| (part.interval, part.part, part.parts, part.content.len()))
+                .collect()
+        }
+
+        fn acknowledge(&mut self, upload: UploadId) {
+            self.outbox.acknowledge(upload, &mut self.stash);
+        }
+
+        fn rewind(&mut self, resume: &Resume) {
+            self.outbox.rewind(resume, &mut self.stash);
+        }
+
+        fn held_bytes(&self) -> usize {
+            self.outbox.held.iter().map(|held| held.kept.len()).sum()
+        }
     }
 
     #[test]
     fn intervals_are_cut_into_parts_and_an_empty_one_is_one_part() {
-        let mut outbox = outbox(&[0, INTERVAL_PART_BYTES, INTERVAL_PART_BYTES + 1]);
+        let mut sender = Sender::new(&[0, INTERVAL_PART_BYTES, INTERVAL_PART_BYTES + 1]);
         let expected = [
             (0, 0, 1, 0),
             (1, 0, 1, INTERVAL_PART_BYTES),
             (2, 0, 2, INTERVAL_PART_BYTES),
             (2, 1, 2, 1),
         ];
-        assert_eq!(drain(&mut outbox), expected);
+        assert_eq!(sender.drain(), expected);
     }
 
     #[test]
     fn window_holds_back_until_something_is_acknowledged() {
-        let mut outbox = outbox(&[10; 40]);
-        assert_eq!(drain(&mut outbox).len(), WINDOW_INTERVALS);
-        outbox.acknowledge(UploadId::Interval(0));
-        assert_eq!(drain(&mut outbox), [(32, 0, 1, 10)]);
+        let mut sender = Sender::new(&[10; 40]);
+        assert_eq!(sender.drain().len(), WINDOW_INTERVALS);
+        sender.acknowledge(UploadId::Interval(0));
+        assert_eq!(sender.drain(), [(32, 0, 1, 10)]);
     }
 
     #[test]
     fn interval_larger_than_the_window_goes_whole() {
-        let mut outbox = outbox(&[WINDOW_BYTES * 2, 1]);
-        assert_eq!(drain(&mut outbox).len(), 128);
-        outbox.acknowledge(UploadId::Interval(0));
-        assert_eq!(drain(&mut outbox), [(1, 0, 1, 1)]);
+        let mut sender = Sender::new(&[WINDOW_BYTES * 2, 1]);
+        assert_eq!(sender.drain().len(), WINDOW_BYTES * 2 / INTERVAL_PART_BYTES);
+        sender.acknowledge(UploadId::Interval(0));
+        assert_eq!(sender.drain(), [(1, 0, 1, 1)]);
     }
 
     #[test]
     fn new_stream_gets_again_what_was_not_acknowledged_and_nothing_else() {
-        let mut outbox = outbox(&[1, 2, INTERVAL_PART_BYTES * 2]);
+        let mut sender = Sender::new(&[1, 2, INTERVAL_PART_BYTES * 2]);
         for _ in 0..3 {
-            outbox.next_part().unwrap();
+            sender.next().unwrap();
         }
-        outbox.acknowledge(UploadId::Interval(1));
-        outbox.acknowledge(UploadId::Interval(1));
-        outbox.acknowledge(UploadId::Interval(2));
-        outbox.rewind(&Resume::default());
+        sender.acknowledge(UploadId::Interval(1));
+        sender.acknowledge(UploadId::Interval(1));
+        sender.acknowledge(UploadId::Interval(2));
+        sender.rewind(&Resume::default());
         assert_eq!(
-            drain(&mut outbox),
+            sender.drain(),
             [
                 (0, 0, 1, 1),
                 (2, 0, 2, INTERVAL_PART_BYTES),
@@ -224,10 +287,10 @@ mod tests {
 
     #[test]
     fn new_stream_goes_on_where_the_old_one_ended() {
-        let mut outbox = outbox(&[1, 2, 3]);
-        outbox.keep_totals(3, vec![0; INTERVAL_PART_BYTES * 4].into());
-        drain(&mut outbox);
-        outbox.rewind(&Resume {
+        let mut sender = Sender::new(&[1, 2, 3]);
+        sender.keep_totals(3, INTERVAL_PART_BYTES * 4);
+        sender.drain();
+        sender.rewind(&Resume {
             stored_below: 2,
             interval: 3,
             totals: true,
@@ -239,14 +302,14 @@ mod tests {
             (3, 2, 4, INTERVAL_PART_BYTES),
             (3, 3, 4, INTERVAL_PART_BYTES),
         ];
-        assert_eq!(drain(&mut outbox), expected);
-        assert_eq!(outbox.held_bytes, 3 + INTERVAL_PART_BYTES * 4);
-        outbox.rewind(&Resume {
+        assert_eq!(sender.drain(), expected);
+        assert_eq!(sender.held_bytes(), 3 + INTERVAL_PART_BYTES * 4);
+        sender.rewind(&Resume {
             stored_below: 3,
             ..Resume::default()
         });
         assert_eq!(
-            drain(&mut outbox).len(),
+            sender.drain().len(),
             4,
             "a coordinator that has no part of it gets it from the first"
         );
@@ -254,30 +317,73 @@ mod tests {
 
     #[test]
     fn foreign_resume_makes_nothing_worse_than_sending_again() {
-        let mut outbox = outbox(&[INTERVAL_PART_BYTES * 2]);
-        outbox.rewind(&Resume {
+        let mut sender = Sender::new(&[INTERVAL_PART_BYTES * 2]);
+        sender.rewind(&Resume {
             interval: 0,
             parts: 99,
             ..Resume::default()
         });
-        assert_eq!(drain(&mut outbox), [(0, 1, 2, INTERVAL_PART_BYTES)]);
-        outbox.rewind(&Resume {
+        assert_eq!(sender.drain(), [(0, 1, 2, INTERVAL_PART_BYTES)]);
+        sender.rewind(&Resume {
             interval: 7,
             parts: 1,
             ..Resume::default()
         });
-        assert_eq!(drain(&mut outbox).len(), 2);
+        assert_eq!(sender.drain().len(), 2);
     }
 
     #[test]
     fn totals_are_not_taken_for_the_interval_of_the_same_number() {
-        let mut outbox = outbox(&[1]);
-        outbox.keep_totals(0, Bytes::from_static(b"t"));
-        assert_eq!(drain(&mut outbox).len(), 2);
-        outbox.acknowledge(UploadId::Totals(0));
-        assert_eq!(outbox.intervals(), 1);
-        outbox.acknowledge(UploadId::Interval(0));
-        assert!(outbox.is_empty());
-        assert_eq!(outbox.held_bytes, 0);
+        let mut sender = Sender::new(&[1]);
+        sender.keep_totals(0, 1);
+        assert_eq!(sender.drain().len(), 2);
+        sender.acknowledge(UploadId::Totals(0));
+        assert_eq!(sender.outbox.intervals(), 1);
+        sender.acknowledge(UploadId::Interval(0));
+        assert!(sender.outbox.is_empty());
+        assert_eq!(sender.held_bytes(), 0);
+    }
+
+    /// Gives back what was put last but for one place, which it lost.
+    #[derive(Debug)]
+    struct Forgetful {
+        taken: Vec<Bytes>,
+        lost: u64,
+    }
+
+    impl IntervalStore for Forgetful {
+        fn put(&mut self, encoded: &[u8]) -> Result<StoredPlace, String> {
+            self.taken.push(Bytes::copy_from_slice(encoded));
+            Ok(StoredPlace {
+                offset: self.taken.len() as u64 - 1,
+                bytes: encoded.len(),
+            })
+        }
+
+        fn get(&mut self, place: StoredPlace) -> Result<Bytes, String> {
+            if place.offset == self.lost {
+                return Err("lost".to_owned());
+            }
+            Ok(self.taken[place.offset as usize].clone())
+        }
+
+        fn free(&mut self, _: StoredPlace) {}
+    }
+
+    #[test]
+    fn what_lies_in_the_store_goes_in_order_and_what_is_lost_there_is_left_out_whole() {
+        let store = Forgetful {
+            taken: vec![],
+            lost: 0,
+        };
+        let sizes = [HELD_MAX_BYTES, INTERVAL_PART_BYTES + 1, 5];
+        let mut sender = Sender::with(Box::new(store), &sizes);
+        while sender.next().is_some() {}
+        sender.acknowledge(UploadId::Interval(0));
+        assert_eq!(sender.drain(), [(2, 0, 1, 5)]);
+        assert_eq!(sender.outbox.intervals(), 1);
+        sender.rewind(&Resume::default());
+        let again = sender.next().unwrap();
+        assert_eq!((again.interval, &again.content[..]), (2, &[2; 5][..]));
     }
 }

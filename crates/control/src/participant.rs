@@ -2,9 +2,17 @@
 
 use crate::headway::Headway;
 use crate::interval_inbox::{IntervalInbox, OutOfPlace, Taken};
+use crate::run_history::{PastAgent, PastEnd};
 use crate::upload_id::UploadId;
 use crate::{AgentFacts, AgentId, ClockReading, ConnectionId, FleetTime, NOTES_MAX, RunId};
 use proto::{IntervalPart, Resume};
+use std::collections::BTreeMap;
+
+/// Intervals and their bytes that an agent may have handed over while they are not stored: twice
+/// what an agent of this version sends without waiting. What is stored is known here first, so one
+/// that keeps to its window never comes near.
+const UNSTORED_MAX: usize = 64;
+const UNSTORED_MAX_BYTES: usize = 8 << 20;
 
 /// An agent of a run.
 #[derive(Debug)]
@@ -16,15 +24,33 @@ pub(crate) struct Participant {
     clock: Option<ClockReading>,
     began: Option<(FleetTime, u64)>,
     inbox: IntervalInbox,
+    unstored: BTreeMap<UploadId, usize>,
+    unstored_bytes: usize,
     headway: Headway,
+    /// The upload that came in part last, and the most parts that ever came of it.
+    furthest: Option<(UploadId, u32)>,
     notes: u32,
-    heard_at: FleetTime,
+    progress_at: FleetTime,
+    attached_at: FleetTime,
+    /// By then its last lease is over.
+    leased_until: Option<FleetTime>,
+    /// Whether it may still say which files it lacks.
+    may_want: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Attachment {
+enum Attachment {
     To(ConnectionId),
-    GoneSince(FleetTime),
+    GoneSince(FleetTime, Departure),
+}
+
+/// How an agent went away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Departure {
+    /// Its stream ended, so that it knows too, and dials again if it is there.
+    Ended,
+    /// It was not heard any more; it may find out much later.
+    Silent,
 }
 
 /// How far an agent is.
@@ -34,24 +60,77 @@ pub(crate) enum ParticipantStage {
     Preparing,
     /// It can run it.
     Ready,
-    /// It has the start instant.
+    /// It knows the start instant.
+    Armed,
+    /// It may fire.
     Going,
-    /// It ended, or is given up.
-    Over,
+    /// It said that it ended.
+    Ended,
+    /// It is given up, and may still deliver what it has.
+    Lost,
+    /// It is given up, and nothing of it is taken any more.
+    Barred,
+}
+
+/// What an agent uploaded breaks the protocol.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadUpload {
+    #[error(transparent)]
+    OutOfPlace(#[from] OutOfPlace),
+    #[error(
+        "it sends on though more than {UNSTORED_MAX} of its intervals, or {UNSTORED_MAX_BYTES} \
+         bytes of them, wait to be stored"
+    )]
+    NoWindow,
 }
 
 impl Participant {
     pub(crate) fn new(facts: AgentFacts, connection: ConnectionId, now: FleetTime) -> Participant {
+        let gone = Participant::gone(facts, now);
+        Participant {
+            attachment: Attachment::To(connection),
+            ..gone
+        }
+    }
+
+    fn gone(facts: AgentFacts, now: FleetTime) -> Participant {
         Participant {
             facts,
-            attachment: Attachment::To(connection),
+            attachment: Attachment::GoneSince(now, Departure::Silent),
             stage: ParticipantStage::Preparing,
             clock: None,
             began: None,
             inbox: IntervalInbox::default(),
+            unstored: BTreeMap::new(),
+            unstored_bytes: 0,
             headway: Headway::default(),
+            furthest: None,
             notes: 0,
-            heard_at: now,
+            progress_at: now,
+            attached_at: now,
+            leased_until: None,
+            may_want: false,
+        }
+    }
+
+    /// As the record left it, and away: whether it may fire until `leased_until` is not known.
+    pub(crate) fn from_past(
+        past: PastAgent,
+        now: FleetTime,
+        leased_until: FleetTime,
+    ) -> Participant {
+        let stage = match past.end {
+            PastEnd::Unfinished => ParticipantStage::Going,
+            PastEnd::Ended => ParticipantStage::Ended,
+            PastEnd::Lost => ParticipantStage::Lost,
+        };
+        Participant {
+            stage,
+            clock: past.clock,
+            began: past.began,
+            inbox: past.inbox,
+            leased_until: Some(leased_until),
+            ..Participant::gone(past.facts, now)
         }
     }
 
@@ -71,30 +150,46 @@ impl Participant {
         self.stage = stage;
     }
 
+    /// Whether nothing is expected of it any more.
     pub(crate) fn is_over(&self) -> bool {
-        self.stage == ParticipantStage::Over
+        matches!(
+            self.stage,
+            ParticipantStage::Ended | ParticipantStage::Lost | ParticipantStage::Barred
+        )
+    }
+
+    /// Whether what it uploads is taken.
+    pub(crate) fn may_upload(&self) -> bool {
+        matches!(self.stage, ParticipantStage::Going | ParticipantStage::Lost)
     }
 
     pub(crate) fn connection(&self) -> Option<ConnectionId> {
         match self.attachment {
             Attachment::To(connection) => Some(connection),
-            Attachment::GoneSince(_) => None,
+            Attachment::GoneSince(..) => None,
         }
     }
 
-    pub(crate) fn gone_since(&self) -> Option<FleetTime> {
+    pub(crate) fn gone_since(&self) -> Option<(FleetTime, Departure)> {
         match self.attachment {
             Attachment::To(_) => None,
-            Attachment::GoneSince(since) => Some(since),
+            Attachment::GoneSince(since, how) => Some((since, how)),
         }
     }
 
-    pub(crate) fn attach(&mut self, connection: ConnectionId) {
+    pub(crate) fn attach(&mut self, now: FleetTime, connection: ConnectionId) {
         self.attachment = Attachment::To(connection);
+        self.attached_at = now;
     }
 
-    pub(crate) fn detach(&mut self, now: FleetTime) {
-        self.attachment = Attachment::GoneSince(now);
+    /// Since when it has the stream that it has, or had last.
+    pub(crate) fn attached_at(&self) -> FleetTime {
+        self.attached_at
+    }
+
+    pub(crate) fn detach(&mut self, now: FleetTime, how: Departure) {
+        self.attachment = Attachment::GoneSince(now, how);
+        self.may_want = false;
         self.inbox.cut();
         self.headway.stream_ended(now);
     }
@@ -104,8 +199,28 @@ impl Participant {
         self.headway.is_missing(now)
     }
 
+    /// It was asked which files it lacks.
+    pub(crate) fn ask_for_wants(&mut self) {
+        self.may_want = true;
+    }
+
+    /// Whether this is its first answer on this stream.
+    pub(crate) fn wants(&mut self) -> bool {
+        std::mem::take(&mut self.may_want)
+    }
+
+    /// A lease was granted that is over by `until`.
+    pub(crate) fn lease(&mut self, until: FleetTime) {
+        self.leased_until = self.leased_until.max(Some(until));
+    }
+
+    /// By then it fires no more; nothing: it never had a lease.
+    pub(crate) fn leased_until(&self) -> Option<FleetTime> {
+        self.leased_until
+    }
+
     /// Where its upload goes on after a cut.
-    pub(crate) fn resume(&self, run: RunId) -> Resume {
+    pub(crate) fn resume(&self, run: RunId, epoch: u64) -> Resume {
         let (upload, parts) = self.inbox.in_part().unwrap_or((UploadId::Interval(0), 0));
         let (interval, totals) = upload.to_wire();
         Resume {
@@ -114,16 +229,18 @@ impl Participant {
             interval,
             totals,
             parts,
+            epoch,
         }
     }
 
-    /// When it last said something about its run.
-    pub(crate) fn heard_at(&self) -> FleetTime {
-        self.heard_at
+    /// When it last brought something new of its run.
+    /// Whether something that it brought is not stored here yet.
+    pub(crate) fn awaits_storage(&self) -> bool {
+        !self.unstored.is_empty()
     }
 
-    pub(crate) fn hear(&mut self, now: FleetTime) {
-        self.heard_at = now;
+    pub(crate) fn progress_at(&self) -> FleetTime {
+        self.progress_at
     }
 
     pub(crate) fn clock(&self) -> Option<ClockReading> {
@@ -138,28 +255,66 @@ impl Participant {
         self.began
     }
 
-    /// Whether this is the first that is heard of it.
+    /// Whether this is the first that is heard of it. What is known better than before counts.
     pub(crate) fn begin(&mut self, at: FleetTime, bound_ns: u64) -> bool {
-        let first = self.began.is_none();
-        self.began.get_or_insert((at, bound_ns));
-        first
+        let is_first = self.began.is_none();
+        if self.began.is_none_or(|(_, known_ns)| bound_ns < known_ns) {
+            self.began = Some((at, bound_ns));
+        }
+        is_first
     }
 
     /// Takes the next part of its stream of intervals.
-    pub(crate) fn upload(&mut self, part: IntervalPart) -> Result<Taken, OutOfPlace> {
-        let is_first = part.part == 0;
+    pub(crate) fn upload(
+        &mut self,
+        now: FleetTime,
+        part: IntervalPart,
+    ) -> Result<Taken, BadUpload> {
+        let upload = UploadId::from_wire(part.interval, part.totals);
+        let parts = part.part.saturating_add(1);
         let taken = self.inbox.take(part)?;
-        match taken {
-            // The first part may come on every stream, and nothing after it.
-            Taken::InPart if is_first => {}
-            Taken::InPart | Taken::New(_) => self.headway.made(),
+        match &taken {
+            Taken::InPart if !self.goes_beyond(upload, parts) => {}
+            Taken::InPart => self.make_headway(now),
+            Taken::New(encoded) => {
+                self.make_headway(now);
+                self.keep(upload, encoded.len())?;
+            }
             Taken::Pending | Taken::Delivered => {}
         }
         Ok(taken)
     }
 
+    /// Whether so many parts never came before: a stream that only repeats the last one gets
+    /// nowhere. The first part alone may come on every stream, and nothing after it.
+    fn goes_beyond(&mut self, upload: UploadId, parts: u32) -> bool {
+        let before = self.furthest.filter(|(furthest, _)| *furthest == upload);
+        let is_new = before.is_none_or(|(_, before)| parts > before);
+        if is_new {
+            self.furthest = Some((upload, parts));
+        }
+        is_new && parts > 1
+    }
+
+    fn make_headway(&mut self, now: FleetTime) {
+        self.headway.made();
+        self.progress_at = now;
+    }
+
+    /// It is handed over. What was before it counts: one interval alone may be large.
+    fn keep(&mut self, upload: UploadId, bytes: usize) -> Result<(), BadUpload> {
+        if self.unstored.len() >= UNSTORED_MAX || self.unstored_bytes > UNSTORED_MAX_BYTES {
+            return Err(BadUpload::NoWindow);
+        }
+        self.unstored_bytes += bytes;
+        self.unstored.insert(upload, bytes);
+        Ok(())
+    }
+
     /// The caller has it.
-    pub(crate) fn delivered(&mut self, upload: UploadId) {
+    pub(crate) fn delivered(&mut self, now: FleetTime, upload: UploadId) {
+        self.progress_at = now;
+        self.unstored_bytes -= self.unstored.remove(&upload).unwrap_or(0);
         self.inbox.delivered(upload);
     }
 

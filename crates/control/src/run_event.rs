@@ -1,6 +1,6 @@
 //! What the coordinator is asked to run, and what it learns as the run goes.
 
-use crate::{AgentId, Digest, EndCause, FleetTime, RunId, Stop};
+use crate::{AgentId, Digest, EndCause, FleetTime, LEASE, RunId, Stop};
 use proto::Bytes;
 use secret::Secret;
 use std::collections::BTreeMap;
@@ -28,6 +28,52 @@ pub struct RunRequest {
     pub firing: Option<Duration>,
     /// Longest that an operation may take once begun, so that a drain is waited for.
     pub drain: Duration,
+    /// Counts the coordinators that this run had, from 1.
+    pub epoch: u64,
+    /// What it asks of the fleet.
+    pub rules: FleetRules,
+}
+
+/// What a run asks of the fleet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FleetRules {
+    /// How long a lease lasts from the instant its beat was sent.
+    pub lease: Duration,
+    /// What becomes of the run when agents are lost.
+    pub lost: LostPolicy,
+    /// Agents that may be lost before the run fails all the same.
+    pub tolerate: u32,
+    /// How long missing agents are waited for; nothing: as long as it takes.
+    pub join_timeout: Option<Duration>,
+    /// By how much two agents may begin apart from each other, as far as is known before the start:
+    /// the sum of the two widest error bounds of their clocks is at most this. The skew that a run
+    /// is judged by has that bound.
+    pub max_skew: Duration,
+}
+
+impl Default for FleetRules {
+    /// No lost agent is tolerated, and everything is waited for.
+    fn default() -> FleetRules {
+        FleetRules {
+            lease: LEASE,
+            lost: LostPolicy::Fail,
+            tolerate: 0,
+            join_timeout: None,
+            max_skew: Duration::MAX,
+        }
+    }
+}
+
+/// What becomes of a run when an agent is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LostPolicy {
+    /// The others go on, and the run is invalid.
+    #[default]
+    Fail,
+    /// The others go on with their own shares.
+    Continue,
+    /// The others get what is left of the lost agent's share.
+    Redistribute,
 }
 
 /// A file that a plan names, and who needs it.
@@ -124,7 +170,8 @@ pub enum RunEvent {
         /// Where its clock stands.
         clock: ClockReading,
     },
-    /// The agent cannot run the plan; the run will not start.
+    /// The agent cannot run the plan; the run will not start. Where the run bears it, the agent is
+    /// [`RunEvent::Lost`] instead.
     Problem {
         /// Its index in the run.
         agent: u32,
@@ -197,14 +244,39 @@ pub enum RunEvent {
         /// Its clock, measured at the end.
         clock: Option<ClockReading>,
     },
-    /// The agent is given up; what it delivered stands, what it did not is a gap.
+    /// The agent is given up, once; what it delivered stands, what it did not is a gap. If it comes
+    /// back before the run is done, [`RunEvent::Back`], its intervals, its totals and
+    /// [`RunEvent::Ended`] may follow.
     Lost {
         /// Its index in the run.
         agent: u32,
         /// Number of the first interval that never came.
         next_interval: u32,
+        /// By then its last lease is over, so that it fires no more; nothing: it never had one.
+        fired_until: Option<FleetTime>,
         /// Why, in words.
         why: String,
+    },
+    /// Some agents did not learn of the start instant in time: nobody fired, and another instant
+    /// is named.
+    Postponed {
+        /// Those that did not, by index.
+        agents: Vec<u32>,
+    },
+    /// Others fire what is left of a lost agent's share from an instant on.
+    Redistributed {
+        /// The lost agent, by index.
+        agent: u32,
+        /// Those that fire it, by index.
+        to: Vec<u32>,
+        /// From this instant on.
+        from: FleetTime,
+    },
+    /// Agents obey a coordinator that took this run up later than this one: nothing more comes
+    /// here.
+    Superseded {
+        /// Of that coordinator.
+        epoch: u64,
     },
     /// Something for the record.
     Note {
@@ -231,6 +303,15 @@ pub enum RunOutcome {
     StoppedBeforeStart(Stop),
     /// It never began: a [`RunEvent::Problem`] or [`RunEvent::Lost`] says why.
     NotStarted,
+    /// Too few agents joined in time.
+    TooFewAgents {
+        /// Agents that were at hand.
+        have: u32,
+        /// Agents that the run asks for.
+        want: u32,
+    },
+    /// Another coordinator has taken it up.
+    Superseded,
 }
 
 #[cfg(test)]

@@ -1,29 +1,41 @@
 //! An agent's end of the control plane as a state machine: events in, actions out.
 
+mod directed;
+mod kept;
+
 use crate::back_off::BackOff;
 use crate::beats::Beats;
+use crate::file_cache::FileCache;
+use crate::interval_store::{NoStore, Stash};
 use crate::local_run::LocalRun;
-use crate::upload_id::UploadId;
+use crate::upload_window::UploadWindow;
 use crate::wire::{cut, from_agent};
 use crate::{
-    AgentFacts, CoordinatorId, EndCause, FleetTime, LEASE, Mono, Now, Order, Report, RunId, Stop,
+    AgentFacts, CoordinatorId, EndCause, IntervalStore, LEASE, Mono, Now, Order, Report, RunId,
+    Stop,
 };
 use crate::{Disconnection, Finality, News, SessionAction, SessionEvent};
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{
-    FromCoordinator, Grant, Hello, IntervalPart, Note, PROTOCOL, Prepare, Prepared, Start, Welcome,
-};
+use proto::{FromCoordinator, HeldRun, Hello, IntervalPart, Note, PROTOCOL};
 use std::time::Duration;
+
+/// What an agent holds of a run is kept for so long after its load is over, if nothing else is
+/// said.
+pub const KEEP: Duration = Duration::from_secs(3_600);
 
 /// The coordinator answers a hello by then, or the stream is given up.
 const GREETING_MAX: Duration = Duration::from_secs(10);
 
-/// A stream that brought nothing for so long is dead: grants come every second.
-const SILENCE_MAX: Duration = LEASE.saturating_mul(2);
+/// A stream that brought nothing for so long is dead, and later where leases are longer: grants
+/// come every second.
+const SILENCE_MIN: Duration = LEASE.saturating_mul(2);
 
-/// An agent that is told to quit during a run uploads what it holds for so long.
+/// An agent that is told to quit uploads what it holds for so long.
 const FAREWELL_MAX: Duration = Duration::from_secs(10);
+
+/// Files of plans are kept for so long while no coordinator is there.
+const FILES_KEPT: Duration = Duration::from_secs(600);
 
 /// Target addresses that an agent reports.
 const ADDRESSES_MAX: usize = 256;
@@ -32,13 +44,24 @@ const ADDRESSES_MAX: usize = 256;
 #[derive(Debug)]
 pub struct Session {
     facts: AgentFacts,
+    /// Of the encoding of intervals, and of the language of plans.
+    versions: (u32, u32),
     link: Link,
     back_off: BackOff,
     beats: Beats,
+    window: UploadWindow,
+    now: Mono,
     heard_at: Mono,
-    was_member: bool,
+    /// The coordinator of this stream, or of the last one.
+    coordinator: Option<CoordinatorId>,
     said_away: Option<String>,
+    /// The run that is prepared or fires.
     run: Option<LocalRun>,
+    /// Runs whose load is over and that were not released, the oldest first.
+    kept: Vec<LocalRun>,
+    keep: Duration,
+    stash: Stash,
+    cache: FileCache,
     quit_at: Option<Mono>,
     out: Vec<SessionAction>,
 }
@@ -57,20 +80,49 @@ impl Session {
     pub fn new(facts: AgentFacts, seed: u64) -> Session {
         Session {
             facts,
+            versions: (0, 0),
             link: Link::Waiting { until: Mono(0) },
             back_off: BackOff::new(seed),
             beats: Beats::new(),
+            window: UploadWindow::new(),
+            now: Mono(0),
             heard_at: Mono(0),
-            was_member: false,
+            coordinator: None,
             said_away: None,
             run: None,
+            kept: Vec::new(),
+            keep: KEEP,
+            stash: Stash::new(Box::new(NoStore)),
+            cache: FileCache::new(),
             quit_at: None,
             out: Vec::new(),
         }
     }
 
+    /// Says in the hello which encoding of intervals and which language of plans this agent knows.
+    #[must_use]
+    pub fn with_versions(mut self, encoding: u32, language: u32) -> Session {
+        self.versions = (encoding, language);
+        self
+    }
+
+    /// Puts intervals that are more than memory holds there. To be said before anything happens.
+    #[must_use]
+    pub fn with_store(mut self, store: Box<dyn IntervalStore>) -> Session {
+        self.stash = Stash::new(store);
+        self
+    }
+
+    /// Keeps what is not delivered for so long after a run.
+    #[must_use]
+    pub fn with_keep(mut self, keep: Duration) -> Session {
+        self.keep = keep;
+        self
+    }
+
     /// What to do about an event, in order.
     pub fn on(&mut self, now: Now, event: SessionEvent) -> Vec<SessionAction> {
+        self.now = now.mono;
         match event {
             SessionEvent::Connected => self.greet(now.mono),
             SessionEvent::Disconnected(disconnection) => self.disconnected(now.mono, disconnection),
@@ -80,6 +132,9 @@ impl Session {
             SessionEvent::ShutDown => self.shut_down(now.mono),
         }
         self.advance(now);
+        if let Some(why) = self.stash.trouble() {
+            self.out.push(SessionAction::Say(News::CannotSpool { why }));
+        }
         std::mem::take(&mut self.out)
     }
 
@@ -89,12 +144,15 @@ impl Session {
         let link = match self.link {
             Link::Waiting { until } | Link::Greeting { until } => until,
             Link::Dialling => Mono(u64::MAX),
-            Link::Joined => self.beats.next_at().min(self.heard_at.after(SILENCE_MAX)),
+            Link::Joined => self
+                .beats
+                .next_at()
+                .min(self.heard_at.after(self.silence_max())),
         };
         let run = self.run.as_ref().and_then(|run| run.wake_at(now));
         // A burst's end is due once: its answer is sent then, and later it is of no interest.
         let burst = self.beats.burst_ends_at().filter(|ends| *ends > now.mono);
-        [run, burst, self.quit_at]
+        [run, burst, self.quit_at, self.next_drop_at()]
             .into_iter()
             .flatten()
             .fold(link, Mono::min)
@@ -102,19 +160,30 @@ impl Session {
 
     /// The next part of an interval to send, when there is room for one on the stream.
     pub fn next_part(&mut self) -> Option<IntervalPart> {
-        let run = self.run.as_mut().filter(|_| self.link == Link::Joined)?;
-        run.next_part()
+        let coordinator = self.attached().filter(|_| self.window.has_room())?;
+        let runs = self.run.iter_mut().chain(&mut self.kept);
+        for run in runs.filter(|run| run.obeys(coordinator)) {
+            if let Some(part) = run.next_part(&mut self.stash) {
+                self.window.sent(run.id(), &part, self.now);
+                return Some(part);
+            }
+        }
+        None
     }
 
     /// Whether reports are taken; if not, more than [`crate::HELD_MAX_BYTES`] wait to be
-    /// acknowledged.
+    /// acknowledged, and the store takes nothing either.
     #[must_use]
     pub fn takes_reports(&self) -> bool {
-        self.run.as_ref().is_none_or(|run| !run.is_full())
+        !self.stash.is_full()
     }
 
     fn greet(&mut self, now: Mono) {
-        let held = self.run.as_ref().filter(|run| run.is_begun());
+        let firing = self.run.iter().filter(|run| run.is_begun());
+        let held = |run: &LocalRun| HeldRun {
+            run_id: run.id().to_wire(),
+            epoch: run.epoch(),
+        };
         let hello = Hello {
             protocol: PROTOCOL,
             version: self.facts.version.clone(),
@@ -123,7 +192,9 @@ impl Session {
             labels: self.facts.labels.clone().into_iter().collect(),
             workers: self.facts.workers,
             host: self.facts.host.clone(),
-            held_run: held.map(|run| run.id().to_wire()).unwrap_or_default(),
+            snapshot_encoding: self.versions.0,
+            plan_language: self.versions.1,
+            held_runs: firing.chain(&self.kept).map(held).collect(),
         };
         self.link = Link::Greeting {
             until: now.after(GREETING_MAX),
@@ -134,7 +205,7 @@ impl Session {
     fn disconnected(&mut self, now: Mono, disconnection: Disconnection) {
         let Disconnection { why, finality } = disconnection;
         // A member goes on trying: another coordinator may stand there for a while.
-        if finality == Finality::Final && !self.was_member {
+        if finality == Finality::Final && self.coordinator.is_none() {
             self.out.push(SessionAction::Quit(Some(why)));
         } else if self.said_away.as_ref() != Some(&why) {
             self.said_away = Some(why.clone());
@@ -143,6 +214,7 @@ impl Session {
         self.link = Link::Waiting {
             until: now.after(self.back_off.next()),
         };
+        self.window.reset();
         if self.run.as_ref().is_some_and(|run| !run.is_begun()) {
             self.forget();
         }
@@ -163,7 +235,7 @@ impl Session {
     fn received(&mut self, now: Now, message: FromCoordinator) {
         self.heard_at = now.mono;
         match message.message {
-            Some(Down::Welcome(welcome)) => self.welcomed(now.mono, &welcome),
+            Some(Down::Welcome(welcome)) => self.welcomed(now.mono, welcome),
             Some(Down::Refused(refused)) => {
                 let finality = if refused.r#final {
                     Finality::Final
@@ -175,192 +247,29 @@ impl Session {
             Some(Down::Notice(notice)) => {
                 self.out.push(SessionAction::Say(News::Notice(notice.text)))
             }
-            Some(message) if self.link == Link::Joined => self.directed(now, message),
             // Before a welcome nothing else counts; a message this version does not know is none.
-            Some(_) | None => {}
-        }
-    }
-
-    fn directed(&mut self, now: Now, message: Down) {
-        match message {
-            Down::Grant(grant) => self.granted(now, &grant),
-            Down::Prepare(prepare) => self.prepare(now.mono, prepare),
-            Down::File(part) => {
-                let taken = self
-                    .run_named(&part.run_id)
-                    .map_or(Ok(()), |run| run.file(&part));
-                self.check_files(taken.map_err(|problem| problem.to_string()));
-            }
-            Down::Start(start) => self.start(now.mono, &start),
-            Down::Ack(ack) => {
-                if let Some(run) = self.run_named(&ack.run_id) {
-                    let upload = UploadId::from_wire(ack.interval, ack.totals);
-                    run.outbox().acknowledge(upload);
-                    self.send_end(now.mono);
+            Some(message) => {
+                if let Some(from) = self.attached() {
+                    self.directed(now, from, message);
                 }
             }
-            Down::Stop(stop) => self.stopped(now.mono, &stop),
-            Down::Release(release) => self.released(&release.run_id),
-            Down::Welcome(_) | Down::Refused(_) | Down::Notice(_) => {}
+            None => {}
         }
-    }
-
-    fn welcomed(&mut self, now: Mono, welcome: &Welcome) {
-        let (Link::Greeting { .. }, Some(coordinator)) =
-            (self.link, CoordinatorId::from_wire(&welcome.coordinator_id))
-        else {
-            return self.lose(
-                now,
-                "the coordinator's welcome makes no sense; run the same version on both",
-                Finality::Retry,
-            );
-        };
-        self.link = Link::Joined;
-        self.was_member = true;
-        self.said_away = None;
-        self.back_off.reset();
-        self.beats.attach(coordinator, now);
-        let coordinator_version = welcome.coordinator_version.clone();
-        self.out.push(SessionAction::Say(News::Joined {
-            coordinator_version,
-        }));
-        if let Some(run) = &mut self.run {
-            let resume = welcome
-                .resume
-                .clone()
-                .filter(|resume| resume.run_id == run.id().to_wire());
-            run.outbox().rewind(&resume.unwrap_or_default());
-            self.send_began();
-            self.send_end(now);
-        }
-    }
-
-    fn granted(&mut self, now: Now, grant: &Grant) {
-        // A grant for a beat of another stream says nothing of when it was asked for.
-        let Some(sent) = self.beats.granted(grant, now) else {
-            return;
-        };
-        let length = Duration::from_nanos(grant.lease_ns);
-        // Without a run a grant is a clock sample alone.
-        let Some(run) = self.run_named(&grant.run_id) else {
-            return;
-        };
-        let order = run.grant(sent, length, now);
-        if matches!(order, Some(Order::Start { .. })) {
-            let run_name = run.name().to_owned();
-            self.out
-                .push(SessionAction::Say(News::Starting { run_name }));
-        }
-        self.out.extend(order.map(SessionAction::Order));
-    }
-
-    fn prepare(&mut self, now: Mono, prepare: Prepare) {
-        if self.run.as_ref().is_some_and(LocalRun::is_begun) {
-            return self.lose(
-                now,
-                "the coordinator sent a plan while a run is going on here",
-                Finality::Retry,
-            );
-        }
-        self.forget();
-        let run_name = prepare.run_name.clone();
-        let run_id = prepare.run_id.clone();
-        let Some(made) = LocalRun::new(prepare) else {
-            return self.lose(
-                now,
-                "the coordinator's plan message makes no sense; run the same version on both",
-                Finality::Retry,
-            );
-        };
-        self.out.push(SessionAction::Say(News::Preparing {
-            run_name: run_name.clone(),
-        }));
-        match made {
-            Ok(run) => self.run = Some(run),
-            Err(problem) => self.cannot_run(run_id, run_name, problem.to_string()),
-        }
-        self.check_files(Ok(()));
-    }
-
-    /// Goes on to the runner when the last file is here; a problem with one is the answer to the
-    /// plan.
-    fn check_files(&mut self, taken: Result<(), String>) {
-        // A file of a run that was refused or forgotten here.
-        let Some(run) = &mut self.run else { return };
-        match taken {
-            Ok(()) => {
-                let order = run.assignment();
-                self.out.extend(order.map(SessionAction::Order));
-            }
-            Err(problem) => self.fail_preparing(problem),
-        }
-    }
-
-    fn fail_preparing(&mut self, problem: String) {
-        let Some(run) = &self.run else { return };
-        let run_id = run.id().to_wire();
-        let run_name = run.name().to_owned();
-        self.forget();
-        self.cannot_run(run_id, run_name, problem);
-    }
-
-    fn cannot_run(&mut self, run_id: proto::Bytes, run_name: String, problem: String) {
-        let problem = cut(problem);
-        self.send(Up::Prepared(Prepared {
-            run_id,
-            problem: problem.clone(),
-            ..Prepared::default()
-        }));
-        self.out
-            .push(SessionAction::Say(News::CannotRun { run_name, problem }));
-    }
-
-    fn start(&mut self, now: Mono, start: &Start) {
-        // An agent is ready only once its clock is measured, and only then is a start named.
-        let Some(clock) = self.beats.reading(now) else {
-            return;
-        };
-        let at = clock.to_agent(FleetTime(start.start_at_ns));
-        if let Some(run) = self.run_named(&start.run_id) {
-            run.arm(at);
-            // The answer to this beat brings the lease without which nothing begins.
-            self.beats.hurry(now);
-        }
-    }
-
-    fn stopped(&mut self, now: Mono, stop: &proto::Stop) {
-        let how = if stop.now { Stop::Now } else { Stop::Drain };
-        // A run that has ended uploads, and a stop does not keep it from that.
-        let Some(run) = self
-            .run_named(&stop.run_id)
-            .filter(|run| run.ended_cause().is_none())
-        else {
-            return;
-        };
-        let order = run.stop(how, None);
-        self.out.extend(order.map(SessionAction::Order));
-        self.note_end(now);
-    }
-
-    fn released(&mut self, run_id: &[u8]) {
-        // It was forgotten here already.
-        let Some(run) = self.run_named(run_id) else {
-            return;
-        };
-        let dropped_intervals = run.outbox().intervals();
-        let run_name = run.name().to_owned();
-        if run.is_begun() {
-            self.out.push(SessionAction::Say(News::Released {
-                run_name,
-                dropped_intervals,
-            }));
-        }
-        self.forget();
     }
 
     fn reported(&mut self, now: Now, report: Report) {
         match report {
             Report::Note { run, event, text } => self.note(run, &event, text),
+            Report::TookOver {
+                run,
+                number,
+                problem,
+            } if self.has(run) => {
+                let answer = self.run.as_mut().map(|run| run.took_over(number, problem));
+                answer
+                    .into_iter()
+                    .for_each(|answer| self.send_of(run, Up::TookOver(answer)));
+            }
             Report::NotPrepared { run, problem } if self.has(run) => self.fail_preparing(problem),
             Report::Prepared {
                 run,
@@ -378,9 +287,8 @@ impl Session {
                 }
             }
             Report::Began { run, at } if self.has(run) => {
-                let clock = self.beats.reading(now.mono);
-                self.run.iter_mut().for_each(|run| run.began(at, clock));
-                self.send_began();
+                self.run.iter_mut().for_each(|run| run.began(at));
+                self.send_began(run, now.mono);
             }
             Report::Interval {
                 run,
@@ -390,7 +298,7 @@ impl Session {
                 let order = self
                     .run
                     .as_mut()
-                    .and_then(|run| run.interval(interval, encoded));
+                    .and_then(|run| run.interval(interval, encoded, &mut self.stash));
                 self.out.extend(order.map(SessionAction::Order));
             }
             Report::Ended {
@@ -399,9 +307,9 @@ impl Session {
                 totals,
                 figures,
             } if self.has(run) => {
-                self.run
-                    .iter_mut()
-                    .for_each(|run| run.ended(cause.clone(), totals.clone(), figures.clone()));
+                if let Some(run) = &mut self.run {
+                    run.ended(cause, totals, figures, &mut self.stash);
+                }
                 self.note_end(now.mono);
             }
             // Of a run that is forgotten here.
@@ -420,15 +328,15 @@ impl Session {
         };
         self.out
             .push(SessionAction::Say(News::Ended { run_name, cause }));
-        self.send_end(now);
+        if let Some(run) = self.keep_run(now) {
+            self.send_end(run, now);
+            self.tell_kept(now);
+        }
     }
 
     fn shut_down(&mut self, now: Mono) {
-        let firing = self.run.as_ref().is_some_and(LocalRun::is_begun);
-        if !firing || self.quit_at.is_some() {
-            self.forget();
-            self.out.push(SessionAction::Quit(None));
-            return;
+        if self.quit_at.is_some() || !self.has_farewell() {
+            return self.quit(now);
         }
         self.quit_at = Some(now.after(FAREWELL_MAX));
         let cause = EndCause::Failed("the agent was told to quit".into());
@@ -443,12 +351,17 @@ impl Session {
     fn advance(&mut self, now: Now) {
         self.advance_link(now);
         self.advance_run(now);
-        let released = self.quit_at.is_some() && self.run.is_none();
-        if released || self.quit_at.is_some_and(|at| now.mono >= at) {
-            self.quit_at = None;
-            self.forget();
-            self.out.push(SessionAction::Quit(None));
+        self.drop_overdue(now.mono);
+        let is_over = |at: Mono| now.mono >= at || !self.has_farewell();
+        if self.quit_at.is_some_and(is_over) {
+            self.quit(now.mono);
         }
+    }
+
+    fn quit(&mut self, now: Mono) {
+        self.quit_at = None;
+        self.drop_all(now);
+        self.out.push(SessionAction::Quit(None));
     }
 
     fn advance_link(&mut self, now: Now) {
@@ -464,18 +377,19 @@ impl Session {
                     Finality::Retry,
                 );
             }
-            Link::Joined if now.mono >= self.heard_at.after(SILENCE_MAX) => {
-                self.lose(
-                    now.mono,
-                    "the coordinator was not heard for 10 s",
-                    Finality::Retry,
-                );
+            Link::Joined if now.mono >= self.heard_at.after(self.silence_max()) => {
+                let seconds = self.silence_max().as_secs();
+                let why = format!("the coordinator was not heard for {seconds} s");
+                self.lose(now.mono, &why, Finality::Retry);
             }
             Link::Joined if now.mono >= self.beats.next_at() => {
                 let beat = self.beats.beat(now);
                 self.send(Up::Beat(beat));
             }
             _ => {}
+        }
+        if self.link != Link::Joined && now.mono >= self.heard_at.after(FILES_KEPT) {
+            self.cache.clear();
         }
     }
 
@@ -491,10 +405,8 @@ impl Session {
             }));
             self.out
                 .push(SessionAction::Say(News::LeaseExpired { run_name }));
-        } else if run.missed_start(now.mono) {
-            let run = run.id();
-            self.out.push(SessionAction::Order(Order::Forget { run }));
-            self.note_end(now.mono);
+        } else if let Some(news) = run.missed_start(now.mono) {
+            self.out.push(SessionAction::Say(news));
         } else if self.link == Link::Joined && !self.beats.in_burst(now.mono) {
             let clock = self.beats.reading(now.mono);
             let answer = run.measured(clock);
@@ -504,54 +416,85 @@ impl Session {
         }
     }
 
+    /// A stream that brought nothing for so long is dead. A lease that outlives a silence is to be
+    /// of use.
+    fn silence_max(&self) -> Duration {
+        let lease = self.run.as_ref().map(LocalRun::longest_lease);
+        SILENCE_MIN.max(lease.unwrap_or_default().saturating_mul(2))
+    }
+
     fn note(&mut self, run: Option<RunId>, event: &str, text: String) {
-        if self.link == Link::Joined {
-            let run_id = run.map(RunId::to_wire).unwrap_or_default();
-            self.send(Up::Note(Note {
-                run_id,
-                event: cut(event.to_owned()),
-                text: cut(text),
-            }));
+        let note = Note {
+            run_id: run.map(RunId::to_wire).unwrap_or_default(),
+            event: cut(event.to_owned()),
+            text: cut(text),
+        };
+        match run {
+            Some(run) => self.send_of(run, Up::Note(note)),
+            None if self.link == Link::Joined => self.send(Up::Note(note)),
+            None => {}
         }
     }
 
-    fn send_began(&mut self) {
-        let began = self
-            .run
-            .as_ref()
-            .filter(|_| self.link == Link::Joined)
-            .and_then(LocalRun::began_message);
+    /// Tells the first instant to the coordinator that is there, once its clock is measured.
+    fn send_began(&mut self, run: RunId, now: Mono) {
+        if !self
+            .attached()
+            .is_some_and(|from| self.is_obeyed(run, from))
+        {
+            return;
+        }
+        let clock = self.beats.reading(now);
+        let clock = clock.filter(|_| !self.beats.in_burst(now));
+        let clock_id = self.beats.clock_id();
+        let mut runs = self.run.iter_mut().chain(&mut self.kept);
+        let began = runs
+            .find(|held| held.id() == run)
+            .and_then(|run| run.began_message(clock_id, clock, now));
         began
             .into_iter()
             .for_each(|began| self.send(Up::Began(began)));
     }
 
-    fn send_end(&mut self, now: Mono) {
-        let clock = self.beats.reading(now);
-        let ended = self
-            .run
-            .as_ref()
-            .filter(|_| self.link == Link::Joined)
-            .and_then(|run| run.ended_message(clock));
-        ended
-            .into_iter()
-            .for_each(|ended| self.send(Up::Ended(ended)));
+    /// What could not be told by a clock that was not measured.
+    fn send_owed(&mut self, now: Mono) {
+        let runs = self.run.iter().chain(&self.kept);
+        let owing = runs.filter(|run| run.owes_began()).map(LocalRun::id);
+        for run in owing.collect::<Vec<_>>() {
+            self.send_began(run, now);
+            self.send_end(run, now);
+        }
     }
 
-    fn forget(&mut self) {
-        if let Some(run) = self.run.take() {
-            self.out
-                .push(SessionAction::Order(Order::Forget { run: run.id() }));
-        }
+    fn is_obeyed(&self, run: RunId, from: CoordinatorId) -> bool {
+        self.held(run).is_some_and(|run| run.obeys(from))
+    }
+
+    fn send_end(&mut self, run: RunId, now: Mono) {
+        let clock = self.beats.reading(now);
+        let ended = self.held(run).and_then(|run| run.ended_message(clock));
+        ended
+            .into_iter()
+            .for_each(|ended| self.send_of(run, Up::Ended(ended)));
     }
 
     fn has(&self, run: RunId) -> bool {
         self.run.as_ref().is_some_and(|held| held.id() == run)
     }
 
-    fn run_named(&mut self, run_id: &[u8]) -> Option<&mut LocalRun> {
-        let run = RunId::from_wire(run_id)?;
-        self.run.as_mut().filter(|held| held.id() == run)
+    /// The coordinator that is there.
+    fn attached(&self) -> Option<CoordinatorId> {
+        self.coordinator.filter(|_| self.link == Link::Joined)
+    }
+
+    /// Sends what is about a run, if the coordinator that is there is the run's.
+    fn send_of(&mut self, run: RunId, message: Up) {
+        if self
+            .attached()
+            .is_some_and(|from| self.is_obeyed(run, from))
+        {
+            self.send(message);
+        }
     }
 
     fn send(&mut self, message: Up) {

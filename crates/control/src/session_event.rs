@@ -2,6 +2,7 @@
 
 use crate::{EndCause, Order, Report};
 use proto::{FromAgent, FromCoordinator};
+use std::time::Duration;
 
 /// What happens to a session.
 #[derive(Debug, Clone)]
@@ -107,5 +108,43 @@ pub enum News {
         run_name: String,
         /// Intervals that it did not want: it has given this agent up, or does not know the run.
         dropped_intervals: usize,
+    },
+    /// The start instant came before a lease did; said once in a run. Another instant may be named.
+    MissedStart {
+        /// Name of the run.
+        run_name: String,
+    },
+    /// This coordinator speaks of a run that another one has taken up since: it is not obeyed.
+    Outranked {
+        /// Name of the run.
+        run_name: String,
+        /// The epoch that this coordinator is of.
+        epoch: u64,
+        /// The epoch that the agent obeys.
+        obeyed: u64,
+    },
+    /// This coordinator does not know a run that is kept here for another one.
+    Holding {
+        /// Name of the run.
+        run_name: String,
+        /// Seconds of the run that are not delivered.
+        intervals: usize,
+        /// How much longer they are kept.
+        left: Duration,
+    },
+    /// Data of a run is dropped, since it was kept for long enough or the agent ends.
+    Dropped {
+        /// Name of the run.
+        run_name: String,
+        /// Seconds of the run that were not delivered.
+        intervals: usize,
+        /// Since when its load is over.
+        kept: Duration,
+    },
+    /// What is more than memory holds cannot be put into a file; said once. The load goes on until
+    /// memory is full.
+    CannotSpool {
+        /// What is the cause.
+        why: String,
     },
 }

@@ -1,12 +1,15 @@
 //! An agent's session along timelines made by hand.
 
 use control::{
-    AgentFacts, AgentId, Boot, Digest, Disconnection, EndCause, Finality, LEASE, Mono, News, Now,
-    Order, Report, RunId, Session, SessionAction, SessionEvent, Stop,
+    AgentFacts, AgentId, Boot, Digest, Disconnection, EndCause, FileParts, Finality, KEEP, LEASE,
+    Mono, News, Now, Order, Report, RunId, Session, SessionAction, SessionEvent, Stop,
 };
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{Ack, Bytes, FromCoordinator, Grant, Prepare, Refused, Release, Start, Welcome};
+use proto::{
+    Ack, Bytes, FromCoordinator, Go, Grant, Prepare, Received, Refused, Release, Resume, Start,
+    TakeOver, Welcome,
+};
 use std::time::Duration;
 
 const MS: u64 = 1_000_000;
@@ -19,6 +22,8 @@ struct Agent {
     now_ns: u64,
     /// While the machine slept, only the boot-time clock went on.
     slept_ns: u64,
+    /// What passed while it dialled.
+    since_end_ms: u64,
 }
 
 impl Agent {
@@ -35,6 +40,7 @@ impl Agent {
             session: Session::new(facts, 5),
             now_ns: SECOND,
             slept_ns: 0,
+            since_end_ms: 0,
         }
     }
 
@@ -44,37 +50,74 @@ impl Agent {
         agent
     }
 
-    /// Dials, is welcomed, and measures its clock.
+    /// Joins the coordinator that every test begins with.
     fn join(&mut self) -> Vec<SessionAction> {
-        while !self.tick().contains(&SessionAction::Connect) {
-            self.pass(100 * MS);
-        }
-        self.on(SessionEvent::Connected);
-        let mut actions = self.hear(Down::Welcome(Welcome {
-            coordinator_version: "1".into(),
-            coordinator_id: Bytes::copy_from_slice(&[9; 16]),
-            resume: None,
-        }));
-        actions.extend(self.answer_beats(&actions.clone(), None));
-        actions
+        let resumes = resume(1);
+        self.join_to(welcome(9, 9, resumes))
     }
 
-    fn armed() -> (Agent, Vec<SessionAction>) {
+    /// Has the plan, and has answered it.
+    fn ready() -> Agent {
         let mut agent = Agent::joined();
-        agent.hear(Down::Prepare(prepare()));
+        agent.prepare(prepare());
+        agent
+    }
+
+    fn prepare(&mut self, prepare: Prepare) {
+        let run = RunId::from_wire(&prepare.run_id).expect("sixteen bytes");
+        self.hear(Down::Prepare(prepare));
         let report = Report::Prepared {
-            run: RUN,
+            run,
             plan_digest: Digest([0; 32]),
             addresses: vec![],
             workers: 1,
         };
-        let actions = agent.on(SessionEvent::Reported(report));
-        agent.answer_beats(&actions, None);
+        let actions = self.on(SessionEvent::Reported(report));
+        self.answer_beats(&actions, None);
+    }
+
+    /// Dials until it is through.
+    fn connect(&mut self) -> Vec<SessionAction> {
+        while !self.tick().contains(&SessionAction::Connect) {
+            self.pass(100 * MS);
+            self.since_end_ms += 100;
+        }
+        self.on(SessionEvent::Connected)
+    }
+
+    /// Dials, is welcomed, and measures its clock.
+    fn join_to(&mut self, welcome: Down) -> Vec<SessionAction> {
+        self.connect();
+        let actions = self.hear(welcome);
+        let later = self.answer_beats(&actions, None);
+        [actions, later].concat()
+    }
+
+    fn answer_next_beat(&mut self, lease: Option<RunId>) -> Vec<SessionAction> {
+        let beat = self.next_beat();
+        self.hear(grant(beat, self.now_ns, lease))
+    }
+
+    /// The sequence of the beat that is due within a second.
+    fn next_beat(&mut self) -> u64 {
+        (0..=11)
+            .find_map(|_| {
+                let beat = sequences(&self.tick()).pop();
+                self.pass(100 * MS);
+                beat
+            })
+            .expect("one beat a second")
+    }
+
+    fn armed() -> (Agent, Vec<SessionAction>) {
+        let mut agent = Agent::ready();
         let start_at_ns = agent.now_ns + 300 * MS;
-        let actions = agent.hear(Down::Start(Start {
-            run_id: RUN.to_wire(),
-            start_at_ns,
-        }));
+        let actions = agent.hear(start(start_at_ns, 1));
+        assert!(
+            matches!(sent(&actions)[..], [Up::Armed(armed)] if armed.attempt == 1),
+            "{actions:?}"
+        );
+        let actions = agent.hear(go(1));
         (agent, actions)
     }
 
@@ -134,6 +177,42 @@ impl Agent {
         others
     }
 
+    fn interval(&mut self, interval: u32, encoded: Bytes) -> Vec<SessionAction> {
+        self.on(SessionEvent::Reported(Report::Interval {
+            run: RUN,
+            interval,
+            encoded,
+        }))
+    }
+
+    fn ended(&mut self) -> Vec<SessionAction> {
+        let (totals, figures) = (Bytes::new(), Bytes::new());
+        self.on(SessionEvent::Reported(Report::Ended {
+            run: RUN,
+            cause: EndCause::Plan,
+            totals,
+            figures,
+        }))
+    }
+
+    /// Sends all that may go, and says that each part came.
+    fn upload_all(&mut self) -> Vec<(u32, bool)> {
+        let mut whole = Vec::new();
+        while let Some(part) = self.session.next_part() {
+            let (interval, totals, parts) = (part.interval, part.totals, part.part + 1);
+            if parts == part.parts {
+                whole.push((interval, totals));
+            }
+            self.hear(Down::Received(Received {
+                run_id: part.run_id,
+                interval,
+                totals,
+                parts,
+            }));
+        }
+        whole
+    }
+
     fn lose_stream(&mut self) -> Vec<SessionAction> {
         self.on(SessionEvent::Disconnected(Disconnection {
             why: "cut".into(),
@@ -148,6 +227,33 @@ fn grant(sequence: u64, now_ns: u64, lease: Option<RunId>) -> Down {
         coordinator_at_ns: now_ns,
         lease_ns: lease.map_or(0, |_| LEASE.as_nanos() as u64),
         run_id: lease.map(RunId::to_wire).unwrap_or_default(),
+    })
+}
+
+fn start(start_at_ns: u64, attempt: u32) -> Down {
+    Down::Start(Start {
+        run_id: RUN.to_wire(),
+        start_at_ns,
+        attempt,
+    })
+}
+
+fn go(attempt: u32) -> Down {
+    let run_id = RUN.to_wire();
+    Down::Go(Go { run_id, attempt })
+}
+
+fn release() -> Down {
+    Down::Release(Release {
+        run_id: RUN.to_wire(),
+    })
+}
+
+fn ack(interval: u32, totals: bool) -> Down {
+    Down::Ack(Ack {
+        run_id: RUN.to_wire(),
+        interval,
+        totals,
     })
 }
 
@@ -238,27 +344,56 @@ fn start_order_waits_for_a_lease_of_its_own_run() {
 }
 
 #[test]
-fn start_without_a_lease_is_missed_and_told() {
+fn lease_is_not_believed_before_every_agent_knows_the_start() {
+    let mut agent = Agent::ready();
+    let actions = agent.hear(start(agent.now_ns + 900 * MS, 1));
+    let actions = [actions, agent.hear(go(2))].concat();
+    assert!(sequences(&actions).is_empty(), "nothing to hurry for");
+    agent.pass(SECOND / 2);
+    let beat = agent.next_beat();
+    let early = agent.hear(grant(beat, agent.now_ns, Some(RUN)));
+    assert!(orders(&early).is_empty(), "{early:?}");
+    let actions = agent.hear(start(agent.now_ns + 900 * MS, 2));
+    let actions = [actions, agent.hear(go(1))].concat();
+    assert!(sequences(&actions).is_empty(), "of the instant before");
+    let actions = agent.hear(go(2));
+    let actions = agent.answer_beats(&actions, Some(RUN));
+    assert!(
+        matches!(orders(&actions)[..], [Order::Start { .. }]),
+        "{actions:?}"
+    );
+}
+
+#[test]
+fn start_without_a_lease_is_missed_said_once_and_another_instant_is_taken() {
     let (mut agent, _) = Agent::armed();
+    let missed =
+        |actions: &[SessionAction]| says(actions, |news| matches!(news, News::MissedStart { .. }));
     agent.pass(300 * MS);
     let actions = agent.tick();
     assert!(
-        says(&actions, |news| matches!(
-            news,
-            News::Ended {
-                cause: EndCause::Failed(_),
-                ..
-            }
-        )),
+        missed(&actions) && orders(&actions).is_empty(),
         "{actions:?}"
     );
+    let actions = agent.answer_beats(&actions, Some(RUN));
+    assert!(orders(&actions).is_empty(), "a lease that is too late");
+    let again = agent.hear(start(agent.now_ns + SECOND, 1));
+    assert!(sent(&again).is_empty(), "the same instant again: {again:?}");
+    let late = agent.hear(start(agent.now_ns, 2));
+    assert!(sent(&late).is_empty(), "one that went by: {late:?}");
+    let actions = agent.hear(start(agent.now_ns + 300 * MS, 3));
+    assert!(matches!(sent(&actions)[..], [Up::Armed(armed)] if armed.attempt == 3));
+    agent.pass(300 * MS);
+    assert!(!missed(&agent.tick()), "said once");
+    agent.hear(start(agent.now_ns + 300 * MS, 4));
+    let actions = agent.hear(go(4));
+    let actions = agent.answer_beats(&actions, Some(RUN));
     assert!(
-        !orders(&actions)
-            .iter()
-            .any(|order| matches!(order, Order::Start { .. }))
+        matches!(orders(&actions)[..], [Order::Start { .. }]),
+        "{actions:?}"
     );
-    let ended = |message: &&Up| matches!(message, Up::Ended(ended) if ended.text.contains("lease"));
-    assert!(sent(&actions).iter().any(ended), "{actions:?}");
+    let actions = agent.hear(start(agent.now_ns + 300 * MS, 5));
+    assert!(sent(&actions).is_empty(), "it fires: {actions:?}");
 }
 
 #[test]
@@ -337,45 +472,20 @@ fn run_that_has_not_begun_is_forgotten_with_its_stream() {
 fn everything_not_acknowledged_goes_again_on_the_next_stream_and_the_end_after_it() {
     let mut agent = Agent::firing();
     for interval in 0..3 {
-        let encoded = Bytes::from_static(b"figures");
-        agent.on(SessionEvent::Reported(Report::Interval {
-            run: RUN,
-            interval,
-            encoded,
-        }));
+        agent.interval(interval, Bytes::from_static(b"figures"));
     }
-    let parts = |agent: &mut Agent| -> Vec<(u32, bool)> {
-        std::iter::from_fn(|| agent.session.next_part())
-            .map(|part| (part.interval, part.totals))
-            .collect()
-    };
-    let ack = |interval, totals| {
-        Down::Ack(Ack {
-            run_id: RUN.to_wire(),
-            interval,
-            totals,
-        })
-    };
-    assert_eq!(parts(&mut agent), [(0, false), (1, false), (2, false)]);
+    assert_eq!(agent.upload_all(), [(0, false), (1, false), (2, false)]);
     agent.hear(ack(1, false));
     agent.lose_stream();
-    let (totals, figures) = (Bytes::new(), Bytes::new());
-    agent.on(SessionEvent::Reported(Report::Ended {
-        run: RUN,
-        cause: EndCause::Plan,
-        totals,
-        figures,
-    }));
-    assert_eq!(parts(&mut agent), [], "nothing without a stream");
+    agent.ended();
+    assert_eq!(agent.upload_all(), [], "nothing without a stream");
     agent.join();
-    assert_eq!(parts(&mut agent), [(0, false), (2, false), (3, true)]);
+    assert_eq!(agent.upload_all(), [(0, false), (2, false), (3, true)]);
     agent.hear(ack(0, false));
     agent.hear(ack(2, false));
     let last = agent.hear(ack(3, true));
     assert!(matches!(sent(&last)[..], [Up::Ended(_)]), "{last:?}");
-    let released = agent.hear(Down::Release(Release {
-        run_id: RUN.to_wire(),
-    }));
+    let released = agent.hear(release());
     assert!(
         says(&released, |news| matches!(
             news,
@@ -397,7 +507,8 @@ fn hello_after_a_cut_names_the_run_that_is_held() {
     }
     let actions = agent.on(SessionEvent::Connected);
     assert!(
-        matches!(sent(&actions)[..], [Up::Hello(hello)] if hello.held_run == RUN.to_wire()),
+        matches!(sent(&actions)[..], [Up::Hello(hello)]
+            if hello.held_runs[0].run_id == RUN.to_wire()),
         "{actions:?}"
     );
 }
@@ -465,22 +576,18 @@ fn coordinator_that_falls_silent_is_dialled_again() {
 #[test]
 fn agent_that_holds_too_much_takes_no_reports_until_some_is_acknowledged() {
     let mut agent = Agent::firing();
-    let encoded = Bytes::from(vec![0; 64 << 20]);
-    for interval in 0..4 {
+    let encoded = Bytes::from(vec![0; control::HELD_MAX_BYTES / 4]);
+    for interval in 0..5 {
         assert!(agent.session.takes_reports());
-        agent.on(SessionEvent::Reported(Report::Interval {
-            run: RUN,
-            interval,
-            encoded: encoded.clone(),
-        }));
+        let actions = agent.interval(interval, encoded.clone());
+        let told = says(&actions, |news| matches!(news, News::CannotSpool { .. }));
+        assert_eq!(told, interval == 4, "there is no store");
     }
     assert!(!agent.session.takes_reports());
-    while agent.session.next_part().is_some() {}
-    agent.hear(Down::Ack(Ack {
-        run_id: RUN.to_wire(),
-        interval: 0,
-        totals: false,
-    }));
+    for interval in 0..2 {
+        agent.upload_all();
+        agent.hear(ack(interval, false));
+    }
     assert!(agent.session.takes_reports());
 }
 
@@ -540,6 +647,444 @@ fn interval_or_sum_too_large_to_travel_ends_the_run_with_the_reason() {
     );
 }
 
+/// A stream to this coordinator, which names these runs.
+fn welcome(coordinator: u8, clock: u8, resumes: Vec<Resume>) -> Down {
+    Down::Welcome(Welcome {
+        coordinator_version: "1".into(),
+        coordinator_id: Bytes::copy_from_slice(&[coordinator; 16]),
+        clock_id: Bytes::copy_from_slice(&[clock; 16]),
+        resumes,
+    })
+}
+
+fn resume(epoch: u64) -> Vec<Resume> {
+    vec![Resume {
+        run_id: RUN.to_wire(),
+        epoch,
+        ..Resume::default()
+    }]
+}
+
+/// Has fired one second, and was cut off.
+fn cut_off_while_firing() -> Agent {
+    let mut agent = Agent::firing();
+    agent.interval(0, Bytes::from_static(b"figures"));
+    agent.lose_stream();
+    agent
+}
+
+fn is_outranked(actions: &[SessionAction]) -> bool {
+    says(actions, |news| matches!(news, News::Outranked { .. }))
+}
+
+#[test]
+fn later_coordinator_takes_the_run_up_and_the_earlier_one_has_no_say_any_more() {
+    let mut agent = cut_off_while_firing();
+    let actions = agent.join_to(welcome(2, 9, resume(2)));
+    assert!(!is_outranked(&actions));
+    let extended = agent.answer_next_beat(Some(RUN));
+    assert!(matches!(orders(&extended)[..], [Order::ExtendLease { .. }]));
+    assert_eq!(agent.upload_all(), [(0, false)]);
+    agent.lose_stream();
+
+    let actions = agent.join_to(welcome(9, 9, resume(1)));
+    assert!(is_outranked(&actions), "{actions:?}");
+    let ignored = [
+        agent.answer_next_beat(Some(RUN)),
+        agent.hear(ack(0, false)),
+        agent.hear(release()),
+        agent.hear(Down::Stop(proto::Stop {
+            run_id: RUN.to_wire(),
+            now: true,
+        })),
+    ];
+    assert!(orders(&ignored.concat()).is_empty(), "{ignored:?}");
+    assert_eq!(agent.upload_all(), [], "nothing goes to it");
+    agent.lose_stream();
+    let actions = agent.join_to(welcome(9, 9, resume(1)));
+    assert!(!is_outranked(&actions), "said once");
+    agent.lose_stream();
+
+    let actions = agent.connect();
+    let epochs: Vec<u64> = sent(&actions)
+        .into_iter()
+        .filter_map(|message| match message {
+            Up::Hello(hello) => Some(hello.held_runs[0].epoch),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(epochs, [2], "the hello names the epoch that is obeyed");
+    agent.hear(welcome(2, 9, resume(2)));
+    assert_eq!(agent.upload_all(), [(0, false)], "it was not acknowledged");
+}
+
+#[test]
+fn another_coordinator_of_the_same_epoch_has_no_say() {
+    let mut agent = cut_off_while_firing();
+    assert!(is_outranked(&agent.join_to(welcome(2, 9, resume(1)))));
+    assert!(orders(&agent.hear(release())).is_empty());
+    assert_eq!(agent.upload_all(), []);
+}
+
+#[test]
+fn clock_is_kept_for_a_coordinator_that_was_started_again_on_its_machine() {
+    let mut agent = Agent::joined();
+    agent.lose_stream();
+    let knows = |actions: &[SessionAction]| {
+        let clock = sent(actions).into_iter().find_map(|message| match message {
+            Up::Beat(beat) => Some(beat.clock.is_some()),
+            _ => None,
+        });
+        clock.expect("a beat")
+    };
+    agent.connect();
+    assert!(!knows(&agent.hear(welcome(9, 5, vec![]))), "another clock");
+    agent.answer_next_beat(None);
+    agent.lose_stream();
+    agent.connect();
+    assert!(knows(&agent.hear(welcome(2, 5, vec![]))), "the same clock");
+}
+
+#[test]
+fn first_instant_is_told_anew_by_the_clock_of_a_coordinator_on_another_machine() {
+    let told = |actions: &[SessionAction]| -> Vec<(u64, u64)> {
+        let began = |message: &Up| match message {
+            Up::Began(began) => Some((began.began_at_ns, began.bound_ns)),
+            _ => None,
+        };
+        sent(actions).into_iter().filter_map(began).collect()
+    };
+    let mut agent = Agent::firing();
+    let at = Mono(agent.now_ns);
+    let first = told(&agent.on(SessionEvent::Reported(Report::Began { run: RUN, at })));
+    assert_eq!(first.len(), 1);
+    agent.lose_stream();
+    let same = agent.join_to(welcome(2, 9, resume(2)));
+    assert_eq!(told(&same), first, "its clock is the same");
+    agent.lose_stream();
+    agent.ended();
+    agent.pass(20 * SECOND);
+
+    agent.connect();
+    let mut actions = agent.hear(welcome(3, 5, resume(3)));
+    assert_eq!(told(&actions), [], "its clock is not measured yet");
+    let ahead = 500 * SECOND;
+    let mut beats = sequences(&actions);
+    while let Some(sequence) = beats.pop() {
+        agent.pass(MS);
+        let answers = agent.hear(grant(sequence, agent.now_ns + ahead, None));
+        beats.extend(sequences(&answers));
+        actions.extend(answers);
+    }
+    let [(began_at, bound_ns)] = told(&actions)[..] else {
+        panic!("{actions:?}")
+    };
+    assert!(began_at.abs_diff(at.0 + ahead) <= bound_ns, "{began_at}");
+    // The clocks may have drifted apart by 100 ppm since.
+    assert!(bound_ns >= 20 * SECOND / 10_000, "± {bound_ns} ns");
+    let place = |is_it: fn(&Up) -> bool| sent(&actions).into_iter().position(is_it);
+    assert!(place(|message| matches!(message, Up::Ended(_))).is_none());
+    agent.upload_all();
+    let last = agent.hear(ack(0, true));
+    assert!(matches!(sent(&last)[..], [Up::Ended(_)]), "{last:?}");
+}
+
+#[test]
+fn lease_of_a_run_is_as_long_as_its_plan_says_and_so_is_the_silence_that_is_borne() {
+    let long = 30 * SECOND;
+    let mut agent = Agent::joined();
+    agent.prepare(Prepare {
+        lease_ns: long,
+        ..prepare()
+    });
+    agent.hear(start(agent.now_ns + 900 * MS, 1));
+    let actions = agent.hear(go(1));
+    let actions = agent.hear(Down::Grant(Grant {
+        sequence: sequences(&actions)[0],
+        coordinator_at_ns: agent.now_ns,
+        lease_ns: long,
+        run_id: RUN.to_wire(),
+    }));
+    let [Order::Start { lease_until, .. }] = orders(&actions)[..] else {
+        panic!("{actions:?}")
+    };
+    assert!(lease_until.since(agent.clocks().boot) > Duration::from_secs(29));
+    for _ in 0..12 {
+        agent.pass(SECOND);
+        let actions = agent.tick();
+        assert!(!actions.contains(&SessionAction::Disconnect));
+    }
+    agent.pass(18 * SECOND);
+    let actions = agent.tick();
+    assert!(says(&actions, |news| matches!(
+        news,
+        News::LeaseExpired { .. }
+    )));
+}
+
+fn holding(actions: &[SessionAction]) -> Option<(usize, Duration)> {
+    actions.iter().find_map(|action| match action {
+        SessionAction::Say(News::Holding {
+            intervals, left, ..
+        }) => Some((*intervals, *left)),
+        _ => None,
+    })
+}
+
+fn notes(actions: &[SessionAction]) -> Vec<&proto::Note> {
+    fn note(message: &Up) -> Option<&proto::Note> {
+        match message {
+            Up::Note(note) => Some(note),
+            _ => None,
+        }
+    }
+    sent(actions).into_iter().filter_map(note).collect()
+}
+
+#[test]
+fn run_of_another_coordinator_is_kept_and_said_while_the_next_one_is_served() {
+    let mut agent = cut_off_while_firing();
+    agent.ended();
+    let actions = agent.join_to(welcome(2, 9, vec![]));
+    assert_eq!(
+        holding(&actions),
+        Some((1, KEEP - Duration::from_millis(agent.since_end_ms)))
+    );
+    let told = notes(&actions);
+    assert!(
+        matches!(told[..], [note] if note.run_id.is_empty()
+            && note.event == "held"
+            && note.text.contains("1 seconds of run run")),
+        "{told:?}"
+    );
+    assert!(orders(&agent.hear(release())).is_empty(), "not its run");
+    let other = RunId([4; 16]);
+    agent.prepare(Prepare {
+        run_id: other.to_wire(),
+        ..prepare()
+    });
+    agent.hear(Down::Start(Start {
+        run_id: other.to_wire(),
+        start_at_ns: agent.now_ns + 900 * MS,
+        attempt: 1,
+    }));
+    let actions = agent.hear(Down::Go(Go {
+        run_id: other.to_wire(),
+        attempt: 1,
+    }));
+    let actions = agent.answer_beats(&actions, Some(other));
+    assert!(matches!(
+        orders(&actions)[..],
+        [Order::Start { run, .. }] if *run == other
+    ));
+    agent.on(SessionEvent::Reported(Report::Interval {
+        run: other,
+        interval: 0,
+        encoded: Bytes::from_static(b"other"),
+    }));
+    let parts: Vec<_> = std::iter::from_fn(|| agent.session.next_part()).collect();
+    assert!(
+        parts.len() == 1 && parts[0].run_id == other.to_wire(),
+        "{parts:?}"
+    );
+    agent.lose_stream();
+
+    let actions = agent.connect();
+    let held = sent(&actions)
+        .into_iter()
+        .find_map(|message| match message {
+            Up::Hello(hello) => Some(hello.held_runs.clone()),
+            _ => None,
+        });
+    let held: Vec<Bytes> = held.unwrap().into_iter().map(|held| held.run_id).collect();
+    assert_eq!(held, [other.to_wire(), RUN.to_wire()]);
+    agent.hear(welcome(9, 9, resume(1)));
+    assert_eq!(agent.upload_all(), [(0, false), (1, true)]);
+    let released = agent.hear(release());
+    assert_eq!(orders(&released), [&Order::Forget { run: RUN }]);
+}
+
+#[test]
+fn plan_of_another_coordinator_is_refused_while_a_run_fires_and_the_stream_stays() {
+    let mut agent = cut_off_while_firing();
+    agent.join_to(welcome(2, 9, vec![]));
+    let actions = agent.hear(Down::Prepare(Prepare {
+        run_id: RunId([4; 16]).to_wire(),
+        ..prepare()
+    }));
+    assert!(
+        matches!(sent(&actions)[..], [Up::Prepared(answer)]
+            if answer.problem.contains("still fires the run run of another coordinator")),
+        "{actions:?}"
+    );
+    assert!(!actions.contains(&SessionAction::Disconnect));
+}
+
+#[test]
+fn what_was_kept_for_long_enough_is_dropped_with_its_numbers() {
+    let mut agent = cut_off_while_firing();
+    agent.ended();
+    agent.pass(KEEP.as_nanos() as u64 - SECOND);
+    let early = agent.tick();
+    let dropped = |actions: &[SessionAction]| {
+        says(
+            actions,
+            |news| matches!(news, News::Dropped { intervals: 1, kept, .. } if *kept == KEEP),
+        )
+    };
+    assert!(!dropped(&early));
+    let wake_at = agent.session.wake_at(agent.clocks());
+    assert!(wake_at.0 <= agent.now_ns + SECOND, "it must be woken");
+    agent.pass(SECOND);
+    let actions = agent.tick();
+    assert!(dropped(&actions), "{actions:?}");
+    assert!(!dropped(&agent.tick()));
+}
+
+#[test]
+fn agent_that_is_told_to_quit_waits_for_its_coordinator_and_says_what_is_lost() {
+    let quits = |actions: &[SessionAction]| actions.contains(&SessionAction::Quit(None));
+    let mut agent = cut_off_while_firing();
+    agent.ended();
+    let actions = agent.on(SessionEvent::ShutDown);
+    assert!(!quits(&actions), "{actions:?}");
+    agent.pass(10 * SECOND);
+    let actions = agent.tick();
+    assert!(quits(&actions));
+    assert!(says(&actions, |news| matches!(
+        news,
+        News::Dropped { intervals: 1, .. }
+    )));
+
+    let mut agent = cut_off_while_firing();
+    agent.ended();
+    agent.join_to(welcome(2, 9, vec![]));
+    assert!(
+        quits(&agent.on(SessionEvent::ShutDown)),
+        "another coordinator takes nothing of it"
+    );
+}
+
+#[test]
+fn files_that_are_kept_from_a_run_before_are_not_asked_for() {
+    let contents = [Bytes::from_static(b"body"), Bytes::from_static(b"key")];
+    let [body, key] = [0, 1].map(|nth: usize| Digest::from_content(&contents[nth]).to_wire());
+    let plan = |run: u8, minted: &Bytes| Prepare {
+        run_id: RunId([run; 16]).to_wire(),
+        files: 2,
+        files_bytes: 7,
+        needs: vec![body.clone(), key.clone(), body.clone()],
+        minted: minted.clone(),
+        ..prepare()
+    };
+    let wanted = |actions: &[SessionAction]| {
+        let want = sent(actions).into_iter().find_map(|message| match message {
+            Up::Want(want) => Some(want.sha256.clone()),
+            _ => None,
+        });
+        let mut want = want.expect("an answer");
+        want.sort();
+        want
+    };
+    let mut agent = Agent::joined();
+    let actions = agent.hear(Down::Prepare(plan(4, &key)));
+    let mut both = vec![body.clone(), key.clone()];
+    both.sort();
+    assert_eq!(wanted(&actions), both);
+    assert!(orders(&actions).is_empty());
+    let files = contents.map(|content| (Digest::from_content(&content), content));
+    for part in FileParts::new(RunId([4; 16]), files.to_vec()) {
+        agent.hear(Down::File(part));
+    }
+    let actions = agent.hear(Down::Prepare(plan(5, &Bytes::new())));
+    assert_eq!(
+        wanted(&actions),
+        std::slice::from_ref(&key),
+        "what was minted for the run before is not kept"
+    );
+    let missing = FileParts::new(RunId([5; 16]), vec![files[1].clone()]);
+    let given: Vec<SessionAction> = missing
+        .flat_map(|part| agent.hear(Down::File(part)))
+        .collect();
+    let [Order::Prepare(assignment)] = orders(&given)[..] else {
+        panic!("{given:?}")
+    };
+    assert_eq!(assignment.files.len(), 2);
+    let actions = agent.hear(Down::Prepare(plan(6, &Bytes::new())));
+    assert!(wanted(&actions).is_empty());
+    let prepares = |order: &&Order| matches!(order, Order::Prepare(with) if with.files.len() == 2);
+    assert!(orders(&actions).iter().any(prepares), "{actions:?}");
+    agent.lose_stream();
+    agent.join_to(welcome(2, 9, vec![]));
+    let actions = agent.hear(Down::Prepare(plan(7, &Bytes::new())));
+    assert_eq!(wanted(&actions), both, "of another coordinator");
+    agent.lose_stream();
+    let nonsense = Prepare {
+        needs: vec![Bytes::from_static(b"short")],
+        ..plan(8, &Bytes::new())
+    };
+    agent.join_to(welcome(2, 9, vec![]));
+    let actions = agent.hear(Down::Prepare(nonsense));
+    assert!(actions.contains(&SessionAction::Disconnect), "{actions:?}");
+}
+
+#[test]
+fn part_of_a_lost_agents_share_is_taken_over_once_and_answered_each_time() {
+    let mut agent = Agent::firing();
+    let message = |number, from_ns| {
+        Down::TakeOver(TakeOver {
+            run_id: RUN.to_wire(),
+            number,
+            agent_index: 3,
+            parts: vec![proto::SharePart { part: 1, parts: 4 }],
+            from_ns,
+        })
+    };
+    let from_ns = agent.now_ns + SECOND;
+    let actions = agent.hear(message(1, from_ns));
+    let [
+        Order::TakeOver {
+            number,
+            share,
+            from,
+            ..
+        },
+    ] = orders(&actions)[..]
+    else {
+        panic!("{actions:?}")
+    };
+    assert!(from.0.abs_diff(from_ns) < MS, "the two clocks are one");
+    assert_eq!(
+        (*number, share.agent_index, &share.parts[..]),
+        (1, 3, &[(1, 4)][..])
+    );
+    let again = agent.hear(message(1, from_ns));
+    assert!(
+        orders(&again).is_empty() && sent(&again).is_empty(),
+        "{again:?}"
+    );
+    let answered = |actions: &[SessionAction]| -> Vec<(u32, String)> {
+        let answer = |message: &Up| match message {
+            Up::TookOver(answer) => Some((answer.number, answer.problem.clone())),
+            _ => None,
+        };
+        sent(actions).into_iter().filter_map(answer).collect()
+    };
+    let actions = agent.on(SessionEvent::Reported(Report::TookOver {
+        run: RUN,
+        number: 1,
+        problem: None,
+    }));
+    assert_eq!(answered(&actions), [(1, String::new())]);
+    let again = agent.hear(message(1, from_ns));
+    assert!(orders(&again).is_empty());
+    assert_eq!(answered(&again), [(1, String::new())], "it may be lost");
+
+    let mut idle = Agent::ready();
+    let actions = idle.hear(message(1, from_ns));
+    assert_eq!(answered(&actions), [(1, "it does not fire".to_owned())]);
+}
+
 #[test]
 fn messages_of_other_runs_and_of_newer_versions_change_nothing() {
     let mut agent = Agent::firing();
@@ -555,6 +1100,7 @@ fn messages_of_other_runs_and_of_newer_versions_change_nothing() {
         Some(Down::Start(Start {
             run_id: other.clone(),
             start_at_ns: 1,
+            attempt: 1,
         })),
         Some(Down::Ack(Ack {
             run_id: other,

@@ -4,7 +4,7 @@ use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::prepare_error::PrepareError;
 use crate::source::Timeline;
-use plan::{Plan, Share};
+use plan::{Plan, Rate, Share};
 use std::time::Duration;
 
 /// Refuses a plan of which this agent's share is above one of its ceilings, or has no bound where
@@ -14,19 +14,39 @@ pub(crate) fn check(
     placement: &Placement,
     policy: &Policy,
 ) -> Result<(), PrepareError> {
-    let share = plan.share(placement.agent, placement.agents);
-    check_rate(&share, placement, policy)?;
-    check_connections(&share, policy)?;
+    let share = plan.share_of(&placement.agent().into());
+    check_shares(&[share], placement, policy)?;
     check_duration(plan, policy)
 }
 
-fn check_rate(share: &Share, placement: &Placement, policy: &Policy) -> Result<(), PrepareError> {
-    match (policy.max_rate, share.peak_rate) {
-        (Some(ceiling), None) => Err(PrepareError::NoRate {
+/// Refuses shares of one plan that are together above one of the agent's ceilings.
+pub(crate) fn check_shares(
+    shares: &[Share],
+    placement: &Placement,
+    policy: &Policy,
+) -> Result<(), PrepareError> {
+    check_rate(shares, placement, policy)?;
+    check_connections(shares, policy)
+}
+
+fn check_rate(
+    shares: &[Share],
+    placement: &Placement,
+    policy: &Policy,
+) -> Result<(), PrepareError> {
+    let Some(ceiling) = policy.max_rate else {
+        return Ok(());
+    };
+    let rates = shares.iter().map(|share| share.peak_rate);
+    let Some(rates) = rates.collect::<Option<Vec<Rate>>>() else {
+        return Err(PrepareError::NoRate {
             ceiling,
             agents: placement.agents,
-        }),
-        (Some(ceiling), Some(asked)) if asked > ceiling => above(
+        });
+    };
+    let sum = rates.into_iter().map(Rate::as_per_second).sum();
+    match Rate::per_second(sum) {
+        Some(asked) if asked > ceiling => above(
             "load.rate",
             asked.to_string(),
             ceiling.to_string(),
@@ -36,19 +56,19 @@ fn check_rate(share: &Share, placement: &Placement, policy: &Policy) -> Result<(
     }
 }
 
-fn check_connections(share: &Share, policy: &Policy) -> Result<(), PrepareError> {
+fn check_connections(shares: &[Share], policy: &Policy) -> Result<(), PrepareError> {
     // Virtual users of a closed loop, or the bound of an open one.
-    let connections = share
-        .peak_connections
-        .or(share.max_connections)
-        .unwrap_or(0);
+    let each = shares
+        .iter()
+        .filter_map(|share| share.peak_connections.or(share.max_connections));
+    let connections = each.fold(0, u32::saturating_add);
     let Some(ceiling) = policy
         .max_connections
         .filter(|&ceiling| connections > ceiling)
     else {
         return Ok(());
     };
-    let field = if share.rate.is_some() {
+    let field = if shares.iter().any(|share| share.rate.is_some()) {
         "load.max_connections"
     } else {
         "load.connections"

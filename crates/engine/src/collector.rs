@@ -1,13 +1,17 @@
 //! Makes the agent's intervals of its workers': beside the load, on a thread of its own.
 
+mod attendance;
 #[cfg(feature = "rehearsal")]
 mod rehearsal;
+
+pub(crate) use attendance::{Attendance, Entrance};
 
 #[cfg(feature = "rehearsal")]
 pub use rehearsal::CollectorRehearsal;
 
 use crate::key_log::{self, KeysWritten};
 use crate::worker::{Handover, WorkerFigures};
+use attendance::Left;
 use measure::{Interval, Snapshot, Spare, Totals};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, Sender};
@@ -45,16 +49,11 @@ pub enum Event {
 /// beyond it.
 pub(crate) struct Collector {
     handed: Receiver<Handover>,
-    /// By worker: gives the memory of its merged intervals back.
-    spares: Vec<Sender<Spare>>,
+    attendance: Attendance,
     /// Workers that have not begun yet, and when the last one did.
     waiting: BTreeSet<usize>,
     began_at: u64,
-    /// Workers that still begin operations.
-    firing: BTreeSet<usize>,
-    /// By worker: all its intervals below this number are here.
-    complete_below: Vec<u32>,
-    figures: Vec<Option<WorkerFigures>>,
+    figures: BTreeMap<usize, WorkerFigures>,
     pending: BTreeMap<u32, Snapshot>,
     next: u32,
     totals: Totals,
@@ -71,17 +70,20 @@ impl Collector {
     ) -> Collector {
         Collector {
             handed,
-            spares,
+            attendance: Attendance::new(spares),
             waiting: (0..workers).collect(),
             began_at: 0,
-            firing: (0..workers).collect(),
-            complete_below: vec![0; workers],
-            figures: vec![None; workers],
+            figures: BTreeMap::new(),
             pending: BTreeMap::new(),
             next: 0,
             totals: Totals::default(),
             keys,
         }
+    }
+
+    /// Where more workers can join the run.
+    pub(crate) fn attendance(&self) -> Attendance {
+        self.attendance.clone()
     }
 
     /// Runs until every worker has ended.
@@ -90,7 +92,7 @@ impl Collector {
             match handover {
                 Handover::Began { worker, at } => self.begin(worker, at, &mut on_event),
                 Handover::Died { worker } => {
-                    self.complete_below[worker] = u32::MAX;
+                    self.attendance.ended(worker);
                     self.begin(worker, 0, &mut on_event);
                     self.drain(worker, &mut on_event);
                 }
@@ -101,11 +103,11 @@ impl Collector {
                     interval,
                 } => self.take(worker, number, interval),
                 Handover::Ended { worker, figures } => {
-                    self.complete_below[worker] = u32::MAX;
-                    self.figures[worker] = Some(figures);
+                    self.attendance.ended(worker);
+                    self.figures.insert(worker, figures);
                 }
             }
-            let complete = self.complete_below.iter().copied().min().unwrap_or(0);
+            let complete = self.attendance.complete_below();
             self.emit_below(complete, &mut on_event);
         }
         let last = self
@@ -116,25 +118,28 @@ impl Collector {
         if let Some(keys) = &self.keys {
             on_event(Event::KeysWritten(key_log::outcome(keys)));
         }
+        let workers = 0..self.attendance.workers();
         on_event(Event::Ended {
             totals: self.totals,
-            workers: self.figures,
+            workers: workers.map(|worker| self.figures.remove(&worker)).collect(),
         });
     }
 
     /// The worker has begun, or never will: a run that none has begun did not begin.
     fn begin(&mut self, worker: usize, at: u64, on_event: &mut impl FnMut(Event)) {
+        if !self.waiting.remove(&worker) {
+            return; // it joined a run that has begun without it, or dies later
+        }
         self.began_at = self.began_at.max(at);
-        let is_last = self.waiting.remove(&worker) && self.waiting.is_empty();
         // 0 where every worker has died before it began.
-        if is_last && self.began_at > 0 {
+        if self.waiting.is_empty() && self.began_at > 0 {
             on_event(Event::Began { at: self.began_at });
         }
     }
 
     /// The worker begins nothing any more.
     fn drain(&mut self, worker: usize, on_event: &mut impl FnMut(Event)) {
-        if self.firing.remove(&worker) && self.firing.is_empty() {
+        if self.attendance.drained(worker) == Some(Left::Nobody) {
             on_event(Event::Draining);
         }
     }
@@ -142,9 +147,7 @@ impl Collector {
     fn take(&mut self, worker: usize, number: u32, interval: Interval) {
         let merged = self.pending.entry(number).or_default();
         let spare = interval.merge_into(merged);
-        // A worker that has ended wants nothing back.
-        let _ = self.spares[worker].send(spare);
-        self.complete_below[worker] = number + 1;
+        self.attendance.took(worker, number, spare);
     }
 
     fn emit_below(&mut self, complete: u32, on_event: &mut impl FnMut(Event)) {

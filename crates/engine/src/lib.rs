@@ -8,10 +8,14 @@ mod collector;
 mod connection;
 mod death_notice;
 mod endpoints;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod http2;
 mod key_log;
 mod lease;
 mod live_operation;
+mod outfitter;
 mod placement;
 mod policy;
 mod poller;
@@ -28,6 +32,7 @@ mod slot;
 mod socket;
 mod source;
 mod spin;
+mod take_over_error;
 mod template;
 mod timers;
 mod tls;
@@ -48,8 +53,9 @@ pub use prepare_error::PrepareError;
 pub use prepared_engine::PreparedEngine;
 pub use running_engine::RunningEngine;
 pub use spin::SpunTime;
+pub use take_over_error::TakeOverError;
 #[cfg(feature = "rehearsal")]
 pub use tls::Rehearsal;
 pub use tls::TlsError;
 pub use worker::{Cut, Spent, WorkerFigures};
-pub use worker_thread::thread_name;
+pub use worker_thread::{is_worker_thread, thread_name};

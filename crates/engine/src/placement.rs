@@ -14,6 +14,15 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// The agent alone, as if it had one worker.
+    pub(crate) fn agent(&self) -> Owner {
+        Owner {
+            agent: self.agent,
+            agents: self.agents,
+            ..Owner::ALONE
+        }
+    }
+
     /// The agent's worker `number` among all workers.
     pub(crate) fn owner(&self, number: usize) -> Owner {
         Owner {

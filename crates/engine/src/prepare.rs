@@ -1,19 +1,18 @@
 //! Gets a plan ready to start, or says why it cannot be run here.
 
 use crate::ceilings;
-use crate::endpoints::{Endpoints, host_text, policy_name};
-use crate::key_log::{self, KeySink};
+use crate::endpoints::{host_text, policy_name};
+use crate::key_log;
+use crate::outfitter::Outfitter;
 use crate::placement::Placement;
 use crate::policy::Policy;
-use crate::poller::Poller;
 use crate::prepare_error::PrepareError;
 use crate::prepared_engine::PreparedEngine;
 use crate::resolver::resolve;
 use crate::spin::{Spin, SpunTime};
-use crate::tls::{Materials, WorkerTls};
-use crate::worker_thread::WorkerResources;
+use crate::tls::Materials;
 use measure::Totals;
-use plan::{Host, KeyLog, Plan};
+use plan::{Host, KeyLog, Plan, Share};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,7 +30,7 @@ pub fn prepare(
     policy: Policy,
 ) -> Result<PreparedEngine, PrepareError> {
     ceilings::check(&plan, &placement, &policy)?;
-    check_open_files(&plan, &placement)?;
+    check_open_files(&[plan.share_of(&placement.agent().into())])?;
     let materials = Materials::new(&plan, placement.agent, placement.agents)?;
     let addresses = addresses(&plan)?;
     check_cells(plan.requests().len(), addresses.len())?;
@@ -39,70 +38,29 @@ pub fn prepare(
     let log = plan.tls().map_or(KeyLog::Off, |tls| tls.key_log);
     // Last of the checks: it makes a file.
     let (keys, sink) = key_log::open(log, policy.key_log.as_deref())?.unzip();
-    let spun = SpunTime::of_workers(placement.cpus.len());
-    let preparation = Preparation {
-        plan: &plan,
-        placement: &placement,
-        policy: Arc::new(policy),
-        addresses: &addresses,
-        materials,
-        sink,
-        spun: &spun,
-    };
-    let workers = (0..placement.cpus.len())
-        .map(|number| preparation.worker(number))
-        .collect::<Result<_, _>>()?;
-    Ok(PreparedEngine {
+    let outfitter = Outfitter {
         plan,
         placement,
+        policy: Arc::new(policy),
         addresses,
+        materials,
+    };
+    let spun = SpunTime::of_workers(outfitter.placement.cpus.len());
+    let worker = |number: usize| {
+        let places = outfitter.plan.identities(outfitter.placement.owner(number));
+        let spin = Spin::new(outfitter.policy.spin, spun.clone(), number);
+        outfitter.worker(number, &places, spin, sink.clone())
+    };
+    let workers = (0..outfitter.placement.cpus.len())
+        .map(worker)
+        .collect::<Result<_, _>>()?;
+    Ok(PreparedEngine {
+        outfitter,
         workers,
         spun,
         keys,
+        sink,
     })
-}
-
-/// What the resources of every worker are made of.
-struct Preparation<'a> {
-    plan: &'a Plan,
-    placement: &'a Placement,
-    policy: Arc<Policy>,
-    addresses: &'a [SocketAddr],
-    materials: Option<Materials>,
-    sink: Option<KeySink>,
-    spun: &'a SpunTime,
-}
-
-impl Preparation<'_> {
-    fn worker(&self, number: usize) -> Result<WorkerResources, PrepareError> {
-        let poller = Poller::new().map_err(std::io::Error::from)?;
-        Ok(WorkerResources {
-            tls: self.tls(number)?,
-            endpoints: self.endpoints(number, &poller)?,
-            spin: Spin::new(self.policy.spin, self.spun.clone(), number),
-            poller,
-        })
-    }
-
-    fn tls(&self, number: usize) -> Result<Option<WorkerTls>, PrepareError> {
-        let Some(materials) = &self.materials else {
-            return Ok(None);
-        };
-        let places = self.plan.identities(self.placement.owner(number));
-        Ok(Some(WorkerTls::new(materials, &places, self.sink.clone())?))
-    }
-
-    fn endpoints(&self, number: usize, poller: &Poller) -> Result<Endpoints, PrepareError> {
-        // Among all workers of the run, so that each begins with another address.
-        let rank = self.placement.agent as usize * self.placement.cpus.len() + number;
-        Ok(Endpoints::new(
-            self.plan,
-            self.addresses.to_vec(),
-            Arc::clone(&self.policy),
-            rank,
-            &poller.waker(),
-        )?)
-    }
 }
 
 /// The policy holds for every address of the target.
@@ -164,8 +122,8 @@ fn check_cells(requests: usize, addresses: usize) -> Result<(), PrepareError> {
 }
 
 /// Raises the soft limit of open files to the hard one, and compares it with the virtual users of
-/// the share.
-fn check_open_files(plan: &Plan, placement: &Placement) -> Result<(), PrepareError> {
+/// all `shares` of the agent.
+pub(crate) fn check_open_files(shares: &[Share]) -> Result<(), PrepareError> {
     let limits = getrlimit(Resource::Nofile);
     // Raising to the hard limit needs no privilege (getrlimit(2)).
     let _ = setrlimit(
@@ -175,10 +133,8 @@ fn check_open_files(plan: &Plan, placement: &Placement) -> Result<(), PrepareErr
             maximum: limits.maximum,
         },
     );
-    let asked = plan
-        .share(placement.agent, placement.agents)
-        .peak_connections
-        .unwrap_or(0);
+    let users = shares.iter().filter_map(|share| share.peak_connections);
+    let asked = users.fold(0, u32::saturating_add);
     match limits.maximum {
         Some(limit) if u64::from(asked) + FILES_BESIDE > limit => {
             Err(PrepareError::OpenFiles { asked, limit })

@@ -1,38 +1,34 @@
 //! A plan that is ready to start.
 
-use crate::clock::RunClock;
-use crate::collector::{Collector, Event};
-use crate::key_log::KeyFile;
+use crate::collector::{Collector, Entrance, Event};
+use crate::key_log::{KeyFile, KeySink};
 use crate::lease::FiringLease;
-use crate::placement::Placement;
+use crate::outfitter::Outfitter;
 use crate::prepare_error::PrepareError;
 use crate::running_engine::RunningEngine;
-use crate::source::Timeline;
+use crate::source::{Duty, Timeline};
 use crate::spin::SpunTime;
-use crate::worker_thread::{WorkerResources, WorkerThread};
-use plan::Plan;
+use crate::worker_thread::WorkerResources;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::mpsc::{channel, sync_channel};
+use std::sync::mpsc::sync_channel;
 
 /// Intervals that may wait for the collector, per worker: more than a minute of them.
 const HANDOVERS: usize = 64;
 
 /// A plan that is ready to start: names resolved, files parsed, workers built and waiting.
 pub struct PreparedEngine {
-    pub(crate) plan: Arc<Plan>,
-    pub(crate) placement: Placement,
-    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) outfitter: Outfitter,
     pub(crate) workers: Vec<WorkerResources>,
     pub(crate) spun: SpunTime,
     pub(crate) keys: Option<KeyFile>,
+    pub(crate) sink: Option<KeySink>,
 }
 
 impl PreparedEngine {
     /// Addresses the load will go to; names that are resolved during the run can add others.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+        &self.outfitter.addresses
     }
 
     /// Load threads.
@@ -45,7 +41,7 @@ impl PreparedEngine {
     /// [`Event::Draining`].
     #[must_use]
     pub fn window(&self) -> measure::Window {
-        Timeline::new(&self.plan).window()
+        Timeline::new(&self.outfitter.plan).window()
     }
 
     /// How long the workers wait on their CPUs, as the run goes.
@@ -67,37 +63,35 @@ impl PreparedEngine {
         on_event: impl FnMut(Event) + Send + 'static,
     ) -> Result<RunningEngine, PrepareError> {
         let (handover, handed) = sync_channel(HANDOVERS * self.workers.len());
-        let clock = RunClock::starting_at(start_at);
-        let mut spare_senders = Vec::new();
+        let workers = self.workers.len();
         // Made first: where a later thread cannot be started, dropping it stops those that run
         // already.
-        let mut running = RunningEngine::new(lease);
+        let mut running = RunningEngine::new(self.outfitter, start_at, lease);
+        let mut spare_senders = Vec::new();
         for (number, resources) in self.workers.into_iter().enumerate() {
-            let (spare, spares) = channel();
-            spare_senders.push(spare);
-            running.wakers.push(resources.poller.waker());
-            let worker = WorkerThread {
-                number,
-                clock,
-                lease: running.lease.clone(),
-                order: running.order.clone(),
-                plan: Arc::clone(&self.plan),
-                placement: self.placement.clone(),
-                handover: handover.clone(),
-                spares,
-                addresses: self.addresses.clone(),
+            let placement = &running.outfitter.placement;
+            let duty = Duty {
+                portion: placement.owner(number).into(),
+                from: 0,
             };
-            running.threads.push(worker.spawn(resources)?);
+            let cpu = placement.cpus.get(number).copied().flatten();
+            let starting = running.spawn(duty, cpu, resources, handover.clone())?;
+            starting.begin_at(0);
+            spare_senders.push(starting.spares);
         }
-        // The collector ends when the last worker has dropped its own.
-        drop(handover);
-        let workers = running.threads.len();
         let keys = self.keys.map(KeyFile::write).transpose()?;
-        let collect = move || Collector::new(workers, handed, spare_senders, keys).run(on_event);
+        let collector = Collector::new(workers, handed, spare_senders, keys);
+        // The collector ends when the last worker has dropped its own: from when nothing begins any
+        // more, no other one can join.
+        running.attendance = Some(collector.attendance());
+        collector.attendance().open(Entrance {
+            handover,
+            sink: self.sink,
+        });
         running.collector = Some(
             std::thread::Builder::new()
                 .name("collector".into())
-                .spawn(collect)?,
+                .spawn(move || collector.run(on_event))?,
         );
         Ok(running)
     }

@@ -1,27 +1,64 @@
 //! A run under way: its threads, and what can be said to them.
 
+use crate::ceilings;
+use crate::clock::{RunClock, monotonic_ns};
+use crate::collector::{Attendance, Entrance};
 use crate::lease::{FiringLease, StopMode, StopOrder};
+use crate::outfitter::Outfitter;
 use crate::poller::Waker;
+use crate::prepare::check_open_files;
+use crate::source::Duty;
+use crate::spin::{Spin, SpunTime};
+use crate::take_over_error::TakeOverError;
+use crate::worker::Handover;
+use crate::worker_thread::{StartingWorker, WorkerResources, WorkerThread};
+use plan::{End, Portion, Seats, Shape, Share};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A share of an open loop that was to begin longer ago is refused: what was due since then would
+/// come as one burst. Below, it comes late, and is recorded so.
+const LATE_MAX: Duration = Duration::from_secs(1);
 
 /// A run under way. Dropping it stops the workers and waits for them.
-#[derive(Debug)]
 pub struct RunningEngine {
-    pub(crate) order: StopOrder,
-    pub(crate) lease: FiringLease,
-    pub(crate) wakers: Vec<Waker>,
-    pub(crate) threads: Vec<JoinHandle<()>>,
+    pub(crate) outfitter: Outfitter,
+    start_at: u64,
+    lease: FiringLease,
+    order: StopOrder,
+    wakers: Vec<Waker>,
+    threads: Vec<JoinHandle<()>>,
+    /// Parts of lost agents' shares that are fired here.
+    taken: Vec<Portion>,
+    /// Where more workers can join.
+    pub(crate) attendance: Option<Attendance>,
     pub(crate) collector: Option<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for RunningEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunningEngine")
+            .field("threads", &self.threads.len())
+            .field("taken", &self.taken)
+            .finish_non_exhaustive()
+    }
 }
 
 impl RunningEngine {
     /// Without threads yet.
-    pub(crate) fn new(lease: FiringLease) -> RunningEngine {
+    pub(crate) fn new(outfitter: Outfitter, start_at: u64, lease: FiringLease) -> RunningEngine {
         RunningEngine {
-            order: StopOrder::default(),
+            outfitter,
+            start_at,
             lease,
+            order: StopOrder::default(),
             wakers: Vec::new(),
             threads: Vec::new(),
+            taken: Vec::new(),
+            attendance: None,
             collector: None,
         }
     }
@@ -37,6 +74,185 @@ impl RunningEngine {
         self.wakers.iter().for_each(Waker::wake);
     }
 
+    /// Fires a part of a lost agent's share too: everything of it that the plan has from `from`
+    /// (monotonic clock, nanoseconds) on. `lost_agent` is that agent's index, `parts` what was
+    /// dealt of its share: (part, of how many), and again, if the part was dealt again.
+    ///
+    /// It gets threads of its own, in proportion to its size. They are pinned to no CPU and do not
+    /// wait on one for a near arrival. What they record is in the agent's intervals, beginning with
+    /// the first that is not told yet. Asked for the same part again, it is armed already.
+    ///
+    /// # Errors
+    /// Why it cannot be fired here; the run goes on without it.
+    pub fn take_over(
+        &mut self,
+        lost_agent: u32,
+        parts: &[(u32, u32)],
+        from: u64,
+    ) -> Result<(), TakeOverError> {
+        let agents = self.outfitter.placement.agents;
+        let portion = Portion::taken(lost_agent, agents, parts).ok_or(TakeOverError::NoPart)?;
+        if self.taken.contains(&portion) {
+            return Ok(());
+        }
+        self.check_kind(&portion)?;
+        let portions = self.dealt_to_workers(&portion);
+        if portions.is_empty() {
+            return Ok(()); // more parts than connections: there is nothing in this one
+        }
+        self.check_amount(&portion, from)?;
+        let entrance = self.entrance().ok_or(TakeOverError::Ended)?;
+        let from = from.saturating_sub(self.start_at);
+        let (mut starting, before) = (Vec::new(), self.threads.len());
+        for portion in portions {
+            let duty = Duty { portion, from };
+            match self.spawn_for(duty, &entrance) {
+                Ok(worker) => starting.push(worker),
+                Err(error) => {
+                    self.dismiss(before, starting);
+                    return Err(error);
+                }
+            }
+        }
+        if self.let_in(starting, before) {
+            self.taken.push(portion);
+            Ok(())
+        } else {
+            Err(TakeOverError::Ended)
+        }
+    }
+
+    /// Whether such a portion can be fired here at all.
+    fn check_kind(&self, portion: &Portion) -> Result<(), TakeOverError> {
+        let plan = &self.outfitter.plan;
+        if self.held().iter().any(|held| held.overlaps(portion)) {
+            return Err(TakeOverError::Held);
+        }
+        let identities = plan.tls().map(|tls| tls.client_certificates.number());
+        if identities.is_some_and(|number| number > 0) {
+            return Err(TakeOverError::ClientCertificates);
+        }
+        match (&plan.load().shape, plan.load().end) {
+            (Shape::Closed { .. }, End::Requests(_)) => Err(TakeOverError::Counted),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether `portion` is not too much, nor too much at once, beside what is fired here already.
+    fn check_amount(&self, portion: &Portion, from: u64) -> Result<(), TakeOverError> {
+        let Outfitter {
+            plan,
+            placement,
+            policy,
+            ..
+        } = &self.outfitter;
+        // Users who come late have missed nothing.
+        if matches!(plan.load().shape, Shape::Open { .. }) {
+            check_late(from)?;
+        }
+        let held = self.held();
+        let all = held.iter().chain([portion]);
+        let shares: Vec<Share> = all.map(|portion| plan.share_of(portion)).collect();
+        ceilings::check_shares(&shares, placement, policy)?;
+        check_open_files(&shares)?;
+        Ok(())
+    }
+
+    /// What the agent fires: its own share, and what it has taken over.
+    fn held(&self) -> Vec<Portion> {
+        let own = Portion::from(self.outfitter.placement.agent());
+        [own]
+            .into_iter()
+            .chain(self.taken.iter().cloned())
+            .collect()
+    }
+
+    /// The portion over as many threads as fit its size, where there is something in it: as many
+    /// as its lost agent had for it, if that had as many as this one.
+    fn dealt_to_workers(&self, portion: &Portion) -> Vec<Portion> {
+        let Outfitter {
+            plan, placement, ..
+        } = &self.outfitter;
+        let connections = Seats::new(plan.load(), portion.clone()).number();
+        let threads = (placement.cpus.len() as f64 / portion.parts_number()).ceil() as u32;
+        let workers = threads.max(1).min(connections);
+        (0..workers)
+            .map(|worker| portion.of_worker(worker, workers))
+            .collect()
+    }
+
+    fn entrance(&self) -> Option<Entrance> {
+        self.attendance.as_ref()?.entrance()
+    }
+
+    fn spawn_for(
+        &mut self,
+        duty: Duty,
+        entrance: &Entrance,
+    ) -> Result<StartingWorker, TakeOverError> {
+        // The time of waiting on a CPU is told by worker from before the run on: these have no
+        // place there.
+        let spin = Spin::new(false, SpunTime::of_workers(1), 0);
+        let number = self.threads.len();
+        let sink = entrance.sink.clone();
+        let outfitter = &self.outfitter;
+        let resources = outfitter.worker(number, &BTreeSet::new(), spin, sink)?;
+        Ok(self.spawn(duty, None, resources, entrance.handover.clone())?)
+    }
+
+    /// Starts the thread of the next worker.
+    pub(crate) fn spawn(
+        &mut self,
+        duty: Duty,
+        cpu: Option<u32>,
+        resources: WorkerResources,
+        handover: SyncSender<Handover>,
+    ) -> std::io::Result<StartingWorker> {
+        let (spares, spared) = channel();
+        let (begin, first) = channel();
+        let waker = resources.poller.waker();
+        let worker = WorkerThread {
+            number: self.threads.len(),
+            clock: RunClock::starting_at(self.start_at),
+            lease: self.lease.clone(),
+            order: self.order.clone(),
+            plan: Arc::clone(&self.outfitter.plan),
+            agent: self.outfitter.placement.agent,
+            duty,
+            cpu,
+            handover,
+            spares: spared,
+            addresses: self.outfitter.addresses.clone(),
+        };
+        self.threads.push(worker.spawn(resources, first)?);
+        self.wakers.push(waker);
+        Ok(StartingWorker { begin, spares })
+    }
+
+    /// Lets the workers whose threads are there from `before` on join the run, all of them, or none
+    /// if it is too late.
+    fn let_in(&mut self, starting: Vec<StartingWorker>, before: usize) -> bool {
+        let spares = starting.iter().map(|worker| worker.spares.clone());
+        let joined = self
+            .attendance
+            .as_ref()
+            .and_then(|attendance| attendance.join(spares.collect()));
+        match joined {
+            Some(first) => starting.iter().for_each(|worker| worker.begin_at(first)),
+            None => self.dismiss(before, starting),
+        }
+        joined.is_some()
+    }
+
+    /// Ends threads that have not begun.
+    fn dismiss(&mut self, before: usize, starting: Vec<StartingWorker>) {
+        drop(starting);
+        self.wakers.truncate(before);
+        for thread in self.threads.drain(before..) {
+            let _ = thread.join();
+        }
+    }
+
     /// Waits until every worker has ended and every event is delivered.
     pub fn join(mut self) {
         self.wait();
@@ -48,6 +264,14 @@ impl RunningEngine {
             let _ = thread.join();
         }
     }
+}
+
+fn check_late(from: u64) -> Result<(), TakeOverError> {
+    let by = Duration::from_nanos(monotonic_ns().saturating_sub(from));
+    if by > LATE_MAX {
+        return Err(TakeOverError::TooLate { by });
+    }
+    Ok(())
 }
 
 impl Drop for RunningEngine {

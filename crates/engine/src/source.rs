@@ -3,9 +3,18 @@
 
 pub(crate) use measure::nanoseconds;
 use measure::{Period, Window};
-use plan::{End, Instants, Owner, Plan, Profile, Schedule, Seats, Shape, ThinkTime};
+use plan::{End, Instants, Plan, Portion, Profile, Schedule, Seats, Shape, ThinkTime};
 use std::ops::Range;
 use std::time::Duration;
+
+/// What of a plan a worker fires.
+#[derive(Debug, Clone)]
+pub(crate) struct Duty {
+    /// Its part of the load.
+    pub(crate) portion: Portion,
+    /// Only what is due from here on; run clock.
+    pub(crate) from: u64,
+}
 
 /// Where a worker's operations come from.
 pub(crate) enum LoadSource {
@@ -25,7 +34,7 @@ pub(crate) struct Users {
     /// Measured operations that may still begin; `None`: only time ends it.
     budget: Option<u64>,
     begun: u64,
-    seats: Seats,
+    seats: Box<Seats>,
 }
 
 /// The worker's part of the cluster's schedule, warm-up first, on the run clock.
@@ -104,13 +113,13 @@ impl Timeline {
 }
 
 impl LoadSource {
-    pub(crate) fn new(plan: &Plan, owner: Owner, timeline: Timeline) -> LoadSource {
+    pub(crate) fn new(plan: &Plan, duty: &Duty, timeline: Timeline) -> LoadSource {
         match &plan.load().shape {
             Shape::Closed { think_time, .. } => {
-                LoadSource::Closed(Users::new(plan, owner, timeline, *think_time))
+                LoadSource::Closed(Users::new(plan, duty, timeline, *think_time))
             }
             Shape::Open { .. } => {
-                LoadSource::Open(Box::new(ArrivalSchedule::new(plan, owner, timeline)))
+                LoadSource::Open(Box::new(ArrivalSchedule::new(plan, duty, timeline)))
             }
         }
     }
@@ -188,13 +197,16 @@ impl LoadSource {
 }
 
 impl Users {
-    fn new(plan: &Plan, owner: Owner, timeline: Timeline, think_time: Option<ThinkTime>) -> Users {
+    fn new(plan: &Plan, duty: &Duty, timeline: Timeline, think_time: Option<ThinkTime>) -> Users {
         let load = plan.load();
         let (warm_up, measured) = (Profile::warm_up(load), Profile::measured(load));
-        let seats = Seats::new(load, owner);
+        let seats = Seats::new(load, duty.portion.clone());
         let initial = warm_up.amount_at(0);
         let begin = |user: u32| ramp_delay(user, initial, load.connect_ramp);
-        let spans = |user: u32| active(user, &warm_up, &measured, timeline, begin(user));
+        let spans = |user: u32| {
+            let spans = active(user, &warm_up, &measured, timeline, begin(user));
+            starting_at(duty.from, spans)
+        };
         let users: Vec<(u64, Vec<Range<u64>>)> = seats
             .iter()
             .map(|user| (u64::from(user), spans(user)))
@@ -215,7 +227,7 @@ impl Users {
             think_time,
             budget,
             begun: 0,
-            seats,
+            seats: Box::new(seats),
         }
     }
 
@@ -297,13 +309,25 @@ fn active(
     spans
 }
 
+/// What is left of `spans` at `from`.
+fn starting_at(from: u64, mut spans: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    spans.retain(|span| span.end > from);
+    if let Some(first) = spans.first_mut() {
+        first.start = first.start.max(from);
+    }
+    spans
+}
+
 impl ArrivalSchedule {
-    fn new(plan: &Plan, owner: Owner, timeline: Timeline) -> ArrivalSchedule {
-        let seats = Seats::new(plan.load(), owner);
-        let part_of = |schedule: Option<Schedule>| Some(schedule?.instants(seats.place()?));
+    fn new(plan: &Plan, duty: &Duty, timeline: Timeline) -> ArrivalSchedule {
+        let seats = Seats::new(plan.load(), duty.portion.clone());
+        let part_of = |schedule: Option<Schedule>, zero: u64| {
+            let instants = schedule?.instants(seats.place()?.clone());
+            Some(instants.starting_at(duty.from.saturating_sub(zero)))
+        };
         let mut arrivals = ArrivalSchedule {
-            warm_up: part_of(Schedule::warm_up(plan.load())),
-            measured: part_of(Schedule::measured(plan.load())),
+            warm_up: part_of(Schedule::warm_up(plan.load()), 0),
+            measured: part_of(Schedule::measured(plan.load()), timeline.measured_from),
             measured_from: timeline.measured_from,
             next: None,
             seats,

@@ -9,6 +9,8 @@ mod client_hello;
 mod config;
 mod der;
 mod early_data;
+#[cfg(feature = "fuzzing")]
+mod fuzzing;
 mod hkdf;
 mod identity;
 mod keys;
@@ -27,6 +29,8 @@ mod verifier;
 pub(crate) use advance::Broken;
 pub(crate) use chains::Chains;
 pub(crate) use config::{Materials, WorkerTls};
+#[cfg(feature = "fuzzing")]
+pub use fuzzing::{RecordDoor, RecordForge};
 #[cfg(feature = "rehearsal")]
 pub use rehearsal::Rehearsal;
 pub(crate) use stream::{FRAGMENT, TlsStream};

@@ -4,10 +4,9 @@ use crate::clock::RunClock;
 use crate::death_notice::DeathNotice;
 use crate::endpoints::{Endpoints, intern};
 use crate::lease::{FiringLease, StopOrder};
-use crate::placement::Placement;
 use crate::poller::Poller;
 use crate::random::Random;
-use crate::source::{LoadSource, Timeline};
+use crate::source::{Duty, LoadSource, Timeline};
 use crate::spin::Spin;
 use crate::tls::WorkerTls;
 use crate::worker::{Handover, Worker, WorkerSetup};
@@ -16,8 +15,10 @@ use plan::Plan;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::thread::JoinHandle;
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// What a worker has that is made before the run; it goes to the worker's thread whole.
 pub(crate) struct WorkerResources {
@@ -34,39 +35,66 @@ pub(crate) struct WorkerThread {
     pub(crate) lease: FiringLease,
     pub(crate) order: StopOrder,
     pub(crate) plan: Arc<Plan>,
-    pub(crate) placement: Placement,
+    /// The agent, from 0.
+    pub(crate) agent: u32,
+    pub(crate) duty: Duty,
+    /// CPU to pin it to.
+    pub(crate) cpu: Option<u32>,
     pub(crate) handover: SyncSender<Handover>,
     pub(crate) spares: Receiver<Spare>,
     pub(crate) addresses: Vec<SocketAddr>,
 }
 
+/// A worker's thread that waits for its first interval's number.
+pub(crate) struct StartingWorker {
+    pub(crate) begin: Sender<u32>,
+    /// Gives the memory of its merged intervals back.
+    pub(crate) spares: Sender<Spare>,
+}
+
+impl StartingWorker {
+    /// Its first interval is `first`.
+    pub(crate) fn begin_at(&self, first: u32) {
+        // The thread waits for nothing else.
+        let _ = self.begin.send(first);
+    }
+}
+
 impl WorkerThread {
-    /// Starts the thread.
-    pub(crate) fn spawn(self, resources: WorkerResources) -> std::io::Result<JoinHandle<()>> {
-        std::thread::Builder::new()
-            .name(thread_name(self.number))
-            .spawn(move || self.work(resources))
+    /// Starts the thread. It works once it is told the number of its first interval; if nobody
+    /// tells it any more, it ends.
+    pub(crate) fn spawn(
+        self,
+        resources: WorkerResources,
+        first: Receiver<u32>,
+    ) -> std::io::Result<JoinHandle<()>> {
+        let name = thread_name(self.number);
+        let work = move || {
+            if let Ok(first) = first.recv() {
+                self.work(resources, first);
+            }
+        };
+        std::thread::Builder::new().name(name).spawn(work)
     }
 
-    fn work(self, resources: WorkerResources) {
+    fn work(self, resources: WorkerResources, first: u32) {
         let _death_notice = DeathNotice {
             worker: self.number,
             handover: self.handover.clone(),
         };
-        let cpu = self.placement.cpus.get(self.number).copied().flatten();
-        pin(cpu);
+        pin(self.cpu);
         // The kernel may delay a timer by 50 µs for the sake of batching (prctl(2),
         // PR_SET_TIMERSLACK); a schedule must not.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         if let Some(tls) = &resources.tls {
             tls.seed_thread();
         }
-        let owner = self.placement.owner(self.number);
         let timeline = Timeline::new(&self.plan);
-        let stream = u64::from(owner.agent) << 32 | self.number as u64;
+        let stream = u64::from(self.agent) << 32 | self.number as u64;
         let requests = u16::try_from(self.plan.requests().len()).unwrap_or(u16::MAX);
         let mut recorder = Recorder::new(requests).measuring(timeline.window());
         intern(&self.addresses, &mut recorder);
+        skip_to(first, &mut recorder);
         Worker::new(WorkerSetup {
             number: self.number,
             clock: self.clock,
@@ -76,15 +104,23 @@ impl WorkerThread {
             endpoints: resources.endpoints,
             spin: resources.spin,
             tls: resources.tls,
-            source: LoadSource::new(&self.plan, owner, timeline),
+            source: LoadSource::new(&self.plan, &self.duty, timeline),
             recorder,
             random: Random::new(self.plan.load().seed, stream),
             handover: self.handover,
             spares: self.spares,
             plan: self.plan,
-            cpu,
+            cpu: self.cpu,
         })
         .run();
+    }
+}
+
+/// The recorder's next interval is `first`: those before it are told already.
+fn skip_to(first: u32, recorder: &mut Recorder) {
+    if first > 0 {
+        // Nothing is in it, and nobody waits for it.
+        drop(recorder.cut(u64::from(first) * SECOND_NS, None));
     }
 }
 
@@ -97,8 +133,18 @@ fn pin(cpu: Option<u32>) {
     let _ = rustix::thread::sched_setaffinity(None, &set);
 }
 
+/// What the names of workers' threads begin with.
+const NAME: &str = "worker-";
+
+/// Whether a thread of this name is a worker's.
+#[must_use]
+pub fn is_worker_thread(name: &str) -> bool {
+    let number = name.strip_prefix(NAME);
+    number.is_some_and(|number| number.parse::<usize>().is_ok())
+}
+
 /// Name of the thread of an agent's worker `number`, as the system shows it.
 #[must_use]
 pub fn thread_name(number: usize) -> String {
-    format!("worker-{number}")
+    format!("{NAME}{number}")
 }

@@ -3,12 +3,14 @@
 //! [`Facts`].
 
 mod addresses;
+mod boot;
 mod cgroup;
 mod cpu;
 mod encoding;
 mod error;
 mod facts;
 mod figures;
+mod hangup;
 mod kernel_files;
 mod network;
 mod process;
@@ -16,9 +18,11 @@ mod sample;
 mod sampler;
 mod usage;
 
+pub use boot::boot_id;
 pub use error::HostError;
 pub use facts::Facts;
 pub use figures::{RunFigures, UsageFigures};
+pub use hangup::ignores_hangup;
 pub use sample::UsageSample;
 pub use sampler::Sampler;
 pub use usage::{

@@ -124,19 +124,48 @@ impl Distribution {
     /// the largest value of all again `max`. `None` where there is no value.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> Option<Percentile> {
-        let rank = rank(percentile, self.count);
+        self.percentiles(&[percentile]).pop()
+    }
+
+    /// Percentiles as [`Distribution::percentile`] has them, smallest first, in one walk through
+    /// the buckets. None where there is no value.
+    ///
+    /// # Panics
+    /// Where they are not in order.
+    #[must_use]
+    pub fn percentiles(&self, percentiles: &[f64]) -> Vec<Percentile> {
+        if self.count == 0 {
+            return Vec::new();
+        }
+        assert!(percentiles.is_sorted(), "percentiles are in order");
+        let mut buckets = self.histogram.iter();
+        let (mut seen, mut bucket_end) = (0_u64, None);
+        let at = |&percentile: &f64| {
+            let rank = rank(percentile, self.count);
+            while seen < rank {
+                let bucket = buckets.next();
+                // Beyond the last bucket lies what overflowed.
+                seen = bucket.map_or(u64::MAX, |bucket| seen.saturating_add(bucket.count));
+                bucket_end = bucket.map(|bucket| bucket.highest_ns);
+            }
+            self.at_rank(rank, bucket_end)
+        };
+        percentiles.iter().map(at).collect()
+    }
+
+    /// The value of this rank, which lies in a bucket that ends at `bucket_end`, or in none.
+    fn at_rank(&self, rank: u64, bucket_end: Option<u64>) -> Percentile {
         let exact = |value_ns| Percentile {
             value_ns,
             at_least: false,
         };
-        match self.histogram.value_at_rank(rank) {
-            _ if self.count == 0 => None,
-            _ if rank == self.count => Some(exact(self.max)),
-            Some(value_ns) => Some(exact(value_ns.min(self.max))),
-            None => Some(Percentile {
+        match bucket_end {
+            _ if rank == self.count => exact(self.max),
+            Some(value_ns) => exact(value_ns.min(self.max)),
+            None => Percentile {
                 value_ns: Histogram::HIGHEST_NS,
                 at_least: true,
-            }),
+            },
         }
     }
 }
@@ -237,6 +266,45 @@ mod tests {
             distribution.percentile(75.0).unwrap().to_string(),
             "≥ 3600s"
         );
+    }
+
+    #[test]
+    fn percentiles_of_one_walk_are_those_of_a_walk_each() {
+        let hour = Histogram::HIGHEST_NS;
+        let percentiles = [
+            f64::NEG_INFINITY,
+            0.0,
+            1.0,
+            50.0,
+            50.0,
+            75.0,
+            99.0,
+            99.99,
+            100.0,
+            101.0,
+        ];
+        for values in [
+            &[][..],
+            &[0],
+            &[7; 5],
+            &[1, 2, 2, 3, 9_000],
+            &[1, 2 * hour, hour, 4 * hour],
+        ] {
+            let distribution = recorded(values);
+            let each = percentiles
+                .iter()
+                .filter_map(|&at| distribution.percentile(at));
+            let each: Vec<_> = each.collect();
+            assert_eq!(distribution.percentiles(&percentiles), each, "{values:?}");
+            assert_eq!(
+                each.len(),
+                if values.is_empty() {
+                    0
+                } else {
+                    percentiles.len()
+                }
+            );
+        }
     }
 
     #[test]

@@ -84,6 +84,8 @@ pub enum Kind {
     /// The response's head, or a line of its chunked coding, is beyond a limit of the client's; it
     /// may be valid.
     HeadTooLarge,
+    /// The arrival was never sent: when it was looked at, the agent's lease had ended.
+    NoLease,
 }
 
 /// Why a certificate was not accepted.

@@ -27,7 +27,7 @@ const STAGES: [(FailureStage, &str); 6] = [
 ];
 
 /// Kinds without anything beside them.
-const KINDS: [(Kind, &str); 18] = [
+const KINDS: [(Kind, &str); 19] = [
     (Kind::Refused, "refused"),
     (Kind::Reset, "reset"),
     (Kind::Unreachable, "unreachable"),
@@ -46,6 +46,7 @@ const KINDS: [(Kind, &str); 18] = [
     (Kind::NoHttp2, "no_http2"),
     (Kind::NoResolver, "no_resolver"),
     (Kind::HeadTooLarge, "head_too_large"),
+    (Kind::NoLease, "no_lease"),
 ];
 
 /// Kinds that come with a member, such as `status.503`.
@@ -283,14 +284,15 @@ mod tests {
             | Kind::Cut
             | Kind::NoHttp2
             | Kind::NoResolver
-            | Kind::HeadTooLarge => true,
+            | Kind::HeadTooLarge
+            | Kind::NoLease => true,
         };
         assert_eq!(
             all_kinds()
                 .into_iter()
                 .filter(|&kind| is_plain(kind))
                 .count(),
-            18
+            19
         );
     }
 

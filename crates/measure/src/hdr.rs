@@ -213,8 +213,13 @@ fn read_plain(plain: &[u8]) -> Result<Histogram, HistogramError> {
     read_counts(fields.0)
 }
 
+/// A longer payload makes its room as it goes: a hostile one is zeros that say nothing.
+const READ_RESERVE_MAX: usize = 256;
+
 fn read_counts(payload: &[u8]) -> Result<Histogram, HistogramError> {
     let mut histogram = Histogram::default();
+    // Most buckets take two bytes for the empty ones before them, and one for their count.
+    histogram.reserve(payload.len().min(READ_RESERVE_MAX) / 3 + 1);
     let mut rest = payload;
     let mut index = 0_usize;
     let mut total = 0_u64;
@@ -232,7 +237,7 @@ fn read_counts(payload: &[u8]) -> Result<Histogram, HistogramError> {
             continue;
         };
         total = total.saturating_add(count);
-        if total > MAX_COUNT || !histogram.add_at(index, count) {
+        if total > MAX_COUNT || !histogram.append(index, count) {
             return Err(broken);
         }
         index += 1;

@@ -9,6 +9,10 @@ use std::fmt;
 const PAGE: usize = 64;
 const PAGES: usize = BUCKETS / PAGE;
 
+/// Most buckets that a list holds. Scattered values take a page for each few of them: a thousand
+/// buckets of response times are 8 KiB as a list and 20 to 40 KiB as pages.
+const LISTED_MAX: usize = 1024;
+
 /// Counts of values, 3 significant digits from 1 ns to one hour, in HdrHistogram's layout (lowest
 /// discernible value 1, highest trackable 3.6·10¹², 3 digits), so that other HdrHistogram tools
 /// read what we write.
@@ -23,6 +27,16 @@ pub struct Histogram {
     /// Pages in the order of first use. Those from `used` on are zero and wait to be used.
     pages: Vec<[u64; PAGE]>,
     used: usize,
+    /// In the place of pages, while there are few buckets and nothing is recorded: what was read or
+    /// merged. Ascending; empty where a page is used.
+    list: Vec<ListedBucket>,
+}
+
+/// A bucket that is not empty, small.
+#[derive(Debug, Clone, Copy, Default)]
+struct ListedBucket {
+    index: u16,
+    count: u32,
 }
 
 /// A bucket that is not empty.
@@ -57,10 +71,28 @@ impl Histogram {
 
     /// Adds the counts of `other`, exactly.
     pub fn merge(&mut self, other: &Histogram) {
+        if self.is_empty() && self.pages.is_empty() {
+            *self = other.without_spare_pages();
+            return;
+        }
         for (number, theirs) in other.used_pages() {
             for (ours, theirs) in self.page(number).iter_mut().zip(theirs) {
                 *ours = ours.saturating_add(*theirs);
             }
+        }
+        if self.is_listed_with(&other.list) {
+            self.merge_lists(&other.list);
+        } else {
+            other.list.iter().for_each(|listed| self.add_paged(*listed));
+        }
+    }
+
+    fn without_spare_pages(&self) -> Histogram {
+        Histogram {
+            directory: self.directory.clone(),
+            pages: self.pages[..self.used].to_vec(),
+            used: self.used,
+            list: self.list.clone(),
         }
     }
 
@@ -69,21 +101,21 @@ impl Histogram {
         self.directory.fill(0);
         self.pages[..self.used].fill([0; PAGE]);
         self.used = 0;
+        self.list.clear();
     }
 
     /// Number of values.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.pages[..self.used]
-            .iter()
-            .flatten()
-            .fold(0, |sum: u64, &count| sum.saturating_add(count))
+        let paged = self.pages[..self.used].iter().flatten().copied();
+        let listed = self.list.iter().map(|listed| u64::from(listed.count));
+        paged.chain(listed).fold(0, u64::saturating_add)
     }
 
     /// Whether nothing is recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.used == 0
+        self.used == 0 && self.list.is_empty()
     }
 
     /// The buckets that are not empty, from the smallest values up.
@@ -114,26 +146,85 @@ impl Histogram {
 
     /// Index and count of the buckets that are not empty, ascending.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        self.used_pages().flat_map(|(number, page)| {
+        let paged = self.used_pages().flat_map(|(number, page)| {
             // The directory is in the order of values; the pages are in that of their first use.
             let counts = page.iter().enumerate().filter(|&(_, &count)| count != 0);
             let first = number * PAGE;
             counts.map(move |(offset, &count)| (first + offset, count))
-        })
+        });
+        let listed = self.list.iter();
+        // One of the two is empty.
+        paged.chain(listed.map(|listed| (usize::from(listed.index), u64::from(listed.count))))
     }
 
-    /// Adds `count` to the bucket `index`; `false` where there is no such bucket.
-    pub(crate) fn add_at(&mut self, index: usize, count: u64) -> bool {
-        if index < BUCKETS && count != 0 {
-            let counter = &mut self.page(index / PAGE)[index % PAGE];
-            *counter = counter.saturating_add(count);
+    /// Makes room for so many buckets that come in order.
+    pub(crate) fn reserve(&mut self, buckets: usize) {
+        self.list.reserve_exact(buckets.min(LISTED_MAX));
+    }
+
+    /// Adds `count` to the bucket `index`, above all that hold something; `false` where there is no
+    /// such bucket.
+    pub(crate) fn append(&mut self, index: usize, count: u64) -> bool {
+        if index >= BUCKETS || count == 0 {
+            return index < BUCKETS;
         }
-        index < BUCKETS
+        let is_listed = self.used == 0 && self.list.len() < LISTED_MAX;
+        match (u16::try_from(index), u32::try_from(count)) {
+            (Ok(index), Ok(count)) if is_listed => self.list.push(ListedBucket { index, count }),
+            _ => self.add_to_page(index, count),
+        }
+        true
+    }
+
+    /// Adds another list to this one in place, from the largest bucket down.
+    fn merge_lists(&mut self, other: &[ListedBucket]) {
+        let (mut ours, mut theirs) = (self.list.len(), other.len());
+        let mut place = ours + theirs;
+        self.list.resize(place, ListedBucket::default());
+        while theirs > 0 {
+            let their = other[theirs - 1];
+            let our = ours.checked_sub(1).map(|last| self.list[last]);
+            let our = our.filter(|our| our.index >= their.index);
+            let is_theirs = our.is_none_or(|our| our.index == their.index);
+            place -= 1;
+            self.list[place] = match our {
+                Some(our) if is_theirs => ListedBucket {
+                    count: our.count + their.count,
+                    ..our
+                },
+                Some(our) => our,
+                None => their,
+            };
+            ours -= usize::from(our.is_some());
+            theirs -= usize::from(is_theirs);
+        }
+        // Buckets that both have left room.
+        self.list.drain(ours..place);
+    }
+
+    /// Whether everything of both fits into a list.
+    fn is_listed_with(&self, other: &[ListedBucket]) -> bool {
+        let is_small = |listed: &ListedBucket| listed.count <= u32::MAX / 2;
+        self.used == 0
+            && self.list.len() + other.len() <= LISTED_MAX
+            && self.list.iter().chain(other).all(is_small)
+    }
+
+    fn add_paged(&mut self, listed: ListedBucket) {
+        self.add_to_page(usize::from(listed.index), u64::from(listed.count));
+    }
+
+    fn add_to_page(&mut self, index: usize, count: u64) {
+        let counter = match self.directory.get(index / PAGE) {
+            Some(&slot) if slot != 0 => &mut self.pages[usize::from(slot) - 1][index % PAGE],
+            _ => &mut self.page(index / PAGE)[index % PAGE],
+        };
+        *counter = counter.saturating_add(count);
     }
 
     /// Bytes of memory that its counts occupy.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.used * size_of::<[u64; PAGE]>()
+        self.used * size_of::<[u64; PAGE]>() + self.list.len() * size_of::<ListedBucket>()
     }
 
     fn used_pages(&self) -> impl Iterator<Item = (usize, &[u64; PAGE])> + '_ {
@@ -145,14 +236,21 @@ impl Histogram {
         slots.map(|(number, &slot)| (number, &self.pages[usize::from(slot) - 1]))
     }
 
-    /// The page `number`, made on first use.
+    /// The page `number`, made on first use; what was listed is on pages from now on.
     #[cold]
     fn page(&mut self, number: usize) -> &mut [u64; PAGE] {
         if self.directory.is_empty() {
             self.directory.resize(PAGES, 0);
         }
+        for listed in std::mem::take(&mut self.list) {
+            self.add_paged(listed);
+        }
         if self.directory[number] == 0 {
             if self.used == self.pages.len() {
+                if self.pages.len() == self.pages.capacity() {
+                    // Thousands of agents have a dozen of these each; doubling would waste half.
+                    self.pages.reserve_exact(4 + self.pages.len() / 4);
+                }
                 self.pages.push([0; PAGE]);
             }
             self.used += 1;
@@ -271,6 +369,91 @@ mod tests {
         assert_eq!(
             buckets,
             [(3, 3, 1), (4096, 4099, 2), (8_994_816, 9_003_007, 1)]
+        );
+    }
+
+    /// As it comes out of a decoder.
+    fn listed(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        for (index, count) in recorded(values).counts() {
+            assert!(histogram.append(index, count));
+        }
+        histogram
+    }
+
+    #[test]
+    fn few_buckets_are_listed_and_every_order_of_merging_gives_the_same() {
+        let parts: [&[u64]; 5] = [
+            &[3, 70, 70, 5_000],
+            &[1, 70, 5_000, 9_000_000],
+            &[],
+            &[3_000_000_000, 70],
+            &[2],
+        ];
+        let all = recorded(&parts.concat());
+        for forms in 0..1_u32 << parts.len() {
+            for first in 0..parts.len() {
+                let mut sum = Histogram::default();
+                for nth in 0..parts.len() {
+                    let part = (first + nth) % parts.len();
+                    let is_listed = forms >> part & 1 == 0;
+                    let make = if is_listed { listed } else { recorded };
+                    sum.merge(&make(parts[part]));
+                }
+                assert_eq!((&sum, sum.count()), (&all, 11), "{forms:b} from {first}");
+                let are_lists = forms & 0b11011 == 0;
+                assert_eq!(are_lists, sum.used == 0, "{forms:b}: lists stay a list");
+            }
+        }
+        let empty = listed(&[]);
+        assert!(empty.is_empty() && !listed(&[1]).is_empty());
+    }
+
+    #[test]
+    fn long_list_becomes_pages_and_takes_less_memory_before() {
+        let values: Vec<u64> = (0..=LISTED_MAX as u64)
+            .map(|nth| nth * nth * 4096)
+            .collect();
+        let (mut whole, mut sum) = (listed(&values), Histogram::default());
+        values.chunks(7).for_each(|some| sum.merge(&listed(some)));
+        assert_eq!((&whole, &sum), (&recorded(&values), &recorded(&values)));
+        let buckets = whole.counts().count();
+        let (is_list, bytes) = (buckets <= LISTED_MAX, whole.heap_bytes());
+        assert_eq!((whole.used == 0, sum.used == 0), (is_list, is_list));
+        assert!(bytes == sum.heap_bytes() && recorded(&values).heap_bytes() > 2 * 8 * buckets);
+        let more: Vec<u64> = (1..3 * LISTED_MAX as u64).collect();
+        whole.merge(&listed(&more));
+        sum.merge(&recorded(&more));
+        assert!(whole == sum && whole.used > 0 && whole.list.is_empty());
+        whole.clear();
+        assert!(whole.is_empty() && whole == Histogram::default());
+    }
+
+    #[test]
+    fn counts_too_large_for_a_list_lose_nothing() {
+        let large = u64::from(u32::MAX);
+        for counts in [[large, 1], [1, large], [large, large], [large + 1, 1]] {
+            let mut sum = Histogram::default();
+            for count in counts {
+                let mut part = Histogram::default();
+                assert!(part.append(7, count) && part.append(8, 0));
+                sum.merge(&part);
+            }
+            let found: Vec<_> = sum.counts().collect();
+            assert_eq!(found, [(7, counts[0] + counts[1])]);
+        }
+        assert!(!Histogram::default().append(BUCKETS, 1));
+        assert!(!Histogram::default().append(usize::MAX, 0));
+    }
+
+    #[test]
+    fn values_recorded_into_a_list_join_what_it_holds() {
+        let mut histogram = listed(&[3, 70, 5_000]);
+        assert!(histogram.record(70) && histogram.record(1));
+        assert_eq!(histogram, recorded(&[3, 70, 5_000, 70, 1]));
+        assert_eq!(
+            (histogram.count(), histogram.value_at_rank(4)),
+            (5, Some(70))
         );
     }
 

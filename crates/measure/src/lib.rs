@@ -53,4 +53,8 @@ pub use split_mix::SplitMix;
 pub use tls::{Chain, HandshakeKind, Negotiated, Staple};
 pub use totals::{Totals, TotalsError};
 pub use window::Window;
-pub use wire::DecodeError;
+pub use wire::{DecodeError, SnapshotDecoder};
+
+/// Number of the encodings of snapshots and totals together, which differs where one of them does.
+/// Coordinator and agent compare it when the agent joins.
+pub const ENCODING: u32 = (wire::VERSION as u32) << 8 | totals::VERSION as u32;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of what [`Totals::encode`] writes. Its golden file stands in `tests/golden`.
-const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 1;
 
 /// The sum of any number of snapshots, response times of all seconds together.
 ///
@@ -112,7 +112,7 @@ impl Totals {
     }
 
     /// Adds what load loops say of themselves.
-    pub fn add_client(&mut self, client: &Client) {
+    fn add_client(&mut self, client: &Client) {
         let &Client {
             ref loop_lag,
             open_ns,
@@ -124,7 +124,7 @@ impl Totals {
     }
 
     /// Adds the figures of one key.
-    pub fn add_cell<'a>(
+    fn add_cell<'a>(
         &mut self,
         key: CellKey,
         counters: &Counters,

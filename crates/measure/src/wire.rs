@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-const VERSION: u8 = 4;
+pub(crate) const VERSION: u8 = 4;
 
 /// Memory that the histograms of one decoded snapshot may take: a hostile one deflates a
 /// thousandfold. As many cells as a run may have ([`crate::Totals::CELLS_MAX`]) fit with every
@@ -77,6 +77,29 @@ impl Snapshot {
     /// Where the bytes are of another version, too large, malformed, or contradict themselves.
     /// Hostile bytes cost bounded memory and time.
     pub fn decode(encoded: &[u8]) -> Result<Snapshot, DecodeError> {
+        SnapshotDecoder::new().decode(encoded)
+    }
+}
+
+/// Decodes many snapshots with one inflate buffer, whose set-up costs more than a small snapshot.
+pub struct SnapshotDecoder {
+    decoder: Decoder,
+}
+
+impl SnapshotDecoder {
+    /// Ready for any number of snapshots.
+    #[must_use]
+    pub fn new() -> SnapshotDecoder {
+        SnapshotDecoder {
+            decoder: Decoder::new(),
+        }
+    }
+
+    /// Reads what [`Snapshot::encode`] wrote. Nothing of one snapshot is left for the next.
+    ///
+    /// # Errors
+    /// As [`Snapshot::decode`].
+    pub fn decode(&mut self, encoded: &[u8]) -> Result<Snapshot, DecodeError> {
         if encoded.len() > Snapshot::MAX_ENCODED_BYTES {
             return Err(DecodeError::TooLarge {
                 found: encoded.len(),
@@ -85,13 +108,19 @@ impl Snapshot {
         }
         match encoded.split_first() {
             None => Err(DecodeError::Empty),
-            Some((&VERSION, body)) => decode_body(body),
+            Some((&VERSION, body)) => decode_body(body, &mut self.decoder),
             Some((&found, _)) => Err(DecodeError::Version { found }),
         }
     }
 }
 
-fn decode_body(body: &[u8]) -> Result<Snapshot, DecodeError> {
+impl Default for SnapshotDecoder {
+    fn default() -> SnapshotDecoder {
+        SnapshotDecoder::new()
+    }
+}
+
+fn decode_body(body: &[u8], decoder: &mut Decoder) -> Result<Snapshot, DecodeError> {
     let ((cells, client), rest) =
         postcard::take_from_bytes::<(Vec<WireCell<'_>>, WireClient<'_>)>(body)
             .map_err(|error| malformed(&error.to_string()))?;
@@ -99,7 +128,7 @@ fn decode_body(body: &[u8]) -> Result<Snapshot, DecodeError> {
         return Err(malformed("bytes follow after its end"));
     }
     let mut reader = SnapshotReader {
-        decoder: Decoder::new(),
+        decoder,
         histogram_bytes: 0,
     };
     let mut snapshot = Snapshot {
@@ -221,12 +250,12 @@ fn write<K>(
 }
 
 /// Turns wire types into ours and keeps account of the memory they take.
-struct SnapshotReader {
-    decoder: Decoder,
+struct SnapshotReader<'a> {
+    decoder: &'a mut Decoder,
     histogram_bytes: usize,
 }
 
-impl SnapshotReader {
+impl SnapshotReader<'_> {
     fn cell(&mut self, wire: WireCell<'_>) -> Result<Cell, DecodeError> {
         Ok(Cell {
             times: self.distributions(&wire.times)?,

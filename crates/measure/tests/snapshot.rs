@@ -6,7 +6,7 @@ mod scene;
 use measure::{
     Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, Failure, FailureStage,
     HandshakeKind, HistogramError, Kind, Metric, Negotiated, NotSent, Operation, OperationEnd,
-    Outcome, Period, Recorder, Snapshot, Spare, Staple, Window,
+    Outcome, Period, Recorder, Snapshot, SnapshotDecoder, Spare, Staple, Window,
 };
 use proptest::prelude::*;
 use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
@@ -339,6 +339,19 @@ fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
         Snapshot::decode(&[good, vec![0]].concat()),
         Err(DecodeError::Malformed { .. })
     ));
+}
+
+#[test]
+fn decoder_gives_the_same_for_each_snapshot_whatever_came_before() {
+    let (all, mut decoder) = (everything(), SnapshotDecoder::new());
+    let (good, empty) = (all.encode(), Snapshot::default().encode());
+    let mut broken = good.clone();
+    broken.truncate(good.len() / 2);
+    for _ in 0..2 {
+        assert_eq!(decoder.decode(&good).as_ref(), Ok(&all));
+        assert!(decoder.decode(&broken).is_err());
+        assert_eq!(decoder.decode(&empty), Ok(Snapshot::default()));
+    }
 }
 
 /// 48,000 histograms: ten metrics in three outcomes of each cell, with a dozen values far apart.

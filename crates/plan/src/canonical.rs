@@ -3,9 +3,9 @@
 
 use crate::toml_text::array;
 use crate::{
-    Body, Builtin, BuiltinPace, ClientCertificates, Connection, Dns, End, File, HttpVersion, Load,
-    Plan, Request, RequestsPerConnection, Resumption, Sha256, Shape, StatusSet, Target, Threshold,
-    Tls, Words, duration, quoted,
+    Body, Builtin, BuiltinPace, ClientCertificates, Connection, Dns, End, File, FleetPlan,
+    HttpVersion, Load, Plan, Request, RequestsPerConnection, Resumption, Sha256, Shape, StatusSet,
+    Target, Threshold, Tls, Words, duration, quoted,
 };
 use std::fmt::{Display, Write as _};
 
@@ -22,6 +22,7 @@ pub(crate) fn text(plan: &Plan) -> String {
         tls(&mut out, each);
     }
     load(&mut out, &plan.load);
+    fleet(&mut out, &plan.fleet);
     thresholds(&mut out, &plan.thresholds);
     out.0
 }
@@ -286,6 +287,17 @@ fn load(out: &mut TomlText, load: &Load) {
             Shape::Open { .. } => out.field("to", format_args!("\"{}/s\"", stage.to)),
         }
     }
+}
+
+fn fleet(out: &mut TomlText, fleet: &FleetPlan) {
+    out.table("[fleet]");
+    out.field("lost", word(fleet.lost));
+    out.field("tolerate", fleet.tolerate);
+    if let Some(timeout) = fleet.join_timeout {
+        out.field("join_timeout", time(timeout));
+    }
+    out.field("lease", time(fleet.lease));
+    out.field("max_skew", time(fleet.max_skew));
 }
 
 fn thresholds(out: &mut TomlText, thresholds: &[Threshold]) {

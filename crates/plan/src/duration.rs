@@ -12,8 +12,11 @@ const UNITS: [(&str, u64); 6] = [
     ("ns", 1),
 ];
 
-/// Parses a duration; the error says why not and what to write.
-pub(crate) fn parse(text: &str) -> Result<Duration, String> {
+/// Parses a duration.
+///
+/// # Errors
+/// Why it is none, and what to write.
+pub fn parse(text: &str) -> Result<Duration, String> {
     let mut rest = text;
     let mut sum: u64 = 0;
     while !rest.is_empty() {

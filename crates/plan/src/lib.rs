@@ -9,6 +9,7 @@ mod client_certificates;
 mod connection;
 mod duration;
 mod file;
+mod fleet_plan;
 mod group;
 mod key_log;
 mod load;
@@ -16,6 +17,7 @@ mod mask;
 mod minted;
 mod mix;
 mod plan;
+mod portion;
 mod problem;
 mod profile;
 mod random;
@@ -42,8 +44,9 @@ pub use campaign::{Campaign, Variant};
 pub use cipher_suite::CipherSuiteError;
 pub use client_certificates::{ClientCertificate, ClientCertificates, Minting};
 pub use connection::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
-pub use duration::write as duration_text;
+pub use duration::{parse as parse_duration, write as duration_text};
 pub use file::{File, PrivateFile, Sha256, Sha256Error};
+pub use fleet_plan::{FleetPlan, LostAgents, Tolerance, ToleranceError};
 pub use group::GroupError;
 pub use key_log::KeyLog;
 pub use load::{Arrivals, End, Load, Shape, Stage, ThinkTime};
@@ -51,6 +54,7 @@ pub use mask::{MASK, masked};
 pub use minted::{Minted, MintedError, MintedIdentity};
 pub use mix::Mix;
 pub use plan::{Files, Plan};
+pub use portion::Portion;
 pub use problem::{Problem, Problems};
 pub use profile::Profile;
 pub use rate::{Rate, RateError};
@@ -70,3 +74,8 @@ pub use tls::{
 pub use toml_text::quoted;
 pub use url::UrlError;
 pub use words::Words;
+
+/// Number of the language that canonical texts are written in. Coordinator and agent compare it
+/// when the agent joins, since a text that means another thing to one of them is worse than none.
+/// Raise it when the canonical text changes: a key comes, goes, or means something else.
+pub const LANGUAGE: u32 = 1;

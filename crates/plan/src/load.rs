@@ -101,6 +101,24 @@ impl Load {
         }
     }
 
+    /// How many arrivals all agents together are due between two instants of the run clock (the
+    /// warm-up begins at 0), by the rate alone: single ones scatter around it. `None` for a closed
+    /// loop.
+    #[must_use]
+    pub fn arrivals_between(&self, from_ns: u64, to_ns: u64) -> Option<f64> {
+        if matches!(self.shape, Shape::Closed { .. }) {
+            return None;
+        }
+        let warm_up_ns = nanoseconds(self.warm_up);
+        let span_ns = self.measured_span_ns()?;
+        let (warm_up, measured) = (Profile::warm_up(self), Profile::measured(self));
+        let until = |at_ns: u64| {
+            let of_measured = at_ns.saturating_sub(warm_up_ns).min(span_ns);
+            warm_up.integral_at(at_ns.min(warm_up_ns)) + measured.integral_at(of_measured)
+        };
+        Some((until(to_ns) - until(from_ns)).max(0.0))
+    }
+
     /// Most virtual users at any time, which is a whole number in every plan; `None` for an open
     /// loop.
     #[must_use]
@@ -199,5 +217,54 @@ fn beyond(key: &str, amount: f64, most: impl std::fmt::Display) -> Problem {
         path: format!("load.{key}"),
         place: None,
         message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn arrivals_between_two_instants_are_the_area_below_the_rate() {
+        let seconds = Duration::from_secs;
+        let mut load = Load {
+            shape: Shape::Open {
+                rate: Rate::per_second(10.0).expect("a rate"),
+                arrivals: Arrivals::Even,
+                max_connections: 1,
+            },
+            stages: vec![Stage {
+                over: seconds(10),
+                to: 30.0,
+            }],
+            end: End::Duration(seconds(10)),
+            warm_up: seconds(2),
+            seed: 1,
+            connect_ramp: Duration::ZERO,
+        };
+        let cases = [
+            (0, 2, 20.0),
+            (1, 3, 10.0 + 11.0),
+            (2, 12, 200.0),
+            // Nothing is due after the end.
+            (2, 99, 200.0),
+            (5, 5, 0.0),
+            (6, 5, 0.0),
+        ];
+        for (from, to, arrivals) in cases {
+            let between = load.arrivals_between(from * SECOND, to * SECOND);
+            let off = between.map(|between| (between - arrivals).abs());
+            assert!(
+                off.is_some_and(|off| off < 1e-6),
+                "{from} to {to}: {between:?}"
+            );
+        }
+        load.shape = Shape::Closed {
+            connections: 5,
+            think_time: None,
+        };
+        assert_eq!(load.arrivals_between(0, SECOND), None);
     }
 }

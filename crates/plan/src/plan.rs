@@ -1,9 +1,10 @@
 //! The checked plan.
 
-use crate::read::{self, Hashes, Names};
+use crate::read::{self, Elsewhere, Hashes, Names};
 use crate::{
-    Body, ClientCertificates, Connection, File, Host, Load, Minted, Owner, Problem, Problems,
-    Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, canonical, mask,
+    Body, ClientCertificates, Connection, File, FleetPlan, Host, Load, Minted, Owner, Portion,
+    Problem, Problems, Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, canonical,
+    mask,
 };
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -26,6 +27,7 @@ pub struct Plan {
     pub(crate) connection: Connection,
     pub(crate) tls: Option<Tls>,
     pub(crate) load: Load,
+    pub(crate) fleet: FleetPlan,
     pub(crate) thresholds: Vec<Threshold>,
     pub(crate) notes: Vec<String>,
 }
@@ -85,6 +87,15 @@ impl Plan {
         file: &dyn Fn(Sha256) -> Option<Arc<[u8]>>,
     ) -> Result<Plan, Problems> {
         read::plan(text, &Hashes(file))
+    }
+
+    /// Parses what [`Plan::masked_text`] gave, to read what came of a run: neither the content of
+    /// files nor secrets are in it, so that nobody can run it, and its digest is another one.
+    ///
+    /// # Errors
+    /// As [`Plan::parse`].
+    pub fn parse_saved(text: &str) -> Result<Plan, Problems> {
+        read::plan(text, &Elsewhere)
     }
 
     /// The plan with every default written out and files by hash.
@@ -180,7 +191,18 @@ impl Plan {
     /// What agent `agent` (from 0) of `agents` does of the load.
     #[must_use]
     pub fn share(&self, agent: u32, agents: u32) -> Share {
-        Share::new(&self.load, agent, agents)
+        let owner = Owner {
+            agent,
+            agents,
+            ..Owner::ALONE
+        };
+        self.share_of(&owner.into())
+    }
+
+    /// What `portion` is of the load.
+    #[must_use]
+    pub fn share_of(&self, portion: &Portion) -> Share {
+        Share::new(&self.load, portion)
     }
 
     /// Whether `agents` agents can share the load so that none is left without a connection.
@@ -250,6 +272,12 @@ impl Plan {
         &self.load
     }
 
+    /// What it asks of its fleet.
+    #[must_use]
+    pub fn fleet(&self) -> &FleetPlan {
+        &self.fleet
+    }
+
     /// What must hold.
     #[must_use]
     pub fn thresholds(&self) -> &[Threshold] {
@@ -262,6 +290,7 @@ impl PartialEq for Plan {
     fn eq(&self, other: &Plan) -> bool {
         self.name == other.name
             && self.load == other.load
+            && self.fleet == other.fleet
             && self.target == other.target
             && self.requests == other.requests
             && self.connection == other.connection

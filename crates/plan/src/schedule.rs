@@ -1,8 +1,9 @@
 //! When an open loop's arrivals are due: one sequence for the whole cluster, dealt out to its
 //! workers.
 
+use crate::portion::PortionDeal;
 use crate::random::Exponential;
-use crate::{Arrivals, Deal, End, Load, Profile, Shape};
+use crate::{Arrivals, End, Load, Portion, Profile, Shape};
 use measure::nanoseconds;
 
 /// Sets the warm-up's random arrivals apart from the measured ones.
@@ -107,12 +108,10 @@ impl Schedule {
             .unwrap_or_else(|| self.instants(Owner::ALONE).count() as u64)
     }
 
-    /// Arrivals of `owner` as (number in the whole sequence from 0, nanoseconds from this part's
+    /// Arrivals of `portion` as (number in the whole sequence from 0, nanoseconds from this part's
     /// zero), both ascending.
     #[must_use]
-    pub fn instants(&self, owner: Owner) -> Instants {
-        let among_agents = Deal::new(self.known_total(), owner.agents);
-        let among_workers = Deal::new(among_agents.amount(owner.agent), owner.workers);
+    pub fn instants(&self, portion: impl Into<Portion>) -> Instants {
         let gaps = (self.arrivals == Arrivals::Poisson).then(|| Gaps {
             next: 0,
             sum: 0.0,
@@ -120,9 +119,7 @@ impl Schedule {
         });
         Instants {
             schedule: self.clone(),
-            owner,
-            among_agents,
-            among_workers,
+            deal: PortionDeal::new(&portion.into(), self.known_total()),
             taken: 0,
             gaps,
         }
@@ -164,14 +161,12 @@ impl Schedule {
     }
 }
 
-/// Arrivals of one owner: see [`Schedule::instants`]. Constant work per arrival; of Poisson
+/// Arrivals of one portion: see [`Schedule::instants`]. Constant work per arrival; of Poisson
 /// arrivals it draws the others' gaps too.
 #[derive(Debug, Clone)]
 pub struct Instants {
     schedule: Schedule,
-    owner: Owner,
-    among_agents: Deal,
-    among_workers: Deal,
+    deal: PortionDeal,
     taken: u64,
     gaps: Option<Gaps>,
 }
@@ -184,12 +179,49 @@ struct Gaps {
     source: Exponential,
 }
 
+impl Instants {
+    /// Only those that are due at `from_ns` or later. Even arrivals are not counted for it; of
+    /// Poisson arrivals everybody's gaps up to there are drawn.
+    #[must_use]
+    pub fn starting_at(mut self, from_ns: u64) -> Instants {
+        if self.gaps.is_none() {
+            self.taken = self.even_before(from_ns);
+            return self;
+        }
+        loop {
+            let before = (self.taken, self.gaps.clone());
+            if self.next().is_none_or(|(_, at_ns)| at_ns >= from_ns) {
+                (self.taken, self.gaps) = before;
+                return self;
+            }
+        }
+    }
+
+    /// How many even arrivals are due before `from_ns`, by halving.
+    fn even_before(&self, from_ns: u64) -> u64 {
+        let is_before = |nth: u64| {
+            let number = self.deal.item(nth);
+            let at_ns = number.and_then(|k| self.schedule.profile.instant_of(k as f64));
+            at_ns.is_some_and(|at_ns| at_ns < from_ns)
+        };
+        let (mut low, mut high) = (0, self.deal.amount().unwrap_or(0));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if is_before(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+}
+
 impl Iterator for Instants {
     type Item = (u64, u64);
 
     fn next(&mut self) -> Option<(u64, u64)> {
-        let of_agent = self.among_workers.item(self.owner.worker, self.taken)?;
-        let number = self.among_agents.item(self.owner.agent, of_agent)?;
+        let number = self.deal.item(self.taken)?;
         let integral = self
             .gaps
             .as_mut()

@@ -1,6 +1,7 @@
 //! Exact division of a whole among agents, and of an agent's part among its workers.
 
-use crate::{End, Load, Owner, Rate, Schedule, Seats, Shape};
+use crate::portion::PortionDeal;
+use crate::{End, Load, Portion, Rate, Schedule, Seats, Shape};
 
 /// What one of several agents does of a load, for a person to read before the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,25 +25,19 @@ pub struct Share {
 }
 
 impl Share {
-    /// Share of agent `agent` of `agents`. Every whole number, summed over all agents, is the
-    /// load's.
-    pub(crate) fn new(load: &Load, agent: u32, agents: u32) -> Share {
-        let part = |total: u64| part(total, agent, agents);
+    /// Share of `portion`. Every whole number, summed over all of them, is the load's.
+    pub(crate) fn new(load: &Load, portion: &Portion) -> Share {
+        let seats = Seats::new(load, portion.clone());
+        // Who has no connection is left out, and the others have the more.
+        let place = seats.place().unwrap_or(portion);
+        let part = |total: u64| PortionDeal::new(place, Some(total)).amount().unwrap_or(0);
         let requests = match load.end {
             End::Requests(requests) => Some(part(requests)),
             End::Duration(_) => Schedule::measured(load)
                 .and_then(|schedule| schedule.known_total())
                 .map(part),
         };
-        let seats = Seats::new(
-            load,
-            Owner {
-                agent,
-                agents,
-                ..Owner::ALONE
-            },
-        );
-        let each = |rate: Rate| Rate::per_second(rate.as_per_second() / f64::from(agents.max(1)));
+        let each = |rate: Rate| Rate::per_second(rate.as_per_second() / place.divisor());
         match load.shape {
             Shape::Closed { connections, .. } => Share {
                 connections: Some(
@@ -64,10 +59,6 @@ impl Share {
             },
         }
     }
-}
-
-fn part(total: u64, agent: u32, agents: u32) -> u64 {
-    Deal::new(Some(total), agents).amount(agent).unwrap_or(0)
 }
 
 /// Deals a sequence of `0..total` (or an endless one) to `parts` owners so that every prefix is
@@ -97,6 +88,17 @@ impl Deal {
         // Where part i begins; neighbours share their bound, so that the parts sum to the total.
         let begin = |i: u128| total * i / u128::from(self.parts);
         Some((begin(part + 1) - begin(part)) as u64)
+    }
+
+    /// How many of the parts below `part` get something.
+    pub(crate) fn served_below(&self, part: u32) -> u32 {
+        match self.total {
+            // Each gets one at most: as many have one as there are items below.
+            Some(total) if total < self.parts => {
+                (u128::from(total) * u128::from(part) / u128::from(self.parts)) as u32
+            }
+            _ => part,
+        }
     }
 
     /// The `nth` item (from 0) of part `part` in the whole sequence, while there is one.
@@ -137,6 +139,8 @@ mod tests {
                     "{total} over {parts}, part {part}"
                 );
                 assert!(own.is_sorted());
+                let served = (0..part).filter(|&below| deal.amount(below) > Some(0));
+                assert_eq!(deal.served_below(part) as usize, served.count());
                 seen.extend(own);
             }
             seen.sort_unstable();

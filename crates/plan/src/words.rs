@@ -42,8 +42,8 @@ pub(crate) use words;
 mod tests {
     use super::Words;
     use crate::{
-        Arrivals, BuiltinKey, Close, HttpVersion, KeyExchange, KeyShare, NumberName, Relation,
-        ResumptionKind, Scheme, TlsVersion, Verify,
+        Arrivals, BuiltinKey, Close, HttpVersion, KeyExchange, KeyShare, LostAgents, NumberName,
+        Relation, ResumptionKind, Scheme, TlsVersion, Verify,
     };
 
     fn check<T: Words + PartialEq + std::fmt::Debug>() {
@@ -61,6 +61,7 @@ mod tests {
         check::<HttpVersion>();
         check::<KeyExchange>();
         check::<KeyShare>();
+        check::<LostAgents>();
         check::<NumberName>();
         check::<Relation>();
         check::<ResumptionKind>();

@@ -8,6 +8,8 @@ mod outcomes;
 mod times;
 mod tls;
 
+pub(crate) use agents::contributors;
+
 use crate::Style;
 use crate::page::Page;
 use analysis::Document;

@@ -63,7 +63,10 @@ impl HlogWriter {
     #[must_use]
     pub fn of_agent(&self, agent: u32, number: u32, snapshot: &Snapshot) -> String {
         let prefix = format!("agent_{agent}.");
-        let seconds = by_second(number, snapshot);
+        let mut seconds: BTreeMap<u32, Second> = BTreeMap::new();
+        for_each(number, snapshot, |second, tag, values| {
+            add(seconds.entry(second).or_default(), tag, values);
+        });
         seconds
             .iter()
             .map(|(&second, content)| lines(&prefix, second, content))
@@ -71,9 +74,12 @@ impl HlogWriter {
     }
 }
 
-/// What was recorded in second `number`, by the seconds it belongs to.
-pub(crate) fn by_second(number: u32, snapshot: &Snapshot) -> BTreeMap<u32, Second> {
-    let mut seconds: BTreeMap<u32, Second> = BTreeMap::new();
+/// What was recorded in second `number`, with the second that it belongs to.
+pub(crate) fn for_each(
+    number: u32,
+    snapshot: &Snapshot,
+    mut take: impl FnMut(u32, Tag, &Distribution),
+) {
     for (&CellKey { period, .. }, cell) in &snapshot.cells {
         let times = cell.times.iter();
         for (&(outcome, metric), values) in times.filter(|((_, metric), _)| metric.is_time()) {
@@ -82,7 +88,7 @@ pub(crate) fn by_second(number: u32, snapshot: &Snapshot) -> BTreeMap<u32, Secon
                 metric,
                 outcome,
             };
-            add(seconds.entry(number).or_default(), tag, values);
+            take(number, tag, values);
         }
         for (&(outcome, intended), values) in &cell.response_times {
             let tag = Tag {
@@ -92,13 +98,13 @@ pub(crate) fn by_second(number: u32, snapshot: &Snapshot) -> BTreeMap<u32, Secon
             };
             // Nothing is recorded before it is due; whoever says so must not open seconds at will.
             let second = intended.min(number);
-            add(seconds.entry(second).or_default(), tag, values);
+            take(second, tag, values);
         }
     }
-    seconds
 }
 
-fn add(second: &mut Second, tag: Tag, values: &Distribution) {
+/// Adds values to a second.
+pub(crate) fn add(second: &mut Second, tag: Tag, values: &Distribution) {
     second.entry(tag).or_default().merge(values);
 }
 

@@ -86,9 +86,11 @@ fn distrusted(document: &Document) -> Option<String> {
         verdict @ (Verdict::Invalid | Verdict::ClientBound) => {
             Some(format!("{}: {evidence}", verdict.name()))
         }
-        Verdict::ServerBound | Verdict::NetworkBound | Verdict::LoadMet | Verdict::Undetermined => {
-            None
-        }
+        Verdict::ServerBound
+        | Verdict::NetworkBound
+        | Verdict::LoadMet
+        | Verdict::Undetermined
+        | Verdict::Degraded => None,
     }
 }
 

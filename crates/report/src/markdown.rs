@@ -1,5 +1,6 @@
 //! Tables for a pull request or a wiki (GitHub's flavour).
 
+use crate::console::contributors;
 use crate::junit::measured;
 use crate::tls_words::{sentences, session_matrix};
 use analysis::human::{bytes, exact, number, percentile, share, time_or_more};
@@ -231,6 +232,11 @@ fn agents(text: &mut String, document: &Document) {
         &["", "ended", "ok/s", "busiest worker"],
         &rows,
     );
+    let contributors = contributors(document);
+    if !contributors.is_empty() {
+        text.push('\n');
+        item(text, &contributors);
+    }
 }
 
 fn agent_row(agent: &AgentResult, group: &FigureGroup) -> Vec<String> {

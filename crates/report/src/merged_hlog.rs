@@ -1,7 +1,7 @@
 //! Which lines of `histograms.hlog` are due: one a tag and second over all agents.
 
 use crate::HlogWriter;
-use crate::hlog::{Second, by_second, lines};
+use crate::hlog::{Second, add, for_each, lines};
 use measure::Snapshot;
 use std::collections::BTreeMap;
 
@@ -65,14 +65,14 @@ impl MergedHlog {
             written_below,
             ..
         } = self;
-        for (second, content) in by_second(number, snapshot) {
+        for_each(number, snapshot, |second, tag, values| {
             let seconds = if second < *written_below {
                 &mut *late
             } else {
                 &mut *waiting
             };
-            merge(seconds.entry(second).or_default(), content);
-        }
+            add(seconds.entry(second).or_default(), tag, values);
+        });
         self.skip(agent, number)
     }
 
@@ -125,12 +125,6 @@ impl MergedHlog {
         let later = self.waiting.split_off(&second);
         self.written_below = self.written_below.max(second);
         write_all(&mut std::mem::replace(&mut self.waiting, later))
-    }
-}
-
-fn merge(into: &mut Second, from: Second) {
-    for (tag, distribution) in from {
-        into.entry(tag).or_default().merge(&distribution);
     }
 }
 

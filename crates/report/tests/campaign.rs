@@ -200,3 +200,16 @@ fn exit_code_is_that_of_the_worst() {
         assert_eq!(campaign.exit_code(false), code, "{what}");
     }
 }
+
+#[test]
+fn comparison_with_too_many_or_too_few_cells_renders_everywhere() {
+    let mut campaign = campaign();
+    let comparison = campaign.comparison.as_mut().unwrap();
+    let cell = comparison.rows[0].cells[0].clone();
+    comparison.rows[0].cells.extend([cell.clone(), cell]);
+    comparison.rows[1].cells.clear();
+    for format in Format::ALL {
+        let text = format.render_campaign(&campaign, Style::PLAIN);
+        assert!(!text.is_empty(), "{}", format.name());
+    }
+}

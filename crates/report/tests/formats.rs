@@ -159,6 +159,54 @@ fn hostile_names_do_not_reach_the_terminal() {
 }
 
 #[test]
+fn agents_that_did_not_always_contribute_are_said_in_one_line() {
+    let mut document = document();
+    let part = |from_second, to_second, agents, whole| analysis::Contribution {
+        from_second,
+        to_second,
+        agents,
+        whole,
+    };
+    let all = document.agents.len() as u32;
+    document.fleet.contributions = vec![
+        part(0, 11, all, true),
+        part(12, 12, all - 1, false),
+        part(13, 30, all - 1, true),
+        part(31, 40, all, true),
+    ];
+    let said = format!(
+        "second 12: {0} of {all} agents (not whole); seconds 13 to 30: {0} of {all} agents",
+        all - 1
+    );
+    for format in [Format::Console, Format::Markdown] {
+        let text = format.render(&document, Style::PLAIN);
+        assert!(text.contains(&said), "{text}");
+    }
+    // Gaps without end become one line all the same.
+    document.fleet.contributions = (0..100)
+        .map(|second| part(second, second, second % all, true))
+        .collect();
+    let text = Format::Console.render(&document, Style::PLAIN);
+    assert!(text.contains("; and 95 more stretches"), "{text}");
+}
+
+#[test]
+fn troubles_of_a_thousand_agents_are_a_few_lines() {
+    let mut document = document();
+    let lost = analysis::AgentResult {
+        ended_text: "not heard of".to_owned(),
+        ..document.agents[0].clone()
+    };
+    document.agents = vec![lost; 1000];
+    let text = Format::Console.render(&document, Style::PLAIN);
+    assert_eq!(text.matches("not heard of").count(), 10);
+    assert!(
+        text.contains("990 more lines like these are left out"),
+        "{text}"
+    );
+}
+
+#[test]
 fn empty_run_renders_everywhere() {
     let mut document = document();
     document.agents.clear();

@@ -7,10 +7,12 @@ use std::time::Duration;
 pub struct LinkQuality {
     /// From one end to the other; a round trip has two of them.
     pub delay: Duration,
-    /// Added to the delay of each packet, evenly from nothing to this. Packets stay in their order.
+    /// Added to the delay of each packet, evenly from nothing to this. It changes no order.
     pub jitter: Duration,
     /// Share of the packets that are lost.
     pub loss: f64,
+    /// Share of the packets that take twice the delay, so that those behind them overtake.
+    pub reordered: f64,
     /// Bits per second, headers of IP included; no limit where absent.
     pub rate: Option<u64>,
     /// Packets on the way in one direction; more are lost.
@@ -27,6 +29,7 @@ impl Default for LinkQuality {
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
             loss: 0.0,
+            reordered: 0.0,
             rate: None,
             packets_max: 10_000,
             is_up: true,

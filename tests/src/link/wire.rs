@@ -23,6 +23,8 @@ pub(super) struct Wire {
     free_at: Option<Instant>,
     /// In the order in which they arrive.
     on_the_way: VecDeque<Packet>,
+    /// Those that others overtake, in no order.
+    overtaken: Vec<Packet>,
     counts: LinkCounts,
 }
 
@@ -37,6 +39,7 @@ impl Wire {
             draw: Draw(seed),
             free_at: None,
             on_the_way: VecDeque::new(),
+            overtaken: Vec::new(),
             counts: LinkCounts::default(),
         }
     }
@@ -47,7 +50,7 @@ impl Wire {
         // Drawn for every packet, so that what else happens to one does not change which of the
         // others are lost.
         let (fate, jitter) = (self.draw.next(), self.draw.next());
-        if !quality.is_up || fate < quality.loss || self.on_the_way.len() >= quality.packets_max {
+        if !quality.is_up || fate < quality.loss || self.is_full(quality) {
             self.counts.lost += 1;
             return;
         }
@@ -55,6 +58,14 @@ impl Wire {
         let left_at = begin + sending_time(bytes.len(), quality.rate);
         self.free_at = Some(left_at);
         let alone = left_at + quality.delay + quality.jitter.mul_f64(jitter);
+        // Not drawn where nothing is reordered: what else a seed does stays as it was.
+        if quality.reordered > 0.0 && self.draw.next() < quality.reordered {
+            self.overtaken.push(Packet {
+                due_at: alone + quality.delay,
+                bytes: bytes.to_vec(),
+            });
+            return;
+        }
         let due_at = self
             .on_the_way
             .back()
@@ -65,16 +76,34 @@ impl Wire {
         });
     }
 
+    fn is_full(&self, quality: &LinkQuality) -> bool {
+        self.on_the_way.len() + self.overtaken.len() >= quality.packets_max
+    }
+
     /// When the next packet arrives.
     pub(super) fn next_at(&self) -> Option<Instant> {
-        self.on_the_way.front().map(|packet| packet.due_at)
+        let in_order = self.on_the_way.front().map(|packet| packet.due_at);
+        let overtaken = self.first_overtaken().map(|(_, due_at)| due_at);
+        in_order.into_iter().chain(overtaken).min()
     }
 
     /// The next packet that has arrived.
     pub(super) fn receive(&mut self, now: Instant) -> Option<Vec<u8>> {
         self.next_at().filter(|&due_at| due_at <= now)?;
         self.counts.arrived += 1;
-        self.on_the_way.pop_front().map(|packet| packet.bytes)
+        let overtaken = self
+            .first_overtaken()
+            .filter(|&(_, due_at)| self.on_the_way.front().is_none_or(|p| due_at < p.due_at));
+        let packet = match overtaken {
+            Some((index, _)) => Some(self.overtaken.swap_remove(index)),
+            None => self.on_the_way.pop_front(),
+        };
+        packet.map(|packet| packet.bytes)
+    }
+
+    fn first_overtaken(&self) -> Option<(usize, Instant)> {
+        let due = self.overtaken.iter().map(|packet| packet.due_at);
+        due.enumerate().min_by_key(|&(_, due_at)| due_at)
     }
 
     pub(super) fn counts(&self) -> LinkCounts {
@@ -216,6 +245,30 @@ mod tests {
                 && delays[79] < 20 * MS,
             "{delays:?}"
         );
+    }
+
+    #[test]
+    fn packets_that_are_reordered_are_overtaken_and_arrive_all_the_same() {
+        let quality = LinkQuality {
+            delay: 10 * MS,
+            reordered: 0.3,
+            ..LinkQuality::default()
+        };
+        let (mut wire, start) = (Wire::new(7), Instant::now());
+        (0..100u8)
+            .for_each(|number| wire.send(start + MS * u32::from(number), &[number], &quality));
+        let received: Vec<u8> = std::iter::from_fn(|| {
+            let due_at = wire.next_at()?;
+            wire.receive(due_at).map(|packet| packet[0])
+        })
+        .collect();
+        let mut sorted = received.clone();
+        sorted.sort_unstable();
+        assert!(
+            received != sorted && sorted.iter().copied().eq(0..100),
+            "{received:?}"
+        );
+        assert_eq!(wire.counts().arrived, 100);
     }
 
     #[test]

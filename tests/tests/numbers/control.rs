@@ -15,6 +15,7 @@ const BAD: LinkQuality = LinkQuality {
     delay: Duration::from_millis(20),
     jitter: Duration::from_millis(10),
     loss: 0.02,
+    reordered: 0.0,
     rate: None,
     packets_max: 1000,
     is_up: true,

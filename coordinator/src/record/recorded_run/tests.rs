@@ -21,6 +21,8 @@ fn planned() -> PlannedRun {
         agents: 2,
         title: String::new(),
         created: Utc::now(),
+        origin: Default::default(),
+        epoch: 1,
     }
 }
 
@@ -303,6 +305,7 @@ fn log_holds_one_line_a_second_of_all_agents_however_the_coordinator_ends() {
     let lost = RunEvent::Lost {
         agent: 1,
         next_interval: 10,
+        fired_until: None,
         why: "gone".to_owned(),
     };
     record.take(Utc::now(), &lost);

@@ -4,14 +4,23 @@ use super::ResultCollector;
 use crate::agent_run::AgentRun;
 use crate::backlog::Backlog;
 use crate::cell_tally::CellTally;
+use crate::fleet_figures::contributions;
 use crate::span::Span;
+use crate::stretches::Stretches;
+use crate::threshold::JudgedBy;
+use crate::whole_seconds::WholeRule;
 use crate::{
-    AgentEndCause, AgentResult, ClientFigures, Document, FigureGroup, Figures, HistogramColumns,
-    RunRecord, RunState, ServerFigures, SessionOffers, StartSkew,
+    AgentEndCause, AgentResult, ClientFigures, Document, FigureGroup, Figures, FleetFigures,
+    HistogramColumns, Judgement, RunRecord, RunState, Series, ServerFigures, SessionOffers,
+    StartSkew, Unstored,
 };
-use measure::{CellKey, Counters, Period, nanoseconds};
+use measure::{CellKey, Client, Counters, Period, nanoseconds};
 use plan::End;
 use std::collections::BTreeMap;
+
+/// Name of what became of arrivals that were never sent.
+const NOT_SENT: &str = "load.not_sent";
+const STOOD_STILL: &str = "not sent: the agent stood still until its lease had run out";
 
 impl ResultCollector {
     /// The document of what is known now; `state` says whether that is all there will be.
@@ -20,12 +29,20 @@ impl ResultCollector {
         let whole = self.whole(Period::Measured);
         let span = self.span(&whole);
         let client = self.client();
+        let rule = self.rule();
+        let (thresholds, whole_ns) = self.judgements(rule, &whole, &client, span);
         let mut document = Document {
             schema: Document::SCHEMA,
             tool_version: self.setup.tool_version.clone(),
             run: self.run_record(state, span.length_ns),
             plan: self.record.clone(),
             agents: self.agent_results(),
+            fleet: FleetFigures {
+                contributions: contributions(rule),
+                whole_ns,
+                ..self.fleet.clone()
+            },
+            unattended: self.unattended.clone(),
             skew: self.skew(),
             warm_up: self.warm_up(),
             measured: Figures::new(&whole, span, HistogramColumns::Drawn),
@@ -37,8 +54,8 @@ impl ResultCollector {
             by_agent: self.by_agent(span),
             by_label: self.by_label(span),
             server: None,
-            series: self.series.series(self.run.warm_up_ns),
-            thresholds: crate::judge(&self.run.thresholds, &whole, &client, span),
+            series: self.series(),
+            thresholds,
             verdict: crate::VerdictRecord::default(),
             notes: self.notes.clone(),
         };
@@ -46,16 +63,123 @@ impl ResultCollector {
         document.server = self.server(&document);
         document.date_staples();
         document.session_offers = self.session_offers(&document);
+        self.name_frozen(&mut document);
         document.notes.extend(crate::notes::sentences(&document));
         document.verdict = crate::VerdictRecord::new(&document);
         document
     }
 
+    /// Arrivals that were due while an agent stood still were not sent for want of a lease,
+    /// whatever connections were free.
+    fn name_frozen(&self, document: &mut Document) {
+        let frozen: Vec<(String, u64)> = self
+            .agents
+            .iter()
+            .zip(&self.setup.agents)
+            .filter_map(|(agent_run, setup)| Some((setup.name.clone(), agent_run.frozen()?)))
+            .collect();
+        let not_sent = frozen
+            .iter()
+            .fold(0, |sum: u64, (_, number)| sum.saturating_add(*number));
+        document.notes.extend(crate::notes::frozen(&frozen));
+        let is_most = not_sent > document.measured.operations.not_sent / 2;
+        let errors = document.measured.errors.iter_mut();
+        for error in errors.filter(|error| is_most && error.name == NOT_SENT) {
+            STOOD_STILL.clone_into(&mut error.words);
+        }
+    }
+
+    fn rule(&self) -> WholeRule<'_> {
+        WholeRule {
+            agents: &self.agents,
+            policy: self.run.lost,
+            fire_end: self.fire_end(),
+        }
+    }
+
+    fn series(&self) -> Series {
+        let mut series = self.series.series(self.run.warm_up_ns);
+        series.count_agents(self.agents.iter().map(AgentRun::seconds));
+        series
+    }
+
+    /// The thresholds' outcome. Where an agent was lost and may be, times and rates are those of
+    /// whole seconds; how long these are comes with it.
+    fn judgements(
+        &self,
+        rule: WholeRule<'_>,
+        whole: &CellTally,
+        client: &Client,
+        span: Span,
+    ) -> (Vec<Judgement>, Option<u64>) {
+        let all = JudgedBy {
+            tally: whole,
+            client,
+            span,
+        };
+        let judge = |rates| crate::judge(&self.run.thresholds, all, rates);
+        let is_lost = self.agents.iter().any(AgentRun::is_lost);
+        let Some(whole_seconds) = self.whole_seconds.as_ref().filter(|_| is_lost) else {
+            return (judge(all), None);
+        };
+        let (seconds, sum) = whole_seconds.known(rule);
+        let whole_ns = self.measured_ns(&seconds, span.offered_ns);
+        let judgements = judge(JudgedBy {
+            tally: &sum.measured,
+            client: &sum.client,
+            span: Span::measured(whole_ns),
+        });
+        (judgements, Some(whole_ns))
+    }
+
+    /// How much of these seconds lies in a measured part of this length.
+    fn measured_ns(&self, seconds: &Stretches, length_ns: u64) -> u64 {
+        let from = self.run.warm_up_ns;
+        let until = from.saturating_add(length_ns);
+        let inside = |(first, last): (u32, u32)| {
+            let begin = (u64::from(first) * 1_000_000_000).max(from);
+            let end = ((u64::from(last) + 1) * 1_000_000_000).min(until);
+            end.saturating_sub(begin)
+        };
+        seconds.iter().map(inside).sum()
+    }
+
+    /// Most arrivals that a lost agent of so many shares can have sent between two instants.
+    fn arrivals(&self, shares: f64, unstored: Unstored) -> Option<u64> {
+        let Unstored { from_ns, to_ns, .. } = unstored;
+        let all = self.run.load.arrivals_between(from_ns, to_ns)?;
+        // One more of all may lie at the edge.
+        let agents = self.agents.len().max(1) as f64;
+        Some(((all + 1.0) * shares / agents).ceil() as u64)
+    }
+
+    /// How many agents' shares agent `index` had, by what it took over of others.
+    fn shares(&self) -> Vec<f64> {
+        let mut shares = vec![1.0; self.agents.len()];
+        for takeover in &self.fleet.takeovers {
+            let share = shares.get(takeover.agent as usize).copied().unwrap_or(0.0);
+            for &agent in &takeover.to {
+                if let Some(taker) = shares.get_mut(agent as usize) {
+                    *taker += share / takeover.to.len() as f64;
+                }
+            }
+        }
+        shares
+    }
+
     fn agent_results(&self) -> Vec<AgentResult> {
+        let shares = self.shares();
         let agents = self.agents.iter().zip(&self.setup.agents);
         let indexed = (0..).zip(agents);
         indexed
-            .map(|(index, (agent_run, setup))| agent_run.result(index, setup))
+            .zip(shares)
+            .map(|((index, (agent_run, setup)), shares)| {
+                let mut result = agent_run.result(index, setup);
+                if let Some(unstored) = &mut result.unstored {
+                    unstored.arrivals = self.arrivals(shares, *unstored);
+                }
+                result
+            })
             .collect()
     }
 
@@ -107,13 +231,7 @@ impl ResultCollector {
     /// sooner (a run that was stopped) or where a number of operations ends it.
     fn span(&self, whole: &CellTally) -> Span {
         let after_warm_up = |instant: u64| instant.saturating_sub(self.run.warm_up_ns);
-        let so_far = after_warm_up(
-            self.agents
-                .iter()
-                .map(AgentRun::fired_until_ns)
-                .max()
-                .unwrap_or(0),
-        );
+        let so_far = after_warm_up(self.fired_until_ns());
         match self.run.span_ns {
             Some(span_ns) if self.is_whole() => Span::measured(span_ns),
             Some(span_ns) => Span::measured(so_far.min(span_ns)),
@@ -128,6 +246,23 @@ impl ResultCollector {
             }
             None => Span::measured(so_far),
         }
+    }
+
+    /// Until when load was offered, by what is known. Of agents that still fire some have delivered
+    /// a second more than others; that second is as long as the part of them that did, so that the
+    /// others' missing one lowers no rate.
+    fn fired_until_ns(&self) -> u64 {
+        let (over, firing): (Vec<&AgentRun>, Vec<&AgentRun>) = self
+            .agents
+            .iter()
+            .partition(|agent_run| agent_run.is_over());
+        let known = over.into_iter().map(AgentRun::fired_until_ns).max();
+        let sum: u128 = firing
+            .iter()
+            .map(|agent_run| u128::from(agent_run.fired_until_ns()))
+            .sum();
+        let mean = sum.checked_div(firing.len() as u128).unwrap_or(0);
+        known.unwrap_or(0).max(mean as u64)
     }
 
     fn skew(&self) -> Option<StartSkew> {
@@ -154,7 +289,7 @@ impl ResultCollector {
     /// A group for each name that `name` gives a cell, without those in which nothing happened.
     fn by(&self, span: Span, name: impl Fn(&CellKey) -> Option<String>) -> Vec<FigureGroup> {
         let mut tallies: BTreeMap<String, CellTally> = BTreeMap::new();
-        for (key, tally) in self.agents.iter().flat_map(AgentRun::cells) {
+        for (key, tally) in &self.cells {
             if let Some(name) = name(key) {
                 tallies
                     .entry(name)
@@ -175,12 +310,7 @@ impl ResultCollector {
         let Some((_, period)) = document.handshakes() else {
             return Vec::new();
         };
-        SessionOffers::from_cells(
-            self.agents
-                .iter()
-                .flat_map(AgentRun::cells)
-                .filter(|(key, _)| key.period == period),
-        )
+        SessionOffers::from_cells(self.cells.iter().filter(|(key, _)| key.period == period))
     }
 
     fn by_request(&self, span: Span) -> Vec<FigureGroup> {
@@ -196,9 +326,7 @@ impl ResultCollector {
     fn by_agent(&self, span: Span) -> Vec<FigureGroup> {
         let agents = self.agents.iter().zip(&self.setup.agents);
         agents
-            .map(|(agent_run, setup)| {
-                group(setup.name.clone(), &agent_run.tally(Period::Measured), span)
-            })
+            .map(|(agent_run, setup)| group(setup.name.clone(), agent_run.measured(), span))
             .collect()
     }
 
@@ -209,7 +337,7 @@ impl ResultCollector {
                 tallies
                     .entry(format!("{key}={value}"))
                     .or_default()
-                    .merge(&agent_run.tally(Period::Measured));
+                    .merge(agent_run.measured());
             }
         }
         tallies

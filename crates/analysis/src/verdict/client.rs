@@ -16,6 +16,9 @@ const WORKER_BUSY_SHARE: f64 = 0.9;
 /// A machine with less idle time than the rest of this has no room.
 const MACHINE_BUSY_SHARE: f64 = 0.95;
 
+/// Agents at their limit that have a sentence of their own.
+const AGENTS_MAX: usize = 5;
+
 /// An agent that uses this part of its CPU quota, on average, was stopped by it now and then.
 const QUOTA_USED_SHARE: f64 = 0.8;
 
@@ -88,6 +91,11 @@ pub(super) fn limits(document: &Document, machine: MachineCounts) -> Vec<String>
         .iter()
         .filter_map(|agent| limit_of_agent(document, agent, machine))
         .collect();
+    let more = limits.len().saturating_sub(AGENTS_MAX);
+    if more > 0 {
+        limits.truncate(AGENTS_MAX);
+        limits.push(format!("{more} more agents were at their limit"));
+    }
     let exhausted =
         document.measured.errors.iter().filter(|error| {
             error.name.ends_with("_exhausted") && error.share > EXHAUSTED_SHARE_MAX

@@ -1,91 +1,290 @@
-//! What makes a run worthless as a measurement, whatever the load.
+//! What makes a run worthless as a measurement, whatever the load; and what the plan allows.
+//!
+//! A thousand agents can have one fault for one reason, so equal faults are one sentence.
 
-use crate::{AgentEndCause, AgentResult, Document, RunState, human};
+use crate::{AgentEndCause, AgentResult, Document, RunState, Unstored, human};
+use plan::LostAgents;
+use std::collections::BTreeMap;
 
-/// Agents that begin farther apart than this do not make one load.
-const SKEW_MAX_NS: u64 = 50_000_000;
+/// Agents that a sentence names.
+const NAMES_MAX: usize = 5;
+/// Reasons of one kind that have a sentence of their own.
+const REASONS_MAX: usize = 5;
+/// Stretches of missing seconds that a sentence lists.
+const GAPS_MAX: usize = 5;
 
-/// Every fault of the run, in words; none where its numbers can be trusted.
-pub(super) fn all(document: &Document) -> Vec<String> {
+/// What speaks against the numbers of a run.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    /// They cannot be trusted.
+    pub(super) fatal: Vec<String>,
+    /// They are of a part of the fleet, as the plan allows.
+    pub(super) tolerated: Vec<String>,
+}
+
+/// Every fault of the run, in words.
+pub(super) fn all(document: &Document) -> Faults {
     let is_unfinished = document.run.state == RunState::Incomplete;
     // While the run goes on, an agent that has not ended yet is no fault.
     let ended = document
         .agents
         .iter()
         .filter(|agent| !is_unfinished || agent.ended.is_some());
-    let mut faults: Vec<String> = ended.flat_map(of_agent).collect();
+    let (lost, others): (Vec<_>, Vec<_>) = ended.partition(|agent| is_lost(agent));
+    let mut faults = Faults::default();
+    let of_lost = sentences(&lost);
+    if is_tolerated(document, &lost, &others) {
+        faults.tolerated = of_lost;
+        faults.tolerated.extend(what_is_judged(document));
+    } else {
+        faults.fatal = of_lost;
+        faults.fatal.extend(too_many(document, lost.len()));
+    }
+    faults.fatal.extend(sentences(&others));
     if is_unfinished {
-        faults.push(
+        faults.fatal.push(
             "the run was never finished: its coordinator ended, or is still at it".to_owned(),
         );
     }
     if document.measured.operations.ended == 0 {
-        faults.push("no operation ended in the measured part".to_owned());
+        faults
+            .fatal
+            .push("no operation ended in the measured part".to_owned());
     }
-    faults.extend(began_apart(document));
+    faults.fatal.extend(began_apart(document));
     faults
+}
+
+/// Whether the agent and the coordinator lost each other.
+fn is_lost(agent: &AgentResult) -> bool {
+    matches!(
+        agent.ended,
+        Some(AgentEndCause::Lost | AgentEndCause::LeaseExpired) | None
+    )
+}
+
+/// Whether the plan allows that these agents were lost. What they delivered must be right, and
+/// somebody must have gone through the whole run.
+fn is_tolerated(document: &Document, lost: &[&AgentResult], others: &[&AgentResult]) -> bool {
+    let is_right = |agent: &&AgentResult| agent.totals_match != Some(false) || has_gaps(agent);
+    let is_sound = |agent: &&AgentResult| agent.totals_match == Some(true);
+    document.fleet.lost() != LostAgents::Fail
+        && lost.len() <= document.fleet.tolerate as usize
+        && lost.iter().all(is_right)
+        && others.iter().any(is_sound)
+}
+
+/// Both numbers, where the plan allows fewer agents to be lost than were.
+fn too_many(document: &Document, lost: usize) -> Option<String> {
+    let fleet = &document.fleet;
+    let is_beyond = fleet.lost() != LostAgents::Fail && lost > fleet.tolerate as usize;
+    is_beyond.then(|| {
+        format!(
+            "{lost} of {} agents were lost, and the plan allows {} (fleet.tolerate)",
+            document.agents.len(),
+            fleet.tolerate
+        )
+    })
+}
+
+/// By which seconds thresholds are judged.
+fn what_is_judged(document: &Document) -> Option<String> {
+    let whole_ns = document.fleet.whole_ns? as f64;
+    let all_ns = document.run.duration_ns as f64;
+    Some(format!(
+        "{} of {} are whole seconds; thresholds on times and rates are judged by these",
+        human::time(whole_ns),
+        human::time(all_ns)
+    ))
 }
 
 /// Agents that began too far apart, by the worst that their clocks allow.
 fn began_apart(document: &Document) -> Option<String> {
     let skew = document.skew?;
     let worst_ns = skew.skew_ns.saturating_add(skew.bound_ns);
-    (worst_ns > SKEW_MAX_NS).then(|| {
+    let most_ns = document.fleet.max_skew_ns();
+    (worst_ns > most_ns).then(|| {
         format!(
-            "agents began {} ± {} apart; more than {} is not one load",
+            "agents began {} ± {} apart; more than {} is not one load (fleet.max_skew)",
             human::time(skew.skew_ns as f64),
             human::time(skew.bound_ns as f64),
-            human::time(SKEW_MAX_NS as f64)
+            human::time(most_ns as f64)
         )
     })
 }
 
-fn of_agent(agent: &AgentResult) -> Vec<String> {
-    let began = match agent.began_at_ns {
-        Some(_) => None,
-        None => Some(format!("agent {} never began", agent.name)),
+/// A fault of an agent, in the order in which they are said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum AgentFault {
+    NeverBegan,
+    LeaseExpired,
+    Failed,
+    Lost,
+    WrongTotals,
+    NoTotals,
+    Missing,
+}
+
+impl AgentFault {
+    /// What is said of one agent, or of several.
+    fn words(self, is_one: bool) -> &'static str {
+        match (self, is_one) {
+            (AgentFault::NeverBegan, _) => "never began",
+            (AgentFault::LeaseExpired, true) => "lost its coordinator and stopped firing",
+            (AgentFault::LeaseExpired, false) => "lost their coordinator and stopped firing",
+            (AgentFault::Failed, _) => "failed",
+            (AgentFault::Lost, true) => "was lost",
+            (AgentFault::Lost, false) => "were lost",
+            (AgentFault::WrongTotals, true) => {
+                "delivered intervals that are not the totals it reported"
+            }
+            (AgentFault::WrongTotals, false) => {
+                "delivered intervals that are not the totals they reported"
+            }
+            (AgentFault::NoTotals, _) => {
+                "reported no totals, so that nothing shows whether all intervals came"
+            }
+            (AgentFault::Missing, true) => "has gaps in its figures",
+            (AgentFault::Missing, false) => "have gaps in their figures",
+        }
+    }
+}
+
+/// Why, and whom it befell.
+type Reason<'a> = (String, Vec<&'a AgentResult>);
+
+/// The sentences for the faults of these agents: one for each kind and reason, and few of them.
+fn sentences(agents: &[&AgentResult]) -> Vec<String> {
+    let mut groups: BTreeMap<(AgentFault, String), Vec<&AgentResult>> = BTreeMap::new();
+    for &agent in agents {
+        for fault in faults(agent) {
+            groups.entry(fault).or_default().push(agent);
+        }
+    }
+    let mut kinds: BTreeMap<AgentFault, Vec<Reason<'_>>> = BTreeMap::new();
+    for ((kind, why), agents) in groups {
+        kinds.entry(kind).or_default().push((why, agents));
+    }
+    let sentences = kinds.into_iter().flat_map(|(kind, reasons)| {
+        let reasons = bounded(reasons).into_iter();
+        reasons.map(move |(why, agents)| sentence(kind, &why, &agents))
+    });
+    sentences.collect()
+}
+
+/// The reasons that most agents have; the rest become one.
+fn bounded(mut reasons: Vec<Reason<'_>>) -> Vec<Reason<'_>> {
+    if reasons.len() <= REASONS_MAX {
+        return reasons;
+    }
+    reasons.sort_by_key(|(_, agents)| std::cmp::Reverse(agents.len()));
+    let others = reasons.split_off(REASONS_MAX - 1);
+    let number = others.len();
+    let agents = others.into_iter().flat_map(|(_, agents)| agents).collect();
+    reasons.push((format!("{number} other reasons"), agents));
+    reasons
+}
+
+fn sentence(kind: AgentFault, why: &str, agents: &[&AgentResult]) -> String {
+    let who = named(agents);
+    let words = kind.words(agents.len() == 1);
+    let why = if why.is_empty() {
+        String::new()
+    } else {
+        format!(": {why}")
     };
+    let unstored = if kind == AgentFault::Lost {
+        unstored(agents)
+    } else {
+        String::new()
+    };
+    format!("{who} {words}{why}{unstored}")
+}
+
+/// `agent a`, or `3 agents (a, b, c)`.
+fn named(agents: &[&AgentResult]) -> String {
+    if let [agent] = agents {
+        return format!("agent {}", agent.name);
+    }
+    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    format!("{} agents ({})", agents.len(), listed(&names, NAMES_MAX))
+}
+
+/// The first of these, and how many more there are.
+fn listed(words: &[impl AsRef<str>], most: usize) -> String {
+    let shown: Vec<&str> = words.iter().take(most).map(AsRef::as_ref).collect();
+    let more = words.len().saturating_sub(most);
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// What lost agents may have done that nobody stored.
+fn unstored(agents: &[&AgentResult]) -> String {
+    let known: Vec<Unstored> = agents.iter().filter_map(|agent| agent.unstored).collect();
+    let from = known.iter().map(|span| span.from_ns).min();
+    let to = known.iter().map(|span| span.to_ns).max();
+    let Some((from, to)) = from.zip(to) else {
+        let is_one = agents.len() == 1;
+        let (what, last) = if is_one {
+            ("it", "its")
+        } else {
+            ("they", "their")
+        };
+        return format!("; what {what} did after {last} last interval is unknown");
+    };
+    let who = if agents.len() == 1 { "it" } else { "they" };
+    let arrivals = known
+        .iter()
+        .try_fold(0, |sum: u64, span| Some(sum.saturating_add(span.arrivals?)));
+    let what = arrivals.map_or_else(
+        || "operations".to_owned(),
+        |arrivals| format!("up to {arrivals} arrivals"),
+    );
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    format!(
+        "; between second {:.1} and {:.1} {who} may have sent {what} that are not counted",
+        seconds(from),
+        seconds(to)
+    )
+}
+
+fn faults(agent: &AgentResult) -> Vec<(AgentFault, String)> {
+    let never_began = agent.began_at_ns.is_none();
+    let began = never_began.then(|| (AgentFault::NeverBegan, String::new()));
     [began, bad_end(agent), wrong_totals(agent)]
         .into_iter()
         .flatten()
         .collect()
 }
 
-fn bad_end(agent: &AgentResult) -> Option<String> {
-    let name = &agent.name;
-    match agent.ended {
-        Some(AgentEndCause::Plan | AgentEndCause::Stopped) => None,
-        Some(AgentEndCause::LeaseExpired) => Some(format!(
-            "agent {name} lost its coordinator and stopped firing"
-        )),
-        Some(AgentEndCause::Failed) => Some(format!("agent {name} failed: {}", agent.ended_text)),
-        Some(AgentEndCause::Lost) | None => {
-            let why = if agent.ended_text.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", agent.ended_text)
-            };
-            Some(format!(
-                "agent {name} was lost{why}: what it did after its last interval is unknown"
-            ))
+fn bad_end(agent: &AgentResult) -> Option<(AgentFault, String)> {
+    let kind = match agent.ended {
+        Some(AgentEndCause::Plan | AgentEndCause::Stopped) => return None,
+        Some(AgentEndCause::LeaseExpired) => {
+            return Some((AgentFault::LeaseExpired, String::new()));
         }
+        Some(AgentEndCause::Failed) => AgentFault::Failed,
+        Some(AgentEndCause::Lost) | None => AgentFault::Lost,
+    };
+    Some((kind, agent.ended_text.clone()))
+}
+
+fn wrong_totals(agent: &AgentResult) -> Option<(AgentFault, String)> {
+    match agent.totals_match {
+        Some(true) => None,
+        Some(false) => Some((AgentFault::WrongTotals, gaps(agent))),
+        // That a lost agent reported nothing any more is what "lost" says.
+        None if is_lost(agent) => has_gaps(agent).then(|| (AgentFault::Missing, gaps(agent))),
+        None => Some((AgentFault::NoTotals, gaps(agent))),
     }
 }
 
-fn wrong_totals(agent: &AgentResult) -> Option<String> {
-    let name = &agent.name;
-    match agent.totals_match {
-        Some(true) => None,
-        Some(false) => Some(format!(
-            "agent {name}: the sum of its intervals is not the totals it reported{}",
-            gaps(agent)
-        )),
-        None => Some(format!(
-            "agent {name} reported no totals, so that nothing shows whether all of its intervals \
-             came{}",
-            gaps(agent)
-        )),
-    }
+fn has_gaps(agent: &AgentResult) -> bool {
+    !agent.missing_intervals.is_empty()
 }
 
 fn gaps(agent: &AgentResult) -> String {
@@ -100,6 +299,6 @@ fn gaps(agent: &AgentResult) -> String {
     if spans.is_empty() {
         String::new()
     } else {
-        format!("; seconds {} are missing", spans.join(", "))
+        format!("seconds {} are missing", listed(&spans, GAPS_MAX))
     }
 }

@@ -4,7 +4,7 @@ use super::client::{
     self, LATE_P99_MAX_NS, MachineCounts, client_limits, lagged, limits, p99_if_late, room,
 };
 use super::{Verdict, VerdictRecord, record};
-use crate::{Backlog, Document, human};
+use crate::{AgentEndCause, AgentResult, Backlog, Document, human};
 
 /// An open loop has missed its load where more arrivals than this could not be sent.
 const NOT_SENT_SHARE_MAX: f64 = 0.001;
@@ -143,16 +143,25 @@ fn sent_in_time(document: &Document) -> VerdictRecord {
         operations.ok, operations.ended
     );
     let Some(backlog) = document.backlog else {
-        let stopped = "the run was stopped: nothing shows whether the rest of the load would have \
-                       been carried"
-            .to_owned();
-        let evidence = [sent, answered, stopped].into_iter().chain(room(document));
+        let evidence = [sent, answered, cut_short(document)];
+        let evidence = evidence.into_iter().chain(room(document));
         let missing = ["a run to the end of its plan".to_owned()];
         return record(Verdict::Undetermined, evidence, missing);
     };
     let kept_up = kept_up_in_words(backlog);
     let evidence = [sent, answered, kept_up].into_iter().chain(room(document));
     record(Verdict::LoadMet, evidence, [])
+}
+
+/// Why nothing is known of the backlog.
+fn cut_short(document: &Document) -> String {
+    let is_stopped = |agent: &AgentResult| agent.ended == Some(AgentEndCause::Stopped);
+    let why = if document.agents.iter().any(is_stopped) {
+        "the run was stopped"
+    } else {
+        "not every agent went through the plan"
+    };
+    format!("{why}: nothing shows whether the rest of the load would have been carried")
 }
 
 fn sent_in_words(document: &Document) -> String {

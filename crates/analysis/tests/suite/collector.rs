@@ -319,7 +319,7 @@ fn lost_agent_leaves_a_visible_gap() {
     assert_eq!(document.verdict.verdict, Verdict::Invalid);
     let evidence = document.verdict.evidence.join("\n");
     assert!(
-        evidence.contains("agent two was lost")
+        evidence.contains("2 agents (one, two) were lost")
             && evidence.contains("seconds 2, 4 to 5 are missing"),
         "{evidence}"
     );
@@ -426,6 +426,27 @@ fn stopped_run_is_as_long_as_it_was() {
 }
 
 #[test]
+fn second_that_only_some_have_delivered_yet_lowers_no_rate() {
+    let rate_of = |last_of_other: u32| {
+        let mut collector = collector(CLOSED, "");
+        for (agent, last) in [(0, 5), (1, last_of_other)] {
+            for second in 0..last {
+                let added = collector.add(agent, second, &snapshot(second, QUIET));
+                assert_eq!(added, Added::Counted);
+            }
+        }
+        let document = collector.document(RunState::Incomplete);
+        (
+            document.run.duration_ns,
+            document.measured.rates.operations_per_second,
+        )
+    };
+    let (whole, rate) = rate_of(5);
+    assert_eq!((whole, rate > 0.0), (3 * SECOND, true));
+    assert_eq!(rate_of(4), (2500 * MS, rate));
+}
+
+#[test]
 fn live_figures_are_those_of_the_last_second_all_delivered() {
     let mut collector = collector(CLOSED, "");
     assert_eq!(collector.live(), None);
@@ -497,7 +518,10 @@ fn every_number_a_plan_may_name_has_a_value_here() {
 #[test]
 fn plan_is_recorded_as_given_with_its_digest() {
     let document = collector(OPEN, "").document(RunState::Incomplete);
-    assert_eq!(document.plan.digest, plan(OPEN, "").digest().to_string());
+    assert_eq!(
+        document.plan.digest,
+        plan(OPEN, "", "").digest().to_string()
+    );
     assert_eq!(document.plan.url, "http://example.test:8080/");
     let open = matches!(
         document.plan.load,

@@ -4,6 +4,7 @@
 mod capacity;
 mod collector;
 mod comparison;
+mod fleet;
 mod random;
 mod scene;
 mod search;

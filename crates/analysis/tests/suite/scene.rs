@@ -25,43 +25,67 @@ impl Files for NoFiles {
     }
 }
 
-pub fn plan(load: &str, thresholds: &str) -> Plan {
+pub fn plan(load: &str, thresholds: &str, fleet: &str) -> Plan {
     let head = "name = \"scene\"\n[target]\nurl = \
                 \"http://example.test:8080/\"\n[[request]]\nname = \"a\"\n[[request]]\nname = \
                 \"b\"\n";
     Plan::parse(
-        &format!("{head}[load]\n{load}[thresholds]\n{thresholds}"),
+        &format!("{head}[load]\n{load}[thresholds]\n{thresholds}{fleet}"),
         &mut NoFiles,
     )
     .unwrap()
 }
 
 pub fn collector(load: &str, thresholds: &str) -> ResultCollector {
-    let agent = |name: &str, city: &str| AgentSetup {
-        name: name.to_owned(),
-        labels: [("city".to_owned(), city.to_owned())].into(),
-        workers: 2,
-        facts: MachineFacts {
-            hostname: name.to_owned(),
-            ..MachineFacts::default()
-        },
-        addresses: vec![if name == "one" {
-            [192, 0, 2, 1].into()
-        } else {
-            [192, 0, 2, 2].into()
-        }],
+    collector_of(2, load, thresholds, "")
+}
+
+/// A run of so many agents, of which the first three have names of their own.
+pub fn collector_of(agents: usize, load: &str, thresholds: &str, fleet: &str) -> ResultCollector {
+    let agent = |index: usize| {
+        let names = [("one", "Berlin"), ("two", "Oslo"), ("three", "Rome")];
+        let numbered = format!("agent-{index}");
+        let &(name, city) = names
+            .get(index)
+            .unwrap_or(&(numbered.as_str(), "elsewhere"));
+        AgentSetup {
+            name: name.to_owned(),
+            labels: [("city".to_owned(), city.to_owned())].into(),
+            workers: 2,
+            facts: MachineFacts {
+                hostname: name.to_owned(),
+                ..MachineFacts::default()
+            },
+            addresses: vec![[192, 0, 2, index as u8 + 1].into()],
+        }
     };
     let setup = CollectorSetup {
         tool_version: "0.0.0".to_owned(),
         run_id: "1".to_owned(),
         started_at: "2026-01-02T03:04:05Z".to_owned(),
         plan_text: String::new(),
-        agents: vec![agent("one", "Berlin"), agent("two", "Oslo")],
+        agents: (0..agents).map(agent).collect(),
     };
-    let mut collector = ResultCollector::new(setup, &plan(load, thresholds));
+    let mut collector = ResultCollector::new(setup, &plan(load, thresholds, fleet));
     collector.began(0, 0, 1_000_000);
-    collector.began(1, 2_000_000, 500_000);
+    (1..agents as u32).for_each(|agent| collector.began(agent, 2_000_000, 500_000));
     collector
+}
+
+/// Arrivals that were due for ten seconds in which the loop did not look at its clock.
+pub fn not_sent_unnoticed(snapshot: &mut Snapshot, number: u64) {
+    let cell = snapshot.cells.values_mut().next().unwrap();
+    cell.counters.started += number;
+    cell.counters.failed += number;
+    let failure = Failure {
+        stage: FailureStage::Load,
+        kind: Kind::NotSent,
+    };
+    cell.counters.failures.insert(failure, number);
+    let mut delays = Distribution::default();
+    (0..number).for_each(|nth| delays.record(nth * 10_000 * MS / number));
+    cell.times
+        .insert((Outcome::NotSent, Metric::ScheduleDelay), delays);
 }
 
 /// What one second of one agent holds.

@@ -220,7 +220,7 @@ fn run_that_cannot_be_trusted_is_invalid() {
         ("agent two failed: no", |collector| {
             collector.ended(1, ended(AgentEndCause::Failed))
         }),
-        ("agent two was lost (no)", |collector| {
+        ("agent two was lost: no;", |collector| {
             collector.ended(1, ended(AgentEndCause::Lost))
         }),
     ];
@@ -293,6 +293,11 @@ fn exit_code_puts_trust_before_thresholds() {
         (None, Verdict::ClientBound, false, 0),
         (None, Verdict::ClientBound, true, 3),
         (None, Verdict::Invalid, false, 3),
+        (None, Verdict::Degraded, false, 0),
+        (None, Verdict::Degraded, true, 3),
+        (Some(true), Verdict::Degraded, false, 0),
+        (Some(false), Verdict::Degraded, false, 1),
+        (Some(true), Verdict::Degraded, true, 3),
         (Some(true), Verdict::LoadMet, false, 0),
         (Some(true), Verdict::ClientBound, false, 3),
         (Some(false), Verdict::Undetermined, false, 1),

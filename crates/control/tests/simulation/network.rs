@@ -1,88 +1,164 @@
-//! Connections that deliver in order, late, and end without warning.
+//! Streams that deliver in order, late, and end without warning; and paths that are cut one way or
+//! both, slow, or far.
 
+use crate::random::Random;
 use control::ConnectionId;
 use std::collections::BTreeMap;
 
-/// SplitMix64.
-pub struct Random(pub u64);
+const SECOND: u64 = 1_000_000_000;
 
-impl Random {
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % bound
-    }
+/// Bytes that a socket takes ahead of what the link has carried.
+const AHEAD_BYTES: u64 = 16 << 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    Up,
+    Down,
 }
 
-/// One agent's connection.
-pub struct Connection {
-    pub agent: usize,
-    /// When the last message in each direction arrives; the next comes no earlier.
-    up_at: u64,
-    down_at: u64,
+/// What travels on a stream.
+#[derive(Debug, Clone)]
+pub enum Packet {
+    /// An encoded message.
+    Message(Vec<u8>),
+    /// The other side is gone.
+    End(&'static str),
+}
+
+/// One agent's stream to one coordinator.
+#[derive(Debug)]
+pub struct Stream {
+    pub slot: usize,
+    pub incarnation: u32,
+    pub coordinator: usize,
     delay_ns: u64,
+    lanes: [Lane; 2],
 }
 
-/// Open connections.
-#[derive(Default)]
+#[derive(Debug, Default)]
+struct Lane {
+    /// The link is busy with what was sent before until then.
+    busy_until: u64,
+    /// When the last packet arrives; the next comes no earlier.
+    last_at: u64,
+    /// What would arrive later is lost.
+    cut_at: Option<u64>,
+}
+
+/// What lies between one machine and all coordinators.
+#[derive(Debug, Clone, Default)]
+pub struct Path {
+    /// Nothing passes until then, up and down.
+    pub cut_until: [u64; 2],
+    /// So many bytes a second pass until then.
+    pub slow: (u64, u64),
+    /// It takes so much longer until then.
+    pub far: (u64, u64),
+}
+
+/// All streams and paths.
+#[derive(Debug)]
 pub struct Network {
-    pub open: BTreeMap<ConnectionId, Connection>,
+    pub streams: BTreeMap<ConnectionId, Stream>,
+    pub paths: Vec<Path>,
     last: u64,
 }
 
 impl Network {
-    pub fn open(&mut self, agent: usize, random: &mut Random) -> ConnectionId {
+    pub fn new(paths: Vec<Path>) -> Network {
+        Network {
+            streams: BTreeMap::new(),
+            paths,
+            last: 0,
+        }
+    }
+
+    pub fn open(
+        &mut self,
+        slot: usize,
+        incarnation: u32,
+        coordinator: usize,
+        delay_ns: u64,
+    ) -> ConnectionId {
         self.last += 1;
-        let delay_ns = 50_000 + random.below(40_000_000);
-        self.open.insert(
-            ConnectionId(self.last),
-            Connection {
-                agent,
-                up_at: 0,
-                down_at: 0,
-                delay_ns,
-            },
-        );
+        let stream = Stream {
+            slot,
+            incarnation,
+            coordinator,
+            delay_ns,
+            lanes: Default::default(),
+        };
+        self.streams.insert(ConnectionId(self.last), stream);
         ConnectionId(self.last)
     }
 
-    /// When a message to the coordinator arrives that takes so long to send, if the connection is
-    /// open.
-    pub fn up(
+    /// When a packet of so many bytes that is sent now arrives.
+    pub fn send(
         &mut self,
         now: u64,
         at: ConnectionId,
-        sending_ns: u64,
+        way: Way,
+        bytes: u64,
         random: &mut Random,
     ) -> Option<u64> {
-        let connection = self.open.get_mut(&at)?;
-        connection.up_at = connection
-            .up_at
-            .max(now + connection.delay_ns + random.below(connection.delay_ns))
-            + sending_ns;
-        Some(connection.up_at)
+        let stream = self.streams.get_mut(&at)?;
+        let path = &self.paths[stream.slot];
+        let lane = &mut stream.lanes[way as usize];
+        let extra_ns = if now < path.far.0 { path.far.1 } else { 0 };
+        lane.busy_until = lane.busy_until.max(now) + path.sending_ns(now, bytes);
+        let delay_ns = stream.delay_ns + extra_ns;
+        let arrives = lane.busy_until + delay_ns + random.below(delay_ns);
+        lane.last_at = lane.last_at.max(arrives);
+        Some(lane.last_at)
     }
 
-    /// When a message to the agent arrives, if the connection is open.
-    pub fn down(
-        &mut self,
-        now: u64,
-        at: ConnectionId,
-        random: &mut Random,
-    ) -> Option<(usize, u64)> {
-        let connection = self.open.get_mut(&at)?;
-        connection.down_at = connection
-            .down_at
-            .max(now + connection.delay_ns + random.below(connection.delay_ns));
-        Some((connection.agent, connection.down_at))
+    /// From when on the agent's side takes another part.
+    pub fn room_at(&self, now: u64, at: ConnectionId) -> u64 {
+        let Some(stream) = self.streams.get(&at) else {
+            return u64::MAX;
+        };
+        let ahead_ns = self.paths[stream.slot].sending_ns(now, AHEAD_BYTES);
+        let busy_until = stream.lanes[Way::Up as usize].busy_until;
+        busy_until.saturating_sub(ahead_ns)
     }
 
-    pub fn of(&self, agent: usize) -> Option<ConnectionId> {
-        self.open
+    /// What would arrive after `until` this way is lost.
+    pub fn cut(&mut self, at: ConnectionId, way: Way, until: u64) {
+        if let Some(stream) = self.streams.get_mut(&at) {
+            let cut_at = &mut stream.lanes[way as usize].cut_at;
+            *cut_at = Some(cut_at.unwrap_or(until).min(until));
+        }
+    }
+
+    /// Whether what arrives now is lost.
+    pub fn is_cut(&self, now: u64, at: ConnectionId, way: Way) -> bool {
+        let stream = &self.streams[&at];
+        stream.lanes[way as usize]
+            .cut_at
+            .is_some_and(|cut_at| now > cut_at)
+    }
+
+    /// Streams of one coordinator.
+    pub fn of_coordinator(&self, coordinator: usize) -> Vec<ConnectionId> {
+        let of_it = self
+            .streams
             .iter()
-            .find(|(_, connection)| connection.agent == agent)
-            .map(|(at, _)| *at)
+            .filter(|(_, stream)| stream.coordinator == coordinator);
+        of_it.map(|(at, _)| *at).collect()
+    }
+}
+
+impl Path {
+    fn sending_ns(&self, now: u64, bytes: u64) -> u64 {
+        if now < self.slow.0 {
+            bytes * SECOND / self.slow.1
+        } else {
+            bytes // A gigabyte a second.
+        }
+    }
+
+    /// Until when a packet that arrives now this way is held back.
+    pub fn held_until(&self, now: u64, way: Way) -> Option<u64> {
+        Some(self.cut_until[way as usize]).filter(|until| *until > now)
     }
 }

@@ -1,406 +1,278 @@
-//! The coordinator, its agents, what lies between them, and one true time.
+//! Coordinators, agents, what lies between them, and one true time.
 
-use crate::machine::Machine;
-use crate::network::{Network, Random};
-use control::{
-    ConnectionId, CoordinatorId, Digest, Disconnection, Finality, Fleet, FleetAction, FleetEvent,
-    FleetTime, LEASE, Receipt, RunEvent, RunId, RunRequest, SessionAction, SessionEvent, Stop,
-    TICK,
-};
-use proto::{FromAgent, FromCoordinator, from_agent, from_coordinator};
-use std::collections::BTreeMap;
-use std::time::Duration;
+use crate::agent::Host;
+use crate::case::{BrokenRule, Case, Ending, SECOND};
+use crate::coordinator::Coordinator;
+use crate::disk::Disk;
+use crate::network::{Network, Packet, Path, Way};
+use crate::processes::draw_clock;
+use crate::random::Random;
+use crate::sabotage::{Invariant, Sabotage};
+use crate::truth::{Truth, Violation};
+use control::{ConnectionId, FleetEvent, RunEvent, Stop, TICK};
+use std::collections::{BTreeMap, VecDeque};
 
-const SECOND: u64 = 1_000_000_000;
-const PLAN_SECONDS: u64 = 8;
+/// Happenings that are shown, unless SIMULATION_TRACE says how many.
+const TRACE: usize = 50;
 
-/// What goes wrong.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Trouble {
-    None,
-    /// Connections drop, and now and then dialling fails.
-    Drops,
-    /// The coordinator is gone for good at some time.
-    CoordinatorDies,
-    /// Somebody stops the run at some time.
-    Stop,
-    /// Agent 0 sends a part that does not follow the one before, on every stream of the first run.
-    Violation,
-    /// Agent 0 is cut off in the run, and cannot dial for a while.
-    Away,
-    /// Agents upload so many bytes a second, totals of 8 MiB, and from the plan's end on
-    /// connections drop every 3 seconds.
-    Narrow {
-        bytes_per_second: u64,
-    },
-}
+/// A run is over so long after the last fault, without anybody's help.
+const PATIENCE: u64 = 300 * SECOND;
 
-enum Happening {
-    FleetTick,
-    ToFleet(ConnectionId, FromAgent),
-    ToAgent(usize, ConnectionId, FromCoordinator),
-    Dialled(usize),
-    FleetHearsEnd(ConnectionId),
-    AgentHearsEnd(usize, ConnectionId),
-    CallerTakes(Receipt),
-    Drop,
-    Death,
-    StopRun(Stop),
-    CutOff(usize),
+pub enum Happening {
+    Wake(usize),
+    FleetTick(usize),
+    Arrives(ConnectionId, Way, Packet),
+    Opens(ConnectionId),
+    Dialled(usize, u32),
+    DialFails(usize, u32, &'static str),
+    Write(usize),
+    Synced(usize),
+    Strikes(usize),
+    /// The coordinator that ended is started again.
+    Restarts(usize, Ending),
+    /// An older coordinator is ended.
+    GivesWay(usize),
+    AgentBoots(usize),
 }
 
 pub struct World {
-    now: u64,
-    random: Random,
-    trouble: Trouble,
-    fleet: Fleet,
-    fleet_clock: u64,
-    died_at: Option<u64>,
-    machines: Vec<Machine>,
-    network: Network,
+    pub now: u64,
+    pub case: Case,
+    pub random: Random,
+    pub sabotage: Option<Sabotage>,
+    pub hosts: Vec<Host>,
+    pub coordinators: Vec<Coordinator>,
+    pub network: Network,
     queue: BTreeMap<(u64, u64), Happening>,
     queued: u64,
-    runs: u8,
-    /// No dialling of agent 0 succeeds before.
-    pub away_until: u64,
-    pub streams: u64,
-    pub events: Vec<RunEvent>,
-    /// True time of each event.
-    pub times: Vec<u64>,
+    pub truth: Truth,
+    /// When the last coordinator ended, while there is none.
+    pub headless_since: Option<u64>,
+    /// Two coordinators were there at once.
+    pub split: bool,
+    /// Agents that break the protocol at their next chance.
+    pub broken_rules: BTreeMap<usize, BrokenRule>,
+    /// A machine slept: its monotonic clock is not what was measured.
+    pub slept: bool,
+    pub runs: u8,
+    /// Every event of every coordinator, and when it was told.
+    pub told: Vec<(u64, usize, RunEvent)>,
+    last_fault_ends_at: u64,
+    trace: Option<VecDeque<String>>,
+    trace_max: usize,
 }
 
 impl World {
-    pub fn new(seed: u64, agents: usize, trouble: Trouble) -> World {
-        let mut random = Random(seed);
-        let machines = (0..agents)
-            .map(|number| Machine::new(number, random.below(1_000 * SECOND), PLAN_SECONDS))
-            .collect();
-        let fleet = Fleet::new(CoordinatorId([9; 16]), "1".into());
-        let fleet_clock = random.below(1_000 * SECOND);
+    pub fn new(case: Case, sabotage: Option<Sabotage>, tracing: bool) -> World {
+        let mut random = Random(case.seed);
+        let hosts = (0..case.agents).map(|_| Host::new(draw_clock(&mut random)));
+        let hosts: Vec<Host> = hosts.collect();
+        // The last is that of strangers.
+        let paths = vec![Path::default(); case.agents + 1];
+        let ends = case.faults.iter().map(|(at, fault)| at + fault.lasts());
+        let last_fault_ends_at = ends.max().unwrap_or(0);
         let mut world = World {
             now: 1,
             random,
-            trouble,
-            fleet,
-            fleet_clock,
-            died_at: None,
-            machines,
-            network: Network::default(),
+            sabotage,
+            hosts,
+            coordinators: Vec::new(),
+            network: Network::new(paths),
             queue: BTreeMap::new(),
             queued: 0,
+            truth: Truth::default(),
+            headless_since: None,
+            split: false,
+            broken_rules: BTreeMap::new(),
+            slept: false,
             runs: 0,
-            away_until: 0,
-            streams: 0,
-            events: Vec::new(),
-            times: Vec::new(),
+            told: Vec::new(),
+            last_fault_ends_at,
+            trace: tracing.then(VecDeque::new),
+            trace_max: crate::setting("SIMULATION_TRACE").map_or(TRACE, |most| most as usize),
+            case,
         };
-        world.at(1, Happening::FleetTick);
-        world.plan_trouble();
-        world.begin_next_run();
+        world.found_coordinator(Disk::default(), None);
+        (0..world.case.agents).for_each(|slot| world.boot_agent(slot));
+        for nth in 0..world.case.faults.len() {
+            let at = world.case.faults[nth].0;
+            world.at(at, Happening::Strikes(nth));
+        }
+        world.begin_run(0);
         world
     }
 
-    pub fn begin_next_run(&mut self) {
-        self.events.clear();
-        self.times.clear();
-        self.runs += 1;
-        let plan = "plan".to_owned();
-        let request = RunRequest {
-            run: RunId([self.runs; 16]),
-            name: "simulated".into(),
-            plan_digest: Digest::from_content(plan.as_bytes()),
-            plan: plan.into(),
-            files: vec![],
-            minted: Vec::new(),
-            agents: self.machines.len() as u32,
-            firing: Some(Duration::from_secs(PLAN_SECONDS)),
-            drain: Duration::from_secs(1),
-        };
-        self.fleet_on(FleetEvent::Run(request));
-    }
-
-    /// Goes on until the run is done, at most so many seconds of true time; a dead coordinator's
-    /// run never is.
-    pub fn run_to_end(&mut self, seconds: u64) {
-        let until = self.now + seconds * SECOND;
-        while self.now < until && !matches!(self.events.last(), Some(RunEvent::Done { .. })) {
+    /// Goes on until everything is over; the rule that was broken, if one was.
+    pub fn run(&mut self) -> Option<Violation> {
+        let patience = PATIENCE + u64::from(self.case.plan_seconds) * SECOND;
+        let mut until = self.last_fault_ends_at + patience;
+        while self.truth.violation.is_none() {
+            if self.is_over() {
+                self.judge();
+                if self.truth.violation.is_some() || self.runs >= self.case.runs {
+                    break;
+                }
+                self.case.faults.clear();
+                let Some(newest) = self.newest_alive() else {
+                    break;
+                };
+                self.begin_run(newest);
+                until = self.now + patience;
+            }
+            if self.now > until {
+                let what = self.unfinished();
+                self.truth.broken(Invariant::NobodyHangs, what);
+            }
             self.step();
         }
+        self.truth.violation.clone()
     }
 
-    pub fn plan_seconds(&self) -> usize {
-        PLAN_SECONDS as usize
-    }
-
-    pub fn died_at(&self) -> Option<u64> {
-        self.died_at
-    }
-
-    pub fn last_fired_at(&self) -> Vec<(usize, u64)> {
-        self.machines
-            .iter()
-            .map(|machine| machine.last_fired_at)
-            .enumerate()
-            .collect()
-    }
-
-    pub fn made_by(&self, index: u32) -> Vec<(u32, Vec<u8>)> {
-        self.machines
-            .iter()
-            .find(|machine| machine.index == index)
-            .expect("an index of this run")
-            .made
-            .clone()
-    }
-
-    pub fn true_skew_ns(&self) -> u64 {
-        let began = || self.machines.iter().map(|machine| machine.began_at);
-        began().max().unwrap_or(0) - began().min().unwrap_or(0)
-    }
-
-    fn plan_trouble(&mut self) {
-        match self.trouble {
-            Trouble::None | Trouble::Violation => {}
-            Trouble::Away => {
-                let at = (3 + self.random.below(6)) * SECOND;
-                self.away_until = at + self.random.below(90 * SECOND);
-                self.at(at, Happening::CutOff(0));
-            }
-            Trouble::Narrow { .. } => {
-                self.machines
-                    .iter_mut()
-                    .for_each(|machine| machine.totals_bytes = 8 << 20);
-                (4..60).for_each(|nth| self.at(nth * 3 * SECOND, Happening::Drop));
-            }
-            Trouble::Drops => {
-                for _ in 0..1 + self.random.below(12) {
-                    let at = self.random.below(25 * SECOND);
-                    self.at(at, Happening::Drop);
-                }
-            }
-            Trouble::CoordinatorDies => {
-                let at = 1 + self.random.below(14 * SECOND);
-                self.at(at, Happening::Death);
-            }
-            Trouble::Stop => {
-                let at = 1 + self.random.below(14 * SECOND);
-                let how = if self.random.below(2) == 0 {
-                    Stop::Now
-                } else {
-                    Stop::Drain
-                };
-                self.at(at, Happening::StopRun(how));
-            }
+    /// Whether nothing is expected any more.
+    fn is_over(&self) -> bool {
+        if self.now < self.last_fault_ends_at {
+            return false;
         }
+        if let Some(since) = self.headless_since {
+            // Long enough to see that fire ends.
+            return self.now > since + self.lease_ns() + 5 * SECOND;
+        }
+        let mut alive = self
+            .coordinators
+            .iter()
+            .filter(|coordinator| coordinator.alive);
+        alive.all(|alive| alive.fleet.is_idle() && alive.is_stored())
     }
 
-    fn at(&mut self, at: u64, happening: Happening) {
+    fn unfinished(&self) -> String {
+        let alive = self
+            .coordinators
+            .iter()
+            .filter(|coordinator| coordinator.alive);
+        let state = |coordinator: &Coordinator| {
+            let last = coordinator
+                .run
+                .and_then(|run| coordinator.disk.logs.get(&run));
+            format!(
+                "generation {}: idle {}, stored {}, {} events, the last {:?}",
+                coordinator.generation,
+                coordinator.fleet.is_idle(),
+                coordinator.is_stored(),
+                last.map_or(0, |log| log.events.len()),
+                last.and_then(|log| log.events.last()).map(brief)
+            )
+        };
+        alive.map(state).collect::<Vec<_>>().join("; ")
+    }
+
+    pub fn lease_ns(&self) -> u64 {
+        self.case.rules.lease.as_nanos() as u64
+    }
+
+    pub fn newest_alive(&self) -> Option<usize> {
+        (0..self.coordinators.len())
+            .rev()
+            .find(|&nth| self.coordinators[nth].alive)
+    }
+
+    pub fn at(&mut self, at: u64, happening: Happening) {
         self.queued += 1;
         self.queue
             .insert((at.max(self.now), self.queued), happening);
     }
 
-    /// The next thing that happens anywhere.
-    fn step(&mut self) {
-        let queued = self
-            .queue
-            .first_key_value()
-            .map_or(u64::MAX, |((at, _), _)| *at);
-        let wake = |machine: &Machine| {
-            let session = machine.true_time(machine.session.wake_at(machine.clocks(self.now)));
-            session.min(machine.runner_wakes_at().unwrap_or(u64::MAX))
-        };
-        let next = self
-            .machines
-            .iter()
-            .map(wake)
-            .enumerate()
-            .min_by_key(|(_, at)| *at);
-        match next {
-            Some((number, at)) if at <= queued => {
-                self.now = self.now.max(at);
-                self.wake(number);
+    /// The last happenings, for whoever looks for the cause.
+    pub fn last_happenings(&self) -> impl Iterator<Item = &String> {
+        self.trace.iter().flatten()
+    }
+
+    pub fn note(&mut self, what: impl FnOnce() -> String) {
+        if let Some(trace) = &mut self.trace {
+            let what = what();
+            // There are so many of them that they hide the rest.
+            if what.contains(": Beat(") || what.contains(": Grant(") {
+                return;
             }
-            _ => {
-                let ((at, _), happening) = self.queue.pop_first().expect("the fleet always ticks");
-                self.now = self.now.max(at);
-                self.happen(happening);
+            if trace.len() == self.trace_max {
+                trace.pop_front();
             }
+            let seconds = self.now as f64 / SECOND as f64;
+            trace.push_back(format!("{seconds:10.6} {what}"));
         }
     }
 
-    fn wake(&mut self, number: usize) {
-        for report in self.machines[number].step(self.now) {
-            self.agent_on(number, SessionEvent::Reported(report));
-        }
-        self.agent_on(number, SessionEvent::Tick);
-    }
-
-    fn happen(&mut self, happening: Happening) {
+    pub fn step(&mut self) {
+        let ((at, _), happening) = self.queue.pop_first().expect("a coordinator always ticks");
+        self.now = self.now.max(at);
         match happening {
-            Happening::FleetTick => {
-                self.fleet_on(FleetEvent::Tick);
-                self.at(self.now + TICK.as_nanos() as u64, Happening::FleetTick);
+            Happening::Wake(slot) => self.wake(slot),
+            Happening::FleetTick(nth) => self.fleet_tick(nth),
+            Happening::Arrives(at, way, packet) => self.arrives(at, way, packet),
+            Happening::Opens(at) => self.opens(at),
+            Happening::Dialled(slot, incarnation) => self.dialled(slot, incarnation),
+            Happening::DialFails(slot, incarnation, why) => {
+                self.dial_fails(slot, incarnation, why);
             }
-            Happening::ToFleet(at, message) => self.fleet_on(FleetEvent::Received(at, message)),
-            Happening::ToAgent(agent, at, message)
-                if self.machines[agent].connection == Some(at) =>
-            {
-                self.agent_on(agent, SessionEvent::Received(message));
+            Happening::Write(nth) => self.unless_frozen(nth, Happening::Write(nth), World::write),
+            Happening::Synced(nth) => {
+                self.unless_frozen(nth, Happening::Synced(nth), World::synced);
             }
-            Happening::ToAgent(..) => {}
-            Happening::Dialled(agent) => self.dialled(agent),
-            Happening::FleetHearsEnd(at) => self.fleet_on(FleetEvent::Closed(at, "cut".into())),
-            Happening::AgentHearsEnd(agent, at) => {
-                if self.machines[agent].connection == Some(at) {
-                    self.machines[agent].connection = None;
-                    self.agent_on(agent, SessionEvent::Disconnected(retry("cut")));
+            Happening::Strikes(nth) => {
+                let (_, fault) = self.case.faults[nth].clone();
+                self.strike(fault);
+            }
+            Happening::Restarts(nth, how) => self.restart(nth, how),
+            Happening::GivesWay(nth) => self.give_way(nth),
+            Happening::AgentBoots(slot) => match &self.hosts[slot].agent {
+                None => self.boot_agent(slot),
+                Some(agent) if agent.quits => {
+                    self.at(self.now + SECOND, Happening::AgentBoots(slot));
                 }
-            }
-            Happening::CallerTakes(receipt) => self.fleet_on(FleetEvent::Delivered(receipt)),
-            Happening::Drop => {
-                let agent = self.random.below(self.machines.len() as u64) as usize;
-                self.network
-                    .of(agent)
-                    .into_iter()
-                    .for_each(|at| self.cut(at));
-            }
-            Happening::CutOff(agent) => self
-                .network
-                .of(agent)
-                .into_iter()
-                .for_each(|at| self.cut(at)),
-            Happening::Death => {
-                self.died_at = Some(self.now);
-                let open: Vec<ConnectionId> = self.network.open.keys().copied().collect();
-                open.into_iter().for_each(|at| self.cut(at));
-            }
-            Happening::StopRun(how) => self.fleet_on(FleetEvent::Stop(how)),
+                Some(_) => {}
+            },
         }
     }
 
-    fn dialled(&mut self, agent: usize) {
-        let is_away = agent == 0 && self.now < self.away_until && self.now > 3 * SECOND;
-        let fails = self.died_at.is_some()
-            || is_away
-            || (self.trouble == Trouble::Drops && self.random.below(4) == 0);
-        if fails {
-            return self.agent_on(agent, SessionEvent::Disconnected(retry("refused")));
-        }
-        let at = self.network.open(agent, &mut self.random);
-        self.streams += 1;
-        self.machines[agent].connection = Some(at);
-        self.fleet_on(FleetEvent::Opened(at));
-        self.agent_on(agent, SessionEvent::Connected);
-    }
-
-    /// Neither side is told at once; sometimes one is not told at all and must find out.
-    fn cut(&mut self, at: ConnectionId) {
-        let Some(connection) = self.network.open.remove(&at) else {
-            return;
-        };
-        let untold = self.random.below(6);
-        if untold != 0 {
-            let heard_at = self.now + self.random.below(SECOND);
-            self.at(heard_at, Happening::FleetHearsEnd(at));
-        }
-        if untold != 1 {
-            let heard_at = self.now + self.random.below(SECOND);
-            self.at(heard_at, Happening::AgentHearsEnd(connection.agent, at));
-        }
-    }
-
-    fn fleet_on(&mut self, event: FleetEvent) {
-        if self.died_at.is_some() {
+    /// A process that stands still does it when it goes on; one that is gone never does.
+    fn unless_frozen(&mut self, nth: usize, later: Happening, act: fn(&mut World, usize)) {
+        let coordinator = &self.coordinators[nth];
+        if !coordinator.alive {
             return;
         }
-        for action in self.fleet.on(FleetTime(self.now + self.fleet_clock), event) {
-            match action {
-                FleetAction::Send(at, message) => self.send_down(at, message),
-                FleetAction::SendFiles(at, files) => files.for_each(|part| {
-                    self.send_down(
-                        at,
-                        FromCoordinator {
-                            message: Some(from_coordinator::Message::File(part)),
-                        },
-                    );
-                }),
-                FleetAction::Close(at) => self.cut(at),
-                FleetAction::Deliver(event, receipt) => self.deliver(event, receipt),
-            }
+        match coordinator.frozen_until {
+            thaws_at if thaws_at > self.now => self.at(thaws_at, later),
+            _ => act(self, nth),
         }
     }
 
-    fn deliver(&mut self, event: RunEvent, receipt: Option<Receipt>) {
-        assert!(
-            !matches!(self.events.last(), Some(RunEvent::Done { .. })),
-            "{event:?} after the end"
-        );
-        self.events.push(event);
-        self.times.push(self.now);
-        if let Some(receipt) = receipt {
-            let taken_at = self.now + self.random.below(LEASE.as_nanos() as u64 / 5);
-            self.at(taken_at, Happening::CallerTakes(receipt));
+    fn fleet_tick(&mut self, nth: usize) {
+        // Somebody must go on counting the time when no coordinator is left.
+        let stands_still = self.coordinators[nth].frozen_until > self.now
+            || (self.sabotage == Some(Sabotage::StopsTicking) && self.now > 3 * SECOND);
+        if !stands_still {
+            self.fleet_on(nth, FleetEvent::Tick);
+        }
+        if self.coordinators[nth].alive || nth + 1 == self.coordinators.len() {
+            self.at(self.now + TICK.as_nanos() as u64, Happening::FleetTick(nth));
         }
     }
 
-    fn send_down(&mut self, at: ConnectionId, message: FromCoordinator) {
-        if let Some((agent, arrives_at)) = self.network.down(self.now, at, &mut self.random) {
-            self.at(arrives_at, Happening::ToAgent(agent, at, message));
-        }
-    }
-
-    fn agent_on(&mut self, agent: usize, event: SessionEvent) {
-        let actions = self.machines[agent].on(self.now, event);
-        for action in actions {
-            match action {
-                SessionAction::Connect => {
-                    let dialled_at = self.now + self.random.below(SECOND / 10);
-                    self.at(dialled_at, Happening::Dialled(agent));
-                }
-                SessionAction::Send(message) => self.send_up(agent, message),
-                SessionAction::Disconnect => {
-                    if let Some(at) = self.machines[agent].connection.take() {
-                        self.cut(at);
-                    }
-                }
-                SessionAction::Order(order) => self.machines[agent].order(self.now, order),
-                SessionAction::Say(_) => {}
-                SessionAction::Quit(why) => panic!("agent {agent} quits: {why:?}"),
-            }
-        }
-        while let Some(mut part) = self.machines[agent].session.next_part() {
-            if self.trouble == Trouble::Violation && agent == 0 && self.runs == 1 {
-                part.part += 1;
-            }
-            self.send_up(
-                agent,
-                FromAgent {
-                    message: Some(from_agent::Message::Interval(part)),
-                },
-            );
-        }
-    }
-
-    fn send_up(&mut self, agent: usize, message: FromAgent) {
-        let Some(at) = self.machines[agent].connection else {
-            return;
-        };
-        let sending_ns = match (self.trouble, &message.message) {
-            (Trouble::Narrow { bytes_per_second }, Some(from_agent::Message::Interval(part))) => {
-                part.content.len() as u64 * SECOND / bytes_per_second
-            }
-            _ => 0,
-        };
-        if let Some(arrives_at) = self.network.up(self.now, at, sending_ns, &mut self.random) {
-            self.at(arrives_at, Happening::ToFleet(at, message));
+    pub fn stop(&mut self, how: Stop) {
+        for nth in 0..self.coordinators.len() {
+            self.fleet_on(nth, FleetEvent::Stop(how));
         }
     }
 }
 
-fn retry(why: &str) -> Disconnection {
-    Disconnection {
-        why: why.into(),
-        finality: Finality::Retry,
+/// Something in a line of so many characters.
+const BRIEF: usize = 300;
+
+pub fn brief(what: &impl std::fmt::Debug) -> String {
+    let mut text = format!("{what:?}");
+    if text.len() > BRIEF {
+        let end = (0..=BRIEF).rev().find(|&end| text.is_char_boundary(end));
+        text.truncate(end.unwrap_or(0));
+        text.push('…');
     }
+    text
 }

@@ -117,12 +117,12 @@ impl FrameReader {
     }
 
     fn read_pad_length(&mut self, head: FrameHead, bytes: &mut &[u8]) -> Result<bool, u32> {
+        // The next byte would be that of another frame.
+        if head.length == 0 {
+            return Err(code::FRAME_SIZE_ERROR);
+        }
         let Some((&padding, rest)) = bytes.split_first() else {
-            return if head.length == 0 {
-                Err(code::FRAME_SIZE_ERROR)
-            } else {
-                Ok(false)
-            };
+            return Ok(false);
         };
         *bytes = rest;
         let padding = usize::from(padding);

@@ -556,3 +556,24 @@ fn header_blocks_at_random_are_read_or_refused() {
         }
     }
 }
+
+#[test]
+fn padding_without_room_for_its_length_is_refused_alike_in_pieces() {
+    let stream = [
+        frame(kind::HEADERS, flag::END_HEADERS, 1, b"\x88"),
+        frame(kind::DATA, flag::PADDED, 1, b""),
+        frame(kind::PING, 0, 0, &[0; 8]),
+    ]
+    .concat();
+    for step in [1, 9, 10, stream.len()] {
+        let mut session = settled(1, &[]);
+        get(&mut session, 0);
+        session.out.clear();
+        let fed = stream
+            .chunks(step)
+            .try_for_each(|piece| session.feed(piece));
+        assert_eq!(fed, Err(Violation(Unreadable::BadFraming)), "by {step}");
+        let code = session.out.last().copied().map(u32::from);
+        assert_eq!(code, Some(code::FRAME_SIZE_ERROR), "by {step}");
+    }
+}

@@ -107,7 +107,13 @@ impl RecordCipher {
         Ok(())
     }
 
-    fn seal_one(&mut self, kind: u8, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
+    /// Puts `plain`, which fits into one record and may be empty, into `out`.
+    pub(super) fn seal_one(
+        &mut self,
+        kind: u8,
+        plain: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Broken> {
         let nonce = self.nonce();
         let (explicit, inner) = match self.form {
             Form::V13 => (0, 1),

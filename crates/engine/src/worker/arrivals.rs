@@ -1,7 +1,8 @@
 //! Open loop: which connection an arrival goes to, and those that wait for one.
 
-use super::{BEGUN_AT_ONCE, Worker, WorkerPhase};
+use super::{BEGUN_AT_ONCE, Cut, Worker, WorkerPhase};
 use crate::source::{Arrival, LoadSource};
+use measure::Kind;
 
 /// Arrivals that wait for a connection at most; what comes beyond is not sent.
 const QUEUE: usize = 65_536;
@@ -67,7 +68,7 @@ impl Worker {
         } else if self.queue.len() < QUEUE {
             self.queue.push_back(waiting);
         } else {
-            self.not_sent(waiting, noticed_at);
+            self.not_sent(waiting, Kind::NotSent, noticed_at);
         }
     }
 
@@ -100,18 +101,23 @@ impl Worker {
     }
 
     /// The plan's end: who waits still is not sent, nor is what was due and not looked at yet. That
-    /// is the client's failure, and is said.
+    /// is the client's failure, and is said. After the lease's end it may be seconds of the plan,
+    /// of a process that was stopped, and none of them has waited for a connection.
     pub(super) fn end_arrivals(&mut self, now: u64) {
         for waiting in std::mem::take(&mut self.queue) {
-            self.not_sent(waiting, now);
+            self.not_sent(waiting, Kind::NotSent, now);
         }
+        let unseen = match self.cut {
+            Some(Cut::LeaseExpired) => Kind::NoLease,
+            Some(Cut::Stopped) | None => Kind::NotSent,
+        };
         while let Some(arrival) = self.source.take_arrival(now) {
             let noticed_at = now;
             let late = WaitingArrival {
                 arrival,
                 noticed_at,
             };
-            self.not_sent(late, now);
+            self.not_sent(late, unseen, now);
         }
         self.source.end_arrivals();
     }
@@ -125,8 +131,8 @@ impl Worker {
     }
 
     /// An arrival that is never sent.
-    fn not_sent(&mut self, waiting: WaitingArrival, now: u64) {
+    fn not_sent(&mut self, waiting: WaitingArrival, kind: Kind, now: u64) {
         let request = self.requests.at(waiting.arrival.seq);
-        self.ledger.not_sent(request, waiting, now);
+        self.ledger.not_sent(request, waiting, kind, now);
     }
 }

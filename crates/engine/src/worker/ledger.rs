@@ -92,8 +92,8 @@ impl Ledger {
         }
     }
 
-    /// An arrival that is never sent, given up at `now`.
-    pub(super) fn not_sent(&mut self, request: u16, waiting: WaitingArrival, now: u64) {
+    /// An arrival that is never sent, given up at `now` for the reason `kind`.
+    pub(super) fn not_sent(&mut self, request: u16, waiting: WaitingArrival, kind: Kind, now: u64) {
         self.roll(now);
         let arrival = waiting.arrival;
         self.recorder.not_sent(&NotSent {
@@ -107,7 +107,7 @@ impl Ledger {
             given_up_at: now,
             failure: Failure {
                 stage: FailureStage::Load,
-                kind: Kind::NotSent,
+                kind,
             },
         });
     }

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const DATA: u8 = 0;
-const SETTINGS: u8 = 4;
+pub const SETTINGS: u8 = 4;
 const HEADERS: u8 = 1;
 const GO_AWAY: u8 = 7;
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let [_, l0, l1, l2] = (payload.len() as u32).to_be_bytes();
     [
         &[l0, l1, l2, kind, flags],
@@ -34,13 +34,13 @@ fn max_streams(number: u32) -> Vec<u8> {
 }
 
 /// 200 and nothing more.
-fn answer(stream: u32) -> Vec<u8> {
+pub fn answer(stream: u32) -> Vec<u8> {
     frame(HEADERS, 0x05, stream, &[0x88])
 }
 
 /// Gives each connection's number and each request's stream to `serve`, which says what the server
 /// writes.
-fn serving(
+pub fn serving(
     first: Vec<u8>,
     serve: impl Fn(u64, u32, &TcpStream) -> Vec<u8> + Send + Sync + 'static,
 ) -> SocketAddr {

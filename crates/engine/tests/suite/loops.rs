@@ -1,7 +1,7 @@
 //! Open and closed loop against the built-in target: what the server counted is what is reported.
 
-use crate::support::{parse, run, run_share};
-use engine::{Cut, FiringLease, boot_time_ns};
+use crate::support::{FiringAgent, parse, run, run_share};
+use engine::{Cut, FiringLease, Placement, Policy, boot_time_ns, monotonic_ns};
 use measure::Period;
 use target::{Config, Counts, RunningTarget, ServerTls, ServerTlsVersion};
 
@@ -209,6 +209,35 @@ fn expired_lease_ends_the_load() {
     );
     assert!(outcome.measured().ok > 0);
     drop(server);
+}
+
+#[test]
+fn arrivals_that_are_first_seen_after_the_lease_are_not_sent_for_want_of_it() {
+    let server = server(Config::plain());
+    let text = format!(
+        "name = \"t\"\ntarget.url = \"{}\"\nload = {{ rate = \"100/s\", duration = \"1h\" }}\n",
+        server.url("/")
+    );
+    // As after ten seconds in which the process was stopped.
+    let placement = Placement {
+        agent: 0,
+        agents: 1,
+        cpus: vec![None],
+    };
+    let start_at = monotonic_ns() - 10_000_000_000;
+    let lease = FiringLease::until(boot_time_ns() - 5_000_000_000);
+    let plan = parse(&text, None);
+    let agent = FiringAgent::start(plan, placement, Policy::default(), start_at, lease);
+    let outcome = agent.outcome();
+    assert_eq!(outcome.workers[0].cut, Some(Cut::LeaseExpired));
+    let measured = outcome.measured();
+    let failures: Vec<_> = measured.failures.iter().collect();
+    let [(failure, number)] = failures[..] else {
+        panic!("{failures:?}")
+    };
+    assert_eq!(failure.to_string(), "load.no_lease");
+    assert!(*number >= 1000, "{number}");
+    assert_eq!((measured.ok, server.stop().requests), (0, 0));
 }
 
 #[test]

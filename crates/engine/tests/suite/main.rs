@@ -5,6 +5,7 @@ mod faults;
 mod hand_written;
 mod http2_servers;
 mod loops;
+mod losses;
 mod mix;
 mod several_addresses;
 mod support;

@@ -1,10 +1,10 @@
 //! Runs a plan against a server in this process and gives the sum of what was recorded.
 
-use engine::{Event, FiringLease, Placement, Policy, WorkerFigures, monotonic_ns};
+use engine::{Event, FiringLease, Placement, Policy, RunningEngine, WorkerFigures, monotonic_ns};
 use measure::{Counters, Period, Snapshot, Totals};
 use plan::{Files, Plan};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 
 /// Files a plan names, by name.
 pub struct Named(pub Vec<(String, Vec<u8>)>);
@@ -34,6 +34,27 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    fn new(
+        intervals: Vec<(u32, Snapshot)>,
+        totals: Totals,
+        workers: Vec<Option<WorkerFigures>>,
+    ) -> Outcome {
+        let workers = workers
+            .into_iter()
+            .map(|worker| worker.expect("no worker panics"))
+            .collect();
+        let mut sum = Snapshot::default();
+        intervals
+            .iter()
+            .for_each(|(_, snapshot)| sum.merge(snapshot));
+        Outcome {
+            sum,
+            totals,
+            intervals,
+            workers,
+        }
+    }
+
     pub fn counters(&self, period: Period) -> Counters {
         let mut sum = Counters::default();
         for (key, cell) in &self.sum.cells {
@@ -70,38 +91,47 @@ pub fn run_share(
         agents,
         cpus: vec![None; workers],
     };
-    let prepared = engine::prepare(Arc::new(plan), placement, Policy::default()).unwrap();
-    let (send, receive) = channel();
-    let running = prepared
-        .start(monotonic_ns() + 20_000_000, lease, move |event| {
-            send.send(event).unwrap()
-        })
-        .unwrap();
-    let mut intervals = Vec::new();
-    for event in receive {
-        match event {
-            Event::Began { .. } | Event::Draining | Event::KeysWritten(_) => {}
-            Event::Interval { number, snapshot } => intervals.push((number, snapshot)),
-            Event::Ended { totals, workers } => {
-                running.join();
-                let workers = workers
-                    .into_iter()
-                    .map(|worker| worker.expect("no worker panics"))
-                    .collect();
-                let mut sum = Snapshot::default();
-                intervals
-                    .iter()
-                    .for_each(|(_, snapshot)| sum.merge(snapshot));
-                return Outcome {
-                    sum,
-                    totals,
-                    intervals,
-                    workers,
-                };
+    let start_at = monotonic_ns() + 20_000_000;
+    FiringAgent::start(plan, placement, Policy::default(), start_at, lease).outcome()
+}
+
+/// An agent's engine at work.
+pub struct FiringAgent {
+    pub running: RunningEngine,
+    events: Receiver<Event>,
+}
+
+impl FiringAgent {
+    pub fn start(
+        plan: Plan,
+        placement: Placement,
+        policy: Policy,
+        start_at: u64,
+        lease: FiringLease,
+    ) -> FiringAgent {
+        let prepared = engine::prepare(Arc::new(plan), placement, policy).unwrap();
+        let (send, events) = channel();
+        let running = prepared
+            .start(start_at, lease, move |event| send.send(event).unwrap())
+            .unwrap();
+        FiringAgent { running, events }
+    }
+
+    /// Waits for its end.
+    pub fn outcome(self) -> Outcome {
+        let mut intervals = Vec::new();
+        for event in &self.events {
+            match event {
+                Event::Began { .. } | Event::Draining | Event::KeysWritten(_) => {}
+                Event::Interval { number, snapshot } => intervals.push((number, snapshot)),
+                Event::Ended { totals, workers } => {
+                    self.running.join();
+                    return Outcome::new(intervals, totals, workers);
+                }
             }
         }
+        panic!("the run ended without saying so");
     }
-    panic!("the run ended without saying so");
 }
 
 pub fn run(plan: Plan) -> Outcome {

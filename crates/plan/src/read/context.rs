@@ -119,6 +119,11 @@ impl<'a> Context<'a> {
         self.source.private(name, known)
     }
 
+    /// Whether somebody may run the plan, who needs its secrets.
+    pub(crate) fn is_to_run(&self) -> bool {
+        self.source.is_to_run()
+    }
+
     pub(crate) fn list(&self, folder: &str) -> Result<Vec<String>, String> {
         self.source.list(folder)
     }

@@ -1,7 +1,7 @@
 //! Every key of a plan, and what to write in place of one that is not.
 
 use crate::read::{
-    builtin, connection, identities, key_log, load, repeat, request, search, target, tls,
+    builtin, connection, fleet, identities, key_log, load, repeat, request, search, target, tls,
 };
 use strsim::damerau_levenshtein;
 
@@ -16,6 +16,7 @@ const SECTIONS: &[&[&str]] = &[
     identities::KEYS,
     key_log::KEYS,
     load::KEYS,
+    fleet::KEYS,
     &["thresholds"],
 ];
 

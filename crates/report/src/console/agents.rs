@@ -4,7 +4,12 @@ use crate::page::Page;
 use crate::style::Paint;
 use crate::table::TextTable;
 use analysis::human::{number, percentile, share, time};
-use analysis::{AgentEndCause, AgentResult, Document, FigureGroup};
+use analysis::{AgentEndCause, AgentResult, Contribution, Document, FigureGroup};
+
+/// Lines about single agents: of a thousand, a few show what it is about.
+const TROUBLES_MAX: usize = 10;
+/// Stretches of seconds in one line.
+const STRETCHES_MAX: usize = 5;
 
 pub(crate) fn write(page: &mut Page, document: &Document) {
     if document.agents.is_empty() {
@@ -27,10 +32,54 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
             &format!("they began {apart} ± {bound} apart"),
         );
     }
-    document
-        .agents
-        .iter()
-        .for_each(|agent| trouble(page, agent));
+    let contributors = contributors(document);
+    if !contributors.is_empty() {
+        page.paragraph(Paint::Doubtful, "  ", &contributors);
+    }
+    let troubles: Vec<String> = document.agents.iter().flat_map(troubles).collect();
+    for trouble in troubles.iter().take(TROUBLES_MAX) {
+        page.paragraph(Paint::Bad, "  ", trouble);
+    }
+    let more = troubles.len().saturating_sub(TROUBLES_MAX);
+    if more > 0 {
+        let text = format!("{more} more lines like these are left out; result.json has them");
+        page.paragraph(Paint::Bad, "  ", &text);
+    }
+}
+
+/// When not all agents contributed; empty where they always did.
+pub(crate) fn contributors(document: &Document) -> String {
+    let all = document.agents.len();
+    let parts = document.fleet.contributions.iter();
+    let fewer: Vec<String> = parts
+        .filter(|part| !part.whole || part.agents as usize != all)
+        .map(|part| stretch(part, all))
+        .collect();
+    let more = fewer.len().saturating_sub(STRETCHES_MAX);
+    let more = if more > 0 {
+        format!("; and {more} more stretches")
+    } else {
+        String::new()
+    };
+    let shown = fewer.iter().take(STRETCHES_MAX);
+    let shown: Vec<&str> = shown.map(String::as_str).collect();
+    format!("{}{more}", shown.join("; "))
+}
+
+fn stretch(part: &Contribution, all: usize) -> String {
+    let Contribution {
+        from_second,
+        to_second,
+        agents,
+        whole,
+    } = *part;
+    let when = if from_second == to_second {
+        format!("second {from_second}")
+    } else {
+        format!("seconds {from_second} to {to_second}")
+    };
+    let not_whole = if whole { "" } else { " (not whole)" };
+    format!("{when}: {agents} of {all} agents{not_whole}")
 }
 
 fn row(agent: &AgentResult, group: &FigureGroup) -> Vec<String> {
@@ -73,34 +122,18 @@ fn ended(agent: &AgentResult) -> &'static str {
     }
 }
 
-fn trouble(page: &mut Page, agent: &AgentResult) {
+fn troubles(agent: &AgentResult) -> Vec<String> {
     let missing: u64 = agent
         .missing_intervals
         .iter()
         .map(|&(first, last)| u64::from(last.saturating_sub(first)) + 1)
         .sum();
-    if missing > 0 {
-        page.paragraph(
-            Paint::Bad,
-            "  ",
-            &format!(
-                "{}: {missing} seconds of its figures never came",
-                agent.name
-            ),
-        );
-    }
-    if agent.totals_match == Some(false) {
-        page.paragraph(
-            Paint::Bad,
-            "  ",
-            &format!("{}: its intervals do not add up to its totals", agent.name),
-        );
-    }
-    if !agent.ended_text.is_empty() {
-        page.paragraph(
-            Paint::Bad,
-            "  ",
-            &format!("{}: {}", agent.name, agent.ended_text),
-        );
-    }
+    let name = &agent.name;
+    let gaps =
+        (missing > 0).then(|| format!("{name}: {missing} seconds of its figures never came"));
+    let sum = (agent.totals_match == Some(false))
+        .then(|| format!("{name}: its intervals do not add up to its totals"));
+    let text = &agent.ended_text;
+    let why = (!text.is_empty()).then(|| format!("{name}: {text}"));
+    [gaps, sum, why].into_iter().flatten().collect()
 }

@@ -97,7 +97,10 @@ fn verdict(page: &mut Page, document: &Document) {
     let paint = match record.verdict {
         Verdict::LoadMet | Verdict::ServerBound => Paint::Good,
         Verdict::Invalid => Paint::Bad,
-        Verdict::ClientBound | Verdict::NetworkBound | Verdict::Undetermined => Paint::Doubtful,
+        Verdict::ClientBound
+        | Verdict::NetworkBound
+        | Verdict::Undetermined
+        | Verdict::Degraded => Paint::Doubtful,
     };
     page.blank();
     page.paragraph(

@@ -1,0 +1,227 @@
+//! The thread that stores: what happened is on the disk before it is acknowledged, and goes on to
+//! the keeper after that.
+
+use super::decode_pool::DecodePool;
+use super::keeper::KeeperJob;
+use super::storage::{StoragePatience, StorageTrouble, seconds};
+use crate::fleet::ReceiptSender;
+use crate::plan_file::in_words;
+use crate::run_folder::{FactKind, LoggedFact, RunLog};
+use crate::utc::Utc;
+use analysis::RunState;
+use control::{Receipt, RunEvent};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+
+/// A batch is begun so long after the one before at the earliest: a large fleet delivers all the
+/// time, and writing to the disk has a price of its own. What comes alone is written at once.
+const GATHER: Duration = Duration::from_millis(50);
+
+/// What is gathered is written when it is so large, however early.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// How often a log that takes nothing is tried again.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+
+/// A full disk is waited for so long: somebody may make room, and agents keep what is not stored.
+const ROOM_PATIENCE: Duration = Duration::from_secs(600);
+
+/// A folder that was removed is waited for so long: it may have been moved by mistake.
+const FOLDER_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the record is told.
+#[derive(Debug)]
+pub(super) enum RecordJob {
+    Take(Utc, RunEvent, Option<Receipt>),
+    Note(String),
+    ServerCpu(Duration),
+    Finish(Utc, RunState),
+}
+
+/// Stores what happens.
+pub(super) struct LogThread {
+    /// Nothing without a folder, or after nobody waited for it any longer.
+    pub(super) log: Option<RunLog>,
+    pub(super) jobs: mpsc::Receiver<RecordJob>,
+    pub(super) receipts: ReceiptSender,
+    pub(super) decoders: DecodePool,
+    pub(super) keeper: SyncSender<KeeperJob>,
+    pub(super) trouble: watch::Sender<Option<StorageTrouble>>,
+    pub(super) patience: Arc<StoragePatience>,
+    /// Seconds of agents that were taken and are not stored yet.
+    pub(super) waiting: Arc<AtomicUsize>,
+}
+
+/// Why nothing is stored any more.
+struct StoringFailure {
+    why: String,
+    /// Who removed the folder wants nothing stored.
+    is_folder_gone: bool,
+}
+
+/// What is stored at once.
+#[derive(Default)]
+struct RecordBatch {
+    jobs: Vec<RecordJob>,
+    receipts: Vec<Receipt>,
+}
+
+impl LogThread {
+    /// Until the end is recorded, or whoever wanted the record is gone.
+    pub(super) fn run(mut self) {
+        let mut next_batch_at = Instant::now();
+        while let Some(job) = self.jobs.blocking_recv() {
+            let batch = self.gather(job, next_batch_at);
+            next_batch_at = Instant::now() + GATHER;
+            let is_last = matches!(batch.jobs.last(), Some(RecordJob::Finish(..)));
+            if let Err(unstored) = self.store() {
+                self.leave_unstored(&unstored);
+            }
+            self.waiting.fetch_sub(batch.intervals(), Ordering::Relaxed);
+            self.receipts.stored_blocking(batch.receipts);
+            if !batch.jobs.into_iter().all(|job| self.pass_on(job)) || is_last {
+                return;
+            }
+        }
+    }
+
+    /// Everything that waits, from this on; nothing comes after the end.
+    fn gather(&mut self, first: RecordJob, not_before: Instant) -> RecordBatch {
+        let is_end = matches!(first, RecordJob::Finish(..));
+        if self.log.is_some() && !is_end {
+            std::thread::sleep(not_before.saturating_duration_since(Instant::now()));
+        }
+        let mut batch = RecordBatch::default();
+        let mut next = Some(first);
+        while let Some(job) = next {
+            self.stage(&job);
+            batch.add(job);
+            let is_full = self
+                .log
+                .as_ref()
+                .is_some_and(|log| log.staged_bytes() >= BATCH_BYTES);
+            if is_full || matches!(batch.jobs.last(), Some(RecordJob::Finish(..))) {
+                break;
+            }
+            next = self.jobs.try_recv().ok();
+        }
+        batch
+    }
+
+    fn stage(&mut self, job: &RecordJob) {
+        let Some(log) = &mut self.log else {
+            return; // nothing is stored without a folder
+        };
+        let (at, what) = match job {
+            RecordJob::Take(at, event, _) => (*at, FactKind::Event(event.clone())),
+            RecordJob::Note(sentence) => (Utc::now(), FactKind::Note(sentence.clone())),
+            RecordJob::ServerCpu(used) => (Utc::now(), FactKind::ServerCpu(*used)),
+            RecordJob::Finish(at, state) => (*at, FactKind::Finished(*state)),
+        };
+        log.stage(&LoggedFact { at, what });
+    }
+
+    /// Waits for the disk to take it, as long as that makes sense; else why it did not.
+    fn store(&mut self) -> Result<(), StoringFailure> {
+        let Some(log) = &mut self.log else {
+            return Ok(());
+        };
+        let since = Instant::now();
+        loop {
+            let Err(error) = log.check_place().and_then(|()| log.commit()) else {
+                self.trouble
+                    .send_if_modified(|trouble| trouble.take().is_some());
+                return Ok(());
+            };
+            let why = format!("{}: {}", log.path().display(), in_words(&error));
+            self.trouble.send_replace(Some(StorageTrouble {
+                since,
+                why: why.clone(),
+                waiting: self.waiting.load(Ordering::Relaxed),
+            }));
+            let is_gone = error.kind() == io::ErrorKind::NotFound;
+            let is_out_of_time = since.elapsed() >= patience_with(is_gone);
+            if is_out_of_time || !self.patience.wait(RETRY_EVERY) {
+                return Err(StoringFailure {
+                    why,
+                    is_folder_gone: is_gone && is_out_of_time,
+                });
+            }
+        }
+    }
+
+    /// The rest is known to the result that is printed; agents keep it for a coordinator that goes
+    /// on with the run, where there is something to go on with.
+    fn leave_unstored(
+        &mut self,
+        StoringFailure {
+            why,
+            is_folder_gone,
+        }: &StoringFailure,
+    ) {
+        self.log = None;
+        if !is_folder_gone {
+            self.receipts = ReceiptSender::nowhere();
+        }
+        self.trouble.send_replace(None);
+        let waiting = seconds(self.waiting.load(Ordering::Relaxed));
+        let sentence = format!("{why}; {waiting} waited to be stored");
+        // A keeper that is gone has told why.
+        let _ = self.keeper.send(KeeperJob::Unstored(sentence));
+    }
+
+    /// Whether the keeper takes more.
+    fn pass_on(&self, job: RecordJob) -> bool {
+        let job = match job {
+            RecordJob::Take(
+                _,
+                RunEvent::Interval {
+                    agent,
+                    interval,
+                    encoded,
+                },
+                _,
+            ) => {
+                let snapshot = self.decoders.decode(encoded);
+                KeeperJob::Interval(agent, interval, snapshot)
+            }
+            RecordJob::Take(at, event, _) => KeeperJob::Event(at, event),
+            RecordJob::Note(sentence) => KeeperJob::Note(sentence),
+            RecordJob::ServerCpu(used) => KeeperJob::ServerCpu(used),
+            RecordJob::Finish(at, state) => KeeperJob::Finish(at, state),
+        };
+        self.keeper.send(job).is_ok()
+    }
+}
+
+/// How long a log that takes nothing is waited for.
+fn patience_with(is_folder_gone: bool) -> Duration {
+    if is_folder_gone {
+        FOLDER_PATIENCE
+    } else {
+        ROOM_PATIENCE
+    }
+}
+
+impl RecordBatch {
+    fn add(&mut self, job: RecordJob) {
+        if let RecordJob::Take(_, _, Some(receipt)) = &job {
+            self.receipts.push(*receipt);
+        }
+        self.jobs.push(job);
+    }
+
+    fn intervals(&self) -> usize {
+        self.jobs.iter().filter(|job| job.is_interval()).count()
+    }
+}
+
+impl RecordJob {
+    pub(super) fn is_interval(&self) -> bool {
+        matches!(self, RecordJob::Take(_, RunEvent::Interval { .. }, _))
+    }
+}

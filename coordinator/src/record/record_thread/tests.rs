@@ -1,0 +1,321 @@
+//! What is acknowledged is stored, and nothing else is.
+
+use super::*;
+use crate::record::replay;
+use crate::run_folder::LOG;
+use control::{AgentFacts, AgentId, ClockReading, FleetTime, RunId};
+use measure::{CellKey, Outcome, Period, Snapshot};
+use plan::Plan;
+use proto::Bytes;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+const PLAN: &str = "target.url = \"https://a.test/\"\nload = { connections = 2, duration = \
+                    \"1h\" }\n[[request]]\nheaders.cookie = \"s3cret\"\n";
+const RUN: RunId = RunId([5; 16]);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Recording {
+    record: RecordThread,
+    receipts: mpsc::Receiver<Vec<Receipt>>,
+    digest: String,
+    folder: PathBuf,
+    _base: TempDir,
+}
+
+fn planned(plan: Plan) -> PlannedRun {
+    PlannedRun {
+        id: RUN,
+        plan,
+        plan_text: plan::masked(PLAN),
+        agents: 2,
+        title: "title".to_owned(),
+        created: Utc::now(),
+        origin: Default::default(),
+        epoch: 1,
+    }
+}
+
+/// A run of two agents that has started.
+async fn recording() -> Recording {
+    let base = tempfile::tempdir().unwrap();
+    let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
+    let digest = plan.digest().to_string();
+    let text = plan::masked(PLAN);
+    let run = planned(plan);
+    let folder = RunFolder::create(base.path(), run.created, "plan", &text).unwrap();
+    let path = folder.path().to_owned();
+    let (sender, receipts) = ReceiptSender::new();
+    let record = RecordThread::start(run, Some(folder), sender).unwrap();
+    let agents = ["a", "b"].map(|name| AgentFacts {
+        id: AgentId([0; 16]),
+        name: name.to_owned(),
+        version: String::new(),
+        labels: [].into(),
+        workers: 1,
+        host: Bytes::new(),
+    });
+    let clock = ClockReading {
+        offset_ns: 5,
+        bound_ns: 7,
+    };
+    let ready = |agent| RunEvent::Ready {
+        agent,
+        addresses: vec![],
+        workers: 1,
+        clock,
+    };
+    for event in [
+        RunEvent::Assembled {
+            agents: agents.to_vec(),
+        },
+        ready(0),
+        ready(1),
+        RunEvent::Armed {
+            start_at: FleetTime(1),
+            start_in: Duration::ZERO,
+        },
+    ] {
+        record.permit().await.take(event, None);
+    }
+    Recording {
+        record,
+        receipts,
+        digest,
+        folder: path,
+        _base: base,
+    }
+}
+
+impl Recording {
+    async fn interval(&self, agent: u32, interval: u32) {
+        let event = RunEvent::Interval {
+            agent,
+            interval,
+            encoded: response(interval).into(),
+        };
+        let receipt = Receipt::for_interval(RUN, agent, interval);
+        self.record.permit().await.take(event, Some(receipt));
+    }
+
+    async fn receipts(&mut self, number: usize) -> Vec<Receipt> {
+        let mut all = Vec::new();
+        while all.len() < number {
+            let more = tokio::time::timeout(PATIENCE, self.receipts.recv()).await;
+            all.extend(more.expect("a receipt").expect("the record goes on"));
+        }
+        all
+    }
+
+    async fn trouble(&self) -> StorageTrouble {
+        let mut trouble = self.record.trouble.clone();
+        let told = trouble.wait_for(Option::is_some);
+        let told = tokio::time::timeout(PATIENCE, told).await;
+        told.expect("trouble")
+            .expect("the record goes on")
+            .clone()
+            .expect("waited for")
+    }
+
+    async fn finish(self) -> (FinishedRecord, PathBuf, TempDir) {
+        let mut finishing = self.record.finish(rest());
+        (finishing.finished().await, self.folder, self._base)
+    }
+}
+
+fn rest() -> RecordRest {
+    RecordRest {
+        events: Vec::new(),
+        notes: vec!["a note".to_owned()],
+        server_cpu: None,
+        state: RunState::Interrupted,
+    }
+}
+
+/// One response in a second, as an agent sends it.
+fn response(second: u32) -> Vec<u8> {
+    let mut snapshot = Snapshot::default();
+    let key = CellKey {
+        period: Period::Measured,
+        request: 0,
+        address: None,
+    };
+    let cell = snapshot.cells.entry(key).or_default();
+    cell.counters.ok = 1;
+    let times = cell
+        .response_times
+        .entry((Outcome::Ok, second))
+        .or_default();
+    times.record(1000);
+    snapshot.encode()
+}
+
+/// What stands on the disk at this moment, as a kill would leave it.
+fn copied(folder: &Path) -> TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        // A draft of the result may go at any time.
+        let _ = std::fs::copy(entry.path(), copy.path().join(entry.file_name()));
+    }
+    copy
+}
+
+#[tokio::test]
+async fn what_is_acknowledged_is_in_the_result_that_a_kill_leaves() {
+    let mut recording = recording().await;
+    let mut acknowledged = 0;
+    for second in 0..20 {
+        recording.interval(0, second).await;
+        if second % 3 == 0 {
+            recording.interval(1, second).await;
+        }
+        if second % 5 == 4 {
+            let sent = u64::from(second + 1 + second / 3 + 1);
+            acknowledged += recording
+                .receipts((sent - acknowledged) as usize)
+                .await
+                .len() as u64;
+            assert_eq!(acknowledged, sent);
+            let killed = copied(&recording.folder);
+            let document = replay::document(killed.path()).unwrap();
+            assert_eq!(document.measured.operations.ok, acknowledged, "{second}");
+            assert_eq!(document.run.state, RunState::Incomplete);
+            assert_eq!(document.plan.digest, recording.digest);
+            assert!(document.plan.canonical_text.contains("(not saved)"));
+            let log = std::fs::read(killed.path().join(LOG)).unwrap();
+            assert!(!log.windows(6).any(|bytes| bytes == b"s3cret"));
+        }
+    }
+    drop(recording.finish().await);
+}
+
+#[tokio::test]
+async fn files_that_are_made_again_are_those_that_were_written() {
+    let mut recording = recording().await;
+    for second in 0..5 {
+        recording.interval(0, second).await;
+        recording.interval(1, second).await;
+    }
+    recording.receipts(10).await;
+    let (finished, folder, _base) = recording.finish().await;
+    assert_eq!(finished.unsaved, Vec::<String>::new());
+    let files = ["result.json", "histograms.hlog", "events.jsonl"];
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    let before = files.map(read);
+    for file in files {
+        std::fs::write(folder.join(file), "torn").unwrap();
+    }
+    assert_eq!(replay::document(&folder).unwrap(), finished.document);
+    assert_eq!(replay::remake(&folder).unwrap(), finished.document);
+    assert_eq!(files.map(read), before);
+}
+
+#[tokio::test]
+async fn nothing_is_acknowledged_while_the_folder_is_gone_and_all_is_when_it_is_back() {
+    let mut recording = recording().await;
+    recording.interval(0, 0).await;
+    recording.receipts(1).await;
+    let elsewhere = recording.folder.with_extension("elsewhere");
+    std::fs::rename(&recording.folder, &elsewhere).unwrap();
+    recording.interval(0, 1).await;
+    let trouble = recording.trouble().await;
+    assert!(
+        trouble.why.ends_with("run.log: no such file or folder") && trouble.waiting == 1,
+        "{trouble:?}"
+    );
+    recording.interval(0, 2).await;
+    assert!(recording.receipts.try_recv().is_err());
+    std::fs::rename(&elsewhere, &recording.folder).unwrap();
+    assert_eq!(recording.receipts(2).await.len(), 2);
+    assert_eq!(recording.record.trouble(), None);
+    let (finished, folder, _base) = recording.finish().await;
+    assert!(finished.is_stored && finished.unsaved.is_empty());
+    assert_eq!(replay::document(&folder).unwrap().measured.operations.ok, 3);
+}
+
+#[tokio::test]
+async fn disk_that_nobody_waits_for_any_longer_is_told_with_what_is_not_saved() {
+    let mut recording = recording().await;
+    recording.interval(0, 0).await;
+    recording.receipts(1).await;
+    std::fs::remove_dir_all(&recording.folder).unwrap();
+    recording.interval(0, 1).await;
+    recording.trouble().await;
+    let mut finishing = recording.record.finish(rest());
+    let waited = tokio::time::timeout(Duration::from_millis(1500), finishing.finished()).await;
+    assert!(waited.is_err(), "it waits for the disk");
+    finishing.give_up();
+    let finished = finishing.finished().await;
+    assert!(!finished.is_stored);
+    assert!(
+        finished.unsaved[0].contains("run.log: no such file or folder; 1 second of an agent"),
+        "{:?}",
+        finished.unsaved
+    );
+    assert_eq!(finished.document.measured.operations.ok, 2, "it is shown");
+    assert!(recording.receipts.try_recv().is_err(), "agents keep it");
+}
+
+#[tokio::test]
+async fn run_that_is_gone_on_with_after_a_kill_is_as_one_without() {
+    let mut recording = recording().await;
+    let seconds = |from: u32, to: u32| (from..to).flat_map(|second| [(0, second), (1, second)]);
+    for (agent, second) in seconds(0, 4) {
+        recording.interval(agent, second).await;
+    }
+    recording.receipts(8).await;
+    let killed = copied(&recording.folder);
+    // A part of the batch after it was written, and nobody was told.
+    let log = std::fs::OpenOptions::new()
+        .append(true)
+        .open(killed.path().join(LOG));
+    std::io::Write::write_all(&mut log.unwrap(), b"\xb7B\xd1\x1etorn").unwrap();
+    for (agent, second) in seconds(4, 7) {
+        recording.interval(agent, second).await;
+    }
+    let (whole, folder, _base) = recording.finish().await;
+
+    let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
+    let (sender, receipts) = ReceiptSender::new();
+    let resume = |sender| {
+        RecordThread::resume(
+            killed.path(),
+            planned(plan.clone()),
+            ResumedRun::new(2),
+            sender,
+        )
+    };
+    let mut again = Recording {
+        record: resume(sender).unwrap(),
+        receipts,
+        digest: String::new(),
+        folder: killed.path().to_owned(),
+        _base: tempfile::tempdir().unwrap(),
+    };
+    let second = resume(ReceiptSender::nowhere()).unwrap_err().to_string();
+    assert!(
+        second.contains("another coordinator is writing this run"),
+        "{second}"
+    );
+    // The last second that was stored comes again: its acknowledgement was lost.
+    for (agent, second) in seconds(3, 7) {
+        again.interval(agent, second).await;
+    }
+    again.receipts(8).await;
+    let (resumed, _, _base_again) = again.finish().await;
+    assert_eq!(resumed.document.measured, whole.document.measured);
+    assert_eq!(resumed.document.agents, whole.document.agents);
+    assert_eq!(resumed.document.unattended.len(), 1);
+    assert_eq!(resumed.unsaved, Vec::<String>::new());
+    let read = |folder: &Path, file| std::fs::read_to_string(folder.join(file)).unwrap();
+    let lines = |text: String| text.matches("Tag=").count();
+    let log = |folder: &Path| lines(read(folder, "histograms.hlog"));
+    assert_eq!(log(killed.path()), log(&folder));
+    let events = |folder: &Path| read(folder, "events.jsonl").lines().count();
+    assert_eq!(
+        events(killed.path()),
+        events(&folder) + 1,
+        "it says that it was gone on with"
+    );
+}

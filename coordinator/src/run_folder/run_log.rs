@@ -1,0 +1,179 @@
+//! `run.log`: everything that a run's record is made of, in order, on the disk before it is
+//! acknowledged. The other files of the folder can be made from it at any time.
+
+mod batch;
+mod log_reader;
+mod logged_event;
+mod logged_fact;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use log_reader::{LogError, LogReader};
+pub(crate) use logged_fact::{BegunRun, FactKind, LoggedFact, ResumedRun};
+
+use super::durable;
+use batch::{BATCH_HEAD_BYTES, BatchHead, HEAD_BYTES};
+use control::RunId;
+use log_reader::unreadable;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+/// The log of a run, held by one coordinator.
+///
+/// What is staged becomes one batch: it is written at once, and is read whole or not at all. After
+/// a failure the same batch is tried again, over what was torn.
+#[derive(Debug)]
+pub(crate) struct RunLog {
+    path: PathBuf,
+    /// Locked as long as it is open.
+    file: File,
+    /// Where whole batches end.
+    good_bytes: u64,
+    batches: u64,
+    /// The next batch, with room for its head.
+    staged: Vec<u8>,
+    /// The file may be longer than what is good.
+    is_torn: bool,
+}
+
+impl RunLog {
+    /// Makes the log of a run, which holds nothing yet.
+    ///
+    /// # Errors
+    /// The file cannot be written, or another coordinator holds it.
+    pub(crate) fn create(path: &Path, run: RunId) -> Result<RunLog, LogError> {
+        let failed = |error: io::Error| unreadable(path, &error);
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .map_err(failed)?;
+        lock(path, &file)?;
+        file.write_all_at(&batch::head(run), 0).map_err(failed)?;
+        file.sync_all().map_err(failed)?;
+        durable::sync_parent(path).map_err(failed)?;
+        Ok(RunLog::at(path, file, HEAD_BYTES as u64, 0))
+    }
+
+    /// Opens the log of a run that was interrupted, to go on with it; also the bytes of a torn
+    /// batch that were cut off its end.
+    ///
+    /// # Errors
+    /// It is damaged, of another version, or held by another coordinator.
+    pub(crate) fn reopen(path: &Path) -> Result<(RunLog, u64), LogError> {
+        let failed = |error: io::Error| unreadable(path, &error);
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(failed)?;
+        lock(path, &file)?;
+        let read = file.try_clone().map_err(failed)?;
+        let tail = LogReader::new(path, read)?.skip_to_end()?;
+        if tail.torn_bytes > 0 {
+            file.set_len(tail.good_bytes).map_err(failed)?;
+        }
+        // What a coordinator that was killed wrote last may be in memory only, and agents are told
+        // next what is stored.
+        file.sync_all().map_err(failed)?;
+        let log = RunLog::at(path, file, tail.good_bytes, tail.batches);
+        Ok((log, tail.torn_bytes))
+    }
+
+    fn at(path: &Path, file: File, good_bytes: u64, batches: u64) -> RunLog {
+        RunLog {
+            path: path.to_owned(),
+            file,
+            good_bytes,
+            batches,
+            staged: vec![0; BATCH_HEAD_BYTES],
+            is_torn: false,
+        }
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds to the next batch.
+    pub(crate) fn stage(&mut self, fact: &LoggedFact) {
+        fact.encode(&mut self.staged);
+    }
+
+    /// Bytes of the next batch.
+    pub(crate) fn staged_bytes(&self) -> usize {
+        self.staged.len() - BATCH_HEAD_BYTES
+    }
+
+    /// Writes what is staged, and returns when it is on the disk. After an error it is still
+    /// staged.
+    ///
+    /// # Errors
+    /// What the system says; the log is as before.
+    pub(crate) fn commit(&mut self) -> io::Result<()> {
+        if self.staged_bytes() == 0 {
+            return Ok(());
+        }
+        if self.is_torn {
+            self.file.set_len(self.good_bytes)?;
+        }
+        self.is_torn = true;
+        let head = BatchHead::new(self.batches, &self.staged[BATCH_HEAD_BYTES..]);
+        self.staged[..BATCH_HEAD_BYTES].copy_from_slice(&head.to_bytes());
+        self.file.write_all_at(&self.staged, self.good_bytes)?;
+        self.file.sync_data()?;
+        self.is_torn = false;
+        self.good_bytes += self.staged.len() as u64;
+        self.batches += 1;
+        self.staged.truncate(BATCH_HEAD_BYTES);
+        Ok(())
+    }
+
+    /// Whether the file is still where it was made: one that was removed takes bytes that nobody
+    /// can read.
+    ///
+    /// # Errors
+    /// It is not.
+    pub(crate) fn check_place(&self) -> io::Result<()> {
+        let here = std::fs::metadata(&self.path)?;
+        let held = self.file.metadata()?;
+        if (here.dev(), here.ino()) == (held.dev(), held.ino()) {
+            return Ok(());
+        }
+        Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "another file stands in its place",
+        ))
+    }
+}
+
+/// Keeps every other coordinator out until the file is closed, however this one ends.
+fn lock(path: &Path, file: &File) -> Result<(), LogError> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(LogError::Taken {
+            path: path.to_owned(),
+            pid: holder(file),
+        }),
+        Err(error) => Err(unreadable(path, &error.into())),
+    }
+}
+
+/// Who holds the lock, by /proc/locks (proc_locks(5)).
+fn holder(file: &File) -> Option<u32> {
+    let inode = file.metadata().ok()?.ino().to_string();
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    // 1: FLOCK  ADVISORY  WRITE 2711 08:01:1234 0 EOF
+    let pid = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_it = words.get(1) == Some(&"FLOCK")
+            && words.get(5)?.rsplit(':').next() == Some(inode.as_str());
+        is_it.then(|| words.get(4)?.parse().ok()).flatten()
+    };
+    locks.lines().find_map(pid)
+}

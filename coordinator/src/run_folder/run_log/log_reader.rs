@@ -1,0 +1,305 @@
+//! Reads a log from its beginning, batch by batch: an hour of a large fleet does not fit memory.
+
+use super::batch::{BATCH_HEAD_BYTES, BatchHead, HEAD_BYTES, LogHead, MARK, VERSION, read_head};
+use super::logged_fact::{FactError, LoggedFact};
+use crate::plan_file::in_words;
+use control::RunId;
+use std::fs::File;
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Bytes that are looked through at once for a batch behind a broken one.
+const SEARCH_BYTES: usize = 1 << 20;
+
+/// Why a log cannot be read, or written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LogError {
+    /// The system does not give it.
+    #[error("{}: {why}", path.display())]
+    Unreadable {
+        /// Of the log.
+        path: PathBuf,
+        /// What the system says.
+        why: String,
+    },
+    /// Another file.
+    #[error(
+        "{}: is no run log, or its head is damaged; write the folder of a run",
+        path.display()
+    )]
+    NoLog {
+        /// Of the file.
+        path: PathBuf,
+    },
+    /// Written by another version.
+    #[error(
+        "{}: has log version {found}, and version {} of this program reads log version {VERSION}; \
+         use the version that wrote it",
+        path.display(),
+        env!("CARGO_PKG_VERSION")
+    )]
+    Version {
+        /// Of the log.
+        path: PathBuf,
+        /// What it says it has.
+        found: u32,
+    },
+    /// What was stored is not there any more.
+    #[error(
+        "{}: is damaged at byte {at}: batch {batch} is not what was written, and batches that \
+         were written after it follow; restore the file from a copy",
+        path.display()
+    )]
+    Damaged {
+        /// Of the log.
+        path: PathBuf,
+        /// Where the broken batch begins.
+        at: u64,
+        /// Its number.
+        batch: u64,
+    },
+    /// Whole, and not understood.
+    #[error("{}: {error}", path.display())]
+    Fact {
+        /// Of the log.
+        path: PathBuf,
+        /// What is not understood.
+        error: FactError,
+    },
+    /// It grows.
+    #[error(
+        "{}: another coordinator is writing this run{}; wait for its end, or end it",
+        path.display(),
+        pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
+    )]
+    Taken {
+        /// Of the log.
+        path: PathBuf,
+        /// Of the coordinator, where the system tells.
+        pid: Option<u32>,
+    },
+}
+
+/// What lies behind the last whole batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LogTail {
+    /// Where whole batches end.
+    pub(crate) good_bytes: u64,
+    /// Bytes of a torn batch behind them.
+    pub(crate) torn_bytes: u64,
+    /// Whole batches.
+    pub(crate) batches: u64,
+}
+
+/// A log that is read from its beginning. As an iterator it gives what was stored, in order, and
+/// ends where whole batches end.
+#[derive(Debug)]
+pub(crate) struct LogReader {
+    path: PathBuf,
+    file: BufReader<File>,
+    run: RunId,
+    tail: LogTail,
+    batch: Vec<u8>,
+    /// What of the batch is read.
+    read: usize,
+    is_over: bool,
+}
+
+impl LogReader {
+    /// Opens the log at `path`.
+    ///
+    /// # Errors
+    /// There is none, or one of another version.
+    pub(crate) fn open(path: &Path) -> Result<LogReader, LogError> {
+        let opened = File::open(path).map_err(|error| unreadable(path, &error))?;
+        LogReader::new(path, opened)
+    }
+
+    /// Reads a file from where it stands, which is its beginning.
+    pub(super) fn new(path: &Path, file: File) -> Result<LogReader, LogError> {
+        let path = path.to_owned();
+        let mut file = BufReader::with_capacity(SEARCH_BYTES, file);
+        let mut head = [0; HEAD_BYTES];
+        let whole = fill(&mut file, &mut head).map_err(|error| unreadable(&path, &error))?;
+        let run = match read_head(&head) {
+            LogHead::Known(run) if whole => run,
+            LogHead::Version(found) if whole => return Err(LogError::Version { path, found }),
+            _ => return Err(LogError::NoLog { path }),
+        };
+        Ok(LogReader {
+            path,
+            file,
+            run,
+            tail: LogTail {
+                good_bytes: HEAD_BYTES as u64,
+                torn_bytes: 0,
+                batches: 0,
+            },
+            batch: Vec::new(),
+            read: 0,
+            is_over: false,
+        })
+    }
+
+    /// Which run it is of.
+    pub(crate) fn run(&self) -> RunId {
+        self.run
+    }
+
+    /// What lies behind what was read; all of it is known once the iterator has ended.
+    pub(crate) fn tail(&self) -> LogTail {
+        self.tail
+    }
+
+    /// Goes through all batches without looking into them.
+    pub(super) fn skip_to_end(&mut self) -> Result<LogTail, LogError> {
+        while self.next_batch()? {}
+        Ok(self.tail)
+    }
+
+    /// Reads the next batch; `false` where whole batches end.
+    fn next_batch(&mut self) -> Result<bool, LogError> {
+        let begins = self.tail.good_bytes;
+        let is_whole = self
+            .read_batch()
+            .map_err(|error| unreadable(&self.path, &error))?;
+        if is_whole {
+            self.tail.good_bytes += (BATCH_HEAD_BYTES + self.batch.len()) as u64;
+            self.tail.batches += 1;
+            self.read = 0;
+            return Ok(true);
+        }
+        self.is_over = true;
+        self.batch.clear();
+        self.read = 0;
+        let behind = self
+            .look_behind(begins)
+            .map_err(|error| unreadable(&self.path, &error))?;
+        match behind {
+            Behind::Torn(bytes) => {
+                self.tail.torn_bytes = bytes;
+                Ok(false)
+            }
+            Behind::LaterBatch => Err(LogError::Damaged {
+                path: self.path.clone(),
+                at: begins,
+                batch: self.tail.batches,
+            }),
+        }
+    }
+
+    /// Whether the next bytes are the next batch.
+    fn read_batch(&mut self) -> io::Result<bool> {
+        let mut head = [0; BATCH_HEAD_BYTES];
+        if !fill(&mut self.file, &mut head)? {
+            return Ok(false);
+        }
+        let Some(head) = BatchHead::from_bytes(&head) else {
+            return Ok(false);
+        };
+        self.batch.resize(head.length, 0);
+        let is_filled = fill(&mut self.file, &mut self.batch)?;
+        Ok(is_filled && head.number == self.tail.batches && head.fits(&self.batch))
+    }
+
+    /// Looks for a batch that was written after the broken one at `from`.
+    fn look_behind(&mut self, from: u64) -> io::Result<Behind> {
+        let end = self.file.get_ref().metadata()?.len();
+        let mut window = vec![0; SEARCH_BYTES];
+        let mut at = from;
+        while at < end {
+            self.file.seek(SeekFrom::Start(at))?;
+            let length = read_up_to(&mut self.file, &mut window)?;
+            let heads = window[..length].windows(BATCH_HEAD_BYTES).enumerate();
+            let candidates: Vec<(u64, BatchHead)> = heads
+                .filter(|(_, bytes)| bytes[..4] == MARK)
+                .filter_map(|(place, bytes)| {
+                    let head = BatchHead::from_bytes(bytes.try_into().ok()?)?;
+                    Some((at + place as u64, head))
+                })
+                .filter(|(_, head)| head.number > self.tail.batches)
+                .collect();
+            for (place, head) in candidates {
+                if self.is_batch(place, head, end)? {
+                    return Ok(Behind::LaterBatch);
+                }
+            }
+            // A head may lie over the end of this window.
+            let step = length.saturating_sub(BATCH_HEAD_BYTES - 1).max(1);
+            at += step as u64;
+        }
+        Ok(Behind::Torn(end.saturating_sub(from)))
+    }
+
+    fn is_batch(&mut self, place: u64, head: BatchHead, end: u64) -> io::Result<bool> {
+        let begins = place + BATCH_HEAD_BYTES as u64;
+        if begins + head.length as u64 > end {
+            return Ok(false);
+        }
+        self.file.seek(SeekFrom::Start(begins))?;
+        let mut content = vec![0; head.length];
+        Ok(fill(&mut self.file, &mut content)? && head.fits(&content))
+    }
+}
+
+/// What stands behind a broken batch.
+enum Behind {
+    /// So many bytes, and no batch.
+    Torn(u64),
+    LaterBatch,
+}
+
+impl Iterator for LogReader {
+    type Item = Result<LoggedFact, LogError>;
+
+    fn next(&mut self) -> Option<Result<LoggedFact, LogError>> {
+        while self.read == self.batch.len() {
+            if self.is_over {
+                return None;
+            }
+            match self.next_batch() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let mut rest = &self.batch[self.read..];
+        let fact = LoggedFact::decode(&mut rest);
+        self.read = self.batch.len() - rest.len();
+        if fact.is_err() {
+            self.is_over = true;
+            self.read = self.batch.len();
+        }
+        Some(fact.map_err(|error| LogError::Fact {
+            path: self.path.clone(),
+            error,
+        }))
+    }
+}
+
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> LogError {
+    LogError::Unreadable {
+        path: path.to_owned(),
+        why: in_words(error),
+    }
+}
+
+/// Fills the buffer; `false` where the file ends before.
+fn fill(file: &mut BufReader<File>, buffer: &mut [u8]) -> io::Result<bool> {
+    match file.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn read_up_to(file: &mut BufReader<File>, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while length < buffer.len() {
+        match file.read(&mut buffer[length..])? {
+            0 => break,
+            more => length += more,
+        }
+    }
+    Ok(length)
+}

@@ -1,0 +1,189 @@
+//! One thing that the log holds of a run.
+
+use super::batch::{FACT_HEAD_BYTES, VERSION, u32_at};
+use super::logged_event::LoggedEvent;
+use crate::planned_run;
+use crate::run_origin::RunOrigin;
+use crate::utc::Utc;
+use analysis::RunState;
+use control::RunEvent;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+const BEGUN: u8 = 1;
+const RESUMED: u8 = 2;
+const EVENT: u8 = 3;
+const NOTE: u8 = 4;
+const SERVER_CPU: u8 = 5;
+const FINISHED: u8 = 6;
+
+/// One thing that the log holds of a run, and when it was heard of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LoggedFact {
+    /// By the calendar of the machine that wrote it.
+    pub(crate) at: Utc,
+    /// What it was.
+    pub(crate) what: FactKind,
+}
+
+/// What is to be known of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FactKind {
+    /// It was asked for; the first of all.
+    Begun(BegunRun),
+    /// Another coordinator went on with it.
+    Resumed(ResumedRun),
+    /// The fleet told this.
+    Event(RunEvent),
+    /// A sentence for the result.
+    Note(String),
+    /// CPU time that the built-in target used.
+    ServerCpu(Duration),
+    /// Nothing more comes.
+    Finished(RunState),
+}
+
+/// What a run began with: all that going on with it, or making its result, needs beside the plan's
+/// secrets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BegunRun {
+    /// What agents and files know it by.
+    pub(crate) run: [u8; 16],
+    /// Counts the run's coordinators, from 1.
+    pub(crate) epoch: u64,
+    /// SHA-256 of the canonical text with all secrets.
+    pub(crate) plan_digest: [u8; 32],
+    /// The plan's text as given, without secrets.
+    pub(crate) plan_text: String,
+    /// The canonical text without secrets.
+    pub(crate) canonical_text: String,
+    /// What the live view calls it.
+    pub(crate) title: String,
+    /// How many agents do it.
+    pub(crate) agents: u32,
+    /// When it was asked for, in nanoseconds since 1970.
+    pub(crate) created_ns: u64,
+    /// Of the machine's start: its monotonic clock goes on as long as this stays.
+    pub(crate) boot_id: String,
+    /// Where it was asked for.
+    pub(crate) origin: RunOrigin,
+}
+
+/// Who went on with a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ResumedRun {
+    /// Counts the run's coordinators, from 1.
+    pub(crate) epoch: u64,
+    /// Of the machine's start.
+    pub(crate) boot_id: String,
+    /// What the clock of the log was behind this coordinator's, if the machine was started anew.
+    pub(crate) clock_shift_ns: i64,
+}
+
+impl ResumedRun {
+    /// By this process.
+    pub(crate) fn new(epoch: u64) -> ResumedRun {
+        ResumedRun {
+            epoch,
+            boot_id: planned_run::boot_id(),
+            clock_shift_ns: 0,
+        }
+    }
+}
+
+/// Why a fact cannot be read though its bytes are those that were written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FactError {
+    /// Written by a newer program.
+    #[error(
+        "it holds a fact of kind {kind}, and version {} of this program reads kinds up to \
+         {FINISHED} of log version {VERSION}; use the version that wrote it, or a newer one",
+        env!("CARGO_PKG_VERSION")
+    )]
+    Kind {
+        /// What it is.
+        kind: u8,
+    },
+    /// Not what this kind of fact looks like.
+    #[error(
+        "it holds a fact of kind {kind} that version {} of this program cannot read ({why}); use \
+         the version that wrote it",
+        env!("CARGO_PKG_VERSION")
+    )]
+    Content {
+        /// What it is.
+        kind: u8,
+        /// What the decoder says.
+        why: String,
+    },
+    /// It ends in the middle of one.
+    #[error("a batch of it ends in the middle of a fact")]
+    Short,
+}
+
+impl LoggedFact {
+    /// Appends it to a batch.
+    pub(super) fn encode(&self, into: &mut Vec<u8>) {
+        let at = into.len();
+        into.resize(at + FACT_HEAD_BYTES, 0);
+        let kind = self.what.encode(into);
+        let length = (into.len() - at - FACT_HEAD_BYTES) as u32;
+        let at_ns = u64::try_from(self.at.since_1970().as_nanos()).unwrap_or(u64::MAX);
+        into[at] = kind;
+        into[at + 1..at + 5].copy_from_slice(&length.to_le_bytes());
+        into[at + 5..at + 13].copy_from_slice(&at_ns.to_le_bytes());
+    }
+
+    /// Takes the first one off a batch that is not at its end.
+    pub(super) fn decode(batch: &mut &[u8]) -> Result<LoggedFact, FactError> {
+        let (head, rest) = batch
+            .split_at_checked(FACT_HEAD_BYTES)
+            .ok_or(FactError::Short)?;
+        let length = u32_at(head, 1) as usize;
+        let (content, rest) = rest.split_at_checked(length).ok_or(FactError::Short)?;
+        let at_ns = u64::from(u32_at(head, 5)) | (u64::from(u32_at(head, 9)) << 32);
+        *batch = rest;
+        Ok(LoggedFact {
+            at: Utc::after_1970(Duration::from_nanos(at_ns)),
+            what: FactKind::decode(head[0], content)?,
+        })
+    }
+}
+
+impl FactKind {
+    /// Appends the content, and says which kind it is.
+    fn encode(&self, into: &mut Vec<u8>) -> u8 {
+        match self {
+            FactKind::Begun(begun) => write(BEGUN, begun, into),
+            FactKind::Resumed(resumed) => write(RESUMED, resumed, into),
+            FactKind::Event(event) => write(EVENT, &LoggedEvent::from(event), into),
+            FactKind::Note(sentence) => write(NOTE, sentence, into),
+            FactKind::ServerCpu(used) => write(SERVER_CPU, used, into),
+            FactKind::Finished(state) => write(FINISHED, state, into),
+        }
+    }
+
+    fn decode(kind: u8, content: &[u8]) -> Result<FactKind, FactError> {
+        Ok(match kind {
+            BEGUN => FactKind::Begun(read(kind, content)?),
+            RESUMED => FactKind::Resumed(read(kind, content)?),
+            EVENT => FactKind::Event(read::<LoggedEvent>(kind, content)?.into()),
+            NOTE => FactKind::Note(read(kind, content)?),
+            SERVER_CPU => FactKind::ServerCpu(read(kind, content)?),
+            FINISHED => FactKind::Finished(read(kind, content)?),
+            kind => return Err(FactError::Kind { kind }),
+        })
+    }
+}
+
+fn write(kind: u8, content: &impl Serialize, into: &mut Vec<u8>) -> u8 {
+    postcard::to_io(content, into).expect("a vector takes what has a known length");
+    kind
+}
+
+fn read<'b, T: Deserialize<'b>>(kind: u8, content: &'b [u8]) -> Result<T, FactError> {
+    postcard::from_bytes(content).map_err(|error| FactError::Content {
+        kind,
+        why: error.to_string(),
+    })
+}

@@ -1,0 +1,143 @@
+//! What of the fleet a reader of the figures must know: who contributed when, and who was in
+//! charge.
+
+use crate::agent_run::Charge;
+use crate::whole_seconds::WholeRule;
+use plan::{LostAgents, Words as _};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Changes of the number of contributing agents that a result lists.
+const CONTRIBUTIONS_MAX: usize = 200;
+
+/// What the plan asks of the fleet, and how the fleet changed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct FleetFigures {
+    /// `fail`, `continue` or `redistribute`: what becomes of the run when an agent is lost. Empty
+    /// in results of versions that knew the first only.
+    pub lost: String,
+    /// Agents of this run that may be lost.
+    pub tolerate: u32,
+    /// How far apart agents may begin; 0 in results of versions that did not say it.
+    pub max_skew_ns: u64,
+    /// How many agents contributed to which seconds of the load; absent where it was always all of
+    /// them. At most 200 stretches; what is left out lies behind the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contributions: Vec<Contribution>,
+    /// Shares of lost agents that others fired, in the order of their instants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub takeovers: Vec<Takeover>,
+    /// How much of the measured part lies in whole seconds, where thresholds on times and rates are
+    /// judged by these; absent where they are judged by everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_ns: Option<u64>,
+}
+
+/// How many agents contributed to a stretch of seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contribution {
+    /// First second, of the run clock.
+    pub from_second: u32,
+    /// Last second.
+    pub to_second: u32,
+    /// Agents whose figures of these seconds came.
+    pub agents: u32,
+    /// Whether these are whole seconds: every agent then in charge fired through them, and its
+    /// figures came.
+    pub whole: bool,
+}
+
+/// A lost agent's share that others fired.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Takeover {
+    /// The lost agent, by index.
+    pub agent: u32,
+    /// Who fired it, by index.
+    pub to: Vec<u32>,
+    /// From this instant on, run clock.
+    pub after_ns: u64,
+}
+
+/// A time in which no coordinator was there.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Unattended {
+    /// Its begin, run clock.
+    pub from_ns: u64,
+    /// Its end.
+    pub to_ns: u64,
+    /// Its length.
+    pub seconds: f64,
+}
+
+/// What a lost agent may have done and nobody stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unstored {
+    /// Begin of its first second that never came, run clock.
+    pub from_ns: u64,
+    /// When it had stopped for certain.
+    pub to_ns: u64,
+    /// Most arrivals that it sent in that time; absent for virtual users, who send as fast as they
+    /// are answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<u64>,
+}
+
+impl FleetFigures {
+    /// What becomes of the run when an agent is lost.
+    #[must_use]
+    pub fn lost(&self) -> LostAgents {
+        LostAgents::from_word(&self.lost).unwrap_or(LostAgents::Fail)
+    }
+
+    /// How far apart agents may begin, in nanoseconds.
+    #[must_use]
+    pub fn max_skew_ns(&self) -> u64 {
+        match self.max_skew_ns {
+            0 => measure::nanoseconds(plan::FleetPlan::DEFAULT_MAX_SKEW),
+            skew => skew,
+        }
+    }
+}
+
+/// How many agents contributed to each second in which load was offered; empty where it was always
+/// all, and no second is spoilt.
+pub(crate) fn contributions(rule: WholeRule<'_>) -> Vec<Contribution> {
+    let charges = rule.charges();
+    let mut list: Vec<Contribution> = Vec::new();
+    let changes: Vec<u32> = changes(rule, &charges).into_iter().collect();
+    for span in changes.windows(2) {
+        let second = span[0];
+        let here = Contribution {
+            from_second: second,
+            to_second: span[1] - 1,
+            agents: rule.agents.iter().filter(|agent| agent.has(second)).count() as u32,
+            whole: rule.is_whole(&charges, second),
+        };
+        let is_full = list.len() == CONTRIBUTIONS_MAX;
+        let last = list.last_mut();
+        let same = last.filter(|last| (last.agents, last.whole) == (here.agents, here.whole));
+        match same {
+            Some(same) => same.to_second = here.to_second,
+            None if is_full => break,
+            None => list.push(here),
+        }
+    }
+    let is_all = |part: &Contribution| part.whole && part.agents as usize == rule.agents.len();
+    if list.iter().all(is_all) {
+        list.clear();
+    }
+    list
+}
+
+/// Seconds at which anything about contributions can change, the first and the end among them.
+fn changes(rule: WholeRule<'_>, charges: &[Charge]) -> BTreeSet<u32> {
+    let ends = rule.agents.iter().map(|agent| agent.seconds().end());
+    let end = rule.fire_end.min(ends.max().unwrap_or(0));
+    let stretches = rule.agents.iter().flat_map(|agent| agent.seconds().iter());
+    let delivered = stretches.flat_map(|(first, last)| [first, last.saturating_add(1)]);
+    let charged = charges
+        .iter()
+        .flat_map(|charge| [charge.needed_below, charge.spoilt.0, charge.spoilt.1]);
+    let inside = delivered.chain(charged).filter(|&second| second < end);
+    inside.chain([0, end]).collect()
+}

@@ -1,0 +1,97 @@
+//! Files of plans that an agent keeps over the runs of a campaign, so that they travel once.
+
+use crate::{Digest, PlanFile};
+use std::collections::VecDeque;
+
+/// What is kept, together. A file that is larger travels each time.
+const CACHE_MAX_BYTES: usize = 256 << 20;
+
+/// The files used last. Their content is shared with the run that uses it, and may be a key: it is
+/// wiped with its last owner.
+#[derive(Debug)]
+pub(crate) struct FileCache {
+    max_bytes: usize,
+    /// The one used last is last.
+    files: VecDeque<PlanFile>,
+    bytes: usize,
+}
+
+impl FileCache {
+    pub(crate) fn new() -> FileCache {
+        FileCache::with_room(CACHE_MAX_BYTES)
+    }
+
+    fn with_room(max_bytes: usize) -> FileCache {
+        FileCache {
+            max_bytes,
+            files: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+
+    /// The file, if it is kept.
+    pub(crate) fn get(&mut self, sha256: Digest) -> Option<PlanFile> {
+        let place = self.files.iter().position(|file| file.sha256 == sha256)?;
+        let file = self.files.remove(place)?;
+        self.files.push_back(file.clone());
+        Some(file)
+    }
+
+    /// Keeps a file in place of those that were not used for longest.
+    pub(crate) fn keep(&mut self, file: &PlanFile) {
+        let bytes = file.content.reveal().len();
+        if bytes > self.max_bytes || self.get(file.sha256).is_some() {
+            return;
+        }
+        self.bytes += bytes;
+        self.files.push_back(file.clone());
+        while self.bytes > self.max_bytes {
+            let Some(oldest) = self.files.pop_front() else {
+                return;
+            };
+            self.bytes -= oldest.content.reveal().len();
+        }
+    }
+
+    /// Forgets all of them.
+    pub(crate) fn clear(&mut self) {
+        *self = FileCache::with_room(self.max_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::Bytes;
+
+    fn file(number: u8, size: usize) -> PlanFile {
+        PlanFile {
+            sha256: Digest([number; 32]),
+            content: Bytes::from(vec![number; size]).into(),
+        }
+    }
+
+    #[test]
+    fn file_that_was_not_used_for_longest_makes_room() {
+        let third = 100;
+        let mut cache = FileCache::with_room(301);
+        (1..=3).for_each(|number| cache.keep(&file(number, third)));
+        assert!(cache.get(Digest([1; 32])).is_some());
+        cache.keep(&file(4, third));
+        let kept = [1, 2, 3, 4].map(|number| cache.get(Digest([number; 32])).is_some());
+        assert_eq!(kept, [true, false, true, true]);
+        assert_eq!(cache.bytes, 3 * third);
+    }
+
+    #[test]
+    fn file_larger_than_the_cache_is_not_kept_and_drives_no_other_out() {
+        let mut cache = FileCache::with_room(10);
+        cache.keep(&file(1, 5));
+        cache.keep(&file(1, 5));
+        cache.keep(&file(2, 11));
+        assert_eq!(cache.bytes, 5);
+        assert_eq!(cache.get(Digest([1; 32])), Some(file(1, 5)));
+        cache.clear();
+        assert_eq!((cache.get(Digest([1; 32])), cache.bytes), (None, 0));
+    }
+}

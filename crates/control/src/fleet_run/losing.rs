@@ -1,0 +1,329 @@
+//! What becomes of a run when agents go away: how long they are waited for, and who fires for them.
+
+use super::{FleetRun, RunPhase};
+use crate::fleet_action::{Actions, Awaited, Receipt};
+use crate::participant::{Departure, Participant, ParticipantStage};
+use crate::{EndCause, FleetTime, LostPolicy, RunEvent, Stop};
+use proto::from_coordinator::Message as Down;
+use proto::{Notice, TakeOver, TookOver};
+use std::time::Duration;
+
+/// An agent whose stream ended is waited for so long once nobody else is going: if it is there it
+/// dials again within seconds, and if the end of the stream did not reach it, after 10 s.
+const AWAY_ENDED_MAX: Duration = Duration::from_secs(15);
+
+/// One that was not heard any more, so that its link is cut: it notices that after two leases, and
+/// what it holds is worth a minute.
+const AWAY_SILENT_MIN: Duration = Duration::from_secs(60);
+
+/// An agent that was told to stop at once and neither ends nor brings anything new for so long is
+/// given up.
+const STOP_MAX: Duration = Duration::from_secs(30);
+
+/// What goes on for so long after its plan and its drain is stopped.
+const OVERDUE: Duration = Duration::from_secs(10);
+
+/// An agent that is attached says that it began by then.
+const BEGIN_MAX: Duration = Duration::from_secs(10);
+
+/// Room for writing down who fires what, before anybody is told.
+const DEALING_MARGIN: Duration = Duration::from_secs(1);
+
+impl FleetRun {
+    pub(super) fn tick_going(&mut self, now: FleetTime, start_at: FleetTime, out: &mut Actions) {
+        self.stop_what_is_overdue(now, start_at, out);
+        for index in 0..self.participants.len() {
+            let agent = &self.participants[index];
+            if agent.is_over() {
+                continue;
+            }
+            if self.is_given_up(agent, now) {
+                self.lose(index, "its stream is gone and it did not come back", out);
+            } else if self.is_deaf(agent, now) {
+                self.lose(index, "it was told to stop and does not", out);
+            } else if has_not_begun(agent, now, start_at) {
+                self.lose(index, "it did not begin; is its link slow?", out);
+            }
+        }
+    }
+
+    /// A drain, and a plan that says how long it fires, end by then even if agents do not end them.
+    fn stop_what_is_overdue(&mut self, now: FleetTime, start_at: FleetTime, out: &mut Actions) {
+        let drain = self.request.drain;
+        match (self.stop, self.request.firing) {
+            // Nobody is there who goes on: those that are away have a patience of their own.
+            (None, _) if self.deserted_since.is_some() => {}
+            // What they brought waits for this side's disk, and they for its acknowledgement.
+            (None, _) if self.participants.iter().any(Participant::awaits_storage) => {}
+            (None, Some(firing)) if now.since(start_at) >= firing + drain + OVERDUE => {
+                self.tell_note(
+                    "overdue",
+                    "the plan's time and its drain are over, and agents go on; they are stopped",
+                    out,
+                );
+                self.stop(now, Stop::Now, out);
+            }
+            (Some((Stop::Drain, since)), _) if now.since(since) >= drain + OVERDUE => {
+                self.stop(now, Stop::Now, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether it was told to stop at once and has brought nothing new since, for too long: an
+    /// agent that still uploads is waited for, one that only dials again and again is not.
+    fn is_deaf(&self, agent: &Participant, now: FleetTime) -> bool {
+        let Some((Stop::Now, since)) = self.stop else {
+            return false;
+        };
+        // It can bring no more, nor end, before what it brought is stored.
+        if agent.awaits_storage() {
+            return false;
+        }
+        now.since(since.max(agent.progress_at())) >= STOP_MAX
+    }
+
+    /// Whether an agent that is away is not waited for any more.
+    fn is_given_up(&self, agent: &Participant, now: FleetTime) -> bool {
+        let Some((since, _)) = agent.gone_since() else {
+            return false;
+        };
+        if self.redistributes() && self.deserted_since.is_none() {
+            // Without a lease it never fires again, and the others can.
+            return now >= agent.leased_until().unwrap_or(since);
+        }
+        self.is_waited_out(agent, now)
+    }
+
+    /// Whether an agent that is away has been waited for, after nobody else was going.
+    fn is_waited_out(&self, agent: &Participant, now: FleetTime) -> bool {
+        let patience = match agent.gone_since() {
+            Some((_, Departure::Ended)) => AWAY_ENDED_MAX,
+            Some((_, Departure::Silent)) => {
+                AWAY_SILENT_MIN.max(self.request.rules.lease + Duration::from_secs(10))
+            }
+            None => return false,
+        };
+        self.deserted_since
+            .is_some_and(|since| now.since(since) >= patience)
+    }
+
+    /// Whether what agents that were given up hold may still come.
+    pub(super) fn awaits_late_data(&self, now: FleetTime) -> bool {
+        let is_awaited = |agent: &Participant| {
+            agent.stage() == ParticipantStage::Lost
+                && match agent.connection() {
+                    Some(_) => now.since(agent.progress_at()) < STOP_MAX,
+                    None => !self.is_waited_out(agent, now) && !self.is_deaf(agent, now),
+                }
+        };
+        self.census.late() > 0 && self.participants.iter().any(is_awaited)
+    }
+
+    pub(super) fn give_up(&mut self, index: usize, violation: &str, out: &mut Actions) {
+        self.lose(index, &super::violation_text(violation), out);
+    }
+
+    /// Ends an agent's part, and tells it why if it is there; what one holds that is away may come
+    /// later.
+    pub(super) fn lose(&mut self, index: usize, why: &str, out: &mut Actions) {
+        let agent = &self.participants[index];
+        let is_late = agent.is_over();
+        let is_attached = agent.connection().is_some();
+        let stage = match is_attached {
+            true => ParticipantStage::Barred,
+            false => ParticipantStage::Lost,
+        };
+        if !is_late {
+            self.losses = self.losses.saturating_add(1);
+            self.leave_share(index);
+            let agent = &self.participants[index];
+            out.tell(RunEvent::Lost {
+                agent: index as u32,
+                next_interval: agent.inbox().next(),
+                fired_until: agent.leased_until(),
+                why: why.to_owned(),
+            });
+        }
+        self.set_stage(index, stage);
+        let text = format!(
+            "{}: the coordinator has given this agent up: {why}",
+            self.request.name
+        );
+        self.send(index, Down::Notice(Notice { text }), out);
+        self.release(index, out);
+    }
+
+    /// An agent ended before its plan did, so that others fire what is left.
+    pub(super) fn ended_early(&mut self, index: usize, cause: &EndCause) {
+        match cause {
+            EndCause::Plan | EndCause::Stopped => {}
+            EndCause::LeaseExpired | EndCause::Failed(_) => {
+                self.losses = self.losses.saturating_add(1);
+                self.leave_share(index);
+            }
+        }
+    }
+
+    fn leave_share(&mut self, index: usize) {
+        if self.request.rules.lost == LostPolicy::Redistribute {
+            self.undealt.push(index);
+        }
+    }
+
+    fn redistributes(&self) -> bool {
+        self.request.rules.lost == LostPolicy::Redistribute
+            && self.stop.is_none()
+            && !self.is_spoilt()
+    }
+
+    /// Others get what is left of the shares of those that were lost since the last time. All of
+    /// them are known by now, so that none gets another's.
+    pub(super) fn deal(&mut self, now: FleetTime, start_at: FleetTime, out: &mut Actions) {
+        let lost = std::mem::take(&mut self.undealt);
+        if lost.is_empty() || !self.redistributes() {
+            return;
+        }
+        let is_heir = |agent: &Participant| {
+            agent.stage() == ParticipantStage::Going && agent.connection().is_some()
+        };
+        let places = (0_u32..).zip(&self.participants);
+        let heirs: Vec<u32> = places
+            .filter_map(|(index, agent)| is_heir(agent).then_some(index))
+            .collect();
+        if heirs.is_empty() && self.census.living() > 0 {
+            // Some that are away may be back, and fire it then.
+            self.undealt = lost;
+            return;
+        }
+        if heirs.is_empty() {
+            let text = "nobody is going who could fire what the lost agents leave";
+            return self.tell_note("share", text, out);
+        }
+        let margin = self.margin() + DEALING_MARGIN;
+        for index in lost {
+            let fired_until = self.participants[index].leased_until().unwrap_or(now);
+            let from = now.max(fired_until).max(start_at).after(margin);
+            let is_over = |firing| from >= start_at.after(firing);
+            if self.request.firing.is_some_and(is_over) {
+                continue;
+            }
+            self.shares.deal(index as u32, &heirs, from);
+            let event = RunEvent::Redistributed {
+                agent: index as u32,
+                to: heirs.clone(),
+                from,
+            };
+            out.deliver(event, self.receipt(index, Awaited::Dealing));
+        }
+    }
+
+    pub(super) fn receipt(&self, index: usize, what: Awaited) -> Receipt {
+        Receipt {
+            run: self.request.run,
+            agent: index as u32,
+            what,
+        }
+    }
+
+    /// It is written down who fires what the agent left.
+    pub(super) fn dealt(&mut self, lost: u32, out: &mut Actions) {
+        for (heir, order) in self.shares.written(lost) {
+            if self.takes_orders(heir as usize) {
+                self.send_take_over(heir as usize, order, out);
+            }
+        }
+    }
+
+    /// One that has not begun has nothing yet that could be added to.
+    fn takes_orders(&self, index: usize) -> bool {
+        let agent = &self.participants[index];
+        agent.stage() == ParticipantStage::Going && agent.began().is_some()
+    }
+
+    /// Tells an agent that begins, or is back, what it fires for others, as long as it has not
+    /// answered.
+    pub(super) fn send_take_overs(&self, index: usize, out: &mut Actions) {
+        if !self.takes_orders(index) {
+            return;
+        }
+        for order in self.shares.unanswered(index as u32) {
+            self.send_take_over(index, order, out);
+        }
+    }
+
+    fn send_take_over(&self, index: usize, order: TakeOver, out: &mut Actions) {
+        let run_id = self.id().to_wire();
+        self.send(index, Down::TakeOver(TakeOver { run_id, ..order }), out);
+    }
+
+    pub(super) fn took_over(&mut self, index: usize, answer: &TookOver, out: &mut Actions) {
+        let takes_it = answer.problem.is_empty();
+        let answered = self.shares.answered(index as u32, answer.number, takes_it);
+        // It answers for the second time, or to what nobody asked.
+        let Some(lost) = answered.filter(|_| !takes_it) else {
+            return;
+        };
+        out.tell(RunEvent::Note {
+            agent: Some(index as u32),
+            event: "share".to_owned(),
+            text: crate::wire::cut(format!(
+                "it cannot fire its part of what agent {lost} left, so that nobody does: {}",
+                answer.problem
+            )),
+        });
+    }
+
+    /// An agent ended: what it was to fire for others and never answered, nobody fires.
+    pub(super) fn tell_undone_shares(&mut self, index: usize, out: &mut Actions) {
+        for lost in self.shares.ended(index as u32) {
+            out.tell(RunEvent::Note {
+                agent: Some(index as u32),
+                event: "share".to_owned(),
+                text: format!(
+                    "it ended before it took over its part of what agent {lost} left, so that \
+                     nobody fires it; was the disk full, or its link cut?"
+                ),
+            });
+        }
+    }
+
+    /// Notes from when on nobody is going, and forgets it when somebody is.
+    pub(super) fn watch_desertion(&mut self, now: FleetTime) {
+        let is_deserted = self.census.living_attached() == 0;
+        self.deserted_since = is_deserted.then(|| self.deserted_since.unwrap_or(now));
+    }
+
+    /// What ends a run whose agents are all over.
+    pub(super) fn conclude_going(
+        &mut self,
+        now: FleetTime,
+        start_at: FleetTime,
+        out: &mut Actions,
+    ) {
+        self.deal(now, start_at, out);
+        let RunPhase::Going { skew_told, .. } = &mut self.phase else {
+            return;
+        };
+        if !*skew_told && self.census.has_begun() {
+            *skew_told = true;
+            self.tell_skew(out);
+        }
+        if self.census.living() == 0 && !self.awaits_late_data(now) {
+            self.finish(crate::RunOutcome::Ran, out);
+        }
+    }
+}
+
+/// Whether an agent that is there has had its lease, or could have had it, and did not begin.
+fn has_not_begun(agent: &Participant, now: FleetTime, start_at: FleetTime) -> bool {
+    let has_brought = agent.began().is_some() || agent.inbox().next() > 0;
+    let wait = match agent.leased_until() {
+        Some(_) => BEGIN_MAX,
+        // Without a lease by the start it cannot begin any more.
+        None => Duration::from_secs(1),
+    };
+    // One that came back says so again, once it has read its welcome.
+    let since = start_at.max(agent.attached_at());
+    agent.connection().is_some() && !has_brought && now >= since.after(wait)
+}

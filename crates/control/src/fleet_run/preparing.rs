@@ -1,0 +1,184 @@
+//! From the plan to an agent's answer.
+
+use super::{AnswerWait, FleetRun, RunPhase};
+use crate::clock::nanoseconds;
+use crate::fleet_action::Actions;
+use crate::participant::{Departure, ParticipantStage};
+use crate::wire::{clock, cut};
+use crate::{Digest, FileParts, FleetTime, LostPolicy, RunEvent};
+use proto::from_coordinator::Message as Down;
+use proto::{Bytes, Prepare, Prepared, Want};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// An agent answers to a plan by then, once its files are there: names must be resolved.
+const PREPARE_MAX: Duration = Duration::from_secs(120);
+
+/// Files travel at least so fast to all agents together: less than a tenth of 100 Mbit/s.
+const FILE_BYTES_PER_SECOND: u64 = 1 << 20;
+
+/// An agent that goes away while the others prepare is waited for so long.
+const AWAY_PREPARING_MAX: Duration = Duration::from_secs(10);
+
+impl FleetRun {
+    /// Begins to wait for answers; `attempts` start instants were named before.
+    pub(super) fn wait_for_answers(&mut self, now: FleetTime, attempts: u32) {
+        let bytes = self
+            .files
+            .bytes(self.participants.len() as u32, &self.request.files);
+        let within = PREPARE_MAX + Duration::from_secs(bytes / FILE_BYTES_PER_SECOND);
+        self.phase = RunPhase::Preparing(AnswerWait {
+            within,
+            until: now.after(within),
+            attempts,
+        });
+    }
+
+    pub(super) fn prepare(&mut self, index: usize, out: &mut Actions) {
+        let request = &self.request;
+        let (mut needs, mut files_bytes) = (Vec::new(), 0);
+        for file in self.files.of_agent(index as u32, &request.files) {
+            needs.push(file.sha256.to_wire());
+            files_bytes += file.content.reveal().len() as u64;
+        }
+        let prepare = Prepare {
+            run_id: request.run.to_wire(),
+            run_name: request.name.clone(),
+            plan: request.plan.reveal().clone(),
+            plan_digest: request.plan_digest.to_wire(),
+            agent_index: index as u32,
+            agents: request.agents,
+            files: needs.len() as u32,
+            files_bytes,
+            minted: request
+                .minted
+                .get(index)
+                .map_or_else(Bytes::new, |digest| digest.to_wire()),
+            epoch: request.epoch,
+            lease_ns: nanoseconds(request.rules.lease),
+            needs,
+        };
+        self.participants[index].ask_for_wants();
+        self.send(index, Down::Prepare(prepare), out);
+    }
+
+    /// Sends what an agent lacks, of what it needs: nobody gets another's key by asking for it.
+    pub(super) fn wanted(&mut self, index: usize, want: &Want, out: &mut Actions) {
+        let is_preparing = self.participants[index].stage() == ParticipantStage::Preparing;
+        // Once for each stream: an agent that asks again and again is not sent it all again.
+        if !is_preparing || !self.participants[index].wants() {
+            return;
+        }
+        let wanted: BTreeSet<&Bytes> = want.sha256.iter().collect();
+        let needed = self.files.of_agent(index as u32, &self.request.files);
+        let files: Vec<(Digest, Bytes)> = needed
+            .filter(|file| wanted.contains(&file.sha256.to_wire()))
+            .map(|file| (file.sha256, file.content.reveal().clone()))
+            .collect();
+        if let Some(at) = self.participants[index]
+            .connection()
+            .filter(|_| !files.is_empty())
+        {
+            out.send_files(at, FileParts::new(self.request.run, files));
+        }
+    }
+
+    pub(super) fn prepared(&mut self, index: usize, prepared: Prepared, out: &mut Actions) {
+        // A second answer, or one of an agent whose time to answer is over.
+        if self.participants[index].stage() != ParticipantStage::Preparing {
+            return;
+        }
+        let reading = clock(prepared.clock);
+        self.participants[index].set_clock(reading);
+        let Some(clock) = reading else {
+            let problem = "its clock could not be measured".to_owned();
+            let problem = self.problem_of(index, &prepared).unwrap_or(problem);
+            return self.cannot_start(index, problem, out);
+        };
+        if let Some(problem) = self.problem_of(index, &prepared) {
+            return self.cannot_start(index, problem, out);
+        }
+        self.set_stage(index, ParticipantStage::Ready);
+        out.tell(RunEvent::Ready {
+            agent: index as u32,
+            addresses: prepared.addresses,
+            workers: prepared.workers,
+            clock,
+        });
+        // It was away when the others heard of the instant.
+        if let RunPhase::Arming(attempt) = self.phase {
+            self.send_start(index, attempt, out);
+        }
+    }
+
+    /// What keeps the agent from running the plan.
+    fn problem_of(&self, index: usize, prepared: &Prepared) -> Option<String> {
+        if !prepared.problem.is_empty() {
+            return Some(cut(prepared.problem.clone()));
+        }
+        let here = self.request.plan_digest;
+        let there = Digest::from_wire(&prepared.plan_digest);
+        if there == Some(here) {
+            return None;
+        }
+        let there = there.map_or_else(|| "no digest".into(), Digest::short);
+        let version = &self.participants[index].facts().version;
+        Some(format!(
+            "it reads the plan as {there}, and here it is {}; run the coordinator's version there \
+             (its own is {version})",
+            here.short()
+        ))
+    }
+
+    /// The run goes on without the agent if it bears that, and else does not start.
+    pub(super) fn cannot_start(&mut self, index: usize, problem: String, out: &mut Actions) {
+        if self.losses < self.tolerated() {
+            return self.lose(index, &problem, out);
+        }
+        self.losses += 1;
+        self.set_stage(index, ParticipantStage::Barred);
+        out.tell(RunEvent::Problem {
+            agent: index as u32,
+            problem,
+        });
+    }
+
+    /// How many agents the run may lose.
+    pub(super) fn tolerated(&self) -> u32 {
+        match self.request.rules.lost {
+            LostPolicy::Fail => 0,
+            LostPolicy::Continue | LostPolicy::Redistribute => self.request.rules.tolerate,
+        }
+    }
+
+    /// Whether it has lost more.
+    pub(super) fn is_spoilt(&self) -> bool {
+        self.losses > self.tolerated()
+    }
+
+    pub(super) fn tick_preparing(&mut self, now: FleetTime, out: &mut Actions) {
+        for index in 0..self.participants.len() {
+            let agent = &self.participants[index];
+            if agent.is_over() {
+                continue;
+            }
+            let is_away =
+                |(since, _): (FleetTime, Departure)| now.since(since) >= AWAY_PREPARING_MAX;
+            if agent.gone_since().is_some_and(is_away) {
+                self.lose(
+                    index,
+                    "it went away before the start and did not come back",
+                    out,
+                );
+                continue;
+            }
+            let RunPhase::Preparing(AnswerWait { within, until, .. }) = self.phase else {
+                continue;
+            };
+            if now >= until && agent.stage() == ParticipantStage::Preparing {
+                let problem = format!("no answer to the plan within {} s", within.as_secs());
+                self.cannot_start(index, problem, out);
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The start in two steps: every agent learns of the instant, then all may ask for their lease.
+
+use super::{FleetRun, RunPhase, StartAttempt};
+use crate::fleet_action::{Actions, Awaited};
+use crate::margin::start_margin;
+use crate::participant::{Participant, ParticipantStage};
+use crate::{FleetTime, RunEvent};
+use proto::from_coordinator::Message as Down;
+use proto::{Armed, Began, Go, Start};
+use std::time::Duration;
+
+/// Instants that are named before an agent that does not learn of them is given up.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// Each attempt gives twice the time of the one before, up to here: beyond the attempts that agents
+/// have, a disk is waited for that is slow or full.
+const DOUBLINGS_MAX: u32 = 4;
+
+impl FleetRun {
+    /// Everyone is ready: names the start instant, unless clocks are known too badly.
+    pub(super) fn arm(&mut self, now: FleetTime, attempts: u32, out: &mut Actions) {
+        if self.find_bad_clocks(out) {
+            return;
+        }
+        let number = attempts + 1;
+        let margin = self.margin() * (1 << attempts.min(DOUBLINGS_MAX));
+        let attempt = StartAttempt {
+            number,
+            start_at: now.after(margin),
+            margin,
+            is_written: false,
+        };
+        self.phase = RunPhase::Arming(attempt);
+        for index in 0..self.participants.len() {
+            if !self.participants[index].is_over() {
+                self.send_start(index, attempt, out);
+            }
+        }
+        let event = RunEvent::Armed {
+            start_at: attempt.start_at,
+            start_in: margin,
+        };
+        out.deliver(event, self.receipt(0, Awaited::Start(number)));
+    }
+
+    /// A start instant is stored; of an attempt before this one it is too late.
+    pub(super) fn start_written(&mut self, number: u32) {
+        if let RunPhase::Arming(attempt) = &mut self.phase
+            && attempt.number == number
+        {
+            attempt.is_written = true;
+        }
+    }
+
+    /// How long an order takes to reach every agent, with room.
+    pub(super) fn margin(&self) -> Duration {
+        let going = self.participants.iter().filter(|agent| !agent.is_over());
+        start_margin(
+            going
+                .filter_map(Participant::clock)
+                .map(|clock| clock.bound_ns),
+        )
+    }
+
+    pub(super) fn send_start(&self, index: usize, attempt: StartAttempt, out: &mut Actions) {
+        let start = Start {
+            run_id: self.id().to_wire(),
+            start_at_ns: attempt.start_at.0,
+            attempt: attempt.number,
+        };
+        self.send(index, Down::Start(start), out);
+    }
+
+    /// Whether agents would begin further apart than the run allows, as far as anybody can tell.
+    /// The skew of two agents is known to the sum of their bounds.
+    fn find_bad_clocks(&mut self, out: &mut Actions) -> bool {
+        let max = self.request.rules.max_skew;
+        let bound = |(index, agent): (usize, &Participant)| {
+            let clock = agent.clock().filter(|_| !agent.is_over())?;
+            Some((Duration::from_nanos(clock.bound_ns), index))
+        };
+        let agents = self.participants.iter().enumerate();
+        let mut bounds: Vec<(Duration, usize)> = agents.filter_map(bound).collect();
+        bounds.sort_unstable();
+        let [.., (second, _), (first, _)] = bounds[..] else {
+            // One agent begins with itself.
+            return false;
+        };
+        let sum = first.saturating_add(second);
+        if sum <= max {
+            return false;
+        }
+        // Without the widest the others may do; a run that bears no loss names all that are too
+        // wide. The widest is among them: the sum is above the limit.
+        let most = if self.losses < self.tolerated() {
+            1
+        } else {
+            bounds.len()
+        };
+        let bad = bounds
+            .into_iter()
+            .rev()
+            .filter(|(bound, _)| *bound > max / 2);
+        for (bound, index) in bad.take(most).collect::<Vec<_>>() {
+            let name = &self.participants[index].facts().name;
+            let problem = bad_clock(name, bound, max, enough_skew(sum));
+            self.cannot_start(index, problem, out);
+        }
+        true
+    }
+
+    pub(super) fn armed(&mut self, index: usize, armed: &Armed) {
+        let RunPhase::Arming(attempt) = self.phase else {
+            // It answers to an instant that does not hold any more.
+            return;
+        };
+        let is_ready = self.participants[index].stage() == ParticipantStage::Ready;
+        if is_ready && armed.attempt == attempt.number {
+            self.set_stage(index, ParticipantStage::Armed);
+        }
+    }
+
+    /// Every agent knows the instant: from here on leases are granted.
+    pub(super) fn go(&mut self, attempt: StartAttempt, out: &mut Actions) {
+        self.phase = RunPhase::Going {
+            start_at: attempt.start_at,
+            skew_told: false,
+        };
+        for index in 0..self.participants.len() {
+            if self.participants[index].is_over() {
+                continue;
+            }
+            self.set_stage(index, ParticipantStage::Going);
+            let go = Go {
+                run_id: self.id().to_wire(),
+                attempt: attempt.number,
+            };
+            self.send(index, Down::Go(go), out);
+        }
+    }
+
+    /// Somebody did not learn of the instant in time. Nobody got Go, so nobody fires: another
+    /// instant is named once all are ready.
+    pub(super) fn postpone(&mut self, now: FleetTime, attempt: StartAttempt, out: &mut Actions) {
+        let is_armed = |agent: &Participant| {
+            agent.stage() == ParticipantStage::Armed && agent.connection().is_some()
+        };
+        let is_late = |index: &usize| {
+            let agent = &self.participants[*index];
+            !agent.is_over() && !is_armed(agent)
+        };
+        let late: Vec<usize> = (0..self.participants.len()).filter(is_late).collect();
+        self.wait_for_answers(now, attempt.number);
+        for index in 0..self.participants.len() {
+            if self.participants[index].stage() == ParticipantStage::Armed {
+                self.set_stage(index, ParticipantStage::Ready);
+            }
+        }
+        if attempt.number >= ATTEMPTS_MAX {
+            for index in &late {
+                let problem = format!(
+                    "it did not learn of the start within {} ms; is its link slow?",
+                    attempt.patience().as_millis()
+                );
+                self.cannot_start(*index, problem, out);
+            }
+        }
+        if !self.is_spoilt() {
+            let agents = late.iter().map(|index| *index as u32).collect();
+            out.tell(RunEvent::Postponed { agents });
+        }
+    }
+
+    pub(super) fn began(&mut self, index: usize, began: &Began, out: &mut Actions) {
+        let at = FleetTime(began.began_at_ns);
+        let bound_ns = began.bound_ns;
+        if self.participants[index].stage() == ParticipantStage::Going
+            && self.change(index, |agent| agent.begin(at, bound_ns))
+        {
+            out.tell(RunEvent::Began {
+                agent: index as u32,
+                at,
+                bound_ns,
+            });
+            self.send_take_overs(index, out);
+        }
+    }
+}
+
+impl StartAttempt {
+    /// How long agents have to answer; what is left is for Go and the leases.
+    pub(super) fn patience(self) -> Duration {
+        self.margin - self.margin / 4
+    }
+
+    /// By then they must have.
+    pub(super) fn decided_at(self) -> FleetTime {
+        FleetTime(
+            self.start_at
+                .0
+                .saturating_sub((self.margin / 4).as_nanos() as u64),
+        )
+    }
+}
+
+/// A limit with which the run would start: bounds differ a little from one try to the next.
+fn enough_skew(sum: Duration) -> Duration {
+    let wanted = sum.saturating_add(sum / 20);
+    let step = if wanted < Duration::from_millis(10) {
+        1
+    } else {
+        10
+    };
+    let steps = wanted.as_nanos().div_ceil(step * 1_000_000);
+    Duration::from_millis(u64::try_from(steps.saturating_mul(step)).unwrap_or(u64::MAX))
+}
+
+fn bad_clock(name: &str, bound: Duration, max: Duration, enough: Duration) -> String {
+    format!(
+        "the clock of {name} is known to ± {}, and fleet.max_skew is {}: place the coordinator \
+         nearer, or write fleet.max_skew = \"{}ms\"",
+        milliseconds(bound),
+        milliseconds(max),
+        enough.as_millis()
+    )
+}
+
+fn milliseconds(duration: Duration) -> String {
+    let tenths = duration.as_micros().div_ceil(100);
+    match (tenths / 10, tenths % 10) {
+        (whole, 0) => format!("{whole} ms"),
+        (whole, tenth) => format!("{whole}.{tenth} ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn named_limit_is_above_the_sum_and_round() {
+        for (sum_us, enough_ms) in [
+            (120_000, 130),
+            (1, 1),
+            (3_000, 4),
+            (9_999, 20),
+            (100_000, 110),
+            (0, 0),
+        ] {
+            let enough = enough_skew(Duration::from_micros(sum_us));
+            assert_eq!(enough.as_millis(), enough_ms, "{sum_us} µs");
+        }
+        assert!(enough_skew(Duration::MAX) > Duration::from_secs(1));
+    }
+
+    #[test]
+    fn bounds_are_said_in_milliseconds_rounded_up() {
+        for (us, text) in [
+            (60_000, "60 ms"),
+            (60_010, "60.1 ms"),
+            (40, "0.1 ms"),
+            (0, "0 ms"),
+        ] {
+            assert_eq!(milliseconds(Duration::from_micros(us)), text);
+        }
+    }
+}

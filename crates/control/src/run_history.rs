@@ -1,0 +1,175 @@
+//! What the record of a run says of it, so that another coordinator can take it up.
+
+use crate::interval_inbox::IntervalInbox;
+use crate::share_ledger::ShareLedger;
+use crate::upload_id::UploadId;
+use crate::{AgentFacts, ClockReading, FleetTime, RunEvent};
+
+/// How far off an instant may be that is found again by the calendar: NTP steps a clock that is
+/// further off than 128 ms, and a fresh boot may do so late.
+const CALENDAR_ERROR_NS: u64 = 1_000_000_000;
+
+/// A run as its stored events tell it; made of them in order.
+#[derive(Debug, Clone, Default)]
+pub struct RunHistory {
+    pub(crate) agents: Vec<PastAgent>,
+    pub(crate) start_at: Option<FleetTime>,
+    pub(crate) skew_told: bool,
+    pub(crate) losses: u32,
+    /// Who fired for whom: the lost agent, its heirs, and from when on.
+    dealt: Vec<(u32, Vec<u32>, FleetTime)>,
+}
+
+/// What is known of one agent's part.
+#[derive(Debug, Clone)]
+pub(crate) struct PastAgent {
+    pub(crate) facts: AgentFacts,
+    pub(crate) clock: Option<ClockReading>,
+    pub(crate) began: Option<(FleetTime, u64)>,
+    pub(crate) inbox: IntervalInbox,
+    pub(crate) end: PastEnd,
+}
+
+/// How far an agent was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PastEnd {
+    /// It had not ended.
+    Unfinished,
+    /// It said that it had.
+    Ended,
+    /// It was given up.
+    Lost,
+}
+
+impl RunHistory {
+    /// Takes the next event in. Whether its data is whole is not looked at.
+    pub fn take(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Assembled { agents } => {
+                self.agents = agents.iter().cloned().map(PastAgent::new).collect();
+            }
+            RunEvent::Ready { agent, clock, .. } => {
+                self.change(*agent, |past| past.clock = Some(*clock));
+            }
+            RunEvent::Armed { start_at, .. } => self.start_at = Some(*start_at),
+            // Another instant is named before anybody fires.
+            RunEvent::Postponed { .. } => self.start_at = None,
+            RunEvent::Began {
+                agent,
+                at,
+                bound_ns,
+            } => self.change(*agent, |past| past.began = Some((*at, *bound_ns))),
+            RunEvent::Started { .. } => self.skew_told = true,
+            RunEvent::Interval {
+                agent, interval, ..
+            } => self.change(*agent, |past| {
+                past.inbox.restore(UploadId::Interval(*interval));
+            }),
+            RunEvent::Totals {
+                agent, intervals, ..
+            } => self.change(*agent, |past| {
+                past.inbox.restore(UploadId::Totals(*intervals));
+            }),
+            RunEvent::Ended { agent, clock, .. } => self.change(*agent, |past| {
+                past.end = PastEnd::Ended;
+                past.clock = clock.or(past.clock);
+            }),
+            RunEvent::Problem { agent, .. } | RunEvent::Lost { agent, .. } => {
+                self.losses = self.losses.saturating_add(1);
+                self.change(*agent, |past| past.end = PastEnd::Lost);
+            }
+            RunEvent::Redistributed { agent, to, from } => {
+                self.dealt.push((*agent, to.clone(), *from));
+            }
+            // They leave nothing that another coordinator needs.
+            RunEvent::Joined { .. }
+            | RunEvent::Left { .. }
+            | RunEvent::Waiting { .. }
+            | RunEvent::Gone { .. }
+            | RunEvent::Back { .. }
+            | RunEvent::Superseded { .. }
+            | RunEvent::Note { .. }
+            | RunEvent::Done { .. } => {}
+        }
+    }
+
+    /// Whether a start instant was named that nobody took back: if not, nobody can have fired.
+    #[must_use]
+    pub fn has_started(&self) -> bool {
+        self.start_at.is_some()
+    }
+
+    /// Moves its instants, which are of a clock that another boot of the machine has no more. How
+    /// well agents began together is known less well then, until they say it by the clock that
+    /// counts now.
+    pub fn shift(&mut self, to_now: impl Fn(FleetTime) -> FleetTime) {
+        self.start_at = self.start_at.map(&to_now);
+        let moved = |(at, bound_ns): (FleetTime, u64)| {
+            (to_now(at), bound_ns.saturating_add(CALENDAR_ERROR_NS))
+        };
+        for past in &mut self.agents {
+            past.began = past.began.map(moved);
+        }
+        for (_, _, from) in &mut self.dealt {
+            *from = to_now(*from);
+        }
+    }
+
+    /// The shares as they were dealt. Heirs may be told again: it is written.
+    pub(crate) fn shares(&self) -> ShareLedger {
+        let mut shares = ShareLedger::new(self.agents.len() as u32);
+        for (lost, heirs, from) in &self.dealt {
+            shares.deal(*lost, heirs, *from);
+            shares.written(*lost);
+        }
+        shares
+    }
+
+    /// An index beyond the agents is of a record that nobody of this version writes.
+    fn change(&mut self, agent: u32, change: impl FnOnce(&mut PastAgent)) {
+        if let Some(past) = self.agents.get_mut(agent as usize) {
+            change(past);
+        }
+    }
+}
+
+impl PastAgent {
+    fn new(facts: AgentFacts) -> PastAgent {
+        PastAgent {
+            facts,
+            clock: None,
+            began: None,
+            inbox: IntervalInbox::default(),
+            end: PastEnd::Unfinished,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_of_another_boot_are_moved_and_known_less_well() {
+        let mut history = RunHistory::default();
+        let facts = AgentFacts {
+            id: crate::AgentId([1; 16]),
+            name: "machine".into(),
+            version: "1".into(),
+            labels: [].into(),
+            workers: 1,
+            host: proto::Bytes::new(),
+        };
+        history.take(&RunEvent::Assembled {
+            agents: vec![facts],
+        });
+        history.take(&RunEvent::Began {
+            agent: 0,
+            at: FleetTime(7),
+            bound_ns: 3,
+        });
+        history.shift(|at| FleetTime(at.0 + 100));
+        let began = history.agents[0].began;
+        assert_eq!(began, Some((FleetTime(107), 3 + CALENDAR_ERROR_NS)));
+    }
+}

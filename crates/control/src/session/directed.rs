@@ -1,0 +1,285 @@
+//! What a coordinator says once it has welcomed the agent. What is about a run counts only from the
+//! coordinator that the run obeys.
+
+use super::{Link, Session};
+use crate::local_run::LocalRun;
+use crate::upload_id::UploadId;
+use crate::wire::cut;
+use crate::{
+    CoordinatorId, Finality, FleetTime, Mono, News, Now, Order, RunId, SessionAction, Stop,
+};
+use proto::from_agent::Message as Up;
+use proto::from_coordinator::Message as Down;
+use proto::{Ack, Armed, Grant, Prepare, Prepared, Received, Resume, Start, TakeOver, Welcome};
+use std::time::Duration;
+
+impl Session {
+    pub(super) fn welcomed(&mut self, now: Mono, welcome: Welcome) {
+        let (Link::Greeting { .. }, Some(coordinator)) =
+            (self.link, CoordinatorId::from_wire(&welcome.coordinator_id))
+        else {
+            return self.lose(
+                now,
+                "the coordinator's welcome makes no sense; run the same version on both",
+                Finality::Retry,
+            );
+        };
+        self.link = Link::Joined;
+        self.said_away = None;
+        self.back_off.reset();
+        if self.coordinator.replace(coordinator) != Some(coordinator) {
+            // Files may be keys, and are another coordinator's.
+            self.cache.clear();
+        }
+        let clock_id = Some(welcome.clock_id).filter(|id| !id.is_empty());
+        self.beats
+            .attach(clock_id.unwrap_or(welcome.coordinator_id), now);
+        let coordinator_version = welcome.coordinator_version;
+        self.out.push(SessionAction::Say(News::Joined {
+            coordinator_version,
+        }));
+        self.resume_runs(now, coordinator, &welcome.resumes);
+    }
+
+    /// Goes on with the runs that this coordinator knows.
+    fn resume_runs(&mut self, now: Mono, coordinator: CoordinatorId, resumes: &[Resume]) {
+        let mut obeying = Vec::new();
+        for run in self.run.iter_mut().chain(&mut self.kept) {
+            let run_id = run.id().to_wire();
+            let resume = resumes.iter().find(|resume| resume.run_id == run_id);
+            let outranked = resume.filter(|resume| !run.claim(coordinator, resume.epoch));
+            if let Some(resume) = outranked.filter(|_| run.tell_outranked(coordinator)) {
+                self.out.push(SessionAction::Say(News::Outranked {
+                    run_name: run.name().to_owned(),
+                    epoch: resume.epoch,
+                    obeyed: run.epoch(),
+                }));
+            }
+            if run.obeys(coordinator) {
+                let resume = resume.cloned().unwrap_or_default();
+                run.rewind(&resume, &mut self.stash);
+                obeying.push(run.id());
+            }
+        }
+        for run in obeying {
+            self.send_began(run, now);
+            self.send_end(run, now);
+        }
+        self.tell_kept(now);
+    }
+
+    pub(super) fn directed(&mut self, now: Now, from: CoordinatorId, message: Down) {
+        match message {
+            Down::Grant(grant) => self.granted(now, from, &grant),
+            Down::Prepare(prepare) => self.prepare(now.mono, from, prepare),
+            Down::File(part) => {
+                let taken = self
+                    .run_of(from, &part.run_id)
+                    .map_or(Ok(()), |run| run.file(&part));
+                self.check_files(taken.map_err(|problem| problem.to_string()));
+            }
+            Down::Start(start) => self.start(now.mono, from, &start),
+            Down::Go(go) => {
+                if self
+                    .run_of(from, &go.run_id)
+                    .is_some_and(|run| run.go(go.attempt))
+                {
+                    // The answer to this beat brings the lease without which nothing begins.
+                    self.beats.hurry(now.mono);
+                }
+            }
+            Down::Received(received) => self.confirmed(now.mono, from, &received),
+            Down::Ack(ack) => self.acknowledged(now.mono, from, &ack),
+            Down::TakeOver(message) => self.take_over(now.mono, from, message),
+            Down::Stop(stop) => self.stopped(now.mono, from, &stop),
+            Down::Release(release) => self.released(from, &release.run_id),
+            Down::Welcome(_) | Down::Refused(_) | Down::Notice(_) => {}
+        }
+    }
+
+    fn granted(&mut self, now: Now, from: CoordinatorId, grant: &Grant) {
+        // A grant for a beat of another stream says nothing of when it was asked for.
+        let Some(sent) = self.beats.granted(grant, now) else {
+            return;
+        };
+        self.window.answered(sent.mono);
+        if !self.beats.in_burst(now.mono) {
+            self.send_owed(now.mono);
+        }
+        let length = Duration::from_nanos(grant.lease_ns);
+        // Without a run a grant is a clock sample alone.
+        let Some(run) = self.run_of(from, &grant.run_id) else {
+            return;
+        };
+        let order = run.grant(sent, length, now);
+        if matches!(order, Some(Order::Start { .. })) {
+            let run_name = run.name().to_owned();
+            self.out
+                .push(SessionAction::Say(News::Starting { run_name }));
+        }
+        self.out.extend(order.map(SessionAction::Order));
+    }
+
+    fn prepare(&mut self, now: Mono, from: CoordinatorId, prepare: Prepare) {
+        if let Some(busy) = self.run.as_ref().filter(|run| run.is_begun()) {
+            if busy.obeys(from) {
+                return self.lose(
+                    now,
+                    "the coordinator sent a plan while a run is going on here",
+                    Finality::Retry,
+                );
+            }
+            let problem = format!(
+                "it still fires the run {} of another coordinator; start again when that is over, \
+                 which without its coordinator takes {} s at most",
+                busy.name(),
+                busy.longest_lease().as_secs()
+            );
+            return self.cannot_run(prepare.run_id, prepare.run_name, problem);
+        }
+        self.forget();
+        let run_name = prepare.run_name.clone();
+        let run_id = prepare.run_id.clone();
+        let Some((begun, want)) = LocalRun::new(prepare, from, &mut self.cache) else {
+            return self.lose(
+                now,
+                "the coordinator's plan message makes no sense; run the same version on both",
+                Finality::Retry,
+            );
+        };
+        self.out.push(SessionAction::Say(News::Preparing {
+            run_name: run_name.clone(),
+        }));
+        match begun {
+            Ok(run) => {
+                self.run = Some(run);
+                want.into_iter().for_each(|want| self.send(Up::Want(want)));
+            }
+            Err(problem) => self.cannot_run(run_id, run_name, problem.to_string()),
+        }
+        self.check_files(Ok(()));
+    }
+
+    /// Goes on to the runner when the last file is here; a problem with one is the answer to the
+    /// plan.
+    fn check_files(&mut self, taken: Result<(), String>) {
+        // A file of a run that was refused or forgotten here.
+        let Some(run) = &mut self.run else { return };
+        match taken {
+            Ok(()) => {
+                let minted = run.minted();
+                let order = run.assignment();
+                if let Some(Order::Prepare(assignment)) = &order {
+                    let kept = assignment.files.iter();
+                    kept.filter(|file| Some(file.sha256) != minted)
+                        .for_each(|file| self.cache.keep(file));
+                }
+                self.out.extend(order.map(SessionAction::Order));
+            }
+            Err(problem) => self.fail_preparing(problem),
+        }
+    }
+
+    pub(super) fn fail_preparing(&mut self, problem: String) {
+        let Some(run) = &self.run else { return };
+        let run_id = run.id().to_wire();
+        let run_name = run.name().to_owned();
+        self.forget();
+        self.cannot_run(run_id, run_name, problem);
+    }
+
+    fn cannot_run(&mut self, run_id: proto::Bytes, run_name: String, problem: String) {
+        let problem = cut(problem);
+        self.send(Up::Prepared(Prepared {
+            run_id,
+            problem: problem.clone(),
+            ..Prepared::default()
+        }));
+        self.out
+            .push(SessionAction::Say(News::CannotRun { run_name, problem }));
+    }
+
+    fn start(&mut self, now: Mono, from: CoordinatorId, start: &Start) {
+        // An agent is ready only once its clock is measured, and only then is a start named.
+        let Some(clock) = self.beats.reading(now) else {
+            return;
+        };
+        let at = clock.to_agent(FleetTime(start.start_at_ns));
+        let attempt = start.attempt;
+        let run = self.run_of(from, &start.run_id);
+        if run.is_some_and(|run| run.arm(start, at, now)) {
+            let run_id = start.run_id.clone();
+            self.send(Up::Armed(Armed { run_id, attempt }));
+        }
+    }
+
+    fn confirmed(&mut self, now: Mono, from: CoordinatorId, received: &Received) {
+        if let Some(run) = self.obeying(from, &received.run_id) {
+            let trip = self.beats.shortest_trip();
+            self.window.received(run, received, trip, now);
+        }
+    }
+
+    fn acknowledged(&mut self, now: Mono, from: CoordinatorId, ack: &Ack) {
+        let Some(run) = self.obeying(from, &ack.run_id) else {
+            return;
+        };
+        let upload = UploadId::from_wire(ack.interval, ack.totals);
+        let trip = self.beats.shortest_trip();
+        self.window.stored(run, upload, trip, now);
+        let runs = self.run.iter_mut().chain(&mut self.kept);
+        for held in runs.filter(|held| held.id() == run) {
+            held.outbox().acknowledge(upload, &mut self.stash);
+        }
+        self.send_end(run, now);
+    }
+
+    fn take_over(&mut self, now: Mono, from: CoordinatorId, message: TakeOver) {
+        let clock = self.beats.reading(now);
+        let Some(run) = self.run_of(from, &message.run_id) else {
+            return;
+        };
+        match run.take_over(message, clock) {
+            Ok(order) => self.out.extend(order.map(SessionAction::Order)),
+            Err(answer) => self.send(Up::TookOver(answer)),
+        }
+    }
+
+    fn stopped(&mut self, now: Mono, from: CoordinatorId, stop: &proto::Stop) {
+        let how = if stop.now { Stop::Now } else { Stop::Drain };
+        // A run that has ended uploads, and a stop does not keep it from that.
+        let Some(run) = self.run_of(from, &stop.run_id) else {
+            return;
+        };
+        let order = run.stop(how, None);
+        self.out.extend(order.map(SessionAction::Order));
+        self.note_end(now);
+    }
+
+    fn released(&mut self, from: CoordinatorId, run_id: &[u8]) {
+        // It was forgotten here already, or is another coordinator's.
+        let Some(run) = self.obeying(from, run_id).and_then(|run| self.take(run)) else {
+            return;
+        };
+        if run.is_begun() {
+            self.out.push(SessionAction::Say(News::Released {
+                run_name: run.name().to_owned(),
+                dropped_intervals: run.undelivered(),
+            }));
+        }
+        self.drop_run(run);
+    }
+
+    /// The run that is prepared or fires, if it is this one and obeys this coordinator.
+    fn run_of(&mut self, from: CoordinatorId, run_id: &[u8]) -> Option<&mut LocalRun> {
+        let run = RunId::from_wire(run_id)?;
+        let is_it = |held: &&mut LocalRun| held.id() == run && held.obeys(from);
+        self.run.as_mut().filter(is_it)
+    }
+
+    /// The id of a run that is held here and obeys this coordinator.
+    fn obeying(&self, from: CoordinatorId, run_id: &[u8]) -> Option<RunId> {
+        let run = RunId::from_wire(run_id)?;
+        self.held(run).filter(|held| held.obeys(from)).map(|_| run)
+    }
+}

@@ -1,0 +1,347 @@
+//! Who fires which part of a plan from when on, once shares of lost agents are dealt to others.
+
+use crate::{FleetTime, SharePath};
+use proto::{SharePart, TakeOver};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// In a fleet of up to so many agents a part that was dealt before is dealt again in equal parts.
+/// In a larger one it goes to one agent whole: equal parts of parts would double with each loss.
+const EQUAL_PARTS_AGENTS_MAX: u32 = 16;
+
+/// The shares of a run.
+///
+/// Each agent fires its own share until it is lost. From an instant on its share lies in equal
+/// parts with others, and so on with these parts. What agents fire together is the plan at every
+/// instant that no loss leaves open: between the end of a lost agent's lease and the instant from
+/// which its parts are fired.
+#[derive(Debug)]
+pub(crate) struct ShareLedger {
+    agents: u32,
+    /// From when on others fire an agent's own share.
+    dealt: BTreeMap<u32, FleetTime>,
+    deals: Vec<DealtPart>,
+    /// Which deals a lost agent left.
+    left_by: BTreeMap<u32, Range<usize>>,
+    /// Which deals an agent holds.
+    held_by: BTreeMap<u32, Vec<usize>>,
+}
+
+/// A part that somebody fires in place of a lost agent.
+#[derive(Debug)]
+struct DealtPart {
+    path: SharePath,
+    heir: u32,
+    from: FleetTime,
+    /// From when on another deal stands in its place.
+    until: Option<FleetTime>,
+    state: DealtPartState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DealtPartState {
+    /// Nobody is told before it is written down: another coordinator could deal it otherwise.
+    Unwritten,
+    /// The heir is told until it answers.
+    Told,
+    /// The heir fires it.
+    Taken,
+    /// The heir cannot fire it.
+    Undone,
+}
+
+impl ShareLedger {
+    /// Every agent fires its own share.
+    pub(crate) fn new(agents: u32) -> ShareLedger {
+        ShareLedger {
+            agents,
+            dealt: BTreeMap::new(),
+            deals: Vec::new(),
+            left_by: BTreeMap::new(),
+            held_by: BTreeMap::new(),
+        }
+    }
+
+    /// Deals everything that `lost` fires to `heirs`; the same calls in the same order deal the
+    /// same. Without heirs, or a second time, nothing changes.
+    pub(crate) fn deal(&mut self, lost: u32, heirs: &[u32], from: FleetTime) {
+        if heirs.is_empty() || self.dealt.contains_key(&lost) {
+            return;
+        }
+        self.dealt.insert(lost, from);
+        let first = self.deals.len();
+        let own = SharePath {
+            agent_index: lost,
+            parts: Vec::new(),
+        };
+        self.deal_in_parts(&own, heirs, from);
+        for (nth, held) in self
+            .held_by
+            .remove(&lost)
+            .unwrap_or_default()
+            .into_iter()
+            .enumerate()
+        {
+            self.deals[held].until = Some(from);
+            let path = self.deals[held].path.clone();
+            match self.agents <= EQUAL_PARTS_AGENTS_MAX {
+                true => self.deal_in_parts(&path, heirs, from),
+                false => self.add(path, heirs[nth % heirs.len()], from),
+            }
+        }
+        self.left_by.insert(lost, first..self.deals.len());
+        debug_assert!(self.covers(lost, from), "a share is dealt whole");
+    }
+
+    fn deal_in_parts(&mut self, path: &SharePath, heirs: &[u32], from: FleetTime) {
+        let parts = heirs.len() as u32;
+        for (part, heir) in (0..parts).zip(heirs) {
+            let mut path = path.clone();
+            path.parts.push((part, parts));
+            self.add(path, *heir, from);
+        }
+    }
+
+    fn add(&mut self, path: SharePath, heir: u32, from: FleetTime) {
+        self.held_by.entry(heir).or_default().push(self.deals.len());
+        self.deals.push(DealtPart {
+            path,
+            heir,
+            from,
+            until: None,
+            state: DealtPartState::Unwritten,
+        });
+    }
+
+    /// What `lost` left is written down: its heirs may be told. Who they are.
+    pub(crate) fn written(&mut self, lost: u32) -> Vec<(u32, TakeOver)> {
+        let left = self.left_by.get(&lost).cloned().unwrap_or_default();
+        let mut told = Vec::new();
+        for nth in left {
+            let deal = &mut self.deals[nth];
+            if deal.state == DealtPartState::Unwritten {
+                deal.state = DealtPartState::Told;
+                told.push((deal.heir, self.message(nth)));
+            }
+        }
+        told
+    }
+
+    /// What an heir is to be told, as long as it has not answered; the run is left to the caller.
+    pub(crate) fn unanswered(&self, heir: u32) -> impl Iterator<Item = TakeOver> {
+        let held = self.held_by.get(&heir).into_iter().flatten().copied();
+        held.filter(|&nth| self.deals[nth].state == DealtPartState::Told)
+            .map(|nth| self.message(nth))
+    }
+
+    fn message(&self, nth: usize) -> TakeOver {
+        let deal = &self.deals[nth];
+        let part = |&(part, parts): &(u32, u32)| SharePart { part, parts };
+        TakeOver {
+            number: nth as u32 + 1,
+            agent_index: deal.path.agent_index,
+            parts: deal.path.parts.iter().map(part).collect(),
+            from_ns: deal.from.0,
+            ..TakeOver::default()
+        }
+    }
+
+    /// An heir answers. Whose share it is about, the first time it says so.
+    pub(crate) fn answered(&mut self, heir: u32, number: u32, takes_it: bool) -> Option<u32> {
+        let nth = usize::try_from(number).ok()?.checked_sub(1)?;
+        let is_asked =
+            |deal: &&mut DealtPart| deal.heir == heir && deal.state == DealtPartState::Told;
+        let deal = self.deals.get_mut(nth).filter(is_asked)?;
+        deal.state = match takes_it {
+            true => DealtPartState::Taken,
+            false => DealtPartState::Undone,
+        };
+        Some(deal.path.agent_index)
+    }
+
+    /// An heir fires no more. Whose shares it was to fire a part of, and never answered.
+    pub(crate) fn ended(&mut self, heir: u32) -> BTreeSet<u32> {
+        let mut lost = BTreeSet::new();
+        for &nth in self.held_by.get(&heir).into_iter().flatten() {
+            let deal = &mut self.deals[nth];
+            let is_open = matches!(deal.state, DealtPartState::Unwritten | DealtPartState::Told);
+            if is_open {
+                deal.state = DealtPartState::Undone;
+                lost.insert(deal.path.agent_index);
+            }
+        }
+        lost
+    }
+
+    /// Whether at `at` each part of an agent's share lies with exactly one agent that fires it, or
+    /// is to.
+    pub(crate) fn covers(&self, agent: u32, at: FleetTime) -> bool {
+        let is_own = self.dealt.get(&agent).is_none_or(|dealt| at < *dealt);
+        let is_fired = |deal: &&DealtPart| {
+            deal.path.agent_index == agent
+                && deal.from <= at
+                && deal.until.is_none_or(|until| at < until)
+                && deal.state != DealtPartState::Undone
+        };
+        let mut parts: Vec<&[(u32, u32)]> = self
+            .deals
+            .iter()
+            .filter(is_fired)
+            .map(|deal| deal.path.parts.as_slice())
+            .collect();
+        match is_own {
+            true => parts.is_empty(),
+            false => is_whole(&mut parts),
+        }
+    }
+}
+
+/// Whether these parts are all of what they are parts of, each once.
+fn is_whole(parts: &mut [&[(u32, u32)]]) -> bool {
+    parts.sort_unstable();
+    let Some(&first) = parts.first() else {
+        return false;
+    };
+    let Some(&(_, count)) = first.first() else {
+        return parts.len() == 1;
+    };
+    let mut groups = parts.chunk_by_mut(|a, b| a.first() == b.first());
+    let is_next_whole = |part: u32, group: &mut [&[(u32, u32)]]| {
+        let is_it = group[0].first() == Some(&(part, count));
+        group.iter_mut().for_each(|path| *path = &path[1..]);
+        is_it && is_whole(group)
+    };
+    let are_there = (0..count).all(|part| {
+        let group = groups.next();
+        group.is_some_and(|group| is_next_whole(part, group))
+    });
+    are_there && groups.next().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
+        let mut state = seed;
+        move |bound| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(seed | 1);
+            (state >> 33) % bound
+        }
+    }
+
+    /// What fires of each agent's share at an instant, summed another way.
+    fn fired(ledger: &ShareLedger, agent: u32, at: FleetTime) -> f64 {
+        let own = ledger.dealt.get(&agent).is_none_or(|dealt| at < *dealt);
+        let part = |deal: &DealtPart| {
+            let divisor = |&(_, parts): &(u32, u32)| f64::from(parts);
+            1.0 / deal.path.parts.iter().map(divisor).product::<f64>()
+        };
+        let is_on = |deal: &&DealtPart| {
+            deal.path.agent_index == agent
+                && deal.from <= at
+                && deal.until.is_none_or(|until| at < until)
+        };
+        f64::from(u8::from(own)) + ledger.deals.iter().filter(is_on).map(part).sum::<f64>()
+    }
+
+    #[test]
+    fn shares_of_all_are_the_plan_at_every_instant_whatever_agents_are_lost() {
+        for seed in 0..300 {
+            let mut below = draws(seed);
+            let agents = 2 + below(if seed % 2 == 0 { 6 } else { 30 }) as u32;
+            let mut ledger = ShareLedger::new(agents);
+            let mut going: Vec<u32> = (0..agents).collect();
+            let mut instants = vec![0];
+            let mut now = 0;
+            while going.len() > 1 && instants.len() < 9 {
+                let lost = going.remove(below(going.len() as u64) as usize);
+                now += below(3);
+                // Away for a moment: no heir, though it goes on.
+                let mut heirs = going.clone();
+                if heirs.len() > 1 && below(3) == 0 {
+                    heirs.remove(below(heirs.len() as u64) as usize);
+                }
+                ledger.deal(lost, &heirs, FleetTime(now));
+                ledger.written(lost);
+                instants.extend([now, now + 1]);
+                for at in &instants {
+                    for agent in 0..agents {
+                        let at = FleetTime(*at);
+                        assert!(ledger.covers(agent, at), "seed {seed}: {agent} at {at:?}");
+                        let fired = fired(&ledger, agent, at);
+                        assert!(
+                            (fired - 1.0).abs() < 1e-9,
+                            "seed {seed}: {agent} fires {fired}"
+                        );
+                    }
+                }
+            }
+            let still_there = |deal: &DealtPart| deal.until.is_some() || going.contains(&deal.heir);
+            assert!(ledger.deals.iter().all(still_there), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn part_that_is_missing_or_there_twice_is_seen() {
+        let whole = |parts: &[Vec<(u32, u32)>]| {
+            is_whole(&mut parts.iter().map(Vec::as_slice).collect::<Vec<_>>())
+        };
+        assert!(whole(&[vec![]]));
+        assert!(whole(&[vec![(1, 2)], vec![(0, 2), (0, 1)]]));
+        assert!(whole(&[
+            vec![(0, 2), (1, 2)],
+            vec![(1, 2)],
+            vec![(0, 2), (0, 2)]
+        ]));
+        for broken in [
+            vec![],
+            vec![vec![], vec![]],
+            vec![vec![(0, 2)]],
+            vec![vec![(0, 2)], vec![(0, 2)]],
+            vec![vec![(0, 2)], vec![(1, 2)], vec![(1, 2)]],
+            vec![vec![(0, 2)], vec![(1, 3)]],
+            vec![vec![(0, 1)], vec![]],
+            vec![vec![(0, 2), (0, 2)], vec![(1, 2)]],
+        ] {
+            assert!(!whole(&broken), "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn heir_is_told_once_it_is_written_and_until_it_answers() {
+        let mut ledger = ShareLedger::new(3);
+        ledger.deal(1, &[0, 2], FleetTime(7));
+        assert_eq!(ledger.unanswered(0).count(), 0, "not written down yet");
+        let told = ledger.written(1);
+        let heirs: Vec<u32> = told.iter().map(|(heir, _)| *heir).collect();
+        assert_eq!(heirs, [0, 2]);
+        assert_eq!(ledger.written(1), [], "each is told once");
+        let told: Vec<TakeOver> = ledger.unanswered(2).collect();
+        let [order] = &told[..] else {
+            panic!("{told:?}")
+        };
+        assert_eq!((order.number, order.agent_index, order.from_ns), (2, 1, 7));
+        assert_eq!(order.parts, [SharePart { part: 1, parts: 2 }]);
+        assert_eq!(ledger.answered(0, 2, true), None, "it was not asked");
+        assert_eq!(ledger.answered(2, 0, true), None);
+        assert_eq!(ledger.answered(2, 99, true), None);
+        assert_eq!(ledger.answered(2, 2, false), Some(1));
+        assert_eq!(ledger.answered(2, 2, true), None, "it said so already");
+        assert_eq!(ledger.unanswered(2).count(), 0);
+        assert!(!ledger.covers(1, FleetTime(7)), "half of it is undone");
+    }
+
+    #[test]
+    fn parts_of_a_large_fleet_grow_with_its_losses_and_not_twofold() {
+        let mut ledger = ShareLedger::new(100);
+        for lost in 0..20 {
+            let heirs: Vec<u32> = (lost + 1..100).collect();
+            ledger.deal(lost, &heirs, FleetTime(lost.into()));
+        }
+        let most = ledger.held_by.values().map(Vec::len).max();
+        assert!(most.is_some_and(|most| most < 60), "{most:?}");
+    }
+}

@@ -1,0 +1,358 @@
+//! A load machine: its clocks, and a process on it with a session and a runner that fires whenever
+//! it may.
+
+use crate::clock::MachineClock;
+use control::{
+    AgentFacts, AgentId, Boot, ConnectionId, Digest, EndCause, Mono, Now, Order, Report, RunId,
+    Session, SharePath,
+};
+use proto::Bytes;
+use std::collections::VecDeque;
+
+/// The plan has an arrival of every share so often.
+pub const STEP: u64 = 250_000_000;
+pub const STEPS_PER_INTERVAL: u32 = 4;
+
+/// A machine; it outlives its agent.
+#[derive(Debug)]
+pub struct Host {
+    pub clock: MachineClock,
+    pub frozen_until: u64,
+    pub agent: Option<Agent>,
+    /// Counts the agents that ran here.
+    pub incarnation: u32,
+    /// When it is woken next.
+    pub wakes_at: u64,
+}
+
+/// A process.
+#[derive(Debug)]
+pub struct Agent {
+    pub id: AgentId,
+    pub session: Session,
+    pub stream: Option<ConnectionId>,
+    pub runner: Runner,
+    /// Somebody told it to quit.
+    pub quits: bool,
+    /// What the session had no room for yet.
+    pub reports: VecDeque<Report>,
+    shape: LoadShape,
+}
+
+/// What a plan asks of each agent.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadShape {
+    pub steps: u32,
+    /// Size of most encoded intervals.
+    pub interval_bytes: usize,
+    /// Size of every fifth one.
+    pub large_bytes: usize,
+    pub totals_bytes: usize,
+    /// From the plan to the answer.
+    pub preparing_ns: u64,
+}
+
+/// Whoever fires.
+#[derive(Debug)]
+pub enum Runner {
+    Idle,
+    Preparing {
+        run: RunId,
+        index: u32,
+        digest: Digest,
+        ready_at: Mono,
+    },
+    Prepared {
+        run: RunId,
+        index: u32,
+    },
+    Firing(Firing),
+}
+
+#[derive(Debug)]
+pub struct Firing {
+    pub run: RunId,
+    index: u32,
+    at: Mono,
+    lease_until: Boot,
+    steps: u32,
+    began: bool,
+    stop: bool,
+    /// Parts of other shares, and from which step on.
+    taken_over: Vec<(SharePath, u32)>,
+}
+
+/// Something that was fired: which step of which part of the plan.
+#[derive(Debug)]
+pub struct Shot {
+    pub run: RunId,
+    pub begins_at: Mono,
+    pub step: u32,
+    pub shares: Vec<SharePath>,
+}
+
+/// What came of a runner's time.
+#[derive(Debug, Default)]
+pub struct Stepped {
+    pub shots: Vec<Shot>,
+    pub reports: Vec<Report>,
+}
+
+/// Names the process that is the nth of its machine.
+pub fn agent_id(slot: usize, incarnation: u32) -> AgentId {
+    let mut id = [slot as u8; 16];
+    id[..4].copy_from_slice(&incarnation.to_be_bytes());
+    AgentId(id)
+}
+
+impl Host {
+    pub fn new(clock: MachineClock) -> Host {
+        Host {
+            clock,
+            frozen_until: 0,
+            agent: None,
+            incarnation: 0,
+            wakes_at: 0,
+        }
+    }
+
+    pub fn boot_agent(&mut self, slot: usize, shape: LoadShape) -> AgentId {
+        self.incarnation += 1;
+        let id = agent_id(slot, self.incarnation);
+        let facts = AgentFacts {
+            id,
+            name: format!("machine-{slot}"),
+            version: "1".into(),
+            labels: [].into(),
+            workers: 1,
+            host: Bytes::new(),
+        };
+        let seed = (slot as u64) << 32 | u64::from(self.incarnation);
+        self.agent = Some(Agent {
+            id,
+            session: Session::new(facts, seed),
+            stream: None,
+            runner: Runner::Idle,
+            quits: false,
+            reports: VecDeque::new(),
+            shape,
+        });
+        id
+    }
+}
+
+impl Agent {
+    /// When the runner does something next.
+    pub fn runner_wakes_at(&self) -> Option<Mono> {
+        match &self.runner {
+            Runner::Idle | Runner::Prepared { .. } => None,
+            Runner::Preparing { ready_at, .. } => Some(*ready_at),
+            Runner::Firing(firing) => Some(firing.next_at()),
+        }
+    }
+
+    pub fn order(&mut self, now: Now, order: Order) -> Result<(), &'static str> {
+        match order {
+            Order::Prepare(assignment) => {
+                self.runner = Runner::Preparing {
+                    run: assignment.run,
+                    index: assignment.agent_index,
+                    digest: Digest::from_content(assignment.plan.reveal().as_bytes()),
+                    ready_at: Mono(now.mono.0 + self.shape.preparing_ns),
+                };
+            }
+            Order::Start {
+                run,
+                at,
+                lease_until,
+            } => {
+                let index = match self.runner {
+                    Runner::Prepared { run: here, index } if here == run => index,
+                    _ => return Err("a start without preparation"),
+                };
+                if lease_until <= now.boot {
+                    return Err("a start without a lease");
+                }
+                self.runner = Runner::Firing(Firing {
+                    run,
+                    index,
+                    at,
+                    lease_until,
+                    steps: 0,
+                    began: false,
+                    stop: false,
+                    taken_over: Vec::new(),
+                });
+            }
+            Order::ExtendLease { run, until } => {
+                if let Some(firing) = self.firing(run) {
+                    if until <= firing.lease_until {
+                        return Err("a lease was shortened");
+                    }
+                    firing.lease_until = until;
+                }
+            }
+            Order::Stop { run, .. } => {
+                if let Some(firing) = self.firing(run) {
+                    firing.stop = true;
+                }
+            }
+            Order::TakeOver {
+                run,
+                number,
+                share,
+                from,
+            } => {
+                let problem = match self.firing(run) {
+                    Some(firing) => firing.take_over(share, from),
+                    None => Some("it does not fire any more".into()),
+                };
+                self.reports.push_back(Report::TookOver {
+                    run,
+                    number,
+                    problem,
+                });
+            }
+            Order::Forget { run } => {
+                if self.run() == Some(run) {
+                    self.runner = Runner::Idle;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&self) -> Option<RunId> {
+        match &self.runner {
+            Runner::Idle => None,
+            Runner::Preparing { run, .. } | Runner::Prepared { run, .. } => Some(*run),
+            Runner::Firing(firing) => Some(firing.run),
+        }
+    }
+
+    fn firing(&mut self, run: RunId) -> Option<&mut Firing> {
+        match &mut self.runner {
+            Runner::Firing(firing) if firing.run == run => Some(firing),
+            _ => None,
+        }
+    }
+
+    /// What the runner does by now. One that is `reckless` does not look at lease and stop.
+    pub fn step(&mut self, now: Now, reckless: bool) -> Stepped {
+        let mut out = Stepped::default();
+        match &mut self.runner {
+            &mut Runner::Preparing {
+                run,
+                index,
+                digest,
+                ready_at,
+            } if ready_at <= now.mono => {
+                out.reports.push(Report::Prepared {
+                    run,
+                    plan_digest: digest,
+                    addresses: vec![],
+                    workers: 1,
+                });
+                self.runner = Runner::Prepared { run, index };
+            }
+            Runner::Firing(firing) => {
+                let is_over = firing.step(now, self.shape, reckless, &mut out);
+                if is_over {
+                    self.runner = Runner::Idle;
+                }
+            }
+            _ => {}
+        }
+        out
+    }
+}
+
+impl Firing {
+    fn next_at(&self) -> Mono {
+        Mono(self.at.0 + u64::from(self.steps) * STEP)
+    }
+
+    fn take_over(&mut self, share: SharePath, from: Mono) -> Option<String> {
+        let from_step = from.0.saturating_sub(self.at.0).div_ceil(STEP) as u32;
+        if from_step < self.steps {
+            // As an engine does that hears of it too late.
+            return Some("the instant to begin at is over".into());
+        }
+        self.taken_over.push((share, from_step));
+        None
+    }
+
+    /// Fires everything that is due. Whether the run is over here.
+    fn step(&mut self, now: Now, shape: LoadShape, reckless: bool, out: &mut Stepped) -> bool {
+        while self.next_at() <= now.mono {
+            let expired = now.boot >= self.lease_until && !reckless;
+            let cause = match (self.steps >= shape.steps, self.stop && !reckless, expired) {
+                (true, ..) => Some(EndCause::Plan),
+                (_, true, _) => Some(EndCause::Stopped),
+                (.., true) => Some(EndCause::LeaseExpired),
+                _ => None,
+            };
+            if let Some(cause) = cause {
+                self.end(cause, shape, out);
+                return true;
+            }
+            self.fire(out);
+            if self.steps.is_multiple_of(STEPS_PER_INTERVAL) {
+                out.reports.push(self.interval(shape));
+            }
+        }
+        false
+    }
+
+    fn fire(&mut self, out: &mut Stepped) {
+        if !self.began {
+            self.began = true;
+            let (run, at) = (self.run, self.at);
+            out.reports.push(Report::Began { run, at });
+        }
+        let own = SharePath {
+            agent_index: self.index,
+            parts: vec![],
+        };
+        let step = self.steps;
+        let taken_over = self.taken_over.iter();
+        let due = taken_over.filter(|(_, from)| *from <= step);
+        let shares = std::iter::once(own).chain(due.map(|(share, _)| share.clone()));
+        out.shots.push(Shot {
+            run: self.run,
+            begins_at: self.at,
+            step,
+            shares: shares.collect(),
+        });
+        self.steps += 1;
+    }
+
+    /// The interval that the last step belongs to.
+    fn interval(&self, shape: LoadShape) -> Report {
+        let interval = (self.steps - 1) / STEPS_PER_INTERVAL;
+        let size = match interval % 5 {
+            4 => shape.large_bytes,
+            _ => shape.interval_bytes,
+        };
+        let mut encoded = vec![interval as u8; size.max(8)];
+        encoded[..4].copy_from_slice(&self.index.to_be_bytes());
+        encoded[4..8].copy_from_slice(&self.steps.to_be_bytes());
+        Report::Interval {
+            run: self.run,
+            interval,
+            encoded: encoded.into(),
+        }
+    }
+
+    fn end(&mut self, cause: EndCause, shape: LoadShape, out: &mut Stepped) {
+        if !self.steps.is_multiple_of(STEPS_PER_INTERVAL) {
+            out.reports.push(self.interval(shape));
+        }
+        out.reports.push(Report::Ended {
+            run: self.run,
+            cause,
+            totals: vec![7; shape.totals_bytes].into(),
+            figures: Bytes::new(),
+        });
+    }
+}

@@ -1,0 +1,262 @@
+//! Cases whose end is known in advance.
+
+use crate::agent::STEPS_PER_INTERVAL;
+use crate::case::{BrokenRule, Case, Fault, SECOND};
+use crate::network::Way;
+use crate::world::World;
+use control::{EndCause, LEASE, RunEvent, RunOutcome, Stop};
+use std::collections::BTreeSet;
+
+/// The case, once everything is over.
+fn over(case: Case) -> World {
+    let seed = case.seed;
+    let mut world = World::new(case, None, false);
+    assert_eq!(world.run(), None, "seed {seed}");
+    world
+}
+
+fn events(world: &World) -> impl Iterator<Item = &RunEvent> {
+    world.told.iter().map(|(_, _, event)| event)
+}
+
+fn outcomes(world: &World) -> Vec<RunOutcome> {
+    let outcome = |event: &RunEvent| match event {
+        RunEvent::Done { outcome } => Some(*outcome),
+        _ => None,
+    };
+    events(world).filter_map(outcome).collect()
+}
+
+fn causes(world: &World) -> Vec<EndCause> {
+    let cause = |event: &RunEvent| match event {
+        RunEvent::Ended { cause, .. } => Some(cause.clone()),
+        _ => None,
+    };
+    events(world).filter_map(cause).collect()
+}
+
+/// When agents were given up, and why.
+fn losses(world: &World) -> Vec<(u64, &str)> {
+    let loss = |told: &'_ (u64, usize, RunEvent)| matches!(told.2, RunEvent::Lost { .. });
+    let lost = world.told.iter().filter(|told| loss(told));
+    lost.map(|(at, _, event)| match event {
+        RunEvent::Lost { why, .. } => (*at, why.as_str()),
+        _ => unreachable!("only losses are left"),
+    })
+    .collect()
+}
+
+fn cut_off(slot: usize, for_ns: u64) -> Fault {
+    Fault::Partition {
+        slots: vec![slot],
+        ways: vec![Way::Up, Way::Down],
+        for_ns,
+    }
+}
+
+#[test]
+fn quiet_network_runs_the_plan_to_its_end_on_every_agent() {
+    for seed in 0..20 {
+        let world = over(Case::quiet(seed, 3));
+        assert_eq!(outcomes(&world), [RunOutcome::Ran], "seed {seed}");
+        assert_eq!(causes(&world), vec![EndCause::Plan; 3], "seed {seed}");
+        let is_interval = |event: &&RunEvent| matches!(event, RunEvent::Interval { .. });
+        assert_eq!(
+            events(&world).filter(is_interval).count(),
+            24,
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn agents_serve_the_next_run() {
+    for seed in 0..50 {
+        let mut case = Case::quiet(seed, 2);
+        case.runs = 3;
+        let world = over(case);
+        assert_eq!(outcomes(&world), [RunOutcome::Ran; 3], "seed {seed}");
+        assert_eq!(causes(&world), vec![EndCause::Plan; 6], "seed {seed}");
+    }
+}
+
+#[test]
+fn run_goes_on_over_streams_that_break() {
+    let mut went_on = 0;
+    for seed in 0..100 {
+        let cut = |slot| Fault::Cut { slot };
+        let case = Case::quiet(seed, 2).with(4 * SECOND, cut(0));
+        let world = over(case.with(6 * SECOND + seed * 7, cut(1)));
+        let came_back = events(&world).any(|event| matches!(event, RunEvent::Back { .. }));
+        went_on += u64::from(came_back && causes(&world) == vec![EndCause::Plan; 2]);
+    }
+    assert!(went_on > 20, "{went_on} runs went on: this tests nothing");
+}
+
+#[test]
+fn firing_goes_on_after_the_coordinators_death_and_ends_with_the_lease() {
+    let mut fired = 0;
+    for seed in 0..100 {
+        let at = 3 * SECOND + seed * SECOND / 20;
+        let world = over(Case::quiet(seed, 3).with(at, Fault::CoordinatorGone));
+        let last = world
+            .truth
+            .runs
+            .values()
+            .flat_map(|run| run.agents.values());
+        let last = last.map(|agent| agent.last_fired_at).max().unwrap_or(0);
+        fired += u64::from(last > at);
+        let until = at + LEASE.as_nanos() as u64 + SECOND;
+        assert!(last <= until, "seed {seed}: fired at {last}");
+    }
+    assert!(
+        fired > 20,
+        "in {fired} cases something was fired after the death"
+    );
+}
+
+#[test]
+fn stop_ends_the_run_whenever_it_comes() {
+    for seed in 0..100 {
+        let how = [Stop::Drain, Stop::Now][(seed % 2) as usize];
+        let case = Case::quiet(seed, 3).with(seed * SECOND / 10, Fault::Stops(how));
+        let world = over(case);
+        let stopped = [RunOutcome::StoppedBeforeStart(how)];
+        let outcomes = outcomes(&world);
+        assert!(
+            outcomes == [RunOutcome::Ran] || outcomes == stopped,
+            "seed {seed}: {outcomes:?}"
+        );
+    }
+}
+
+#[test]
+fn agent_that_breaks_the_protocol_is_lost_and_serves_the_next_run() {
+    for seed in 0..50 {
+        let violation = Fault::Violation {
+            slot: 0,
+            how: BrokenRule::CountsTooFar,
+        };
+        let mut case = Case::quiet(seed, 3).with(3 * SECOND, violation);
+        case.runs = 2;
+        let world = over(case);
+        assert_eq!(outcomes(&world), [RunOutcome::Ran; 2], "seed {seed}");
+        let losses = losses(&world);
+        assert!(
+            matches!(losses[..], [(_, why)] if why.contains("broke the protocol")),
+            "seed {seed}: {losses:?}"
+        );
+        assert_eq!(causes(&world), vec![EndCause::Plan; 5], "seed {seed}");
+    }
+}
+
+#[test]
+fn agent_that_is_away_is_waited_for_and_not_for_ever() {
+    for seed in 0..60 {
+        let at = 4 * SECOND;
+        for (away, comes_back) in [(9 * SECOND, true), (120 * SECOND, false)] {
+            let world = over(Case::quiet(seed, 3).with(at, cut_off(0, away)));
+            let losses = losses(&world);
+            assert_eq!(losses.is_empty(), comes_back, "seed {seed}: {losses:?}");
+            let late = losses
+                .iter()
+                .any(|(lost_at, _)| *lost_at > at + 70 * SECOND);
+            assert!(!late, "seed {seed}: {losses:?}");
+        }
+    }
+}
+
+#[test]
+fn upload_over_a_link_that_is_cut_again_and_again_comes_to_its_end() {
+    for bytes_per_second in [1 << 20, 100 << 10] {
+        for seed in 0..5 {
+            let slow = Fault::Slow {
+                slot: 0,
+                bytes_per_second,
+                for_ns: 300 * SECOND,
+            };
+            let mut case = Case::quiet(seed, 1).with(SECOND, slow);
+            case.shape.totals_bytes = 8 << 20;
+            for nth in 5..60 {
+                case = case.with(nth * 3 * SECOND, Fault::Cut { slot: 0 });
+            }
+            let world = over(case);
+            let whole = |event: &RunEvent| match event {
+                RunEvent::Totals { encoded, .. } => encoded.len() == 8 << 20,
+                _ => false,
+            };
+            assert!(
+                events(&world).any(whole),
+                "seed {seed}: {:?}",
+                losses(&world)
+            );
+        }
+    }
+}
+
+#[test]
+fn case_is_the_same_whenever_it_runs() {
+    for seed in 0..20 {
+        let told = |_| {
+            let mut world = World::new(Case::drawn(seed), None, false);
+            world.run();
+            world.told
+        };
+        let both: Vec<_> = (0..2).map(told).collect();
+        assert!(both[0] == both[1], "seed {seed}");
+    }
+}
+
+/// What drawn cases are about; a kind that never comes is not tested.
+#[test]
+fn drawn_cases_bring_every_kind_of_event() {
+    let mut kinds = BTreeSet::new();
+    let mut complete = 0;
+    for seed in 0..300 {
+        let mut world = World::new(Case::drawn(seed), None, false);
+        world.run();
+        let name = |event: &RunEvent| {
+            let text = format!("{event:?}");
+            let end = text.find([' ', '{']).unwrap_or(text.len());
+            text[..end].to_owned()
+        };
+        kinds.extend(events(&world).map(name));
+        kinds.extend(
+            outcomes(&world)
+                .iter()
+                .map(|outcome| format!("{outcome:?}")),
+        );
+        kinds.extend(causes(&world).iter().map(|cause| format!("{cause:?}")));
+        let plan = causes(&world).iter().all(|cause| *cause == EndCause::Plan);
+        complete += u64::from(plan && losses(&world).is_empty());
+        let steps = world.case.shape.steps;
+        assert!(steps > STEPS_PER_INTERVAL, "seed {seed}");
+    }
+    println!("{complete} of 300 are complete; {kinds:?}");
+    let wanted = [
+        "Back",
+        "Began",
+        "Done",
+        "Ended",
+        "Gone",
+        "Joined",
+        "LeaseExpired",
+        "Lost",
+        "Note",
+        "NotStarted",
+        "Plan",
+        "Postponed",
+        "Problem",
+        "Ran",
+        "Ready",
+        "Redistributed",
+        "Started",
+        "Stopped",
+        "Totals",
+        "Waiting",
+    ];
+    for kind in wanted {
+        assert!(kinds.contains(kind), "no {kind} in {kinds:?}");
+    }
+    assert!(complete > 30, "{complete} of 300 are complete");
+}

@@ -1,0 +1,263 @@
+//! How each fault strikes.
+
+use crate::case::{BrokenRule, Ending, Fault, SECOND, Stranger};
+use crate::coordinator::Writing;
+use crate::disk::RunLog;
+use crate::network::{Packet, Way};
+use crate::sabotage::Sabotage;
+use crate::world::{Happening, World};
+use control::{FleetEvent, RunId, RunRequest, SessionEvent};
+use proto::{Beat, FromAgent, Hello, Message, PROTOCOL, from_agent::Message as Up};
+
+/// An agent that is told to quit uploads for so long at most.
+const FAREWELL: u64 = 12 * SECOND;
+
+/// The calendars of two boots differ by so much, either way.
+const CALENDAR_ERROR: u64 = SECOND / 2;
+
+/// Two coordinators are there for so long before somebody ends the older one.
+pub const NOTICED: u64 = 40 * SECOND;
+
+impl World {
+    pub fn strike(&mut self, fault: Fault) {
+        self.note(|| format!("! {fault:?}"));
+        match fault {
+            Fault::Cut { slot } => self.cut_streams(slot),
+            Fault::Partition {
+                slots,
+                ways,
+                for_ns,
+            } => {
+                for slot in slots {
+                    for way in &ways {
+                        let until = &mut self.network.paths[slot].cut_until[*way as usize];
+                        *until = (*until).max(self.now + for_ns);
+                    }
+                }
+            }
+            Fault::Slow {
+                slot,
+                bytes_per_second,
+                for_ns,
+            } => self.network.paths[slot].slow = (self.now + for_ns, bytes_per_second),
+            Fault::Far {
+                slot,
+                extra_ns,
+                for_ns,
+            } => self.network.paths[slot].far = (self.now + for_ns, extra_ns),
+            Fault::CoordinatorEnds { how, down_ns } => {
+                if let Some(nth) = self.end_newest(how) {
+                    self.at(self.now + down_ns, Happening::Restarts(nth, how));
+                }
+            }
+            Fault::CoordinatorGone => {
+                self.end_newest(Ending::PowerFails);
+            }
+            Fault::CoordinatorStalls { for_ns } => {
+                if let Some(nth) = self.newest_alive() {
+                    let frozen_until = &mut self.coordinators[nth].frozen_until;
+                    *frozen_until = (*frozen_until).max(self.now + for_ns);
+                }
+            }
+            Fault::TakenUpElsewhere { back_ns } => self.take_up_elsewhere(back_ns),
+            Fault::DiskFull { for_ns } => {
+                if let Some(nth) = self.newest_alive() {
+                    self.coordinators[nth].disk.full_until = self.now + for_ns;
+                }
+            }
+            Fault::DiskSlow { sync_ns, for_ns } => {
+                if let Some(nth) = self.newest_alive() {
+                    self.coordinators[nth].disk.slow_until = (self.now + for_ns, sync_ns);
+                }
+            }
+            Fault::AgentEnds { slot, down_ns } => {
+                if self.random.percent(30) {
+                    // The power fails: nobody is told.
+                    self.hosts[slot].agent = None;
+                } else {
+                    self.agent_leaves(slot);
+                }
+                self.at(self.now + down_ns, Happening::AgentBoots(slot));
+            }
+            Fault::AgentStalls { slot, for_ns } => {
+                self.freeze(slot, for_ns);
+            }
+            Fault::AgentSleeps { slot, for_ns } => {
+                if self.freeze(slot, for_ns) {
+                    self.hosts[slot].clock.sleep(for_ns);
+                    self.slept = true;
+                }
+            }
+            Fault::AgentQuits { slot, down_ns } => {
+                if self.hosts[slot].frozen_until <= self.now {
+                    self.hosts[slot]
+                        .agent
+                        .iter_mut()
+                        .for_each(|agent| agent.quits = true);
+                    self.agent_on(slot, SessionEvent::ShutDown, None);
+                    let boots_at = self.now + down_ns.max(FAREWELL);
+                    self.at(boots_at, Happening::AgentBoots(slot));
+                }
+            }
+            Fault::Stranger(stranger) => self.admit(stranger),
+            Fault::Violation { slot, how } => match how {
+                BrokenRule::GreetsTwice => self.greet_twice(slot),
+                BrokenRule::SkipsAPart | BrokenRule::CountsTooFar => {
+                    self.broken_rules.insert(slot, how);
+                }
+            },
+            Fault::Stops(how) => self.stop(how),
+        }
+    }
+
+    fn cut_streams(&mut self, slot: usize) {
+        let current = self.hosts[slot]
+            .agent
+            .as_ref()
+            .and_then(|agent| agent.stream);
+        if let Some(at) = current {
+            self.cut(at);
+        }
+    }
+
+    /// Whether it stands still only now.
+    fn freeze(&mut self, slot: usize, for_ns: u64) -> bool {
+        let host = &mut self.hosts[slot];
+        let awake = host.frozen_until <= self.now;
+        if awake {
+            host.frozen_until = self.now + for_ns;
+        }
+        awake
+    }
+
+    /// Ends the newest coordinator that is there.
+    fn end_newest(&mut self, how: Ending) -> Option<usize> {
+        let nth = self.newest_alive()?;
+        self.end_coordinator(nth, how);
+        Some(nth)
+    }
+
+    fn end_coordinator(&mut self, nth: usize, how: Ending) {
+        let coordinator = &mut self.coordinators[nth];
+        coordinator.alive = false;
+        coordinator.waiting.clear();
+        coordinator.writing = Writing::Idle;
+        if how == Ending::PowerFails {
+            let logs = coordinator.disk.logs.values_mut();
+            logs.for_each(|log| log.lose_power(&mut self.random));
+        }
+        for at in self.network.of_coordinator(nth) {
+            match how {
+                Ending::Killed => self.end(at, Way::Down, "the coordinator ended"),
+                Ending::PowerFails => self.network.cut(at, Way::Down, self.now),
+            }
+        }
+        if self.newest_alive().is_none() {
+            self.headless_since = Some(self.now);
+        }
+    }
+
+    /// Somebody ends a coordinator whose run another one took up.
+    pub fn give_way(&mut self, nth: usize) {
+        if self.coordinators[nth].alive && self.newest_alive() != Some(nth) {
+            self.end_coordinator(nth, Ending::Killed);
+        }
+    }
+
+    /// Another process on the same disk.
+    pub fn restart(&mut self, ended: usize, how: Ending) {
+        let is_newest = ended + 1 == self.coordinators.len();
+        if !is_newest {
+            return;
+        }
+        let disk = std::mem::take(&mut self.coordinators[ended].disk);
+        let clock = match how {
+            Ending::Killed => Some(self.coordinators[ended].clock.clone()),
+            Ending::PowerFails => None,
+        };
+        let run = self.coordinators[ended].run;
+        let nth = self.found_coordinator(disk, clock);
+        self.resume(nth, run);
+    }
+
+    fn take_up_elsewhere(&mut self, back_ns: u64) {
+        let Some(old) = self.newest_alive() else {
+            return;
+        };
+        // Before it is written that the run starts, both would start it.
+        let run = self.coordinators[old].run;
+        let log = run.and_then(|run| self.coordinators[old].disk.logs.get(&run));
+        if !log.is_some_and(RunLog::is_sure_of_the_start) {
+            return;
+        }
+        self.split = true;
+        self.coordinators[old].unreachable_until = self.now + back_ns;
+        for at in self.network.of_coordinator(old) {
+            if self.random.percent(60) {
+                self.cut(at);
+            }
+        }
+        self.at(self.now + back_ns + NOTICED, Happening::GivesWay(old));
+        let mut disk = self.coordinators[old].disk.clone();
+        let logs = disk.logs.values_mut();
+        logs.for_each(|log| log.lose_power(&mut self.random));
+        let nth = self.found_coordinator(disk, None);
+        self.resume(nth, run);
+    }
+
+    /// Takes up what the disk says of the current run.
+    fn resume(&mut self, nth: usize, run: Option<RunId>) {
+        let Some(run) = run else { return };
+        let log = self.coordinators[nth].disk.logs.entry(run).or_default();
+        log.reopen();
+        if log.is_done() {
+            return;
+        }
+        if self.sabotage != Some(Sabotage::KeepsTheEpoch) {
+            log.epoch += 1;
+        }
+        let epoch = log.epoch + 1;
+        let request = self.request(run, epoch);
+        self.take_up(nth, request);
+    }
+
+    fn admit(&mut self, stranger: Stranger) {
+        let Some(nth) = self.newest_alive() else {
+            return;
+        };
+        let slot = self.hosts.len();
+        let at = self.network.open(slot, 0, nth, SECOND / 100);
+        self.opens(at);
+        let message = match stranger {
+            Stranger::SaysNothing => return,
+            Stranger::SaysNoHello => Some(Up::Beat(Beat::default())),
+            Stranger::SpeaksAnotherProtocol => Some(Up::Hello(Hello {
+                protocol: PROTOCOL + 1,
+                agent_id: vec![77; 16].into(),
+                ..Hello::default()
+            })),
+            Stranger::Babbles => None,
+        };
+        let packet = Packet::Message(FromAgent { message }.encode_to_vec());
+        self.at(self.now, Happening::Arrives(at, Way::Up, packet));
+    }
+
+    /// Begins with what a log holds.
+    fn take_up(&mut self, nth: usize, request: RunRequest) {
+        let run = request.run;
+        let coordinator = &mut self.coordinators[nth];
+        coordinator.run = Some(run);
+        let log = coordinator.disk.logs.entry(run).or_default();
+        log.go_by(&coordinator.clock);
+        coordinator.indices = log.members().into_iter().zip(0..).collect();
+        let error_ns = self.random.below(2 * CALENDAR_ERROR) as i64 - CALENDAR_ERROR as i64;
+        let history = log.history(self.now, error_ns);
+        self.note(|| {
+            format!(
+                "coordinator {nth} takes {run:?} up, epoch {}",
+                request.epoch
+            )
+        });
+        self.fleet_on(nth, FleetEvent::Resume(request, Box::new(history)));
+    }
+}

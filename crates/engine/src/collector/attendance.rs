@@ -1,0 +1,181 @@
+//! Which workers a second waits for, and how another one joins a run that is under way.
+
+use crate::key_log::KeySink;
+use crate::worker::Handover;
+use measure::Spare;
+use std::collections::BTreeSet;
+use std::sync::mpsc::{Sender, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The workers of a run, as the collector and whoever adds one see them. A worker never comes here.
+#[derive(Debug, Clone)]
+pub(crate) struct Attendance(Arc<Mutex<Book>>);
+
+#[derive(Debug)]
+struct Book {
+    workers: Vec<Attendee>,
+    /// Those that still begin operations.
+    firing: BTreeSet<usize>,
+    /// All seconds below are told, or are about to be.
+    told_below: u32,
+    /// Gone once nothing begins any more: who joins then would come too late.
+    entrance: Option<Entrance>,
+}
+
+#[derive(Debug)]
+struct Attendee {
+    /// All its intervals below this number are here.
+    complete_below: u32,
+    /// Gives the memory of its merged intervals back.
+    spares: Sender<Spare>,
+}
+
+/// What a worker needs to join.
+#[derive(Debug, Clone)]
+pub(crate) struct Entrance {
+    pub(crate) handover: SyncSender<Handover>,
+    pub(crate) sink: Option<KeySink>,
+}
+
+/// Whether somebody is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    Some,
+    Nobody,
+}
+
+impl Attendance {
+    /// Workers from 0 on, all of them firing, with who gives their memory back.
+    pub(super) fn new(spares: Vec<Sender<Spare>>) -> Attendance {
+        let attendance = Attendance(Arc::new(Mutex::new(Book {
+            workers: Vec::new(),
+            firing: BTreeSet::new(),
+            told_below: 0,
+            entrance: None,
+        })));
+        attendance.book().add(spares);
+        attendance
+    }
+
+    /// Lets workers join, until nothing begins any more.
+    pub(crate) fn open(&self, entrance: Entrance) {
+        self.book().entrance = Some(entrance);
+    }
+
+    /// The way in, while there is one.
+    pub(crate) fn entrance(&self) -> Option<Entrance> {
+        self.book().entrance.clone()
+    }
+
+    /// More workers join, with the next numbers; all of them, or where it is too late none. Gives
+    /// the number of their first interval: no second that is told can still change.
+    pub(crate) fn join(&self, spares: Vec<Sender<Spare>>) -> Option<u32> {
+        let mut book = self.book();
+        book.entrance.is_some().then(|| book.add(spares))
+    }
+
+    /// An interval of the worker is merged.
+    pub(super) fn took(&self, worker: usize, number: u32, spare: Spare) {
+        let attendee = &mut self.book().workers[worker];
+        // A worker that has ended wants nothing back.
+        let _ = attendee.spares.send(spare);
+        attendee.complete_below = number + 1;
+    }
+
+    /// The worker hands nothing over any more.
+    pub(super) fn ended(&self, worker: usize) {
+        self.book().workers[worker].complete_below = u32::MAX;
+    }
+
+    /// The worker begins nothing any more. `None` where that is known.
+    pub(super) fn drained(&self, worker: usize) -> Option<Left> {
+        let mut book = self.book();
+        if !book.firing.remove(&worker) {
+            return None;
+        }
+        if book.firing.is_empty() {
+            book.entrance = None;
+            Some(Left::Nobody)
+        } else {
+            Some(Left::Some)
+        }
+    }
+
+    /// All seconds below are complete; they are told now.
+    pub(super) fn complete_below(&self) -> u32 {
+        let mut book = self.book();
+        let complete = book.workers.iter().map(|worker| worker.complete_below);
+        book.told_below = complete.min().unwrap_or(0);
+        book.told_below
+    }
+
+    /// How many workers have been there.
+    pub(super) fn workers(&self) -> usize {
+        self.book().workers.len()
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        // Nothing that holds the book can panic halfway.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Book {
+    fn add(&mut self, spares: Vec<Sender<Spare>>) -> u32 {
+        for spares in spares {
+            self.firing.insert(self.workers.len());
+            self.workers.push(Attendee {
+                complete_below: self.told_below,
+                spares,
+            });
+        }
+        self.told_below
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{channel, sync_channel};
+
+    fn spares(number: usize) -> Vec<Sender<Spare>> {
+        (0..number).map(|_| channel().0).collect()
+    }
+
+    fn open(attendance: &Attendance) {
+        let (handover, _) = sync_channel(1);
+        attendance.open(Entrance {
+            handover,
+            sink: None,
+        });
+    }
+
+    #[test]
+    fn who_joins_begins_with_the_first_second_that_is_not_told_and_is_waited_for() {
+        let attendance = Attendance::new(spares(2));
+        open(&attendance);
+        attendance.took(0, 3, Spare::default());
+        attendance.took(1, 2, Spare::default());
+        assert_eq!(attendance.complete_below(), 3);
+        attendance.took(1, 7, Spare::default());
+        // Seconds up to 3 are complete, and not told yet: who joins may still write them.
+        assert_eq!(attendance.join(spares(1)), Some(3));
+        assert_eq!((attendance.complete_below(), attendance.workers()), (3, 3));
+        attendance.took(2, 3, Spare::default());
+        assert_eq!(attendance.complete_below(), 4);
+    }
+
+    #[test]
+    fn nobody_joins_once_nothing_begins_any_more() {
+        let attendance = Attendance::new(spares(1));
+        assert_eq!(attendance.join(spares(1)), None, "not open yet");
+        open(&attendance);
+        assert_eq!(attendance.join(spares(1)), Some(0));
+        assert_eq!(attendance.drained(0), Some(Left::Some));
+        assert!(attendance.entrance().is_some(), "one fires still");
+        assert_eq!(attendance.drained(1), Some(Left::Nobody));
+        assert_eq!(attendance.drained(1), None, "that is known");
+        assert!(attendance.entrance().is_none());
+        assert_eq!(attendance.join(spares(1)), None);
+    }
+}

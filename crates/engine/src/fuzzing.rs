@@ -1,0 +1,158 @@
+//! Doors for fuzzing: what reads a server's bytes, without the worker around it. Only with the
+//! feature `fuzzing`; nothing of a run goes through here.
+
+use crate::body::{BodyUpload, RequestBody};
+use crate::http2::{Http2Connection, StreamEvent};
+use crate::response::ResponseParser;
+use crate::template::{Fill, Values};
+pub use crate::tls::{RecordDoor, RecordForge};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// Field values do not matter here: bodies are fixed.
+const VALUES: Values = Values {
+    user: 0,
+    seq: 0,
+    random: 0,
+};
+
+/// The reader of HTTP/1.1 responses, as one connection has it.
+#[derive(Debug, Default)]
+pub struct Http1Door(ResponseParser);
+
+impl Http1Door {
+    /// Gets ready for the response to the next request.
+    pub fn expect(&mut self, head_only: bool) {
+        self.0.expect(head_only);
+    }
+
+    /// Takes bytes; how many of them belong to this response.
+    ///
+    /// # Errors
+    /// Why the response cannot be read.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<usize, String> {
+        self.0.feed(bytes).map_err(|why| format!("{why:?}"))
+    }
+
+    /// The connection has ended; whether that makes the response whole.
+    pub fn ended(&mut self) -> bool {
+        self.0.ended()
+    }
+
+    /// Whether the response is whole.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.0.is_whole()
+    }
+
+    /// Whether the connection can be used again.
+    #[must_use]
+    pub fn keeps_alive(&self) -> bool {
+        self.0.keep_alive
+    }
+
+    /// Status and bytes of the body.
+    #[must_use]
+    pub fn answer(&self) -> (Option<u16>, u64) {
+        (self.0.status, self.0.body_bytes)
+    }
+}
+
+/// The client's side of an HTTP/2 connection. It opens and cancels only what a worker would.
+#[derive(Debug)]
+pub struct Http2Door {
+    connection: Http2Connection,
+    is_under_way: Vec<bool>,
+    log: String,
+    sent: Vec<u8>,
+}
+
+impl Http2Door {
+    /// A connection with so many lanes.
+    #[must_use]
+    pub fn new(lanes: u32) -> Http2Door {
+        Http2Door {
+            connection: Http2Connection::new(lanes),
+            is_under_way: vec![false; lanes as usize],
+            log: String::new(),
+            sent: Vec::new(),
+        }
+    }
+
+    /// Opens a stream with a body of so many bytes, where the lane is free and the peer allows it.
+    pub fn open(&mut self, lane: u32, body_bytes: usize, head_only: bool) {
+        if self.is_under_way[lane as usize] || !self.connection.accepts() {
+            return;
+        }
+        let content = vec![0; body_bytes].into();
+        let body = (body_bytes > 0).then(|| {
+            let body = RequestBody::new(vec![Fill::Shared(content)]);
+            BodyUpload::new(Arc::new(body), VALUES)
+        });
+        self.connection.open(lane, b"\x82\x87\x84", body, head_only);
+        self.is_under_way[lane as usize] = true;
+    }
+
+    /// Gives the lane's stream up.
+    pub fn cancel(&mut self, lane: u32) {
+        if std::mem::take(&mut self.is_under_way[lane as usize]) {
+            self.connection.cancel(lane);
+        }
+    }
+
+    /// Takes what the peer says, and acts on it as a worker does.
+    ///
+    /// # Errors
+    /// How the peer breaks the protocol.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let fed = self.connection.feed(bytes);
+        for event in std::mem::take(&mut self.connection.events) {
+            self.note(event);
+        }
+        self.connection.progressed.clear();
+        fed.map_err(|violation| format!("{violation:?}"))
+    }
+
+    /// Sends what waits, which makes room for more of the bodies.
+    pub fn send(&mut self) {
+        self.connection.send_bodies();
+        self.sent.extend(self.connection.take_out());
+    }
+
+    /// What happened: events with the answers of their lanes, one a line.
+    #[must_use]
+    pub fn log(&self) -> &str {
+        &self.log
+    }
+
+    /// Everything that was said, after [`Http2Door::send`].
+    #[must_use]
+    pub fn sent(&self) -> &[u8] {
+        &self.sent
+    }
+
+    /// Streams under way, as the connection counts them and as its events say.
+    #[must_use]
+    pub fn active(&self) -> (usize, usize) {
+        let told = self.is_under_way.iter().filter(|active| **active);
+        (self.connection.active(), told.count())
+    }
+
+    fn note(&mut self, event: StreamEvent) {
+        let over = match event {
+            StreamEvent::Settled { .. }
+            | StreamEvent::Begun { .. }
+            | StreamEvent::GoAway { .. } => None,
+            StreamEvent::Whole { lane }
+            | StreamEvent::Malformed { lane }
+            | StreamEvent::Reset { lane, .. }
+            | StreamEvent::Unprocessed { lane } => Some(lane),
+        };
+        let answer = over.map(|lane| self.connection.answer(lane));
+        writeln!(self.log, "{event:?} {answer:?}").expect("writes to memory");
+        if let Some(lane) = over {
+            let was = std::mem::take(&mut self.is_under_way[lane as usize]);
+            assert!(was, "lane {lane} ends twice: {}", self.log);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Makes what a worker has before it runs, also for one that joins a run under way.
+
+use crate::endpoints::Endpoints;
+use crate::key_log::KeySink;
+use crate::placement::Placement;
+use crate::policy::Policy;
+use crate::poller::Poller;
+use crate::prepare_error::PrepareError;
+use crate::spin::Spin;
+use crate::tls::{Materials, WorkerTls};
+use crate::worker_thread::WorkerResources;
+use plan::Plan;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// What the resources of every worker are made of.
+pub(crate) struct Outfitter {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) placement: Placement,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) materials: Option<Materials>,
+}
+
+impl Outfitter {
+    /// For worker `number`, whose users have the client identities at `places`.
+    pub(crate) fn worker(
+        &self,
+        number: usize,
+        places: &BTreeSet<usize>,
+        spin: Spin,
+        sink: Option<KeySink>,
+    ) -> Result<WorkerResources, PrepareError> {
+        let poller = Poller::new().map_err(std::io::Error::from)?;
+        let tls = |materials| WorkerTls::new(materials, places, sink);
+        Ok(WorkerResources {
+            tls: self.materials.as_ref().map(tls).transpose()?,
+            endpoints: self.endpoints(number, &poller)?,
+            spin,
+            poller,
+        })
+    }
+
+    fn endpoints(&self, number: usize, poller: &Poller) -> Result<Endpoints, PrepareError> {
+        // Among all workers of the run, so that each begins with another address.
+        let rank = self.placement.agent as usize * self.placement.cpus.len() + number;
+        Ok(Endpoints::new(
+            &self.plan,
+            self.addresses.clone(),
+            Arc::clone(&self.policy),
+            rank,
+            &poller.waker(),
+        )?)
+    }
+}

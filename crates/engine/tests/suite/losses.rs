@@ -1,0 +1,549 @@
+//! An agent is lost, and the others fire its share too: what a server sees, and what is recorded.
+
+use crate::http2_servers::{SETTINGS, answer, frame, serving};
+use crate::support::{FiringAgent, Named, Outcome, parse};
+use engine::{Cut, FiringLease, Placement, Policy, StopMode, TakeOverError};
+use engine::{boot_time_ns, monotonic_ns};
+use measure::{Period, Totals};
+use plan::{Owner, Plan, Schedule, Seats};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead as _, BufReader, Error, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use target::{Config, RunningTarget};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1000 * MS;
+const AGENTS: u32 = 3;
+/// No test takes so long.
+const HOUR: u64 = 3600 * SECOND;
+
+/// The agent that is lost, before it has fired anything.
+const LOST: u32 = 1;
+
+/// What came: when, and the request's path.
+type Requests = Arc<Mutex<Vec<(u64, String)>>>;
+
+/// Listens for as long as the test lives.
+fn listen() -> (SocketAddr, Requests) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, requests) = (listener.local_addr().unwrap(), Requests::default());
+    let seen = Arc::clone(&requests);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let seen = Arc::clone(&seen);
+            std::thread::spawn(move || serve(&stream, &seen));
+        }
+    });
+    (address, requests)
+}
+
+fn serve(mut stream: &TcpStream, requests: &Requests) -> Result<(), Error> {
+    for line in BufReader::new(stream).lines() {
+        let line = line?;
+        if let Some(path) = line.strip_prefix("GET /") {
+            let path = path.split(' ').next().unwrap_or_default().to_owned();
+            requests.lock().unwrap().push((monotonic_ns(), path));
+        }
+        if line.is_empty() {
+            stream.write_all(OK)?;
+        }
+    }
+    Ok(())
+}
+
+fn plan(url: &str, path: &str, sections: &str, ca: Option<&str>) -> Plan {
+    let request = if sections.contains("requests = 0") {
+        String::new() // handshakes alone
+    } else {
+        format!("[[request]]\nname = \"r\"\npath = \"{path}\"\n")
+    };
+    parse(
+        &format!("name = \"t\"\ntarget.url = \"{url}\"\n{sections}\n{request}"),
+        ca,
+    )
+}
+
+/// Agent `agent` of the fleet, with so many workers.
+fn agent(
+    plan: &Plan,
+    agent: u32,
+    workers: usize,
+    start_at: u64,
+    lease: FiringLease,
+) -> FiringAgent {
+    let placement = Placement {
+        agent,
+        agents: AGENTS,
+        cpus: vec![None; workers],
+    };
+    FiringAgent::start(plan.clone(), placement, Policy::default(), start_at, lease)
+}
+
+/// Both agents that are left, which take the lost one's share over from `from` of the run clock on;
+/// what came of them.
+fn survivors(plan: &Plan, from: u64) -> [Outcome; 2] {
+    let start_at = monotonic_ns() + 50 * MS;
+    let unlimited = FiringLease::unlimited;
+    let mut both = [
+        agent(plan, 0, 2, start_at, unlimited()),
+        agent(plan, 2, 1, start_at, unlimited()),
+    ];
+    for (part, agent) in (0..).zip(&mut both) {
+        // In the middle of the run, as an order comes.
+        let told_at = start_at + (from / 2);
+        std::thread::sleep(Duration::from_nanos(told_at.saturating_sub(monotonic_ns())));
+        let from = start_at + from;
+        agent.running.take_over(LOST, &[(part, 2)], from).unwrap();
+        agent.running.take_over(LOST, &[(part, 2)], from).unwrap(); // said twice, fired once
+    }
+    both.map(FiringAgent::outcome)
+}
+
+/// Arrivals as the plan has them: of the agents that are left all, of the lost one those from
+/// `from` of the run clock on. By period: (number, instant of the run clock).
+fn due(plan: &Plan, from: u64) -> Vec<(Period, u64, u64)> {
+    let load = plan.load();
+    let measured_from = load.warm_up.as_nanos() as u64;
+    let parts = [
+        (Period::WarmUp, Schedule::warm_up(load), 0),
+        (Period::Measured, Schedule::measured(load), measured_from),
+    ];
+    let mut due = Vec::new();
+    for (period, schedule, zero) in parts {
+        let Some(schedule) = schedule else { continue };
+        for agent in 0..AGENTS {
+            let owner = Owner {
+                agent,
+                agents: AGENTS,
+                ..Owner::ALONE
+            };
+            let begin = if agent == LOST { from } else { 0 };
+            let instants = schedule
+                .instants(owner)
+                .map(|(seq, at)| (period, seq, zero + at));
+            due.extend(instants.filter(|&(_, _, at)| at >= begin));
+        }
+    }
+    due
+}
+
+/// Recorded operations by the second in which they were due.
+fn by_second(outcomes: &[Outcome]) -> BTreeMap<u32, u64> {
+    let mut seconds = BTreeMap::new();
+    for cell in outcomes
+        .iter()
+        .flat_map(|outcome| outcome.sum.cells.values())
+    {
+        for ((_, second), times) in &cell.response_times {
+            *seconds.entry(*second).or_default() += times.count;
+        }
+    }
+    seconds
+}
+
+/// What must hold of every agent's run, whatever was taken over in it.
+fn check(outcome: &Outcome) {
+    let mut totals = Totals::default();
+    let numbers = outcome.intervals.iter().map(|interval| interval.0);
+    assert!(
+        numbers.eq(0..outcome.intervals.len() as u32),
+        "no second is missing or told twice"
+    );
+    outcome
+        .intervals
+        .iter()
+        .for_each(|(_, snapshot)| totals.add(snapshot));
+    assert_eq!(totals, outcome.totals);
+}
+
+#[test]
+fn arrivals_of_a_lost_agent_are_fired_once_by_the_others_and_are_due_when_they_were() {
+    let ramp = "stage = [{ over = \"1s\", to = \"300/s\" }, { over = \"700ms\", to = \"20/s\" }]";
+    for (load, from) in [
+        (
+            "rate = \"300/s\", requests = 700, max_connections = 9",
+            1137 * MS,
+        ),
+        (
+            "rate = \"300/s\", requests = 701, arrivals = \"poisson\"",
+            1137 * MS,
+        ),
+        (
+            "rate = \"300/s\", requests = 500, warm_up = \"700ms\"",
+            237 * MS + 1,
+        ),
+        (
+            "rate = \"300/s\", requests = 500, warm_up = \"700ms\"",
+            1137 * MS,
+        ),
+        (
+            &format!("rate = \"10/s\", requests = 250, {ramp}"),
+            1137 * MS,
+        ),
+        // One connection of the lost agent: one of the two gets it, and all its arrivals.
+        (
+            "rate = \"150/s\", requests = 300, max_connections = 3",
+            1137 * MS,
+        ),
+        ("rate = \"300/s\", requests = 300", 0),
+    ] {
+        let (address, requests) = listen();
+        let url = format!("http://{address}/");
+        let plan = plan(&url, "/{seq}", &format!("load = {{ {load} }}"), None);
+        let outcomes = survivors(&plan, from);
+        outcomes.iter().for_each(check);
+        let due = due(&plan, from);
+        let mut expected: Vec<u64> = due.iter().map(|&(_, seq, _)| seq).collect();
+        let came = std::mem::take(&mut *requests.lock().unwrap());
+        let mut came: Vec<u64> = came.iter().map(|(_, path)| path.parse().unwrap()).collect();
+        expected.sort_unstable();
+        came.sort_unstable();
+        assert_eq!(came, expected, "{load}");
+        let mut seconds = BTreeMap::new();
+        for (_, _, at) in due {
+            *seconds.entry((at / SECOND) as u32).or_default() += 1;
+        }
+        assert_eq!(by_second(&outcomes), seconds, "{load}");
+        for period in [Period::WarmUp, Period::Measured] {
+            let failed = outcomes
+                .iter()
+                .map(|outcome| outcome.counters(period).failures.len());
+            assert_eq!(failed.sum::<usize>(), 0, "{load}");
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_connection_takes_a_share_over() {
+    let tls = "tls.ca = \"ca.pem\"\n";
+    for (name, config, sections) in [
+        ("one each", Config::plain(), "connection.requests = 1"),
+        ("handshakes", Config::default(), "connection.requests = 0"),
+        (
+            "resumed",
+            Config::default(),
+            "connection.requests = 1\ntls.resumption = \"always\"",
+        ),
+    ] {
+        let is_tls = config.tls.is_some();
+        let server = RunningTarget::new(config).unwrap();
+        let ca = server.ca_pem().map(str::to_owned);
+        let tls = if is_tls { tls } else { "" };
+        let load = "load = { rate = \"200/s\", requests = 400 }";
+        let sections = format!("{tls}{sections}\n{load}");
+        let plan = plan(&server.url("/"), "/{user}", &sections, ca.as_deref());
+        let outcomes = survivors(&plan, 1137 * MS);
+        let expected = due(&plan, 1137 * MS).len() as u64;
+        let ok: u64 = outcomes.iter().map(|outcome| outcome.measured().ok).sum();
+        outcomes.iter().for_each(check);
+        let counts = server.stop();
+        let came = if name == "handshakes" {
+            counts.connections
+        } else {
+            counts.requests
+        };
+        assert_eq!((ok, came), (expected, expected), "{name}");
+    }
+}
+
+#[test]
+fn streams_of_http2_carry_what_is_taken_over() {
+    let came = Arc::new(AtomicU64::new(0));
+    let counting = Arc::clone(&came);
+    let address = serving(frame(SETTINGS, 0, 0, &[]), move |_, stream, _| {
+        counting.fetch_add(1, Ordering::Relaxed);
+        answer(stream)
+    });
+    let sections = "connection = { http = \"2\", streams = 4 }\nload = { rate = \"200/s\", \
+                    requests = 400, max_connections = 7 }";
+    let plan = plan(
+        &format!("http://{address}/"),
+        "/{user}/{seq}",
+        sections,
+        None,
+    );
+    let outcomes = survivors(&plan, 1137 * MS);
+    let ok: u64 = outcomes.iter().map(|outcome| outcome.measured().ok).sum();
+    outcomes.iter().for_each(check);
+    let expected = due(&plan, 1137 * MS).len() as u64;
+    assert_eq!((ok, came.load(Ordering::Relaxed)), (expected, expected));
+}
+
+#[test]
+fn users_of_a_lost_agent_go_on_at_one_of_the_others_each_with_its_number() {
+    let (address, requests) = listen();
+    let load = "load = { connections = 11, duration = \"2s\", think_time = \"7ms\", connect_ramp \
+                = \"200ms\" }";
+    let plan = plan(&format!("http://{address}/"), "/{user}/{seq}", load, None);
+    let before = monotonic_ns();
+    let from = 1137 * MS;
+    let outcomes = survivors(&plan, from);
+    outcomes.iter().for_each(check);
+    let came = std::mem::take(&mut *requests.lock().unwrap());
+    let owner = Owner {
+        agent: LOST,
+        agents: AGENTS,
+        ..Owner::ALONE
+    };
+    let lost: BTreeSet<u32> = Seats::new(plan.load(), owner).iter().collect();
+    let (mut users, mut seqs) = (BTreeSet::new(), BTreeSet::new());
+    for (at, path) in &came {
+        let (user, seq) = path.split_once('/').unwrap();
+        let user: u32 = user.parse().unwrap();
+        users.insert(user);
+        assert!(seqs.insert(seq), "operation {seq} came twice");
+        assert!(
+            !lost.contains(&user) || *at >= before + from,
+            "user {user} came early"
+        );
+    }
+    assert_eq!(users, (0..11).collect());
+    let started: u64 = outcomes
+        .iter()
+        .map(|outcome| outcome.measured().started)
+        .sum();
+    assert_eq!(started, came.len() as u64);
+}
+
+#[test]
+fn share_that_was_taken_over_is_taken_over_again() {
+    let (address, requests) = listen();
+    let load = "load = { rate = \"300/s\", requests = 800 }";
+    let plan = plan(&format!("http://{address}/"), "/{seq}", load, None);
+    let start_at = monotonic_ns() + 50 * MS;
+    let mut first = agent(&plan, 0, 2, start_at, FiringLease::unlimited());
+    let mut last = agent(&plan, 2, 1, start_at, FiringLease::unlimited());
+    first.running.take_over(LOST, &[(0, 2)], start_at).unwrap();
+    last.running.take_over(LOST, &[(1, 2)], start_at).unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    first.running.stop(StopMode::Drain);
+    let first = first.outcome();
+    let again = monotonic_ns() + 200 * MS;
+    last.running.take_over(0, &[(0, 1)], again).unwrap();
+    last.running
+        .take_over(LOST, &[(0, 2), (0, 1)], again)
+        .unwrap();
+    let last = last.outcome();
+    check(&first);
+    check(&last);
+    let came = std::mem::take(&mut *requests.lock().unwrap());
+    let seqs: BTreeSet<u64> = came.iter().map(|(_, seq)| seq.parse().unwrap()).collect();
+    assert_eq!(seqs.len(), came.len(), "an arrival came twice");
+    let (again, schedule) = (again - start_at, Schedule::measured(plan.load()).unwrap());
+    let missing = schedule
+        .instants(Owner::ALONE)
+        .filter(|(seq, _)| !seqs.contains(seq));
+    let missing: Vec<u64> = missing.map(|(_, at)| at).collect();
+    assert!(
+        missing.iter().all(|&at| at < again),
+        "{missing:?} of {again}"
+    );
+    assert!(missing.len() < 200, "{} are missing", missing.len());
+}
+
+#[test]
+fn stop_and_lease_end_what_was_taken_over_too() {
+    for (load, what) in [
+        (
+            "connections = 9, duration = \"1h\", think_time = \"3ms\"",
+            "users",
+        ),
+        ("rate = \"300/s\", duration = \"1h\"", "arrivals"),
+    ] {
+        for ending in [Cut::Stopped, Cut::LeaseExpired] {
+            let server = RunningTarget::new(Config::plain()).unwrap();
+            let plan = plan(&server.url("/"), "/", &format!("load = {{ {load} }}"), None);
+            let lease = match ending {
+                Cut::Stopped => FiringLease::unlimited(),
+                Cut::LeaseExpired => FiringLease::until(boot_time_ns() + 1500 * MS),
+            };
+            let start_at = monotonic_ns() + 20 * MS;
+            let mut agent = agent(&plan, 0, 1, start_at, lease);
+            let from = start_at + 237 * MS;
+            agent.running.take_over(LOST, &[(0, 1)], from).unwrap();
+            agent.running.take_over(2, &[(1, 2)], from).unwrap();
+            if ending == Cut::Stopped {
+                std::thread::sleep(Duration::from_millis(1137));
+                agent.running.stop(StopMode::Drain);
+            }
+            let outcome = agent.outcome();
+            check(&outcome);
+            assert_eq!(outcome.workers.len(), 3, "{what}: a thread for each share");
+            for worker in &outcome.workers {
+                assert_eq!(worker.cut, Some(ending), "{what}");
+                assert!(worker.whole.wall_ns < HOUR / 60, "{what}: {worker:?}");
+            }
+            let measured = outcome.measured();
+            assert!(measured.ok > 100, "{what}: {measured:?}");
+            // What was cut may have come too.
+            let came = measured.ok..=measured.started;
+            assert!(came.contains(&server.stop().requests), "{what}: {came:?}");
+        }
+    }
+}
+
+#[test]
+fn share_that_cannot_be_fired_here_is_refused_and_the_run_goes_on() {
+    let server = RunningTarget::new(Config::plain()).unwrap();
+    let mut bounded = Policy::default();
+    bounded.max_connections = Some(11);
+    let mut slow = Policy::default();
+    slow.max_rate = "120/s".parse().ok();
+    let open = "rate = \"300/s\", requests = 450, max_connections = 18";
+    let own = &[(0, 1)][..];
+    let half = &[(0, 2)][..];
+    let late = 2 * SECOND;
+    for (load, policy, agent, parts, late, problem) in [
+        (open, Policy::default(), 0, own, 0, "some of it already"),
+        (
+            open,
+            Policy::default(),
+            3,
+            own,
+            0,
+            "no part of another agent's share",
+        ),
+        (open, Policy::default(), LOST, &[(2, 2)][..], 0, "no part"),
+        (open, Policy::default(), LOST, &[][..], 0, "no part"),
+        (open, Policy::default(), LOST, half, late, "ms ago"),
+        (
+            open,
+            bounded.clone(),
+            LOST,
+            own,
+            0,
+            "share of 12 is above its own ceiling of 11",
+        ),
+        (
+            open,
+            slow.clone(),
+            LOST,
+            half,
+            0,
+            "share of 150/s is above its own ceiling of 120/s",
+        ),
+        (
+            "connections = 9, requests = 90",
+            Policy::default(),
+            LOST,
+            half,
+            0,
+            "is not known",
+        ),
+    ] {
+        let plan = plan(&server.url("/"), "/", &format!("load = {{ {load} }}"), None);
+        let placement = Placement {
+            agent: 0,
+            agents: AGENTS,
+            cpus: vec![None],
+        };
+        let start_at = monotonic_ns() + 20 * MS;
+        let lease = FiringLease::unlimited();
+        let mut agent_0 = FiringAgent::start(plan, placement, policy, start_at, lease);
+        let said = agent_0.running.take_over(agent, parts, start_at - late);
+        let said = said.map_err(|error| error.to_string());
+        assert!(
+            said.as_ref().is_err_and(|said| said.contains(problem)),
+            "{problem}: {said:?}"
+        );
+        let outcome = agent_0.outcome();
+        check(&outcome);
+        let expected = if load == open { 150 } else { 30 };
+        assert_eq!(
+            (outcome.measured().ok, outcome.workers.len()),
+            (expected, 1),
+            "{problem}"
+        );
+    }
+}
+
+#[test]
+fn ceilings_count_everything_that_is_taken_over() {
+    let server = RunningTarget::new(Config::plain()).unwrap();
+    let load = "load = { rate = \"300/s\", duration = \"300ms\", max_connections = 12 }";
+    let mut policy = Policy::default();
+    (policy.max_rate, policy.max_connections) = ("200/s".parse().ok(), Some(8));
+    let placement = Placement {
+        agent: 0,
+        agents: AGENTS,
+        cpus: vec![None],
+    };
+    let start_at = monotonic_ns() + 20 * MS;
+    let plan = plan(&server.url("/"), "/", load, None);
+    let lease = FiringLease::unlimited();
+    let mut agent = FiringAgent::start(plan, placement, policy, start_at, lease);
+    agent.running.take_over(LOST, &[(0, 2)], start_at).unwrap();
+    agent.running.take_over(LOST, &[(1, 2)], start_at).unwrap();
+    let dealt_again = agent.running.take_over(LOST, &[(1, 2), (0, 3)], start_at);
+    assert!(
+        matches!(dealt_again, Err(TakeOverError::Held)),
+        "{dealt_again:?}"
+    );
+    let beyond = agent.running.take_over(2, &[(1, 2)], start_at);
+    assert!(
+        matches!(beyond, Err(TakeOverError::Refused(_))),
+        "{beyond:?}"
+    );
+    check(&agent.outcome());
+}
+
+#[test]
+fn run_that_has_ended_takes_nothing_over() {
+    let server = RunningTarget::new(Config::plain()).unwrap();
+    let load = "load = { connections = 9, duration = \"50ms\" }";
+    let plan = plan(&server.url("/"), "/", load, None);
+    let start_at = monotonic_ns() + 20 * MS;
+    let mut agent = agent(&plan, 0, 1, start_at, FiringLease::unlimited());
+    std::thread::sleep(Duration::from_millis(500));
+    let late = agent.running.take_over(LOST, &[(0, 2)], monotonic_ns());
+    assert!(matches!(late, Err(TakeOverError::Ended)), "{late:?}");
+    check(&agent.outcome());
+}
+
+#[test]
+fn part_without_a_user_is_taken_over_by_doing_nothing() {
+    let server = RunningTarget::new(Config::plain()).unwrap();
+    let load = "load = { connections = 3, duration = \"300ms\" }";
+    let plan = plan(&server.url("/"), "/", load, None);
+    let start_at = monotonic_ns() + 20 * MS;
+    let mut agent = agent(&plan, 0, 1, start_at, FiringLease::unlimited());
+    agent.running.take_over(LOST, &[(0, 2)], start_at).unwrap();
+    let outcome = agent.outcome();
+    check(&outcome);
+    assert_eq!(outcome.workers.len(), 1);
+}
+
+#[test]
+fn share_of_users_with_certificates_is_refused_since_those_are_not_here() {
+    let made = rcgen::generate_simple_self_signed(["client.test".to_owned()]).unwrap();
+    let server = RunningTarget::new(Config::default()).unwrap();
+    let ca = server.ca_pem().unwrap().as_bytes().to_vec();
+    let mut files = Named(vec![
+        ("ca.pem".to_owned(), ca),
+        ("a.pem".to_owned(), made.cert.pem().into_bytes()),
+        (
+            "a.key".to_owned(),
+            made.signing_key.serialize_pem().into_bytes(),
+        ),
+    ]);
+    let text = format!(
+        "target.url = \"{}\"\nload = {{ rate = \"30/s\", duration = \"300ms\" }}\n[tls]\nca = \
+         \"ca.pem\"\nclient_certificates = [{{ cert = \"a.pem\", key = \"a.key\" }}]\n",
+        server.url("/")
+    );
+    let plan = Plan::parse(&text, &mut files).unwrap_or_else(|problems| panic!("{problems}"));
+    let start_at = monotonic_ns() + 20 * MS;
+    let mut agent = agent(&plan, 0, 1, start_at, FiringLease::unlimited());
+    let refused = agent.running.take_over(LOST, &[(0, 2)], start_at);
+    assert!(
+        matches!(refused, Err(TakeOverError::ClientCertificates)),
+        "{refused:?}"
+    );
+    let outcome = agent.outcome();
+    check(&outcome);
+    assert_eq!(outcome.measured().ok, 3);
+}

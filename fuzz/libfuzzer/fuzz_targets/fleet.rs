@@ -1,0 +1,4 @@
+//! `fuzz::fleet` under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::fleet(data));

@@ -1,0 +1,4 @@
+//! `fuzz::http2` under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::http2(data));

@@ -1,0 +1,4 @@
+//! `fuzz::plan` under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::plan(data));

@@ -1,0 +1,4 @@
+//! `fuzz::result` under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::result(data));

@@ -1,0 +1,236 @@
+//! A coordinator's fleet, told anything by anybody at any time.
+
+use crate::script::Script;
+use control::{
+    ConnectionId, CoordinatorId, Digest, Fleet, FleetAction, FleetEvent, FleetRules, FleetTime,
+    LostPolicy, Receipt, RunEvent, RunId, RunRequest, Stop, Versions,
+};
+use proto::{FromAgent, Message};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// Streams that are open at once.
+const SLOTS: u8 = 8;
+
+/// Steps of one script.
+const STEPS_MAX: usize = 2_000;
+
+/// Actions that one event may ask for: a few for each stream, each agent of the run, and each
+/// interval that an event sets free.
+const ACTIONS_MAX: usize = 32 * SLOTS as usize;
+
+/// Steps: a stream opens, says something, ends; a run begins, is stopped; an event is taken; time
+/// goes by.
+pub fn fleet(data: &[u8]) {
+    let mut script = Script::new(data);
+    let mut world = FleetWorld::new();
+    for _ in 0..STEPS_MAX {
+        if script.is_over() {
+            return;
+        }
+        world.step(&mut script);
+    }
+}
+
+/// A fleet, and what must hold of it.
+struct FleetWorld {
+    fleet: Fleet,
+    now: FleetTime,
+    slots: [Option<ConnectionId>; SLOTS as usize],
+    streams: u64,
+    /// Streams that the fleet has neither closed nor lost.
+    open: BTreeSet<ConnectionId>,
+    receipts: VecDeque<Receipt>,
+    runs: u8,
+    course: Course,
+}
+
+/// What a run has told.
+#[derive(Default)]
+struct Course {
+    intervals: BTreeSet<(u32, u32)>,
+    totals: BTreeSet<u32>,
+    over: BTreeMap<u32, &'static str>,
+    is_done: bool,
+}
+
+fn versions() -> Versions {
+    Versions {
+        program: "1".to_owned(),
+        encoding: 0,
+        language: 0,
+    }
+}
+
+impl FleetWorld {
+    fn new() -> FleetWorld {
+        FleetWorld {
+            fleet: Fleet::new(CoordinatorId([9; 16]), versions()),
+            now: FleetTime(1_000_000_000),
+            slots: [None; SLOTS as usize],
+            streams: 0,
+            open: BTreeSet::new(),
+            receipts: VecDeque::new(),
+            runs: 0,
+            course: Course {
+                is_done: true,
+                ..Course::default()
+            },
+        }
+    }
+
+    fn step(&mut self, script: &mut Script<'_>) {
+        let step = script.byte();
+        let slot = usize::from(step >> 4) % self.slots.len();
+        match step & 0xf {
+            0 => self.opened(slot),
+            1 => self.closed(slot),
+            2 => self.run(script),
+            3 => self.on(FleetEvent::Stop(how(script.byte()))),
+            4 => {
+                // Whoever takes events may be slow, and takes them in order.
+                if let Some(receipt) = self.receipts.pop_front() {
+                    self.on(FleetEvent::Delivered(receipt));
+                }
+            }
+            5 => {
+                self.now = self.now.after(script.duration());
+                self.on(FleetEvent::Tick);
+            }
+            _ => self.said(slot, script.bytes()),
+        }
+    }
+
+    fn opened(&mut self, slot: usize) {
+        self.closed(slot);
+        let at = ConnectionId(self.streams);
+        self.streams += 1;
+        self.slots[slot] = Some(at);
+        self.open.insert(at);
+        self.on(FleetEvent::Opened(at));
+    }
+
+    fn closed(&mut self, slot: usize) {
+        if let Some(at) = self.slots[slot].take() {
+            self.open.remove(&at);
+            self.on(FleetEvent::Closed(at, "cut".into()));
+        }
+    }
+
+    /// What a stream brings, be it on its way since before the fleet closed it.
+    fn said(&mut self, slot: usize, message: &[u8]) {
+        let (Some(at), Ok(message)) = (self.slots[slot], FromAgent::decode(message)) else {
+            return;
+        };
+        self.on(FleetEvent::Received(at, message));
+    }
+
+    fn run(&mut self, script: &mut Script<'_>) {
+        let (agents, rules, firing) = (script.byte(), script.byte(), script.duration());
+        if !self.fleet.is_idle() {
+            return;
+        }
+        self.runs = self.runs.wrapping_add(1);
+        self.course = Course::default();
+        self.receipts.clear();
+        self.on(FleetEvent::Run(request(self.runs, agents, rules, firing)));
+    }
+
+    fn on(&mut self, event: FleetEvent) {
+        let said = format!("{event:?}");
+        let actions = self.fleet.on(self.now, event);
+        assert!(
+            actions.len() <= ACTIONS_MAX + self.course.intervals.len(),
+            "{} actions after {said}",
+            actions.len()
+        );
+        actions
+            .into_iter()
+            .for_each(|action| self.act(action, &said));
+        assert!(
+            !self.fleet.is_idle() || self.course.is_done,
+            "idle without an end after {said}"
+        );
+    }
+
+    fn act(&mut self, action: FleetAction, after: &str) {
+        match action {
+            FleetAction::Send(to, _) | FleetAction::SendFiles(to, _) => {
+                assert!(self.open.contains(&to), "{to:?} is closed, after {after}");
+            }
+            FleetAction::Close(at) => drop(self.open.remove(&at)),
+            FleetAction::Deliver(event, receipt) => {
+                self.receipts.extend(receipt);
+                self.course.goes_on(&event, after);
+            }
+        }
+    }
+}
+
+impl Course {
+    fn goes_on(&mut self, event: &RunEvent, after: &str) {
+        assert!(!self.is_done, "{event:?} after the end, after {after}");
+        match event {
+            RunEvent::Interval {
+                agent, interval, ..
+            } => {
+                let is_new = self.intervals.insert((*agent, *interval));
+                assert!(is_new, "{interval} of {agent} counts twice, after {after}");
+            }
+            RunEvent::Totals { agent, .. } => {
+                assert!(self.totals.insert(*agent), "totals of {agent} come twice");
+            }
+            RunEvent::Ended { agent, .. } => self.ended(*agent, "ended", after),
+            RunEvent::Lost { agent, .. } => self.ended(*agent, "lost", after),
+            RunEvent::Done { .. } => self.is_done = true,
+            _ => {}
+        }
+    }
+
+    fn ended(&mut self, agent: u32, how: &'static str, after: &str) {
+        let before = self.over.insert(agent, how);
+        assert!(
+            before.is_none(),
+            "{agent} {before:?}, then {how}, after {after}"
+        );
+    }
+}
+
+fn how(byte: u8) -> Stop {
+    if byte & 1 == 0 {
+        Stop::Drain
+    } else {
+        Stop::Now
+    }
+}
+
+fn request(run: u8, agents: u8, rules: u8, firing: Duration) -> RunRequest {
+    let lost = [
+        LostPolicy::Fail,
+        LostPolicy::Continue,
+        LostPolicy::Redistribute,
+    ];
+    RunRequest {
+        run: RunId([run; 16]),
+        name: "run".into(),
+        plan: "plan".to_owned().into(),
+        plan_digest: Digest([1; 32]),
+        files: vec![],
+        minted: Vec::new(),
+        agents: u32::from(agents % SLOTS).max(1),
+        firing: (rules & 0x40 == 0).then_some(firing),
+        drain: Duration::from_secs(5),
+        epoch: 1,
+        rules: FleetRules {
+            lost: lost[usize::from(rules & 3) % lost.len()],
+            tolerate: u32::from(rules >> 2 & 3),
+            join_timeout: (rules & 0x10 != 0).then_some(Duration::from_secs(30)),
+            max_skew: if rules & 0x20 == 0 {
+                Duration::MAX
+            } else {
+                Duration::from_millis(50)
+            },
+            ..FleetRules::default()
+        },
+    }
+}

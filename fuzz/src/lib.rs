@@ -1,0 +1,53 @@
+//! What reads foreign bytes, fed with anything. A target is a function that takes bytes, and panics
+//! where a property does not hold; who makes the bytes, it does not know.
+//!
+//! Two mutators drive the targets: the one in `tests/moment.rs` on stable Rust, and libFuzzer (see
+//! `fuzz/libfuzzer`). docs/TESTING.md has the commands.
+
+mod fleet;
+mod http1;
+mod http2;
+mod measured;
+mod messages;
+pub mod mutation;
+mod plans;
+mod records;
+mod saved;
+pub mod script;
+mod session;
+mod words;
+
+pub use fleet::fleet;
+pub use http1::http1;
+pub use http2::http2;
+pub use measured::{histogram, snapshot, totals};
+pub use messages::messages;
+pub use plans::plan;
+pub use records::records;
+pub use saved::{campaign, result};
+pub use session::session;
+pub use words::{address, policy, token};
+
+/// A function that must hold for any bytes.
+pub type Target = fn(&[u8]);
+
+/// Every target by its name, which is that of its folder in `fuzz/corpus`.
+///
+/// The run log's reader belongs here as soon as it is there.
+pub const TARGETS: [(&str, Target); 15] = [
+    ("address", address),
+    ("campaign", campaign),
+    ("fleet", fleet),
+    ("histogram", histogram),
+    ("http1", http1),
+    ("http2", http2),
+    ("messages", messages),
+    ("plan", plan),
+    ("policy", policy),
+    ("records", records),
+    ("result", result),
+    ("session", session),
+    ("snapshot", snapshot),
+    ("token", token),
+    ("totals", totals),
+];

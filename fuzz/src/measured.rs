@@ -1,0 +1,54 @@
+//! What agents measured, as it comes over the wire and stands in files.
+
+use measure::{Histogram, Snapshot, Totals};
+
+/// An encoded snapshot: what is accepted can be merged and said again.
+pub fn snapshot(data: &[u8]) {
+    let Ok(snapshot) = Snapshot::decode(data) else {
+        return;
+    };
+    let said = Snapshot::decode(&snapshot.encode());
+    assert!(said.as_ref() == Ok(&snapshot), "it changes on its way");
+    let mut totals = Totals::default();
+    totals.add(&snapshot);
+    let mut sum = Snapshot::default();
+    sum.merge(&snapshot);
+    assert!(sum == snapshot || snapshot.cells.len() != sum.cells.len());
+    sum.merge(&snapshot);
+    for cell in sum.cells.values() {
+        for times in cell.times.values().chain(cell.response_times.values()) {
+            let _ = (times.mean(), times.std_dev(), times.percentile(99.9));
+        }
+    }
+    let mut twice = totals.clone();
+    twice.add(&snapshot);
+    let read = Totals::decode(&twice.encode()).expect("our own totals are read");
+    assert!(read == twice, "totals change on their way");
+}
+
+/// Encoded totals.
+pub fn totals(data: &[u8]) {
+    let Ok(totals) = Totals::decode(data) else {
+        return;
+    };
+    let read = Totals::decode(&totals.encode()).expect("our own totals are read");
+    assert!(read == totals, "they change on their way");
+}
+
+/// A histogram as files and snapshots hold it.
+pub fn histogram(data: &[u8]) {
+    let Ok(histogram) = Histogram::decode_v2_deflate(data) else {
+        return;
+    };
+    let said = Histogram::decode_v2_deflate(&histogram.encode_v2_deflate());
+    assert!(said.as_ref() == Ok(&histogram), "it changes on its way");
+    let buckets: u64 = histogram.iter().map(|bucket| bucket.count).sum();
+    assert_eq!(buckets, histogram.count());
+    let mut sum = histogram.clone();
+    sum.merge(&histogram);
+    for percentile in [0.0, 50.0, 100.0] {
+        let value = histogram.value_at_percentile(percentile);
+        assert_eq!(value.is_none(), histogram.is_empty());
+        assert_eq!(sum.value_at_percentile(percentile), value, "{percentile}");
+    }
+}

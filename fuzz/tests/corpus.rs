@@ -1,0 +1,846 @@
+//! The corpora's seeds: real inputs, made by the code that writes them in earnest, or by hand where
+//! a foreign program writes them. With `WRITE_CORPUS=1` these tests write them anew. What fuzzing
+//! found lies beside them, and is never written over.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use control::{CoordinatorId, Digest, INTERVAL_PART_BYTES, JoinSecret, RunId, Token};
+use flate2::{Compression, write::ZlibEncoder};
+use fuzz::script::ScriptWriter;
+use measure::{Histogram, Snapshot, Totals};
+use proto::from_agent::Message as Up;
+use proto::from_coordinator::Message as Down;
+use proto::{
+    Ack, Armed, Beat, Began, Bytes, Clock, Ended, FilePart, FromAgent, FromCoordinator, Go, Grant,
+    HeldRun, Hello, IntervalPart, Message as _, Note, Notice, PROTOCOL, Prepare, Prepared,
+    Received, Refused, Release, Resume, SharePart, Start, Stop, TakeOver, TookOver, Want, Welcome,
+};
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The first run of the target `fleet`.
+const RUN: RunId = RunId([1; 16]);
+
+/// A seed: its file's name and content.
+type Seed = (String, Vec<u8>);
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn folder(target: &str) -> PathBuf {
+    root().join("fuzz/corpus").join(target)
+}
+
+fn named(seeds: Vec<(&str, Vec<u8>)>) -> Vec<Seed> {
+    let seeds = seeds.into_iter();
+    seeds.map(|(name, seed)| (name.to_owned(), seed)).collect()
+}
+
+/// Writes the seeds down if that is asked for; in any case what lies there is what is tried.
+fn kept(target: &str, seeds: Vec<Seed>) -> Vec<Vec<u8>> {
+    let folder = folder(target);
+    if std::env::var_os("WRITE_CORPUS").is_some() {
+        fs::create_dir_all(&folder).unwrap();
+        seeds
+            .iter()
+            .for_each(|(name, seed)| fs::write(folder.join(name), seed).unwrap());
+    }
+    let read = |(name, _): &Seed| {
+        fs::read(folder.join(name))
+            .unwrap_or_else(|error| panic!("{target}/{name}: {error}; write it by WRITE_CORPUS=1"))
+    };
+    seeds.iter().map(read).collect()
+}
+
+/// The examples, and every piece of a plan that the documentation shows.
+#[test]
+fn plans() {
+    let mut seeds: Vec<Seed> = fs::read_dir(root().join("examples"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|found| found == "toml"))
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read(path).unwrap())
+        })
+        .collect();
+    seeds.sort();
+    let documentation = fs::read_to_string(root().join("docs/PLAN.md")).unwrap();
+    let shown: Vec<&str> = documentation
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert!(shown.len() > 5, "{} pieces", shown.len());
+    seeds.push(("documentation".to_owned(), shown.join("\n").into_bytes()));
+    let shown = (1..).zip(shown);
+    seeds.extend(shown.map(|(nth, text)| (format!("documentation-{nth:02}"), text.into())));
+    let kept = kept("plan", seeds);
+    let is_read = |text: &&Vec<u8>| plan::Campaign::parse_bytes(text, &mut NoFiles).is_ok();
+    assert!(
+        kept.iter().filter(is_read).count() >= 5,
+        "no seed is a plan"
+    );
+}
+
+struct NoFiles;
+
+impl plan::Files for NoFiles {
+    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        Ok(name.as_bytes().to_vec())
+    }
+}
+
+/// Without the spaces that only people want.
+fn packed(json: &str) -> Vec<u8> {
+    json.lines()
+        .map(str::trim_start)
+        .collect::<String>()
+        .into_bytes()
+}
+
+#[test]
+fn saved_runs() {
+    let golden = |name: &str| {
+        let path = root().join("crates/report/tests/golden").join(name);
+        packed(&fs::read_to_string(path).unwrap())
+    };
+    let least = br#"{"schema":1}"#.to_vec();
+    let result = vec![
+        ("golden", golden("result-v1.json")),
+        ("least", least.clone()),
+    ];
+    let result = kept("result", named(result));
+    assert!(report::read(&result[0]).is_ok());
+    let campaign = vec![("golden", golden("campaign-v1.json")), ("least", least)];
+    let campaign = kept("campaign", named(campaign));
+    assert!(report::read_campaign(&campaign[0]).is_ok());
+}
+
+fn histogram(values: impl Iterator<Item = u64>) -> Vec<u8> {
+    let mut histogram = Histogram::default();
+    values.for_each(|value| assert!(histogram.record(value)));
+    histogram.encode_v2_deflate()
+}
+
+/// What deflates a thousandfold, behind the head of a histogram.
+fn bomb() -> Vec<u8> {
+    let mut deflated = ZlibEncoder::new(Vec::new(), Compression::best());
+    deflated.write_all(&vec![0; 4 << 20]).unwrap();
+    let deflated = deflated.finish().unwrap();
+    let real = histogram([1].into_iter());
+    let length = u32::try_from(deflated.len()).unwrap();
+    [&real[..4], &length.to_be_bytes(), &deflated].concat()
+}
+
+#[test]
+fn measured() {
+    let histograms = vec![
+        ("empty", histogram([].into_iter())),
+        ("one", histogram([1].into_iter())),
+        (
+            "edges",
+            histogram([0, 1, 255, 256, 1_000_000_000].into_iter()),
+        ),
+        (
+            "many",
+            histogram((0..300).map(|step| 1_000 + step * step * step)),
+        ),
+        ("bomb", bomb()),
+    ];
+    let kept_histograms = kept("histogram", named(histograms));
+    let is_read = |seed: &Vec<u8>| Histogram::decode_v2_deflate(seed).is_ok();
+    assert_eq!(
+        kept_histograms.iter().map(is_read).collect::<Vec<_>>(),
+        [true, true, true, true, false]
+    );
+    let golden =
+        |name: &str| fs::read(root().join("crates/measure/tests/golden").join(name)).unwrap();
+    let snapshots = vec![
+        ("golden", golden("snapshot-v4.bin")),
+        ("empty", Snapshot::default().encode()),
+    ];
+    let snapshots = kept("snapshot", named(snapshots));
+    assert!(snapshots.iter().all(|seed| Snapshot::decode(seed).is_ok()));
+    let totals = vec![
+        ("golden", golden("totals-v1.bin")),
+        ("empty", Totals::default().encode()),
+    ];
+    let totals = kept("totals", named(totals));
+    assert!(totals.iter().all(|seed| Totals::decode(seed).is_ok()));
+}
+
+#[test]
+fn words() {
+    let token = Token::new([7; 32], JoinSecret::new([8; 32])).reveal();
+    let tokens = vec![
+        ("token", token.clone().into_bytes()),
+        ("spaces", format!(" {token}\n").into_bytes()),
+        ("cut", token.as_bytes()[..40].to_vec()),
+    ];
+    assert!(
+        std::str::from_utf8(&kept("token", named(tokens))[0])
+            .unwrap()
+            .parse::<Token>()
+            .is_ok()
+    );
+    let addresses = [
+        "coordinator.lan:7711",
+        "10.0.0.1:1",
+        "[2001:db8::1]:65535",
+        "[fe80::1%eth0]:7711",
+        "https://host:7711",
+    ];
+    let addresses = (1..).zip(addresses);
+    kept(
+        "address",
+        addresses
+            .map(|(n, text)| (n.to_string(), text.into()))
+            .collect(),
+    );
+    let policies = [
+        "192.0.2.0/25\n198.51.100.7:8443\n2001:db8::/32\nEDGE.example:443\n0.0.0.0/0\n::/0",
+        "[2001:db8::7]:443\n[2001:db8::]/32\nhost:0\n192.0.2.0/33\n*\n.\nother.example",
+        "::ffff:192.0.2.7/128\n::ffff:0:0/96",
+    ];
+    let policies = (1..).zip(policies);
+    kept(
+        "policy",
+        policies
+            .map(|(n, text)| (n.to_string(), text.into()))
+            .collect(),
+    );
+}
+
+fn up(message: Up) -> Vec<u8> {
+    let message = Some(message);
+    FromAgent { message }.encode_to_vec()
+}
+
+fn down(message: Down) -> Vec<u8> {
+    let message = Some(message);
+    FromCoordinator { message }.encode_to_vec()
+}
+
+fn hello(agent: u8) -> Hello {
+    Hello {
+        protocol: PROTOCOL,
+        version: "1".into(),
+        agent_id: Bytes::copy_from_slice(&[agent; 16]),
+        name: format!("agent-{agent}"),
+        labels: [("zone".to_owned(), "a".to_owned())].into(),
+        workers: 2,
+        ..Hello::default()
+    }
+}
+
+fn back(agent: u8) -> Hello {
+    Hello {
+        held_runs: vec![HeldRun {
+            run_id: RUN.to_wire(),
+            epoch: 1,
+        }],
+        ..hello(agent)
+    }
+}
+
+fn clock() -> Option<Clock> {
+    Some(Clock {
+        offset_ns: -5,
+        bound_ns: 500,
+    })
+}
+
+fn beat(sequence: u64) -> Up {
+    Up::Beat(Beat {
+        sequence,
+        clock: clock(),
+    })
+}
+
+fn prepared() -> Up {
+    Up::Prepared(Prepared {
+        run_id: RUN.to_wire(),
+        plan_digest: Digest([1; 32]).to_wire(),
+        addresses: vec!["192.0.2.1:443".into()],
+        workers: 2,
+        clock: clock(),
+        ..Prepared::default()
+    })
+}
+
+fn began() -> Up {
+    Up::Began(Began {
+        run_id: RUN.to_wire(),
+        began_at_ns: 2_000_000_000,
+        bound_ns: 500,
+    })
+}
+
+fn part(interval: u32, part: u32, parts: u32, totals: bool) -> Up {
+    Up::Interval(IntervalPart {
+        run_id: RUN.to_wire(),
+        interval,
+        part,
+        parts,
+        content: Bytes::from_static(b"content"),
+        totals,
+    })
+}
+
+fn ended(cause: proto::EndCause) -> Up {
+    Up::Ended(Ended {
+        run_id: RUN.to_wire(),
+        cause: cause.into(),
+        clock: clock(),
+        ..Ended::default()
+    })
+}
+
+fn armed(attempt: u32) -> Up {
+    Up::Armed(Armed {
+        run_id: RUN.to_wire(),
+        attempt,
+    })
+}
+
+fn note() -> Up {
+    Up::Note(Note {
+        run_id: RUN.to_wire(),
+        event: "policy".into(),
+        text: "refused".into(),
+    })
+}
+
+fn ups() -> Vec<(&'static str, Vec<u8>)> {
+    let want = Want {
+        run_id: RUN.to_wire(),
+        sha256: vec![Digest([2; 32]).to_wire()],
+    };
+    let took_over = TookOver {
+        run_id: RUN.to_wire(),
+        number: 1,
+        problem: "no".into(),
+    };
+    vec![
+        ("hello", up(Up::Hello(back(1)))),
+        ("beat", up(beat(7))),
+        ("prepared", up(prepared())),
+        ("began", up(began())),
+        ("interval", up(part(3, 0, 2, false))),
+        ("ended", up(ended(proto::EndCause::Failed))),
+        ("note", up(note())),
+        ("want", up(Up::Want(want))),
+        ("armed", up(armed(1))),
+        ("took-over", up(Up::TookOver(took_over))),
+    ]
+}
+
+fn prepare() -> Prepare {
+    Prepare {
+        run_id: RUN.to_wire(),
+        run_name: "run".into(),
+        plan: "plan".into(),
+        plan_digest: Digest::from_content(b"plan").to_wire(),
+        agents: 1,
+        epoch: 1,
+        lease_ns: 5_000_000_000,
+        ..Prepare::default()
+    }
+}
+
+fn start(attempt: u32) -> Down {
+    Down::Start(Start {
+        run_id: RUN.to_wire(),
+        start_at_ns: 3_000_000_000,
+        attempt,
+    })
+}
+
+fn ack(interval: u32, totals: bool) -> Down {
+    Down::Ack(Ack {
+        run_id: RUN.to_wire(),
+        interval,
+        totals,
+    })
+}
+
+fn welcome() -> Welcome {
+    Welcome {
+        coordinator_version: "1".into(),
+        coordinator_id: CoordinatorId([9; 16]).to_wire(),
+        clock_id: CoordinatorId([9; 16]).to_wire(),
+        resumes: vec![],
+    }
+}
+
+fn welcome_back() -> Welcome {
+    Welcome {
+        resumes: vec![Resume {
+            run_id: RUN.to_wire(),
+            stored_below: 1,
+            interval: 1,
+            totals: false,
+            parts: 1,
+            epoch: 1,
+        }],
+        ..welcome()
+    }
+}
+
+fn downs() -> Vec<(&'static str, Vec<u8>)> {
+    let run_id = RUN.to_wire();
+    let file = FilePart {
+        run_id: run_id.clone(),
+        sha256: Digest::from_content(b"file").to_wire(),
+        size_bytes: 4,
+        offset_bytes: 0,
+        content: Bytes::from_static(b"file"),
+    };
+    let grant = Grant {
+        sequence: 7,
+        coordinator_at_ns: 1,
+        lease_ns: 5_000_000_000,
+        run_id: run_id.clone(),
+    };
+    let take_over = TakeOver {
+        run_id: run_id.clone(),
+        number: 1,
+        agent_index: 2,
+        parts: vec![SharePart { part: 0, parts: 3 }],
+        from_ns: 9_000_000_000,
+    };
+    let received = Received {
+        run_id: run_id.clone(),
+        interval: 3,
+        totals: false,
+        parts: 2,
+    };
+    let refused = Refused {
+        reason: "no".into(),
+        r#final: true,
+    };
+    let stop = Stop {
+        run_id: run_id.clone(),
+        now: true,
+    };
+    let go = Go {
+        run_id: run_id.clone(),
+        attempt: 1,
+    };
+    let text = "wait".into();
+    vec![
+        ("welcome", down(Down::Welcome(welcome_back()))),
+        ("refused", down(Down::Refused(refused))),
+        ("notice", down(Down::Notice(Notice { text }))),
+        ("grant", down(Down::Grant(grant))),
+        ("prepare", down(Down::Prepare(prepare()))),
+        ("file", down(Down::File(file))),
+        ("start", down(start(1))),
+        ("go", down(Down::Go(go))),
+        ("ack", down(ack(3, false))),
+        ("received", down(Down::Received(received))),
+        ("take-over", down(Down::TakeOver(take_over))),
+        ("stop", down(Down::Stop(stop))),
+        ("release", down(Down::Release(Release { run_id }))),
+    ]
+}
+
+#[test]
+fn messages() {
+    let seeds = [ups(), downs()].concat();
+    let kept = kept("messages", named(seeds));
+    let is_read = |seed: &Vec<u8>| {
+        FromAgent::decode(seed.as_slice()).is_ok()
+            || FromCoordinator::decode(seed.as_slice()).is_ok()
+    };
+    assert!(kept.iter().all(is_read));
+}
+
+/// A coordinator's day, step by step: see the target `fleet`.
+#[derive(Default)]
+struct Day(ScriptWriter);
+
+impl Day {
+    fn open(&mut self, slot: u8) -> &mut Day {
+        self.raw(&[slot << 4])
+    }
+
+    fn close(&mut self, slot: u8) -> &mut Day {
+        self.raw(&[slot << 4 | 1])
+    }
+
+    fn run(&mut self, agents: u8, rules: u8) -> &mut Day {
+        self.raw(&[2, agents, rules, 0x99])
+    }
+
+    fn stop(&mut self) -> &mut Day {
+        self.raw(&[3, 0])
+    }
+
+    fn deliver(&mut self) -> &mut Day {
+        self.raw(&[4])
+    }
+
+    /// So many seconds, nearly.
+    fn pass(&mut self, seconds: u8) -> &mut Day {
+        for _ in 0..seconds {
+            self.raw(&[5, 0x7f]).raw(&[5, 0x74]);
+        }
+        self
+    }
+
+    fn say(&mut self, slot: u8, message: Up) -> &mut Day {
+        self.raw(&[slot << 4 | 6]);
+        self.0.bytes(&up(message));
+        self
+    }
+
+    fn raw(&mut self, bytes: &[u8]) -> &mut Day {
+        self.0.raw(bytes);
+        self
+    }
+
+    /// Two agents that are ready and begin.
+    fn going(rules: u8) -> Day {
+        let mut day = Day::default();
+        day.open(0).say(0, Up::Hello(hello(0)));
+        day.open(1).say(1, Up::Hello(hello(1)));
+        day.run(2, rules);
+        for slot in 0..2 {
+            day.say(slot, beat(1))
+                .say(slot, prepared())
+                .say(slot, armed(1));
+        }
+        day.pass(1).say(0, began()).say(1, began());
+        for slot in 0..2 {
+            day.say(slot, part(0, 0, 1, false))
+                .deliver()
+                .say(slot, beat(2));
+        }
+        day
+    }
+
+    fn end(&mut self, slot: u8) -> &mut Day {
+        let plan = proto::EndCause::Plan;
+        self.say(slot, part(1, 0, 1, true))
+            .deliver()
+            .say(slot, ended(plan))
+    }
+}
+
+#[test]
+fn fleets() {
+    let whole = |mut day: Day| {
+        day.end(0).end(1).pass(1);
+        day.0.finish()
+    };
+    let lost = |rules| {
+        let mut day = Day::going(rules);
+        day.close(1).pass(4).say(0, beat(3)).pass(4).say(0, beat(4));
+        day.end(0);
+        for _ in 0..9 {
+            day.pass(4);
+        }
+        day.0.finish()
+    };
+    let mut cut = Day::going(0);
+    cut.close(1).open(2).say(2, Up::Hello(back(1)));
+    cut.say(2, part(1, 0, 2, false))
+        .say(2, part(1, 1, 2, false));
+    cut.deliver().end(2).end(0);
+    let mut stopped = Day::going(1);
+    stopped.stop().stop().pass(2).end(0).end(1);
+    let mut gathering = Day::default();
+    gathering.open(3).say(3, Up::Hello(hello(3))).run(2, 0x10);
+    gathering
+        .raw(&[5, 0x9f])
+        .open(4)
+        .say(4, Up::Hello(hello(4)));
+    let seeds = vec![
+        ("whole", whole(Day::going(0))),
+        ("whole-redistribute", whole(Day::going(2))),
+        ("lost", lost(0)),
+        ("lost-continue", lost(0b0101)),
+        ("lost-redistribute", lost(0b0110)),
+        ("cut", cut.0.finish()),
+        ("stopped", stopped.0.finish()),
+        ("gathering", gathering.0.finish()),
+    ];
+    kept("fleet", named(seeds));
+}
+
+/// An agent's day, step by step: see the target `session`.
+#[derive(Default)]
+struct Duty(ScriptWriter);
+
+impl Duty {
+    fn raw(&mut self, bytes: &[u8]) -> &mut Duty {
+        self.0.raw(bytes);
+        self
+    }
+
+    fn hear(&mut self, message: Down) -> &mut Duty {
+        self.raw(&[10]);
+        self.0.bytes(&down(message));
+        self
+    }
+
+    fn grant(&mut self) -> &mut Duty {
+        self.raw(&[5, 0x51, 0x85])
+    }
+
+    fn connect(&mut self, welcome: Welcome) -> &mut Duty {
+        self.raw(&[9, 3]).hear(Down::Welcome(welcome));
+        self.grant().raw(&[9]).grant()
+    }
+
+    fn report(&mut self, what: u8, content: &[u8]) -> &mut Duty {
+        self.raw(&[6, what]);
+        if !content.is_empty() {
+            self.0.bytes(content);
+        }
+        self
+    }
+
+    fn firing() -> Duty {
+        let mut duty = Duty::default();
+        duty.connect(welcome())
+            .hear(Down::Prepare(prepare()))
+            .report(0, b"");
+        for _ in 0..12 {
+            duty.grant().raw(&[9]);
+        }
+        duty.hear(start(1)).grant().grant().raw(&[1, 0x74]);
+        duty.report(3, b"")
+            .report(4, b"first second")
+            .raw(&[7])
+            .grant();
+        duty
+    }
+}
+
+#[test]
+fn sessions() {
+    let mut whole = Duty::firing();
+    whole
+        .hear(ack(0, false))
+        .report(4, b"second")
+        .raw(&[7])
+        .hear(ack(1, false));
+    whole.report(6, b"totals").raw(&[7]).hear(ack(2, true));
+    let release = Release {
+        run_id: RUN.to_wire(),
+    };
+    whole.hear(Down::Release(release));
+    let mut cut = Duty::firing();
+    cut.raw(&[4, 0])
+        .connect(welcome_back())
+        .raw(&[7])
+        .report(6, b"totals")
+        .raw(&[7]);
+    let mut expired = Duty::firing();
+    expired
+        .raw(&[2, 0x9f, 0, 9])
+        .report(6, b"")
+        .raw(&[1, 0x9f, 9]);
+    let mut quitting = Duty::firing();
+    quitting.raw(&[8, 9, 0]).report(6, b"").raw(&[8]);
+    let mut large = Duty::firing();
+    large
+        .report(4, &vec![b'x'; 2 * INTERVAL_PART_BYTES.min(4_000)])
+        .raw(&[7]);
+    let mut all = Duty::firing();
+    downs().into_iter().for_each(|(_, message)| {
+        all.raw(&[10]);
+        all.0.bytes(&message);
+        all.raw(&[9]).grant();
+    });
+    let seeds = vec![
+        ("whole", whole.0.finish()),
+        ("cut", cut.0.finish()),
+        ("expired", expired.0.finish()),
+        ("quitting", quitting.0.finish()),
+        ("large", large.0.finish()),
+        ("every-message", all.0.finish()),
+    ];
+    kept("session", named(seeds));
+}
+
+#[test]
+fn responses() {
+    let texts: [(&str, &[u8]); 9] = [
+        (
+            "length",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello\
+              HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        ),
+        (
+            "chunked",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=\"b\"\r\nhello\r\n\
+              A\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n",
+        ),
+        (
+            "until-end",
+            b"HTTP/1.0 200 OK\r\nServer: a\r\n\r\nuntil the end",
+        ),
+        (
+            "interim",
+            b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n\
+              HTTP/1.1 204 No Content\r\n\r\n",
+        ),
+        (
+            "not-modified",
+            b"HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\nContent-Length: 99\r\n\r\n\
+              HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        ),
+        (
+            "folded",
+            b"HTTP/1.1 200 OK\r\nA: b\r\n  c\r\nContent-Length: 3, 3\r\n\r\nabc",
+        ),
+        ("newer", b"\r\nHTTP/1.7 200 OK\nContent-Length: 1\n\nx"),
+        (
+            "both",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: gzip, chunked\r\n\r\n\
+              3\r\nabc\r\n0\r\n\r\n",
+        ),
+        (
+            "edges",
+            b"HTTP/1.1 200\r\nContent-Length: 18446744073709551615\r\n\r\nFFFFFFFFFFFFFFFF\r\n",
+        ),
+    ];
+    let seeds = (0_u8..).zip(texts);
+    let seeds = seeds.map(|(nth, (name, text))| (name, [&[0, nth], text].concat()));
+    kept("http1", named(seeds.collect()));
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// Steps of the target `http2`, a stream on each lane first.
+fn streams(seed: u8, frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut writer = ScriptWriter::default();
+    writer
+        .raw(&[seed, 0, 5])
+        .bytes(&frame(4, 0, 0, &[0, 3, 0, 0, 0, 4]));
+    writer.raw(&[0x10, 0x21, 0x32, 0xff, 0xff, 4]);
+    writer.raw(&[5]).bytes(&frames.concat()).raw(&[4]);
+    writer.finish()
+}
+
+#[test]
+fn http2_connections() {
+    const END: u8 = 5; // END_STREAM, END_HEADERS
+    let answers = [
+        frame(1, 4, 1, b"\x88\x5c\x015"),
+        frame(0, 9, 1, b"\x02hello\0\0"),
+        frame(1, 4, 3, b"\x08\x03103"),
+        frame(1, 0, 3, b"\x48\x03404"),
+        frame(9, 4, 3, b"\x5c\x010"),
+        frame(0, 1, 3, b""),
+        frame(1, END, 5, b"\xbf\xbe"),
+        frame(
+            1,
+            END,
+            7,
+            b"\x3f\xe1\x1f\x40\x8a\x41\x48\xb4\xa5\x49\x27\x5a\x93\xc8\x5f\x83\xb9\x83\x8c\x88",
+        ),
+    ];
+    let windows = [
+        frame(4, 0, 0, &[0, 4, 0, 1, 0, 0, 0, 5, 0, 0, 0x80, 0]),
+        frame(8, 0, 0, &[0, 0, 0xff, 0xff]),
+        frame(8, 0, 7, &[0, 1, 0, 0]),
+        frame(6, 0, 0, &[1; 8]),
+        frame(4, 1, 0, &[]),
+        frame(42, 0xff, 9, b"unknown"),
+    ];
+    let ends = [
+        frame(3, 0, 1, &[0, 0, 0, 7]),
+        frame(7, 0, 0, &[0, 0, 0, 3, 0, 0, 0, 0]),
+        frame(1, END, 3, b"\x88"),
+        frame(7, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 11]),
+    ];
+    let broken = [
+        frame(1, 4, 1, b"\x88\x5c\x019"),
+        frame(0, 1, 1, b"short"),
+        frame(5, 4, 1, &[0, 0, 0, 2, 0x82]),
+    ];
+    let seeds = vec![
+        ("answers", streams(0, &answers)),
+        ("windows", streams(1, &windows)),
+        ("ends", streams(2, &ends)),
+        ("broken", streams(3, &broken)),
+        (
+            "all",
+            streams(4, &[&answers[..2], &windows, &ends].concat()),
+        ),
+    ];
+    kept("http2", named(seeds));
+}
+
+#[test]
+fn tls_records() {
+    let made = |suite: u8, steps: &dyn Fn(&mut ScriptWriter)| {
+        let mut writer = ScriptWriter::default();
+        writer.raw(&[suite, suite + 1]);
+        steps(&mut writer);
+        writer.finish()
+    };
+    let data = |writer: &mut ScriptWriter| {
+        writer
+            .raw(&[6])
+            .bytes(b"hello")
+            .raw(&[6])
+            .bytes(b"")
+            .raw(&[6])
+            .bytes(&[7; 300]);
+    };
+    let updates = |writer: &mut ScriptWriter| {
+        data(writer);
+        writer.raw(&[1, 0, 1, 1]);
+        data(writer);
+        writer.raw(&[4]).bytes(&[1, 0]);
+    };
+    let ticket = |writer: &mut ScriptWriter| {
+        let message = [
+            &[4, 0, 0, 17][..],
+            &[0, 0, 1, 0, 0, 0, 0, 5, 1, 1, 0, 2, 7, 7, 0, 0, 0],
+        ];
+        let message = message.concat();
+        writer
+            .raw(&[5])
+            .bytes(&message[..9])
+            .raw(&[5])
+            .bytes(&message[9..]);
+        data(writer);
+    };
+    let broken = |writer: &mut ScriptWriter| {
+        data(writer);
+        writer.raw(&[2, 9, 0]).bytes(b"broken");
+    };
+    let foreign = |writer: &mut ScriptWriter| {
+        data(writer);
+        writer.raw(&[0]).bytes(&[
+            23, 3, 3, 0, 17, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3, 4, 5, 6, 7,
+        ]);
+    };
+    let renegotiation = |writer: &mut ScriptWriter| {
+        for _ in 0..3 {
+            writer.raw(&[5]).bytes(&[0; 4]);
+        }
+        data(writer);
+    };
+    let seeds = vec![
+        ("data", made(0, &data)),
+        ("updates", made(1, &updates)),
+        ("ticket", made(2, &ticket)),
+        ("broken", made(3, &broken)),
+        ("foreign", made(5, &foreign)),
+        ("renegotiation", made(4, &renegotiation)),
+        ("data-8", made(8, &data)),
+    ];
+    kept("records", named(seeds));
+}

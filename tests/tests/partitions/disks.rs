@@ -1,0 +1,155 @@
+//! Disks that fill up and folders that go, in the middle of a run.
+
+use crate::field::{Field, has_event};
+use interop::{Agent, CoordinatorCommand, LinkQuality, wait_until};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A file system of few bytes; unmounted when dropped.
+struct SmallDisk {
+    folder: TempDir,
+}
+
+impl SmallDisk {
+    /// Of so many KiB; none where this process may not mount one.
+    fn new(kilobytes: u32) -> Option<SmallDisk> {
+        let folder = tempfile::tempdir().unwrap();
+        let size = format!("size={kilobytes}k");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
+            .arg(folder.path())
+            .output()
+            .unwrap();
+        if !mounted.status.success() {
+            println!(
+                "skipped: cannot mount a tmpfs: {}",
+                String::from_utf8_lossy(&mounted.stderr).trim()
+            );
+            return None;
+        }
+        Some(SmallDisk { folder })
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn grow(&self, kilobytes: u32) {
+        let size = format!("remount,size={kilobytes}k");
+        let mut mount = Command::new("mount");
+        let grown = mount.args(["-o", &size]).arg(self.path()).status().unwrap();
+        assert!(grown.success());
+    }
+
+    /// Takes all but so many KiB.
+    fn fill_up_to(&self, kilobytes: u64) {
+        let free = rustix::fs::statvfs(self.path()).unwrap();
+        let bytes = (free.f_bfree * free.f_frsize).saturating_sub(kilobytes * 1024);
+        std::fs::write(self.path().join("ballast"), vec![1; bytes as usize]).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Fails only where somebody else has unmounted it.
+        let _ = Command::new("umount")
+            .arg("--lazy")
+            .arg(self.path())
+            .output();
+    }
+}
+
+/// The only run folder in `folder`.
+fn run_folder_in(folder: &Path) -> PathBuf {
+    wait_until("a run folder", || {
+        let entries = std::fs::read_dir(folder).ok()?;
+        entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .find(|path| path.is_dir())
+    })
+}
+
+const LOAD: &str = "rate = \"40/s\", max_connections = 8, duration = \"12s\"";
+const ARRIVALS: u64 = 480;
+
+/// `coordinator start` that saves in `output`.
+fn start_in(field: &Field, output: &Path) -> (interop::Coordinator, Agent) {
+    let listen = format!("{}:0", field.link.near_address());
+    let state = field.state().to_str().unwrap();
+    let arguments = [
+        "start",
+        "--output",
+        output.to_str().unwrap(),
+        "--listen",
+        &listen,
+        "--state",
+        state,
+        "plan.toml",
+    ];
+    let plan = field.plan(LOAD, "fleet.max_skew = \"1s\"\n");
+    let mut coordinator = CoordinatorCommand::new(&arguments)
+        .file("plan.toml", plan.as_bytes())
+        .spawn();
+    let told = coordinator.wait_for("--token ");
+    let (_, rest) = told.split_once("agent join ").unwrap();
+    let mut words = rest.split_whitespace();
+    let address = words.next().unwrap().parse().unwrap();
+    let token = words.nth(1).unwrap().to_owned();
+    let agent = Agent::join_by(field.link.command(), address, &token, &["--name", "a"]);
+    (coordinator, agent)
+}
+
+#[test]
+fn full_disk_is_told_while_it_is_full_and_costs_nothing_once_there_is_room() {
+    let (Some(field), Some(disk)) = (Field::new(LinkQuality::default()), SmallDisk::new(400))
+    else {
+        return;
+    };
+    let (mut coordinator, _agent) = start_in(&field, disk.path());
+    let folder = run_folder_in(disk.path());
+    field.wait_for_requests(80);
+    disk.fill_up_to(0);
+    let _ = coordinator.wait_for("cannot store: ");
+    let told = coordinator.stderr();
+    assert!(
+        told.contains("No space left") || told.contains("no space left"),
+        "{told}"
+    );
+    let log = || folder.join("run.log").metadata().unwrap().len();
+    let stored = log();
+    let requests = field.requests();
+    field.wait_for_requests(requests + 120);
+    assert_eq!(
+        log(),
+        stored,
+        "nothing is stored, so nothing is acknowledged"
+    );
+    disk.grow(4000);
+    let _ = coordinator.wait_for("storing again, after ");
+    let finished = coordinator.wait().expect(0);
+    let document = crate::field::document(&folder);
+    assert_eq!(
+        (document.measured.operations.ok, field.requests()),
+        (ARRIVALS, ARRIVALS),
+        "{finished}"
+    );
+    assert_eq!(document.agents[0].totals_match, Some(true), "{finished}");
+    assert!(has_event(&folder, "verdict"), "{finished}");
+}
+
+#[test]
+fn folder_that_is_removed_in_the_middle_is_told_and_is_no_success() {
+    let Some(field) = Field::new(LinkQuality::default()) else {
+        return;
+    };
+    let output = tempfile::tempdir().unwrap();
+    let (mut coordinator, _agent) = start_in(&field, output.path());
+    let folder = run_folder_in(output.path());
+    field.wait_for_requests(80);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let told = coordinator.wait_for("cannot store: ");
+    assert!(told.contains("run.log"), "{told}");
+    let finished = coordinator.wait();
+    assert_eq!(finished.clean().code, 4, "{finished}");
+}

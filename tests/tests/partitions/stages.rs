@@ -1,0 +1,266 @@
+//! Processes that are killed or stopped at every stage of a run.
+
+use crate::field::{Field, FieldRun, has_event};
+use crate::{Tried, each, ensure};
+use interop::{Agent, DEADLINE, Finished, LinkQuality, Signal, kill};
+use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use target::{Config, TargetAnswer};
+
+/// Cases at once: most of a case is waiting.
+const AT_ONCE: usize = 9;
+
+/// Of the plans here: virtual users, and how long they fire; and where they are to be firing still
+/// when their lease runs out.
+const USERS: u64 = 4;
+const FIRING: Duration = Duration::from_secs(4);
+const FIRING_ON: Duration = Duration::from_secs(12);
+
+/// Each answer takes so long where draining is to last.
+const SLOW: Duration = Duration::from_millis(2500);
+
+/// Firing lease and one second.
+const LOAD_MAX: Duration = Duration::from_secs(6);
+
+/// A run, its agents' time to come back included, is over by then.
+const HANG: Duration = Duration::from_secs(65);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Joining,
+    Preparing,
+    Armed,
+    Firing,
+    Draining,
+    Uploading,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Agent,
+    Coordinator,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Blow {
+    Kill,
+    /// Stopped for so many seconds.
+    Stop(u64),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    stage: Stage,
+    side: Side,
+    blow: Blow,
+}
+
+const STAGES: [Stage; 6] = [
+    Stage::Joining,
+    Stage::Preparing,
+    Stage::Armed,
+    Stage::Firing,
+    Stage::Draining,
+    Stage::Uploading,
+];
+const BLOWS: [Blow; 3] = [Blow::Kill, Blow::Stop(3), Blow::Stop(10)];
+
+impl Case {
+    /// Exit codes that may follow. A stage lasts for milliseconds, and the blow may come in the
+    /// next one.
+    fn codes(self) -> &'static [i32] {
+        match (self.side, self.stage, self.blow) {
+            (Side::Coordinator, _, Blow::Kill) => &[137],
+            // Who comes later takes the place of who has gone.
+            (_, Stage::Joining, _) => &[0],
+            // Before the start nothing is lost but the run; a moment later an agent is.
+            (Side::Agent, Stage::Preparing | Stage::Armed, Blow::Kill) => &[3, 4],
+            // The start is tried again, but not once everybody has agreed to it: then who was
+            // stopped begins too late or not at all.
+            (_, Stage::Preparing | Stage::Armed, _) => &[0, 3, 4],
+            (Side::Agent, _, Blow::Kill) => &[3],
+            (_, _, Blow::Stop(3)) => &[0],
+            // It has fired all of it, or finds that its lease has run out.
+            (_, Stage::Draining | Stage::Uploading, _) => &[0, 3],
+            (_, Stage::Firing, _) => &[3],
+        }
+    }
+
+    /// What says it to the user.
+    fn words(self, code: i32) -> &'static [&'static str] {
+        match (code, self.side, self.blow) {
+            (4, ..) => &["before the start"],
+            (3, Side::Agent, Blow::Kill) => &["is lost"],
+            (3, ..) => &["longer than a lease", "is lost", "agents began"],
+            _ => &[""],
+        }
+    }
+
+    fn firing(self) -> Duration {
+        match (self.stage, self.blow) {
+            (Stage::Firing, Blow::Kill | Blow::Stop(10)) => FIRING_ON,
+            _ => FIRING,
+        }
+    }
+
+    fn target(self) -> Config {
+        let delay = match self.stage {
+            Stage::Draining => SLOW,
+            _ => Duration::from_millis(20),
+        };
+        Config {
+            answer: TargetAnswer {
+                delay,
+                ..TargetAnswer::default()
+            },
+            ..Config::plain()
+        }
+    }
+}
+
+#[test]
+fn nobody_hangs_and_each_end_is_as_documented_whoever_is_struck_and_when() {
+    if Field::new(LinkQuality::default()).is_none() {
+        return;
+    }
+    let cases: Vec<Case> = STAGES
+        .into_iter()
+        .flat_map(|stage| [Side::Agent, Side::Coordinator].map(|side| (stage, side)))
+        .flat_map(|(stage, side)| BLOWS.map(|blow| Case { stage, side, blow }))
+        .collect();
+    let (give, take) = mpsc::sync_channel::<()>(AT_ONCE);
+    let take = Mutex::new(take);
+    each(
+        &cases,
+        |case| format!("{case:?}"),
+        |case| {
+            give.send(()).unwrap();
+            let tried = struck(*case);
+            take.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .recv()
+                .unwrap();
+            tried
+        },
+    );
+}
+
+/// One run, one blow, and what must be true after it.
+fn struck(case: Case) -> Tried {
+    let field = Field::with_target(LinkQuality::default(), case.target()).unwrap();
+    let load = format!(
+        "connections = {USERS}, duration = \"{}s\"",
+        case.firing().as_secs()
+    );
+    let plan = field.plan(&load, "fleet.max_skew = \"1s\"\n");
+    let invited = field.invite(2, &plan);
+    let agents = vec![field.agent(&invited, "struck")];
+    let mut run = FieldRun { invited, agents };
+    if case.stage == Stage::Joining {
+        let _ = run.invited.coordinator.wait_for("joined");
+    } else {
+        run.agents.push(field.agent(&run.invited, "other"));
+        wait_for_stage(&field, &run, case.stage)?;
+    }
+    let struck = match case.side {
+        Side::Agent => run.agents[0].id(),
+        Side::Coordinator => run.invited.coordinator.id(),
+    };
+    let struck_at = Instant::now();
+    strike(struck, case.blow);
+    field.set_link(true);
+    if case.stage == Stage::Joining {
+        run.agents.push(field.agent(&run.invited, "other"));
+        if case.blow == Blow::Kill && case.side == Side::Agent {
+            run.agents.push(field.agent(&run.invited, "struck"));
+        }
+    }
+    outcome(case, &field, run, struck_at)
+}
+
+fn strike(process: u32, blow: Blow) {
+    match blow {
+        Blow::Kill => kill(process, Signal::KILL),
+        Blow::Stop(seconds) => {
+            kill(process, Signal::STOP);
+            std::thread::sleep(Duration::from_secs(seconds));
+            kill(process, Signal::CONT);
+        }
+    }
+}
+
+/// Until the run is at that stage; or what it does instead.
+fn wait_for_stage(field: &Field, run: &FieldRun, stage: Stage) -> Tried {
+    let folder = run.invited.coordinator.run_folder();
+    let event = |word: &str| -> Tried {
+        let from = Instant::now();
+        while !has_event(&folder, word) {
+            std::thread::sleep(Duration::from_millis(2));
+            ensure(from.elapsed() < DEADLINE, || {
+                format!("no {word:?}; {}", run.told())
+            })?;
+        }
+        Ok(())
+    };
+    match stage {
+        Stage::Joining => {}
+        Stage::Preparing => event("assembled")?,
+        Stage::Armed => event("armed")?,
+        Stage::Firing => {
+            event("armed")?;
+            field.wait_for_requests(40);
+        }
+        Stage::Draining => {
+            event("began")?;
+            field.wait_for_requests(1);
+            // By the plan nothing begins any more, and what has begun goes on for longer.
+            std::thread::sleep(FIRING + Duration::from_millis(300));
+        }
+        Stage::Uploading => {
+            event("began")?;
+            field.wait_for_requests(1);
+            std::thread::sleep(FIRING - Duration::from_millis(1500));
+            field.set_link(false);
+            for agent in &run.agents {
+                agent.wait_for("ended (", 1);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn outcome(case: Case, field: &Field, run: FieldRun, struck_at: Instant) -> Tried {
+    let FieldRun { invited, agents } = run;
+    let kept_firing = (case.side == Side::Coordinator && case.blow == Blow::Kill)
+        .then(|| field.wait_for_quiet(struck_at));
+    let finished = invited.coordinator.wait();
+    let told: Vec<String> = agents.iter().map(Agent::output).collect();
+    let all = || format!("{case:?}: {finished}\n{}", told.join("---\n"));
+    ensure(finished.took < HANG, all)?;
+    ensure(case.codes().contains(&finished.code), all)?;
+    ensure(kept_firing.is_none_or(|lasted| lasted < LOAD_MAX), || {
+        format!("fired for {kept_firing:?}; {}", all())
+    })?;
+    let said = format!("{}{}", finished.clean().stderr, finished.stdout);
+    let words = case.words(finished.code);
+    ensure(words.iter().any(|word| said.contains(word)), || {
+        format!("none of {words:?}; {}", all())
+    })?;
+    ensure(told.iter().all(|told| !told.contains("panicked")), all)?;
+    all_counted(case, field, &finished, &all)
+}
+
+/// Where nobody was killed, the result has what the target counted.
+fn all_counted(case: Case, field: &Field, finished: &Finished, all: &impl Fn() -> String) -> Tried {
+    let has_run = finished.code == 0 || (finished.code == 3 && case.blow != Blow::Kill);
+    if !has_run {
+        return Ok(());
+    }
+    let (counted, operations) = (field.requests(), finished.document().measured.operations);
+    // Of a process that is stopped, requests may be cut short that the target has answered.
+    let ended = operations.ok + operations.errors;
+    ensure(ended == counted, || {
+        format!("{counted} at the target, {operations:?}; {}", all())
+    })
+}
