@@ -127,7 +127,8 @@ impl ShareLedger {
         told
     }
 
-    /// What an heir is to be told, as long as it has not answered; the run is left to the caller.
+    /// What an heir is to be told, as long as it has not answered; the run is left to the caller,
+    /// and so is its clock: instants are the coordinator's.
     pub(crate) fn unanswered(&self, heir: u32) -> impl Iterator<Item = TakeOver> {
         let held = self.held_by.get(&heir).into_iter().flatten().copied();
         held.filter(|&nth| self.deals[nth].state == DealtPartState::Told)

@@ -60,11 +60,13 @@ impl Coordinator {
     }
 
     /// All agents get their lease and begin.
-    fn begin(&mut self, agents: u8) {
+    fn begin(&mut self, agents: u8) -> Vec<FleetAction> {
+        let mut actions = Vec::new();
         for agent in 0..agents {
             self.say(agent.into(), Up::Beat(Beat::default()));
-            self.say(agent.into(), began(self.now_ns));
+            actions.extend(self.say(agent.into(), began(self.now_ns)));
         }
+        actions
     }
 
     fn join(&mut self, at: u64, hello: Hello) -> Vec<FleetAction> {
@@ -1439,6 +1441,15 @@ fn facts(agent: u8) -> AgentFacts {
     }
 }
 
+/// What was told, as the record has it.
+fn history_of(told: &[FleetAction]) -> RunHistory {
+    let mut history = RunHistory::default();
+    events(told)
+        .into_iter()
+        .for_each(|event| history.take(event));
+    history
+}
+
 /// What a run of two agents left: both began, and intervals 0 and 1 of agent 0 are stored.
 fn history(coordinator: &mut Coordinator) -> RunHistory {
     let mut told = Vec::new();
@@ -1453,11 +1464,7 @@ fn history(coordinator: &mut Coordinator) -> RunHistory {
     }
     told.extend(coordinator.say(0, part(0)));
     told.extend(coordinator.say(0, part(1)));
-    let mut history = RunHistory::default();
-    events(&told)
-        .into_iter()
-        .for_each(|event| history.take(event));
-    history
+    history_of(&told)
 }
 
 #[test]
@@ -1548,27 +1555,16 @@ fn record_without_a_start_is_a_new_run_and_ended_agents_stay_ended() {
 
 #[test]
 fn resumed_run_knows_who_fires_what() {
-    let mut past = going_with(bearing(3, LostPolicy::Redistribute, 2));
-    let mut history = RunHistory::default();
-    let agents = (0..3).map(facts).collect();
-    history.take(&RunEvent::Assembled { agents });
-    history.take(&RunEvent::Armed {
-        start_at: FleetTime(past.now_ns),
-        start_in: Duration::ZERO,
-    });
-    for agent in 0..3 {
-        history.take(&RunEvent::Began {
-            agent,
-            at: FleetTime(past.now_ns),
-            bound_ns: 1,
-        });
-    }
+    let mut past = Coordinator::with_agents(3);
+    let request = bearing(3, LostPolicy::Redistribute, 2);
+    let mut told = past.on(FleetEvent::Run(request));
+    told.extend(past.start(3));
+    told.extend(past.begin(3));
     past.cut(2);
-    let actions = past.pass(5, &[0, 1]);
-    events(&actions)
-        .into_iter()
-        .for_each(|event| history.take(event));
-    let written = past.on(FleetEvent::Delivered(receipt(&actions).unwrap()));
+    let lost = past.pass(5, &[0, 1]);
+    let written = past.on(FleetEvent::Delivered(receipt(&lost).unwrap()));
+    told.extend(lost);
+    let history = history_of(&told);
     let order = take_overs(&written, 1);
     let mut coordinator = Coordinator::new();
     let request = bearing(3, LostPolicy::Redistribute, 2);

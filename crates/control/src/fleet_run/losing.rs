@@ -252,9 +252,17 @@ impl FleetRun {
         }
     }
 
+    /// The ledger goes by the coordinator's clock, an agent by that of the run.
     fn send_take_over(&self, index: usize, order: TakeOver, out: &mut Actions) {
-        let run_id = self.id().to_wire();
-        self.send(index, Down::TakeOver(TakeOver { run_id, ..order }), out);
+        let RunPhase::Going { start_at, .. } = self.phase else {
+            return; // it is over: whoever fires is released
+        };
+        let order = TakeOver {
+            run_id: self.id().to_wire(),
+            from_ns: order.from_ns.saturating_sub(start_at.0),
+            ..order
+        };
+        self.send(index, Down::TakeOver(order), out);
     }
 
     pub(super) fn took_over(&mut self, index: usize, answer: &TookOver, out: &mut Actions) {

@@ -204,6 +204,10 @@ fn cases_that_failed_once_do_not_fail_again() {
         ),
         (44_573, "the same"),
         (
+            11_657,
+            "an agent that began early by a bad clock left a gap in what it took over",
+        ),
+        (
             45_270,
             "an old coordinator stayed, since the new one was down when it was to end",
         ),
