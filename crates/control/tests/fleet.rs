@@ -1582,6 +1582,37 @@ fn resumed_run_knows_who_fires_what() {
     );
 }
 
+#[test]
+fn resumed_run_deals_what_nobody_was_given_and_counts_every_loss_once() {
+    for (ends, tolerate, is_dealt) in [
+        (proto::EndCause::LeaseExpired, 1, true),
+        (proto::EndCause::Failed, 1, true),
+        (proto::EndCause::Plan, 1, false),
+        // One more than the run bears.
+        (proto::EndCause::LeaseExpired, 0, false),
+    ] {
+        let mut past = Coordinator::with_agents(3);
+        let request = bearing(3, LostPolicy::Redistribute, tolerate);
+        let mut told = past.on(FleetEvent::Run(request.clone()));
+        told.extend(past.start(3));
+        told.extend(past.begin(3));
+        // The coordinator dies before it is written down who fires the rest.
+        told.extend(past.say(2, ended_because(ends)));
+        told.retain(|action| {
+            !matches!(
+                action,
+                FleetAction::Deliver(RunEvent::Redistributed { .. }, _)
+            )
+        });
+        let mut coordinator = Coordinator::new();
+        let resume = FleetEvent::Resume(request, Box::new(history_of(&told)));
+        let mut actions = coordinator.on(resume);
+        actions.extend(coordinator.join(7, holding(0)));
+        let dealt = |event: &RunEvent| matches!(event, RunEvent::Redistributed { agent: 2, to, .. } if to[..] == [0]);
+        assert_eq!(has(&actions, dealt), is_dealt, "{ends:?}: {actions:?}");
+    }
+}
+
 /// Seconds that a fleet of so many agents takes for one second of beats and intervals.
 fn second_of(agents: u64) -> f64 {
     let mut coordinator = Coordinator::new();

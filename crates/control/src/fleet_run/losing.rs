@@ -156,16 +156,13 @@ impl FleetRun {
 
     /// An agent ended before its plan did, so that others fire what is left.
     pub(super) fn ended_early(&mut self, index: usize, cause: &EndCause) {
-        match cause {
-            EndCause::Plan | EndCause::Stopped => {}
-            EndCause::LeaseExpired | EndCause::Failed(_) => {
-                self.losses = self.losses.saturating_add(1);
-                self.leave_share(index);
-            }
+        if cause.is_early() {
+            self.losses = self.losses.saturating_add(1);
+            self.leave_share(index);
         }
     }
 
-    fn leave_share(&mut self, index: usize) {
+    pub(super) fn leave_share(&mut self, index: usize) {
         if self.request.rules.lost == LostPolicy::Redistribute {
             self.undealt.push(index);
         }
