@@ -150,7 +150,7 @@ fn everything() -> Vec<LoggedFact> {
             title: "p".into(),
             agents: 2,
             created_ns: 1_767_225_600_000_000_000,
-            boot_id: "boot".into(),
+            clock: "boot".into(),
             origin: RunOrigin {
                 plan: Some("/plans/edge.toml".into()),
                 listen: Some(([127, 0, 0, 1], 7711).into()),
@@ -159,7 +159,7 @@ fn everything() -> Vec<LoggedFact> {
         }),
         FactKind::Resumed(ResumedRun {
             epoch: 2,
-            boot_id: "another".into(),
+            clock: "another".into(),
             clock_shift_ns: -5,
         }),
         FactKind::Note("a sentence".into()),
