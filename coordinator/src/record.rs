@@ -16,7 +16,9 @@ pub(crate) mod replay;
 mod storage;
 
 pub(crate) use finished_record::FinishedRecord;
-pub(crate) use record_thread::{FinishingRecord, RecordPermit, RecordRest, RecordThread};
+pub(crate) use record_thread::{
+    FinishingRecord, LeftRecord, RecordPermit, RecordRest, RecordThread,
+};
 #[cfg(feature = "rehearsal")]
 pub use rehearsal::RecordRehearsal;
 pub(crate) use storage::StorageNews;

@@ -3,18 +3,20 @@
 
 use crate::fleet;
 use crate::planned_run::PlannedRun;
+use crate::record::LeftRecord;
 use crate::record::replay::{self, ReplayError};
-use crate::run_folder::{BegunRun, FactKind, LOG, LogError, LogReader, ResumedRun, RunLog};
+use crate::run_folder::{BegunRun, FactKind, LOG, LogError, ResumedRun, RunLog};
 use crate::utc::Utc;
 use control::{FleetTime, RunEvent, RunHistory, RunId};
 use plan::{Plan, Sha256};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A run that this coordinator goes on with.
+/// A run that this coordinator goes on with. Nobody else can as long as it is held.
 #[derive(Debug)]
 pub(super) struct InterruptedRun {
     path: PathBuf,
+    log: RunLog,
     begun: BegunRun,
     history: RunHistory,
     /// What the display knows a run by.
@@ -88,11 +90,11 @@ impl InterruptedRun {
     /// Reads the log in the folder at `path`, which nobody else may be writing.
     pub(super) fn open(path: &Path) -> Result<InterruptedRun, InterruptedRunError> {
         let begun = replay::begun(path)?;
-        let file = path.join(LOG);
-        // Taken again by the record; here it tells who else has it.
-        drop(RunLog::reopen(&file)?);
+        let (log, _) = RunLog::reopen(&path.join(LOG))?;
+        let stored = log.stored()?;
         let mut run = InterruptedRun {
             path: path.to_owned(),
+            log,
             history: RunHistory::default(),
             past: Vec::new(),
             start: None,
@@ -101,7 +103,7 @@ impl InterruptedRun {
         };
         let mut clock = run.begun.clock.clone();
         let mut epoch = run.begun.epoch;
-        for fact in LogReader::open(&file)? {
+        for fact in stored {
             let fact = fact?;
             match fact.what {
                 FactKind::Event(event) => run.take(fact.at, event),
@@ -149,23 +151,19 @@ impl InterruptedRun {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// What the fleet is to know of it.
-    pub(super) fn history(&self) -> RunHistory {
-        self.history.clone()
-    }
-
-    /// What this coordinator writes into the log.
-    pub(super) fn resumed(&self) -> ResumedRun {
-        self.resumed.clone()
-    }
-
     /// What happened so far, but for what agents recorded; and when.
     pub(super) fn past(&self) -> &[(Utc, RunEvent)] {
         &self.past
+    }
+
+    /// What the fleet is to know of it, and what its record goes on with.
+    pub(super) fn take_up(self) -> (RunHistory, LeftRecord) {
+        let left = LeftRecord {
+            folder: self.path,
+            log: self.log,
+            resumed: self.resumed,
+        };
+        (self.history, left)
     }
 
     fn take(&mut self, at: Utc, event: RunEvent) {
@@ -257,6 +255,19 @@ mod tests {
         folder.path().to_owned()
     }
 
+    #[test]
+    fn nobody_comes_between_looking_at_a_log_and_going_on_with_it() {
+        let base = tempfile::tempdir().unwrap();
+        let path = left(base.path(), -1);
+        let run = InterruptedRun::open(&path).unwrap();
+        let is_taken = || matches!(RunLog::reopen(&path.join(LOG)), Err(LogError::Taken { .. }));
+        assert!(is_taken());
+        let (_, left) = run.take_up();
+        assert!(is_taken());
+        drop(left);
+        assert!(!is_taken());
+    }
+
     /// A busy machine may take a while between two looks at a clock.
     const SLACK_NS: i128 = 20_000_000_000;
 
@@ -275,7 +286,7 @@ mod tests {
                 (0..SLACK_NS).contains(&off_ns),
                 "{start_in_seconds} {off_ns}"
             );
-            let shift = i128::from(run.resumed().clock_shift_ns);
+            let shift = i128::from(run.resumed.clock_shift_ns);
             assert_eq!(shift, i128::from(start_at.0) - 1_000_000_000);
         }
     }

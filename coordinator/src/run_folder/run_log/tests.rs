@@ -363,3 +363,15 @@ fn removed_log_is_noticed() {
         io::ErrorKind::NotFound
     );
 }
+
+#[test]
+fn what_is_stored_later_is_not_read_with_what_is_stored_now() {
+    let (_folder, path) = written(&[vec![interval(0, 0)], vec![interval(0, 1)]]);
+    let (mut log, _) = RunLog::reopen(&path).unwrap();
+    let stored = log.stored().unwrap();
+    log.stage(&interval(0, 2));
+    log.commit().unwrap();
+    let facts: Vec<LoggedFact> = stored.map(Result::unwrap).collect();
+    assert_eq!(facts, [interval(0, 0), interval(0, 1)]);
+    assert_eq!(log.stored().unwrap().count(), 3);
+}
