@@ -1,5 +1,6 @@
 //! One run that is to be made: what its request to the fleet, its record and its view begin with.
 
+use crate::fleet;
 use crate::run_folder::BegunRun;
 use crate::run_origin::RunOrigin;
 use crate::utc::Utc;
@@ -59,7 +60,7 @@ impl PlannedRun {
             title: self.title.clone(),
             agents: self.agents,
             created_ns: u64::try_from(self.created.since_1970().as_nanos()).unwrap_or(u64::MAX),
-            boot_id: boot_id(),
+            clock: fleet::clock_name(),
             origin: self.origin.clone(),
         }
     }
@@ -77,10 +78,4 @@ impl PlannedRun {
             epoch: begun.epoch,
         })
     }
-}
-
-/// Names this start of the machine (random(4)); empty where the system does not tell.
-pub(crate) fn boot_id() -> String {
-    let id = host::boot_id().map(u128::from_be_bytes);
-    id.map(|id| format!("{id:032x}")).unwrap_or_default()
 }

@@ -1,6 +1,7 @@
 //! What is known of a run: events go in, the collector and the run folder are kept up to date, the
 //! document comes out. It knows no network and no time but that of the events.
 
+mod byte_gate;
 mod decode_pool;
 mod event_line;
 mod finished_record;
@@ -15,7 +16,9 @@ pub(crate) mod replay;
 mod storage;
 
 pub(crate) use finished_record::FinishedRecord;
-pub(crate) use record_thread::{FinishingRecord, RecordPermit, RecordRest, RecordThread};
+pub(crate) use record_thread::{
+    FinishingRecord, LeftRecord, RecordPermit, RecordRest, RecordThread,
+};
 #[cfg(feature = "rehearsal")]
 pub use rehearsal::RecordRehearsal;
 pub(crate) use storage::StorageNews;

@@ -42,6 +42,13 @@ impl Utc {
         }
     }
 
+    /// Nanoseconds since `earlier`; negative where that is later.
+    #[must_use]
+    pub fn ns_after(self, earlier: Utc) -> i128 {
+        let ns = |at: Utc| i128::try_from(at.since_1970.as_nanos()).unwrap_or(i128::MAX);
+        ns(self) - ns(earlier)
+    }
+
     /// Milliseconds since 1970.
     #[must_use]
     pub fn millis(self) -> u64 {

@@ -2,14 +2,13 @@
 
 use super::agent_messages::AgentMessages;
 use super::downstream::DownstreamItem;
+use super::fleet_clock::{clock_id, now};
 use super::handle::{FleetCommand, RunRefused, TakenEvent};
 use super::quitting::quit;
 use super::service::Attached;
 use control::{
-    ConnectionId, CoordinatorId, Fleet, FleetAction, FleetEvent, FleetTime, Receipt, Stop, TICK,
-    Versions,
+    ConnectionId, CoordinatorId, Fleet, FleetAction, FleetEvent, Receipt, Stop, TICK, Versions,
 };
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -292,28 +291,20 @@ fn reason(status: &Status) -> String {
     format!("its stream broke: {}", status.message())
 }
 
-/// What agents must share with this program to serve its runs.
 /// Agents keep what they know of its clock as long as this machine runs.
 fn fleet(id: CoordinatorId) -> Fleet {
     let fleet = Fleet::new(id, versions());
-    match host::boot_id() {
-        Ok(boot) => fleet.with_clock(boot),
-        Err(_) => fleet,
+    match clock_id() {
+        Some(clock) => fleet.with_clock(clock),
+        None => fleet,
     }
 }
 
+/// What agents must share with this program to serve its runs.
 fn versions() -> Versions {
     Versions {
         program: env!("CARGO_PKG_VERSION").to_owned(),
         encoding: measure::ENCODING,
         language: plan::LANGUAGE,
     }
-}
-
-/// This machine's CLOCK_MONOTONIC.
-pub(crate) fn now() -> FleetTime {
-    let time = clock_gettime(ClockId::Monotonic);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
-    FleetTime(seconds * 1_000_000_000 + nanoseconds)
 }

@@ -6,6 +6,7 @@ mod agent_messages;
 mod authority;
 mod downstream;
 mod enrolment;
+mod fleet_clock;
 mod fleet_task;
 mod handle;
 mod lobby;
@@ -15,7 +16,7 @@ mod service;
 
 pub use authority::AuthorityError;
 pub use enrolment::{Enrolment, EnrolmentError};
-pub(crate) use fleet_task::now;
+pub(crate) use fleet_clock::{clock_name, now};
 pub use handle::{FleetHandle, ReceiptSender, RunEvents, RunRefused, TakenEvent};
 pub use places::too_many;
 

@@ -1,19 +1,22 @@
 //! A run whose coordinator ended before it did: what its log says, so that this one goes on with
 //! it.
 
+use crate::fleet;
 use crate::planned_run::PlannedRun;
+use crate::record::LeftRecord;
 use crate::record::replay::{self, ReplayError};
-use crate::run_folder::{BegunRun, FactKind, LOG, LogError, LogReader, ResumedRun, RunLog};
+use crate::run_folder::{BegunRun, FactKind, LOG, LogError, ResumedRun, RunLog};
 use crate::utc::Utc;
 use control::{FleetTime, RunEvent, RunHistory, RunId};
 use plan::{Plan, Sha256};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A run that this coordinator goes on with.
+/// A run that this coordinator goes on with. Nobody else can as long as it is held.
 #[derive(Debug)]
 pub(super) struct InterruptedRun {
     path: PathBuf,
+    log: RunLog,
     begun: BegunRun,
     history: RunHistory,
     /// What the display knows a run by.
@@ -87,26 +90,26 @@ impl InterruptedRun {
     /// Reads the log in the folder at `path`, which nobody else may be writing.
     pub(super) fn open(path: &Path) -> Result<InterruptedRun, InterruptedRunError> {
         let begun = replay::begun(path)?;
-        let file = path.join(LOG);
-        // Taken again by the record; here it tells who else has it.
-        drop(RunLog::reopen(&file)?);
+        let (log, _) = RunLog::reopen(&path.join(LOG))?;
+        let stored = log.stored()?;
         let mut run = InterruptedRun {
             path: path.to_owned(),
+            log,
             history: RunHistory::default(),
             past: Vec::new(),
             start: None,
             resumed: ResumedRun::new(begun.epoch),
             begun,
         };
-        let mut boot_id = run.begun.boot_id.clone();
+        let mut clock = run.begun.clock.clone();
         let mut epoch = run.begun.epoch;
-        for fact in LogReader::open(&file)? {
+        for fact in stored {
             let fact = fact?;
             match fact.what {
                 FactKind::Event(event) => run.take(fact.at, event),
                 FactKind::Resumed(resumed) => {
                     epoch = resumed.epoch.max(epoch);
-                    boot_id = resumed.boot_id;
+                    clock = resumed.clock;
                     run.shift(resumed.clock_shift_ns);
                 }
                 FactKind::Finished(_) => {
@@ -119,7 +122,8 @@ impl InterruptedRun {
             return Err(InterruptedRunError::Local { path: run.path });
         }
         run.resumed = ResumedRun::new(epoch.saturating_add(1));
-        if run.resumed.boot_id != boot_id {
+        // A clock without a name may be another one.
+        if run.resumed.clock != clock || clock.is_empty() {
             run.leave_clock();
         }
         Ok(run)
@@ -147,23 +151,19 @@ impl InterruptedRun {
         })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// What the fleet is to know of it.
-    pub(super) fn history(&self) -> RunHistory {
-        self.history.clone()
-    }
-
-    /// What this coordinator writes into the log.
-    pub(super) fn resumed(&self) -> ResumedRun {
-        self.resumed.clone()
-    }
-
     /// What happened so far, but for what agents recorded; and when.
     pub(super) fn past(&self) -> &[(Utc, RunEvent)] {
         &self.past
+    }
+
+    /// What the fleet is to know of it, and what its record goes on with.
+    pub(super) fn take_up(self) -> (RunHistory, LeftRecord) {
+        let left = LeftRecord {
+            folder: self.path,
+            log: self.log,
+            resumed: self.resumed,
+        };
+        (self.history, left)
     }
 
     fn take(&mut self, at: Utc, event: RunEvent) {
@@ -184,11 +184,9 @@ impl InterruptedRun {
         let Some((start_at, started_at)) = self.start else {
             return;
         };
-        let since_start = Utc::now()
-            .since_1970()
-            .saturating_sub(started_at.since_1970());
-        let since_start_ns = i128::try_from(since_start.as_nanos()).unwrap_or(i128::MAX);
-        let start_now = i128::from(crate::fleet::now().0) - since_start_ns;
+        // Negative where the start is still to come.
+        let since_start_ns = Utc::now().ns_after(started_at);
+        let start_now = i128::from(fleet::now().0) - since_start_ns;
         let shift = start_now - i128::from(start_at.0);
         let shift = i64::try_from(shift).unwrap_or(i64::MIN);
         self.resumed.clock_shift_ns = shift;
@@ -209,4 +207,87 @@ impl InterruptedRun {
 /// The first digits of a digest: enough to tell two plans apart.
 fn short(digest: [u8; 32]) -> String {
     Sha256(digest).to_string().chars().take(12).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run_folder::{LoggedFact, RunFolder};
+    use crate::run_origin::RunOrigin;
+
+    const PLAN: &str = "target.url = \"https://a.test/\"\nload = { connections = 2, duration = \
+                        \"1h\" }\n";
+
+    fn planned() -> PlannedRun {
+        let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
+        let origin = RunOrigin {
+            listen: Some(([127, 0, 0, 1], 7711).into()),
+            ..RunOrigin::default()
+        };
+        PlannedRun {
+            origin,
+            ..PlannedRun::new(plan, PLAN.to_owned(), 2, "plan".to_owned()).unwrap()
+        }
+    }
+
+    /// The folder of a run by another clock, that was to begin so many seconds after now.
+    fn left(base: &Path, start_in_seconds: i64) -> PathBuf {
+        let folder = RunFolder::create(base, Utc::now(), "plan", PLAN).unwrap();
+        let run = planned();
+        let begun = BegunRun {
+            clock: "another".to_owned(),
+            ..run.to_log()
+        };
+        let age = Duration::from_secs(start_in_seconds.min(0).unsigned_abs());
+        let armed_at = Utc::after_1970(Utc::now().since_1970() - age);
+        let armed = RunEvent::Armed {
+            start_at: FleetTime(1_000_000_000),
+            start_in: Duration::from_secs(start_in_seconds.max(0).unsigned_abs()),
+        };
+        let mut log = folder.begin_log(run.id).unwrap();
+        for (at, what) in [
+            (armed_at, FactKind::Begun(begun)),
+            (armed_at, FactKind::Event(armed)),
+        ] {
+            log.stage(&LoggedFact { at, what });
+        }
+        log.commit().unwrap();
+        folder.path().to_owned()
+    }
+
+    #[test]
+    fn nobody_comes_between_looking_at_a_log_and_going_on_with_it() {
+        let base = tempfile::tempdir().unwrap();
+        let path = left(base.path(), -1);
+        let run = InterruptedRun::open(&path).unwrap();
+        let is_taken = || matches!(RunLog::reopen(&path.join(LOG)), Err(LogError::Taken { .. }));
+        assert!(is_taken());
+        let (_, left) = run.take_up();
+        assert!(is_taken());
+        drop(left);
+        assert!(!is_taken());
+    }
+
+    /// A busy machine may take a while between two looks at a clock.
+    const SLACK_NS: i128 = 20_000_000_000;
+
+    #[test]
+    fn start_is_found_again_by_the_calendar_also_before_the_boot_and_in_the_future() {
+        let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
+        let uptime: i64 = uptime.split('.').next().unwrap().parse().unwrap();
+        for start_in_seconds in [-5, -uptime - 86_400, 3_600] {
+            let base = tempfile::tempdir().unwrap();
+            let path = left(base.path(), start_in_seconds);
+            let run = InterruptedRun::open(&path).unwrap();
+            let (start_at, _) = run.start.unwrap();
+            let start_in_ns = i128::from(start_at.0) - i128::from(fleet::now().0);
+            let off_ns = i128::from(start_in_seconds) * 1_000_000_000 - start_in_ns;
+            assert!(
+                (0..SLACK_NS).contains(&off_ns),
+                "{start_in_seconds} {off_ns}"
+            );
+            let shift = i128::from(run.resumed.clock_shift_ns);
+            assert_eq!(shift, i128::from(start_at.0) - 1_000_000_000);
+        }
+    }
 }

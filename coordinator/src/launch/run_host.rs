@@ -40,6 +40,7 @@ pub(super) struct RunHost {
 }
 
 /// Where a run stands when this coordinator begins with it.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 enum RunBeginning {
     /// At its beginning; recorded in this folder, if there is one.
     New(Option<RunFolder>),
@@ -150,9 +151,9 @@ impl RunHost {
                 (record, self.fleet.run(request).await?)
             }
             RunBeginning::Interrupted(before) => {
-                let resumed = before.resumed();
-                let record = RecordThread::resume(before.path(), run, resumed, receipts)?;
-                let events = self.fleet.resume(request, before.history()).await?;
+                let (history, left) = before.take_up();
+                let record = RecordThread::resume(left, run, receipts)?;
+                let events = self.fleet.resume(request, history).await?;
                 (record, events)
             }
         };

@@ -1,14 +1,16 @@
 //! Runs from one file over one host, one after the other.
 
 use super::finished_run::FinishedRun;
-use super::interrupted_run::InterruptedRun;
+use super::interrupted_run::{InterruptedRun, InterruptedRunError};
 use super::run_host::RunHost;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{CampaignFolder, RunFolder};
 use crate::run_origin::RunOrigin;
 use crate::terminal;
+use anyhow::Context as _;
 use plan::Plan;
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Runs over one host, and what all of them share.
@@ -52,7 +54,7 @@ impl RunSeries {
         title: String,
     ) -> anyhow::Result<Option<FinishedRun>> {
         for path in folder.parts(name).iter().filter(|_| self.resumes) {
-            let interrupted = match InterruptedRun::open(path) {
+            let interrupted = match opened(path.clone()).await? {
                 Ok(interrupted) => interrupted,
                 Err(error) if error.leaves_nothing() => continue,
                 Err(error) => return Err(error.into()),
@@ -86,4 +88,11 @@ impl RunSeries {
     pub(super) fn say(&self, line: impl Display) {
         terminal::say_unless(self.quiet, line);
     }
+}
+
+/// On a thread of its own: a long log takes a while, and agents at hand go on being heard.
+async fn opened(path: PathBuf) -> anyhow::Result<Result<InterruptedRun, InterruptedRunError>> {
+    tokio::task::spawn_blocking(move || InterruptedRun::open(&path))
+        .await
+        .context("the log of the run before was not read")
 }

@@ -14,16 +14,16 @@ use super::finished_record::FinishedRecord;
 use super::keeper::keep;
 use super::log_thread::{LogThread, RecordJob};
 use super::recorded_run::RecordedRun;
-use super::replay::ReplayedRun;
+use super::replay;
 use super::storage::{StoragePatience, StorageTrouble};
 use crate::fleet::ReceiptSender;
 use crate::planned_run::PlannedRun;
-use crate::run_folder::{FactKind, LOG, LogReader, LoggedFact, ResumedRun, RunFolder, RunLog};
+use crate::run_folder::{FactKind, LogReader, LoggedFact, ResumedRun, RunFolder, RunLog};
 use crate::utc::Utc;
 use analysis::{Live, RunState};
 use anyhow::Context as _;
 use control::{Receipt, RunEvent};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -50,6 +50,27 @@ pub(crate) struct RecordThread {
     waiting: Arc<AtomicUsize>,
     log_thread: JoinHandle<()>,
     keeper: JoinHandle<Option<FinishedRecord>>,
+}
+
+/// What another coordinator left of a record.
+#[derive(Debug)]
+pub(crate) struct LeftRecord {
+    /// The run's folder.
+    pub(crate) folder: PathBuf,
+    /// Its log, held since it was looked at: nobody else has written it since.
+    pub(crate) log: RunLog,
+    /// Who goes on with it.
+    pub(crate) resumed: ResumedRun,
+}
+
+/// What the record's keeper begins with.
+struct RecordBeginning {
+    record: RecordedRun,
+    /// Taken in before anything new, by threads of its own: a pool's promises are waited for in one
+    /// order. Nothing of a run that begins.
+    stored: Option<(LogReader, DecodePool)>,
+    /// Logged before anything else.
+    first: LoggedFact,
 }
 
 /// Leave to give the record one event: there is room for it.
@@ -93,49 +114,57 @@ impl RecordThread {
             .as_mut()
             .map(|folder| folder.begin_log(run.id))
             .transpose()?;
-        let begun = LoggedFact {
+        let first = LoggedFact {
             at: run.created,
             what: FactKind::Begun(run.to_log()),
         };
-        RecordThread::go_on(RecordedRun::new(run, folder), log, &begun, receipts)
+        let beginning = RecordBeginning {
+            record: RecordedRun::new(run, folder),
+            stored: None,
+            first,
+        };
+        RecordThread::go_on(beginning, log, receipts)
     }
 
-    /// Goes on with the run in the folder at `path`, whose coordinator died: all that its log holds
-    /// is taken in again, and the other files are made again from it.
+    /// Goes on with a run whose coordinator died. From the return on, what agents deliver is
+    /// stored; meanwhile all that the log holds is taken in again, and the other files are made
+    /// again from it.
     ///
     /// # Errors
-    /// As [`RecordThread::start`]; the log is damaged, or another coordinator writes it.
+    /// As [`RecordThread::start`].
     pub(crate) fn resume(
-        path: &Path,
+        left: LeftRecord,
         run: PlannedRun,
-        resumed: ResumedRun,
         receipts: ReceiptSender,
     ) -> anyhow::Result<RecordThread> {
-        let file = path.join(LOG);
-        let (log, _) = RunLog::reopen(&file)?;
-        let folder = RunFolder::reopen(path, &log)?;
-        let mut replayed = ReplayedRun::new(run, Some(folder), &mut LogReader::open(&file)?)?;
-        let resumed = LoggedFact {
-            at: Utc::now(),
-            what: FactKind::Resumed(resumed),
+        let LeftRecord {
+            folder,
+            log,
+            resumed,
+        } = left;
+        let folder = RunFolder::reopen(&folder, &log)?;
+        let beginning = RecordBeginning {
+            stored: Some((log.stored()?, decode_pool()?)),
+            record: RecordedRun::new(run, Some(folder)),
+            first: LoggedFact {
+                at: Utc::now(),
+                what: FactKind::Resumed(resumed),
+            },
         };
-        replayed.record.take_logged(resumed.clone());
-        RecordThread::go_on(replayed.record, Some(log), &resumed, receipts)
+        RecordThread::go_on(beginning, Some(log), receipts)
     }
 
-    /// Goes on with a record of which all in the log is known; `first` is logged before anything
-    /// else.
+    /// Goes on with a record.
     ///
     /// # Errors
     /// As [`RecordThread::start`].
     fn go_on(
-        record: RecordedRun,
+        beginning: RecordBeginning,
         mut log: Option<RunLog>,
-        first: &LoggedFact,
         receipts: ReceiptSender,
     ) -> anyhow::Result<RecordThread> {
         if let Some(log) = &mut log {
-            log.stage(first);
+            log.stage(&beginning.first);
             log.commit()
                 .with_context(|| format!("cannot write {}", log.path().display()))?;
         }
@@ -149,7 +178,7 @@ impl RecordThread {
             log,
             jobs: waiting,
             receipts,
-            decoders: DecodePool::start().context("cannot start a thread")?,
+            decoders: decode_pool()?,
             keeper: keeper_jobs,
             trouble: troubled,
             patience: Arc::clone(&patience),
@@ -162,7 +191,9 @@ impl RecordThread {
             patience,
             waiting: unstored,
             log_thread: spawn("run-log", move || log_thread.run())?,
-            keeper: spawn("record", move || keep(record, &stored, &shown))?,
+            keeper: spawn("record", move || {
+                keep(beginning.caught_up(), &stored, &shown)
+            })?,
         })
     }
 
@@ -218,6 +249,24 @@ impl RecordThread {
     }
 }
 
+impl RecordBeginning {
+    /// The record with all that is stored.
+    fn caught_up(mut self) -> RecordedRun {
+        if let Some((mut stored, decoders)) = self.stored {
+            let taken = replay::take_in(&mut self.record, &mut stored, &decoders);
+            // The log was read whole a moment ago; now the system does not give it.
+            if let Err(error) = taken {
+                self.record.note(format!(
+                    "{error}; what is stored behind that is not counted here: make the result \
+                     again by report --remake"
+                ));
+            }
+        }
+        self.record.take_logged(self.first);
+        self.record
+    }
+}
+
 impl RecordPermit<'_> {
     /// Takes an event in; the receipt is given back when it is stored.
     pub(crate) fn take(self, event: RunEvent, receipt: Option<Receipt>) {
@@ -247,6 +296,10 @@ impl FinishingRecord {
     pub(crate) fn give_up(&self) {
         self.patience.end();
     }
+}
+
+fn decode_pool() -> anyhow::Result<DecodePool> {
+    DecodePool::start().context("cannot start a thread")
 }
 
 fn spawn<T: Send + 'static>(

@@ -322,6 +322,12 @@ impl RecordedRun {
         }
     }
 
+    /// As [`RecordedRun::interval`], of what came at that time.
+    pub(super) fn logged_interval(&mut self, at: Utc, agent: u32, interval: u32, decoded: Decoded) {
+        self.heard_at = at;
+        self.interval(agent, interval, decoded);
+    }
+
     /// An agent delivered a second, and this is what was read of it.
     pub(super) fn interval(&mut self, agent: u32, interval: u32, decoded: Decoded) {
         // Nothing can be counted before the start is named; the fleet sends nothing before either.

@@ -1,13 +1,22 @@
 //! A record that is made again from its log: of a run whose coordinator died, or to go on with it.
 
+use super::decode_pool::{DecodePool, DecodePromise};
 use super::recorded_run::RecordedRun;
 use crate::planned_run::PlannedRun;
-use crate::run_folder::{BegunRun, FactKind, LOG, LogError, LogReader, RunFolder, RunLog};
+use crate::run_folder::{
+    BegunRun, FactKind, LOG, LogError, LogReader, LoggedFact, RunFolder, RunLog,
+};
 use crate::utc::Utc;
 use analysis::{Document, RunState};
+use control::RunEvent;
 use plan::Sha256;
-use std::fs;
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// What is read ahead of what is merged, so that all CPUs have something to decode. Far less than
+/// the decode pool takes without waiting: who reads here is who merges.
+const AHEAD_MAX_BYTES: usize = 8 << 20;
 
 /// Why no result can be made from a log.
 #[derive(Debug, thiserror::Error)]
@@ -35,44 +44,112 @@ pub(crate) enum ReplayError {
     /// The files cannot be made again.
     #[error(transparent)]
     Folder(#[from] crate::run_folder::FolderError),
+    /// There is nothing to decode with.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] io::Error),
 }
 
 /// A record that was made from a log.
 #[derive(Debug)]
-pub(crate) struct ReplayedRun {
+struct ReplayedRun {
     /// All that is known.
-    pub(crate) record: RecordedRun,
+    record: RecordedRun,
     /// When the run ended, and how; nothing where its coordinator died.
-    pub(crate) end: Option<(Utc, RunState)>,
-    /// Bytes at the end of the log that were never acknowledged.
-    pub(crate) torn_bytes: u64,
+    end: Option<(Utc, RunState)>,
 }
 
 impl ReplayedRun {
-    /// Takes in all of a log; files of `folder`, where there is one, are made again.
-    ///
-    /// # Errors
-    /// The log is damaged, or of another version.
-    pub(crate) fn new(
-        run: PlannedRun,
-        folder: Option<RunFolder>,
-        log: &mut LogReader,
-    ) -> Result<ReplayedRun, LogError> {
-        let mut replayed = ReplayedRun {
-            record: RecordedRun::new(run, folder),
-            end: None,
-            torn_bytes: 0,
-        };
-        for fact in log.by_ref() {
-            replayed.end = replayed.record.take_logged(fact?).or(replayed.end);
-        }
-        replayed.torn_bytes = log.tail().torn_bytes;
-        Ok(replayed)
-    }
-
     /// How the run ended, as far as the log says.
     fn state(&self) -> RunState {
         self.end.map_or(RunState::Incomplete, |(_, state)| state)
+    }
+}
+
+/// Facts of a log whose intervals are being decoded.
+#[derive(Default)]
+struct ReadAhead {
+    facts: VecDeque<AheadFact>,
+    bytes: usize,
+}
+
+enum AheadFact {
+    /// When it came, the agent, its second, and the bytes that it came in.
+    Interval(Utc, u32, u32, usize, DecodePromise),
+    Other(Box<LoggedFact>),
+}
+
+/// Takes in all of a log, also what stands before a place that cannot be read; when the run ended
+/// and how, where the log says it.
+///
+/// # Errors
+/// The log is damaged, or of another version.
+pub(super) fn take_in(
+    record: &mut RecordedRun,
+    log: &mut LogReader,
+    decoders: &DecodePool,
+) -> Result<Option<(Utc, RunState)>, LogError> {
+    let mut ahead = ReadAhead::default();
+    let mut end = None;
+    let mut read = Ok(());
+    for fact in log {
+        match fact {
+            Ok(fact) => ahead.add(fact, decoders),
+            Err(error) => {
+                read = Err(error);
+                break;
+            }
+        }
+        while ahead.bytes > AHEAD_MAX_BYTES {
+            end = ahead.take_next(record).or(end);
+        }
+    }
+    while !ahead.facts.is_empty() {
+        end = ahead.take_next(record).or(end);
+    }
+    read.map(|()| end)
+}
+
+impl ReadAhead {
+    fn add(&mut self, fact: LoggedFact, decoders: &DecodePool) {
+        let fact = match fact {
+            LoggedFact {
+                at,
+                what:
+                    FactKind::Event(RunEvent::Interval {
+                        agent,
+                        interval,
+                        encoded,
+                    }),
+            } => {
+                let bytes = encoded.len();
+                AheadFact::Interval(at, agent, interval, bytes, decoders.decode(encoded))
+            }
+            other => AheadFact::Other(Box::new(other)),
+        };
+        self.bytes += fact.bytes();
+        self.facts.push_back(fact);
+    }
+
+    fn take_next(&mut self, record: &mut RecordedRun) -> Option<(Utc, RunState)> {
+        let fact = self.facts.pop_front()?;
+        self.bytes -= fact.bytes();
+        match fact {
+            AheadFact::Interval(at, agent, interval, _, decoded) => {
+                record.logged_interval(at, agent, interval, decoded.wait());
+                None
+            }
+            AheadFact::Other(fact) => record.take_logged(*fact),
+        }
+    }
+}
+
+impl AheadFact {
+    fn bytes(&self) -> usize {
+        let encoded = match self {
+            AheadFact::Interval(_, _, _, bytes, _) => *bytes,
+            AheadFact::Other(_) => 0,
+        };
+        size_of::<AheadFact>() + encoded
     }
 }
 
@@ -126,6 +203,7 @@ pub(crate) fn remake(folder: &Path) -> Result<Document, ReplayError> {
     Ok(replayed.record.finish(at, state).document)
 }
 
+/// Takes in all of a log; files of `folder`, where there is one, are made again.
 fn replay(path: &Path, folder: Option<RunFolder>) -> Result<ReplayedRun, ReplayError> {
     let begun = begun(path)?;
     let run = PlannedRun::from_log(&begun).map_err(|problems| ReplayError::Plan {
@@ -133,8 +211,9 @@ fn replay(path: &Path, folder: Option<RunFolder>) -> Result<ReplayedRun, ReplayE
         problems,
     })?;
     let mut log = LogReader::open(&path.join(LOG))?;
-    let mut replayed = ReplayedRun::new(run, folder, &mut log)?;
-    let digest = Sha256(begun.plan_digest).to_string();
-    replayed.record.set_digest(digest);
-    Ok(replayed)
+    let decoders = DecodePool::start().map_err(ReplayError::Thread)?;
+    let mut record = RecordedRun::new(run, folder);
+    let end = take_in(&mut record, &mut log, &decoders)?;
+    record.set_digest(Sha256(begun.plan_digest).to_string());
+    Ok(ReplayedRun { record, end })
 }

@@ -100,6 +100,14 @@ impl RunLog {
         &self.path
     }
 
+    /// Reads what is stored by now; what is stored later is left out.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn stored(&self) -> Result<LogReader, LogError> {
+        Ok(LogReader::open(&self.path)?.until(self.good_bytes))
+    }
+
     /// Adds to the next batch.
     pub(crate) fn stage(&mut self, fact: &LoggedFact) {
         fact.encode(&mut self.staged);

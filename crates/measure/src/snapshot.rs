@@ -35,6 +35,12 @@ impl Snapshot {
         self.client.merge(&other.client);
     }
 
+    /// About how much memory it takes, in bytes: cells and histograms, which are nearly all of it.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.cells.values().map(Cell::heap_bytes).sum()
+    }
+
     /// Whether nothing is recorded in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -43,6 +49,12 @@ impl Snapshot {
 }
 
 impl Cell {
+    fn heap_bytes(&self) -> usize {
+        let distributions = self.times.values().chain(self.response_times.values());
+        let bytes = |times: &Distribution| size_of::<Distribution>() + times.histogram.heap_bytes();
+        size_of::<Cell>() + distributions.map(bytes).sum::<usize>()
+    }
+
     /// Adds everything in `other`.
     pub fn merge(&mut self, other: &Cell) {
         self.counters.merge(&other.counters);

@@ -278,22 +278,20 @@ async fn run_that_is_gone_on_with_after_a_kill_is_as_one_without() {
 
     let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
     let (sender, receipts) = ReceiptSender::new();
-    let resume = |sender| {
-        RecordThread::resume(
-            killed.path(),
-            planned(plan.clone()),
-            ResumedRun::new(2),
-            sender,
-        )
+    let file = killed.path().join(LOG);
+    let left = LeftRecord {
+        folder: killed.path().to_owned(),
+        log: RunLog::reopen(&file).unwrap().0,
+        resumed: ResumedRun::new(2),
     };
     let mut again = Recording {
-        record: resume(sender).unwrap(),
+        record: RecordThread::resume(left, planned(plan), sender).unwrap(),
         receipts,
         digest: String::new(),
         folder: killed.path().to_owned(),
         _base: tempfile::tempdir().unwrap(),
     };
-    let second = resume(ReceiptSender::nowhere()).unwrap_err().to_string();
+    let second = RunLog::reopen(&file).unwrap_err().to_string();
     assert!(
         second.contains("another coordinator is writing this run"),
         "{second}"

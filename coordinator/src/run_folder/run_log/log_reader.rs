@@ -98,6 +98,8 @@ pub(crate) struct LogReader {
     path: PathBuf,
     file: BufReader<File>,
     run: RunId,
+    /// Nothing is read from here on.
+    until: u64,
     tail: LogTail,
     batch: Vec<u8>,
     /// What of the batch is read.
@@ -130,6 +132,7 @@ impl LogReader {
             path,
             file,
             run,
+            until: u64::MAX,
             tail: LogTail {
                 good_bytes: HEAD_BYTES as u64,
                 torn_bytes: 0,
@@ -141,13 +144,19 @@ impl LogReader {
         })
     }
 
+    /// Ends at this byte, where a batch ends: the file may be growing behind it.
+    pub(super) fn until(self, until: u64) -> LogReader {
+        LogReader { until, ..self }
+    }
+
     /// Which run it is of.
     pub(crate) fn run(&self) -> RunId {
         self.run
     }
 
     /// What lies behind what was read; all of it is known once the iterator has ended.
-    pub(crate) fn tail(&self) -> LogTail {
+    #[cfg(test)]
+    pub(super) fn tail(&self) -> LogTail {
         self.tail
     }
 
@@ -160,6 +169,10 @@ impl LogReader {
     /// Reads the next batch; `false` where whole batches end.
     fn next_batch(&mut self) -> Result<bool, LogError> {
         let begins = self.tail.good_bytes;
+        if begins >= self.until {
+            self.is_over = true;
+            return Ok(false);
+        }
         let is_whole = self
             .read_batch()
             .map_err(|error| unreadable(&self.path, &error))?;

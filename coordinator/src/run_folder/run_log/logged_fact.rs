@@ -2,7 +2,7 @@
 
 use super::batch::{FACT_HEAD_BYTES, VERSION, u32_at};
 use super::logged_event::LoggedEvent;
-use crate::planned_run;
+use crate::fleet;
 use crate::run_origin::RunOrigin;
 use crate::utc::Utc;
 use analysis::RunState;
@@ -63,8 +63,8 @@ pub(crate) struct BegunRun {
     pub(crate) agents: u32,
     /// When it was asked for, in nanoseconds since 1970.
     pub(crate) created_ns: u64,
-    /// Of the machine's start: its monotonic clock goes on as long as this stays.
-    pub(crate) boot_id: String,
+    /// Names the clock of its instants, which ends with the machine; empty where nothing does.
+    pub(crate) clock: String,
     /// Where it was asked for.
     pub(crate) origin: RunOrigin,
 }
@@ -74,9 +74,9 @@ pub(crate) struct BegunRun {
 pub(crate) struct ResumedRun {
     /// Counts the run's coordinators, from 1.
     pub(crate) epoch: u64,
-    /// Of the machine's start.
-    pub(crate) boot_id: String,
-    /// What the clock of the log was behind this coordinator's, if the machine was started anew.
+    /// Names the clock of its instants.
+    pub(crate) clock: String,
+    /// By how much this coordinator's clock shows more than the log's, if it is another one.
     pub(crate) clock_shift_ns: i64,
 }
 
@@ -85,7 +85,7 @@ impl ResumedRun {
     pub(crate) fn new(epoch: u64) -> ResumedRun {
         ResumedRun {
             epoch,
-            boot_id: planned_run::boot_id(),
+            clock: fleet::clock_name(),
             clock_shift_ns: 0,
         }
     }

@@ -150,7 +150,7 @@ fn everything() -> Vec<LoggedFact> {
             title: "p".into(),
             agents: 2,
             created_ns: 1_767_225_600_000_000_000,
-            boot_id: "boot".into(),
+            clock: "boot".into(),
             origin: RunOrigin {
                 plan: Some("/plans/edge.toml".into()),
                 listen: Some(([127, 0, 0, 1], 7711).into()),
@@ -159,7 +159,7 @@ fn everything() -> Vec<LoggedFact> {
         }),
         FactKind::Resumed(ResumedRun {
             epoch: 2,
-            boot_id: "another".into(),
+            clock: "another".into(),
             clock_shift_ns: -5,
         }),
         FactKind::Note("a sentence".into()),
@@ -362,4 +362,16 @@ fn removed_log_is_noticed() {
         log.check_place().unwrap_err().kind(),
         io::ErrorKind::NotFound
     );
+}
+
+#[test]
+fn what_is_stored_later_is_not_read_with_what_is_stored_now() {
+    let (_folder, path) = written(&[vec![interval(0, 0)], vec![interval(0, 1)]]);
+    let (mut log, _) = RunLog::reopen(&path).unwrap();
+    let stored = log.stored().unwrap();
+    log.stage(&interval(0, 2));
+    log.commit().unwrap();
+    let facts: Vec<LoggedFact> = stored.map(Result::unwrap).collect();
+    assert_eq!(facts, [interval(0, 0), interval(0, 1)]);
+    assert_eq!(log.stored().unwrap().count(), 3);
 }
