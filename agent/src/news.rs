@@ -98,6 +98,7 @@ fn words(news: &News) -> String {
         News::Notice(text) => text.clone(),
         News::Preparing { run_name } => format!("{run_name}: preparing"),
         News::CannotRun { run_name, problem } => format!("{run_name}: cannot run: {problem}"),
+        News::Watching { run_name } => format!("{run_name}: watching this machine"),
         News::Starting { run_name } => format!("{run_name}: starting"),
         News::LeaseExpired { run_name } => {
             format!(

@@ -106,6 +106,8 @@ impl Runner {
                 });
             }
             Order::Forget { run } => self.forget(run),
+            // Who fires is never asked to watch only.
+            Order::Observe { .. } => {}
         }
     }
 

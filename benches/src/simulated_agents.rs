@@ -240,6 +240,7 @@ impl SimulatedRunner {
                 self.firing = None;
                 vec![self.ended(run, EndCause::Stopped)]
             }
+            Order::Observe { .. } => vec![],
             Order::Forget { .. } => {
                 self.firing = None;
                 vec![]

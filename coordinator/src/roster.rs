@@ -109,6 +109,8 @@ impl Roster {
             | RunEvent::Interval { .. }
             | RunEvent::Redistributed { .. }
             | RunEvent::Superseded { .. }
+            | RunEvent::Watching { .. }
+            | RunEvent::Observed { .. }
             | RunEvent::Note { .. } => {}
         }
     }

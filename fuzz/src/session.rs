@@ -64,6 +64,7 @@ impl SessionWorld {
             labels: [].into(),
             workers: 2,
             host: Bytes::new(),
+            role: control::Role::Agent,
         };
         SessionWorld {
             session: Session::new(facts, 5),

@@ -377,6 +377,7 @@ fn ack(interval: u32, totals: bool) -> Down {
         run_id: RUN.to_wire(),
         interval,
         totals,
+        observed: false,
     })
 }
 

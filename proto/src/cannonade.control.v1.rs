@@ -3,7 +3,7 @@
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromAgent {
     /// One of them.
-    #[prost(oneof = "from_agent::Message", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
+    #[prost(oneof = "from_agent::Message", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub message: ::core::option::Option<from_agent::Message>,
 }
 /// Nested message and enum types in `FromAgent`.
@@ -41,6 +41,9 @@ pub mod from_agent {
         /// The answer to a part of a lost agent's load.
         #[prost(message, tag = "10")]
         TookOver(super::TookOver),
+        /// What its machine did in a second of the run.
+        #[prost(message, tag = "11")]
+        Observed(super::Observed),
     }
 }
 /// Whatever the coordinator says.
@@ -49,7 +52,7 @@ pub struct FromCoordinator {
     /// One of them.
     #[prost(
         oneof = "from_coordinator::Message",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14"
     )]
     pub message: ::core::option::Option<from_coordinator::Message>,
 }
@@ -97,6 +100,9 @@ pub mod from_coordinator {
         /// A part of a lost agent's load.
         #[prost(message, tag = "13")]
         TakeOver(super::TakeOver),
+        /// A run that a monitor shall watch its machine for.
+        #[prost(message, tag = "14")]
+        Observe(super::Observe),
     }
 }
 /// First message of an agent.
@@ -135,6 +141,9 @@ pub struct Hello {
     /// Runs it began and was not released from; the one that fires is the first.
     #[prost(message, repeated, tag = "10")]
     pub held_runs: ::prost::alloc::vec::Vec<HeldRun>,
+    /// What it is here for.
+    #[prost(enumeration = "Role", tag = "11")]
+    pub role: i32,
 }
 /// A run that an agent holds.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -404,6 +413,9 @@ pub struct Ack {
     /// As in the part.
     #[prost(bool, tag = "3")]
     pub totals: bool,
+    /// It is about what was observed in the second `interval`, not about the interval.
+    #[prost(bool, tag = "4")]
+    pub observed: bool,
 }
 /// So much of an interval came. It is not stored yet; the next part may go.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -518,6 +530,62 @@ pub struct Notice {
     /// The sentence.
     #[prost(string, tag = "1")]
     pub text: ::prost::alloc::string::String,
+}
+/// A run to watch the machine for, from the start instant until its release.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Observe {
+    /// Which.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// What people call it.
+    #[prost(string, tag = "2")]
+    pub run_name: ::prost::alloc::string::String,
+    /// Coordinator's monotonic clock, where the run clock stands at 0.
+    #[prost(uint64, tag = "3")]
+    pub start_at_ns: u64,
+}
+/// What a machine did in one second of the run. Agents say it of their own; kept until acknowledged, and sent one at a
+/// time, from the first second up. A second may be missing.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Observed {
+    /// Run it is about.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// Of the run clock, from 0.
+    #[prost(uint32, tag = "2")]
+    pub second: u32,
+    /// At most 64 KiB; as the crate `host` encodes it, the link does not look inside.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub content: ::prost::bytes::Bytes,
+}
+/// What somebody joins for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Role {
+    /// To fire.
+    Agent = 0,
+    /// To watch the machine that it is on, and nothing else.
+    Monitor = 1,
+}
+impl Role {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Agent => "ROLE_AGENT",
+            Self::Monitor => "ROLE_MONITOR",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "ROLE_AGENT" => Some(Self::Agent),
+            "ROLE_MONITOR" => Some(Self::Monitor),
+            _ => None,
+        }
+    }
 }
 /// Why an agent's run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

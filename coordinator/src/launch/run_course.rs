@@ -154,6 +154,8 @@ impl RunCourse {
             | RunEvent::Postponed { .. }
             | RunEvent::Redistributed { .. }
             | RunEvent::Superseded { .. }
+            | RunEvent::Watching { .. }
+            | RunEvent::Observed { .. }
             | RunEvent::Note { .. } => {}
         }
         CourseStep::GoOn
@@ -287,6 +289,7 @@ mod tests {
             labels: BTreeMap::new(),
             workers: 1,
             host: Bytes::new(),
+            role: control::Role::Agent,
         }
     }
 

@@ -75,7 +75,9 @@ impl RunNews {
                      comes here"
                     .to_owned(),
             ),
+            RunEvent::Watching { monitor } => Some(format!("monitor {} watches", monitor.name)),
             RunEvent::Waiting { .. }
+            | RunEvent::Observed { .. }
             | RunEvent::Assembled { .. }
             | RunEvent::Ready { .. }
             | RunEvent::Problem { .. }

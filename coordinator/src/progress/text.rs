@@ -344,6 +344,7 @@ mod tests {
             labels,
             workers: 1,
             host,
+            role: control::Role::Agent,
         }
     }
 

@@ -101,9 +101,11 @@ pub(super) fn from_event<'n>(
             json!({ "agent": agent.map(name), "about": event, "text": text }),
         ),
         RunEvent::Done { outcome } => ("done", json!({ "outcome": outcome_word(*outcome) })),
-        RunEvent::Waiting { .. } | RunEvent::Interval { .. } | RunEvent::Totals { .. } => {
-            return None;
-        }
+        RunEvent::Watching { monitor } => ("watching", whole(monitor)),
+        RunEvent::Waiting { .. }
+        | RunEvent::Interval { .. }
+        | RunEvent::Totals { .. }
+        | RunEvent::Observed { .. } => return None,
     };
     Some(line(at, word, &rest))
 }
@@ -187,6 +189,7 @@ mod tests {
             labels: [("city".to_owned(), "bern".to_owned())].into(),
             workers: 2,
             host: proto::Bytes::new(),
+            role: control::Role::Agent,
         };
         let at = Utc::now();
         for (event, word, agent) in [

@@ -168,6 +168,8 @@ impl RecordedRun {
             | RunEvent::Superseded { .. }
             | RunEvent::Gone { .. }
             | RunEvent::Back { .. }
+            | RunEvent::Watching { .. }
+            | RunEvent::Observed { .. }
             | RunEvent::Done { .. } => {}
         }
     }

@@ -147,5 +147,6 @@ fn facts(agent: u32) -> AgentFacts {
         labels,
         workers: 1,
         host: Bytes::new(),
+        role: control::Role::Agent,
     }
 }

@@ -3,14 +3,15 @@
 
 use crate::clock::nanoseconds;
 use crate::ended_runs::EndedRuns;
-use crate::fleet_action::Actions;
+use crate::fleet_action::{Actions, Awaited, Receipt};
 use crate::fleet_run::{FleetRun, violation_text};
 use crate::gathering::Gathering;
+use crate::monitors::Monitors;
 use crate::participant::Departure;
 use crate::wire::clock;
 use crate::{
     AgentFacts, AgentId, ConnectionId, CoordinatorId, FleetAction, FleetEvent, FleetTime, LEASE,
-    RunEvent, RunHistory, RunOutcome, Versions, greeting,
+    Observer, Role, RunEvent, RunHistory, RunOutcome, Versions, greeting,
 };
 use crate::{RunId, RunRequest, Stop};
 use proto::from_agent::Message as Up;
@@ -40,6 +41,7 @@ pub struct Fleet {
     free: BTreeMap<u64, AgentId>,
     joined: u64,
     serving: Serving,
+    monitors: Monitors,
     ended: EndedRuns,
 }
 
@@ -79,6 +81,7 @@ impl Fleet {
             free: BTreeMap::new(),
             joined: 0,
             serving: Serving::Nothing,
+            monitors: Monitors::default(),
             ended: EndedRuns::default(),
         }
     }
@@ -119,6 +122,11 @@ impl Fleet {
             FleetEvent::Run(request) => self.begin(now, request, &mut out),
             FleetEvent::Resume(request, history) => self.resume(now, request, *history, &mut out),
             FleetEvent::Stop(how) => self.stop(now, how, &mut out),
+            FleetEvent::Delivered(Receipt {
+                run,
+                what: Awaited::Observation(Observer::Monitor(number), second),
+                ..
+            }) => self.monitors.stored(run, number, second, &mut out),
             FleetEvent::Delivered(receipt) => {
                 if let Some(run) = self.run_named(receipt.run) {
                     run.delivered(now, receipt, &mut out);
@@ -127,6 +135,11 @@ impl Fleet {
             FleetEvent::Tick => self.tick(now, &mut out),
         }
         self.note_end();
+        let run = match &self.serving {
+            Serving::Run(run) => Some(&**run),
+            _ => None,
+        };
+        self.monitors.follow(run, &mut out);
         out.into_vec()
     }
 
@@ -194,11 +207,24 @@ impl Fleet {
             Up::Want(message) => &message.run_id,
             Up::Armed(message) => &message.run_id,
             Up::TookOver(message) => &message.run_id,
+            Up::Observed(message) => &message.run_id,
         };
+        if self.is_monitor(at) {
+            if let Up::Observed(observed) = message {
+                self.monitors.observed(now, agent, observed, out);
+            }
+            return;
+        }
         // What is about a run that is over here was on its way when the agent was released from it.
         if let Some(run) = RunId::from_wire(run_id).and_then(|run| self.run_named(run)) {
             run.received(now, agent, message, out);
         }
+    }
+
+    fn is_monitor(&self, at: ConnectionId) -> bool {
+        let connection = self.connections.get(&at);
+        let member = connection.and_then(|connection| connection.member.as_ref());
+        member.is_some_and(|member| member.facts.role == Role::Monitor)
     }
 
     fn greeted_again(
@@ -275,7 +301,9 @@ impl Fleet {
     ) {
         self.joined += 1;
         self.members.insert(facts.id, at);
-        if let Some(text) = &misfit {
+        if facts.role == Role::Monitor {
+            self.monitors.attach(facts.clone(), at, out);
+        } else if let Some(text) = &misfit {
             let text = format!("this agent serves no run here: {text}");
             out.send(at, Down::Notice(Notice { text }));
         } else {
@@ -304,6 +332,9 @@ impl Fleet {
         held: &[(RunId, u64)],
         out: &mut Actions,
     ) {
+        if self.is_monitor(at) {
+            return;
+        }
         match &mut self.serving {
             Serving::Run(run) if run.has(agent) => {
                 let holds_run = held.iter().any(|(id, _)| *id == run.id());
@@ -381,6 +412,9 @@ impl Fleet {
         };
         self.members.remove(&member.facts.id);
         self.free.remove(&member.joined);
+        if member.facts.role == Role::Monitor {
+            return self.monitors.detach(member.facts.id);
+        }
         match &mut self.serving {
             Serving::Run(run) => run.detached(now, member.facts.id, how, why, out),
             Serving::Gathering(gathering) => {

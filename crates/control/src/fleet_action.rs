@@ -2,7 +2,7 @@
 
 use crate::upload_id::UploadId;
 use crate::wire::from_coordinator;
-use crate::{FileParts, RunEvent, RunHistory, RunId, RunRequest, Stop};
+use crate::{FileParts, Observer, RunEvent, RunHistory, RunId, RunRequest, Stop};
 use proto::{FromAgent, FromCoordinator, from_coordinator::Message};
 
 /// A stream from an agent, numbered by the transport; never used again.
@@ -62,6 +62,8 @@ pub(crate) enum Awaited {
     Upload(UploadId),
     /// Who gets the agent's share: nobody is told before, so that nobody deals it otherwise.
     Dealing,
+    /// What was observed in a second.
+    Observation(Observer, u32),
     /// The start instant of this attempt: nobody fires before, so that no other coordinator
     /// believes that nobody did, and starts anew.
     Start(u32),

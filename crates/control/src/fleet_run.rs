@@ -8,19 +8,21 @@ mod starting;
 
 use crate::fleet_action::{Actions, Awaited, Receipt};
 use crate::interval_inbox::Taken;
+use crate::monitors::observed_ack;
 use crate::participant::{Departure, Participant, ParticipantStage};
+use crate::seen_seconds::SeenSeconds;
 use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;
 use crate::wire::{clock, cut, end_cause};
 use crate::{
-    AgentFacts, AgentId, ClockReading, ConnectionId, FleetTime, RunEvent, RunHistory, RunId,
-    RunOutcome, RunRequest, Skew, Stop,
+    AgentFacts, AgentId, ClockReading, ConnectionId, FleetTime, Observer, RunEvent, RunHistory,
+    RunId, RunOutcome, RunRequest, Skew, Stop,
 };
 use census::Census;
 use file_lists::FileLists;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{Ack, Bytes, Ended, IntervalPart, Note, Received, Release, Resume};
+use proto::{Ack, Bytes, Ended, IntervalPart, Note, Observed, Received, Release, Resume};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -43,6 +45,8 @@ pub(crate) struct FleetRun {
     shares: ShareLedger,
     /// Lost agents whose shares nobody has got yet.
     undealt: Vec<usize>,
+    /// Those who watched for it before this coordinator took it up.
+    past_monitors: Vec<(AgentId, SeenSeconds)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,6 +126,7 @@ impl FleetRun {
             .map(|past| Participant::from_past(past, now, leased_until))
             .collect();
         let mut run = FleetRun::new(request, participants, shares);
+        run.past_monitors = history.monitors;
         run.losses = losses;
         undealt.into_iter().for_each(|index| run.leave_share(index));
         run.phase = RunPhase::Going {
@@ -152,6 +157,7 @@ impl FleetRun {
             losses: 0,
             shares,
             undealt: Vec::new(),
+            past_monitors: Vec::new(),
             request,
             participants,
         }
@@ -159,6 +165,22 @@ impl FleetRun {
 
     pub(crate) fn id(&self) -> RunId {
         self.request.run
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.request.name
+    }
+
+    /// Where the run clock stands at 0, once that is settled.
+    pub(crate) fn started_at(&self) -> Option<FleetTime> {
+        match self.phase {
+            RunPhase::Going { start_at, .. } => Some(start_at),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn past_monitors(&self) -> &[(AgentId, SeenSeconds)] {
+        &self.past_monitors
     }
 
     pub(crate) fn epoch(&self) -> u64 {
@@ -223,6 +245,7 @@ impl FleetRun {
             Up::TookOver(answer) => self.took_over(index, &answer, out),
             Up::Ended(ended) => self.ended(index, ended, out),
             Up::Note(note) => self.note(index, note, out),
+            Up::Observed(observed) => self.observed(now, index, observed, out),
             Up::Hello(_) | Up::Beat(_) => {}
         }
         self.watch_desertion(now);
@@ -365,6 +388,10 @@ impl FleetRun {
     pub(crate) fn delivered(&mut self, now: FleetTime, receipt: Receipt, out: &mut Actions) {
         match receipt.what {
             Awaited::Dealing => self.dealt(receipt.agent, out),
+            Awaited::Observation(_, second) => {
+                let ack = Down::Ack(observed_ack(self.id(), second));
+                self.send(receipt.agent as usize, ack, out);
+            }
             Awaited::Start(number) => {
                 self.start_written(number);
                 self.conclude(now, out);
@@ -449,6 +476,7 @@ impl FleetRun {
             run_id: self.id().to_wire(),
             interval,
             totals,
+            observed: false,
         };
         self.send(index, Down::Ack(ack), out);
     }
@@ -472,6 +500,15 @@ impl FleetRun {
         if !was_lost {
             self.ended_early(index, &cause);
         }
+    }
+
+    fn observed(&mut self, now: FleetTime, index: usize, observed: Observed, out: &mut Actions) {
+        let Some(start_at) = self.started_at() else {
+            return;
+        };
+        let by = (self.id(), Observer::Agent(index as u32));
+        let seen = self.participants[index].observed();
+        seen.take(by, now.since(start_at), observed, out);
     }
 
     fn note(&mut self, index: usize, note: Note, out: &mut Actions) {

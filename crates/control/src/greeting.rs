@@ -1,6 +1,6 @@
 //! What a hello says, checked: what an agent names itself is shown, saved and sent on.
 
-use crate::{AgentFacts, AgentId, RunId};
+use crate::{AgentFacts, AgentId, Role, RunId};
 use proto::{HeldRun, Hello};
 
 /// Host facts that are passed on.
@@ -42,6 +42,10 @@ pub(crate) fn facts(hello: Hello) -> Result<AgentFacts, BadHello> {
         check("the key of a label (--label)", key)?;
         check("the value of a label (--label)", value)?;
     }
+    let role = match hello.role() {
+        proto::Role::Agent => Role::Agent,
+        proto::Role::Monitor => Role::Monitor,
+    };
     Ok(AgentFacts {
         id,
         name: hello.name,
@@ -49,6 +53,7 @@ pub(crate) fn facts(hello: Hello) -> Result<AgentFacts, BadHello> {
         labels: hello.labels.into_iter().collect(),
         workers: hello.workers,
         host: hello.host,
+        role,
     })
 }
 

@@ -21,11 +21,14 @@ mod interval_store;
 mod lease;
 mod local_run;
 mod margin;
+mod monitors;
+mod observations;
 mod order;
 mod outbox;
 mod participant;
 mod run_event;
 mod run_history;
+mod seen_seconds;
 mod session;
 mod session_event;
 mod share_ledger;
@@ -48,10 +51,11 @@ pub use lease::LEASE_MAX;
 pub use order::{Assignment, EndCause, Order, PlanFile, Report, SharePath, Stop};
 pub use outbox::{INTERVAL_MAX_BYTES, INTERVAL_PART_BYTES};
 pub use run_event::{
-    AgentFacts, Audience, ClockReading, FleetRules, LostPolicy, RunEvent, RunFile, RunOutcome,
-    RunRequest, Skew,
+    AgentFacts, Audience, ClockReading, FleetRules, LostPolicy, Observer, Role, RunEvent, RunFile,
+    RunOutcome, RunRequest, Skew,
 };
 pub use run_history::RunHistory;
+pub use seen_seconds::OBSERVATION_MAX_BYTES;
 pub use session::{KEEP, Session};
 pub use session_event::{Disconnection, Finality, News, SessionAction, SessionEvent};
 pub use token::{JoinSecret, Token, TokenError};

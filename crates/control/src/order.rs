@@ -45,6 +45,14 @@ pub enum Order {
         /// From this instant on.
         from: Mono,
     },
+    /// Watch this machine until the run is to be forgotten: [`Report::Observed`] each second. Given
+    /// to monitors; agents watch theirs in each run that they fire.
+    Observe {
+        /// Run to watch for.
+        run: RunId,
+        /// Where the run clock stands at 0; it may be over.
+        at: Mono,
+    },
     /// Drop everything about the run, ending it at once if it is still going on; no report is
     /// wanted any more.
     Forget {
@@ -152,6 +160,15 @@ pub enum Report {
         totals: Bytes,
         /// The agent's own figures; the link does not look inside.
         figures: Bytes,
+    },
+    /// What this machine did in a second of the run; in order, and some may be missing.
+    Observed {
+        /// Run that this is about.
+        run: RunId,
+        /// Of the run clock, from 0.
+        second: u32,
+        /// At most [`crate::OBSERVATION_MAX_BYTES`].
+        encoded: Bytes,
     },
     /// The answer to [`Order::TakeOver`].
     TookOver {

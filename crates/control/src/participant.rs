@@ -3,6 +3,7 @@
 use crate::headway::Headway;
 use crate::interval_inbox::{IntervalInbox, OutOfPlace, Taken};
 use crate::run_history::{PastAgent, PastEnd};
+use crate::seen_seconds::SeenSeconds;
 use crate::upload_id::UploadId;
 use crate::{AgentFacts, AgentId, ClockReading, ConnectionId, FleetTime, NOTES_MAX, RunId};
 use proto::{IntervalPart, Resume};
@@ -30,6 +31,7 @@ pub(crate) struct Participant {
     /// The upload that came in part last, and the most parts that ever came of it.
     furthest: Option<(UploadId, u32)>,
     notes: u32,
+    observed: SeenSeconds,
     progress_at: FleetTime,
     attached_at: FleetTime,
     /// By then its last lease is over.
@@ -106,6 +108,7 @@ impl Participant {
             headway: Headway::default(),
             furthest: None,
             notes: 0,
+            observed: SeenSeconds::default(),
             progress_at: now,
             attached_at: now,
             leased_until: None,
@@ -129,9 +132,15 @@ impl Participant {
             clock: past.clock,
             began: past.began,
             inbox: past.inbox,
+            observed: past.observed,
             leased_until: Some(leased_until),
             ..Participant::gone(past.facts, now)
         }
+    }
+
+    /// Which seconds of its machine are known.
+    pub(crate) fn observed(&mut self) -> &mut SeenSeconds {
+        &mut self.observed
     }
 
     pub(crate) fn id(&self) -> AgentId {

@@ -96,6 +96,33 @@ pub enum Audience {
     Only(Vec<u32>),
 }
 
+/// What somebody joins a fleet for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// To fire.
+    #[default]
+    Agent,
+    /// To watch the machine that it is on, and nothing else.
+    Monitor,
+}
+
+/// Who watches a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Observer {
+    /// An agent, its own one; by its index in the run.
+    Agent(u32),
+    /// A monitor, by its number in the run.
+    Monitor(u32),
+}
+
+impl Observer {
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Observer::Agent(number) | Observer::Monitor(number) => number,
+        }
+    }
+}
+
 /// What an agent says of itself when it joins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentFacts {
@@ -111,6 +138,8 @@ pub struct AgentFacts {
     pub workers: u32,
     /// Host facts, encoded by the agent.
     pub host: Bytes,
+    /// What it joins for.
+    pub role: Role,
 }
 
 /// Where an agent's clock stands.
@@ -277,6 +306,21 @@ pub enum RunEvent {
     Superseded {
         /// Of that coordinator.
         epoch: u64,
+    },
+    /// A monitor watches its machine for this run from now on; its number is how many did before.
+    /// It may go and come back, and its seconds are then missing.
+    Watching {
+        /// What it says of itself.
+        monitor: AgentFacts,
+    },
+    /// What a machine did in a second; of each observer in order, and each second at most once.
+    Observed {
+        /// Who says it.
+        by: Observer,
+        /// Of the run clock, from 0.
+        second: u32,
+        /// As the observer encoded it.
+        encoded: Bytes,
     },
     /// Something for the record.
     Note {

@@ -1,9 +1,10 @@
 //! What the record of a run says of it, so that another coordinator can take it up.
 
 use crate::interval_inbox::IntervalInbox;
+use crate::seen_seconds::SeenSeconds;
 use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;
-use crate::{AgentFacts, ClockReading, FleetTime, RunEvent};
+use crate::{AgentFacts, AgentId, ClockReading, FleetTime, Observer, RunEvent};
 
 /// How far off an instant may be that is found again by the calendar: NTP steps a clock that is
 /// further off than 128 ms, and a fresh boot may do so late.
@@ -16,6 +17,8 @@ pub struct RunHistory {
     pub(crate) start_at: Option<FleetTime>,
     pub(crate) skew_told: bool,
     pub(crate) losses: u32,
+    /// In the order of their numbers.
+    pub(crate) monitors: Vec<(AgentId, SeenSeconds)>,
     /// Agents that left a share, in that order.
     left: Vec<u32>,
     /// Who fired for whom: the lost agent, its heirs, and from when on.
@@ -29,6 +32,7 @@ pub(crate) struct PastAgent {
     pub(crate) clock: Option<ClockReading>,
     pub(crate) began: Option<(FleetTime, u64)>,
     pub(crate) inbox: IntervalInbox,
+    pub(crate) observed: SeenSeconds,
     pub(crate) end: PastEnd,
 }
 
@@ -96,6 +100,18 @@ impl RunHistory {
             RunEvent::Redistributed { agent, to, from } => {
                 self.dealt.push((*agent, to.clone(), *from));
             }
+            RunEvent::Watching { monitor } => {
+                self.monitors.push((monitor.id, SeenSeconds::default()));
+            }
+            &RunEvent::Observed { by, second, .. } => match by {
+                Observer::Agent(agent) => self.change(agent, |past| past.observed.restore(second)),
+                Observer::Monitor(number) => {
+                    let monitor = self.monitors.get_mut(number as usize);
+                    monitor
+                        .into_iter()
+                        .for_each(|(_, seen)| seen.restore(second));
+                }
+            },
             // They leave nothing that another coordinator needs.
             RunEvent::Joined { .. }
             | RunEvent::Left { .. }
@@ -175,6 +191,7 @@ impl PastAgent {
             clock: None,
             began: None,
             inbox: IntervalInbox::default(),
+            observed: SeenSeconds::default(),
             end: PastEnd::Unfinished,
         }
     }
@@ -194,6 +211,7 @@ mod tests {
             labels: [].into(),
             workers: 1,
             host: proto::Bytes::new(),
+            role: crate::Role::Agent,
         };
         history.take(&RunEvent::Assembled {
             agents: vec![facts],

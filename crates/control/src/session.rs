@@ -2,22 +2,24 @@
 
 mod directed;
 mod kept;
+mod watching;
 
 use crate::back_off::BackOff;
 use crate::beats::Beats;
 use crate::file_cache::FileCache;
 use crate::interval_store::{NoStore, Stash};
 use crate::local_run::LocalRun;
+use crate::observations::Observations;
 use crate::upload_window::UploadWindow;
 use crate::wire::{cut, from_agent};
 use crate::{
-    AgentFacts, CoordinatorId, EndCause, IntervalStore, LEASE, Mono, Now, Order, Report, RunId,
-    Stop,
+    AgentFacts, CoordinatorId, EndCause, IntervalStore, LEASE, Mono, Now, Order, Report, Role,
+    RunId, Stop,
 };
 use crate::{Disconnection, Finality, News, SessionAction, SessionEvent};
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{FromCoordinator, HeldRun, Hello, IntervalPart, Note, PROTOCOL};
+use proto::{FromCoordinator, HeldRun, Hello, IntervalPart, Note, Observe, PROTOCOL};
 use std::time::Duration;
 
 /// What an agent holds of a run is kept for so long after its load is over, if nothing else is
@@ -62,6 +64,9 @@ pub struct Session {
     keep: Duration,
     stash: Stash,
     cache: FileCache,
+    /// A run that a monitor was asked to watch for, until its clock is measured.
+    asked: Option<Observe>,
+    observations: Option<Observations>,
     quit_at: Option<Mono>,
     out: Vec<SessionAction>,
 }
@@ -94,6 +99,8 @@ impl Session {
             keep: KEEP,
             stash: Stash::new(Box::new(NoStore)),
             cache: FileCache::new(),
+            asked: None,
+            observations: None,
             quit_at: None,
             out: Vec::new(),
         }
@@ -200,6 +207,10 @@ impl Session {
             host: self.facts.host.clone(),
             snapshot_encoding: self.versions.0,
             plan_language: self.versions.1,
+            role: match self.facts.role {
+                Role::Agent => proto::Role::Agent.into(),
+                Role::Monitor => proto::Role::Monitor.into(),
+            },
             held_runs: firing.chain(&self.kept).map(held).collect(),
         };
         self.link = Link::Greeting {
@@ -221,6 +232,7 @@ impl Session {
             until: now.after(self.back_off.next()),
         };
         self.window.reset();
+        self.rewind_observations();
         if self.run.as_ref().is_some_and(|run| !run.is_begun()) {
             self.forget();
         }
@@ -266,6 +278,11 @@ impl Session {
     fn reported(&mut self, now: Now, report: Report) {
         match report {
             Report::Note { run, event, text } => self.note(run, &event, text),
+            Report::Observed {
+                run,
+                second,
+                encoded,
+            } => self.observed(run, second, encoded),
             Report::TookOver {
                 run,
                 number,

@@ -85,6 +85,11 @@ pub enum News {
         /// What is the cause.
         problem: String,
     },
+    /// This machine is watched for a run.
+    Watching {
+        /// Name of the run.
+        run_name: String,
+    },
     /// The start order is given.
     Starting {
         /// Name of the run.

@@ -2,14 +2,14 @@
 
 use control::{
     AgentFacts, AgentId, Audience, ConnectionId, CoordinatorId, Digest, EndCause, Fleet,
-    FleetAction, FleetEvent, FleetRules, FleetTime, LostPolicy, Receipt, RunEvent, RunFile,
-    RunHistory, RunId, RunOutcome, RunRequest, Stop, Versions,
+    FleetAction, FleetEvent, FleetRules, FleetTime, LostPolicy, Observer, Receipt, RunEvent,
+    RunFile, RunHistory, RunId, RunOutcome, RunRequest, Stop, Versions,
 };
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
 use proto::{
-    Armed, Beat, Began, Bytes, Clock, Ended, FromAgent, HeldRun, Hello, IntervalPart, PROTOCOL,
-    Prepared, SharePart, TakeOver, TookOver, Want,
+    Armed, Beat, Began, Bytes, Clock, Ended, FromAgent, HeldRun, Hello, IntervalPart, Observed,
+    PROTOCOL, Prepared, SharePart, TakeOver, TookOver, Want,
 };
 use std::time::Duration;
 
@@ -1438,6 +1438,7 @@ fn facts(agent: u8) -> AgentFacts {
         labels: [].into(),
         workers: 1,
         host: Bytes::new(),
+        role: control::Role::Agent,
     }
 }
 
@@ -1452,6 +1453,10 @@ fn history_of(told: &[FleetAction]) -> RunHistory {
 
 /// What a run of two agents left: both began, and intervals 0 and 1 of agent 0 are stored.
 fn history(coordinator: &mut Coordinator) -> RunHistory {
+    history_of(&history_events(coordinator))
+}
+
+fn history_events(coordinator: &mut Coordinator) -> Vec<FleetAction> {
     let mut told = Vec::new();
     for agent in 0..2 {
         told.extend(coordinator.join(agent.into(), hello(agent)));
@@ -1464,7 +1469,7 @@ fn history(coordinator: &mut Coordinator) -> RunHistory {
     }
     told.extend(coordinator.say(0, part(0)));
     told.extend(coordinator.say(0, part(1)));
-    history_of(&told)
+    told
 }
 
 #[test]
@@ -1687,4 +1692,122 @@ fn nobody_may_fire_before_the_start_instant_is_stored() {
     coordinator.say(1, armed(2));
     let started = coordinator.on(FleetEvent::Delivered(second));
     assert_eq!(started.iter().filter(|action| is_go(action)).count(), 2);
+}
+
+fn monitor(number: u8) -> Hello {
+    Hello {
+        role: proto::Role::Monitor.into(),
+        ..hello(number)
+    }
+}
+
+fn observed(second: u32) -> Up {
+    Up::Observed(Observed {
+        run_id: RUN.to_wire(),
+        second,
+        content: Bytes::from_static(b"busy"),
+    })
+}
+
+/// What was observed, as the events tell it.
+fn observations(actions: &[FleetAction]) -> Vec<(Observer, u32)> {
+    let told = events(actions).into_iter();
+    told.filter_map(|event| match event {
+        RunEvent::Observed { by, second, .. } => Some((*by, *second)),
+        _ => None,
+    })
+    .collect()
+}
+
+#[test]
+fn monitor_watches_from_the_start_to_the_end_and_no_run_waits_for_it() {
+    let mut coordinator = Coordinator::new();
+    coordinator.join(0, hello(0));
+    coordinator.join(7, monitor(7));
+    let actions = coordinator.on(FleetEvent::Run(request(2)));
+    assert!(
+        has(&actions, |event| *event
+            == RunEvent::Waiting { have: 1, want: 2 }),
+        "{actions:?}"
+    );
+    coordinator.join(1, hello(1));
+    let actions = coordinator.start(2);
+    let [Down::Observe(observe)] = sent(&actions, 7)[..] else {
+        panic!("{actions:?}")
+    };
+    assert_eq!(observe.run_id, RUN.to_wire());
+    assert!(has(&actions, |event| matches!(
+        event,
+        RunEvent::Watching { .. }
+    )));
+    assert_eq!(
+        leases(&coordinator.say(7, Up::Beat(Beat::default())), 7),
+        [0]
+    );
+
+    let actions = coordinator.say(7, observed(0));
+    assert_eq!(observations(&actions), [(Observer::Monitor(0), 0)]);
+    let receipt = receipt(&actions).expect("it waits to be stored");
+    let again = coordinator.say(7, observed(0));
+    assert!(observations(&again).is_empty(), "it came twice: {again:?}");
+    let far = coordinator.say(7, observed(100));
+    assert!(observations(&far).is_empty(), "it is not over yet: {far:?}");
+    let stored = coordinator.on(FleetEvent::Delivered(receipt));
+    let [Down::Ack(ack)] = sent(&stored, 7)[..] else {
+        panic!("{stored:?}")
+    };
+    assert!(ack.observed && ack.interval == 0, "{ack:?}");
+
+    // One that is lost costs the run nothing, and is known when it comes back.
+    coordinator.cut(7);
+    assert!(losses(&coordinator.pass(4, &[0, 1])).is_empty());
+    let back = coordinator.join(8, monitor(7));
+    assert!(
+        matches!(sent(&back, 8)[..], [Down::Welcome(_), Down::Observe(_)]),
+        "{back:?}"
+    );
+    let actions = coordinator.say(8, observed(1));
+    assert_eq!(observations(&actions), [(Observer::Monitor(0), 1)]);
+
+    coordinator.end(0);
+    let actions = coordinator.end(1);
+    assert!(coordinator.fleet.is_idle(), "{actions:?}");
+    assert!(
+        matches!(sent(&actions, 8)[..], [Down::Release(_)]),
+        "{actions:?}"
+    );
+}
+
+#[test]
+fn agents_observe_their_own_machines() {
+    let mut coordinator = Coordinator::going(2);
+    let actions = coordinator.say(1, observed(0));
+    assert_eq!(observations(&actions), [(Observer::Agent(1), 0)]);
+    let stored = coordinator.on(FleetEvent::Delivered(receipt(&actions).unwrap()));
+    assert!(
+        matches!(sent(&stored, 1)[..], [Down::Ack(ack)] if ack.observed),
+        "{stored:?}"
+    );
+}
+
+#[test]
+fn monitors_keep_their_numbers_where_a_run_is_taken_up() {
+    let mut coordinator = Coordinator::new();
+    coordinator.join(7, monitor(7));
+    let mut told = history_events(&mut coordinator);
+    told.extend(coordinator.say(7, observed(0)));
+    let mut next = Coordinator::new();
+    let request = RunRequest {
+        epoch: 2,
+        ..request(2)
+    };
+    let history = Box::new(history_of(&told));
+    next.on(FleetEvent::Resume(request, history));
+    let actions = next.join(3, monitor(7));
+    assert!(
+        !has(&actions, |event| matches!(event, RunEvent::Watching { .. })),
+        "it is known: {actions:?}"
+    );
+    let again = next.say(3, observed(0));
+    assert!(observations(&again).is_empty(), "it is stored: {again:?}");
 }

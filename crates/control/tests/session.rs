@@ -2,13 +2,13 @@
 
 use control::{
     AgentFacts, AgentId, Boot, Digest, Disconnection, EndCause, FileParts, Finality, KEEP, LEASE,
-    Mono, News, Now, Order, Report, RunId, Session, SessionAction, SessionEvent, Stop,
+    Mono, News, Now, Order, Report, Role, RunId, Session, SessionAction, SessionEvent, Stop,
 };
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
 use proto::{
-    Ack, Bytes, FromCoordinator, Go, Grant, Prepare, Received, Refused, Release, Resume, Start,
-    TakeOver, Welcome,
+    Ack, Bytes, FromCoordinator, Go, Grant, Observe, Prepare, Received, Refused, Release, Resume,
+    Start, TakeOver, Welcome,
 };
 use std::time::Duration;
 
@@ -28,6 +28,10 @@ struct Agent {
 
 impl Agent {
     fn new() -> Agent {
+        Agent::in_role(Role::Agent)
+    }
+
+    fn in_role(role: Role) -> Agent {
         let facts = AgentFacts {
             id: AgentId([1; 16]),
             name: "machine".into(),
@@ -35,6 +39,7 @@ impl Agent {
             labels: [].into(),
             workers: 2,
             host: Bytes::new(),
+            role,
         };
         Agent {
             session: Session::new(facts, 5),
@@ -254,6 +259,7 @@ fn ack(interval: u32, totals: bool) -> Down {
         run_id: RUN.to_wire(),
         interval,
         totals,
+        observed: false,
     })
 }
 
@@ -1123,6 +1129,7 @@ fn messages_of_other_runs_and_of_newer_versions_change_nothing() {
             run_id: other,
             interval: 0,
             totals: true,
+            observed: false,
         })),
         None,
     ] {
@@ -1131,4 +1138,86 @@ fn messages_of_other_runs_and_of_newer_versions_change_nothing() {
         }));
         assert!(orders(&actions).is_empty(), "{message:?}: {actions:?}");
     }
+}
+
+fn observed_seconds(actions: &[SessionAction]) -> Vec<u32> {
+    let sent = sent(actions).into_iter();
+    sent.filter_map(|message| match message {
+        Up::Observed(observed) => Some(observed.second),
+        _ => None,
+    })
+    .collect()
+}
+
+impl Agent {
+    fn observes(&mut self, second: u32) -> Vec<u32> {
+        let actions = self.on(SessionEvent::Reported(Report::Observed {
+            run: RUN,
+            second,
+            encoded: Bytes::new(),
+        }));
+        observed_seconds(&actions)
+    }
+
+    fn observed_is_stored(&mut self, second: u32) -> Vec<u32> {
+        let actions = self.hear(Down::Ack(Ack {
+            run_id: RUN.to_wire(),
+            interval: second,
+            totals: false,
+            observed: true,
+        }));
+        observed_seconds(&actions)
+    }
+}
+
+fn observe(start_at_ns: u64) -> Down {
+    Down::Observe(Observe {
+        run_id: RUN.to_wire(),
+        run_name: "run".into(),
+        start_at_ns,
+    })
+}
+
+#[test]
+fn monitor_watches_when_its_clock_is_measured_and_delivers_one_second_at_a_time() {
+    let mut monitor = Agent::in_role(Role::Monitor);
+    monitor.connect();
+    let welcomed = monitor.hear(welcome(9, 9, vec![]));
+    let start_at = monitor.now_ns + 300 * MS;
+    let is_order = |action: &SessionAction| matches!(action, SessionAction::Order(_));
+    let actions = monitor.hear(observe(start_at));
+    assert!(!actions.iter().any(is_order), "by which clock? {actions:?}");
+    let actions = monitor.answer_beats(&welcomed, None);
+    let orders: Vec<_> = actions.into_iter().filter(is_order).collect();
+    let [SessionAction::Order(Order::Observe { run: RUN, at })] = orders[..] else {
+        panic!("{orders:?}")
+    };
+    assert!(at.0.abs_diff(start_at) <= MS, "{at:?}");
+
+    assert_eq!(monitor.observes(0), [0]);
+    assert_eq!(monitor.observes(1), []);
+    assert_eq!(monitor.observed_is_stored(0), [1]);
+    monitor.lose_stream();
+    assert_eq!(monitor.observes(2), []);
+    let actions = monitor.join();
+    assert_eq!(observed_seconds(&actions), [1], "it may be lost");
+    let actions = monitor.hear(observe(start_at));
+    assert!(!actions.iter().any(is_order), "it watches: {actions:?}");
+    assert_eq!(monitor.observed_is_stored(1), [2]);
+
+    let actions = monitor.hear(release());
+    let forget = SessionAction::Order(Order::Forget { run: RUN });
+    assert!(actions.contains(&forget), "{actions:?}");
+    assert_eq!(monitor.observes(3), []);
+}
+
+#[test]
+fn agent_says_what_its_machine_did_until_it_is_released() {
+    let mut agent = Agent::firing();
+    assert_eq!(agent.observes(0), [0]);
+    assert_eq!(agent.observed_is_stored(0), []);
+    agent.ended();
+    assert_eq!(agent.observes(1), [1]);
+    agent.hear(release());
+    assert_eq!(agent.observes(2), []);
 }

@@ -54,6 +54,7 @@ async fn recording() -> Recording {
         labels: [].into(),
         workers: 1,
         host: Bytes::new(),
+        role: control::Role::Agent,
     });
     let clock = ClockReading {
         offset_ns: 5,

@@ -39,6 +39,7 @@ fn agent(name: &str) -> AgentFacts {
         labels: [("k".into(), "v".into())].into(),
         workers: 1,
         host,
+        role: control::Role::Agent,
     }
 }
 

@@ -3,7 +3,8 @@
 //! variants stand at the end, and a changed one is a new variant.
 
 use control::{
-    AgentFacts, AgentId, ClockReading, EndCause, FleetTime, RunEvent, RunOutcome, Skew, Stop,
+    AgentFacts, AgentId, ClockReading, EndCause, FleetTime, Observer, Role, RunEvent, RunOutcome,
+    Skew, Stop,
 };
 use proto::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -34,6 +35,8 @@ pub(super) enum LoggedEvent {
     Superseded(u64),
     Note(Option<u32>, String, String),
     Done(LoggedOutcome),
+    Watching(LoggedAgent),
+    Observed(LoggedObserver, u32, Blob),
 }
 
 /// As [`AgentFacts`].
@@ -45,6 +48,13 @@ pub(super) struct LoggedAgent {
     labels: BTreeMap<String, String>,
     workers: u32,
     host: Blob,
+}
+
+/// As [`Observer`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum LoggedObserver {
+    Agent(u32),
+    Monitor(u32),
 }
 
 /// As [`ClockReading`].
@@ -165,6 +175,12 @@ impl From<&RunEvent> for LoggedEvent {
             RunEvent::Superseded { epoch } => LoggedEvent::Superseded(epoch),
             RunEvent::Note { agent, event, text } => LoggedEvent::Note(agent, event, text),
             RunEvent::Done { outcome } => LoggedEvent::Done(outcome.into()),
+            RunEvent::Watching { monitor } => LoggedEvent::Watching(monitor.into()),
+            RunEvent::Observed {
+                by,
+                second,
+                encoded,
+            } => LoggedEvent::Observed(by.into(), second, Blob(encoded)),
         }
     }
 }
@@ -241,6 +257,17 @@ impl From<LoggedEvent> for RunEvent {
             LoggedEvent::Done(outcome) => RunEvent::Done {
                 outcome: outcome.into(),
             },
+            LoggedEvent::Watching(monitor) => RunEvent::Watching {
+                monitor: AgentFacts {
+                    role: Role::Monitor,
+                    ..monitor.into()
+                },
+            },
+            LoggedEvent::Observed(by, second, Blob(encoded)) => RunEvent::Observed {
+                by: by.into(),
+                second,
+                encoded,
+            },
         }
     }
 }
@@ -267,6 +294,26 @@ impl From<LoggedAgent> for AgentFacts {
             labels: logged.labels,
             workers: logged.workers,
             host: logged.host.0,
+            // Monitors stand apart.
+            role: Role::Agent,
+        }
+    }
+}
+
+impl From<Observer> for LoggedObserver {
+    fn from(observer: Observer) -> LoggedObserver {
+        match observer {
+            Observer::Agent(agent) => LoggedObserver::Agent(agent),
+            Observer::Monitor(monitor) => LoggedObserver::Monitor(monitor),
+        }
+    }
+}
+
+impl From<LoggedObserver> for Observer {
+    fn from(logged: LoggedObserver) -> Observer {
+        match logged {
+            LoggedObserver::Agent(agent) => Observer::Agent(agent),
+            LoggedObserver::Monitor(monitor) => Observer::Monitor(monitor),
         }
     }
 }

@@ -44,6 +44,7 @@ fn everything() -> Vec<LoggedFact> {
         labels: [("city".to_owned(), "bern".to_owned())].into(),
         workers: 2,
         host: Bytes::from_static(b"\0host"),
+        role: control::Role::Agent,
     };
     let clock = ClockReading {
         offset_ns: -5,

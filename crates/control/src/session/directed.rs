@@ -39,6 +39,7 @@ impl Session {
             coordinator_version,
         }));
         self.resume_runs(now, coordinator, &welcome.resumes);
+        self.send_observation();
     }
 
     /// Goes on with the runs that this coordinator knows.
@@ -89,9 +90,12 @@ impl Session {
                 }
             }
             Down::Received(received) => self.confirmed(now.mono, from, &received),
+            Down::Ack(ack) if ack.observed => self.observed_is_stored(&ack),
             Down::Ack(ack) => self.acknowledged(now.mono, from, &ack),
             Down::TakeOver(message) => self.take_over(from, message),
             Down::Stop(stop) => self.stopped(now.mono, from, &stop),
+            Down::Observe(observe) => self.watch(now.mono, observe),
+            Down::Release(release) if self.unwatch(&release.run_id) => {}
             Down::Release(release) => self.released(from, &release.run_id),
             Down::Welcome(_) | Down::Refused(_) | Down::Notice(_) => {}
         }
@@ -103,6 +107,7 @@ impl Session {
             return;
         };
         self.window.answered(sent.mono);
+        self.watch_if_asked(now.mono);
         if !self.beats.in_burst(now.mono) {
             self.send_owed(now.mono);
         }

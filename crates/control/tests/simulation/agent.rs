@@ -126,6 +126,7 @@ impl Host {
             labels: [].into(),
             workers: 1,
             host: Bytes::new(),
+            role: control::Role::Agent,
         };
         let seed = (slot as u64) << 32 | u64::from(self.incarnation);
         self.agent = Some(Agent {

@@ -1,0 +1,57 @@
+//! Which observed seconds are taken: of each observer in order, and each once.
+
+use crate::Observer;
+use crate::fleet_action::{Actions, Awaited, Receipt};
+use crate::{RunEvent, RunId};
+use proto::Observed;
+use std::time::Duration;
+
+/// What one observation may be long.
+pub const OBSERVATION_MAX_BYTES: usize = 64 << 10;
+
+/// By how much the clock of an observer may be ahead.
+const AHEAD_MAX_SECONDS: u64 = 5;
+
+/// The seconds of one observer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SeenSeconds {
+    next: u32,
+}
+
+impl SeenSeconds {
+    /// A second of it is in the record.
+    pub(crate) fn restore(&mut self, second: u32) {
+        self.next = self.next.max(second.saturating_add(1));
+    }
+
+    /// Passes an observation on, unless it came before: that one is acknowledged once it is stored.
+    /// What cannot be is left out.
+    pub(crate) fn take(
+        &mut self,
+        (run, by): (RunId, Observer),
+        running_for: Duration,
+        observed: Observed,
+        out: &mut Actions,
+    ) {
+        let Observed {
+            second, content, ..
+        } = observed;
+        let last = running_for.as_secs() + AHEAD_MAX_SECONDS;
+        let is_possible = u64::from(second) <= last && content.len() <= OBSERVATION_MAX_BYTES;
+        if second < self.next || !is_possible {
+            return;
+        }
+        self.restore(second);
+        let receipt = Receipt {
+            run,
+            agent: by.number(),
+            what: Awaited::Observation(by, second),
+        };
+        let event = RunEvent::Observed {
+            by,
+            second,
+            encoded: content,
+        };
+        out.deliver(event, receipt);
+    }
+}

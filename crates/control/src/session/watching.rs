@@ -1,0 +1,98 @@
+//! Watching this machine: an agent does while it fires, a monitor when it is asked to.
+
+use super::Session;
+use crate::observations::Observations;
+use crate::{FleetTime, Mono, News, Order, Role, RunId, SessionAction};
+use proto::from_agent::Message as Up;
+use proto::{Ack, Bytes, Observe};
+
+impl Session {
+    /// A monitor is asked to watch; the run may be one that it watches for already.
+    pub(super) fn watch(&mut self, now: Mono, observe: Observe) {
+        if self.facts.role == Role::Monitor {
+            self.asked = Some(observe);
+            self.watch_if_asked(now);
+        }
+    }
+
+    /// Begins to watch once the instant can be told by the clock here.
+    pub(super) fn watch_if_asked(&mut self, now: Mono) {
+        let Some(clock) = self.beats.reading(now) else {
+            return;
+        };
+        let Some(observe) = self.asked.take() else {
+            return;
+        };
+        let Some(run) = RunId::from_wire(&observe.run_id) else {
+            return;
+        };
+        if self.watches(run) {
+            return self.send_observation();
+        }
+        self.observations = Some(Observations::new(run));
+        let at = clock.to_agent(FleetTime(observe.start_at_ns));
+        self.out
+            .push(SessionAction::Order(Order::Observe { run, at }));
+        let run_name = observe.run_name;
+        self.out
+            .push(SessionAction::Say(News::Watching { run_name }));
+    }
+
+    /// A monitor is released from a run; whether it watched for it.
+    pub(super) fn unwatch(&mut self, run_id: &[u8]) -> bool {
+        let run = RunId::from_wire(run_id).filter(|run| self.watches(*run));
+        let Some(run) = run.filter(|_| self.facts.role == Role::Monitor) else {
+            return false;
+        };
+        self.observations = None;
+        self.out.push(SessionAction::Order(Order::Forget { run }));
+        true
+    }
+
+    pub(super) fn observed(&mut self, run: RunId, second: u32, encoded: Bytes) {
+        if !self.watches(run) {
+            // A run that was forgotten here, or the first second of an agent's run.
+            if self.held(run).is_none() {
+                return;
+            }
+            self.observations = Some(Observations::new(run));
+        }
+        if let Some(observations) = &mut self.observations {
+            observations.add(second, encoded);
+        }
+        self.send_observation();
+    }
+
+    pub(super) fn observed_is_stored(&mut self, ack: &Ack) {
+        let run = RunId::from_wire(&ack.run_id);
+        let observations = self.observations.as_mut();
+        if let Some(observations) = observations.filter(|it| Some(it.run()) == run) {
+            observations.stored(ack.interval);
+            self.send_observation();
+        }
+    }
+
+    pub(super) fn rewind_observations(&mut self) {
+        self.observations.iter_mut().for_each(Observations::rewind);
+    }
+
+    /// The next second goes out, if none is under way.
+    pub(super) fn send_observation(&mut self) {
+        let Some(from) = self.attached() else { return };
+        let is_wanted = |run: RunId| match self.facts.role {
+            Role::Agent => self.is_obeyed(run, from),
+            Role::Monitor => true,
+        };
+        let run = self.observations.as_ref().map(Observations::run);
+        if !run.is_some_and(is_wanted) {
+            return;
+        }
+        let next = self.observations.as_mut().and_then(Observations::next);
+        next.into_iter()
+            .for_each(|observed| self.send(Up::Observed(observed)));
+    }
+
+    fn watches(&self, run: RunId) -> bool {
+        self.observations.as_ref().is_some_and(|it| it.run() == run)
+    }
+}
