@@ -257,10 +257,10 @@ pub enum RunEvent {
         /// Why, in words.
         why: String,
     },
-    /// Some agents did not learn of the start instant in time: nobody fired, and another instant
-    /// is named.
+    /// Some agents did not learn of the start instant in time, or did not ask for their leases:
+    /// nobody fired, and another instant is named.
     Postponed {
-        /// Those that did not, by index.
+        /// Those that did not, by index; none where the coordinator itself was too slow.
         agents: Vec<u32>,
     },
     /// Others fire what is left of a lost agent's share from an instant on.

@@ -16,8 +16,6 @@ pub struct RunHistory {
     pub(crate) start_at: Option<FleetTime>,
     pub(crate) skew_told: bool,
     pub(crate) losses: u32,
-    /// Agents that left a share, in that order.
-    left: Vec<u32>,
     /// Who fired for whom: the lost agent, its heirs, and from when on.
     dealt: Vec<(u32, Vec<u32>, FleetTime)>,
 }
@@ -30,6 +28,8 @@ pub(crate) struct PastAgent {
     pub(crate) began: Option<(FleetTime, u64)>,
     pub(crate) inbox: IntervalInbox,
     pub(crate) end: PastEnd,
+    /// Whether it ended before its plan did.
+    left_share: bool,
 }
 
 /// How far an agent was.
@@ -51,7 +51,6 @@ impl RunHistory {
                 self.agents = agents.iter().cloned().map(PastAgent::new).collect();
                 // Nobody has fired yet: it begins anew, whatever was lost before.
                 self.losses = 0;
-                self.left.clear();
             }
             RunEvent::Ready { agent, clock, .. } => {
                 self.change(*agent, |past| past.clock = Some(*clock));
@@ -142,17 +141,17 @@ impl RunHistory {
 
     /// Agents that left a share which nobody was given, by index.
     pub(crate) fn undealt(&self) -> Vec<usize> {
-        let is_dealt = |left: &u32| self.dealt.iter().any(|(lost, ..)| lost == left);
-        let undealt = self.left.iter().filter(|left| !is_dealt(left));
-        undealt
-            .map(|left| *left as usize)
-            .filter(|left| *left < self.agents.len())
+        let is_dealt = |agent: usize| self.dealt.iter().any(|(lost, ..)| *lost as usize == agent);
+        let agents = self.agents.iter().enumerate();
+        let left = agents.filter(|(_, past)| past.left_share);
+        left.map(|(agent, _)| agent)
+            .filter(|agent| !is_dealt(*agent))
             .collect()
     }
 
     fn lose(&mut self, agent: u32) {
         self.losses = self.losses.saturating_add(1);
-        self.left.push(agent);
+        self.change(agent, |past| past.left_share = true);
     }
 
     fn is_unfinished(&self, agent: u32) -> bool {
@@ -176,6 +175,7 @@ impl PastAgent {
             began: None,
             inbox: IntervalInbox::default(),
             end: PastEnd::Unfinished,
+            left_share: false,
         }
     }
 }

@@ -94,6 +94,23 @@ fn run_goes_on_over_streams_that_break() {
 }
 
 #[test]
+fn coordinator_that_stands_still_about_the_start_loses_nobody() {
+    let mut postponed = 0;
+    for seed in 0..200 {
+        let at = SECOND + seed * SECOND / 100;
+        let stall = Fault::CoordinatorStalls { for_ns: 3 * SECOND };
+        let world = over(Case::quiet(seed, 3).with(at, stall));
+        let is_postponed = |event: &RunEvent| matches!(event, RunEvent::Postponed { .. });
+        postponed += u64::from(events(&world).any(is_postponed));
+        assert_eq!(losses(&world), [], "seed {seed}");
+    }
+    assert!(
+        postponed > 10,
+        "in {postponed} cases the start was postponed"
+    );
+}
+
+#[test]
 fn firing_goes_on_after_the_coordinators_death_and_ends_with_the_lease() {
     let mut fired = 0;
     for seed in 0..100 {
