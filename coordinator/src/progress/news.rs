@@ -89,6 +89,7 @@ impl RunNews {
             | RunEvent::Started { .. }
             | RunEvent::Interval { .. }
             | RunEvent::Totals { .. }
+            | RunEvent::TakenOver { .. }
             | RunEvent::Done { .. } => None,
         }
     }

@@ -16,8 +16,17 @@ pub struct RunHistory {
     pub(crate) start_at: Option<FleetTime>,
     pub(crate) skew_told: bool,
     pub(crate) losses: u32,
-    /// Who fired for whom: the lost agent, its heirs, and from when on.
-    dealt: Vec<(u32, Vec<u32>, FleetTime)>,
+    dealt: Vec<PastDeal>,
+}
+
+/// Who was to fire for whom.
+#[derive(Debug, Clone)]
+struct PastDeal {
+    lost: u32,
+    heirs: Vec<u32>,
+    from: FleetTime,
+    /// Heirs that answered, and from when on they fire it.
+    answers: Vec<(u32, Option<FleetTime>)>,
 }
 
 /// What is known of one agent's part.
@@ -93,7 +102,18 @@ impl RunHistory {
                 self.change(*agent, |past| past.end = PastEnd::Lost);
             }
             RunEvent::Redistributed { agent, to, from } => {
-                self.dealt.push((*agent, to.clone(), *from));
+                self.dealt.push(PastDeal {
+                    lost: *agent,
+                    heirs: to.clone(),
+                    from: *from,
+                    answers: Vec::new(),
+                });
+            }
+            RunEvent::TakenOver { agent, by, from } => {
+                let mut dealt = self.dealt.iter_mut().rev();
+                if let Some(deal) = dealt.find(|deal| deal.lost == *agent) {
+                    deal.answers.push((*by, *from));
+                }
             }
             // They leave nothing that another coordinator needs.
             RunEvent::Joined { .. }
@@ -124,24 +144,30 @@ impl RunHistory {
         for past in &mut self.agents {
             past.began = past.began.map(moved);
         }
-        for (_, _, from) in &mut self.dealt {
-            *from = to_now(*from);
+        for deal in &mut self.dealt {
+            deal.from = to_now(deal.from);
+            for (_, from) in &mut deal.answers {
+                *from = from.map(&to_now);
+            }
         }
     }
 
-    /// The shares as they were dealt. Heirs may be told again: it is written.
+    /// The shares as they were dealt. Heirs that did not answer may be told again: it is written.
     pub(crate) fn shares(&self) -> ShareLedger {
         let mut shares = ShareLedger::default();
-        for (lost, heirs, from) in &self.dealt {
-            shares.deal(*lost, heirs, *from);
-            shares.written(*lost);
+        for deal in &self.dealt {
+            shares.deal(deal.lost, &deal.heirs, deal.from);
+            shares.written(deal.lost);
+            for (heir, from) in &deal.answers {
+                shares.settle(*heir, deal.lost, *from);
+            }
         }
         shares
     }
 
     /// Agents that left a share which nobody was given, by index.
     pub(crate) fn undealt(&self) -> Vec<usize> {
-        let is_dealt = |agent: usize| self.dealt.iter().any(|(lost, ..)| *lost as usize == agent);
+        let is_dealt = |agent: usize| self.dealt.iter().any(|deal| deal.lost as usize == agent);
         let agents = self.agents.iter().enumerate();
         let left = agents.filter(|(_, past)| past.left_share);
         left.map(|(agent, _)| agent)

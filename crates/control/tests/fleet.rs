@@ -1311,6 +1311,7 @@ fn share_of_a_lost_agent_is_dealt_once_its_lease_is_over_and_it_is_written_down(
             run_id: RUN.to_wire(),
             number: order.number,
             problem: problem.into(),
+            from_ns: 0,
         })
     };
     let said = coordinator.say(5, answer("no room"));
@@ -1319,6 +1320,28 @@ fn share_of_a_lost_agent_is_dealt_once_its_lease_is_over_and_it_is_written_down(
         _ => false,
     };
     assert!(has(&said, note), "{said:?}");
+    let refused = RunEvent::TakenOver {
+        agent: 2,
+        by: 1,
+        from: None,
+    };
+    assert!(has(&said, |event| *event == refused), "{said:?}");
+    let other = coordinator.say(
+        0,
+        Up::TookOver(TookOver {
+            run_id: RUN.to_wire(),
+            number: 1,
+            problem: String::new(),
+            from_ns: 20 * SECOND,
+        }),
+    );
+    let from_20_s = |event: &RunEvent| match event {
+        RunEvent::TakenOver { agent, by, from } => {
+            (*agent, *by) == (2, 0) && from.is_some_and(|from| from.0 > 20 * SECOND)
+        }
+        _ => false,
+    };
+    assert!(has(&other, from_20_s), "{other:?}");
     coordinator.cut(5);
     assert!(take_overs(&coordinator.join(6, holding(1)), 6).is_empty());
 }
@@ -1349,6 +1372,7 @@ fn share_whose_heir_ends_before_it_hears_of_it_is_said_to_be_undone() {
             run_id: RUN.to_wire(),
             number: order.number,
             problem: String::new(),
+            from_ns: order.from_ns,
         }),
     );
     let ended = coordinator.end(0);

@@ -220,6 +220,19 @@ fn first_version_of_the_format_is_read_for_ever() {
     assert_eq!(read(&golden).unwrap(), (everything(), 0));
 }
 
+/// Events that were added later stand behind the others, and take no place from them.
+#[test]
+fn later_events_of_the_format_are_read_too() {
+    let answers = [None, Some(FleetTime(10))].map(|from| {
+        let (agent, by) = (1, 0);
+        event(RunEvent::TakenOver { agent, by, from })
+    });
+    let (_folder, path) = written(&[everything(), answers.to_vec()]);
+    let mut expected = everything();
+    expected.extend(answers);
+    assert_eq!(read(&path).unwrap(), (expected, 0));
+}
+
 #[test]
 fn batch_that_is_torn_anywhere_is_cut_off_and_the_log_goes_on() {
     let (_folder, path) = written(&[vec![interval(0, 0)], vec![interval(1, 0), interval(2, 0)]]);

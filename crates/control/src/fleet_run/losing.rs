@@ -276,12 +276,25 @@ impl FleetRun {
     }
 
     pub(super) fn took_over(&mut self, index: usize, answer: &TookOver, out: &mut Actions) {
-        let takes_it = answer.problem.is_empty();
-        let answered = self.shares.answered(index as u32, answer.number, takes_it);
-        // It answers for the second time, or to what nobody asked.
-        let Some(lost) = answered.filter(|_| !takes_it) else {
-            return;
+        let RunPhase::Going { start_at, .. } = self.phase else {
+            return; // nobody was asked
         };
+        let begins_at = start_at.after(Duration::from_nanos(answer.from_ns));
+        let from = answer.problem.is_empty().then_some(begins_at);
+        let heir = index as u32;
+        let Some((lost, left_by)) = self.shares.answered(heir, answer.number, from) else {
+            return; // it answers for the second time, or to what nobody asked
+        };
+        if let Some(from) = self.shares.outcome(heir, left_by) {
+            out.tell(RunEvent::TakenOver {
+                agent: left_by,
+                by: heir,
+                from,
+            });
+        }
+        if from.is_some() {
+            return;
+        }
         out.tell(RunEvent::Note {
             agent: Some(index as u32),
             event: "share".to_owned(),
