@@ -98,11 +98,11 @@ impl Runner {
                 share,
                 from,
             } => {
-                let problem = self.take_over(run, &share, from.0).err();
+                let answer = self.take_over(run, &share, from.0).map(Mono);
                 self.report(Report::TookOver {
                     run,
                     number,
-                    problem,
+                    answer,
                 });
             }
             Order::Forget { run } => self.forget(run),
@@ -171,8 +171,8 @@ impl Runner {
         }
     }
 
-    /// Fires a part of a lost agent's share too; else why not.
-    fn take_over(&mut self, wanted: RunId, share: &SharePath, from: u64) -> Result<(), String> {
+    /// Fires a part of a lost agent's share too, from the instant that this gives; else why not.
+    fn take_over(&mut self, wanted: RunId, share: &SharePath, from: u64) -> Result<u64, String> {
         match &mut self.state {
             RunnerState::Firing { run, running } if *run == wanted => running
                 .take_over(share.agent_index, &share.parts, from)

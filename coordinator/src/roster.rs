@@ -108,6 +108,7 @@ impl Roster {
             | RunEvent::Started { .. }
             | RunEvent::Interval { .. }
             | RunEvent::Redistributed { .. }
+            | RunEvent::TakenOver { .. }
             | RunEvent::Superseded { .. }
             | RunEvent::Watching { .. }
             | RunEvent::Observed { .. }

@@ -336,6 +336,7 @@ fn ups() -> Vec<(&'static str, Vec<u8>)> {
         run_id: RUN.to_wire(),
         number: 1,
         problem: "no".into(),
+        from_ns: 0,
     };
     vec![
         ("hello", up(Up::Hello(back(1)))),

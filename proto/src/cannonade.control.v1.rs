@@ -474,6 +474,9 @@ pub struct TookOver {
     /// Empty: it fires it; else why not.
     #[prost(string, tag = "3")]
     pub problem: ::prost::alloc::string::String,
+    /// From this instant of the run clock on: later than it was asked for if users came late.
+    #[prost(uint64, tag = "4")]
+    pub from_ns: u64,
 }
 /// The agent's run has ended and every interval is sent.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

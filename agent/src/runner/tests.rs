@@ -419,9 +419,7 @@ fn take_over(run: RunId, number: u32) -> Order {
 fn answer(runner: &mut Runner, intervals: &mut Vec<Snapshot>) -> (u32, Option<String>) {
     loop {
         match runner.report() {
-            Report::TookOver {
-                number, problem, ..
-            } => return (number, problem),
+            Report::TookOver { number, answer, .. } => return (number, answer.err()),
             Report::Interval { encoded, .. } => intervals.push(Snapshot::decode(&encoded).unwrap()),
             Report::Prepared { .. } | Report::Began { .. } => {}
             other => panic!("{other:?}"),

@@ -296,6 +296,7 @@ async fn upload_goes_on_over_the_next_stream_with_the_part_that_is_missing() {
             run_id: RUN.to_wire(),
             interval: 1,
             totals: false,
+            observed: false,
         }))
         .await;
     let (totals, figures) = (Bytes::from_static(b"sum"), Bytes::from_static(b"figures"));
@@ -317,6 +318,7 @@ async fn upload_goes_on_over_the_next_stream_with_the_part_that_is_missing() {
             run_id: RUN.to_wire(),
             interval: 2,
             totals: true,
+            observed: false,
         }))
         .await;
     let Some(Up::Ended(ended)) = stream.next().await else {

@@ -153,6 +153,7 @@ impl RunCourse {
             | RunEvent::Lost { .. }
             | RunEvent::Postponed { .. }
             | RunEvent::Redistributed { .. }
+            | RunEvent::TakenOver { .. }
             | RunEvent::Superseded { .. }
             | RunEvent::Watching { .. }
             | RunEvent::Observed { .. }

@@ -56,8 +56,13 @@ impl RunNews {
                 || text.clone(),
                 |agent| format!("agent {}: {text}", roster.name(agent)),
             )),
+            RunEvent::Postponed { agents } if agents.is_empty() => Some(
+                "the start is tried again: this coordinator was too slow, or its disk; nobody has \
+                 fired"
+                    .to_owned(),
+            ),
             RunEvent::Postponed { agents } => Some(format!(
-                "the start is tried again: {} did not learn of it in time ({}); nobody has fired",
+                "the start is tried again: {} did not answer in time ({}); nobody has fired",
                 agents_in_words(agents.len()),
                 listed_names(agents, roster)
             )),
@@ -86,6 +91,7 @@ impl RunNews {
             | RunEvent::Started { .. }
             | RunEvent::Interval { .. }
             | RunEvent::Totals { .. }
+            | RunEvent::TakenOver { .. }
             | RunEvent::Done { .. } => None,
         }
     }

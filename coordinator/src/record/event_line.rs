@@ -95,6 +95,12 @@ pub(super) fn from_event<'n>(
                 "from_ns": from.0,
             }),
         ),
+        RunEvent::TakenOver { agent, by, from } => (
+            "taken_over",
+            json!({
+                "agent": name(*agent), "by": name(*by), "from_ns": from.map(|from| from.0),
+            }),
+        ),
         RunEvent::Superseded { epoch } => ("superseded", json!({ "epoch": epoch })),
         RunEvent::Note { agent, event, text } => (
             "note",

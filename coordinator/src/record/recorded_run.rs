@@ -156,6 +156,12 @@ impl RecordedRun {
                     started.collector.redistributed(*agent, to, after_ns);
                 }
             }
+            RunEvent::TakenOver { agent, by, from } => {
+                if let Some(started) = &mut self.started {
+                    let from_ns = from.map(|from| started.run_clock_ns(from));
+                    started.collector.taken_over(*agent, *by, from_ns);
+                }
+            }
             RunEvent::Problem { agent, problem } => {
                 self.note(format!("agent {}: {problem}", self.name(*agent)))
             }

@@ -182,7 +182,7 @@ fn obey(
             *firing = None;
             vec![ended(run, EndCause::Stopped)]
         }
-        Order::TakeOver { .. } => vec![],
+        Order::TakeOver { .. } | Order::Observe { .. } => vec![],
         Order::Forget { .. } => {
             *firing = None;
             vec![]

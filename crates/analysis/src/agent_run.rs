@@ -50,22 +50,34 @@ pub(crate) struct AgentRun {
     said: Option<(AgentEndCause, String)>,
     /// From then on others fire its share, run clock.
     taken_over_ns: Option<u64>,
+    /// What it was given of lost agents' shares, as far as it did not fire all of it at once.
+    inherited: Vec<Inherited>,
+}
+
+/// What lies with an agent of what another one left.
+#[derive(Debug, Clone)]
+struct Inherited {
+    of: u32,
+    /// It was to fire it from then on, run clock.
+    from_ns: u64,
+    /// It does from then on; `None`: it has not answered, or does not.
+    fired_from_ns: Option<u64>,
 }
 
 /// Of which seconds figures need an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Charge {
     /// Its interval is needed of each second below this one.
     pub(crate) needed_below: u32,
-    /// First and end of the seconds in which its share was fired in part, or by nobody.
-    pub(crate) spoilt: (u32, u32),
+    /// First and end of seconds in which what it was to fire was fired in part, or by nobody.
+    pub(crate) spoilt: Vec<(u32, u32)>,
 }
 
 impl Charge {
     /// An agent that was never in charge, or is not any more.
     const NONE: Charge = Charge {
         needed_below: 0,
-        spoilt: (0, 0),
+        spoilt: Vec::new(),
     };
 }
 
@@ -126,6 +138,30 @@ impl AgentRun {
         self.taken_over_ns = Some(after_ns);
     }
 
+    /// It is to fire a part of what agent `of` left, from then on (run clock).
+    pub(crate) fn inherit(&mut self, of: u32, from_ns: u64) {
+        self.inherited.push(Inherited {
+            of,
+            from_ns,
+            fired_from_ns: None,
+        });
+    }
+
+    /// What agent `of` left lies with others.
+    pub(crate) fn disinherit(&mut self, of: u32) {
+        self.inherited.retain(|part| part.of != of);
+    }
+
+    /// It fires its part of what agent `of` left from then on (run clock).
+    pub(crate) fn fires_from(&mut self, of: u32, fired_from_ns: u64) {
+        for part in self.inherited.iter_mut().filter(|part| part.of == of) {
+            part.fired_from_ns = Some(fired_from_ns);
+        }
+        // The most fire it in time, and leave nothing to remember.
+        let is_late = |part: &Inherited| part.fired_from_ns.is_none_or(|from| from > part.from_ns);
+        self.inherited.retain(is_late);
+    }
+
     /// Whether it was lost: to the coordinator, or the coordinator to it.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(
@@ -155,6 +191,19 @@ impl AgentRun {
 
     /// Of which seconds figures need it; all fire is over at `fire_end`.
     pub(crate) fn charge(&self, policy: LostAgents, fire_end: u32) -> Charge {
+        let mut charge = self.own_charge(policy, fire_end);
+        let unfired = self.inherited.iter().map(|part| {
+            // If it was lost itself, others fire that too once they fire its own share.
+            let until_ns = part.fired_from_ns.or(self.taken_over_ns);
+            let until = until_ns.map_or(fire_end, second_after);
+            (second_of(part.from_ns), until)
+        });
+        charge.spoilt.extend(unfired);
+        charge
+    }
+
+    /// What its own share asks of it.
+    fn own_charge(&self, policy: LostAgents, fire_end: u32) -> Charge {
         let Some(end) = &self.end else {
             return Charge {
                 needed_below: u32::MAX,
@@ -188,7 +237,7 @@ impl AgentRun {
         };
         Charge {
             needed_below: needed_below.min(fire_end.max(self.seen.end())),
-            spoilt: (second_of(stopped), until),
+            spoilt: vec![(second_of(stopped), until)],
         }
     }
 

@@ -167,8 +167,10 @@ impl ResultCollector {
         }
     }
 
-    /// The agents `to` fire what is left of a lost agent's share from `after_ns` (run clock) on.
-    /// Called again for an agent, for instance when the first takers could not, the last counts.
+    /// The agents `to` are to fire what is left of a lost agent's share from `after_ns` (run clock)
+    /// on. Until [`ResultCollector::taken_over`] says of each that it does, seconds from then on
+    /// are not whole. Called again for an agent, for instance when the first takers could not, the last
+    /// counts.
     pub fn redistributed(&mut self, agent: u32, to: &[u32], after_ns: u64) {
         if let Some(agent_run) = self.agents.get_mut(agent as usize) {
             agent_run.taken_over(after_ns);
@@ -178,6 +180,27 @@ impl ResultCollector {
                 to: to.to_vec(),
                 after_ns,
             });
+            self.agents.iter_mut().for_each(|run| run.disinherit(agent));
+            for &heir in to {
+                if let Some(heir) = self.agents.get_mut(heir as usize) {
+                    heir.inherit(agent, after_ns);
+                }
+            }
+        }
+    }
+
+    /// Agent `by` fires its part of a lost agent's share from `from_ns` (run clock) on; `None`: it
+    /// does not, and nobody else does.
+    pub fn taken_over(&mut self, agent: u32, by: u32, from_ns: Option<u64>) {
+        let Some(from_ns) = from_ns else {
+            let mut takeovers = self.fleet.takeovers.iter_mut();
+            if let Some(takeover) = takeovers.find(|takeover| takeover.agent == agent) {
+                takeover.to.retain(|heir| *heir != by);
+            }
+            return;
+        };
+        if let Some(heir) = self.agents.get_mut(by as usize) {
+            heir.fires_from(agent, from_ns);
         }
     }
 

@@ -52,7 +52,7 @@ pub struct Contribution {
 pub struct Takeover {
     /// The lost agent, by index.
     pub agent: u32,
-    /// Who fired it, by index.
+    /// Who fired it, by index; without those that said that they could not.
     pub to: Vec<u32>,
     /// From this instant on, run clock.
     pub after_ns: u64,
@@ -135,9 +135,10 @@ fn changes(rule: WholeRule<'_>, charges: &[Charge]) -> BTreeSet<u32> {
     let end = rule.fire_end.min(ends.max().unwrap_or(0));
     let stretches = rule.agents.iter().flat_map(|agent| agent.seconds().iter());
     let delivered = stretches.flat_map(|(first, last)| [first, last.saturating_add(1)]);
-    let charged = charges
-        .iter()
-        .flat_map(|charge| [charge.needed_below, charge.spoilt.0, charge.spoilt.1]);
-    let inside = delivered.chain(charged).filter(|&second| second < end);
+    let needed = charges.iter().map(|charge| charge.needed_below);
+    let spoilt = charges.iter().flat_map(|charge| &charge.spoilt);
+    let spoilt = spoilt.flat_map(|&(first, end)| [first, end]);
+    let changes = delivered.chain(needed).chain(spoilt);
+    let inside = changes.filter(|&second| second < end);
     inside.chain([0, end]).collect()
 }

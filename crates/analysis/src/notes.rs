@@ -64,7 +64,10 @@ fn unattended(document: &Document) -> Option<String> {
 }
 
 fn taken_over(document: &Document) -> Option<String> {
-    let takeovers = &document.fleet.takeovers;
+    let takeovers = document.fleet.takeovers.iter();
+    let takeovers: Vec<_> = takeovers
+        .filter(|takeover| !takeover.to.is_empty())
+        .collect();
     let first = takeovers.iter().map(|takeover| takeover.after_ns).min()?;
     let shares = match takeovers.len() {
         1 => "the share of 1 lost agent".to_owned(),

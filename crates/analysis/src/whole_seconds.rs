@@ -53,7 +53,8 @@ impl WholeRule<'_> {
     /// Whether every agent in charge fired through this second, and delivered it.
     pub(crate) fn is_whole(self, charges: &[Charge], second: u32) -> bool {
         self.agents.iter().zip(charges).all(|(agent, charge)| {
-            let is_spoilt = (charge.spoilt.0..charge.spoilt.1).contains(&second);
+            let mut spoilt = charge.spoilt.iter();
+            let is_spoilt = spoilt.any(|&(first, end)| (first..end).contains(&second));
             !is_spoilt && (second >= charge.needed_below || agent.has(second))
         })
     }

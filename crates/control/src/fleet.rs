@@ -1,14 +1,12 @@
 //! The coordinator's end of the control plane as a state machine: who is attached, and which run
 //! they serve.
 
-use crate::clock::nanoseconds;
 use crate::ended_runs::EndedRuns;
 use crate::fleet_action::{Actions, Awaited, Receipt};
-use crate::fleet_run::{FleetRun, violation_text};
+use crate::fleet_run::{FleetRun, violation_text, without_lease};
 use crate::gathering::Gathering;
 use crate::monitors::Monitors;
 use crate::participant::Departure;
-use crate::wire::clock;
 use crate::{
     AgentFacts, AgentId, ConnectionId, CoordinatorId, FleetAction, FleetEvent, FleetTime, LEASE,
     Observer, Role, RunEvent, RunHistory, RunOutcome, Versions, greeting,
@@ -16,7 +14,7 @@ use crate::{
 use crate::{RunId, RunRequest, Stop};
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{Beat, Bytes, FromAgent, Grant, Hello, Notice, Refused, Release, Welcome};
+use proto::{Beat, Bytes, FromAgent, Hello, Notice, Refused, Release, Welcome};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -362,21 +360,10 @@ impl Fleet {
         beat: &Beat,
         out: &mut Actions,
     ) {
-        let lease = match &mut self.serving {
-            Serving::Run(run) => run
-                .beat(now, agent, clock(beat.clock))
-                .map(|lease| (run.id(), lease)),
-            _ => None,
-        };
-        out.send(
-            at,
-            Down::Grant(Grant {
-                sequence: beat.sequence,
-                coordinator_at_ns: now.0,
-                lease_ns: lease.map_or(0, |(_, lease)| nanoseconds(lease)),
-                run_id: lease.map(|(run, _)| run.to_wire()).unwrap_or_default(),
-            }),
-        );
+        match &mut self.serving {
+            Serving::Run(run) if run.has(agent) => run.beat(now, agent, beat, out),
+            _ => out.send(at, Down::Grant(without_lease(now, beat.sequence))),
+        }
     }
 
     fn refuse(

@@ -6,6 +6,7 @@ mod losing;
 mod preparing;
 mod starting;
 
+use crate::clock::nanoseconds;
 use crate::fleet_action::{Actions, Awaited, Receipt};
 use crate::interval_inbox::Taken;
 use crate::monitors::observed_ack;
@@ -15,14 +16,16 @@ use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;
 use crate::wire::{clock, cut, end_cause};
 use crate::{
-    AgentFacts, AgentId, ClockReading, ConnectionId, FleetTime, Observer, RunEvent, RunHistory,
-    RunId, RunOutcome, RunRequest, Skew, Stop,
+    AgentFacts, AgentId, ConnectionId, FleetTime, Observer, RunEvent, RunHistory, RunId,
+    RunOutcome, RunRequest, Skew, Stop,
 };
 use census::Census;
 use file_lists::FileLists;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{Ack, Bytes, Ended, IntervalPart, Note, Observed, Received, Release, Resume};
+use proto::{
+    Ack, Beat, Bytes, Ended, Grant, IntervalPart, Note, Observed, Received, Release, Resume,
+};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -53,9 +56,9 @@ pub(crate) struct FleetRun {
 enum RunPhase {
     /// Agents get the plan and answer.
     Preparing(AnswerWait),
-    /// The start instant is named, and agents learn of it.
+    /// The start instant is named, agents learn of it, and then ask for their leases.
     Arming(StartAttempt),
-    /// Every agent knew the instant; whether the skew was told.
+    /// Every agent knew the instant and has a lease; whether the skew was told.
     Going {
         start_at: FleetTime,
         skew_told: bool,
@@ -83,6 +86,8 @@ struct StartAttempt {
     margin: Duration,
     /// Whether it is stored.
     is_written: bool,
+    /// Whether agents got Go: every agent knows the instant.
+    is_known: bool,
 }
 
 impl FleetRun {
@@ -203,25 +208,33 @@ impl FleetRun {
         self.index(agent).is_some()
     }
 
-    /// An agent beats: the lease that it gets, if it may fire.
-    pub(crate) fn beat(
-        &mut self,
-        now: FleetTime,
-        agent: AgentId,
-        clock: Option<ClockReading>,
-    ) -> Option<Duration> {
-        let index = self.index(agent)?;
-        let lease = self.request.rules.lease;
-        let participant = &mut self.participants[index];
-        participant.set_clock(clock);
-        // A stop at once that an agent does not hear ends it all the same: by its lease.
-        if participant.stage() != ParticipantStage::Going
-            || matches!(self.stop, Some((Stop::Now, _)))
-        {
-            return None;
+    /// An agent beats: it gets its lease, if it may fire.
+    pub(crate) fn beat(&mut self, now: FleetTime, agent: AgentId, beat: &Beat, out: &mut Actions) {
+        let Some(index) = self.index(agent) else {
+            return; // the fleet asks `has` before
+        };
+        self.participants[index].set_clock(clock(beat.clock));
+        if self.asks(index, beat.sequence) {
+            return self.conclude(now, out);
         }
-        participant.lease(now.after(lease));
-        Some(lease)
+        // A stop at once that an agent does not hear ends it all the same: by its lease.
+        let may_fire = self.participants[index].stage() == ParticipantStage::Going
+            && !matches!(self.stop, Some((Stop::Now, _)));
+        match may_fire {
+            true => self.grant_lease(now, index, beat.sequence, out),
+            false => self.send(index, Down::Grant(without_lease(now, beat.sequence)), out),
+        }
+    }
+
+    fn grant_lease(&mut self, now: FleetTime, index: usize, sequence: u64, out: &mut Actions) {
+        let lease = self.request.rules.lease;
+        self.participants[index].lease(now.after(lease));
+        let grant = Grant {
+            lease_ns: nanoseconds(lease),
+            run_id: self.id().to_wire(),
+            ..without_lease(now, sequence)
+        };
+        self.send(index, Down::Grant(grant), out);
     }
 
     /// An agent said something about this run.
@@ -412,7 +425,7 @@ impl FleetRun {
         }
         self.stop = Some((how, now));
         match self.phase {
-            // Nobody has got Go, so nobody fires.
+            // Nobody has a lease, so nobody fires.
             RunPhase::Preparing(_) | RunPhase::Arming(_) => {
                 self.finish(RunOutcome::StoppedBeforeStart(how), out)
             }
@@ -556,8 +569,13 @@ impl FleetRun {
             self.finish(RunOutcome::NotStarted, out);
         } else if now >= attempt.decided_at() {
             self.postpone(now, attempt, out);
-        } else if attempt.is_written && self.census.all_are(ParticipantStage::Armed) {
-            self.go(attempt, out);
+        } else if attempt.is_known && self.census.all_are(ParticipantStage::Asking) {
+            self.go(now, attempt, out);
+        } else if !attempt.is_known
+            && attempt.is_written
+            && self.census.all_are(ParticipantStage::Armed)
+        {
+            self.make_known(attempt, out);
         }
     }
 
@@ -627,6 +645,15 @@ impl FleetRun {
 
     fn index(&self, agent: AgentId) -> Option<usize> {
         self.indices.get(&agent).copied()
+    }
+}
+
+/// The answer to a beat of an agent that may not fire.
+pub(crate) fn without_lease(now: FleetTime, sequence: u64) -> Grant {
+    Grant {
+        sequence,
+        coordinator_at_ns: now.0,
+        ..Grant::default()
     }
 }
 

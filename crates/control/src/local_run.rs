@@ -349,14 +349,14 @@ impl LocalRun {
         }
         let at = match &self.phase {
             LocalPhase::Firing { at, .. } if self.cut.is_none() => *at,
-            _ => return Err(self.took_over(number, Some("it does not fire".to_owned()))),
+            _ => return Err(self.took_over(number, Err("it does not fire".to_owned()))),
         };
         if self.taken_over.len() >= TAKEN_OVER_MAX {
             let problem = format!(
                 "it was given {TAKEN_OVER_MAX} parts of lost agents' shares before, and takes no \
                  more; too many agents were lost"
             );
-            return Err(self.took_over(number, Some(problem)));
+            return Err(self.took_over(number, Err(problem)));
         }
         self.taken_over.insert(number, None);
         let parts = message.parts.iter();
@@ -372,16 +372,21 @@ impl LocalRun {
     }
 
     /// The answer to a part of another agent's share, kept in case it is asked for again.
-    pub(crate) fn took_over(&mut self, number: u32, problem: Option<String>) -> TookOver {
-        let answer = TookOver {
+    pub(crate) fn took_over(&mut self, number: u32, answer: Result<Mono, String>) -> TookOver {
+        let mut said = TookOver {
             run_id: self.run.to_wire(),
             number,
-            problem: problem.map(crate::wire::cut).unwrap_or_default(),
+            ..TookOver::default()
         };
-        if let Some(kept) = self.taken_over.get_mut(&number) {
-            *kept = Some(answer.clone());
+        match (answer, &self.phase) {
+            (Err(problem), _) => said.problem = crate::wire::cut(problem),
+            (Ok(from), LocalPhase::Firing { at, .. }) => said.from_ns = from.0.saturating_sub(at.0),
+            (Ok(_), _) => said.problem = "it does not fire any more".to_owned(),
         }
-        answer
+        if let Some(kept) = self.taken_over.get_mut(&number) {
+            *kept = Some(said.clone());
+        }
+        said
     }
 
     /// Whether the lease has run out just now; the runner must stop, and the run never fires again.

@@ -176,8 +176,8 @@ pub enum Report {
         run: RunId,
         /// Of the order.
         number: u32,
-        /// Why it cannot fire it, in words.
-        problem: Option<String>,
+        /// From when on it is fired, or why it cannot be, in words.
+        answer: Result<Mono, String>,
     },
     /// Something for the record; any number per run is cut to [`crate::NOTES_MAX`] by the
     /// coordinator.

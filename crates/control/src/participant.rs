@@ -38,6 +38,8 @@ pub(crate) struct Participant {
     leased_until: Option<FleetTime>,
     /// Whether it may still say which files it lacks.
     may_want: bool,
+    /// The beat by which it asked for its first lease last.
+    asked: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +66,8 @@ pub(crate) enum ParticipantStage {
     Ready,
     /// It knows the start instant.
     Armed,
+    /// It asked for its first lease.
+    Asking,
     /// It may fire.
     Going,
     /// It said that it ended.
@@ -113,6 +117,7 @@ impl Participant {
             attached_at: now,
             leased_until: None,
             may_want: false,
+            asked: 0,
         }
     }
 
@@ -216,6 +221,16 @@ impl Participant {
     /// Whether this is its first answer on this stream.
     pub(crate) fn wants(&mut self) -> bool {
         std::mem::take(&mut self.may_want)
+    }
+
+    /// It asked for its first lease.
+    pub(crate) fn ask(&mut self, sequence: u64) {
+        self.asked = sequence;
+    }
+
+    /// By which beat.
+    pub(crate) fn asked(&self) -> u64 {
+        self.asked
     }
 
     /// A lease was granted that is over by `until`.

@@ -286,13 +286,14 @@ pub enum RunEvent {
         /// Why, in words.
         why: String,
     },
-    /// Some agents did not learn of the start instant in time: nobody fired, and another instant
-    /// is named.
+    /// Some agents did not learn of the start instant in time, or did not ask for their leases:
+    /// nobody fired, and another instant is named.
     Postponed {
-        /// Those that did not, by index.
+        /// Those that did not, by index; none where the coordinator itself was too slow.
         agents: Vec<u32>,
     },
-    /// Others fire what is left of a lost agent's share from an instant on.
+    /// Others are to fire what is left of a lost agent's share from an instant on. Each of them
+    /// does once [`RunEvent::TakenOver`] says so.
     Redistributed {
         /// The lost agent, by index.
         agent: u32,
@@ -300,6 +301,15 @@ pub enum RunEvent {
         to: Vec<u32>,
         /// From this instant on.
         from: FleetTime,
+    },
+    /// One of those has answered for everything that it was given of it.
+    TakenOver {
+        /// The lost agent, by index.
+        agent: u32,
+        /// Who fires a part of what it left.
+        by: u32,
+        /// From this instant on; nothing: it does not fire all of it.
+        from: Option<FleetTime>,
     },
     /// Agents obey a coordinator that took this run up later than this one: nothing more comes
     /// here.

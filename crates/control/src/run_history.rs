@@ -19,10 +19,17 @@ pub struct RunHistory {
     pub(crate) losses: u32,
     /// In the order of their numbers.
     pub(crate) monitors: Vec<(AgentId, SeenSeconds)>,
-    /// Agents that left a share, in that order.
-    left: Vec<u32>,
-    /// Who fired for whom: the lost agent, its heirs, and from when on.
-    dealt: Vec<(u32, Vec<u32>, FleetTime)>,
+    dealt: Vec<PastDeal>,
+}
+
+/// Who was to fire for whom.
+#[derive(Debug, Clone)]
+struct PastDeal {
+    lost: u32,
+    heirs: Vec<u32>,
+    from: FleetTime,
+    /// Heirs that answered, and from when on they fire it.
+    answers: Vec<(u32, Option<FleetTime>)>,
 }
 
 /// What is known of one agent's part.
@@ -34,6 +41,8 @@ pub(crate) struct PastAgent {
     pub(crate) inbox: IntervalInbox,
     pub(crate) observed: SeenSeconds,
     pub(crate) end: PastEnd,
+    /// Whether it ended before its plan did.
+    left_share: bool,
 }
 
 /// How far an agent was.
@@ -55,7 +64,6 @@ impl RunHistory {
                 self.agents = agents.iter().cloned().map(PastAgent::new).collect();
                 // Nobody has fired yet: it begins anew, whatever was lost before.
                 self.losses = 0;
-                self.left.clear();
             }
             RunEvent::Ready { agent, clock, .. } => {
                 self.change(*agent, |past| past.clock = Some(*clock));
@@ -98,7 +106,18 @@ impl RunHistory {
                 self.change(*agent, |past| past.end = PastEnd::Lost);
             }
             RunEvent::Redistributed { agent, to, from } => {
-                self.dealt.push((*agent, to.clone(), *from));
+                self.dealt.push(PastDeal {
+                    lost: *agent,
+                    heirs: to.clone(),
+                    from: *from,
+                    answers: Vec::new(),
+                });
+            }
+            RunEvent::TakenOver { agent, by, from } => {
+                let mut dealt = self.dealt.iter_mut().rev();
+                if let Some(deal) = dealt.find(|deal| deal.lost == *agent) {
+                    deal.answers.push((*by, *from));
+                }
             }
             RunEvent::Watching { monitor } => {
                 self.monitors.push((monitor.id, SeenSeconds::default()));
@@ -141,34 +160,40 @@ impl RunHistory {
         for past in &mut self.agents {
             past.began = past.began.map(moved);
         }
-        for (_, _, from) in &mut self.dealt {
-            *from = to_now(*from);
+        for deal in &mut self.dealt {
+            deal.from = to_now(deal.from);
+            for (_, from) in &mut deal.answers {
+                *from = from.map(&to_now);
+            }
         }
     }
 
-    /// The shares as they were dealt. Heirs may be told again: it is written.
+    /// The shares as they were dealt. Heirs that did not answer may be told again: it is written.
     pub(crate) fn shares(&self) -> ShareLedger {
         let mut shares = ShareLedger::default();
-        for (lost, heirs, from) in &self.dealt {
-            shares.deal(*lost, heirs, *from);
-            shares.written(*lost);
+        for deal in &self.dealt {
+            shares.deal(deal.lost, &deal.heirs, deal.from);
+            shares.written(deal.lost);
+            for (heir, from) in &deal.answers {
+                shares.settle(*heir, deal.lost, *from);
+            }
         }
         shares
     }
 
     /// Agents that left a share which nobody was given, by index.
     pub(crate) fn undealt(&self) -> Vec<usize> {
-        let is_dealt = |left: &u32| self.dealt.iter().any(|(lost, ..)| lost == left);
-        let undealt = self.left.iter().filter(|left| !is_dealt(left));
-        undealt
-            .map(|left| *left as usize)
-            .filter(|left| *left < self.agents.len())
+        let is_dealt = |agent: usize| self.dealt.iter().any(|deal| deal.lost as usize == agent);
+        let agents = self.agents.iter().enumerate();
+        let left = agents.filter(|(_, past)| past.left_share);
+        left.map(|(agent, _)| agent)
+            .filter(|agent| !is_dealt(*agent))
             .collect()
     }
 
     fn lose(&mut self, agent: u32) {
         self.losses = self.losses.saturating_add(1);
-        self.left.push(agent);
+        self.change(agent, |past| past.left_share = true);
     }
 
     fn is_unfinished(&self, agent: u32) -> bool {
@@ -193,6 +218,7 @@ impl PastAgent {
             inbox: IntervalInbox::default(),
             observed: SeenSeconds::default(),
             end: PastEnd::Unfinished,
+            left_share: false,
         }
     }
 }

@@ -286,9 +286,9 @@ impl Session {
             Report::TookOver {
                 run,
                 number,
-                problem,
+                answer,
             } if self.has(run) => {
-                let answer = self.run.as_mut().map(|run| run.took_over(number, problem));
+                let answer = self.run.as_mut().map(|run| run.took_over(number, answer));
                 answer
                     .into_iter()
                     .for_each(|answer| self.send_of(run, Up::TookOver(answer)));

@@ -5,8 +5,9 @@ use proto::{SharePart, TakeOver};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// A part that is at most this part of a share goes to one agent whole. A larger one is dealt in
-/// equal parts, which keeps small fleets even. Equal parts of all parts would double with each loss.
+/// A part that is one of so many of a share, or of more, goes to one agent whole. A larger one is
+/// dealt in equal parts, which keeps small fleets even. Equal parts of all would double with each
+/// loss.
 const WHOLE_FROM_PARTS: u64 = 16;
 
 /// The shares of a run.
@@ -30,6 +31,8 @@ pub(crate) struct ShareLedger {
 #[derive(Debug)]
 struct DealtPart {
     path: SharePath,
+    /// Who left it, and who is to fire it.
+    left_by: u32,
     heir: u32,
     from: FleetTime,
     /// From when on another deal stands in its place.
@@ -43,8 +46,8 @@ enum DealtPartState {
     Unwritten,
     /// The heir is told until it answers.
     Told,
-    /// The heir fires it.
-    Taken,
+    /// The heir fires it from then on.
+    Taken(FleetTime),
     /// The heir cannot fire it.
     Undone,
 }
@@ -62,33 +65,34 @@ impl ShareLedger {
             agent_index: lost,
             parts: Vec::new(),
         };
-        self.deal_in_parts(&own, heirs, from);
+        self.deal_in_parts(&own, lost, heirs, from);
         for held in self.held_by.remove(&lost).unwrap_or_default() {
             self.deals[held].until = Some(from);
             let path = self.deals[held].path.clone();
             match parts_number(&path) < WHOLE_FROM_PARTS {
-                true => self.deal_in_parts(&path, heirs, from),
+                true => self.deal_in_parts(&path, lost, heirs, from),
                 // By turns over all losses, and not each time from the first.
-                false => self.add(path, heirs[self.deals.len() % heirs.len()], from),
+                false => self.add(path, lost, heirs[self.deals.len() % heirs.len()], from),
             }
         }
         self.left_by.insert(lost, first..self.deals.len());
         debug_assert!(self.covers(lost, from), "a share is dealt whole");
     }
 
-    fn deal_in_parts(&mut self, path: &SharePath, heirs: &[u32], from: FleetTime) {
+    fn deal_in_parts(&mut self, path: &SharePath, lost: u32, heirs: &[u32], from: FleetTime) {
         let parts = heirs.len() as u32;
         for (part, heir) in (0..parts).zip(heirs) {
             let mut path = path.clone();
             path.parts.push((part, parts));
-            self.add(path, *heir, from);
+            self.add(path, lost, *heir, from);
         }
     }
 
-    fn add(&mut self, path: SharePath, heir: u32, from: FleetTime) {
+    fn add(&mut self, path: SharePath, left_by: u32, heir: u32, from: FleetTime) {
         self.held_by.entry(heir).or_default().push(self.deals.len());
         self.deals.push(DealtPart {
             path,
+            left_by,
             heir,
             from,
             until: None,
@@ -130,17 +134,45 @@ impl ShareLedger {
         }
     }
 
-    /// An heir answers. Whose share it is about, the first time it says so.
-    pub(crate) fn answered(&mut self, heir: u32, number: u32, takes_it: bool) -> Option<u32> {
+    /// An heir answers: it fires a part from then on, or never. Whose share it is about, and who
+    /// left it, the first time it says so.
+    pub(crate) fn answered(
+        &mut self,
+        heir: u32,
+        number: u32,
+        from: Option<FleetTime>,
+    ) -> Option<(u32, u32)> {
         let nth = usize::try_from(number).ok()?.checked_sub(1)?;
         let is_asked =
             |deal: &&mut DealtPart| deal.heir == heir && deal.state == DealtPartState::Told;
         let deal = self.deals.get_mut(nth).filter(is_asked)?;
-        deal.state = match takes_it {
-            true => DealtPartState::Taken,
-            false => DealtPartState::Undone,
-        };
-        Some(deal.path.agent_index)
+        deal.state = from.map_or(DealtPartState::Undone, DealtPartState::Taken);
+        Some((deal.path.agent_index, deal.left_by))
+    }
+
+    /// What came of all that an heir got of what `left_by` left, once it has answered for all of
+    /// it: from when on it fires it, or nothing where a part is undone.
+    pub(crate) fn outcome(&self, heir: u32, left_by: u32) -> Option<Option<FleetTime>> {
+        let held = self.held_by.get(&heir).into_iter().flatten();
+        let deals = held.map(|&nth| &self.deals[nth]);
+        let mut states = deals
+            .filter(|deal| deal.left_by == left_by)
+            .map(|deal| deal.state);
+        states.try_fold(Some(FleetTime(0)), |all, state| match state {
+            DealtPartState::Unwritten | DealtPartState::Told => None,
+            DealtPartState::Taken(from) => Some(all.map(|all| all.max(from))),
+            DealtPartState::Undone => Some(None),
+        })
+    }
+
+    /// What came of it is known from the record.
+    pub(crate) fn settle(&mut self, heir: u32, left_by: u32, from: Option<FleetTime>) {
+        for nth in self.left_by.get(&left_by).cloned().unwrap_or_default() {
+            let deal = &mut self.deals[nth];
+            if deal.heir == heir {
+                deal.state = from.map_or(DealtPartState::Undone, DealtPartState::Taken);
+            }
+        }
     }
 
     /// An heir fires no more. Whose shares it was to fire a part of, and never answered.
@@ -315,13 +347,53 @@ mod tests {
         };
         assert_eq!((order.number, order.agent_index, order.from_ns), (2, 1, 7));
         assert_eq!(order.parts, [SharePart { part: 1, parts: 2 }]);
-        assert_eq!(ledger.answered(0, 2, true), None, "it was not asked");
-        assert_eq!(ledger.answered(2, 0, true), None);
-        assert_eq!(ledger.answered(2, 99, true), None);
-        assert_eq!(ledger.answered(2, 2, false), Some(1));
-        assert_eq!(ledger.answered(2, 2, true), None, "it said so already");
+        let from = Some(FleetTime(7));
+        assert_eq!(ledger.answered(0, 2, from), None, "it was not asked");
+        assert_eq!(ledger.answered(2, 0, from), None);
+        assert_eq!(ledger.answered(2, 99, from), None);
+        assert_eq!(ledger.outcome(2, 1), None, "it is to answer yet");
+        assert_eq!(ledger.answered(2, 2, None), Some((1, 1)));
+        assert_eq!(ledger.answered(2, 2, from), None, "it said so already");
+        assert_eq!(ledger.outcome(2, 1), Some(None));
         assert_eq!(ledger.unanswered(2).count(), 0);
         assert!(!ledger.covers(1, FleetTime(7)), "half of it is undone");
+    }
+
+    #[test]
+    fn heir_of_several_parts_fires_them_all_when_it_fires_the_last() {
+        let from = FleetTime;
+        for (answers, outcome) in [
+            ([Some(from(7)), Some(from(9))], Some(from(9))),
+            ([Some(from(9)), Some(from(7))], Some(from(9))),
+            ([Some(from(7)), None], None),
+            ([None, Some(from(7))], None),
+        ] {
+            let mut ledger = ShareLedger::default();
+            ledger.deal(1, &[0, 2], from(5));
+            ledger.written(1);
+            ledger.deal(2, &[0], from(7));
+            let told: Vec<u32> = ledger
+                .written(2)
+                .into_iter()
+                .map(|(_, order)| order.number)
+                .collect();
+            assert_eq!(told.len(), 2, "its own share, and the part that it had");
+            assert_eq!(ledger.answered(0, told[0], answers[0]), Some((2, 2)));
+            assert_eq!(ledger.outcome(0, 2), None);
+            assert_eq!(ledger.answered(0, told[1], answers[1]), Some((1, 2)));
+            assert_eq!(ledger.outcome(0, 2), Some(outcome), "{answers:?}");
+            // The record says the same of both.
+            let mut again = ShareLedger::default();
+            again.deal(1, &[0, 2], from(5));
+            again.deal(2, &[0], from(7));
+            again.settle(0, 2, outcome);
+            assert_eq!(again.outcome(0, 2), Some(outcome));
+            assert_eq!(
+                again.outcome(0, 1),
+                None,
+                "what agent 1 left is another matter"
+            );
+        }
     }
 
     #[test]

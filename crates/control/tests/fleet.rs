@@ -63,7 +63,9 @@ impl Coordinator {
     fn begin(&mut self, agents: u8) -> Vec<FleetAction> {
         let mut actions = Vec::new();
         for agent in 0..agents {
-            self.say(agent.into(), Up::Beat(Beat::default()));
+            actions.extend(self.say(agent.into(), Up::Beat(Beat::default())));
+        }
+        for agent in 0..agents {
             actions.extend(self.say(agent.into(), began(self.now_ns)));
         }
         actions
@@ -412,6 +414,9 @@ fn skew_is_told_once_every_agent_has_begun() {
     let mut coordinator = Coordinator::with_agents(2);
     coordinator.on(FleetEvent::Run(request(2)));
     coordinator.start(2);
+    for agent in 0..2 {
+        coordinator.say(agent, Up::Beat(Beat::default()));
+    }
     let first = coordinator.say(0, began(1_000));
     assert!(!has(&first, |event| matches!(
         event,
@@ -890,15 +895,43 @@ fn agent_that_only_uploads_is_not_taken_for_silent() {
 }
 
 #[test]
-fn agent_that_is_away_is_waited_for_from_when_nobody_else_is_going() {
-    let mut coordinator = Coordinator::going(2);
-    coordinator.cut(1);
-    coordinator.pass(40, &[0]);
-    coordinator.end(0);
-    let before = coordinator.pass(14, &[0]);
-    assert!(losses(&before).is_empty(), "{before:?}");
-    let after = coordinator.pass(1, &[0]);
-    assert!(matches!(losses(&after)[..], [(1, _)]), "{after:?}");
+fn agent_that_is_away_is_waited_for_and_partly_when_nobody_else_is_going() {
+    for (away_before, more) in [(0, 15), (2, 13), (7, 8), (40, 8)] {
+        let mut coordinator = Coordinator::going(2);
+        coordinator.cut(1);
+        coordinator.pass(away_before, &[0]);
+        coordinator.end(0);
+        let before = coordinator.pass(more - 1, &[0]);
+        assert!(losses(&before).is_empty(), "{away_before}: {before:?}");
+        let after = coordinator.pass(1, &[0]);
+        assert!(
+            matches!(losses(&after)[..], [(1, _)]),
+            "{away_before}: {after:?}"
+        );
+    }
+}
+
+#[test]
+fn lost_agent_of_a_run_that_bears_it_is_named_when_its_lease_is_over_and_may_deliver() {
+    let mut coordinator = going_with(bearing(3, LostPolicy::Continue, 1));
+    coordinator.cut(2);
+    let before = coordinator.pass(4, &[0, 1]);
+    assert!(losses(&before).is_empty(), "it may fire: {before:?}");
+    let after = coordinator.pass(1, &[0, 1]);
+    assert!(matches!(losses(&after)[..], [(2, _)]), "{after:?}");
+    coordinator.join(5, holding(2));
+    let is_late = |event: &RunEvent| {
+        matches!(
+            event,
+            RunEvent::Interval {
+                agent: 2,
+                interval: 0,
+                ..
+            }
+        )
+    };
+    let late = coordinator.say(5, part(0));
+    assert!(has(&late, is_late), "{late:?}");
 }
 
 #[test]
@@ -916,9 +949,12 @@ fn agent_that_comes_back_for_a_moment_begins_the_wait_for_the_others_anew() {
     );
     coordinator.pass(5, &[5]);
     coordinator.cut(5);
-    let before = coordinator.pass(14, &[]);
+    let before = coordinator.pass(7, &[]);
     assert!(losses(&before).is_empty(), "{before:?}");
-    assert_eq!(losses(&coordinator.pass(1, &[])).len(), 2);
+    let after = coordinator.pass(1, &[]);
+    assert!(matches!(losses(&after)[..], [(1, _)]), "{after:?}");
+    let after = coordinator.pass(7, &[]);
+    assert!(matches!(losses(&after)[..], [(0, _)]), "{after:?}");
 }
 
 #[test]
@@ -1077,18 +1113,73 @@ fn agent_that_never_learns_of_the_start_ends_the_run_or_is_done_without() {
 }
 
 #[test]
-fn agent_that_has_no_lease_at_the_start_is_lost() {
+fn agent_that_asks_for_no_lease_keeps_the_others_from_theirs_three_times() {
+    let mut coordinator = Coordinator::with_agents(2);
+    coordinator.on(FleetEvent::Run(bearing(2, LostPolicy::Continue, 1)));
+    coordinator.start(2);
+    for attempt in 2..=4 {
+        let early = coordinator.say(0, Up::Beat(Beat::default()));
+        assert!(leases(&early, 0).is_empty(), "the other one did not ask");
+        coordinator.say(1, part(0)); // it is there
+        coordinator.now_ns += 4 * SECOND * u64::from(attempt / 3 + 1);
+        let mut late = coordinator.say(1, part(0));
+        late.extend(coordinator.say(0, Up::Beat(Beat::default())));
+        assert_eq!(leases(&late, 0), [0], "it is too late: {late:?}");
+        let mut postponed =
+            |event: &RunEvent| matches!(event, RunEvent::Postponed { agents } if agents[..] == [1]);
+        assert!(events(&late).into_iter().any(&mut postponed), "{late:?}");
+        let why = "did not ask for its lease within";
+        let lost = losses(&late);
+        assert_eq!(
+            lost.iter()
+                .any(|(agent, told)| *agent == 1 && told.contains(why)),
+            attempt == 4,
+            "{late:?}"
+        );
+        coordinator.say(0, armed(attempt));
+        if attempt < 4 {
+            coordinator.say(1, armed(attempt));
+        }
+    }
+    let alone = coordinator.say(0, Up::Beat(Beat::default()));
+    assert!(leases(&alone, 0)[0] > 0, "{alone:?}");
+}
+
+#[test]
+fn agent_that_has_its_lease_and_does_not_begin_is_lost_for_another_reason() {
+    let mut coordinator = Coordinator::with_agents(1);
+    coordinator.on(FleetEvent::Run(request(1)));
+    coordinator.start(1);
+    coordinator.say(0, Up::Beat(Beat::default()));
+    let actions = coordinator.pass(12, &[0]);
+    assert!(
+        matches!(losses(&actions)[..], [(0, why)] if why.contains("did not say that it began")),
+        "{actions:?}"
+    );
+}
+
+#[test]
+fn start_that_this_side_slept_through_is_tried_again_since_nobody_fires() {
     let mut coordinator = Coordinator::with_agents(2);
     coordinator.on(FleetEvent::Run(request(2)));
     coordinator.start(2);
-    coordinator.say(0, Up::Beat(Beat::default()));
-    coordinator.say(0, began(SECOND));
-    coordinator.now_ns += 3 * SECOND;
-    let actions = coordinator.on(FleetEvent::Tick);
-    assert!(
-        matches!(losses(&actions)[..], [(1, why)] if why.contains("did not begin")),
-        "{actions:?}"
-    );
+    for attempt in 2..=3 {
+        // One asked before, and the other one's beat is read when it is too late.
+        coordinator.say(0, Up::Beat(Beat::default()));
+        coordinator.now_ns += 4 * SECOND;
+        let mut actions = coordinator.say(0, Up::Beat(Beat::default()));
+        actions.extend(coordinator.say(1, Up::Beat(Beat::default())));
+        assert!(losses(&actions).is_empty(), "{actions:?}");
+        let leases = [leases(&actions, 0), leases(&actions, 1)].concat();
+        assert!(leases.iter().all(|lease| *lease == 0), "{actions:?}");
+        let named =
+            |message: &&Down| matches!(message, Down::Start(start) if start.attempt == attempt);
+        assert!(sent(&actions, 1).iter().any(named), "{actions:?}");
+        coordinator.say(0, armed(attempt));
+        coordinator.say(1, armed(attempt));
+    }
+    coordinator.begin(2);
+    assert!(losses(&coordinator.pass(3, &[0, 1])).is_empty());
 }
 
 #[test]
@@ -1169,10 +1260,10 @@ fn agent_lost_before_the_start_is_done_without_where_the_run_bears_it() {
     let actions = coordinator.pass(10, &[0, 1]);
     assert!(matches!(losses(&actions)[..], [(2, _)]), "{actions:?}");
     coordinator.say(0, armed(1));
-    let mut actions = coordinator.say(1, armed(1));
-    coordinator.begin(2);
+    coordinator.say(1, armed(1));
+    let actions = coordinator.begin(2);
     let receipt = receipt(&actions).expect("its share is dealt");
-    actions.extend(coordinator.on(FleetEvent::Delivered(receipt)));
+    let actions = coordinator.on(FleetEvent::Delivered(receipt));
     assert_eq!(
         (take_overs(&actions, 0).len(), take_overs(&actions, 1).len()),
         (1, 1)
@@ -1220,6 +1311,7 @@ fn share_of_a_lost_agent_is_dealt_once_its_lease_is_over_and_it_is_written_down(
             run_id: RUN.to_wire(),
             number: order.number,
             problem: problem.into(),
+            from_ns: 0,
         })
     };
     let said = coordinator.say(5, answer("no room"));
@@ -1228,6 +1320,28 @@ fn share_of_a_lost_agent_is_dealt_once_its_lease_is_over_and_it_is_written_down(
         _ => false,
     };
     assert!(has(&said, note), "{said:?}");
+    let refused = RunEvent::TakenOver {
+        agent: 2,
+        by: 1,
+        from: None,
+    };
+    assert!(has(&said, |event| *event == refused), "{said:?}");
+    let other = coordinator.say(
+        0,
+        Up::TookOver(TookOver {
+            run_id: RUN.to_wire(),
+            number: 1,
+            problem: String::new(),
+            from_ns: 20 * SECOND,
+        }),
+    );
+    let from_20_s = |event: &RunEvent| match event {
+        RunEvent::TakenOver { agent, by, from } => {
+            (*agent, *by) == (2, 0) && from.is_some_and(|from| from.0 > 20 * SECOND)
+        }
+        _ => false,
+    };
+    assert!(has(&other, from_20_s), "{other:?}");
     coordinator.cut(5);
     assert!(take_overs(&coordinator.join(6, holding(1)), 6).is_empty());
 }
@@ -1258,6 +1372,7 @@ fn share_whose_heir_ends_before_it_hears_of_it_is_said_to_be_undone() {
             run_id: RUN.to_wire(),
             number: order.number,
             problem: String::new(),
+            from_ns: order.from_ns,
         }),
     );
     let ended = coordinator.end(0);
@@ -1343,8 +1458,11 @@ fn late_data_is_not_waited_for_longer_than_an_agent_that_is_away() {
     coordinator.pass(6, &[0]);
     coordinator.end(0);
     let done = |event: &RunEvent| matches!(event, RunEvent::Done { .. });
-    assert!(!has(&coordinator.pass(14, &[0]), done));
-    assert!(has(&coordinator.pass(1, &[0]), done));
+    assert!(!has(&coordinator.pass(8, &[0]), done));
+    assert!(
+        has(&coordinator.pass(1, &[0]), done),
+        "15 s after its stream ended"
+    );
 }
 
 #[test]
@@ -1613,7 +1731,10 @@ fn resumed_run_deals_what_nobody_was_given_and_counts_every_loss_once() {
         let resume = FleetEvent::Resume(request, Box::new(history_of(&told)));
         let mut actions = coordinator.on(resume);
         actions.extend(coordinator.join(7, holding(0)));
-        let dealt = |event: &RunEvent| matches!(event, RunEvent::Redistributed { agent: 2, to, .. } if to[..] == [0]);
+        let dealt = |event: &RunEvent| match event {
+            RunEvent::Redistributed { agent, to, .. } => *agent == 2 && to[..] == [0],
+            _ => false,
+        };
         assert_eq!(has(&actions, dealt), is_dealt, "{ends:?}: {actions:?}");
     }
 }
@@ -1642,6 +1763,9 @@ fn second_of(agents: u64) -> f64 {
     }
     for agent in 0..agents {
         coordinator.say(agent, armed(1));
+    }
+    for agent in 0..agents {
+        coordinator.say(agent, Up::Beat(Beat::default()));
     }
     let mut best = f64::MAX;
     for interval in 0..5 {

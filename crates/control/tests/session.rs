@@ -1081,7 +1081,11 @@ fn part_of_a_lost_agents_share_is_taken_over_once_and_answered_each_time() {
     );
     let answered = |actions: &[SessionAction]| -> Vec<(u32, String)> {
         let answer = |message: &Up| match message {
-            Up::TookOver(answer) => Some((answer.number, answer.problem.clone())),
+            Up::TookOver(answer) => {
+                let is_ok = answer.problem.is_empty();
+                assert_eq!(answer.from_ns, if is_ok { from_ns + MS } else { 0 });
+                Some((answer.number, answer.problem.clone()))
+            }
             _ => None,
         };
         sent(actions).into_iter().filter_map(answer).collect()
@@ -1089,7 +1093,7 @@ fn part_of_a_lost_agents_share_is_taken_over_once_and_answered_each_time() {
     let actions = agent.on(SessionEvent::Reported(Report::TookOver {
         run: RUN,
         number: 1,
-        problem: None,
+        answer: Ok(Mono(start_at + from_ns + MS)),
     }));
     assert_eq!(answered(&actions), [(1, String::new())]);
     let again = agent.hear(message(1, from_ns));

@@ -31,8 +31,8 @@ pub struct RunningEngine {
     order: StopOrder,
     wakers: Vec<Waker>,
     threads: Vec<JoinHandle<()>>,
-    /// Parts of lost agents' shares that are fired here.
-    taken: Vec<Portion>,
+    /// Parts of lost agents' shares that are fired here, and from when on.
+    taken: Vec<(Portion, u64)>,
     /// Where more workers can join.
     pub(crate) attendance: Option<Attendance>,
     pub(crate) collector: Option<JoinHandle<()>>,
@@ -82,6 +82,9 @@ impl RunningEngine {
     /// wait on one for a near arrival. What they record is in the agent's intervals, beginning with
     /// the first that is not told yet. Asked for the same part again, it is armed already.
     ///
+    /// Gives the instant from which it is fired: `from` for arrivals, of which none is left out
+    /// however late they are; for users, who begin when they can, that or now.
+    ///
     /// # Errors
     /// Why it cannot be fired here; the run goes on without it.
     pub fn take_over(
@@ -89,28 +92,28 @@ impl RunningEngine {
         lost_agent: u32,
         parts: &[(u32, u32)],
         from: u64,
-    ) -> Result<(), TakeOverError> {
+    ) -> Result<u64, TakeOverError> {
         let agents = self.outfitter.placement.agents;
         let portion = Portion::taken(lost_agent, agents, parts).ok_or(TakeOverError::NoPart)?;
-        if self.taken.contains(&portion) {
-            return Ok(());
+        if let Some((_, from)) = self.taken.iter().find(|(taken, _)| *taken == portion) {
+            return Ok(*from);
         }
         self.check_kind(&portion)?;
         let portions = self.dealt_to_workers(&portion);
         if portions.is_empty() {
-            return Ok(()); // more parts than connections: there is nothing in this one
+            return Ok(from); // more parts than connections: there is nothing in this one
         }
         self.check_amount(&portion, from)?;
         let entrance = self.entrance().ok_or(TakeOverError::Ended)?;
-        let from = from.saturating_sub(self.start_at);
+        let since_start = from.saturating_sub(self.start_at);
         // Drawn once, and before anybody joins: every second waits for all who have joined.
         let mut bookmarks = entrance.bookmarks.clone();
-        bookmarks.advance_to(from);
+        bookmarks.advance_to(since_start);
         let (mut starting, before) = (Vec::new(), self.threads.len());
         for portion in portions {
             let duty = Duty {
                 portion,
-                from,
+                from: since_start,
                 bookmarks: bookmarks.clone(),
             };
             match self.spawn_for(duty, &entrance) {
@@ -121,12 +124,15 @@ impl RunningEngine {
                 }
             }
         }
-        if self.let_in(starting, before) {
-            self.taken.push(portion);
-            Ok(())
-        } else {
-            Err(TakeOverError::Ended)
+        if !self.let_in(starting, before) {
+            return Err(TakeOverError::Ended);
         }
+        let fired_from = match self.outfitter.plan.load().shape {
+            Shape::Open { .. } => from,
+            Shape::Closed { .. } => from.max(monotonic_ns()),
+        };
+        self.taken.push((portion, fired_from));
+        Ok(fired_from)
     }
 
     /// Whether such a portion can be fired here at all.
@@ -170,7 +176,7 @@ impl RunningEngine {
         let own = Portion::from(self.outfitter.placement.agent());
         [own]
             .into_iter()
-            .chain(self.taken.iter().cloned())
+            .chain(self.taken.iter().map(|(portion, _)| portion.clone()))
             .collect()
     }
 

@@ -35,6 +35,7 @@ pub(super) enum LoggedEvent {
     Superseded(u64),
     Note(Option<u32>, String, String),
     Done(LoggedOutcome),
+    TakenOver(u32, u32, Option<u64>),
     Watching(LoggedAgent),
     Observed(LoggedObserver, u32, Blob),
 }
@@ -172,6 +173,9 @@ impl From<&RunEvent> for LoggedEvent {
             RunEvent::Redistributed { agent, to, from } => {
                 LoggedEvent::Redistributed(agent, to, from.0)
             }
+            RunEvent::TakenOver { agent, by, from } => {
+                LoggedEvent::TakenOver(agent, by, from.map(|from| from.0))
+            }
             RunEvent::Superseded { epoch } => LoggedEvent::Superseded(epoch),
             RunEvent::Note { agent, event, text } => LoggedEvent::Note(agent, event, text),
             RunEvent::Done { outcome } => LoggedEvent::Done(outcome.into()),
@@ -251,6 +255,11 @@ impl From<LoggedEvent> for RunEvent {
                 agent,
                 to,
                 from: FleetTime(from),
+            },
+            LoggedEvent::TakenOver(agent, by, from) => RunEvent::TakenOver {
+                agent,
+                by,
+                from: from.map(FleetTime),
             },
             LoggedEvent::Superseded(epoch) => RunEvent::Superseded { epoch },
             LoggedEvent::Note(agent, event, text) => RunEvent::Note { agent, event, text },

@@ -5,7 +5,8 @@ use crate::run_origin::RunOrigin;
 use crate::utc::Utc;
 use analysis::RunState;
 use control::{
-    AgentFacts, AgentId, ClockReading, EndCause, FleetTime, RunEvent, RunOutcome, Skew, Stop,
+    AgentFacts, AgentId, ClockReading, EndCause, FleetTime, Observer, RunEvent, RunOutcome, Skew,
+    Stop,
 };
 use proto::Bytes;
 use std::time::Duration;
@@ -219,6 +220,40 @@ fn first_version_of_the_format_is_read_for_ever() {
     let golden = folder.path().join("golden");
     std::fs::write(&golden, GOLDEN).unwrap();
     assert_eq!(read(&golden).unwrap(), (everything(), 0));
+}
+
+/// Events that were added later stand behind the others, and take no place from them.
+#[test]
+fn later_events_of_the_format_are_read_too() {
+    let answers = [None, Some(FleetTime(10))].map(|from| {
+        let (agent, by) = (1, 0);
+        event(RunEvent::TakenOver { agent, by, from })
+    });
+    let monitor = AgentFacts {
+        id: AgentId([9; 16]),
+        name: "server".into(),
+        version: "1".into(),
+        labels: [("role".into(), "server".into())].into(),
+        workers: 0,
+        host: Bytes::from_static(b"host"),
+        role: control::Role::Monitor,
+    };
+    let observed = [Observer::Agent(1), Observer::Monitor(0)].map(|by| {
+        event(RunEvent::Observed {
+            by,
+            second: 7,
+            encoded: Bytes::from_static(b"busy"),
+        })
+    });
+    let later: Vec<LoggedFact> = [event(RunEvent::Watching { monitor })]
+        .into_iter()
+        .chain(answers)
+        .chain(observed)
+        .collect();
+    let (_folder, path) = written(&[everything(), later.clone()]);
+    let mut expected = everything();
+    expected.extend(later);
+    assert_eq!(read(&path).unwrap(), (expected, 0));
 }
 
 #[test]

@@ -198,6 +198,10 @@ fn redistributed_share_makes_seconds_whole_again_from_its_instant_on() {
     // Nobody fires its share: nothing after it is whole.
     assert_eq!(whole(&collector), [(0, 2)]);
     collector.redistributed(2, &[0, 1], 4 * SECOND + MS);
+    assert_eq!(whole(&collector), [(0, 2)], "nobody says yet that it does");
+    collector.taken_over(2, 0, Some(4 * SECOND + MS));
+    assert_eq!(whole(&collector), [(0, 2)], "half of it is open");
+    collector.taken_over(2, 1, Some(4 * SECOND + MS));
     assert_eq!(whole(&collector), [(0, 2), (5, 5)]);
     let document = collector.document(RunState::Complete);
     assert_eq!(document.verdict.verdict, Verdict::Degraded);
@@ -228,6 +232,50 @@ fn redistributed_share_makes_seconds_whole_again_from_its_instant_on() {
         agents[2].unstored, None,
         "it had stopped when its last second was over"
     );
+}
+
+#[test]
+fn share_that_an_heir_refuses_or_begins_late_spoils_the_seconds_without_it() {
+    let run = |answer: Option<u64>| {
+        let mut collector = collector_of(3, OPEN, "", REDISTRIBUTE);
+        (0..2).for_each(|agent| go_through(&mut collector, agent));
+        deliver(&mut collector, 2, 0..1);
+        collector.lost(2, "gone", Some(SECOND));
+        collector.redistributed(2, &[0, 1], 2 * SECOND);
+        collector.taken_over(2, 0, Some(2 * SECOND));
+        collector.taken_over(2, 1, answer);
+        collector.document(RunState::Complete)
+    };
+    for (answer, whole_seconds, takers) in [
+        (Some(2 * SECOND), 5, vec![0, 1]),
+        (Some(2 * SECOND + MS), 4, vec![0, 1]),
+        (Some(4 * SECOND), 3, vec![0, 1]),
+        (None, 1, vec![0]),
+    ] {
+        let document = run(answer);
+        let parts = document.fleet.contributions.iter();
+        let whole = parts.filter(|part| part.whole);
+        let seconds = whole.map(|part| part.to_second - part.from_second + 1);
+        assert_eq!(seconds.sum::<u32>(), whole_seconds, "{answer:?}");
+        assert_eq!(document.fleet.takeovers[0].to, takers, "{answer:?}");
+    }
+    // The heir is lost too, and others fire all that it had.
+    let mut collector = collector_of(3, OPEN, "", REDISTRIBUTE);
+    go_through(&mut collector, 0);
+    deliver(&mut collector, 1, 0..2);
+    deliver(&mut collector, 2, 0..1);
+    collector.lost(2, "gone", Some(SECOND));
+    collector.redistributed(2, &[1], SECOND);
+    collector.lost(1, "gone too", Some(2 * SECOND));
+    collector.redistributed(1, &[0], 4 * SECOND);
+    collector.taken_over(1, 0, Some(4 * SECOND));
+    let document = collector.document(RunState::Complete);
+    let parts = document.fleet.contributions.iter();
+    let whole = parts.filter(|part| part.whole);
+    let seconds: Vec<_> = whole
+        .map(|part| (part.from_second, part.to_second))
+        .collect();
+    assert_eq!(seconds, [(0, 0), (4, 5)]);
 }
 
 #[test]

@@ -80,10 +80,11 @@ impl Census {
     }
 }
 
-const LIVING: [ParticipantStage; 4] = [
+const LIVING: [ParticipantStage; 5] = [
     ParticipantStage::Preparing,
     ParticipantStage::Ready,
     ParticipantStage::Armed,
+    ParticipantStage::Asking,
     ParticipantStage::Going,
 ];
 

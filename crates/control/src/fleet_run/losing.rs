@@ -8,9 +8,13 @@ use proto::from_coordinator::Message as Down;
 use proto::{Notice, TakeOver, TookOver};
 use std::time::Duration;
 
-/// An agent whose stream ended is waited for so long once nobody else is going: if it is there it
-/// dials again within seconds, and if the end of the stream did not reach it, after 10 s.
+/// An agent whose stream ended is waited for so long, and some of it once nobody else is going: if
+/// it is there it dials again within seconds, and if the end of the stream did not reach it, after
+/// 10 s.
 const AWAY_ENDED_MAX: Duration = Duration::from_secs(15);
+
+/// Time for everybody to dial this side after it was away itself: an agent waits for 5 s at most.
+const REDIAL_MAX: Duration = Duration::from_secs(8);
 
 /// One that was not heard any more, so that its link is cut: it notices that after two leases, and
 /// what it holds is worth a minute.
@@ -42,7 +46,9 @@ impl FleetRun {
             } else if self.is_deaf(agent, now) {
                 self.lose(index, "it was told to stop and does not", out);
             } else if has_not_begun(agent, now, start_at) {
-                self.lose(index, "it did not begin; is its link slow?", out);
+                let why = "it got its lease and did not say that it began; did it stand still \
+                           just then, or is its link slow?";
+                self.lose(index, why, out);
             }
         }
     }
@@ -88,24 +94,31 @@ impl FleetRun {
         let Some((since, _)) = agent.gone_since() else {
             return false;
         };
-        if self.redistributes() && self.deserted_since.is_none() {
-            // Without a lease it never fires again, and the others can.
+        if self.request.rules.lost != LostPolicy::Fail && self.deserted_since.is_none() {
+            // Without a lease it never fires again, and the others go on without it. What it has
+            // is taken later too.
             return now >= agent.leased_until().unwrap_or(since);
         }
         self.is_waited_out(agent, now)
     }
 
-    /// Whether an agent that is away has been waited for, after nobody else was going.
+    /// Whether an agent that is away has been waited for, not only while others were going.
     fn is_waited_out(&self, agent: &Participant, now: FleetTime) -> bool {
-        let patience = match agent.gone_since() {
-            Some((_, Departure::Ended)) => AWAY_ENDED_MAX,
-            Some((_, Departure::Silent)) => {
-                AWAY_SILENT_MIN.max(self.request.rules.lease + Duration::from_secs(10))
-            }
-            None => return false,
+        let (Some((gone_since, how)), Some(deserted_since)) =
+            (agent.gone_since(), self.deserted_since)
+        else {
+            return false;
         };
-        self.deserted_since
-            .is_some_and(|since| now.since(since) >= patience)
+        match how {
+            Departure::Ended => {
+                now.since(gone_since) >= AWAY_ENDED_MAX && now.since(deserted_since) >= REDIAL_MAX
+            }
+            Departure::Silent => {
+                let lease = self.request.rules.lease;
+                let patience = AWAY_SILENT_MIN.max(lease + Duration::from_secs(10));
+                now.since(deserted_since) >= patience
+            }
+        }
     }
 
     /// Whether what agents that were given up hold may still come.
@@ -263,12 +276,25 @@ impl FleetRun {
     }
 
     pub(super) fn took_over(&mut self, index: usize, answer: &TookOver, out: &mut Actions) {
-        let takes_it = answer.problem.is_empty();
-        let answered = self.shares.answered(index as u32, answer.number, takes_it);
-        // It answers for the second time, or to what nobody asked.
-        let Some(lost) = answered.filter(|_| !takes_it) else {
-            return;
+        let RunPhase::Going { start_at, .. } = self.phase else {
+            return; // nobody was asked
         };
+        let begins_at = start_at.after(Duration::from_nanos(answer.from_ns));
+        let from = answer.problem.is_empty().then_some(begins_at);
+        let heir = index as u32;
+        let Some((lost, left_by)) = self.shares.answered(heir, answer.number, from) else {
+            return; // it answers for the second time, or to what nobody asked
+        };
+        if let Some(from) = self.shares.outcome(heir, left_by) {
+            out.tell(RunEvent::TakenOver {
+                agent: left_by,
+                by: heir,
+                from,
+            });
+        }
+        if from.is_some() {
+            return;
+        }
         out.tell(RunEvent::Note {
             agent: Some(index as u32),
             event: "share".to_owned(),
@@ -320,15 +346,10 @@ impl FleetRun {
     }
 }
 
-/// Whether an agent that is there has had its lease, or could have had it, and did not begin.
+/// Whether an agent that is there has had its lease and did not begin.
 fn has_not_begun(agent: &Participant, now: FleetTime, start_at: FleetTime) -> bool {
     let has_brought = agent.began().is_some() || agent.inbox().next() > 0;
-    let wait = match agent.leased_until() {
-        Some(_) => BEGIN_MAX,
-        // Without a lease by the start it cannot begin any more.
-        None => Duration::from_secs(1),
-    };
     // One that came back says so again, once it has read its welcome.
     let since = start_at.max(agent.attached_at());
-    agent.connection().is_some() && !has_brought && now >= since.after(wait)
+    agent.connection().is_some() && !has_brought && now >= since.after(BEGIN_MAX)
 }

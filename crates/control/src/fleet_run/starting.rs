@@ -1,6 +1,8 @@
-//! The start in two steps: every agent learns of the instant, then all may ask for their lease.
+//! The start in three steps: every agent learns of the instant, then each asks for its lease, and
+//! once all have asked, all get it. If one of them stands still, nobody fires.
 
 use super::{FleetRun, RunPhase, StartAttempt};
+use crate::clock::nanoseconds;
 use crate::fleet_action::{Actions, Awaited};
 use crate::margin::start_margin;
 use crate::participant::{Participant, ParticipantStage};
@@ -29,6 +31,7 @@ impl FleetRun {
             start_at: now.after(margin),
             margin,
             is_written: false,
+            is_known: false,
         };
         self.phase = RunPhase::Arming(attempt);
         for index in 0..self.participants.len() {
@@ -120,49 +123,70 @@ impl FleetRun {
         }
     }
 
-    /// Every agent knows the instant: from here on leases are granted.
-    pub(super) fn go(&mut self, attempt: StartAttempt, out: &mut Actions) {
+    /// Every agent knows the instant: each may ask for its lease.
+    pub(super) fn make_known(&mut self, attempt: StartAttempt, out: &mut Actions) {
+        self.phase = RunPhase::Arming(StartAttempt {
+            is_known: true,
+            ..attempt
+        });
+        for index in 0..self.participants.len() {
+            if !self.participants[index].is_over() {
+                let go = Go {
+                    run_id: self.id().to_wire(),
+                    attempt: attempt.number,
+                };
+                self.send(index, Down::Go(go), out);
+            }
+        }
+    }
+
+    /// Whether this beat asks for the first lease, and is answered when all have asked.
+    pub(super) fn asks(&mut self, index: usize, sequence: u64) -> bool {
+        let is_known = matches!(self.phase, RunPhase::Arming(attempt) if attempt.is_known);
+        let stage = self.participants[index].stage();
+        let asks = is_known && matches!(stage, ParticipantStage::Armed | ParticipantStage::Asking);
+        if asks {
+            self.participants[index].ask(sequence);
+            self.set_stage(index, ParticipantStage::Asking);
+        }
+        asks
+    }
+
+    /// Every agent has asked: all get their leases.
+    pub(super) fn go(&mut self, now: FleetTime, attempt: StartAttempt, out: &mut Actions) {
         self.phase = RunPhase::Going {
             start_at: attempt.start_at,
             skew_told: false,
         };
         for index in 0..self.participants.len() {
-            if self.participants[index].is_over() {
-                continue;
+            if !self.participants[index].is_over() {
+                self.set_stage(index, ParticipantStage::Going);
+                self.grant_lease(now, index, self.participants[index].asked(), out);
             }
-            self.set_stage(index, ParticipantStage::Going);
-            let go = Go {
-                run_id: self.id().to_wire(),
-                attempt: attempt.number,
-            };
-            self.send(index, Down::Go(go), out);
         }
     }
 
-    /// Somebody did not learn of the instant in time. Nobody got Go, so nobody fires: another
-    /// instant is named once all are ready.
+    /// Somebody did not learn of the instant in time, or did not ask for its lease. Nobody has one,
+    /// so nobody fires: another instant is named once all are ready.
     pub(super) fn postpone(&mut self, now: FleetTime, attempt: StartAttempt, out: &mut Actions) {
-        let is_armed = |agent: &Participant| {
-            agent.stage() == ParticipantStage::Armed && agent.connection().is_some()
-        };
+        let wanted = attempt.wanted();
+        let is_in_time =
+            |agent: &Participant| agent.stage() == wanted && agent.connection().is_some();
         let is_late = |index: &usize| {
             let agent = &self.participants[*index];
-            !agent.is_over() && !is_armed(agent)
+            !agent.is_over() && !is_in_time(agent)
         };
         let late: Vec<usize> = (0..self.participants.len()).filter(is_late).collect();
         self.wait_for_answers(now, attempt.number);
         for index in 0..self.participants.len() {
-            if self.participants[index].stage() == ParticipantStage::Armed {
+            let stage = self.participants[index].stage();
+            if matches!(stage, ParticipantStage::Armed | ParticipantStage::Asking) {
                 self.set_stage(index, ParticipantStage::Ready);
             }
         }
         if attempt.number >= ATTEMPTS_MAX {
             for index in &late {
-                let problem = format!(
-                    "it did not learn of the start within {} ms; is its link slow?",
-                    attempt.patience().as_millis()
-                );
-                self.cannot_start(*index, problem, out);
+                self.cannot_start(*index, attempt.complaint(), out);
             }
         }
         if !self.is_spoilt() {
@@ -193,13 +217,37 @@ impl StartAttempt {
         self.margin - self.margin / 4
     }
 
-    /// By then they must have.
+    /// By then they must have, and have asked for their leases when two thirds of that is over too:
+    /// the leases take one way where Go, the beat and they take three.
     pub(super) fn decided_at(self) -> FleetTime {
-        FleetTime(
-            self.start_at
-                .0
-                .saturating_sub((self.margin / 4).as_nanos() as u64),
-        )
+        let left = match self.is_known {
+            false => self.margin / 4,
+            true => self.margin / 12,
+        };
+        FleetTime(self.start_at.0.saturating_sub(nanoseconds(left)))
+    }
+
+    /// How far every agent must be by then.
+    fn wanted(self) -> ParticipantStage {
+        match self.is_known {
+            false => ParticipantStage::Armed,
+            true => ParticipantStage::Asking,
+        }
+    }
+
+    /// What is said of an agent that was not.
+    fn complaint(self) -> String {
+        match self.is_known {
+            false => format!(
+                "it did not learn of the start within {} ms; is its link slow?",
+                self.patience().as_millis()
+            ),
+            true => format!(
+                "it agreed to the start and did not ask for its lease within {} ms; did it stand \
+                 still, or is its link slow?",
+                (self.margin / 6).as_millis()
+            ),
+        }
     }
 }
 

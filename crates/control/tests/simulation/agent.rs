@@ -50,6 +50,8 @@ pub struct LoadShape {
     pub totals_bytes: usize,
     /// From the plan to the answer.
     pub preparing_ns: u64,
+    /// Whether it has users, who may begin late.
+    pub is_closed: bool,
 }
 
 /// Whoever fires.
@@ -204,14 +206,15 @@ impl Agent {
                 share,
                 from,
             } => {
-                let problem = match self.firing(run) {
-                    Some(firing) => firing.take_over(share, from),
-                    None => Some("it does not fire any more".into()),
+                let is_closed = self.shape.is_closed;
+                let answer = match self.firing(run) {
+                    Some(firing) => firing.take_over(share, from, is_closed),
+                    None => Err("it does not fire any more".into()),
                 };
                 self.reports.push_back(Report::TookOver {
                     run,
                     number,
-                    problem,
+                    answer,
                 });
             }
             Order::Forget { run } => {
@@ -273,14 +276,17 @@ impl Firing {
         Mono(self.at.0 + u64::from(self.steps) * STEP)
     }
 
-    fn take_over(&mut self, share: SharePath, from: Mono) -> Option<String> {
+    fn take_over(&mut self, share: SharePath, from: Mono, is_closed: bool) -> Result<Mono, String> {
         let from_step = from.0.saturating_sub(self.at.0).div_ceil(STEP) as u32;
-        if from_step < self.steps {
-            // As an engine does that hears of it too late.
-            return Some("the instant to begin at is over".into());
+        // As an engine does that hears of it too late: users begin when they can.
+        if from_step < self.steps && !is_closed {
+            return Err("the instant to begin at is over".into());
         }
-        self.taken_over.push((share, from_step));
-        None
+        self.taken_over.push((share, from_step.max(self.steps)));
+        match from_step < self.steps {
+            true => Ok(self.next_at()),
+            false => Ok(from),
+        }
     }
 
     /// Fires everything that is due. Whether the run is over here.

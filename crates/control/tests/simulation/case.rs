@@ -171,6 +171,7 @@ impl Case {
                 large_bytes: 64,
                 totals_bytes: 64,
                 preparing_ns: 100 * MS,
+                is_closed: false,
             },
             rules: FleetRules::default(),
             delay_ns: (50_000, 40 * MS),
@@ -193,6 +194,7 @@ impl Case {
         let mut case = Case::quiet(seed, agents);
         case.plan_seconds = random.between(3, 12) as u32;
         case.shape = draw_shape(case.plan_seconds, random);
+        case.shape.is_closed = seed.is_multiple_of(3);
         case.rules = draw_rules(agents, random);
         case.delay_ns = match random.below(4) {
             0 => (20_000, 500_000),
@@ -329,6 +331,7 @@ fn draw_shape(plan_seconds: u32, random: &mut Random) -> LoadShape {
         large_bytes: if large { 300_000 } else { 300 },
         totals_bytes: if large { 1 << 20 } else { 64 },
         preparing_ns: random.between(MS, 2 * SECOND),
+        is_closed: false,
     }
 }
 

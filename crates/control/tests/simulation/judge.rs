@@ -277,10 +277,35 @@ impl<'a> JudgedLog<'a> {
                 _ => false,
             })
         };
-        let problem = self
-            .events
-            .iter()
-            .any(|event| matches!(event, RunEvent::Note { event, .. } if event.contains("share")));
-        problem || gone.any(|agent| !is_dealt(agent))
+        let nobody_is_there = |event: &RunEvent| match event {
+            RunEvent::Note { agent, event, .. } => agent.is_none() && event == "share",
+            _ => false,
+        };
+        self.events.iter().any(nobody_is_there)
+            || gone.any(|agent| !is_dealt(agent))
+            || self.is_open(at)
+    }
+
+    /// Whether somebody was to fire a part of a lost agent's share, and does not say that it does.
+    fn is_open(&self, at: u64) -> bool {
+        let mut events = self.events.iter().enumerate();
+        events.any(|(place, event)| match event {
+            RunEvent::Redistributed { agent, to, from } => {
+                self.true_time(place, *from) <= at + SLACK
+                    && to.iter().any(|heir| !self.fires(*agent, *heir, at))
+            }
+            _ => false,
+        })
+    }
+
+    fn fires(&self, lost: u32, heir: u32, at: u64) -> bool {
+        let mut events = self.events.iter().enumerate();
+        events.any(|(place, event)| match event {
+            RunEvent::TakenOver { agent, by, from } => {
+                (*agent, *by) == (lost, heir)
+                    && from.is_some_and(|from| self.true_time(place, from) + SLACK <= at)
+            }
+            _ => false,
+        })
     }
 }

@@ -4,7 +4,7 @@ use crate::agent::STEPS_PER_INTERVAL;
 use crate::case::{BrokenRule, Case, Fault, SECOND};
 use crate::network::Way;
 use crate::world::World;
-use control::{EndCause, LEASE, RunEvent, RunOutcome, Stop};
+use control::{EndCause, LEASE, LostPolicy, RunEvent, RunOutcome, Stop};
 use std::collections::BTreeSet;
 
 /// The case, once everything is over.
@@ -91,6 +91,23 @@ fn run_goes_on_over_streams_that_break() {
         went_on += u64::from(came_back && causes(&world) == vec![EndCause::Plan; 2]);
     }
     assert!(went_on > 20, "{went_on} runs went on: this tests nothing");
+}
+
+#[test]
+fn coordinator_that_stands_still_about_the_start_loses_nobody() {
+    let mut postponed = 0;
+    for seed in 0..200 {
+        let at = SECOND + seed * SECOND / 100;
+        let stall = Fault::CoordinatorStalls { for_ns: 3 * SECOND };
+        let world = over(Case::quiet(seed, 3).with(at, stall));
+        let is_postponed = |event: &RunEvent| matches!(event, RunEvent::Postponed { .. });
+        postponed += u64::from(events(&world).any(is_postponed));
+        assert_eq!(losses(&world), [], "seed {seed}");
+    }
+    assert!(
+        postponed > 10,
+        "in {postponed} cases the start was postponed"
+    );
 }
 
 #[test]
@@ -282,4 +299,48 @@ fn drawn_cases_bring_every_kind_of_event() {
         assert!(kinds.contains(kind), "no {kind} in {kinds:?}");
     }
     assert!(complete > 30, "{complete} of 300 are complete");
+}
+
+#[test]
+fn heir_that_stands_still_begins_late_or_refuses_and_the_log_says_which() {
+    for is_closed in [true, false] {
+        let (mut late, mut refused) = (0, 0);
+        for seed in 0..20 {
+            let ends = Fault::AgentEnds {
+                slot: 0,
+                down_ns: 90 * SECOND,
+            };
+            let stalls = Fault::AgentStalls {
+                slot: 1,
+                for_ns: 4 * SECOND,
+            };
+            let mut case = Case::quiet(seed, 3)
+                .with(4 * SECOND, ends)
+                .with(8 * SECOND + seed * SECOND / 20, stalls);
+            case.plan_seconds = 30;
+            case.shape.steps = 30 * STEPS_PER_INTERVAL;
+            case.shape.is_closed = is_closed;
+            case.rules.lost = LostPolicy::Redistribute;
+            case.rules.tolerate = 2;
+            let world = over(case);
+            let dealt = |event: &RunEvent| match event {
+                RunEvent::Redistributed { from, .. } => Some(*from),
+                _ => None,
+            };
+            let dealt = events(&world).find_map(dealt);
+            for event in events(&world) {
+                match event {
+                    RunEvent::TakenOver { from: None, .. } => refused += 1,
+                    RunEvent::TakenOver { from, .. } => late += u64::from(*from > dealt),
+                    _ => {}
+                }
+            }
+        }
+        // Users begin when they can; arrivals that are due for long are not fired at once.
+        assert_eq!(
+            (late > 5, refused > 5),
+            (is_closed, !is_closed),
+            "{late}, {refused}"
+        );
+    }
 }

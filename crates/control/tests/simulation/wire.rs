@@ -51,6 +51,7 @@ impl World {
                     run_id: order.run_id.clone(),
                     number: order.number,
                     problem: String::new(),
+                    from_ns: order.from_ns,
                 };
                 self.forge(at, Up::TookOver(answer));
                 return Fate::IsDropped;

@@ -385,7 +385,8 @@ fn share_that_was_taken_over_is_taken_over_again() {
     let start_at = monotonic_ns() + 50 * MS;
     let mut first = agent(&plan, 0, 2, start_at, FiringLease::unlimited());
     let mut last = agent(&plan, 2, 1, start_at, FiringLease::unlimited());
-    first.running.take_over(LOST, &[(0, 2)], start_at).unwrap();
+    let fired_from = first.running.take_over(LOST, &[(0, 2)], start_at).unwrap();
+    assert_eq!(fired_from, start_at, "no arrival is left out");
     last.running.take_over(LOST, &[(1, 2)], start_at).unwrap();
     std::thread::sleep(Duration::from_millis(700));
     first.running.stop(StopMode::Drain);
@@ -583,6 +584,25 @@ fn part_without_a_user_is_taken_over_by_doing_nothing() {
     let outcome = agent.outcome();
     check(&outcome);
     assert_eq!(outcome.workers.len(), 1);
+}
+
+#[test]
+fn users_who_come_late_are_said_to() {
+    let server = RunningTarget::new(Config::plain()).unwrap();
+    let load = "load = { connections = 9, duration = \"400ms\" }";
+    let plan = plan(&server.url("/"), "/", load, None);
+    let start_at = monotonic_ns() + 20 * MS;
+    let mut agent = agent(&plan, 0, 1, start_at, FiringLease::unlimited());
+    let in_time = start_at + 300 * MS;
+    std::thread::sleep(Duration::from_millis(50));
+    let before = monotonic_ns();
+    let late = agent.running.take_over(LOST, &[(0, 2)], start_at).unwrap();
+    assert!((before..monotonic_ns()).contains(&late), "{before}: {late}");
+    let again = agent.running.take_over(LOST, &[(0, 2)], start_at).unwrap();
+    assert_eq!(again, late, "it began once");
+    let said = agent.running.take_over(LOST, &[(1, 2)], in_time).unwrap();
+    assert!(said == in_time || monotonic_ns() > in_time, "{said}");
+    check(&agent.outcome());
 }
 
 #[test]
