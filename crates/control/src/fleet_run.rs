@@ -38,6 +38,8 @@ pub(crate) struct FleetRun {
     stop: Option<(Stop, FleetTime)>,
     /// Since when nobody is going: every agent is over or away.
     deserted_since: Option<FleetTime>,
+    /// Since when somebody is, or was last.
+    attended_since: FleetTime,
     /// Agents that were lost, or ended before their plan did.
     losses: u32,
     shares: ShareLedger,
@@ -97,7 +99,7 @@ impl FleetRun {
             .map(|(facts, at)| Participant::new(facts, at, now))
             .collect();
         let shares = ShareLedger::new(participants.len() as u32);
-        let mut run = FleetRun::new(request, participants, shares);
+        let mut run = FleetRun::new(request, participants, shares, now);
         run.wait_for_answers(now, 0);
         (0..run.participants.len()).for_each(|index| run.prepare(index, out));
         run
@@ -121,7 +123,7 @@ impl FleetRun {
             .into_iter()
             .map(|past| Participant::from_past(past, now, leased_until))
             .collect();
-        let mut run = FleetRun::new(request, participants, shares);
+        let mut run = FleetRun::new(request, participants, shares, now);
         run.losses = losses;
         run.phase = RunPhase::Going {
             start_at,
@@ -139,7 +141,12 @@ impl FleetRun {
         run
     }
 
-    fn new(request: RunRequest, participants: Vec<Participant>, shares: ShareLedger) -> FleetRun {
+    fn new(
+        request: RunRequest,
+        participants: Vec<Participant>,
+        shares: ShareLedger,
+        now: FleetTime,
+    ) -> FleetRun {
         let places = participants.iter().enumerate();
         FleetRun {
             indices: places.map(|(index, agent)| (agent.id(), index)).collect(),
@@ -148,6 +155,7 @@ impl FleetRun {
             phase: RunPhase::Done(RunOutcome::NotStarted),
             stop: None,
             deserted_since: None,
+            attended_since: now,
             losses: 0,
             shares,
             undealt: Vec::new(),
