@@ -4,6 +4,7 @@
 mod appended;
 mod campaign_folder;
 mod durable;
+mod hold;
 mod run_log;
 
 use crate::plan_file::in_words;

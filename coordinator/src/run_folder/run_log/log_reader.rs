@@ -3,6 +3,7 @@
 use super::batch::{BATCH_HEAD_BYTES, BatchHead, HEAD_BYTES, LogHead, MARK, VERSION, read_head};
 use super::logged_fact::{FactError, LoggedFact};
 use crate::plan_file::in_words;
+use crate::run_folder::hold;
 use control::RunId;
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
@@ -70,7 +71,7 @@ pub(crate) enum LogError {
     #[error(
         "{}: another coordinator is writing this run{}; wait for its end, or end it",
         path.display(),
-        pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
+        hold::in_words(*pid)
     )]
     Taken {
         /// Of the log.
