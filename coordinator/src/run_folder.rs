@@ -12,6 +12,8 @@ use crate::utc::Utc;
 pub use campaign_folder::{CAMPAIGN, CampaignFolder};
 
 pub(crate) use run_log::{BegunRun, FactKind, LogError, LogReader, LoggedFact, ResumedRun, RunLog};
+#[cfg(feature = "fuzzing")]
+pub(crate) use run_log::{log_file, sealed_log};
 
 use appended::Appended;
 use control::RunId;

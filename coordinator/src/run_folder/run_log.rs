@@ -169,3 +169,18 @@ fn lock(path: &Path, file: &File) -> Result<(), LogError> {
         HoldError::Failed(error) => unreadable(path, &error),
     })
 }
+
+/// The bytes of a log whose only batch has this content.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn sealed_log(content: &[u8]) -> Vec<u8> {
+    let head = BatchHead::new(0, content).to_bytes();
+    [&batch::head(RunId([1; 16]))[..], &head, content].concat()
+}
+
+/// The bytes of a log that holds these.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn log_file(facts: &[LoggedFact]) -> Vec<u8> {
+    let mut content = Vec::new();
+    facts.iter().for_each(|fact| fact.encode(&mut content));
+    sealed_log(&content)
+}

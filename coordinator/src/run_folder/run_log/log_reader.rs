@@ -118,6 +118,19 @@ impl LogReader {
         LogReader::new(path, opened)
     }
 
+    /// Reads bytes as if they were a file.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<LogReader, LogError> {
+        use rustix::fs::{MemfdFlags, memfd_create};
+        let path = Path::new("(memory)");
+        let failed = |error: io::Error| unreadable(path, &error);
+        let made = memfd_create("run.log", MemfdFlags::CLOEXEC);
+        let mut file = File::from(made.map_err(|error| failed(error.into()))?);
+        io::Write::write_all(&mut file, bytes).map_err(failed)?;
+        file.rewind().map_err(failed)?;
+        LogReader::new(path, file)
+    }
+
     /// Reads a file from where it stands, which is its beginning.
     pub(super) fn new(path: &Path, file: File) -> Result<LogReader, LogError> {
         let path = path.to_owned();
@@ -156,8 +169,8 @@ impl LogReader {
     }
 
     /// What lies behind what was read; all of it is known once the iterator has ended.
-    #[cfg(test)]
-    pub(super) fn tail(&self) -> LogTail {
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn tail(&self) -> LogTail {
         self.tail
     }
 
