@@ -1,8 +1,8 @@
 //! `agent join`: the command line of a load machine.
 
-use crate::hangup::{Hangups, HeldRunFlag};
-use crate::link::{self, AgentIdentity, CoordinatorAddress, Keeping, LinkConfig};
-use crate::news::tell;
+use crate::hangup::Hangups;
+use crate::link::{self, AgentIdentity, CoordinatorAddress, Keeping, LinkConfig, Quit};
+use crate::news::NewsWriter;
 use crate::runner::{self, Resources};
 use anyhow::{Context as _, bail};
 use control::Token;
@@ -187,17 +187,14 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("starting the link")?;
+    let mut news = NewsWriter::start(std::io::stderr())?;
     let ended = runtime.block_on(async {
-        let held_run = HeldRunFlag::default();
-        let quit = quit_on_signal(Hangups::install(held_run.clone())?)?;
-        let say = move |news| {
-            held_run.learn(&news);
-            tell(&news);
-        };
-        link::run(config, link_end, say, quit)
+        let quit = quit_on_signal(Hangups::install()?)?;
+        link::run(config, link_end, |told| news.tell(&told), quit)
             .await
             .map_err(anyhow::Error::from)
     });
+    news.end();
     drop(runtime);
     // The runner ends with its orders, and ends what it fires.
     let _ = runner.join();
@@ -302,19 +299,19 @@ fn exit_with_stdin() -> anyhow::Result<()> {
 }
 
 /// A message for each signal that asks for the end: the first ends in order, the second at once.
-fn quit_on_signal(mut hangups: Hangups) -> anyhow::Result<mpsc::Receiver<()>> {
+fn quit_on_signal(mut hangups: Hangups) -> anyhow::Result<mpsc::Receiver<Quit>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let (quit, asked) = mpsc::channel(SIGNALS_MAX);
     // Ends with the runtime, which ends with the process.
     tokio::spawn(async move {
         loop {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                () = hangups.next() => {}
-            }
-            if quit.send(()).await.is_err() {
+            let why = tokio::select! {
+                _ = interrupt.recv() => Quit::Asked,
+                _ = terminate.recv() => Quit::Asked,
+                () = hangups.next() => Quit::Hangup,
+            };
+            if quit.send(why).await.is_err() {
                 return;
             }
         }

@@ -1,26 +1,92 @@
-//! What the agent says on standard error while it stays. It goes on where nobody reads that.
+//! What the agent says on standard error while it stays. It goes on where nobody reads that, or
+//! where that cannot be written.
 
 use control::{EndCause, News};
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
+use std::time::Duration;
 
-/// Says it in a line of its own.
-pub(crate) fn tell(news: &News) {
-    say(words(news));
+/// Lines that may wait to be written. A run needs a handful.
+const LINES_MAX: usize = 1_024;
+/// How long the end waits for lines that nobody reads.
+const LAST_WORDS_MAX: Duration = Duration::from_secs(1);
+
+/// Writes lines on a thread of its own: a terminal that is held (Ctrl-S) and a pipe that nobody
+/// reads stop whoever writes to them.
+pub(crate) struct NewsWriter {
+    lines: SyncSender<String>,
+    /// Lines for which there was no room since the last one that had some.
+    dropped: u64,
+    /// Closed when everything is written.
+    written: Receiver<()>,
 }
 
-/// Writes a line to standard error; there is nobody to tell where that fails: a reader that has
-/// seen enough, a terminal that was closed, a full disk.
-pub fn say(line: impl Display) {
-    write_line(std::io::stderr().lock(), line);
+impl NewsWriter {
+    /// # Errors
+    /// If no thread can be started.
+    pub(crate) fn start(mut out: impl Write + Send + 'static) -> io::Result<NewsWriter> {
+        let (lines, waiting) = sync_channel::<String>(LINES_MAX);
+        let (writing, written) = channel();
+        let write = move || {
+            let _until_the_end = writing;
+            for line in waiting {
+                // There is nobody to tell where this fails: a reader that has seen enough, a
+                // terminal that was closed, a full disk. In one call, so that lines of several
+                // agents on one terminal stay apart.
+                let _ = out.write_all(line.as_bytes());
+            }
+        };
+        // Not joined: it may wait for a reader for ever.
+        std::thread::Builder::new()
+            .name("news".into())
+            .spawn(write)?;
+        Ok(NewsWriter {
+            lines,
+            dropped: 0,
+            written,
+        })
+    }
+
+    /// Says it in a line of its own, where there is room.
+    pub(crate) fn tell(&mut self, news: &News) {
+        self.say(words(news));
+    }
+
+    fn say(&mut self, told: impl Display) {
+        let mut text = line(told);
+        if self.dropped > 0 {
+            let dropped = format!("{} lines are missing here: nobody read them", self.dropped);
+            text = line(dropped) + &text;
+        }
+        match self.lines.try_send(text) {
+            Err(TrySendError::Full(_)) => self.dropped += 1,
+            Ok(()) | Err(TrySendError::Disconnected(_)) => self.dropped = 0,
+        }
+    }
+
+    /// Waits a moment for what is not written yet.
+    pub(crate) fn end(self) {
+        drop(self.lines);
+        // Nothing is ever sent: it ends with the thread.
+        let _ = self.written.recv_timeout(LAST_WORDS_MAX);
+    }
+}
+
+/// Writes a line to standard error, unless nobody reads that.
+pub fn say(told: impl Display) {
+    // A machine that has no room for a thread has none for a line.
+    if let Ok(mut writer) = NewsWriter::start(io::stderr()) {
+        writer.say(told);
+        writer.end();
+    }
 }
 
 /// Names and reasons come from other machines, and control characters could move the cursor.
-fn write_line(mut out: impl Write, line: impl Display) {
+fn line(told: impl Display) -> String {
     let is_unsafe = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    let line = line.to_string().replace(is_unsafe, "?");
-    // In one call, so that lines of several agents on one terminal stay apart.
-    let _ = out.write_all(format!("agent: {line}\n").as_bytes());
+    let told = told.to_string().replace(is_unsafe, "?");
+    format!("agent: {told}\n")
 }
 
 fn words(news: &News) -> String {
@@ -101,21 +167,69 @@ fn cause_words(cause: &EndCause) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::write_line;
+    use super::{LINES_MAX, NewsWriter, line};
     use std::fs::File;
+    use std::io::Read as _;
 
     #[test]
     fn what_cannot_be_written_is_not_said_and_nothing_breaks() {
-        write_line(File::options().write(true).open("/dev/full").unwrap(), "x");
+        let full = File::options().write(true).open("/dev/full").unwrap();
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        write_line(writer, "x");
+        for mut news in [NewsWriter::start(full), NewsWriter::start(writer)]
+            .into_iter()
+            .flatten()
+        {
+            news.say("x");
+            news.end();
+        }
+    }
+
+    #[test]
+    fn pipe_that_nobody_reads_stops_nobody_and_what_it_missed_is_counted() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut news = NewsWriter::start(writer).unwrap();
+        // More than a pipe and the queue hold: 64 KiB, and LINES_MAX lines of 1 KB.
+        let all = 4 * LINES_MAX;
+        for number in 0..all {
+            news.say(format_args!("{number:01000}"));
+        }
+        let dropped = usize::try_from(news.dropped).unwrap();
+        assert!(dropped > LINES_MAX, "{dropped}");
+        let mut first = [0; 1008];
+        reader.read_exact(&mut first).unwrap();
+        let reading = std::thread::spawn(move || {
+            let mut rest = String::new();
+            reader.read_to_string(&mut rest).unwrap();
+            rest
+        });
+        // There is room when the reader has come so far.
+        while news.dropped > 0 {
+            std::thread::yield_now();
+            news.say("on");
+        }
+        news.end();
+        let rest = reading.join().unwrap();
+        let missing = rest.lines().find(|line| line.contains("missing")).unwrap();
+        let counted: usize = missing.split(' ').nth(1).unwrap().parse().unwrap();
+        let said = rest.lines().filter(|line| line.contains("000")).count();
+        assert_eq!(said + 1 + dropped, all);
+        assert!(counted >= dropped, "{missing}");
+        assert!(rest.ends_with("agent: on\n"), "it goes on");
+    }
+
+    #[test]
+    fn end_does_not_wait_for_a_reader_that_never_comes() {
+        let (_reader, writer) = std::io::pipe().unwrap();
+        let mut news = NewsWriter::start(writer).unwrap();
+        for _ in 0..200 {
+            news.say("x".repeat(1_000));
+        }
+        news.end();
     }
 
     #[test]
     fn line_of_another_machine_moves_no_cursor() {
-        let mut said = Vec::new();
-        write_line(&mut said, "a\x1b[2J\rb");
-        assert_eq!(said, b"agent: a?[2J?b\n");
+        assert_eq!(line("a\x1b[2J\rb"), "agent: a?[2J?b\n");
     }
 }

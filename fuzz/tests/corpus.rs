@@ -4,7 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use control::{CoordinatorId, Digest, INTERVAL_PART_BYTES, JoinSecret, RunId, Token};
-use flate2::{Compression, write::ZlibEncoder};
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::ZlibEncoder;
 use fuzz::script::ScriptWriter;
 use measure::{Histogram, Snapshot, Totals};
 use proto::from_agent::Message as Up;
@@ -15,7 +17,7 @@ use proto::{
     Received, Refused, Release, Resume, SharePart, Start, Stop, TakeOver, TookOver, Want, Welcome,
 };
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The first run of the target `fleet`.
@@ -149,6 +151,13 @@ fn bomb() -> Vec<u8> {
     [&real[..4], &length.to_be_bytes(), &deflated].concat()
 }
 
+fn inflated(deflated: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    let mut decoder = DeflateDecoder::new(deflated);
+    decoder.read_to_end(&mut plain).unwrap();
+    plain
+}
+
 #[test]
 fn measured() {
     let histograms = vec![
@@ -173,11 +182,16 @@ fn measured() {
     let golden =
         |name: &str| fs::read(root().join("crates/measure/tests/golden").join(name)).unwrap();
     let snapshots = vec![
-        ("golden", golden("snapshot-v4.bin")),
+        ("golden", golden("snapshot-v5.bin")),
         ("empty", Snapshot::default().encode()),
+        ("plain", inflated(&golden("snapshot-v5.bin")[1..])),
     ];
     let snapshots = kept("snapshot", named(snapshots));
-    assert!(snapshots.iter().all(|seed| Snapshot::decode(seed).is_ok()));
+    let is_read = |seed: &Vec<u8>| Snapshot::decode(seed).is_ok();
+    assert_eq!(
+        snapshots.iter().map(is_read).collect::<Vec<_>>(),
+        [true, true, false]
+    );
     let totals = vec![
         ("golden", golden("totals-v1.bin")),
         ("empty", Totals::default().encode()),

@@ -436,7 +436,7 @@ pub struct TakeOver {
     /// Which of its parts, and of how many; again of that part, and so on, where parts were dealt again.
     #[prost(message, repeated, tag = "4")]
     pub parts: ::prost::alloc::vec::Vec<SharePart>,
-    /// From this instant on, by the coordinator's monotonic clock.
+    /// From this instant of the run clock on, which each agent begins at its start instant.
     #[prost(uint64, tag = "5")]
     pub from_ns: u64,
 }

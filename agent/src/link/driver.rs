@@ -3,7 +3,7 @@
 
 use super::dial::{Dialler, OpenStream};
 use super::spool::Spool;
-use super::{LinkConfig, LinkEnd, clocks};
+use super::{LinkConfig, LinkEnd, Quit, clocks};
 use control::{
     AgentFacts, AgentId, Disconnection, Finality, News, Order, Report, Session, SessionAction,
     SessionEvent,
@@ -49,7 +49,7 @@ pub async fn run(
     config: LinkConfig,
     end: LinkEnd,
     say: impl FnMut(News),
-    quit: mpsc::Receiver<()>,
+    quit: mpsc::Receiver<Quit>,
 ) -> Result<(), LinkError> {
     let facts = AgentFacts {
         id: AgentId(random()?),
@@ -86,7 +86,7 @@ struct Driver<S> {
     part: Option<IntervalPart>,
     end: LinkEnd,
     say: S,
-    quit: Option<mpsc::Receiver<()>>,
+    quit: Option<mpsc::Receiver<Quit>>,
 }
 
 /// What makes the loop turn.
@@ -94,7 +94,7 @@ enum LinkInput {
     Dialled(Result<OpenStream, Disconnection>),
     Incoming(Result<Option<FromCoordinator>, Status>),
     Report(Option<Report>),
-    Quit(Option<()>),
+    Quit(Option<Quit>),
     /// There is room for a part.
     Room,
     Time,
@@ -156,7 +156,8 @@ impl<S: FnMut(News)> Driver<S> {
             LinkInput::Incoming(ended) => self.stream_ended(ended.err()),
             LinkInput::Report(Some(report)) => SessionEvent::Reported(report),
             LinkInput::Report(None) => return Some(Err(LinkError::RunnerGone)),
-            LinkInput::Quit(Some(())) => SessionEvent::ShutDown,
+            LinkInput::Quit(Some(Quit::Hangup)) if self.session.holds_run() => SessionEvent::Tick,
+            LinkInput::Quit(Some(_)) => SessionEvent::ShutDown,
             LinkInput::Quit(None) => {
                 self.quit = None;
                 SessionEvent::Tick

@@ -76,6 +76,16 @@ pub struct AgentIdentity {
     pub language: u32,
 }
 
+/// Why the link is asked to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quit {
+    /// Somebody wants it.
+    Asked,
+    /// The terminal is gone: of interest only while no run is held. With one, its coordinator counts
+    /// on the agent, and nobody is missing at the terminal.
+    Hangup,
+}
+
 /// What whoever fires holds: orders come out of it, reports go into it.
 #[derive(Debug)]
 pub struct RunnerEnd {

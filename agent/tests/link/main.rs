@@ -4,8 +4,11 @@
 
 mod coordinator;
 mod narrow;
+mod terminal;
 
-use agent::link::{AgentIdentity, Keeping, LinkConfig, LinkError, News, RunnerEnd, pair, run};
+use agent::link::{
+    AgentIdentity, Keeping, LinkConfig, LinkError, News, Quit, RunnerEnd, pair, run,
+};
 use control::{Digest, EndCause, INTERVAL_PART_BYTES, Order, Report, RunId, Token};
 use coordinator::{Attached, Coordinator, PATIENCE};
 use proto::from_agent::Message as Up;
@@ -25,7 +28,7 @@ struct Agent {
     link: JoinHandle<Result<(), LinkError>>,
     runner: RunnerEnd,
     news: mpsc::UnboundedReceiver<News>,
-    quit: mpsc::Sender<()>,
+    quit: mpsc::Sender<Quit>,
 }
 
 impl Agent {
@@ -219,13 +222,30 @@ async fn hello_says_who_joins_and_the_plan_goes_to_the_runner_and_its_answer_bac
         (RUN.to_wire(), "too much")
     );
     assert_eq!(agent.order().await, Order::Forget { run: RUN });
-    agent.quit.send(()).await.unwrap();
+    agent.quit.send(Quit::Asked).await.unwrap();
     agent.ended().await.unwrap();
     assert_eq!(
         stream.next().await,
         None,
         "a link that ended ends its stream"
     );
+}
+
+#[tokio::test]
+async fn hangup_ends_an_agent_only_while_it_holds_no_run() {
+    let mut coordinator = Coordinator::start().await;
+    let mut agent = Agent::start(coordinator.address, &coordinator.token);
+    let (stream, _) = coordinator.welcome(None).await;
+    stream.say(Down::Prepare(prepare())).await;
+    assert!(matches!(agent.order().await, Order::Prepare(_)));
+    agent.quit.send(Quit::Hangup).await.unwrap();
+    // The coordinator goes before the run begins: it is forgotten, and no news tell of it.
+    drop(stream);
+    assert_eq!(agent.order().await, Order::Forget { run: RUN });
+    let (_stream, hello) = coordinator.welcome(None).await;
+    assert!(hello.held_runs.is_empty());
+    agent.quit.send(Quit::Hangup).await.unwrap();
+    agent.ended().await.unwrap();
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! A load machine whose runner follows a script instead of firing.
 
-use agent::link::{AgentIdentity, Keeping, LinkConfig, LinkError, News, RunnerEnd, pair, run};
+use agent::link::{
+    AgentIdentity, Keeping, LinkConfig, LinkError, News, Quit, RunnerEnd, pair, run,
+};
 use control::{Assignment, Digest, EndCause, Order, Report, RunId, Token};
 use proto::Bytes;
 use std::net::SocketAddr;
@@ -36,7 +38,7 @@ impl Default for Script {
 pub struct Machine {
     link: JoinHandle<Result<(), LinkError>>,
     runner: JoinHandle<()>,
-    quit: mpsc::Sender<()>,
+    quit: mpsc::Sender<Quit>,
     news: mpsc::UnboundedReceiver<News>,
     assignments: mpsc::UnboundedReceiver<Assignment>,
 }
@@ -99,7 +101,7 @@ impl Machine {
     }
 
     pub async fn quit(self) -> Result<(), LinkError> {
-        self.quit.send(()).await.expect("a link");
+        self.quit.send(Quit::Asked).await.expect("a link");
         self.ended().await
     }
 }

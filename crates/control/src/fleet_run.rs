@@ -98,8 +98,7 @@ impl FleetRun {
             .into_iter()
             .map(|(facts, at)| Participant::new(facts, at, now))
             .collect();
-        let shares = ShareLedger::new(participants.len() as u32);
-        let mut run = FleetRun::new(request, participants, shares, now);
+        let mut run = FleetRun::new(request, participants, ShareLedger::default(), now);
         run.wait_for_answers(now, 0);
         (0..run.participants.len()).for_each(|index| run.prepare(index, out));
         run
@@ -116,6 +115,7 @@ impl FleetRun {
     ) -> FleetRun {
         let shares = history.shares();
         let (losses, skew_told) = (history.losses, history.skew_told);
+        let undealt = history.undealt();
         // The coordinator before granted nothing after it ended, which is over.
         let leased_until = now.after(request.rules.lease);
         let participants: Vec<Participant> = history
@@ -125,6 +125,7 @@ impl FleetRun {
             .collect();
         let mut run = FleetRun::new(request, participants, shares, now);
         run.losses = losses;
+        undealt.into_iter().for_each(|index| run.leave_share(index));
         run.phase = RunPhase::Going {
             start_at,
             skew_told,

@@ -71,7 +71,7 @@ enum LocalPhase {
     /// still.
     Armed { at: Mono, go: bool },
     /// The runner has its start order.
-    Firing(Lease),
+    Firing { at: Mono, lease: Lease },
     /// It fires no more; what it holds is uploaded.
     Uploading,
 }
@@ -127,11 +127,14 @@ impl LocalRun {
     /// Whether it outlives its stream: before the start it does not, since the coordinator begins
     /// it anew.
     pub(crate) fn is_begun(&self) -> bool {
-        matches!(self.phase, LocalPhase::Firing(_) | LocalPhase::Uploading)
+        matches!(
+            self.phase,
+            LocalPhase::Firing { .. } | LocalPhase::Uploading
+        )
     }
 
     pub(crate) fn is_firing(&self) -> bool {
-        matches!(self.phase, LocalPhase::Firing(_))
+        matches!(self.phase, LocalPhase::Firing { .. })
     }
 
     pub(crate) fn outbox(&mut self) -> &mut Outbox {
@@ -306,14 +309,15 @@ impl LocalRun {
                 if now.mono >= at {
                     return None;
                 }
-                self.phase = LocalPhase::Firing(lease);
+                let lease_until = lease.until();
+                self.phase = LocalPhase::Firing { at, lease };
                 Some(Order::Start {
                     run: self.run,
                     at,
-                    lease_until: lease.until(),
+                    lease_until,
                 })
             }
-            LocalPhase::Firing(lease) => {
+            LocalPhase::Firing { lease, .. } => {
                 let until = lease.extend(sent.boot, length, now.boot)?;
                 Some(Order::ExtendLease {
                     run: self.run,
@@ -336,20 +340,24 @@ impl LocalRun {
     }
 
     /// A part of another agent's share: the order, or the answer if that is known already. Each
-    /// number takes effect once, however often it comes.
-    pub(crate) fn take_over(
-        &mut self,
-        message: TakeOver,
-        clock: Option<ClockReading>,
-    ) -> Result<Option<Order>, TookOver> {
+    /// number takes effect once, however often it comes. It begins at an instant of the run clock:
+    /// however far apart agents began, each arrival is one's own.
+    pub(crate) fn take_over(&mut self, message: TakeOver) -> Result<Option<Order>, TookOver> {
         let TakeOver { number, .. } = message;
         if let Some(answer) = self.taken_over.get(&number) {
             return answer.clone().map_or(Ok(None), Err);
         }
-        let clock = clock.filter(|_| self.is_firing() && self.cut.is_none());
-        let (Some(clock), true) = (clock, self.taken_over.len() < TAKEN_OVER_MAX) else {
-            return Err(self.took_over(number, Some("it does not fire".to_owned())));
+        let at = match &self.phase {
+            LocalPhase::Firing { at, .. } if self.cut.is_none() => *at,
+            _ => return Err(self.took_over(number, Some("it does not fire".to_owned()))),
         };
+        if self.taken_over.len() >= TAKEN_OVER_MAX {
+            let problem = format!(
+                "it was given {TAKEN_OVER_MAX} parts of lost agents' shares before, and takes no \
+                 more; too many agents were lost"
+            );
+            return Err(self.took_over(number, Some(problem)));
+        }
         self.taken_over.insert(number, None);
         let parts = message.parts.iter();
         Ok(Some(Order::TakeOver {
@@ -359,7 +367,7 @@ impl LocalRun {
                 agent_index: message.agent_index,
                 parts: parts.map(|part| (part.part, part.parts)).collect(),
             },
-            from: clock.to_agent(crate::FleetTime(message.from_ns)),
+            from: at.after(Duration::from_nanos(message.from_ns)),
         }))
     }
 
@@ -378,7 +386,7 @@ impl LocalRun {
 
     /// Whether the lease has run out just now; the runner must stop, and the run never fires again.
     pub(crate) fn lease_expires(&mut self, now: Now) -> bool {
-        let LocalPhase::Firing(lease) = &mut self.phase else {
+        let LocalPhase::Firing { lease, .. } = &mut self.phase else {
             return false;
         };
         let just_expired = self.cut.is_none() && lease.expires(now.boot);
@@ -392,7 +400,7 @@ impl LocalRun {
     pub(crate) fn wake_at(&self, now: Now) -> Option<Mono> {
         match &self.phase {
             LocalPhase::Armed { at, .. } => Some(*at),
-            LocalPhase::Firing(lease) if self.cut.is_none() => {
+            LocalPhase::Firing { lease, .. } if self.cut.is_none() => {
                 Some(now.mono.after(lease.until().since(now.boot)))
             }
             _ => None,

@@ -187,6 +187,16 @@ pub enum EndCause {
     Failed(String),
 }
 
+impl EndCause {
+    /// Whether others are to fire what is left of the agent's share.
+    pub(crate) fn is_early(&self) -> bool {
+        match self {
+            EndCause::Plan | EndCause::Stopped => false,
+            EndCause::LeaseExpired | EndCause::Failed(_) => true,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,8 @@ pub struct RunHistory {
     pub(crate) start_at: Option<FleetTime>,
     pub(crate) skew_told: bool,
     pub(crate) losses: u32,
+    /// Agents that left a share, in that order.
+    left: Vec<u32>,
     /// Who fired for whom: the lost agent, its heirs, and from when on.
     dealt: Vec<(u32, Vec<u32>, FleetTime)>,
 }
@@ -47,6 +49,9 @@ impl RunHistory {
         match event {
             RunEvent::Assembled { agents } => {
                 self.agents = agents.iter().cloned().map(PastAgent::new).collect();
+                // Nobody has fired yet: it begins anew, whatever was lost before.
+                self.losses = 0;
+                self.left.clear();
             }
             RunEvent::Ready { agent, clock, .. } => {
                 self.change(*agent, |past| past.clock = Some(*clock));
@@ -70,12 +75,22 @@ impl RunHistory {
             } => self.change(*agent, |past| {
                 past.inbox.restore(UploadId::Totals(*intervals));
             }),
-            RunEvent::Ended { agent, clock, .. } => self.change(*agent, |past| {
-                past.end = PastEnd::Ended;
-                past.clock = clock.or(past.clock);
-            }),
+            RunEvent::Ended {
+                agent,
+                cause,
+                clock,
+                ..
+            } => {
+                if self.is_unfinished(*agent) && cause.is_early() {
+                    self.lose(*agent);
+                }
+                self.change(*agent, |past| {
+                    past.end = PastEnd::Ended;
+                    past.clock = clock.or(past.clock);
+                });
+            }
             RunEvent::Problem { agent, .. } | RunEvent::Lost { agent, .. } => {
-                self.losses = self.losses.saturating_add(1);
+                self.lose(*agent);
                 self.change(*agent, |past| past.end = PastEnd::Lost);
             }
             RunEvent::Redistributed { agent, to, from } => {
@@ -117,12 +132,32 @@ impl RunHistory {
 
     /// The shares as they were dealt. Heirs may be told again: it is written.
     pub(crate) fn shares(&self) -> ShareLedger {
-        let mut shares = ShareLedger::new(self.agents.len() as u32);
+        let mut shares = ShareLedger::default();
         for (lost, heirs, from) in &self.dealt {
             shares.deal(*lost, heirs, *from);
             shares.written(*lost);
         }
         shares
+    }
+
+    /// Agents that left a share which nobody was given, by index.
+    pub(crate) fn undealt(&self) -> Vec<usize> {
+        let is_dealt = |left: &u32| self.dealt.iter().any(|(lost, ..)| lost == left);
+        let undealt = self.left.iter().filter(|left| !is_dealt(left));
+        undealt
+            .map(|left| *left as usize)
+            .filter(|left| *left < self.agents.len())
+            .collect()
+    }
+
+    fn lose(&mut self, agent: u32) {
+        self.losses = self.losses.saturating_add(1);
+        self.left.push(agent);
+    }
+
+    fn is_unfinished(&self, agent: u32) -> bool {
+        let past = self.agents.get(agent as usize);
+        past.is_some_and(|past| past.end == PastEnd::Unfinished)
     }
 
     /// An index beyond the agents is of a record that nobody of this version writes.

@@ -178,6 +178,12 @@ impl Session {
         !self.stash.is_full()
     }
 
+    /// Whether a coordinator counts on this agent: it prepares or fires a run, or keeps data of one.
+    #[must_use]
+    pub fn holds_run(&self) -> bool {
+        self.run.is_some() || !self.kept.is_empty()
+    }
+
     fn greet(&mut self, now: Mono) {
         let firing = self.run.iter().filter(|run| run.is_begun());
         let held = |run: &LocalRun| HeldRun {

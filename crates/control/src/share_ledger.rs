@@ -5,9 +5,9 @@ use proto::{SharePart, TakeOver};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// In a fleet of up to so many agents a part that was dealt before is dealt again in equal parts.
-/// In a larger one it goes to one agent whole: equal parts of parts would double with each loss.
-const EQUAL_PARTS_AGENTS_MAX: u32 = 16;
+/// A part that is at most this part of a share goes to one agent whole. A larger one is dealt in
+/// equal parts, which keeps small fleets even. Equal parts of all parts would double with each loss.
+const WHOLE_FROM_PARTS: u64 = 16;
 
 /// The shares of a run.
 ///
@@ -15,9 +15,8 @@ const EQUAL_PARTS_AGENTS_MAX: u32 = 16;
 /// parts with others, and so on with these parts. What agents fire together is the plan at every
 /// instant that no loss leaves open: between the end of a lost agent's lease and the instant from
 /// which its parts are fired.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ShareLedger {
-    agents: u32,
     /// From when on others fire an agent's own share.
     dealt: BTreeMap<u32, FleetTime>,
     deals: Vec<DealtPart>,
@@ -51,17 +50,6 @@ enum DealtPartState {
 }
 
 impl ShareLedger {
-    /// Every agent fires its own share.
-    pub(crate) fn new(agents: u32) -> ShareLedger {
-        ShareLedger {
-            agents,
-            dealt: BTreeMap::new(),
-            deals: Vec::new(),
-            left_by: BTreeMap::new(),
-            held_by: BTreeMap::new(),
-        }
-    }
-
     /// Deals everything that `lost` fires to `heirs`; the same calls in the same order deal the
     /// same. Without heirs, or a second time, nothing changes.
     pub(crate) fn deal(&mut self, lost: u32, heirs: &[u32], from: FleetTime) {
@@ -75,18 +63,13 @@ impl ShareLedger {
             parts: Vec::new(),
         };
         self.deal_in_parts(&own, heirs, from);
-        for (nth, held) in self
-            .held_by
-            .remove(&lost)
-            .unwrap_or_default()
-            .into_iter()
-            .enumerate()
-        {
+        for held in self.held_by.remove(&lost).unwrap_or_default() {
             self.deals[held].until = Some(from);
             let path = self.deals[held].path.clone();
-            match self.agents <= EQUAL_PARTS_AGENTS_MAX {
+            match parts_number(&path) < WHOLE_FROM_PARTS {
                 true => self.deal_in_parts(&path, heirs, from),
-                false => self.add(path, heirs[nth % heirs.len()], from),
+                // By turns over all losses, and not each time from the first.
+                false => self.add(path, heirs[self.deals.len() % heirs.len()], from),
             }
         }
         self.left_by.insert(lost, first..self.deals.len());
@@ -127,7 +110,8 @@ impl ShareLedger {
         told
     }
 
-    /// What an heir is to be told, as long as it has not answered; the run is left to the caller.
+    /// What an heir is to be told, as long as it has not answered; the run is left to the caller,
+    /// and so is its clock: instants are the coordinator's.
     pub(crate) fn unanswered(&self, heir: u32) -> impl Iterator<Item = TakeOver> {
         let held = self.held_by.get(&heir).into_iter().flatten().copied();
         held.filter(|&nth| self.deals[nth].state == DealtPartState::Told)
@@ -196,6 +180,12 @@ impl ShareLedger {
     }
 }
 
+/// Into how many such parts a share would be dealt.
+fn parts_number(path: &SharePath) -> u64 {
+    let parts = path.parts.iter().map(|&(_, parts)| u64::from(parts));
+    parts.fold(1, u64::saturating_mul)
+}
+
 /// Whether these parts are all of what they are parts of, each once.
 fn is_whole(parts: &mut [&[(u32, u32)]]) -> bool {
     parts.sort_unstable();
@@ -252,7 +242,7 @@ mod tests {
         for seed in 0..300 {
             let mut below = draws(seed);
             let agents = 2 + below(if seed % 2 == 0 { 6 } else { 30 }) as u32;
-            let mut ledger = ShareLedger::new(agents);
+            let mut ledger = ShareLedger::default();
             let mut going: Vec<u32> = (0..agents).collect();
             let mut instants = vec![0];
             let mut now = 0;
@@ -312,7 +302,7 @@ mod tests {
 
     #[test]
     fn heir_is_told_once_it_is_written_and_until_it_answers() {
-        let mut ledger = ShareLedger::new(3);
+        let mut ledger = ShareLedger::default();
         ledger.deal(1, &[0, 2], FleetTime(7));
         assert_eq!(ledger.unanswered(0).count(), 0, "not written down yet");
         let told = ledger.written(1);
@@ -335,13 +325,47 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_large_fleet_grow_with_its_losses_and_not_twofold() {
-        let mut ledger = ShareLedger::new(100);
-        for lost in 0..20 {
-            let heirs: Vec<u32> = (lost + 1..100).collect();
-            ledger.deal(lost, &heirs, FleetTime(lost.into()));
+    fn parts_grow_with_the_losses_of_a_fleet_and_not_twofold() {
+        for (agents, losses, bound) in [
+            (100, 20, 60),
+            (16, 8, 60),
+            (16, 15, 700),
+            (5, 4, 30),
+            (3, 2, 3),
+        ] {
+            let mut ledger = ShareLedger::default();
+            for lost in 0..losses {
+                let heirs: Vec<u32> = (lost + 1..agents).collect();
+                ledger.deal(lost, &heirs, FleetTime(lost.into()));
+            }
+            let most = ledger.held_by.values().map(Vec::len).max();
+            assert!(
+                most.is_some_and(|most| most <= bound),
+                "{losses} of {agents}: {most:?}"
+            );
         }
-        let most = ledger.held_by.values().map(Vec::len).max();
-        assert!(most.is_some_and(|most| most < 60), "{most:?}");
+    }
+
+    #[test]
+    fn heirs_of_a_small_fleet_fire_as_much_as_each_other() {
+        for (agents, losses) in [(4, 2), (8, 3), (16, 8), (40, 8)] {
+            let mut ledger = ShareLedger::default();
+            for lost in 0..losses {
+                let heirs: Vec<u32> = (lost + 1..agents).collect();
+                ledger.deal(lost, &heirs, FleetTime(lost.into()));
+            }
+            let amount = |heir: u32| {
+                let held = ledger.held_by[&heir].iter();
+                held.map(|&nth| 1.0 / parts_number(&ledger.deals[nth].path) as f64)
+                    .sum::<f64>()
+            };
+            let amounts: Vec<f64> = (losses..agents).map(amount).collect();
+            let most = amounts.iter().copied().fold(0.0, f64::max);
+            let least = amounts.iter().copied().fold(f64::MAX, f64::min);
+            assert!(
+                1.0 + most <= (1.0 + least) * 1.1,
+                "{losses} of {agents}: from {least} to {most}"
+            );
+        }
     }
 }

@@ -60,11 +60,13 @@ impl Coordinator {
     }
 
     /// All agents get their lease and begin.
-    fn begin(&mut self, agents: u8) {
+    fn begin(&mut self, agents: u8) -> Vec<FleetAction> {
+        let mut actions = Vec::new();
         for agent in 0..agents {
             self.say(agent.into(), Up::Beat(Beat::default()));
-            self.say(agent.into(), began(self.now_ns));
+            actions.extend(self.say(agent.into(), began(self.now_ns)));
         }
+        actions
     }
 
     fn join(&mut self, at: u64, hello: Hello) -> Vec<FleetAction> {
@@ -1439,6 +1441,15 @@ fn facts(agent: u8) -> AgentFacts {
     }
 }
 
+/// What was told, as the record has it.
+fn history_of(told: &[FleetAction]) -> RunHistory {
+    let mut history = RunHistory::default();
+    events(told)
+        .into_iter()
+        .for_each(|event| history.take(event));
+    history
+}
+
 /// What a run of two agents left: both began, and intervals 0 and 1 of agent 0 are stored.
 fn history(coordinator: &mut Coordinator) -> RunHistory {
     let mut told = Vec::new();
@@ -1453,11 +1464,7 @@ fn history(coordinator: &mut Coordinator) -> RunHistory {
     }
     told.extend(coordinator.say(0, part(0)));
     told.extend(coordinator.say(0, part(1)));
-    let mut history = RunHistory::default();
-    events(&told)
-        .into_iter()
-        .for_each(|event| history.take(event));
-    history
+    history_of(&told)
 }
 
 #[test]
@@ -1574,27 +1581,16 @@ fn record_without_a_start_is_a_new_run_and_ended_agents_stay_ended() {
 
 #[test]
 fn resumed_run_knows_who_fires_what() {
-    let mut past = going_with(bearing(3, LostPolicy::Redistribute, 2));
-    let mut history = RunHistory::default();
-    let agents = (0..3).map(facts).collect();
-    history.take(&RunEvent::Assembled { agents });
-    history.take(&RunEvent::Armed {
-        start_at: FleetTime(past.now_ns),
-        start_in: Duration::ZERO,
-    });
-    for agent in 0..3 {
-        history.take(&RunEvent::Began {
-            agent,
-            at: FleetTime(past.now_ns),
-            bound_ns: 1,
-        });
-    }
+    let mut past = Coordinator::with_agents(3);
+    let request = bearing(3, LostPolicy::Redistribute, 2);
+    let mut told = past.on(FleetEvent::Run(request));
+    told.extend(past.start(3));
+    told.extend(past.begin(3));
     past.cut(2);
-    let actions = past.pass(5, &[0, 1]);
-    events(&actions)
-        .into_iter()
-        .for_each(|event| history.take(event));
-    let written = past.on(FleetEvent::Delivered(receipt(&actions).unwrap()));
+    let lost = past.pass(5, &[0, 1]);
+    let written = past.on(FleetEvent::Delivered(receipt(&lost).unwrap()));
+    told.extend(lost);
+    let history = history_of(&told);
     let order = take_overs(&written, 1);
     let mut coordinator = Coordinator::new();
     let request = bearing(3, LostPolicy::Redistribute, 2);
@@ -1610,6 +1606,37 @@ fn resumed_run_knows_who_fires_what() {
         has(&lost, |event| *event == RunEvent::Back { agent: 2 }),
         "it may still deliver: {lost:?}"
     );
+}
+
+#[test]
+fn resumed_run_deals_what_nobody_was_given_and_counts_every_loss_once() {
+    for (ends, tolerate, is_dealt) in [
+        (proto::EndCause::LeaseExpired, 1, true),
+        (proto::EndCause::Failed, 1, true),
+        (proto::EndCause::Plan, 1, false),
+        // One more than the run bears.
+        (proto::EndCause::LeaseExpired, 0, false),
+    ] {
+        let mut past = Coordinator::with_agents(3);
+        let request = bearing(3, LostPolicy::Redistribute, tolerate);
+        let mut told = past.on(FleetEvent::Run(request.clone()));
+        told.extend(past.start(3));
+        told.extend(past.begin(3));
+        // The coordinator dies before it is written down who fires the rest.
+        told.extend(past.say(2, ended_because(ends)));
+        told.retain(|action| {
+            !matches!(
+                action,
+                FleetAction::Deliver(RunEvent::Redistributed { .. }, _)
+            )
+        });
+        let mut coordinator = Coordinator::new();
+        let resume = FleetEvent::Resume(request, Box::new(history_of(&told)));
+        let mut actions = coordinator.on(resume);
+        actions.extend(coordinator.join(7, holding(0)));
+        let dealt = |event: &RunEvent| matches!(event, RunEvent::Redistributed { agent: 2, to, .. } if to[..] == [0]);
+        assert_eq!(has(&actions, dealt), is_dealt, "{ends:?}: {actions:?}");
+    }
 }
 
 /// Seconds that a fleet of so many agents takes for one second of beats and intervals.

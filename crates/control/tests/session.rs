@@ -1030,7 +1030,13 @@ fn files_that_are_kept_from_a_run_before_are_not_asked_for() {
 
 #[test]
 fn part_of_a_lost_agents_share_is_taken_over_once_and_answered_each_time() {
-    let mut agent = Agent::firing();
+    let (mut agent, actions) = Agent::armed();
+    let actions = agent.answer_beats(&actions, Some(RUN));
+    let start_at = |order: &&Order| match order {
+        Order::Start { at, .. } => Some(at.0),
+        _ => None,
+    };
+    let start_at = orders(&actions).iter().find_map(start_at).unwrap();
     let message = |number, from_ns| {
         Down::TakeOver(TakeOver {
             run_id: RUN.to_wire(),
@@ -1040,7 +1046,7 @@ fn part_of_a_lost_agents_share_is_taken_over_once_and_answered_each_time() {
             from_ns,
         })
     };
-    let from_ns = agent.now_ns + SECOND;
+    let from_ns = 7 * SECOND;
     let actions = agent.hear(message(1, from_ns));
     let [
         Order::TakeOver {
@@ -1053,7 +1059,11 @@ fn part_of_a_lost_agents_share_is_taken_over_once_and_answered_each_time() {
     else {
         panic!("{actions:?}")
     };
-    assert!(from.0.abs_diff(from_ns) < MS, "the two clocks are one");
+    assert_eq!(
+        from.0,
+        start_at + from_ns,
+        "it is of this agent's run clock"
+    );
     assert_eq!(
         (*number, share.agent_index, &share.parts[..]),
         (1, 3, &[(1, 4)][..])
@@ -1079,6 +1089,13 @@ fn part_of_a_lost_agents_share_is_taken_over_once_and_answered_each_time() {
     let again = agent.hear(message(1, from_ns));
     assert!(orders(&again).is_empty());
     assert_eq!(answered(&again), [(1, String::new())], "it may be lost");
+
+    let most = (2..2_000).find_map(|number| answered(&agent.hear(message(number, from_ns))).pop());
+    let (number, problem) = most.expect("there is a limit");
+    assert!(
+        number == 1_025 && problem.contains("1024 parts"),
+        "{number}: {problem}"
+    );
 
     let mut idle = Agent::ready();
     let actions = idle.hear(message(1, from_ns));

@@ -2,6 +2,8 @@
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+pub(crate) const SECOND_NS: u64 = 1_000_000_000;
+
 /// Nanoseconds of the monotonic clock.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
@@ -16,7 +18,7 @@ pub fn boot_time_ns() -> u64 {
 
 fn to_ns(time: Timespec) -> u64 {
     // Both clocks count from boot and are never negative.
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    time.tv_sec as u64 * SECOND_NS + time.tv_nsec as u64
 }
 
 /// Time since a run's start, in nanoseconds; 0 before it.

@@ -57,6 +57,8 @@ pub(crate) struct Collector {
     pending: BTreeMap<u32, Snapshot>,
     next: u32,
     totals: Totals,
+    /// Whether somebody may take a share over: the arrivals are then drawn as far as they are told.
+    keeps_bookmarks: bool,
     /// Tells what came of the key log.
     keys: Option<Receiver<KeysWritten>>,
 }
@@ -77,7 +79,16 @@ impl Collector {
             pending: BTreeMap::new(),
             next: 0,
             totals: Totals::default(),
+            keeps_bookmarks: false,
             keys,
+        }
+    }
+
+    /// For a plan whose lost shares others take over.
+    pub(crate) fn keeping_bookmarks(self, keeps_bookmarks: bool) -> Collector {
+        Collector {
+            keeps_bookmarks,
+            ..self
         }
     }
 
@@ -163,6 +174,9 @@ impl Collector {
                 snapshot,
             });
             self.next += 1;
+            if self.keeps_bookmarks {
+                self.attendance.draw_arrivals();
+            }
         }
     }
 }

@@ -6,9 +6,10 @@ use crate::lease::FiringLease;
 use crate::outfitter::Outfitter;
 use crate::prepare_error::PrepareError;
 use crate::running_engine::RunningEngine;
-use crate::source::{Duty, Timeline};
+use crate::source::{Bookmarks, Duty, Timeline};
 use crate::spin::SpunTime;
 use crate::worker_thread::WorkerResources;
+use plan::LostAgents;
 use std::net::SocketAddr;
 use std::sync::mpsc::sync_channel;
 
@@ -68,11 +69,13 @@ impl PreparedEngine {
         // already.
         let mut running = RunningEngine::new(self.outfitter, start_at, lease);
         let mut spare_senders = Vec::new();
+        let bookmarks = Bookmarks::new(&running.outfitter.plan);
         for (number, resources) in self.workers.into_iter().enumerate() {
             let placement = &running.outfitter.placement;
             let duty = Duty {
                 portion: placement.owner(number).into(),
                 from: 0,
+                bookmarks: bookmarks.clone(),
             };
             let cpu = placement.cpus.get(number).copied().flatten();
             let starting = running.spawn(duty, cpu, resources, handover.clone())?;
@@ -80,13 +83,16 @@ impl PreparedEngine {
             spare_senders.push(starting.spares);
         }
         let keys = self.keys.map(KeyFile::write).transpose()?;
-        let collector = Collector::new(workers, handed, spare_senders, keys);
+        let redistributes = running.outfitter.plan.fleet().lost() == LostAgents::Redistribute;
+        let collector =
+            Collector::new(workers, handed, spare_senders, keys).keeping_bookmarks(redistributes);
         // The collector ends when the last worker has dropped its own: from when nothing begins any
         // more, no other one can join.
         running.attendance = Some(collector.attendance());
         collector.attendance().open(Entrance {
             handover,
             sink: self.sink,
+            bookmarks,
         });
         running.collector = Some(
             std::thread::Builder::new()

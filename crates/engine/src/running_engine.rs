@@ -103,9 +103,16 @@ impl RunningEngine {
         self.check_amount(&portion, from)?;
         let entrance = self.entrance().ok_or(TakeOverError::Ended)?;
         let from = from.saturating_sub(self.start_at);
+        // Drawn once, and before anybody joins: every second waits for all who have joined.
+        let mut bookmarks = entrance.bookmarks.clone();
+        bookmarks.advance_to(from);
         let (mut starting, before) = (Vec::new(), self.threads.len());
         for portion in portions {
-            let duty = Duty { portion, from };
+            let duty = Duty {
+                portion,
+                from,
+                bookmarks: bookmarks.clone(),
+            };
             match self.spawn_for(duty, &entrance) {
                 Ok(worker) => starting.push(worker),
                 Err(error) => {

@@ -3,7 +3,9 @@
 
 pub(crate) use measure::nanoseconds;
 use measure::{Period, Window};
-use plan::{End, Instants, Plan, Portion, Profile, Schedule, Seats, Shape, ThinkTime};
+use plan::{
+    Bookmark, End, Instants, Load, Plan, Portion, Profile, Schedule, Seats, Shape, ThinkTime,
+};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -14,6 +16,16 @@ pub(crate) struct Duty {
     pub(crate) portion: Portion,
     /// Only what is due from here on; run clock.
     pub(crate) from: u64,
+    /// Not beyond `from`.
+    pub(crate) bookmarks: Bookmarks,
+}
+
+/// How far an open loop's arrivals are drawn, in both parts of the run.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Bookmarks {
+    warm_up: Option<Bookmark>,
+    measured: Option<Bookmark>,
+    measured_from: u64,
 }
 
 /// Where a worker's operations come from.
@@ -119,7 +131,7 @@ impl LoadSource {
                 LoadSource::Closed(Users::new(plan, duty, timeline, *think_time))
             }
             Shape::Open { .. } => {
-                LoadSource::Open(Box::new(ArrivalSchedule::new(plan, duty, timeline)))
+                LoadSource::Open(Box::new(ArrivalSchedule::new(plan.load(), duty)))
             }
         }
     }
@@ -318,17 +330,44 @@ fn starting_at(from: u64, mut spans: Vec<Range<u64>>) -> Vec<Range<u64>> {
     spans
 }
 
+impl Bookmarks {
+    /// At the beginning.
+    pub(crate) fn new(plan: &Plan) -> Bookmarks {
+        let at_zero = |schedule: Schedule| schedule.bookmark();
+        Bookmarks {
+            warm_up: Schedule::warm_up(plan.load()).map(at_zero),
+            measured: Schedule::measured(plan.load()).map(at_zero),
+            measured_from: Timeline::new(plan).measured_from,
+        }
+    }
+
+    /// Goes on to `at` of the run clock.
+    pub(crate) fn advance_to(&mut self, at: u64) {
+        if let Some(warm_up) = &mut self.warm_up {
+            warm_up.advance_to(at.min(self.measured_from));
+        }
+        if let Some(measured) = &mut self.measured {
+            measured.advance_to(at.saturating_sub(self.measured_from));
+        }
+    }
+}
+
 impl ArrivalSchedule {
-    fn new(plan: &Plan, duty: &Duty, timeline: Timeline) -> ArrivalSchedule {
-        let seats = Seats::new(plan.load(), duty.portion.clone());
-        let part_of = |schedule: Option<Schedule>, zero: u64| {
-            let instants = schedule?.instants(seats.place()?.clone());
+    fn new(load: &Load, duty: &Duty) -> ArrivalSchedule {
+        let seats = Seats::new(load, duty.portion.clone());
+        let Bookmarks {
+            warm_up,
+            measured,
+            measured_from,
+        } = &duty.bookmarks;
+        let part_of = |bookmark: &Option<Bookmark>, zero: u64| {
+            let instants = bookmark.as_ref()?.instants(seats.place()?.clone());
             Some(instants.starting_at(duty.from.saturating_sub(zero)))
         };
         let mut arrivals = ArrivalSchedule {
-            warm_up: part_of(Schedule::warm_up(plan.load()), 0),
-            measured: part_of(Schedule::measured(plan.load()), timeline.measured_from),
-            measured_from: timeline.measured_from,
+            warm_up: part_of(warm_up, 0),
+            measured: part_of(measured, *measured_from),
+            measured_from: *measured_from,
             next: None,
             seats,
         };

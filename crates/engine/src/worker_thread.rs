@@ -1,6 +1,6 @@
 //! The thread of a worker: where it runs, and what it begins with.
 
-use crate::clock::RunClock;
+use crate::clock::{RunClock, SECOND_NS};
 use crate::death_notice::DeathNotice;
 use crate::endpoints::{Endpoints, intern};
 use crate::lease::{FiringLease, StopOrder};
@@ -17,8 +17,6 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::thread::JoinHandle;
-
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// What a worker has that is made before the run; it goes to the worker's thread whole.
 pub(crate) struct WorkerResources {

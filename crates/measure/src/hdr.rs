@@ -3,8 +3,8 @@
 //! `ZigZagLEB128` of HdrHistogram 2.1.
 
 use crate::bucket::{BUCKETS, HIGHEST, SIGNIFICANT_DIGITS};
+use crate::deflate::{self, Inflater, Wrapping};
 use crate::{Histogram, zigzag};
-use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 const COOKIE: u32 = 0x1c84_9303 | 0x10;
 const COMPRESSED_COOKIE: u32 = 0x1c84_9304 | 0x10;
@@ -65,8 +65,13 @@ impl Histogram {
     /// `.hlog` holds as base64.
     #[must_use]
     pub fn encode_v2_deflate(&self) -> Vec<u8> {
-        let mut encoded = Vec::new();
-        Encoder::new().encode(self, &mut encoded);
+        let mut plain = Vec::new();
+        write_plain(self, &mut plain);
+        let mut encoded = COMPRESSED_COOKIE.to_be_bytes().to_vec();
+        encoded.extend([0; 4]);
+        deflate::append(&plain, Wrapping::Zlib, &mut encoded);
+        let length = u32::try_from(encoded.len() - 8).expect("a histogram is far below 4 GiB");
+        encoded[4..8].copy_from_slice(&length.to_be_bytes());
         encoded
     }
 
@@ -76,51 +81,14 @@ impl Histogram {
     /// Where the bytes are anything else, or have other buckets than ours. Hostile bytes cost
     /// bounded memory and time.
     pub fn decode_v2_deflate(encoded: &[u8]) -> Result<Histogram, HistogramError> {
-        Decoder::new().decode(encoded)
-    }
-}
-
-/// Encodes many histograms with one compressor, whose set-up costs more than a small histogram.
-pub(crate) struct Encoder {
-    compress: Compress,
-    plain: Vec<u8>,
-}
-
-impl Encoder {
-    pub(crate) fn new() -> Encoder {
-        Encoder {
-            compress: Compress::new(Compression::fast(), true),
-            plain: Vec::new(),
-        }
-    }
-
-    /// Appends the V2 deflate encoding of `histogram` to `out`.
-    pub(crate) fn encode(&mut self, histogram: &Histogram, out: &mut Vec<u8>) {
-        self.plain.clear();
-        write_plain(histogram, &mut self.plain);
-        out.extend(COMPRESSED_COOKIE.to_be_bytes());
-        let length_at = out.len();
-        out.extend([0; 4]);
-        self.deflate(out);
-        let length = u32::try_from(out.len() - length_at - 4)
-            .expect("a deflated histogram is far below 4 GiB");
-        out[length_at..length_at + 4].copy_from_slice(&length.to_be_bytes());
-    }
-
-    fn deflate(&mut self, out: &mut Vec<u8>) {
-        self.compress.reset();
-        loop {
-            // Room for a block of stored bytes, so that one round is nearly always enough.
-            out.reserve(self.plain.len() / 2 + 64);
-            let read =
-                usize::try_from(self.compress.total_in()).expect("a histogram fits into memory");
-            let status =
-                self.compress
-                    .compress_vec(&self.plain[read..], out, FlushCompress::Finish);
-            if status.expect("deflate into memory cannot fail") == Status::StreamEnd {
-                return;
-            }
-        }
+        let mut fields = HdrFields(encoded);
+        expect_cookie(&mut fields, COMPRESSED_COOKIE)?;
+        expect_length(&mut fields)?;
+        let mut plain = Vec::new();
+        Inflater::new(Wrapping::Zlib)
+            .inflate(fields.0, MAX_PLAIN_BYTES, &mut plain)
+            .map_err(|_| HistogramError::Deflate)?;
+        read_plain(&plain)
     }
 }
 
@@ -140,7 +108,7 @@ fn write_plain(histogram: &Histogram, plain: &mut Vec<u8>) {
 
 /// Counters from the first to the last that is not 0: a count as it is, two or more zeros as minus
 /// their number.
-fn write_counts(histogram: &Histogram, plain: &mut Vec<u8>) {
+pub(crate) fn write_counts(histogram: &Histogram, plain: &mut Vec<u8>) {
     let mut next = 0;
     for (index, count) in histogram.counts() {
         // A lone zero takes a byte either way; Java's writer writes it plainly.
@@ -154,39 +122,6 @@ fn write_counts(histogram: &Histogram, plain: &mut Vec<u8>) {
     }
     if next == 0 {
         zigzag::write(0, plain);
-    }
-}
-
-/// Decodes many histograms with one inflate buffer.
-pub(crate) struct Decoder {
-    decompress: Decompress,
-    plain: Vec<u8>,
-}
-
-impl Decoder {
-    pub(crate) fn new() -> Decoder {
-        // One byte more than the longest histogram, so that a longer stream shows as one that has
-        // not ended.
-        Decoder {
-            decompress: Decompress::new(true),
-            plain: vec![0; MAX_PLAIN_BYTES + 1],
-        }
-    }
-
-    pub(crate) fn decode(&mut self, encoded: &[u8]) -> Result<Histogram, HistogramError> {
-        let mut fields = HdrFields(encoded);
-        expect_cookie(&mut fields, COMPRESSED_COOKIE)?;
-        expect_length(&mut fields)?;
-        self.decompress.reset(true);
-        let status = self
-            .decompress
-            .decompress(fields.0, &mut self.plain, FlushDecompress::Finish);
-        let whole = self.decompress.total_in() == fields.0.len() as u64;
-        if !matches!(status, Ok(Status::StreamEnd)) || !whole {
-            return Err(HistogramError::Deflate);
-        }
-        let length = usize::try_from(self.decompress.total_out()).unwrap_or(0);
-        read_plain(self.plain.get(..length).unwrap_or_default())
     }
 }
 
@@ -216,7 +151,8 @@ fn read_plain(plain: &[u8]) -> Result<Histogram, HistogramError> {
 /// A longer payload makes its room as it goes: a hostile one is zeros that say nothing.
 const READ_RESERVE_MAX: usize = 256;
 
-fn read_counts(payload: &[u8]) -> Result<Histogram, HistogramError> {
+/// Reads what [`write_counts`] wrote, all of `payload`.
+pub(crate) fn read_counts(payload: &[u8]) -> Result<Histogram, HistogramError> {
     let mut histogram = Histogram::default();
     // Most buckets take two bytes for the empty ones before them, and one for their count.
     histogram.reserve(payload.len().min(READ_RESERVE_MAX) / 3 + 1);

@@ -6,6 +6,7 @@ mod bucket;
 pub mod calendar;
 mod client;
 mod counters;
+mod deflate;
 mod distribution;
 mod failure;
 mod failure_name;

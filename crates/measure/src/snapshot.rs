@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 /// What was recorded in one second of one worker or agent, or any sum of such.
 ///
 /// Merging is exact, commutative and associative; the empty snapshot is its neutral element.
-/// [`Snapshot::encode`] and
-/// [`Snapshot::decode`] are the versioned wire format: histograms as HdrHistogram V2 deflate.
+/// [`Snapshot::encode`] and [`Snapshot::decode`] are the versioned wire format.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// Figures by key.

@@ -1,8 +1,10 @@
-//! The versioned encoding of a [`Snapshot`]: a version byte, then postcard; histograms as
-//! HdrHistogram V2 deflate. Decoding trusts nothing: sizes are bounded, and a distribution whose
-//! figures contradict each other is refused.
+//! The versioned encoding of a [`Snapshot`]: a version byte, then deflated postcard, in which
+//! histograms are the counters of HdrHistogram V2. All of it is one deflate stream: a small
+//! histogram takes longer to build the code tables of its own than to read. Decoding trusts
+//! nothing: sizes are bounded, and a distribution whose figures contradict each other is refused.
 
-use crate::hdr::{Decoder, Encoder, MAX_COUNT};
+use crate::deflate::{self, InflateError, Inflater, Wrapping};
+use crate::hdr::{self, MAX_COUNT};
 use crate::{
     Cell, CellKey, Client, Counters, Distribution, Histogram, HistogramError, Metric, Outcome,
     Snapshot,
@@ -12,7 +14,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 4;
+pub(crate) const VERSION: u8 = 5;
+
+/// Bytes that a snapshot may be before it is deflated: four times what it may be after it.
+const MAX_PLAIN_BYTES: usize = 4 * Snapshot::MAX_ENCODED_BYTES;
+
+/// Room for plain bytes that is kept from one snapshot to the next.
+const KEPT_PLAIN_BYTES: usize = 1 << 20;
 
 /// Memory that the histograms of one decoded snapshot may take: a hostile one deflates a
 /// thousandfold. As many cells as a run may have ([`crate::Totals::CELLS_MAX`]) fit with every
@@ -25,10 +33,10 @@ pub enum DecodeError {
     /// There are no bytes at all.
     #[error("snapshot has no bytes")]
     Empty,
-    /// Longer than [`Snapshot::MAX_ENCODED_BYTES`], or its histograms would take too much memory.
+    /// Longer than [`Snapshot::MAX_ENCODED_BYTES`], or it would take too much memory.
     #[error("snapshot of {found} bytes, at most {most} are read")]
     TooLarge {
-        /// Bytes that came, or that its histograms take so far.
+        /// Bytes that came, or that it takes so far.
         found: usize,
         /// Bound on them.
         most: usize,
@@ -60,15 +68,13 @@ impl Snapshot {
     /// The snapshot as bytes of the current version.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut encoder = Encoder::new();
-        let cells: Vec<_> = self
-            .cells
-            .iter()
-            .map(|(key, cell)| WireCell::new(*key, cell, &mut encoder))
-            .collect();
-        let client = WireClient::new(&self.client, &mut encoder);
-        postcard::to_extend(&(cells, client), vec![VERSION])
-            .expect("encoding into memory cannot fail")
+        let cells = self.cells.iter();
+        let cells: Vec<_> = cells.map(|(key, cell)| WireCell::new(*key, cell)).collect();
+        let plain = postcard::to_allocvec(&(cells, WireClient::new(&self.client)))
+            .expect("encoding into memory cannot fail");
+        let mut encoded = vec![VERSION];
+        deflate::append(&plain, Wrapping::Raw, &mut encoded);
+        encoded
     }
 
     /// Reads what [`Snapshot::encode`] wrote.
@@ -81,9 +87,10 @@ impl Snapshot {
     }
 }
 
-/// Decodes many snapshots with one inflate buffer, whose set-up costs more than a small snapshot.
+/// Decodes many snapshots with one inflate buffer.
 pub struct SnapshotDecoder {
-    decoder: Decoder,
+    inflater: Inflater,
+    plain: Vec<u8>,
 }
 
 impl SnapshotDecoder {
@@ -91,7 +98,8 @@ impl SnapshotDecoder {
     #[must_use]
     pub fn new() -> SnapshotDecoder {
         SnapshotDecoder {
-            decoder: Decoder::new(),
+            inflater: Inflater::new(Wrapping::Raw),
+            plain: Vec::new(),
         }
     }
 
@@ -108,9 +116,26 @@ impl SnapshotDecoder {
         }
         match encoded.split_first() {
             None => Err(DecodeError::Empty),
-            Some((&VERSION, body)) => decode_body(body, &mut self.decoder),
+            Some((&VERSION, body)) => self.decode_body(body),
             Some((&found, _)) => Err(DecodeError::Version { found }),
         }
+    }
+
+    fn decode_body(&mut self, body: &[u8]) -> Result<Snapshot, DecodeError> {
+        let inflated = self
+            .inflater
+            .inflate(body, MAX_PLAIN_BYTES, &mut self.plain);
+        let snapshot = match inflated {
+            Ok(()) => decode_plain(&self.plain),
+            Err(InflateError::Broken) => Err(malformed("it is no deflate stream")),
+            Err(InflateError::TooLong) => Err(DecodeError::TooLarge {
+                found: self.plain.len(),
+                most: MAX_PLAIN_BYTES,
+            }),
+        };
+        self.plain.clear();
+        self.plain.shrink_to(KEPT_PLAIN_BYTES);
+        snapshot
     }
 }
 
@@ -120,17 +145,14 @@ impl Default for SnapshotDecoder {
     }
 }
 
-fn decode_body(body: &[u8], decoder: &mut Decoder) -> Result<Snapshot, DecodeError> {
+fn decode_plain(plain: &[u8]) -> Result<Snapshot, DecodeError> {
     let ((cells, client), rest) =
-        postcard::take_from_bytes::<(Vec<WireCell<'_>>, WireClient<'_>)>(body)
+        postcard::take_from_bytes::<(Vec<WireCell<'_>>, WireClient<'_>)>(plain)
             .map_err(|error| malformed(&error.to_string()))?;
     if !rest.is_empty() {
         return Err(malformed("bytes follow after its end"));
     }
-    let mut reader = SnapshotReader {
-        decoder,
-        histogram_bytes: 0,
-    };
+    let mut reader = SnapshotReader { histogram_bytes: 0 };
     let mut snapshot = Snapshot {
         client: reader.client(&client)?,
         ..Snapshot::default()
@@ -174,9 +196,9 @@ struct WireDistribution<'a, K> {
     min: u64,
     max: u64,
     overflow: u64,
-    /// HdrHistogram V2 deflate.
+    /// As in HdrHistogram V2, without its header: all have the same buckets.
     #[serde(borrow, serialize_with = "as_bytes")]
-    histogram: Cow<'a, [u8]>,
+    counts: Cow<'a, [u8]>,
 }
 
 fn as_bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
@@ -184,24 +206,24 @@ fn as_bytes<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Erro
 }
 
 impl<'a> WireCell<'a> {
-    fn new(key: CellKey, cell: &'a Cell, encoder: &mut Encoder) -> WireCell<'a> {
+    fn new(key: CellKey, cell: &'a Cell) -> WireCell<'a> {
         WireCell {
             key,
             counters: Cow::Borrowed(&cell.counters),
-            times: write_all(&cell.times, encoder),
-            response_times: write_all(&cell.response_times, encoder),
+            times: write_all(&cell.times),
+            response_times: write_all(&cell.response_times),
         }
     }
 }
 
 impl WireClient<'_> {
-    fn new(client: &Client, encoder: &mut Encoder) -> WireClient<'static> {
+    fn new(client: &Client) -> WireClient<'static> {
         let &Client {
             ref loop_lag,
             open_ns,
             fired_until_ns,
         } = client;
-        let loop_lag = (!loop_lag.is_empty()).then(|| write(Outcome::Ok, (), loop_lag, encoder));
+        let loop_lag = (!loop_lag.is_empty()).then(|| write(Outcome::Ok, (), loop_lag));
         WireClient {
             loop_lag,
             open_ns,
@@ -212,21 +234,15 @@ impl WireClient<'_> {
 
 fn write_all<K: Copy>(
     distributions: &BTreeMap<(Outcome, K), Distribution>,
-    encoder: &mut Encoder,
 ) -> Vec<WireDistribution<'static, K>> {
     let all = distributions.iter();
-    all.map(|(&(outcome, of), distribution)| write(outcome, of, distribution, encoder))
+    all.map(|(&(outcome, of), distribution)| write(outcome, of, distribution))
         .collect()
 }
 
-fn write<K>(
-    outcome: Outcome,
-    of: K,
-    distribution: &Distribution,
-    encoder: &mut Encoder,
-) -> WireDistribution<'static, K> {
-    let mut histogram = Vec::new();
-    encoder.encode(&distribution.histogram, &mut histogram);
+fn write<K>(outcome: Outcome, of: K, distribution: &Distribution) -> WireDistribution<'static, K> {
+    let mut counts = Vec::new();
+    hdr::write_counts(&distribution.histogram, &mut counts);
     let Distribution {
         count,
         sum,
@@ -245,18 +261,23 @@ fn write<K>(
         min,
         max,
         overflow,
-        histogram: Cow::Owned(histogram),
+        counts: Cow::Owned(counts),
     }
 }
 
 /// Turns wire types into ours and keeps account of the memory they take.
-struct SnapshotReader<'a> {
-    decoder: &'a mut Decoder,
+struct SnapshotReader {
     histogram_bytes: usize,
 }
 
-impl SnapshotReader<'_> {
+impl SnapshotReader {
     fn cell(&mut self, wire: WireCell<'_>) -> Result<Cell, DecodeError> {
+        let http2 = &wire.counters.http2;
+        if http2.limited_connections == 0 && http2.fewest_streams != 0 {
+            return Err(malformed(
+                "no connection was limited, and one was to so many streams",
+            ));
+        }
         Ok(Cell {
             times: self.distributions(&wire.times)?,
             response_times: self.distributions(&wire.response_times)?,
@@ -302,7 +323,7 @@ impl SnapshotReader<'_> {
         &mut self,
         wire: &WireDistribution<'_, K>,
     ) -> Result<Distribution, DecodeError> {
-        let histogram = self.decoder.decode(&wire.histogram)?;
+        let histogram = hdr::read_counts(&wire.counts)?;
         self.histogram_bytes += histogram.heap_bytes();
         if self.histogram_bytes > MAX_HISTOGRAM_BYTES {
             return Err(DecodeError::TooLarge {

@@ -60,7 +60,7 @@ pub use profile::Profile;
 pub use rate::{Rate, RateError};
 pub use repeat::{Repeat, Run};
 pub use request::{Body, Expect, Piece, Request, SECRET_HEADERS, StatusSet, Template};
-pub use schedule::{Instants, Owner, Schedule};
+pub use schedule::{Bookmark, Instants, Owner, Schedule};
 pub use search::{Capacity, Search, SearchRange};
 pub use seats::Seats;
 pub use share::{Deal, Share};

@@ -112,15 +112,19 @@ impl Schedule {
     /// zero), both ascending.
     #[must_use]
     pub fn instants(&self, portion: impl Into<Portion>) -> Instants {
+        self.bookmark().instants(portion)
+    }
+
+    /// The beginning of the sequence.
+    #[must_use]
+    pub fn bookmark(&self) -> Bookmark {
         let gaps = (self.arrivals == Arrivals::Poisson).then(|| Gaps {
             next: 0,
             sum: 0.0,
             source: Exponential::new(self.seed),
         });
-        Instants {
+        Bookmark {
             schedule: self.clone(),
-            deal: PortionDeal::new(&portion.into(), self.known_total()),
-            taken: 0,
             gaps,
         }
     }
@@ -171,6 +175,14 @@ pub struct Instants {
     gaps: Option<Gaps>,
 }
 
+/// How far the gaps of random arrivals are drawn, for whoever begins in the middle of a sequence:
+/// to draw hundreds of millions of them takes seconds. Even arrivals need no drawing.
+#[derive(Debug, Clone)]
+pub struct Bookmark {
+    schedule: Schedule,
+    gaps: Option<Gaps>,
+}
+
 /// Sum of the exponential gaps up to and including arrival `next - 1`.
 #[derive(Debug, Clone)]
 struct Gaps {
@@ -179,9 +191,34 @@ struct Gaps {
     source: Exponential,
 }
 
+impl Bookmark {
+    /// Goes on to just before the first arrival at `at_ns` or later; never back.
+    pub fn advance_to(&mut self, at_ns: u64) {
+        if let Some(gaps) = &mut self.gaps {
+            // An integral and its inverse do not round alike: one arrival more is left to draw.
+            gaps.draw_below(self.schedule.profile.integral_at(at_ns) - 1.0);
+        }
+    }
+
+    /// As [`Schedule::instants`], without those that the bookmark has passed.
+    #[must_use]
+    pub fn instants(&self, portion: impl Into<Portion>) -> Instants {
+        let deal = PortionDeal::new(&portion.into(), self.schedule.known_total());
+        let drawn = self.gaps.as_ref().map_or(0, |gaps| gaps.next);
+        // No portion has more items below a number than there are numbers.
+        let taken = first_not(drawn, |nth| deal.item(nth).is_some_and(|k| k < drawn));
+        Instants {
+            schedule: self.schedule.clone(),
+            deal,
+            taken,
+            gaps: self.gaps.clone(),
+        }
+    }
+}
+
 impl Instants {
     /// Only those that are due at `from_ns` or later. Even arrivals are not counted for it; of
-    /// Poisson arrivals everybody's gaps up to there are drawn.
+    /// Poisson arrivals everybody's gaps up to there are drawn, from the bookmark on.
     #[must_use]
     pub fn starting_at(mut self, from_ns: u64) -> Instants {
         if self.gaps.is_none() {
@@ -197,24 +234,29 @@ impl Instants {
         }
     }
 
-    /// How many even arrivals are due before `from_ns`, by halving.
+    /// How many even arrivals are due before `from_ns`.
     fn even_before(&self, from_ns: u64) -> u64 {
         let is_before = |nth: u64| {
             let number = self.deal.item(nth);
             let at_ns = number.and_then(|k| self.schedule.profile.instant_of(k as f64));
             at_ns.is_some_and(|at_ns| at_ns < from_ns)
         };
-        let (mut low, mut high) = (0, self.deal.amount().unwrap_or(0));
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if is_before(middle) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        first_not(self.deal.amount().unwrap_or(0), is_before)
     }
+}
+
+/// The first number of which `holds` does not hold, or else `most`, by halving.
+fn first_not(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
 
 impl Iterator for Instants {
@@ -244,6 +286,17 @@ impl Gaps {
             self.next += 1;
         }
         self.sum
+    }
+
+    /// Draws for as long as the sum stays below `limit`.
+    fn draw_below(&mut self, limit: f64) {
+        loop {
+            let mut one_more = self.clone();
+            if one_more.sum_to(self.next) >= limit {
+                return;
+            }
+            *self = one_more;
+        }
     }
 }
 
@@ -393,6 +446,36 @@ mod tests {
             Schedule::measured(&load).unwrap().total(),
             instants.len() as u64
         );
+    }
+
+    #[test]
+    fn bookmark_anywhere_leaves_the_arrivals_from_there_on_as_they_are() {
+        let owner = |worker| Owner {
+            agent: 1,
+            agents: 3,
+            worker,
+            workers: 2,
+        };
+        let ends = [seconds(7), End::Requests(603)];
+        for (arrivals, end) in [Arrivals::Even, Arrivals::Poisson]
+            .into_iter()
+            .flat_map(|a| ends.map(|end| (a, end)))
+        {
+            let load = open(50.0, arrivals, &[(3, 200.0), (0, 20.0)], end);
+            let schedule = Schedule::measured(&load).unwrap();
+            let mut bookmark = schedule.bookmark();
+            for at in [0, 1, 999 * MS, 1000 * MS, 2999 * MS, 6999 * MS, 70_000 * MS] {
+                bookmark.advance_to(at);
+                for worker in 0..2 {
+                    let all = schedule.instants(owner(worker));
+                    let expected: Vec<_> = all.filter(|arrival| arrival.1 >= at).collect();
+                    let rest = bookmark.instants(owner(worker)).starting_at(at);
+                    assert_eq!(rest.collect::<Vec<_>>(), expected, "{arrivals:?} {at}");
+                }
+            }
+            let drawn = bookmark.gaps.map(|gaps| gaps.next);
+            assert!(drawn.is_none_or(|drawn| drawn > 500), "{drawn:?}");
+        }
     }
 
     #[test]

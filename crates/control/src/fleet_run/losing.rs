@@ -164,16 +164,13 @@ impl FleetRun {
 
     /// An agent ended before its plan did, so that others fire what is left.
     pub(super) fn ended_early(&mut self, index: usize, cause: &EndCause) {
-        match cause {
-            EndCause::Plan | EndCause::Stopped => {}
-            EndCause::LeaseExpired | EndCause::Failed(_) => {
-                self.losses = self.losses.saturating_add(1);
-                self.leave_share(index);
-            }
+        if cause.is_early() {
+            self.losses = self.losses.saturating_add(1);
+            self.leave_share(index);
         }
     }
 
-    fn leave_share(&mut self, index: usize) {
+    pub(super) fn leave_share(&mut self, index: usize) {
         if self.request.rules.lost == LostPolicy::Redistribute {
             self.undealt.push(index);
         }
@@ -260,9 +257,17 @@ impl FleetRun {
         }
     }
 
+    /// The ledger goes by the coordinator's clock, an agent by that of the run.
     fn send_take_over(&self, index: usize, order: TakeOver, out: &mut Actions) {
-        let run_id = self.id().to_wire();
-        self.send(index, Down::TakeOver(TakeOver { run_id, ..order }), out);
+        let RunPhase::Going { start_at, .. } = self.phase else {
+            return; // it is over: whoever fires is released
+        };
+        let order = TakeOver {
+            run_id: self.id().to_wire(),
+            from_ns: order.from_ns.saturating_sub(start_at.0),
+            ..order
+        };
+        self.send(index, Down::TakeOver(order), out);
     }
 
     pub(super) fn took_over(&mut self, index: usize, answer: &TookOver, out: &mut Actions) {

@@ -90,7 +90,7 @@ impl Session {
             }
             Down::Received(received) => self.confirmed(now.mono, from, &received),
             Down::Ack(ack) => self.acknowledged(now.mono, from, &ack),
-            Down::TakeOver(message) => self.take_over(now.mono, from, message),
+            Down::TakeOver(message) => self.take_over(from, message),
             Down::Stop(stop) => self.stopped(now.mono, from, &stop),
             Down::Release(release) => self.released(from, &release.run_id),
             Down::Welcome(_) | Down::Refused(_) | Down::Notice(_) => {}
@@ -234,12 +234,11 @@ impl Session {
         self.send_end(run, now);
     }
 
-    fn take_over(&mut self, now: Mono, from: CoordinatorId, message: TakeOver) {
-        let clock = self.beats.reading(now);
+    fn take_over(&mut self, from: CoordinatorId, message: TakeOver) {
         let Some(run) = self.run_of(from, &message.run_id) else {
             return;
         };
-        match run.take_over(message, clock) {
+        match run.take_over(message) {
             Ok(order) => self.out.extend(order.map(SessionAction::Order)),
             Err(answer) => self.send(Up::TookOver(answer)),
         }

@@ -170,14 +170,15 @@ impl World {
             return;
         };
         let id = agent.id;
-        let (run, by_time) = match &order {
+        let (run, by_itself) = match &order {
             Order::Prepare(assignment) => (assignment.run, false),
             // A lease that runs out stops it too.
             Order::Stop { run, .. } => (*run, true),
+            // Whoever quits drops what it cannot deliver.
+            Order::Forget { run } => (*run, agent.quits),
             Order::Start { run, .. }
             | Order::ExtendLease { run, .. }
-            | Order::TakeOver { run, .. }
-            | Order::Forget { run } => (*run, false),
+            | Order::TakeOver { run, .. } => (*run, false),
         };
         if let Err(why) = agent.order(now, order) {
             self.truth.broken(Invariant::EventsMakeSense, why);
@@ -185,7 +186,7 @@ impl World {
         let newest = self.truth.newest_heard(run, id);
         if let Some(from) = from
             && from < newest
-            && !by_time
+            && !by_itself
         {
             let what = format!("agent {slot} obeys coordinator {from}, and knows of {newest}");
             self.truth.broken(Invariant::NewestCoordinatorAlone, what);

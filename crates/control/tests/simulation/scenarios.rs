@@ -194,6 +194,29 @@ fn upload_over_a_link_that_is_cut_again_and_again_comes_to_its_end() {
     }
 }
 
+/// Drawn cases that found a defect once, of the product or of the simulator.
+#[test]
+fn cases_that_failed_once_do_not_fail_again() {
+    for (seed, _why) in [
+        (
+            9_448,
+            "an agent that quits forgets its run before a coordinator that lost it",
+        ),
+        (44_573, "the same"),
+        (
+            11_657,
+            "an agent that began early by a bad clock left a gap in what it took over",
+        ),
+        (
+            45_270,
+            "an old coordinator stayed, since the new one was down when it was to end",
+        ),
+        (52_185, "the same"),
+    ] {
+        over(Case::drawn(seed));
+    }
+}
+
 #[test]
 fn case_is_the_same_whenever_it_runs() {
     for seed in 0..20 {

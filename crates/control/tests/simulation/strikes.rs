@@ -157,10 +157,14 @@ impl World {
         }
     }
 
-    /// Somebody ends a coordinator whose run another one took up.
+    /// Somebody ends a coordinator whose run another one took up, once that one is there.
     pub fn give_way(&mut self, nth: usize) {
-        if self.coordinators[nth].alive && self.newest_alive() != Some(nth) {
-            self.end_coordinator(nth, Ending::Killed);
+        if !self.coordinators[nth].alive {
+            return;
+        }
+        match self.newest_alive() == Some(nth) {
+            true => self.at(self.now + SECOND, Happening::GivesWay(nth)),
+            false => self.end_coordinator(nth, Ending::Killed),
         }
     }
 

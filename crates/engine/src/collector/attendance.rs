@@ -1,6 +1,8 @@
 //! Which workers a second waits for, and how another one joins a run that is under way.
 
+use crate::clock::SECOND_NS;
 use crate::key_log::KeySink;
+use crate::source::Bookmarks;
 use crate::worker::Handover;
 use measure::Spare;
 use std::collections::BTreeSet;
@@ -35,6 +37,8 @@ struct Attendee {
 pub(crate) struct Entrance {
     pub(crate) handover: SyncSender<Handover>,
     pub(crate) sink: Option<KeySink>,
+    /// At what is told, or before.
+    pub(crate) bookmarks: Bookmarks,
 }
 
 /// Whether somebody is left.
@@ -109,6 +113,18 @@ impl Attendance {
         book.told_below
     }
 
+    /// Draws the arrivals of the seconds that are told, so that who joins has few to draw.
+    pub(super) fn draw_arrivals(&self) {
+        let Some(Entrance { mut bookmarks, .. }) = self.entrance() else {
+            return; // nobody joins any more
+        };
+        // Without the lock: at high rates this takes milliseconds.
+        bookmarks.advance_to(u64::from(self.book().told_below) * SECOND_NS);
+        if let Some(entrance) = &mut self.book().entrance {
+            entrance.bookmarks = bookmarks;
+        }
+    }
+
     /// How many workers have been there.
     pub(super) fn workers(&self) -> usize {
         self.book().workers.len()
@@ -147,6 +163,7 @@ mod tests {
         attendance.open(Entrance {
             handover,
             sink: None,
+            bookmarks: Bookmarks::default(),
         });
     }
 

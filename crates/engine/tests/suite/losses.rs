@@ -5,7 +5,7 @@ use crate::support::{FiringAgent, Named, Outcome, parse};
 use engine::{Cut, FiringLease, Placement, Policy, StopMode, TakeOverError};
 use engine::{boot_time_ns, monotonic_ns};
 use measure::{Period, Totals};
-use plan::{Owner, Plan, Schedule, Seats};
+use plan::{Owner, Plan, Portion, Schedule, Seats};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Error, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -215,6 +215,74 @@ fn arrivals_of_a_lost_agent_are_fired_once_by_the_others_and_are_due_when_they_w
             assert_eq!(failed.sum::<usize>(), 0, "{load}");
         }
     }
+}
+
+/// A share of a cluster of 100,000 random arrivals a second, taken over 80 s after the start: how
+/// late its worst arrival came to the server, and the worst interval to whoever listens, in ms.
+fn worst_after_a_late_loss() -> (u64, u64) {
+    let (address, requests) = listen();
+    let lost = "fleet = { lost = \"redistribute\" }";
+    let load = "rate = \"100000/s\", arrivals = \"poisson\", duration = \"83500ms\", \
+                max_connections = 4000";
+    let sections = format!("load = {{ {load} }}\n{lost}");
+    let plan = plan(&format!("http://{address}/"), "/{seq}", &sections, None);
+    let placement = Placement {
+        agent: 0,
+        agents: 1000,
+        cpus: vec![None],
+    };
+    // What was due before is drawn, and comes in a burst.
+    let (start_at, lease) = (monotonic_ns() - 78 * SECOND, FiringLease::unlimited());
+    let policy = Policy::default();
+    let mut agent = FiringAgent::start(plan.clone(), placement, policy, start_at, lease);
+    let until = |at: u64| {
+        std::thread::sleep(Duration::from_nanos(at.saturating_sub(monotonic_ns())));
+    };
+    let from = 81 * SECOND + 100 * MS;
+    until(start_at + from - 200 * MS);
+    agent
+        .running
+        .take_over(LOST, &[(0, 1)], start_at + from)
+        .unwrap();
+    let outcome = agent.outcome();
+    check(&outcome);
+    let taken = Portion::taken(LOST, 1000, &[(0, 1)]).unwrap();
+    let due = Schedule::measured(plan.load()).unwrap().instants(taken);
+    let due: BTreeMap<u64, u64> = due.filter(|&(_, at)| at >= from).collect();
+    let own = Owner {
+        agents: 1000,
+        ..Owner::ALONE
+    };
+    let own = Schedule::measured(plan.load()).unwrap().instants(own);
+    let own: BTreeSet<u64> = own.map(|(seq, _)| seq).collect();
+    let came = std::mem::take(&mut *requests.lock().unwrap());
+    let came: Vec<(u64, u64)> = came
+        .iter()
+        .map(|(at, seq)| (*at, seq.parse().unwrap()))
+        .filter(|(_, seq)| !own.contains(seq))
+        .collect();
+    let seqs: BTreeSet<u64> = came.iter().map(|(_, seq)| *seq).collect();
+    assert!(seqs.iter().eq(due.keys()) && came.len() == due.len());
+    let late = came.iter().map(|(at, seq)| at - (start_at + due[seq]));
+    let told = outcome.intervals.iter().zip(&outcome.told_at);
+    let told = told
+        .filter(|((number, _), _)| (81..83).contains(number))
+        .map(|((number, _), at)| at - (start_at + u64::from(number + 1) * SECOND));
+    (late.max().unwrap() / MS, told.max().unwrap() / MS)
+}
+
+#[test]
+fn random_share_that_is_taken_over_late_comes_in_time_and_delays_no_interval() {
+    let mut seen = Vec::new();
+    // A busy machine can be late; one that draws from the start is late each time.
+    for _ in 0..5 {
+        let (arrival, interval) = worst_after_a_late_loss();
+        if arrival < 150 && interval < 150 {
+            return;
+        }
+        seen.push((arrival, interval));
+    }
+    panic!("worst arrival and interval, ms late: {seen:?}");
 }
 
 #[test]

@@ -30,12 +30,15 @@ pub struct Outcome {
     /// What the engine reported as their sum.
     pub totals: Totals,
     pub intervals: Vec<(u32, Snapshot)>,
+    /// When each of them was told; monotonic clock.
+    pub told_at: Vec<u64>,
     pub workers: Vec<WorkerFigures>,
 }
 
 impl Outcome {
     fn new(
         intervals: Vec<(u32, Snapshot)>,
+        told_at: Vec<u64>,
         totals: Totals,
         workers: Vec<Option<WorkerFigures>>,
     ) -> Outcome {
@@ -51,6 +54,7 @@ impl Outcome {
             sum,
             totals,
             intervals,
+            told_at,
             workers,
         }
     }
@@ -98,7 +102,7 @@ pub fn run_share(
 /// An agent's engine at work.
 pub struct FiringAgent {
     pub running: RunningEngine,
-    events: Receiver<Event>,
+    events: Receiver<(u64, Event)>,
 }
 
 impl FiringAgent {
@@ -112,21 +116,26 @@ impl FiringAgent {
         let prepared = engine::prepare(Arc::new(plan), placement, policy).unwrap();
         let (send, events) = channel();
         let running = prepared
-            .start(start_at, lease, move |event| send.send(event).unwrap())
+            .start(start_at, lease, move |event| {
+                send.send((monotonic_ns(), event)).unwrap()
+            })
             .unwrap();
         FiringAgent { running, events }
     }
 
     /// Waits for its end.
     pub fn outcome(self) -> Outcome {
-        let mut intervals = Vec::new();
-        for event in &self.events {
+        let (mut intervals, mut told_at) = (Vec::new(), Vec::new());
+        for (at, event) in &self.events {
             match event {
                 Event::Began { .. } | Event::Draining | Event::KeysWritten(_) => {}
-                Event::Interval { number, snapshot } => intervals.push((number, snapshot)),
+                Event::Interval { number, snapshot } => {
+                    intervals.push((number, snapshot));
+                    told_at.push(at);
+                }
                 Event::Ended { totals, workers } => {
                     self.running.join();
-                    return Outcome::new(intervals, totals, workers);
+                    return Outcome::new(intervals, told_at, totals, workers);
                 }
             }
         }
