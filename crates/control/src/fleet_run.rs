@@ -96,7 +96,7 @@ impl FleetRun {
         });
         let participants: Vec<Participant> = agents
             .into_iter()
-            .map(|(facts, at)| Participant::new(facts, at, now))
+            .map(|(facts, at)| Participant::new(facts, at, now, request.agents))
             .collect();
         let mut run = FleetRun::new(request, participants, ShareLedger::default(), now);
         run.wait_for_answers(now, 0);
@@ -121,7 +121,7 @@ impl FleetRun {
         let participants: Vec<Participant> = history
             .agents
             .into_iter()
-            .map(|past| Participant::from_past(past, now, leased_until))
+            .map(|past| Participant::from_past(past, now, leased_until, request.agents))
             .collect();
         let mut run = FleetRun::new(request, participants, shares, now);
         run.losses = losses;
