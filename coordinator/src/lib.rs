@@ -6,6 +6,8 @@ mod cli;
 mod compare;
 mod exit;
 pub mod fleet;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod launch;
 mod local;
 mod mint;

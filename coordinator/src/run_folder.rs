@@ -4,6 +4,7 @@
 mod appended;
 mod campaign_folder;
 mod durable;
+mod hold;
 mod run_log;
 
 use crate::plan_file::in_words;
@@ -11,6 +12,8 @@ use crate::utc::Utc;
 pub use campaign_folder::{CAMPAIGN, CampaignFolder};
 
 pub(crate) use run_log::{BegunRun, FactKind, LogError, LogReader, LoggedFact, ResumedRun, RunLog};
+#[cfg(feature = "fuzzing")]
+pub(crate) use run_log::{log_file, sealed_log};
 
 use appended::Appended;
 use control::RunId;

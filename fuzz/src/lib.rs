@@ -24,7 +24,7 @@ pub use measured::{histogram, snapshot, totals};
 pub use messages::messages;
 pub use plans::plan;
 pub use records::records;
-pub use saved::{campaign, result};
+pub use saved::{campaign, result, run_log};
 pub use session::session;
 pub use words::{address, policy, token};
 
@@ -32,9 +32,7 @@ pub use words::{address, policy, token};
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is that of its folder in `fuzz/corpus`.
-///
-/// The run log's reader belongs here as soon as it is there.
-pub const TARGETS: [(&str, Target); 15] = [
+pub const TARGETS: [(&str, Target); 16] = [
     ("address", address),
     ("campaign", campaign),
     ("fleet", fleet),
@@ -46,6 +44,7 @@ pub const TARGETS: [(&str, Target); 15] = [
     ("policy", policy),
     ("records", records),
     ("result", result),
+    ("run_log", run_log),
     ("session", session),
     ("snapshot", snapshot),
     ("token", token),

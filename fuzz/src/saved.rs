@@ -41,3 +41,8 @@ pub fn campaign(data: &[u8]) {
     let read = report::read_campaign(saved.as_bytes()).expect("our own document is read");
     assert_eq!(Format::Json.render_campaign(&read, Style::PLAIN), saved);
 }
+
+/// A `run.log`, or the content of a batch in one.
+pub fn run_log(data: &[u8]) {
+    coordinator::fuzzing::run_log(data);
+}

@@ -120,6 +120,21 @@ fn saved_runs() {
     assert!(report::read_campaign(&campaign[0]).is_ok());
 }
 
+#[test]
+fn run_logs() {
+    let golden = root().join("coordinator/src/run_folder/run_log/tests/version-1.log");
+    let small = coordinator::fuzzing::small_run_log();
+    // What a coordinator that was killed in the middle of a write leaves.
+    let torn = [&small[..], &small[32..80]].concat();
+    let seeds = vec![
+        ("golden", fs::read(golden).unwrap()),
+        ("small", small),
+        ("torn", torn),
+        ("batch", coordinator::fuzzing::small_run_batch()),
+    ];
+    kept("run_log", named(seeds));
+}
+
 fn histogram(values: impl Iterator<Item = u64>) -> Vec<u8> {
     let mut histogram = Histogram::default();
     values.for_each(|value| assert!(histogram.record(value)));

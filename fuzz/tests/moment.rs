@@ -133,8 +133,8 @@ macro_rules! moments {
 }
 
 moments! {
-    address campaign fleet histogram http1 http2 messages plan policy records result session
-    snapshot token totals
+    address campaign fleet histogram http1 http2 messages plan policy records result run_log
+    session snapshot token totals
 }
 
 #[test]

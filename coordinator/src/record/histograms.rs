@@ -9,15 +9,16 @@ use report::{HlogWriter, MergedHlog};
 #[derive(Debug)]
 pub(super) struct Histograms {
     merged: MergedHlog,
+    /// Until the first line is written: a start that is postponed leaves none.
+    header: Option<String>,
 }
 
 impl Histograms {
-    /// Begins the logs of a run of so many agents.
-    pub(super) fn begin(folder: &mut RunFolder, started_at: Utc, agents: usize) -> Histograms {
+    /// Of a run of so many agents.
+    pub(super) fn new(started_at: Utc, agents: usize) -> Histograms {
         let writer = HlogWriter::new(&started_at.to_string(), started_at.millis());
-        folder.append(Growing::Histograms, &writer.header());
-        folder.append(Growing::HistogramsByAgent, &writer.header());
         Histograms {
+            header: Some(writer.header()),
             merged: MergedHlog::new(writer, agents),
         }
     }
@@ -32,29 +33,43 @@ impl Histograms {
     ) {
         // Encoding costs more than asking, and most runs do not want this log.
         if folder.has_histograms_by_agent() {
-            folder.append(
-                Growing::HistogramsByAgent,
-                &self.merged.writer().of_agent(agent, second, snapshot),
-            );
+            let lines = self.merged.writer().of_agent(agent, second, snapshot);
+            self.append(folder, Growing::HistogramsByAgent, &lines);
         }
-        folder.append(
-            Growing::Histograms,
-            &self.merged.take(agent, second, snapshot),
-        );
+        let lines = self.merged.take(agent, second, snapshot);
+        self.append(folder, Growing::Histograms, &lines);
     }
 
     /// An agent delivered a second that cannot be read.
     pub(super) fn skip(&mut self, folder: &mut RunFolder, agent: u32, second: u32) {
-        folder.append(Growing::Histograms, &self.merged.skip(agent, second));
+        let lines = self.merged.skip(agent, second);
+        self.append(folder, Growing::Histograms, &lines);
     }
 
     /// An agent delivers nothing any more.
     pub(super) fn agent_ended(&mut self, folder: &mut RunFolder, agent: u32) {
-        folder.append(Growing::Histograms, &self.merged.agent_ended(agent));
+        let lines = self.merged.agent_ended(agent);
+        self.append(folder, Growing::Histograms, &lines);
     }
 
     /// Writes what is left.
     pub(super) fn finish(&mut self, folder: &mut RunFolder) {
-        folder.append(Growing::Histograms, &self.merged.finish());
+        self.write_header(folder);
+        let lines = self.merged.finish();
+        self.append(folder, Growing::Histograms, &lines);
+    }
+
+    fn append(&mut self, folder: &mut RunFolder, file: Growing, lines: &str) {
+        if !lines.is_empty() {
+            self.write_header(folder);
+            folder.append(file, lines);
+        }
+    }
+
+    fn write_header(&mut self, folder: &mut RunFolder) {
+        if let Some(header) = self.header.take() {
+            folder.append(Growing::Histograms, &header);
+            folder.append(Growing::HistogramsByAgent, &header);
+        }
     }
 }

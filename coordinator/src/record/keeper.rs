@@ -11,21 +11,32 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How often the result in the folder is replaced.
-const SAVE_EVERY: Duration = Duration::from_secs(3);
-
 /// Figures to be shown are computed when there is nothing else to do, or after so long.
 const SHOW_AT_LEAST_EVERY: Duration = Duration::from_millis(500);
 
-/// All agents deliver a second at about the same time. The result is saved after that, when nothing
-/// has come for so long, so that no second waits to be merged until a large result is written.
-const QUIET: Duration = Duration::from_millis(100);
-
-/// Where there is always something to do, the result is saved so much later.
-const SAVE_LATE_MAX: Duration = Duration::from_secs(3);
-
 /// Saving may take this part of the time, so that a long run with many agents is not spent on it.
 const SAVE_SHARE: u32 = 20;
+
+/// When the result in the folder is replaced.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SaveTimes {
+    /// How often, at most.
+    every: Duration,
+    /// All agents deliver a second at about the same time. The result is saved after that, when
+    /// nothing has come for so long, so that no second waits to be merged until a large result is
+    /// written.
+    quiet: Duration,
+    /// Where there is always something to do, it is saved so much later.
+    late_max: Duration,
+}
+
+impl SaveTimes {
+    pub(super) const USUAL: SaveTimes = SaveTimes {
+        every: Duration::from_secs(3),
+        quiet: Duration::from_millis(100),
+        late_max: Duration::from_secs(3),
+    };
+}
 
 /// What the keeper is told.
 #[derive(Debug)]
@@ -45,8 +56,9 @@ pub(super) fn keep(
     mut record: RecordedRun,
     jobs: &Receiver<KeeperJob>,
     live: &watch::Sender<Option<Live>>,
+    times: SaveTimes,
 ) -> Option<FinishedRecord> {
-    let mut next_save = Instant::now() + SAVE_EVERY;
+    let mut saving = Saving::new(times);
     let mut shown_at = Instant::now();
     let mut is_shown = true;
     loop {
@@ -58,7 +70,7 @@ pub(super) fn keep(
                     live.send_replace(record.live());
                     (shown_at, is_shown) = (Instant::now(), true);
                 }
-                let Some(job) = next_job(&mut record, jobs, &mut next_save) else {
+                let Some(job) = saving.next_job(&mut record, jobs) else {
                     break;
                 };
                 job
@@ -79,33 +91,246 @@ pub(super) fn keep(
             live.send_replace(record.live());
             (shown_at, is_shown) = (Instant::now(), true);
         }
-        if Instant::now() >= next_save + SAVE_LATE_MAX {
-            next_save = save(&mut record);
-        }
+        saving.changed(&mut record);
     }
     record.abandon();
     None
 }
 
-/// Waits for the next job, and saves before that where it is time and nothing comes.
-fn next_job(
-    record: &mut RecordedRun,
-    jobs: &Receiver<KeeperJob>,
-    next_save: &mut Instant,
-) -> Option<KeeperJob> {
-    if Instant::now() >= *next_save {
-        match jobs.recv_timeout(QUIET) {
-            Ok(job) => return Some(job),
-            Err(RecvTimeoutError::Disconnected) => return None,
-            Err(RecvTimeoutError::Timeout) => *next_save = save(record),
-        }
-    }
-    jobs.recv().ok()
+/// Saves the result when it is time.
+struct Saving {
+    times: SaveTimes,
+    next: Instant,
+    is_saved: bool,
 }
 
-/// When to save again.
-fn save(record: &mut RecordedRun) -> Instant {
-    let begun = Instant::now();
-    record.save(RunState::Incomplete);
-    Instant::now() + SAVE_EVERY.max(begun.elapsed() * SAVE_SHARE)
+impl Saving {
+    fn new(times: SaveTimes) -> Saving {
+        Saving {
+            times,
+            next: Instant::now() + times.every,
+            // What a log holds was taken in a moment ago.
+            is_saved: false,
+        }
+    }
+
+    /// The record is another one.
+    fn changed(&mut self, record: &mut RecordedRun) {
+        self.is_saved = false;
+        if Instant::now() >= self.next + self.times.late_max {
+            self.save(record);
+        }
+    }
+
+    /// Waits for the next job, and saves before that where it is time and nothing comes.
+    fn next_job(
+        &mut self,
+        record: &mut RecordedRun,
+        jobs: &Receiver<KeeperJob>,
+    ) -> Option<KeeperJob> {
+        if !self.is_saved {
+            let until_due = self.next.saturating_duration_since(Instant::now());
+            match jobs.recv_timeout(until_due.max(self.times.quiet)) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => self.save(record),
+            }
+        }
+        jobs.recv().ok()
+    }
+
+    fn save(&mut self, record: &mut RecordedRun) {
+        let begun = Instant::now();
+        record.save(RunState::Incomplete);
+        let share = begun.elapsed() * SAVE_SHARE;
+        self.next = Instant::now() + self.times.every.max(share);
+        self.is_saved = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planned_run::PlannedRun;
+    use crate::run_folder::{RESULT, RunFolder};
+    use control::{AgentFacts, AgentId, FleetTime};
+    use measure::{CellKey, Period, Snapshot};
+    use plan::Plan;
+    use proto::Bytes;
+    use std::path::{Path, PathBuf};
+    use std::sync::mpsc::{SyncSender, sync_channel};
+    use std::thread::JoinHandle;
+    use tempfile::TempDir;
+
+    const PLAN: &str = "target.builtin = true\nload = { connections = 2, duration = \"1h\" }\n";
+    const LONG: Duration = Duration::from_secs(3_600);
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    struct Keeping {
+        jobs: SyncSender<KeeperJob>,
+        keeper: JoinHandle<Option<FinishedRecord>>,
+        result: PathBuf,
+        sent: u32,
+        _base: TempDir,
+    }
+
+    impl Keeping {
+        /// Of a run of one agent that has started.
+        fn start(times: SaveTimes) -> Keeping {
+            let base = tempfile::tempdir().unwrap();
+            let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
+            let run = PlannedRun::new(plan, PLAN.to_owned(), 1, String::new()).unwrap();
+            let folder = RunFolder::create(base.path(), Utc::now(), "plan", PLAN).unwrap();
+            let result = folder.path().join(RESULT);
+            let mut record = RecordedRun::new(run, Some(folder));
+            let agent = AgentFacts {
+                id: AgentId([0; 16]),
+                name: "a".to_owned(),
+                version: String::new(),
+                labels: [].into(),
+                workers: 1,
+                host: Bytes::new(),
+                role: control::Role::Agent,
+            };
+            let assembled = RunEvent::Assembled {
+                agents: vec![agent],
+            };
+            let armed = RunEvent::Armed {
+                start_at: FleetTime(1),
+                start_in: Duration::ZERO,
+            };
+            record.take(Utc::now(), &assembled);
+            record.take(Utc::now(), &armed);
+            let (jobs, waiting) = sync_channel(1);
+            let (shown, _) = watch::channel(None);
+            Keeping {
+                keeper: std::thread::spawn(move || keep(record, &waiting, &shown, times)),
+                jobs,
+                result,
+                sent: 0,
+                _base: base,
+            }
+        }
+
+        /// One operation more.
+        fn deliver(&mut self) {
+            let key = CellKey {
+                period: Period::Measured,
+                request: 0,
+                address: None,
+            };
+            let mut snapshot = Snapshot::default();
+            snapshot.cells.entry(key).or_default().counters.ok = 1;
+            let interval = RunEvent::Interval {
+                agent: 0,
+                interval: self.sent,
+                encoded: snapshot.encode().into(),
+            };
+            self.jobs
+                .send(KeeperJob::Event(Utc::now(), interval))
+                .unwrap();
+            self.sent += 1;
+        }
+
+        /// Delivers all the time; the longest that nothing came.
+        fn deliver_for(&mut self, duration: Duration) -> Duration {
+            let (begun, mut longest, mut last) = (Instant::now(), Duration::ZERO, Instant::now());
+            while begun.elapsed() < duration {
+                self.deliver();
+                longest = longest.max(last.elapsed());
+                last = Instant::now();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            longest
+        }
+
+        fn saved(&self) -> u64 {
+            saved(&self.result)
+        }
+
+        fn end(self) {
+            drop(self.jobs);
+            assert!(self.keeper.join().unwrap().is_none());
+        }
+    }
+
+    /// Operations in the result on the disk.
+    fn saved(result: &Path) -> u64 {
+        let document = report::read(&std::fs::read(result).unwrap()).unwrap();
+        document.measured.operations.ok
+    }
+
+    fn is_soon(mut done: impl FnMut() -> bool) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if done() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        false
+    }
+
+    #[test]
+    fn result_is_saved_when_it_is_quiet_and_not_while_agents_deliver() {
+        let quiet = Duration::from_millis(400);
+        let times = SaveTimes {
+            every: Duration::from_millis(50),
+            quiet,
+            late_max: LONG,
+        };
+        let held_back = (0..20).any(|_| {
+            let mut keeping = Keeping::start(times);
+            let longest = keeping.deliver_for(quiet * 2);
+            let saved = keeping.saved();
+            let all = u64::from(keeping.sent);
+            assert!(is_soon(|| keeping.saved() == all), "it is quiet by now");
+            keeping.end();
+            // A machine that was busy may have made it quiet before.
+            let is_told = longest < quiet / 2;
+            assert!(!is_told || saved == 0, "{saved} of {all}");
+            is_told
+        });
+        assert!(held_back, "the machine is too busy to tell");
+    }
+
+    #[test]
+    fn last_that_comes_is_saved_though_nothing_follows() {
+        let mut keeping = Keeping::start(SaveTimes {
+            every: Duration::from_millis(200),
+            quiet: Duration::from_millis(1),
+            late_max: LONG,
+        });
+        keeping.deliver();
+        assert!(is_soon(|| keeping.saved() == 1));
+        keeping.deliver();
+        assert!(is_soon(|| keeping.saved() == 2));
+        keeping.end();
+    }
+
+    #[test]
+    fn result_is_saved_late_where_it_is_never_quiet() {
+        let mut keeping = Keeping::start(SaveTimes {
+            every: Duration::from_millis(50),
+            quiet: LONG,
+            late_max: Duration::from_millis(100),
+        });
+        assert!(is_soon(|| {
+            keeping.deliver();
+            keeping.saved() > 0
+        }));
+        keeping.end();
+    }
+
+    #[test]
+    fn result_is_not_saved_more_often_than_it_is_wanted() {
+        let mut keeping = Keeping::start(SaveTimes {
+            every: LONG,
+            quiet: Duration::from_millis(1),
+            late_max: Duration::ZERO,
+        });
+        keeping.deliver_for(Duration::from_millis(200));
+        assert_eq!(keeping.saved(), 0);
+        keeping.end();
+    }
 }

@@ -11,7 +11,7 @@ mod tests;
 
 use super::decode_pool::DecodePool;
 use super::finished_record::FinishedRecord;
-use super::keeper::keep;
+use super::keeper::{SaveTimes, keep};
 use super::log_thread::{LogThread, RecordJob};
 use super::recorded_run::RecordedRun;
 use super::replay;
@@ -192,7 +192,7 @@ impl RecordThread {
             waiting: unstored,
             log_thread: spawn("run-log", move || log_thread.run())?,
             keeper: spawn("record", move || {
-                keep(beginning.caught_up(), &stored, &shown)
+                keep(beginning.caught_up(), &stored, &shown, SaveTimes::USUAL)
             })?,
         })
     }

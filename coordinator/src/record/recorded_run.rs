@@ -308,17 +308,22 @@ impl RecordedRun {
     }
 
     fn start(&mut self, at: FleetTime, started_at: Utc) {
-        let agents = self.agents.len();
-        let histograms = self
-            .folder
-            .as_mut()
-            .map(|folder| Histograms::begin(folder, started_at, agents));
+        let has_folder = self.folder.is_some();
+        let histograms = has_folder.then(|| Histograms::new(started_at, self.agents.len()));
         self.started = Some(Started {
             collector: self.collector(started_at),
             at,
             started_at,
             histograms,
         });
+        // Of agents that were lost before.
+        for agent in 0..self.agents.len() {
+            if self.agents[agent].end.cause.is_some() {
+                self.histograms(|histograms, folder| {
+                    histograms.agent_ended(folder, agent as u32);
+                });
+            }
+        }
     }
 
     fn began(&mut self, agent: u32, at: FleetTime, bound_ns: u64) {

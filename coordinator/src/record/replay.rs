@@ -109,6 +109,28 @@ pub(super) fn take_in(
     read.map(|()| end)
 }
 
+/// A replay of bytes, for `fuzz`.
+#[cfg(feature = "fuzzing")]
+pub(crate) struct RehearsedReplay(RecordedRun);
+
+#[cfg(feature = "fuzzing")]
+impl RehearsedReplay {
+    /// Of a log that can be read.
+    pub(crate) fn new(run: PlannedRun, bytes: &[u8]) -> RehearsedReplay {
+        let mut log = LogReader::from_bytes(bytes).expect("it was read before");
+        let decoders = DecodePool::start().expect("the system has threads");
+        let mut record = RecordedRun::new(run, None);
+        // What stands before a fact that cannot be read is taken in.
+        let _ = take_in(&mut record, &mut log, &decoders);
+        RehearsedReplay(record)
+    }
+
+    /// What is known.
+    pub(crate) fn document(&self) -> Document {
+        self.0.document(RunState::Complete)
+    }
+}
+
 impl ReadAhead {
     fn add(&mut self, fact: LoggedFact, decoders: &DecodePool) {
         let fact = match fact {

@@ -2,11 +2,13 @@
 //! run.
 
 use super::durable::sync_parent;
+use super::hold::{self, HoldError, hold};
 use super::{FolderError, PLAN, RESULT, RunFolder, new_folder, replace, write_whole};
 use crate::plan_file::in_words;
 use crate::utc::Utc;
 use analysis::{CampaignDocument, Document, RunState};
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What came of all runs.
@@ -16,6 +18,8 @@ pub const CAMPAIGN: &str = "campaign.json";
 #[derive(Debug)]
 pub struct CampaignFolder {
     path: PathBuf,
+    /// Keeps other coordinators out; nothing of a folder within one that does.
+    _held: Option<File>,
     /// Why the last writing failed.
     failure: Option<String>,
 }
@@ -34,6 +38,18 @@ pub enum ResumeError {
         path: PathBuf,
         /// What the system says.
         why: String,
+    },
+    /// Its runs are being made.
+    #[error(
+        "{}: another coordinator is making the runs of this campaign{}; wait for its end, or end it",
+        path.display(),
+        hold::in_words(*pid)
+    )]
+    Taken {
+        /// Of the folder.
+        path: PathBuf,
+        /// Of the coordinator, where the system tells.
+        pid: Option<u32>,
     },
     /// Runs of two plans cannot be compared.
     #[error(
@@ -66,8 +82,16 @@ impl CampaignFolder {
                 path: plan,
                 why: in_words(&error),
             })?;
+        let held = held(&path).map_err(|error| FolderError {
+            why: match error {
+                HoldError::Taken(pid) => format!("it is in use{}", hold::in_words(pid)),
+                HoldError::Failed(error) => in_words(&error),
+            },
+            path: path.clone(),
+        })?;
         Ok(CampaignFolder {
             path,
+            _held: Some(held),
             failure: None,
         })
     }
@@ -76,22 +100,29 @@ impl CampaignFolder {
     /// which the saved one may hold where an earlier version wrote it.
     ///
     /// # Errors
-    /// There is none at `path`, or it is of another plan.
+    /// There is none at `path`, it is of another plan, or another coordinator makes its runs.
     pub fn resume(path: &Path, plan_text: &str) -> Result<CampaignFolder, ResumeError> {
         let plan = path.join(PLAN);
-        match fs::read_to_string(&plan) {
-            Err(error) => Err(ResumeError::NoCampaign {
-                path: plan,
-                why: in_words(&error),
-            }),
-            Ok(text) if text != plan_text && plan::masked(&text) != plan_text => {
-                Err(ResumeError::OtherPlan { path: plan })
-            }
-            Ok(_) => Ok(CampaignFolder {
-                path: path.to_owned(),
-                failure: None,
-            }),
+        let none = |error: &io::Error| ResumeError::NoCampaign {
+            path: plan.clone(),
+            why: in_words(error),
+        };
+        let text = fs::read_to_string(&plan).map_err(|error| none(&error))?;
+        if text != plan_text && plan::masked(&text) != plan_text {
+            return Err(ResumeError::OtherPlan { path: plan });
         }
+        let held = held(path).map_err(|error| match error {
+            HoldError::Taken(pid) => ResumeError::Taken {
+                path: path.to_owned(),
+                pid,
+            },
+            HoldError::Failed(error) => none(&error),
+        })?;
+        Ok(CampaignFolder {
+            path: path.to_owned(),
+            _held: Some(held),
+            failure: None,
+        })
     }
 
     /// Where it is.
@@ -116,6 +147,7 @@ impl CampaignFolder {
     pub fn part(&self, name: &str) -> Result<CampaignFolder, FolderError> {
         Ok(CampaignFolder {
             path: new_folder(&self.path, name)?,
+            _held: None,
             failure: None,
         })
     }
@@ -126,6 +158,7 @@ impl CampaignFolder {
         let path = self.parts(prefix).into_iter().next()?;
         Some(CampaignFolder {
             path,
+            _held: None,
             failure: None,
         })
     }
@@ -181,6 +214,13 @@ impl CampaignFolder {
     }
 }
 
+/// The folder, held.
+fn held(path: &Path) -> Result<File, HoldError> {
+    let folder = File::open(path).map_err(HoldError::Failed)?;
+    hold(&folder)?;
+    Ok(folder)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,6 +254,25 @@ mod tests {
         );
         assert_eq!(folder.unsaved(), None);
         assert!(folder.completed("01-").is_none(), "nothing was measured");
+    }
+
+    #[test]
+    fn two_coordinators_do_not_make_the_runs_of_one_campaign() {
+        let base = tempfile::tempdir().unwrap();
+        let first = folder(base.path());
+        let path = first.path().to_owned();
+        let second = CampaignFolder::resume(&path, "a = 1").unwrap_err();
+        let said = format!(
+            "{}: another coordinator is making the runs of this campaign (pid {}); wait for its \
+             end, or end it",
+            path.display(),
+            std::process::id()
+        );
+        assert_eq!(second.to_string(), said);
+        drop(first);
+        let second = CampaignFolder::resume(&path, "a = 1").unwrap();
+        assert!(CampaignFolder::resume(&path, "a = 1").is_err());
+        drop(second);
     }
 
     #[test]

@@ -12,10 +12,10 @@ pub(crate) use log_reader::{LogError, LogReader};
 pub(crate) use logged_fact::{BegunRun, FactKind, LoggedFact, ResumedRun};
 
 use super::durable;
+use super::hold::{HoldError, hold};
 use batch::{BATCH_HEAD_BYTES, BatchHead, HEAD_BYTES};
 use control::RunId;
 use log_reader::unreadable;
-use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -160,28 +160,27 @@ impl RunLog {
     }
 }
 
-/// Keeps every other coordinator out until the file is closed, however this one ends.
 fn lock(path: &Path, file: &File) -> Result<(), LogError> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(()),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(LogError::Taken {
+    hold(file).map_err(|error| match error {
+        HoldError::Taken(pid) => LogError::Taken {
             path: path.to_owned(),
-            pid: holder(file),
-        }),
-        Err(error) => Err(unreadable(path, &error.into())),
-    }
+            pid,
+        },
+        HoldError::Failed(error) => unreadable(path, &error),
+    })
 }
 
-/// Who holds the lock, by /proc/locks (proc_locks(5)).
-fn holder(file: &File) -> Option<u32> {
-    let inode = file.metadata().ok()?.ino().to_string();
-    let locks = std::fs::read_to_string("/proc/locks").ok()?;
-    // 1: FLOCK  ADVISORY  WRITE 2711 08:01:1234 0 EOF
-    let pid = |line: &str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let is_it = words.get(1) == Some(&"FLOCK")
-            && words.get(5)?.rsplit(':').next() == Some(inode.as_str());
-        is_it.then(|| words.get(4)?.parse().ok()).flatten()
-    };
-    locks.lines().find_map(pid)
+/// The bytes of a log whose only batch has this content.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn sealed_log(content: &[u8]) -> Vec<u8> {
+    let head = BatchHead::new(0, content).to_bytes();
+    [&batch::head(RunId([1; 16]))[..], &head, content].concat()
+}
+
+/// The bytes of a log that holds these.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn log_file(facts: &[LoggedFact]) -> Vec<u8> {
+    let mut content = Vec::new();
+    facts.iter().for_each(|fact| fact.encode(&mut content));
+    sealed_log(&content)
 }

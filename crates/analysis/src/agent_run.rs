@@ -262,25 +262,26 @@ impl AgentRun {
         (from < until).then_some((from, until))
     }
 
-    /// How many arrivals it never sent since it stood still (stopped, or its machine asleep) until
-    /// its lease had run out; `None` where it did not. It noticed most of them a second late or
-    /// more: neither a full queue nor busy connections keep a loop from looking at its clock.
+    /// How many arrivals it never sent for want of a lease, since it stood still (stopped, or its
+    /// machine asleep) until that had run out; `None` where it did not. It noticed most of them a
+    /// second late or more: neither a full queue nor busy connections keep a loop from looking at
+    /// its clock.
     pub(crate) fn frozen(&self) -> Option<u64> {
         let has_no_lease = self.end_cause() == Some(AgentEndCause::LeaseExpired);
-        let (not_sent, unnoticed) = self.not_sent_and_unnoticed();
-        (has_no_lease && unnoticed > not_sent / 2).then_some(not_sent)
+        let not_sent = crate::counts::without_lease(&self.measured.counters);
+        let is_frozen = has_no_lease && not_sent > 0 && self.noticed_late() > not_sent / 2;
+        is_frozen.then_some(not_sent)
     }
 
-    /// Arrivals of it that were never sent, and of these how many it noticed a second late or more.
-    fn not_sent_and_unnoticed(&self) -> (u64, u64) {
-        let tally = &self.measured;
-        let delays = tally.times.get(&(Outcome::NotSent, Metric::ScheduleDelay));
+    /// Arrivals of it that were never sent, and that it noticed a second late or more.
+    fn noticed_late(&self) -> u64 {
+        let times = &self.measured.times;
+        let delays = times.get(&(Outcome::NotSent, Metric::ScheduleDelay));
         let buckets = delays
             .into_iter()
             .flat_map(|delays| delays.histogram.iter());
         let late = buckets.filter(|bucket| bucket.lowest_ns >= SECOND_NS);
-        let unnoticed = late.fold(0, |sum: u64, bucket| sum.saturating_add(bucket.count));
-        (crate::counts::not_sent(&tally.counters), unnoticed)
+        late.fold(0, |sum: u64, bucket| sum.saturating_add(bucket.count))
     }
 
     pub(crate) fn is_over(&self) -> bool {

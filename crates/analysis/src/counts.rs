@@ -32,6 +32,14 @@ pub(crate) fn not_sent(counters: &Counters) -> u64 {
         .map(|(_, count)| count))
 }
 
+/// Of these, arrivals that were due after the agent's lease had ended, or while it did.
+pub(crate) fn without_lease(counters: &Counters) -> u64 {
+    let failures = counters.failures.iter();
+    sum(failures
+        .filter(|(failure, _)| failure.kind == Kind::NoLease)
+        .map(|(_, count)| count))
+}
+
 /// Failures whose name is `prefix`, or begins with it and a dot.
 pub(crate) fn count_under(counters: &Counters, prefix: &str) -> u64 {
     let is_under = |name: String| {

@@ -175,34 +175,40 @@ impl SeriesBuilder {
             row.count(cell);
         }
         for cell in snapshot.cells.values() {
-            self.add_response_times(cell);
+            self.add_response_times(second, cell);
         }
         self.tidy();
     }
 
-    fn add_response_times(&mut self, cell: &Cell) {
+    fn add_response_times(&mut self, second: u32, cell: &Cell) {
         for (&(outcome, intended), distribution) in &cell.response_times {
-            let number = intended / self.row_seconds;
+            // Nothing is recorded before it is due; whoever says so must not open rows at will.
+            let number = intended.min(second) / self.row_seconds;
             let times = &mut self.rows.entry(number).or_default().response_times;
             times.take(outcome, distribution);
             if number < self.packed_below {
                 times.pack();
             }
+            self.make_room();
         }
     }
 
     /// Packs the rows that have become old, each once: what a second costs does not depend on how
     /// many came before it.
     fn tidy(&mut self) {
-        while self.rows.len() > ROWS_MAX {
-            self.halve();
-        }
+        self.make_room();
         let newest = self.rows.last_key_value().map_or(0, |(&row, _)| row);
         let open_from = newest.saturating_sub(ROWS_OPEN).max(self.packed_below);
         self.rows
             .range_mut(self.packed_below..open_from)
             .for_each(|(_, row)| row.response_times.pack());
         self.packed_below = open_from;
+    }
+
+    fn make_room(&mut self) {
+        while self.rows.len() > ROWS_MAX {
+            self.halve();
+        }
     }
 
     /// Makes one row of two, so that memory does not grow with the run. Packed rows stay packed, so
@@ -426,6 +432,27 @@ mod tests {
             rows[1].in_service, 0.5,
             "one operation for half of one second"
         );
+    }
+
+    #[test]
+    fn response_times_of_seconds_to_come_open_no_rows() {
+        let mut snapshot = one(0, 1000);
+        let cell = snapshot.cells.get_mut(&KEY).unwrap();
+        for intended in 1..10_000 {
+            let times = cell.response_times.entry((Outcome::Ok, intended));
+            times.or_default().record(1000);
+        }
+        let mut builder = SeriesBuilder::new();
+        builder.add(5, &snapshot);
+        let counts = |builder: &SeriesBuilder| -> Vec<u64> {
+            let rows = builder.series(0).rows;
+            rows.iter().map(|row| row.response_time_count).collect()
+        };
+        assert_eq!(counts(&builder), [1, 1, 1, 1, 1, 9_995]);
+        builder.add(10_000, &snapshot);
+        let counts = counts(&builder);
+        assert!(counts.len() <= ROWS_MAX, "{}", counts.len());
+        assert_eq!(counts.iter().sum::<u64>(), 20_000);
     }
 
     #[test]

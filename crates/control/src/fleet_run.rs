@@ -43,6 +43,8 @@ pub(crate) struct FleetRun {
     stop: Option<(Stop, FleetTime)>,
     /// Since when nobody is going: every agent is over or away.
     deserted_since: Option<FleetTime>,
+    /// Since when somebody is, or was last.
+    attended_since: FleetTime,
     /// Agents that were lost, or ended before their plan did.
     losses: u32,
     shares: ShareLedger,
@@ -103,9 +105,9 @@ impl FleetRun {
         });
         let participants: Vec<Participant> = agents
             .into_iter()
-            .map(|(facts, at)| Participant::new(facts, at, now))
+            .map(|(facts, at)| Participant::new(facts, at, now, request.agents))
             .collect();
-        let mut run = FleetRun::new(request, participants, ShareLedger::default());
+        let mut run = FleetRun::new(request, participants, ShareLedger::default(), now);
         run.wait_for_answers(now, 0);
         (0..run.participants.len()).for_each(|index| run.prepare(index, out));
         run
@@ -128,9 +130,9 @@ impl FleetRun {
         let participants: Vec<Participant> = history
             .agents
             .into_iter()
-            .map(|past| Participant::from_past(past, now, leased_until))
+            .map(|past| Participant::from_past(past, now, leased_until, request.agents))
             .collect();
-        let mut run = FleetRun::new(request, participants, shares);
+        let mut run = FleetRun::new(request, participants, shares, now);
         run.past_monitors = history.monitors;
         run.losses = losses;
         undealt.into_iter().for_each(|index| run.leave_share(index));
@@ -150,7 +152,12 @@ impl FleetRun {
         run
     }
 
-    fn new(request: RunRequest, participants: Vec<Participant>, shares: ShareLedger) -> FleetRun {
+    fn new(
+        request: RunRequest,
+        participants: Vec<Participant>,
+        shares: ShareLedger,
+        now: FleetTime,
+    ) -> FleetRun {
         let places = participants.iter().enumerate();
         FleetRun {
             indices: places.map(|(index, agent)| (agent.id(), index)).collect(),
@@ -159,6 +166,7 @@ impl FleetRun {
             phase: RunPhase::Done(RunOutcome::NotStarted),
             stop: None,
             deserted_since: None,
+            attended_since: now,
             losses: 0,
             shares,
             undealt: Vec::new(),

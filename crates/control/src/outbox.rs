@@ -18,10 +18,21 @@ pub const INTERVAL_PART_BYTES: usize = 8 << 10;
 const WINDOW_BYTES: usize = 4 << 20;
 const WINDOW_INTERVALS: usize = 32;
 
+/// The same of all agents of a run together, so that a thousand do not fill the coordinator's
+/// memory while its disk is full. Each may begin one interval more.
+const RUN_WINDOW_BYTES: usize = 256 << 20;
+
+/// What one of so many agents may have sent without an acknowledgement, in bytes.
+pub(crate) fn window_bytes(agents: u32) -> usize {
+    let share = RUN_WINDOW_BYTES / (agents.max(1) as usize);
+    share.clamp(INTERVAL_PART_BYTES, WINDOW_BYTES)
+}
+
 /// Intervals of one run, in order, and its totals after them.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     run: RunId,
+    window_bytes: usize,
     held: VecDeque<Held>,
     /// How many of `held`, from the front, are sent whole; the next one may be sent in part.
     sent: usize,
@@ -39,9 +50,15 @@ struct Held {
 }
 
 impl Outbox {
-    pub(crate) fn new(run: RunId) -> Outbox {
+    /// Of one of so many agents.
+    pub(crate) fn new(run: RunId, agents: u32) -> Outbox {
+        Outbox::with_window(run, window_bytes(agents))
+    }
+
+    fn with_window(run: RunId, window_bytes: usize) -> Outbox {
         Outbox {
             run,
+            window_bytes,
             held: VecDeque::new(),
             sent: 0,
             next_part: 0,
@@ -124,7 +141,7 @@ impl Outbox {
     /// Forgets all of it.
     pub(crate) fn clear(&mut self, stash: &mut Stash) {
         (0..self.held.len()).for_each(|_| self.remove(0, stash));
-        *self = Outbox::new(self.run);
+        *self = Outbox::with_window(self.run, self.window_bytes);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -170,7 +187,7 @@ impl Outbox {
             .take(self.sent)
             .map(|held| held.kept.len())
             .sum();
-        self.sent < WINDOW_INTERVALS && in_flight < WINDOW_BYTES
+        self.sent < WINDOW_INTERVALS && in_flight < self.window_bytes
     }
 }
 
@@ -197,7 +214,7 @@ mod tests {
 
         fn with(store: Box<dyn IntervalStore>, sizes: &[usize]) -> Sender {
             let mut sender = Sender {
-                outbox: Outbox::new(RunId([1; 16])),
+                outbox: Outbox::new(RunId([1; 16]), 1),
                 stash: Stash::new(store),
             };
             for (interval, &size) in sizes.iter().enumerate() {
@@ -247,6 +264,28 @@ mod tests {
             (2, 1, 2, 1),
         ];
         assert_eq!(sender.drain(), expected);
+    }
+
+    #[test]
+    fn agents_of_a_large_fleet_share_what_may_wait_at_the_coordinator() {
+        for (agents, bytes) in [
+            (0, WINDOW_BYTES),
+            (64, WINDOW_BYTES),
+            (65, RUN_WINDOW_BYTES / 65),
+            (1_000, 268_435),
+            (u32::MAX, INTERVAL_PART_BYTES),
+        ] {
+            assert_eq!(window_bytes(agents), bytes, "{agents} agents");
+        }
+        let mut sender = Sender::new(&[100_000; 10]);
+        sender.outbox.window_bytes = window_bytes(1_000);
+        let sent: usize = sender.drain().iter().map(|part| part.3).sum();
+        assert_eq!(sent, 300_000, "it may end what it began");
+        sender.acknowledge(UploadId::Interval(0));
+        assert_eq!(
+            sender.drain().len(),
+            100_000_usize.div_ceil(INTERVAL_PART_BYTES)
+        );
     }
 
     #[test]

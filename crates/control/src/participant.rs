@@ -2,6 +2,7 @@
 
 use crate::headway::Headway;
 use crate::interval_inbox::{IntervalInbox, OutOfPlace, Taken};
+use crate::outbox::window_bytes;
 use crate::run_history::{PastAgent, PastEnd};
 use crate::seen_seconds::SeenSeconds;
 use crate::upload_id::UploadId;
@@ -9,11 +10,10 @@ use crate::{AgentFacts, AgentId, ClockReading, ConnectionId, FleetTime, NOTES_MA
 use proto::{IntervalPart, Resume};
 use std::collections::BTreeMap;
 
-/// Intervals and their bytes that an agent may have handed over while they are not stored: twice
-/// what an agent of this version sends without waiting. What is stored is known here first, so one
-/// that keeps to its window never comes near.
+/// Intervals that an agent may have handed over while they are not stored: twice what an agent of
+/// this version sends without waiting, and so with their bytes. What is stored is known here first,
+/// so one that keeps to its window never comes near.
 const UNSTORED_MAX: usize = 64;
-const UNSTORED_MAX_BYTES: usize = 8 << 20;
 
 /// An agent of a run.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ pub(crate) struct Participant {
     inbox: IntervalInbox,
     unstored: BTreeMap<UploadId, usize>,
     unstored_bytes: usize,
+    unstored_max_bytes: usize,
     headway: Headway,
     /// The upload that came in part last, and the most parts that ever came of it.
     furthest: Option<(UploadId, u32)>,
@@ -84,22 +85,28 @@ pub(crate) enum BadUpload {
     #[error(transparent)]
     OutOfPlace(#[from] OutOfPlace),
     #[error(
-        "it sends on though more than {UNSTORED_MAX} of its intervals, or {UNSTORED_MAX_BYTES} \
-         bytes of them, wait to be stored"
+        "it sends on though more than {UNSTORED_MAX} of its intervals, or {most_bytes} bytes of \
+         them, wait to be stored"
     )]
-    NoWindow,
+    NoWindow { most_bytes: usize },
 }
 
 impl Participant {
-    pub(crate) fn new(facts: AgentFacts, connection: ConnectionId, now: FleetTime) -> Participant {
-        let gone = Participant::gone(facts, now);
+    /// One of so many agents, which share what may wait here.
+    pub(crate) fn new(
+        facts: AgentFacts,
+        connection: ConnectionId,
+        now: FleetTime,
+        agents: u32,
+    ) -> Participant {
+        let gone = Participant::gone(facts, now, agents);
         Participant {
             attachment: Attachment::To(connection),
             ..gone
         }
     }
 
-    fn gone(facts: AgentFacts, now: FleetTime) -> Participant {
+    fn gone(facts: AgentFacts, now: FleetTime, agents: u32) -> Participant {
         Participant {
             facts,
             attachment: Attachment::GoneSince(now, Departure::Silent),
@@ -109,6 +116,7 @@ impl Participant {
             inbox: IntervalInbox::default(),
             unstored: BTreeMap::new(),
             unstored_bytes: 0,
+            unstored_max_bytes: 2 * window_bytes(agents),
             headway: Headway::default(),
             furthest: None,
             notes: 0,
@@ -126,6 +134,7 @@ impl Participant {
         past: PastAgent,
         now: FleetTime,
         leased_until: FleetTime,
+        agents: u32,
     ) -> Participant {
         let stage = match past.end {
             PastEnd::Unfinished => ParticipantStage::Going,
@@ -139,7 +148,7 @@ impl Participant {
             inbox: past.inbox,
             observed: past.observed,
             leased_until: Some(leased_until),
-            ..Participant::gone(past.facts, now)
+            ..Participant::gone(past.facts, now, agents)
         }
     }
 
@@ -327,8 +336,9 @@ impl Participant {
 
     /// It is handed over. What was before it counts: one interval alone may be large.
     fn keep(&mut self, upload: UploadId, bytes: usize) -> Result<(), BadUpload> {
-        if self.unstored.len() >= UNSTORED_MAX || self.unstored_bytes > UNSTORED_MAX_BYTES {
-            return Err(BadUpload::NoWindow);
+        let most_bytes = self.unstored_max_bytes;
+        if self.unstored.len() >= UNSTORED_MAX || self.unstored_bytes > most_bytes {
+            return Err(BadUpload::NoWindow { most_bytes });
         }
         self.unstored_bytes += bytes;
         self.unstored.insert(upload, bytes);
@@ -350,5 +360,48 @@ impl Participant {
     pub(crate) fn may_note(&mut self) -> bool {
         self.notes = self.notes.saturating_add(1);
         self.notes <= NOTES_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::INTERVAL_PART_BYTES;
+    use proto::Bytes;
+
+    /// How many intervals of 100 kB one of so many agents hands over before it is refused.
+    fn taken_of(agents: u32) -> u32 {
+        let facts = AgentFacts {
+            id: AgentId([1; 16]),
+            name: "agent".into(),
+            version: "1".into(),
+            labels: [].into(),
+            workers: 1,
+            host: Bytes::new(),
+        };
+        let now = FleetTime(1);
+        let mut agent = Participant::new(facts, ConnectionId(1), now, agents);
+        let parts = 100_000_u32.div_ceil(INTERVAL_PART_BYTES as u32);
+        let mut upload = |interval| {
+            let mut parts = (0..parts).map(|part| IntervalPart {
+                interval,
+                part,
+                parts,
+                content: Bytes::from(vec![0; 100_000 / parts as usize]),
+                ..IntervalPart::default()
+            });
+            parts.try_for_each(|part| agent.upload(now, part).map(|_| ()))
+        };
+        (0..)
+            .find(|interval| upload(*interval).is_err())
+            .unwrap_or(0)
+    }
+
+    #[test]
+    fn agents_of_a_large_run_share_the_bytes_that_may_wait() {
+        // Twice the 4 MiB of a small run are more than 64 intervals.
+        assert_eq!(taken_of(1), 64);
+        // Twice a thousandth of 256 MiB: the sixth begins below.
+        assert_eq!(taken_of(1_000), 6);
     }
 }

@@ -1651,6 +1651,32 @@ fn agent_of_a_resumed_run_has_time_to_say_that_it_began() {
 }
 
 #[test]
+fn run_that_is_taken_up_after_its_end_says_nothing_false_of_agents_that_were_away() {
+    let history = history(&mut Coordinator::new());
+    let mut coordinator = Coordinator::new();
+    coordinator.now_ns += 1_800 * SECOND;
+    coordinator.on(FleetEvent::Resume(request(2), Box::new(history)));
+    coordinator.pass(12, &[]);
+    coordinator.join(4, holding(0));
+    let is_overdue =
+        |event: &RunEvent| matches!(event, RunEvent::Note { event, .. } if event == "overdue");
+    let actions = coordinator.pass(9, &[4]);
+    assert!(
+        !has(&actions, is_overdue),
+        "it has just come back: {actions:?}"
+    );
+    let actions = coordinator.pass(2, &[4]);
+    assert!(has(&actions, is_overdue), "{actions:?}");
+    // Agent 0 is deaf; agent 1 cannot have heard that it is to stop.
+    let actions = coordinator.pass(90, &[4]);
+    let reasons: Vec<(u32, bool)> = losses(&actions)
+        .into_iter()
+        .map(|(agent, why)| (agent, why.contains("told to stop")))
+        .collect();
+    assert_eq!(reasons, [(0, true), (1, false)], "{actions:?}");
+}
+
+#[test]
 fn record_without_a_start_is_a_new_run_and_ended_agents_stay_ended() {
     let mut coordinator = Coordinator::with_agents(2);
     let resume = FleetEvent::Resume(request(2), Box::default());

@@ -318,3 +318,39 @@ fn log_holds_one_line_a_second_of_all_agents_however_the_coordinator_ends() {
     );
     assert_eq!(lines("histograms.hlog"), 10);
 }
+
+#[test]
+fn log_of_a_run_whose_start_was_postponed_has_one_header_of_the_last_start() {
+    let base = tempfile::tempdir().unwrap();
+    let folder = RunFolder::create(base.path(), Utc::now(), "plan", PLAN).unwrap();
+    let path = folder.path().join("histograms.hlog");
+    let mut record = started(Some(folder));
+    let lost = RunEvent::Lost {
+        agent: 1,
+        next_interval: 0,
+        fired_until: None,
+        why: "gone".to_owned(),
+    };
+    record.take(Utc::now(), &lost);
+    record.take(Utc::now(), &RunEvent::Postponed { agents: vec![1] });
+    let armed_at = Utc::after_1970(Duration::from_secs(1_767_225_600));
+    let armed = RunEvent::Armed {
+        start_at: FleetTime(2_000),
+        start_in: Duration::from_secs(1),
+    };
+    record.take(armed_at, &armed);
+    for second in 0..3 {
+        interval(&mut record, 0, second, &response(second));
+    }
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text.matches("#[StartTime").count(), 1, "{text}");
+    assert!(text.contains("2026-01-01T00:00:01"), "{text}");
+    assert_eq!(
+        text.matches("Tag=").count(),
+        2,
+        "the lost one is not waited for"
+    );
+    drop(record.finish(Utc::now(), RunState::Complete));
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text.matches("#[StartTime").count(), 1, "{text}");
+}

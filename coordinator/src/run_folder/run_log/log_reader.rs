@@ -3,6 +3,7 @@
 use super::batch::{BATCH_HEAD_BYTES, BatchHead, HEAD_BYTES, LogHead, MARK, VERSION, read_head};
 use super::logged_fact::{FactError, LoggedFact};
 use crate::plan_file::in_words;
+use crate::run_folder::hold;
 use control::RunId;
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
@@ -70,7 +71,7 @@ pub(crate) enum LogError {
     #[error(
         "{}: another coordinator is writing this run{}; wait for its end, or end it",
         path.display(),
-        pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
+        hold::in_words(*pid)
     )]
     Taken {
         /// Of the log.
@@ -117,6 +118,19 @@ impl LogReader {
         LogReader::new(path, opened)
     }
 
+    /// Reads bytes as if they were a file.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<LogReader, LogError> {
+        use rustix::fs::{MemfdFlags, memfd_create};
+        let path = Path::new("(memory)");
+        let failed = |error: io::Error| unreadable(path, &error);
+        let made = memfd_create("run.log", MemfdFlags::CLOEXEC);
+        let mut file = File::from(made.map_err(|error| failed(error.into()))?);
+        io::Write::write_all(&mut file, bytes).map_err(failed)?;
+        file.rewind().map_err(failed)?;
+        LogReader::new(path, file)
+    }
+
     /// Reads a file from where it stands, which is its beginning.
     pub(super) fn new(path: &Path, file: File) -> Result<LogReader, LogError> {
         let path = path.to_owned();
@@ -155,8 +169,8 @@ impl LogReader {
     }
 
     /// What lies behind what was read; all of it is known once the iterator has ended.
-    #[cfg(test)]
-    pub(super) fn tail(&self) -> LogTail {
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn tail(&self) -> LogTail {
         self.tail
     }
 

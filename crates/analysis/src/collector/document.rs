@@ -15,12 +15,8 @@ use crate::{
     StartSkew, Unstored,
 };
 use measure::{CellKey, Client, Counters, Period, nanoseconds};
-use plan::End;
+use plan::{Arrivals, End, Shape};
 use std::collections::BTreeMap;
-
-/// Name of what became of arrivals that were never sent.
-const NOT_SENT: &str = "load.not_sent";
-const STOOD_STILL: &str = "not sent: the agent stood still until its lease had run out";
 
 impl ResultCollector {
     /// The document of what is known now; `state` says whether that is all there will be.
@@ -63,30 +59,18 @@ impl ResultCollector {
         document.server = self.server(&document);
         document.date_staples();
         document.session_offers = self.session_offers(&document);
-        self.name_frozen(&mut document);
+        document.notes.extend(crate::notes::frozen(&self.frozen()));
         document.notes.extend(crate::notes::sentences(&document));
         document.verdict = crate::VerdictRecord::new(&document);
         document
     }
 
-    /// Arrivals that were due while an agent stood still were not sent for want of a lease,
-    /// whatever connections were free.
-    fn name_frozen(&self, document: &mut Document) {
-        let frozen: Vec<(String, u64)> = self
-            .agents
-            .iter()
-            .zip(&self.setup.agents)
+    /// Agents that stood still, each with the arrivals that it never sent for want of a lease.
+    fn frozen(&self) -> Vec<(String, u64)> {
+        let agents = self.agents.iter().zip(&self.setup.agents);
+        agents
             .filter_map(|(agent_run, setup)| Some((setup.name.clone(), agent_run.frozen()?)))
-            .collect();
-        let not_sent = frozen
-            .iter()
-            .fold(0, |sum: u64, (_, number)| sum.saturating_add(*number));
-        document.notes.extend(crate::notes::frozen(&frozen));
-        let is_most = not_sent > document.measured.operations.not_sent / 2;
-        let errors = document.measured.errors.iter_mut();
-        for error in errors.filter(|error| is_most && error.name == NOT_SENT) {
-            STOOD_STILL.clone_into(&mut error.words);
-        }
+            .collect()
     }
 
     fn rule(&self) -> WholeRule<'_> {
@@ -148,9 +132,16 @@ impl ResultCollector {
     fn arrivals(&self, shares: f64, unstored: Unstored) -> Option<u64> {
         let Unstored { from_ns, to_ns, .. } = unstored;
         let all = self.run.load.arrivals_between(from_ns, to_ns)?;
-        // One more of all may lie at the edge.
-        let agents = self.agents.len().max(1) as f64;
-        Some(((all + 1.0) * shares / agents).ceil() as u64)
+        let share = shares / self.agents.len().max(1) as f64;
+        let most = match self.run.load.shape {
+            Shape::Open {
+                arrivals: Arrivals::Poisson,
+                ..
+            } => most_random(all * share),
+            // One more of all may lie at the edge.
+            _ => (all + 1.0) * share,
+        };
+        Some(most.ceil() as u64)
     }
 
     /// How many agents' shares agent `index` had, by what it took over of others.
@@ -347,9 +338,37 @@ impl ResultCollector {
     }
 }
 
+/// How many random arrivals there are at most where `mean` are expected: one time in a million there
+/// are more (Bernstein's bound, with ln 10⁶ = 13.8).
+fn most_random(mean: f64) -> f64 {
+    let third = 13.8 / 3.0;
+    mean + third + (third * third + 2.0 * 13.8 * mean).sqrt()
+}
+
 fn group(name: String, tally: &CellTally, span: Span) -> FigureGroup {
     FigureGroup {
         name,
         figures: Figures::new(tally, span, HistogramColumns::Omitted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::most_random;
+
+    #[test]
+    fn random_arrivals_exceed_their_bound_once_in_a_million_at_most() {
+        for mean in [0.0_f64, 0.1, 1.0, 10.0, 500.0] {
+            let most = most_random(mean).ceil() as u32;
+            // Of k arrivals: mean^k e^-mean / k!
+            let mut of_k = (-mean).exp();
+            let mut sum = of_k;
+            for k in 1..=most {
+                of_k *= mean / f64::from(k);
+                sum += of_k;
+            }
+            assert!(1.0 - sum < 1e-6, "{mean}: {most} leaves {}", 1.0 - sum);
+            assert!(f64::from(most) < 2.0 * mean + 30.0, "{mean}: {most}");
+        }
     }
 }

@@ -388,6 +388,22 @@ fn late_end_wins_and_nothing_counts_twice() {
 }
 
 #[test]
+fn random_arrivals_that_may_have_been_sent_are_bounded_and_not_averaged() {
+    let arrivals = |load: &str| {
+        let mut collector = collector_of(2, load, "", CONTINUE);
+        go_through(&mut collector, 0);
+        deliver(&mut collector, 1, 0..4);
+        collector.lost(1, "not heard of", Some(5 * SECOND));
+        let document = collector.document(RunState::Complete);
+        document.agents[1].unstored.unwrap().arrivals.unwrap()
+    };
+    // Half of the ten of a second, and of the one at its edge.
+    assert_eq!(arrivals(OPEN), 6);
+    // 5 + 4.6 + sqrt(4.6² + 2 · 13.8 · 5)
+    assert_eq!(arrivals(&format!("{OPEN}arrivals = \"poisson\"\n")), 23);
+}
+
+#[test]
 fn second_that_was_fired_in_part_is_not_whole_though_it_was_delivered() {
     let mut collector = collector_of(3, OPEN, "", CONTINUE);
     (0..2).for_each(|agent| go_through(&mut collector, agent));
@@ -522,16 +538,38 @@ fn agent_that_stood_still_is_said_to_and_not_its_connections() {
             ..end(sum, cpu(0.3, 0.3))
         },
     );
-    let document = collector.document(RunState::Complete);
-    let error = &document.measured.errors[0];
-    assert_eq!(
-        (error.name.as_str(), error.words.as_str()),
-        (
-            "load.not_sent",
-            "not sent: the agent stood still until its lease had run out"
-        )
+    // The other agent's connections were busy, which is no matter of the lease.
+    let busy = snapshot(
+        6,
+        crate::scene::Second {
+            not_sent: 350,
+            ..QUIET
+        },
     );
-    let said = "agent two stood still until the lease had run out";
+    collector.add(0, 6, &busy);
+    let document = collector.document(RunState::Complete);
+    let errors = &document.measured.errors;
+    let words: Vec<(&str, u64, &str)> = errors
+        .iter()
+        .map(|error| (error.name.as_str(), error.count, error.words.as_str()))
+        .collect();
+    assert_eq!(
+        words,
+        [
+            (
+                "load.no_lease",
+                1000,
+                "not sent: the agent's lease had ended"
+            ),
+            (
+                "load.not_sent",
+                700,
+                "not sent: no connection became free before the end, or the queue was full"
+            ),
+        ]
+    );
+    let said = "agent two stood still until the lease had run out (stopped, or the machine was \
+                asleep): 1000 arrivals";
     assert!(
         document.notes.iter().any(|note| note.starts_with(said)),
         "{:?}",

@@ -79,7 +79,7 @@ pub fn not_sent_unnoticed(snapshot: &mut Snapshot, number: u64) {
     cell.counters.failed += number;
     let failure = Failure {
         stage: FailureStage::Load,
-        kind: Kind::NotSent,
+        kind: Kind::NoLease,
     };
     cell.counters.failures.insert(failure, number);
     let mut delays = Distribution::default();

@@ -54,6 +54,7 @@ impl FleetRun {
     }
 
     /// A drain, and a plan that says how long it fires, end by then even if agents do not end them.
+    /// Those that come back after it have time to say that they did.
     fn stop_what_is_overdue(&mut self, now: FleetTime, start_at: FleetTime, out: &mut Actions) {
         let drain = self.request.drain;
         match (self.stop, self.request.firing) {
@@ -61,7 +62,13 @@ impl FleetRun {
             (None, _) if self.deserted_since.is_some() => {}
             // What they brought waits for this side's disk, and they for its acknowledgement.
             (None, _) if self.participants.iter().any(Participant::awaits_storage) => {}
-            (None, Some(firing)) if now.since(start_at) >= firing + drain + OVERDUE => {
+            (None, Some(firing))
+                if now
+                    >= start_at
+                        .after(firing + drain)
+                        .max(self.attended_since)
+                        .after(OVERDUE) =>
+            {
                 self.tell_note(
                     "overdue",
                     "the plan's time and its drain are over, and agents go on; they are stopped",
@@ -77,9 +84,10 @@ impl FleetRun {
     }
 
     /// Whether it was told to stop at once and has brought nothing new since, for too long: an
-    /// agent that still uploads is waited for, one that only dials again and again is not.
+    /// agent that still uploads is waited for, one that only dials again and again is not. One that
+    /// is away has not heard it.
     fn is_deaf(&self, agent: &Participant, now: FleetTime) -> bool {
-        let Some((Stop::Now, since)) = self.stop else {
+        let Some((Stop::Now, since)) = self.stop.filter(|_| agent.connection().is_some()) else {
             return false;
         };
         // It can bring no more, nor end, before what it brought is stored.
@@ -127,7 +135,7 @@ impl FleetRun {
             agent.stage() == ParticipantStage::Lost
                 && match agent.connection() {
                     Some(_) => now.since(agent.progress_at()) < STOP_MAX,
-                    None => !self.is_waited_out(agent, now) && !self.is_deaf(agent, now),
+                    None => !self.is_waited_out(agent, now),
                 }
         };
         self.census.late() > 0 && self.participants.iter().any(is_awaited)
@@ -322,6 +330,9 @@ impl FleetRun {
     /// Notes from when on nobody is going, and forgets it when somebody is.
     pub(super) fn watch_desertion(&mut self, now: FleetTime) {
         let is_deserted = self.census.living_attached() == 0;
+        if self.deserted_since.is_some() && !is_deserted {
+            self.attended_since = now;
+        }
         self.deserted_since = is_deserted.then(|| self.deserted_since.unwrap_or(now));
     }
 

@@ -195,6 +195,7 @@ impl Agent {
                     firing.lease_until = until;
                 }
             }
+            Order::Observe { .. } => return Err("an agent was asked to watch only"),
             Order::Stop { run, .. } => {
                 if let Some(firing) = self.firing(run) {
                     firing.stop = true;

@@ -149,6 +149,7 @@ impl World {
             run_id: part.run_id.clone(),
             interval: part.interval,
             totals: part.totals,
+            observed: false,
         };
         let message = Some(Up::Interval(part));
         self.send_up(slot, FromAgent { message });

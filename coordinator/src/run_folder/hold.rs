@@ -1,0 +1,42 @@
+//! Keeps two coordinators from writing the same run or campaign.
+
+use rustix::fs::{FlockOperation, flock};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+
+/// Why a file is not held.
+#[derive(Debug)]
+pub(super) enum HoldError {
+    /// By another process, where the system tells which.
+    Taken(Option<u32>),
+    Failed(io::Error),
+}
+
+/// Keeps every other coordinator out until the file is closed, however this one ends.
+pub(super) fn hold(file: &File) -> Result<(), HoldError> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(HoldError::Taken(holder(file))),
+        Err(error) => Err(HoldError::Failed(error.into())),
+    }
+}
+
+/// As in ` (pid 2711)`; empty where it is not known.
+pub(super) fn in_words(pid: Option<u32>) -> String {
+    pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
+}
+
+/// Who holds the lock, by /proc/locks (proc_locks(5)).
+fn holder(file: &File) -> Option<u32> {
+    let inode = file.metadata().ok()?.ino().to_string();
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    // 1: FLOCK  ADVISORY  WRITE 2711 08:01:1234 0 EOF
+    let pid = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_it = words.get(1) == Some(&"FLOCK")
+            && words.get(5)?.rsplit(':').next() == Some(inode.as_str());
+        is_it.then(|| words.get(4)?.parse().ok()).flatten()
+    };
+    locks.lines().find_map(pid)
+}
