@@ -110,7 +110,7 @@ impl Gaps {
     /// the file may hold.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         if bytes == 0 {
-            return Some(self.end); // an empty interval is nowhere, and there is nothing to give back
+            return Some(self.end); // an empty interval is nowhere, and gives nothing back
         }
         let fitting = self.free.iter().find(|&(_, &room)| room >= bytes);
         let Some((&offset, &room)) = fitting else {
