@@ -20,7 +20,7 @@ const SPOOL_MAX_BYTES: u64 = 4 << 30;
 pub(super) struct Spool {
     folder: PathBuf,
     file: Option<File>,
-    gaps: Gaps,
+    space: FreeSpace,
 }
 
 /// What of the file is free below its end: bytes by offset. Gaps never touch one another, nor the
@@ -29,8 +29,8 @@ pub(super) struct Spool {
 /// They are filled again, so that the file is bounded by what is kept also where a file system
 /// cannot make holes.
 #[derive(Debug, Default)]
-struct Gaps {
-    free: BTreeMap<u64, u64>,
+struct FreeSpace {
+    gaps: BTreeMap<u64, u64>,
     end: u64,
 }
 
@@ -39,7 +39,7 @@ impl Spool {
         Spool {
             folder,
             file: None,
-            gaps: Gaps::default(),
+            space: FreeSpace::default(),
         }
     }
 
@@ -51,7 +51,7 @@ impl Spool {
         let file = self.file.insert(file);
         let bytes = encoded.len() as u64;
         let too_much = || io::Error::other("it holds 4 GiB already");
-        let offset = self.gaps.take(bytes).ok_or_else(too_much)?;
+        let offset = self.space.take(bytes).ok_or_else(too_much)?;
         if let Err(error) = file.write_all_at(encoded, offset) {
             self.give_back(offset, bytes);
             return Err(error);
@@ -73,10 +73,10 @@ impl Spool {
         let Some(file) = self.file.as_ref().filter(|_| bytes > 0) else {
             return; // nothing was put anywhere
         };
-        self.gaps.give_back(offset, bytes);
+        self.space.give_back(offset, bytes);
         // The disk gets back what it takes; the rest is overwritten.
-        let _ = if offset >= self.gaps.end {
-            file.set_len(self.gaps.end)
+        let _ = if offset >= self.space.end {
+            file.set_len(self.space.end)
         } else {
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
             fallocate(file, hole, offset, bytes).map_err(io::Error::from)
@@ -105,14 +105,14 @@ impl IntervalStore for Spool {
     }
 }
 
-impl Gaps {
+impl FreeSpace {
     /// Where so many bytes go: the first gap that has room, or the end. `None` beyond the most that
     /// the file may hold.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         if bytes == 0 {
             return Some(self.end); // an empty interval is nowhere, and gives nothing back
         }
-        let fitting = self.free.iter().find(|&(_, &room)| room >= bytes);
+        let fitting = self.gaps.iter().find(|&(_, &room)| room >= bytes);
         let Some((&offset, &room)) = fitting else {
             let offset = self.end;
             self.end = offset
@@ -120,27 +120,27 @@ impl Gaps {
                 .filter(|&end| end <= SPOOL_MAX_BYTES)?;
             return Some(offset);
         };
-        self.free.remove(&offset);
+        self.gaps.remove(&offset);
         if room > bytes {
-            self.free.insert(offset + bytes, room - bytes);
+            self.gaps.insert(offset + bytes, room - bytes);
         }
         Some(offset)
     }
 
     /// They are free again, together with the gaps beside them.
     fn give_back(&mut self, mut offset: u64, mut bytes: u64) {
-        if let Some(after) = self.free.remove(&(offset + bytes)) {
+        if let Some(after) = self.gaps.remove(&(offset + bytes)) {
             bytes += after;
         }
-        let before = self.free.range(..offset).next_back();
+        let before = self.gaps.range(..offset).next_back();
         if let Some((&start, &room)) = before.filter(|&(start, room)| start + room == offset) {
             (offset, bytes) = (start, bytes + room);
         }
         if offset + bytes == self.end {
-            self.free.remove(&offset);
+            self.gaps.remove(&offset);
             self.end = offset;
         } else {
-            self.free.insert(offset, bytes);
+            self.gaps.insert(offset, bytes);
         }
     }
 }
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn full_spool_takes_nothing_more() {
         let mut spool = spool();
-        spool.gaps.end = SPOOL_MAX_BYTES;
+        spool.space.end = SPOOL_MAX_BYTES;
         assert!(spool.put(b"x").unwrap_err().contains("4 GiB"));
         assert!(spool.put(b"").is_ok());
         spool.free(StoredPlace {
@@ -260,7 +260,7 @@ mod tests {
             assert_eq!(spool.get(place).unwrap(), content);
             spool.free(place);
         }
-        assert!(spool.gaps.free.is_empty() && spool.gaps.end == 0);
+        assert!(spool.space.gaps.is_empty() && spool.space.end == 0);
     }
 
     #[test]
