@@ -81,8 +81,8 @@ pub struct AgentIdentity {
 pub enum Quit {
     /// Somebody wants it.
     Asked,
-    /// The terminal is gone: of interest only while no run is held. With one, its coordinator counts
-    /// on the agent, and nobody is missing at the terminal.
+    /// The terminal is gone: of interest only while no run is held. With one, its coordinator
+    /// counts on the agent, and nobody is missing at the terminal.
     Hangup,
 }
 

@@ -5,6 +5,7 @@ use proto::Bytes;
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, open, unlink};
 use rustix::io::Errno;
 use secret::random;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -19,9 +20,18 @@ const SPOOL_MAX_BYTES: u64 = 4 << 30;
 pub(super) struct Spool {
     folder: PathBuf,
     file: Option<File>,
-    /// Where the next interval goes.
+    space: FreeSpace,
+}
+
+/// What of the file is free below its end: bytes by offset. Gaps never touch one another, nor the
+/// end.
+///
+/// They are filled again, so that the file is bounded by what is kept also where a file system
+/// cannot make holes.
+#[derive(Debug, Default)]
+struct FreeSpace {
+    gaps: BTreeMap<u64, u64>,
     end: u64,
-    kept_bytes: u64,
 }
 
 impl Spool {
@@ -29,28 +39,27 @@ impl Spool {
         Spool {
             folder,
             file: None,
-            end: 0,
-            kept_bytes: 0,
+            space: FreeSpace::default(),
         }
     }
 
     fn write(&mut self, encoded: &[u8]) -> io::Result<StoredPlace> {
-        if self.kept_bytes + encoded.len() as u64 > SPOOL_MAX_BYTES {
-            return Err(io::Error::other("it holds 4 GiB already"));
-        }
         let file = match self.file.take() {
             Some(file) => file,
             None => nameless(&self.folder)?,
         };
         let file = self.file.insert(file);
-        let place = StoredPlace {
-            offset: self.end,
+        let bytes = encoded.len() as u64;
+        let too_much = || io::Error::other("it holds 4 GiB already");
+        let offset = self.space.take(bytes).ok_or_else(too_much)?;
+        if let Err(error) = file.write_all_at(encoded, offset) {
+            self.give_back(offset, bytes);
+            return Err(error);
+        }
+        Ok(StoredPlace {
+            offset,
             bytes: encoded.len(),
-        };
-        file.write_all_at(encoded, self.end)?;
-        self.end += encoded.len() as u64;
-        self.kept_bytes += encoded.len() as u64;
-        Ok(place)
+        })
     }
 
     fn read(&self, place: StoredPlace) -> io::Result<Bytes> {
@@ -58,6 +67,20 @@ impl Spool {
         let mut encoded = vec![0; place.bytes];
         file.read_exact_at(&mut encoded, place.offset)?;
         Ok(encoded.into())
+    }
+
+    fn give_back(&mut self, offset: u64, bytes: u64) {
+        let Some(file) = self.file.as_ref().filter(|_| bytes > 0) else {
+            return; // nothing was put anywhere
+        };
+        self.space.give_back(offset, bytes);
+        // The disk gets back what it takes; the rest is overwritten.
+        let _ = if offset >= self.space.end {
+            file.set_len(self.space.end)
+        } else {
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            fallocate(file, hole, offset, bytes).map_err(io::Error::from)
+        };
     }
 }
 
@@ -78,16 +101,46 @@ impl IntervalStore for Spool {
     }
 
     fn free(&mut self, place: StoredPlace) {
-        self.kept_bytes -= place.bytes as u64;
-        let Some(file) = &self.file else { return };
-        if self.kept_bytes == 0 {
-            // What cannot be given back now is overwritten next.
-            let _ = file.set_len(0);
-            self.end = 0;
-        } else if place.bytes > 0 {
-            // A file system that cannot make holes keeps the space until all is delivered.
-            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            let _ = fallocate(file, hole, place.offset, place.bytes as u64);
+        self.give_back(place.offset, place.bytes as u64);
+    }
+}
+
+impl FreeSpace {
+    /// Where so many bytes go: the first gap that has room, or the end. `None` beyond the most that
+    /// the file may hold.
+    fn take(&mut self, bytes: u64) -> Option<u64> {
+        if bytes == 0 {
+            return Some(self.end); // an empty interval is nowhere, and gives nothing back
+        }
+        let fitting = self.gaps.iter().find(|&(_, &room)| room >= bytes);
+        let Some((&offset, &room)) = fitting else {
+            let offset = self.end;
+            self.end = offset
+                .checked_add(bytes)
+                .filter(|&end| end <= SPOOL_MAX_BYTES)?;
+            return Some(offset);
+        };
+        self.gaps.remove(&offset);
+        if room > bytes {
+            self.gaps.insert(offset + bytes, room - bytes);
+        }
+        Some(offset)
+    }
+
+    /// They are free again, together with the gaps beside them.
+    fn give_back(&mut self, mut offset: u64, mut bytes: u64) {
+        if let Some(after) = self.gaps.remove(&(offset + bytes)) {
+            bytes += after;
+        }
+        let before = self.gaps.range(..offset).next_back();
+        if let Some((&start, &room)) = before.filter(|&(start, room)| start + room == offset) {
+            (offset, bytes) = (start, bytes + room);
+        }
+        if offset + bytes == self.end {
+            self.gaps.remove(&offset);
+            self.end = offset;
+        } else {
+            self.gaps.insert(offset, bytes);
         }
     }
 }
@@ -113,6 +166,7 @@ fn nameless(folder: &Path) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::VecDeque;
     use std::os::unix::fs::MetadataExt as _;
 
     fn spool() -> Spool {
@@ -168,8 +222,67 @@ mod tests {
     #[test]
     fn full_spool_takes_nothing_more() {
         let mut spool = spool();
-        spool.kept_bytes = SPOOL_MAX_BYTES;
+        spool.space.end = SPOOL_MAX_BYTES;
         assert!(spool.put(b"x").unwrap_err().contains("4 GiB"));
         assert!(spool.put(b"").is_ok());
+        spool.free(StoredPlace {
+            offset: 7,
+            bytes: 3,
+        });
+        assert_eq!(spool.put(b"abc").unwrap().offset, 7);
+    }
+
+    #[test]
+    fn file_stays_as_small_as_what_is_kept_however_long_it_is_used() {
+        let mut spool = spool();
+        let mut kept: VecDeque<(StoredPlace, Vec<u8>)> = VecDeque::new();
+        let mut state = 7_u64;
+        let mut draw = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % below
+        };
+        for round in 0..5_000_u32 {
+            let content = vec![round as u8; draw(9_000) as usize];
+            kept.push_back((spool.put(&content).unwrap(), content));
+            // As runs do: mostly the oldest goes first.
+            if kept.len() > 20 {
+                let which = if draw(4) == 0 { draw(20) as usize } else { 0 };
+                let (place, content) = kept.remove(which).unwrap();
+                assert_eq!(spool.get(place).unwrap(), content);
+                spool.free(place);
+            }
+        }
+        let length = spool.file.as_ref().unwrap().metadata().unwrap().len();
+        assert!(length < 40 * 9_000, "{length} bytes for 20 intervals");
+        for (place, content) in kept {
+            assert_eq!(spool.get(place).unwrap(), content);
+            spool.free(place);
+        }
+        assert!(spool.space.gaps.is_empty() && spool.space.end == 0);
+    }
+
+    #[test]
+    fn full_disk_is_said_and_what_was_kept_before_is_still_there() {
+        let mut spool = spool();
+        let before = spool.put(b"kept").unwrap();
+        let disk = spool
+            .file
+            .replace(File::options().write(true).open("/dev/full").unwrap());
+        for _ in 0..3 {
+            let why = spool.put(&[1; 5_000]).unwrap_err();
+            assert!(
+                why.contains("No space left") && why.contains("--spool"),
+                "{why}"
+            );
+        }
+        spool.file = disk;
+        assert_eq!(spool.get(before).unwrap(), &b"kept"[..]);
+        assert_eq!(
+            spool.put(b"again").unwrap().offset,
+            4,
+            "what failed takes no room"
+        );
     }
 }

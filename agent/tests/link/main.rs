@@ -549,3 +549,85 @@ async fn certificate_of_another_authority_ends_the_link_with_the_cure() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn hundreds_of_seconds_without_a_coordinator_are_delivered_whole_and_memory_is_bounded() {
+    const INTERVALS: u32 = 200;
+    const SIZE: usize = 600_000;
+    let content = |interval: u32| Bytes::from(vec![interval as u8; SIZE]);
+    let mut coordinator = Coordinator::start().await;
+    let mut agent = Agent::start(coordinator.address, &coordinator.token);
+    let (mut stream, _) = coordinator.welcome(None).await;
+    agent.begin(&mut stream).await;
+    drop(stream);
+    let before = resident_bytes();
+    for interval in 0..INTERVALS {
+        let encoded = content(interval);
+        agent
+            .report(Report::Interval {
+                run: RUN,
+                interval,
+                encoded,
+            })
+            .await;
+    }
+    let (totals, figures) = (Bytes::from_static(b"sum"), Bytes::new());
+    agent
+        .report(Report::Ended {
+            run: RUN,
+            cause: EndCause::Plan,
+            totals,
+            figures,
+        })
+        .await;
+    while !matches!(agent.news().await, News::Ended { .. }) {}
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(
+        grown < control::HELD_MAX_BYTES + (24 << 20),
+        "{grown} bytes in memory for {} kept",
+        INTERVALS as usize * SIZE
+    );
+
+    let resume = Resume {
+        run_id: RUN.to_wire(),
+        epoch: 1,
+        ..Resume::default()
+    };
+    let (mut stream, _) = coordinator.welcome(Some(resume)).await;
+    assert!(matches!(stream.next().await, Some(Up::Began(_))));
+    for interval in 0..=INTERVALS {
+        let mut came = Vec::new();
+        loop {
+            let part = part(&mut stream).await;
+            assert_eq!(part.interval, interval);
+            came.extend_from_slice(&part.content);
+            let is_last = part.part + 1 == part.parts;
+            let received = Received {
+                run_id: part.run_id.clone(),
+                interval,
+                totals: part.totals,
+                parts: part.part + 1,
+            };
+            stream.say(Down::Received(received)).await;
+            if is_last {
+                let ack = Ack {
+                    run_id: part.run_id,
+                    interval,
+                    totals: part.totals,
+                };
+                break stream.say(Down::Ack(ack)).await;
+            }
+        }
+        let is_sum = interval == INTERVALS && came == b"sum";
+        assert!(is_sum || came == content(interval), "{interval}");
+    }
+    assert!(matches!(stream.next().await, Some(Up::Ended(_))));
+}
+
+/// Memory of this process; the other tests that it runs meanwhile need little.
+fn resident_bytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let resident = status.lines().find(|line| line.starts_with("VmRSS:"));
+    let kib = resident.unwrap().split_whitespace().nth(1).unwrap();
+    kib.parse::<usize>().unwrap() << 10
+}

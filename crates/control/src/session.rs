@@ -185,7 +185,8 @@ impl Session {
         !self.stash.is_full()
     }
 
-    /// Whether a coordinator counts on this agent: it prepares or fires a run, or keeps data of one.
+    /// Whether a coordinator counts on this agent: it prepares or fires a run, or keeps data of
+    /// one.
     #[must_use]
     pub fn holds_run(&self) -> bool {
         self.run.is_some() || !self.kept.is_empty()

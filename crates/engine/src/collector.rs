@@ -175,7 +175,7 @@ impl Collector {
             });
             self.next += 1;
             if self.keeps_bookmarks {
-                self.attendance.draw_arrivals();
+                self.attendance.draw_arrivals(self.next);
             }
         }
     }

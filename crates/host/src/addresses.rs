@@ -1,6 +1,6 @@
 //! Addresses of this network namespace's own interfaces.
 
-use crate::kernel_files::{KernelFiles, KernelText};
+use crate::kernel::{KernelFiles, KernelText};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// More are not told: load machines with many source addresses have some hundreds.

@@ -1,7 +1,7 @@
 //! Which boot of which machine this is: clocks that begin with a boot are the same within it.
 
 use crate::HostError;
-use crate::kernel_files::KernelFiles;
+use crate::kernel::KernelFiles;
 use std::path::Path;
 
 const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";

@@ -1,7 +1,7 @@
 //! What does not change while a run lasts.
 
 use crate::HostError;
-use crate::kernel_files::{KernelFiles, KernelText};
+use crate::kernel::{ControlGroup, KernelFiles, KernelText, open_files_limit};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -60,7 +60,7 @@ impl Facts {
             kernel: line("proc/sys/kernel/osrelease")?,
             cpu_model: cpu_model(&files.read("proc/cpuinfo")?),
             cpus_allowed: cpus_allowed(&files.read("proc/self/status")?)?,
-            cpu_quota: crate::cgroup::cpu_quota(files)?,
+            cpu_quota: ControlGroup::read(files, "self")?.cpu_quota(files)?,
             memory_total_bytes: meminfo
                 .number_after::<u64>("MemTotal:")?
                 .saturating_mul(1024),
@@ -97,16 +97,6 @@ fn cpus_allowed(status: &KernelText) -> Result<Vec<u32>, HostError> {
         cpus.extend(first..=last);
     }
     Ok(cpus)
-}
-
-fn open_files_limit(limits: &KernelText) -> Result<Option<u64>, HostError> {
-    match limits
-        .after("Max open files")
-        .and_then(|rest| rest.split_whitespace().next())
-    {
-        Some("unlimited") => Ok(None),
-        word => limits.number(word, "Max open files").map(Some),
-    }
 }
 
 fn local_ports(range: &KernelText) -> Result<(u16, u16), HostError> {
@@ -148,22 +138,6 @@ mod tests {
                 .to_string();
             assert!(error.contains("Cpus_allowed_list"), "{list}: {error}");
         }
-    }
-
-    #[test]
-    fn limit_of_open_files_may_be_absent() {
-        assert_eq!(
-            open_files_limit(&text("Max open files            20000   30000   files\n")).unwrap(),
-            Some(20000)
-        );
-        assert_eq!(
-            open_files_limit(&text(
-                "Max open files            unlimited unlimited files\n"
-            ))
-            .unwrap(),
-            None
-        );
-        assert!(open_files_limit(&text("Max locked memory 1 2 bytes\n")).is_err());
     }
 
     #[test]

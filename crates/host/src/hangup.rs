@@ -1,7 +1,7 @@
 //! Whether whoever started this process wants it to outlive its terminal.
 
 use crate::HostError;
-use crate::kernel_files::KernelFiles;
+use crate::kernel::KernelFiles;
 use std::path::Path;
 
 /// SIGHUP is the first signal, and so the lowest bit (signal(7), proc_pid_status(5)).

@@ -4,16 +4,12 @@
 
 mod addresses;
 mod boot;
-mod cgroup;
-mod cpu;
 mod encoding;
 mod error;
 mod facts;
 mod figures;
 mod hangup;
-mod kernel_files;
-mod network;
-mod process;
+mod kernel;
 mod sample;
 mod sampler;
 mod usage;
@@ -23,6 +19,11 @@ pub use error::HostError;
 pub use facts::Facts;
 pub use figures::{RunFigures, UsageFigures};
 pub use hangup::ignores_hangup;
+pub use kernel::{
+    Conntrack, CpuBacklog, CpuTimes, Descriptors, GroupBandwidth, GroupCounters, GroupMemory,
+    InterfaceCounters, MachineTimes, MemoryState, ProcessTimes, SocketCounts, SoftnetCounters,
+    StallTime, StallTotals, TcpCounters, ThreadTimes,
+};
 pub use sample::UsageSample;
 pub use sampler::Sampler;
 pub use usage::{

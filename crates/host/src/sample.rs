@@ -1,8 +1,8 @@
 //! Everything the kernel counted up to one instant.
 
-use crate::cpu::{CpuTimes, MachineTimes};
-use crate::network::{TcpCounters, Traffic};
-use crate::process::{ProcessTimes, ThreadTimes};
+use crate::kernel::{
+    CpuTimes, InterfaceCounters, MachineTimes, MemoryState, ProcessTimes, TcpCounters, ThreadTimes,
+};
 use crate::{CpuUsage, InterfaceUsage, MachineUsage, ProcessUsage, TcpUsage, ThreadUsage, Usage};
 use std::collections::BTreeMap;
 
@@ -12,9 +12,8 @@ pub struct UsageSample {
     pub(crate) at_ns: u64,
     pub(crate) process: ProcessTimes,
     pub(crate) machine: MachineTimes,
-    pub(crate) memory_total_bytes: u64,
-    pub(crate) memory_available_bytes: u64,
-    pub(crate) interfaces: BTreeMap<String, Traffic>,
+    pub(crate) memory: MemoryState,
+    pub(crate) interfaces: BTreeMap<String, InterfaceCounters>,
     pub(crate) tcp: TcpCounters,
 }
 
@@ -24,15 +23,19 @@ impl UsageSample {
     #[must_use]
     pub fn since(&self, earlier: &UsageSample) -> Usage {
         let elapsed_ns = self.at_ns.saturating_sub(earlier.at_ns);
-        let threads: Vec<ThreadUsage> = self
-            .process
-            .threads
-            .iter()
-            .map(|t| thread(t, &earlier.process, elapsed_ns))
-            .collect();
+        let process = self.process.since(&earlier.process);
+        let spent = process.threads.iter();
+        let threads: Vec<ThreadUsage> = spent.map(|spent| thread(spent, elapsed_ns)).collect();
+        let switches = |of: fn(&ThreadUsage) -> u64| threads.iter().map(of).sum();
         Usage {
             elapsed_ns,
-            process: self.process(earlier, &threads),
+            process: ProcessUsage {
+                user_share: share(process.user_ns, elapsed_ns),
+                system_share: share(process.system_ns, elapsed_ns),
+                rss_bytes: process.rss_bytes,
+                voluntary_switches: switches(|thread| thread.voluntary_switches),
+                involuntary_switches: switches(|thread| thread.involuntary_switches),
+            },
             machine: self.machine(earlier),
             threads,
             interfaces: self.interfaces(earlier),
@@ -40,53 +43,28 @@ impl UsageSample {
         }
     }
 
-    fn process(&self, earlier: &UsageSample, threads: &[ThreadUsage]) -> ProcessUsage {
-        let elapsed_ns = self.at_ns.saturating_sub(earlier.at_ns);
-        let now = &self.process;
-        let then = &earlier.process;
-        ProcessUsage {
-            user_share: share(now.user_ns.saturating_sub(then.user_ns), elapsed_ns),
-            system_share: share(now.system_ns.saturating_sub(then.system_ns), elapsed_ns),
-            rss_bytes: now.rss_bytes,
-            voluntary_switches: threads.iter().map(|thread| thread.voluntary_switches).sum(),
-            involuntary_switches: threads
-                .iter()
-                .map(|thread| thread.involuntary_switches)
-                .sum(),
-        }
-    }
-
     fn machine(&self, earlier: &UsageSample) -> MachineUsage {
+        let spent = self.machine.since(&earlier.machine);
+        let cpus = spent.cpus.iter();
         MachineUsage {
-            total: cpu(None, &self.machine.total.since(&earlier.machine.total)),
-            cpus: self.cpus(earlier),
-            context_switches: self
-                .machine
-                .context_switches
-                .saturating_sub(earlier.machine.context_switches),
-            memory_total_bytes: self.memory_total_bytes,
-            memory_available_bytes: self.memory_available_bytes,
+            total: cpu(None, &spent.total),
+            cpus: cpus
+                .map(|(number, spent)| cpu(Some(*number), spent))
+                .collect(),
+            context_switches: spent.context_switches,
+            memory_total_bytes: self.memory.total_bytes,
+            memory_available_bytes: self.memory.available_bytes,
         }
-    }
-
-    /// A CPU that was off before counts from zero.
-    fn cpus(&self, earlier: &UsageSample) -> Vec<CpuUsage> {
-        let before: BTreeMap<u32, CpuTimes> = earlier.machine.cpus.iter().copied().collect();
-        let mut cpus = Vec::new();
-        for (number, times) in &self.machine.cpus {
-            let then = before.get(number).copied().unwrap_or_default();
-            cpus.push(cpu(Some(*number), &times.since(&then)));
-        }
-        cpus
     }
 
     fn interfaces(&self, earlier: &UsageSample) -> Vec<InterfaceUsage> {
-        let usage = |(name, now): (&String, &Traffic)| {
+        let usage = |(name, now): (&String, &InterfaceCounters)| {
             let then = earlier.interfaces.get(name).copied().unwrap_or_default();
+            let carried = now.since(&then);
             InterfaceUsage {
                 name: name.clone(),
-                received_bytes: now.received_bytes.saturating_sub(then.received_bytes),
-                sent_bytes: now.sent_bytes.saturating_sub(then.sent_bytes),
+                received_bytes: carried.received_bytes,
+                sent_bytes: carried.sent_bytes,
             }
         };
         self.interfaces
@@ -97,37 +75,26 @@ impl UsageSample {
     }
 
     fn tcp(&self, earlier: &UsageSample) -> TcpUsage {
-        let now = &self.tcp;
-        let then = &earlier.tcp;
+        let counted = self.tcp.since(&earlier.tcp);
         TcpUsage {
-            segments_sent: now.segments_sent.saturating_sub(then.segments_sent),
-            retransmits: now.retransmits.saturating_sub(then.retransmits),
-            listen_overflows: now.listen_overflows.saturating_sub(then.listen_overflows),
-            listen_drops: now.listen_drops.saturating_sub(then.listen_drops),
-            timeouts: now.timeouts.saturating_sub(then.timeouts),
-            established: now.established,
+            segments_sent: counted.segments_sent,
+            retransmits: counted.retransmits,
+            listen_overflows: counted.listen_overflows,
+            listen_drops: counted.listen_drops,
+            timeouts: counted.timeouts,
+            established: counted.established,
         }
     }
 }
 
-fn thread(now: &ThreadTimes, process: &ProcessTimes, elapsed_ns: u64) -> ThreadUsage {
-    let then = process
-        .threads
-        .iter()
-        .find(|then| then.tid == now.tid)
-        .cloned()
-        .unwrap_or_default();
+fn thread(spent: &ThreadTimes, elapsed_ns: u64) -> ThreadUsage {
     ThreadUsage {
-        tid: now.tid,
-        name: now.name.clone(),
-        cpu_share: share(now.cpu_ns.saturating_sub(then.cpu_ns), elapsed_ns),
-        waiting_share: share(now.waiting_ns.saturating_sub(then.waiting_ns), elapsed_ns),
-        voluntary_switches: now
-            .voluntary_switches
-            .saturating_sub(then.voluntary_switches),
-        involuntary_switches: now
-            .involuntary_switches
-            .saturating_sub(then.involuntary_switches),
+        tid: spent.tid,
+        name: spent.name.clone(),
+        cpu_share: share(spent.cpu_ns, elapsed_ns),
+        waiting_share: share(spent.waiting_ns, elapsed_ns),
+        voluntary_switches: spent.voluntary_switches,
+        involuntary_switches: spent.involuntary_switches,
     }
 }
 
@@ -136,7 +103,7 @@ fn cpu(number: Option<u32>, times: &CpuTimes) -> CpuUsage {
     CpuUsage {
         number,
         user_share: share(times.user, total),
-        system_share: share(times.system, total),
+        system_share: share(times.system.saturating_add(times.irq), total),
         softirq_share: share(times.softirq, total),
         steal_share: share(times.steal, total),
         idle_share: share(times.idle, total),

@@ -1,18 +1,22 @@
 //! Takes samples.
 
-use crate::cpu::MachineTimes;
-use crate::kernel_files::KernelFiles;
-use crate::network::{TcpCounters, interfaces};
-use crate::process::{self, ProcessTimes};
+use crate::kernel::{
+    Conntrack, ControlGroup, Descriptors, GroupCounters, InterfaceCounters, KernelFiles,
+    MachineTimes, MemoryState, ProcessTimes, SocketCounts, SoftnetCounters, StallTotals,
+    TcpCounters, cpu_time_of, interfaces, softnet,
+};
 use crate::{Facts, HostError, UsageSample};
 use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// Takes samples of this machine and this process.
+/// Takes samples of this machine and a process: this one, or another.
 #[derive(Debug, Clone)]
 pub struct Sampler {
     files: KernelFiles,
+    /// An id, or `self`.
+    process: String,
 }
 
 impl Default for Sampler {
@@ -22,7 +26,7 @@ impl Default for Sampler {
 }
 
 impl Sampler {
-    /// Of this machine.
+    /// Of this machine and this process.
     #[must_use]
     pub fn new() -> Sampler {
         Sampler::at(Path::new("/"))
@@ -33,10 +37,20 @@ impl Sampler {
     pub fn at(root: &Path) -> Sampler {
         Sampler {
             files: KernelFiles::new(root),
+            process: "self".to_owned(),
         }
     }
 
-    /// What does not change while a run lasts.
+    /// Of another process, with its threads, its control group, and its network namespace.
+    #[must_use]
+    pub fn watching(self, pid: u32) -> Sampler {
+        Sampler {
+            process: pid.to_string(),
+            ..self
+        }
+    }
+
+    /// What does not change while a run lasts, of this process.
     ///
     /// # Errors
     /// A file cannot be read, or is not what proc(5) promises.
@@ -49,7 +63,7 @@ impl Sampler {
     /// # Errors
     /// As [`Sampler::facts`]; also where there is no such process any more.
     pub fn cpu_time_of(&self, pid: u32) -> Result<Duration, HostError> {
-        process::cpu_time_of(&self.files, pid)
+        cpu_time_of(&self.files, pid)
     }
 
     /// What was counted up to now. A few dozen small files: about a millisecond, so once a second,
@@ -63,25 +77,107 @@ impl Sampler {
     }
 
     fn sample_at(&self, at_ns: u64) -> Result<UsageSample, HostError> {
-        let files = &self.files;
-        let meminfo = files.read("proc/meminfo")?;
-        let kib = |key| {
-            meminfo
-                .number_after::<u64>(key)
-                .map(|kib| kib.saturating_mul(1024))
-        };
         Ok(UsageSample {
             at_ns,
-            process: ProcessTimes::read(files)?,
-            machine: MachineTimes::parse(&files.read("proc/stat")?)?,
-            memory_total_bytes: kib("MemTotal:")?,
-            memory_available_bytes: kib("MemAvailable:")?,
-            interfaces: interfaces(&files.read("proc/self/net/dev")?)?,
-            tcp: TcpCounters::parse(
-                &files.read("proc/self/net/snmp")?,
-                &files.read("proc/self/net/netstat")?,
-            )?,
+            process: self.process_times()?,
+            machine: self.machine_times()?,
+            memory: self.memory()?,
+            interfaces: self.interfaces()?,
+            tcp: self.tcp()?,
         })
+    }
+
+    /// CPU time of the machine and its run queue.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`].
+    pub fn machine_times(&self) -> Result<MachineTimes, HostError> {
+        MachineTimes::parse(&self.files.read("proc/stat")?)
+    }
+
+    /// How long work on this machine waited for resources.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`].
+    pub fn stalls(&self) -> Result<StallTotals, HostError> {
+        StallTotals::read(&self.files)
+    }
+
+    /// Memory and swap of the machine.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`].
+    pub fn memory(&self) -> Result<MemoryState, HostError> {
+        let meminfo = self.files.read("proc/meminfo")?;
+        MemoryState::parse(&meminfo, &self.files.read("proc/vmstat")?)
+    }
+
+    /// CPU time of the process and its threads.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`].
+    pub fn process_times(&self) -> Result<ProcessTimes, HostError> {
+        ProcessTimes::read(&self.files, &self.process)
+    }
+
+    /// Limits of the process's control group, and how often they were hit.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`].
+    pub fn group(&self) -> Result<GroupCounters, HostError> {
+        ControlGroup::read(&self.files, &self.process)?.counters(&self.files)
+    }
+
+    /// Open files of the process; `None` where it is gone, or another user's.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`].
+    pub fn descriptors(&self) -> Result<Option<Descriptors>, HostError> {
+        Descriptors::read(&self.files, &self.process)
+    }
+
+    /// What the interfaces of the process's network namespace carried and lost, by name.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`].
+    pub fn interfaces(&self) -> Result<BTreeMap<String, InterfaceCounters>, HostError> {
+        interfaces(&self.files, &self.process)
+    }
+
+    /// How the CPUs took packets off the network; `None` where the kernel does not say.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`].
+    pub fn softnet(&self) -> Result<Option<SoftnetCounters>, HostError> {
+        softnet(&self.files, &self.process)
+    }
+
+    /// Counters of TCP of the process's network namespace.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`].
+    pub fn tcp(&self) -> Result<TcpCounters, HostError> {
+        let file = |name: &str| {
+            self.files
+                .read(&format!("proc/{}/net/{name}", self.process))
+        };
+        TcpCounters::parse(&file("snmp")?, &file("netstat")?)
+    }
+
+    /// Sockets of the process's network namespace; `None` where the kernel does not say.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`].
+    pub fn sockets(&self) -> Result<Option<SocketCounts>, HostError> {
+        SocketCounts::read(&self.files, &self.process)
+    }
+
+    /// How full its table of tracked connections is; `None` where nothing is tracked.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`].
+    pub fn conntrack(&self) -> Result<Option<Conntrack>, HostError> {
+        Conntrack::read(&self.files, &self.process)
     }
 }
 
@@ -94,13 +190,20 @@ mod tests {
     const FILES: &[(&str, &str, &str)] = &[
         (
             "proc/meminfo",
-            "MemTotal: 1000 kB\nMemAvailable: 600 kB\n",
-            "MemTotal: 1000 kB\nMemAvailable: 500 kB\n",
+            "MemTotal: 1000 kB\nMemAvailable: 600 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n",
+            "MemTotal: 1000 kB\nMemAvailable: 500 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n",
+        ),
+        (
+            "proc/vmstat",
+            "pgmajfault 1\npswpin 0\npswpout 0\noom_kill 0\n",
+            "pgmajfault 1\npswpin 0\npswpout 0\noom_kill 0\n",
         ),
         (
             "proc/stat",
-            "cpu  10 0 10 80 0 0 0 0 0 0\ncpu0 10 0 10 80 0 0 0 0 0 0\nctxt 5\n",
-            "cpu  50 10 30 90 10 5 10 5 0 0\ncpu0 50 10 30 90 10 5 10 5 0 0\nctxt 25\n",
+            "cpu  10 0 10 80 0 0 0 0 0 0\n\
+             cpu0 10 0 10 80 0 0 0 0 0 0\nctxt 5\nprocs_running 1\nprocs_blocked 0\n",
+            "cpu  50 10 30 90 10 5 10 5 0 0\n\
+             cpu0 50 10 30 90 10 5 10 5 0 0\nctxt 25\nprocs_running 1\nprocs_blocked 0\n",
         ),
         (
             "proc/self/stat",
@@ -135,18 +238,26 @@ mod tests {
         ),
         (
             "proc/self/net/dev",
-            "Inter-|\n face |\n  lo: 5 0 0 0 0 0 0 0 5 0\neth0:100 1 0 0 0 0 0 0 200 2 0\n",
-            "Inter-|\n face |\n  lo: 5 0 0 0 0 0 0 0 5 0\neth0:1100 1 0 0 0 0 0 0 2200 2 0\n",
+            "Inter-|\n face |\n  lo: 5 0 0 0 0 0 0 0 5 0 0 0\neth0:100 1 0 0 0 0 0 0 200 2 0 0\n",
+            "Inter-|\n face |\n  lo: 5 0 0 0 0 0 0 0 5 0 0 0\neth0:1100 1 0 0 0 0 0 0 2200 2 0 0\n",
         ),
         (
             "proc/self/net/snmp",
-            "Tcp: CurrEstab OutSegs RetransSegs\nTcp: 3 100 1\n",
-            "Tcp: CurrEstab OutSegs RetransSegs\nTcp: 4 300 6\n",
+            "Tcp: ActiveOpens PassiveOpens AttemptFails CurrEstab InSegs OutSegs RetransSegs \
+             OutRsts\n\
+             Tcp: 0 0 0 3 0 100 1 0\n",
+            "Tcp: ActiveOpens PassiveOpens AttemptFails CurrEstab InSegs OutSegs RetransSegs \
+             OutRsts\n\
+             Tcp: 0 0 0 4 0 300 6 0\n",
         ),
         (
             "proc/self/net/netstat",
-            "TcpExt: ListenOverflows ListenDrops TCPTimeouts\nTcpExt: 0 0 0\n",
-            "TcpExt: ListenOverflows ListenDrops TCPTimeouts\nTcpExt: 7 8 9\n",
+            "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPTimeouts TCPSynRetrans \
+             TCPReqQFullDrop TCPReqQFullDoCookies TCPMemoryPressures TCPAbortOnMemory \
+             TCPBacklogDrop\nTcpExt: 0 0 0 0 0 0 0 0 0 0\n",
+            "TcpExt: SyncookiesSent ListenOverflows ListenDrops TCPTimeouts TCPSynRetrans \
+             TCPReqQFullDrop TCPReqQFullDoCookies TCPMemoryPressures TCPAbortOnMemory \
+             TCPBacklogDrop\nTcpExt: 0 7 8 9 0 0 0 0 0 0\n",
         ),
     ];
 
@@ -281,8 +392,14 @@ mod tests {
     fn malformed_text_is_an_error_that_names_the_file() {
         for (file, text) in [
             ("proc/stat", ""),
-            ("proc/stat", "cpu  1 2 3\nctxt 5\n"),
-            ("proc/stat", "cpu  1 2 3 4 5 6 7 8\ncpux 1\nctxt 5\n"),
+            (
+                "proc/stat",
+                "cpu  1 2 3\nctxt 5\nprocs_running 1\nprocs_blocked 0\n",
+            ),
+            (
+                "proc/stat",
+                "cpu  1 2 3 4 5 6 7 8\ncpux 1\nctxt 5\nprocs_running 1\nprocs_blocked 0\n",
+            ),
             (
                 "proc/stat",
                 "cpu  1 2 3 4 5 6 7 99999999999999999999\nctxt 5\n",

@@ -113,13 +113,13 @@ impl Attendance {
         book.told_below
     }
 
-    /// Draws the arrivals of the seconds that are told, so that who joins has few to draw.
-    pub(super) fn draw_arrivals(&self) {
+    /// Draws the arrivals of the seconds below `told`, so that who joins has few to draw.
+    pub(super) fn draw_arrivals(&self, told: u32) {
         let Some(Entrance { mut bookmarks, .. }) = self.entrance() else {
             return; // nobody joins any more
         };
         // Without the lock: at high rates this takes milliseconds.
-        bookmarks.advance_to(u64::from(self.book().told_below) * SECOND_NS);
+        bookmarks.advance_to(u64::from(told) * SECOND_NS);
         if let Some(entrance) = &mut self.book().entrance {
             entrance.bookmarks = bookmarks;
         }

@@ -184,6 +184,10 @@ fn arrivals_of_a_lost_agent_are_fired_once_by_the_others_and_are_due_when_they_w
             &format!("rate = \"10/s\", requests = 250, {ramp}"),
             1137 * MS,
         ),
+        (
+            "rate = \"300/s\", requests = 900, warm_up = \"700ms\", arrivals = \"poisson\"",
+            2637 * MS,
+        ),
         // One connection of the lost agent: one of the two gets it, and all its arrivals.
         (
             "rate = \"150/s\", requests = 300, max_connections = 3",
@@ -193,7 +197,8 @@ fn arrivals_of_a_lost_agent_are_fired_once_by_the_others_and_are_due_when_they_w
     ] {
         let (address, requests) = listen();
         let url = format!("http://{address}/");
-        let plan = plan(&url, "/{seq}", &format!("load = {{ {load} }}"), None);
+        let sections = format!("load = {{ {load} }}\nfleet = {{ lost = \"redistribute\" }}");
+        let plan = plan(&url, "/{seq}", &sections, None);
         let outcomes = survivors(&plan, from);
         outcomes.iter().for_each(check);
         let due = due(&plan, from);

@@ -1,6 +1,7 @@
 //! Text files of the kernel below a root, with errors that name file and part.
 
 use crate::HostError;
+use rustix::io::Errno;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -61,9 +62,10 @@ impl KernelFiles {
     }
 }
 
+/// Also a thread that ends while it is read, and pressure that is turned off at boot (psi=0).
 fn is_gone(reason: &std::io::Error) -> bool {
-    reason.kind() == ErrorKind::NotFound
-        || reason.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+    let gone = [Errno::SRCH, Errno::OPNOTSUPP].map(Errno::raw_os_error);
+    reason.kind() == ErrorKind::NotFound || reason.raw_os_error().is_some_and(|n| gone.contains(&n))
 }
 
 impl KernelText {

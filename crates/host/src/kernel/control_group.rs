@@ -1,0 +1,386 @@
+//! Limits of a process's control group, and how often they were hit: version 2 (kernel:
+//! Documentation/admin-guide/cgroup-v2.rst), version 1, or both beside one another.
+
+use super::{KernelFiles, KernelText, StallTotals, difference};
+use crate::HostError;
+
+/// Where version 2 is mounted: alone, or beside version 1.
+const UNIFIED: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
+
+/// The groups of a process in the hierarchies of both versions, as paths in them.
+#[derive(Debug, Default)]
+pub(crate) struct ControlGroup {
+    /// Of version 2.
+    unified: Option<String>,
+    /// Of version 1's controller `cpu`.
+    cpu: Option<String>,
+    /// Of version 1's controller `memory`.
+    memory: Option<String>,
+}
+
+/// What a control group's limits did. `None` where no such limit is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct GroupCounters {
+    /// CPUs' worth of time it may use: the smallest quota on the way to the root.
+    pub cpu_quota: Option<f32>,
+    /// How often a quota of CPU time was used up.
+    pub bandwidth: Option<GroupBandwidth>,
+    /// Memory of the group.
+    pub memory: Option<GroupMemory>,
+    /// How long the group's threads waited; version 2 only.
+    pub stalls: StallTotals,
+}
+
+/// How often a quota of CPU time was used up; of all groups up to the root that have one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GroupBandwidth {
+    /// Periods in which something ran (`nr_periods`).
+    pub periods: u64,
+    /// Of them, those that ended before their time (`nr_throttled`).
+    pub throttled_periods: u64,
+    /// Time for which something was held back, nanoseconds.
+    pub throttled_ns: u64,
+}
+
+/// Memory of a group and those in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GroupMemory {
+    /// In use now, with the page cache.
+    pub current_bytes: u64,
+    /// Most that it may use; `None` without a limit of its own.
+    pub limit_bytes: Option<u64>,
+    /// Times that the limit was hit (`max`, or version 1's `failcnt`).
+    pub limit_hits: u64,
+    /// Times that the group was slowed down above `memory.high`; 0 in version 1.
+    pub high_hits: u64,
+    /// Processes killed for want of memory.
+    pub oom_kills: u64,
+}
+
+impl ControlGroup {
+    /// Of `process` (an id, or `self`); without groups where the kernel has none.
+    pub(crate) fn read(files: &KernelFiles, process: &str) -> Result<ControlGroup, HostError> {
+        let groups = files.read_if_there(&format!("proc/{process}/cgroup"))?;
+        Ok(groups.map_or_else(ControlGroup::default, |groups| {
+            // A version 1 line names its controllers; that of version 2 names none.
+            let legacy = |name| group(&groups, |names| names.split(',').any(|one| one == name));
+            ControlGroup {
+                unified: group(&groups, str::is_empty),
+                cpu: legacy("cpu"),
+                memory: legacy("memory"),
+            }
+        }))
+    }
+
+    /// CPUs' worth of time it may use: the smallest quota on the way to the root.
+    pub(crate) fn cpu_quota(&self, files: &KernelFiles) -> Result<Option<f32>, HostError> {
+        let mut quotas = Vec::new();
+        for folder in self.unified_folders() {
+            quotas.extend(unified_quota(files, &folder)?);
+        }
+        for folder in up_to_root("sys/fs/cgroup/cpu", self.cpu.as_deref()) {
+            quotas.extend(legacy_quota(files, &folder)?);
+        }
+        Ok(quotas.into_iter().min_by(f32::total_cmp))
+    }
+
+    /// What its limits did up to now.
+    pub(crate) fn counters(&self, files: &KernelFiles) -> Result<GroupCounters, HostError> {
+        Ok(GroupCounters {
+            cpu_quota: self.cpu_quota(files)?,
+            bandwidth: self.bandwidth(files)?,
+            memory: self.memory(files)?,
+            stalls: self.stalls(files)?,
+        })
+    }
+
+    fn bandwidth(&self, files: &KernelFiles) -> Result<Option<GroupBandwidth>, HostError> {
+        let mut sum: Option<GroupBandwidth> = None;
+        let legacy = up_to_root("sys/fs/cgroup/cpu", self.cpu.as_deref());
+        for folder in self.unified_folders().into_iter().chain(legacy) {
+            if let Some(stat) = files.read_if_there(&format!("{folder}/cpu.stat"))?
+                && let Some(own) = GroupBandwidth::parse(&stat)?
+            {
+                sum.get_or_insert_default().add(&own);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Of the first group on the way to the root that says it: what is counted of a group holds
+    /// for those in it too.
+    fn memory(&self, files: &KernelFiles) -> Result<Option<GroupMemory>, HostError> {
+        for folder in self.unified_folders() {
+            if let Some(memory) = GroupMemory::unified(files, &folder)? {
+                return Ok(Some(memory));
+            }
+        }
+        for folder in up_to_root("sys/fs/cgroup/memory", self.memory.as_deref()) {
+            if let Some(memory) = GroupMemory::legacy(files, &folder)? {
+                return Ok(Some(memory));
+            }
+        }
+        Ok(None)
+    }
+
+    fn stalls(&self, files: &KernelFiles) -> Result<StallTotals, HostError> {
+        for folder in self.unified_folders() {
+            let stalls = StallTotals::of_group(files, &folder)?;
+            if stalls != StallTotals::default() {
+                return Ok(stalls);
+            }
+        }
+        Ok(StallTotals::default())
+    }
+
+    fn unified_folders(&self) -> Vec<String> {
+        let mounts = UNIFIED.iter();
+        mounts
+            .flat_map(|mount| up_to_root(mount, self.unified.as_deref()))
+            .collect()
+    }
+}
+
+impl GroupCounters {
+    /// What happened since `earlier`; sizes and limits are those of now.
+    #[must_use]
+    pub fn since(&self, earlier: &GroupCounters) -> GroupCounters {
+        GroupCounters {
+            cpu_quota: self.cpu_quota,
+            bandwidth: self
+                .bandwidth
+                .map(|now| now.since(&earlier.bandwidth.unwrap_or_default())),
+            memory: self
+                .memory
+                .map(|now| now.since(&earlier.memory.unwrap_or_default())),
+            stalls: self.stalls.since(&earlier.stalls),
+        }
+    }
+}
+
+impl GroupBandwidth {
+    /// `None` of a group without the controller. Version 2 counts microseconds, version 1
+    /// nanoseconds.
+    fn parse(stat: &KernelText) -> Result<Option<GroupBandwidth>, HostError> {
+        if stat.after("nr_periods ").is_none() {
+            return Ok(None);
+        }
+        let throttled_ns = match stat.after("throttled_usec ") {
+            Some(us) => stat
+                .number::<u64>(Some(us), "throttled_usec")?
+                .saturating_mul(1000),
+            None => stat.number_after("throttled_time ")?,
+        };
+        Ok(Some(GroupBandwidth {
+            periods: stat.number_after("nr_periods ")?,
+            throttled_periods: stat.number_after("nr_throttled ")?,
+            throttled_ns,
+        }))
+    }
+
+    fn add(&mut self, other: &GroupBandwidth) {
+        self.periods = self.periods.saturating_add(other.periods);
+        self.throttled_periods = self
+            .throttled_periods
+            .saturating_add(other.throttled_periods);
+        self.throttled_ns = self.throttled_ns.saturating_add(other.throttled_ns);
+    }
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &GroupBandwidth) -> GroupBandwidth {
+        difference!(self - earlier: periods, throttled_periods, throttled_ns)
+    }
+}
+
+impl GroupMemory {
+    fn unified(files: &KernelFiles, folder: &str) -> Result<Option<GroupMemory>, HostError> {
+        let file = |name: &str| files.read_if_there(&format!("{folder}/memory.{name}"));
+        let (Some(current), Some(max), Some(events)) =
+            (file("current")?, file("max")?, file("events")?)
+        else {
+            return Ok(None);
+        };
+        let limit_bytes = match max.text.trim() {
+            "max" => None,
+            bytes => Some(max.number(Some(bytes), "memory.max")?),
+        };
+        Ok(Some(GroupMemory {
+            current_bytes: current.number(Some(current.text.trim()), "memory.current")?,
+            limit_bytes,
+            limit_hits: events.number_after("max ")?,
+            high_hits: events.number_after("high ")?,
+            oom_kills: events.number_after("oom_kill ")?,
+        }))
+    }
+
+    fn legacy(files: &KernelFiles, folder: &str) -> Result<Option<GroupMemory>, HostError> {
+        let file = |name: &str| files.read_if_there(&format!("{folder}/memory.{name}"));
+        let (Some(usage), Some(limit), Some(failures), Some(control)) = (
+            file("usage_in_bytes")?,
+            file("limit_in_bytes")?,
+            file("failcnt")?,
+            file("oom_control")?,
+        ) else {
+            return Ok(None);
+        };
+        let number = |text: &KernelText, what| text.number::<u64>(Some(text.text.trim()), what);
+        let limit = number(&limit, "memory.limit_in_bytes")?;
+        Ok(Some(GroupMemory {
+            current_bytes: number(&usage, "memory.usage_in_bytes")?,
+            limit_bytes: Some(limit).filter(|&limit| limit < UNLIMITED),
+            limit_hits: number(&failures, "memory.failcnt")?,
+            high_hits: 0,
+            oom_kills: control.number_after("oom_kill ")?,
+        }))
+    }
+
+    /// What happened since `earlier`; sizes are those of now.
+    #[must_use]
+    pub fn since(&self, earlier: &GroupMemory) -> GroupMemory {
+        difference!(self - earlier: limit_hits, high_hits, oom_kills; current_bytes, limit_bytes)
+    }
+}
+
+/// Version 1 writes no limit as the highest number of whole pages, which depends on their size.
+const UNLIMITED: u64 = 1 << 62;
+
+/// Path of the group whose controllers `is_one` picks; a line is `number:controllers:path`.
+fn group(groups: &KernelText, is_one: impl Fn(&str) -> bool) -> Option<String> {
+    let mut parts = groups
+        .text
+        .lines()
+        .filter_map(|line| line.split_once(':')?.1.split_once(':'));
+    let (_, path) = parts.find(|(controllers, _)| is_one(controllers))?;
+    Some(path.to_owned())
+}
+
+/// Folders of a group and its parents below `mount`. A container sees the host's path but its own
+/// group at the root, so a folder that is not there is no error.
+fn up_to_root(mount: &str, path: Option<&str>) -> Vec<String> {
+    let Some(path) = path else { return Vec::new() };
+    let mut rest = path.trim_end_matches('/');
+    let mut folders = vec![format!("{mount}{rest}")];
+    while let Some((parent, _)) = rest.rsplit_once('/') {
+        rest = parent;
+        folders.push(format!("{mount}{rest}"));
+    }
+    folders
+}
+
+/// `cpu.max`: `max 100000` or `150000 100000`.
+fn unified_quota(files: &KernelFiles, folder: &str) -> Result<Option<f32>, HostError> {
+    let Some(max) = files.read_if_there(&format!("{folder}/cpu.max"))? else {
+        return Ok(None);
+    };
+    let mut words = max.text.split_whitespace();
+    match words.next() {
+        Some("max") => Ok(None),
+        quota => ratio(
+            max.number(quota, "quota")?,
+            max.number(words.next(), "period")?,
+            &max,
+        ),
+    }
+}
+
+/// `cpu.cfs_quota_us` (-1 is none) over `cpu.cfs_period_us`.
+fn legacy_quota(files: &KernelFiles, folder: &str) -> Result<Option<f32>, HostError> {
+    let file = |name: &str| files.read_if_there(&format!("{folder}/cpu.cfs_{name}_us"));
+    let (Some(quota), Some(period)) = (file("quota")?, file("period")?) else {
+        return Ok(None);
+    };
+    let quota_us: f32 = quota.number(Some(quota.text.trim()), "quota")?;
+    let period_us: f32 = period.number(Some(period.text.trim()), "period")?;
+    if quota_us < 0.0 {
+        Ok(None)
+    } else {
+        ratio(quota_us, period_us, &period)
+    }
+}
+
+fn ratio(quota: f32, period: f32, text: &KernelText) -> Result<Option<f32>, HostError> {
+    let ratio = quota / period;
+    if ratio.is_finite() && ratio > 0.0 {
+        Ok(Some(ratio))
+    } else {
+        Err(text.malformed("a quota above 0"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn smallest_limit_on_the_way_to_the_root_holds() {
+        type Case = (
+            &'static str,
+            &'static [(&'static str, &'static str)],
+            Option<f32>,
+        );
+        let cases: &[Case] = &[
+            ("0::/\n", &[("cpu.max", "max 100000\n")], None),
+            ("0::/\n", &[("cpu.max", "150000 100000\n")], Some(1.5)),
+            (
+                "0::/a/b\n",
+                &[
+                    ("a/cpu.max", "50000 100000"),
+                    ("a/b/cpu.max", "400000 100000"),
+                ],
+                Some(0.5),
+            ),
+            (
+                "0::/not/there\n",
+                &[("cpu.max", "200000 100000")],
+                Some(2.0),
+            ),
+            (
+                "3:cpuset:/\n1:cpuacct,cpu:/x\n0::/\n",
+                &[
+                    ("cpu/x/cpu.cfs_quota_us", "25000\n"),
+                    ("cpu/x/cpu.cfs_period_us", "100000\n"),
+                ],
+                Some(0.25),
+            ),
+            // Version 2 beside version 1.
+            (
+                "0::/x\n",
+                &[("unified/x/cpu.max", "50000 100000")],
+                Some(0.5),
+            ),
+            (
+                "1:cpu:/\n",
+                &[
+                    ("cpu/cpu.cfs_quota_us", "-1\n"),
+                    ("cpu/cpu.cfs_period_us", "100000\n"),
+                ],
+                None,
+            ),
+        ];
+        for (groups, files, expected) in cases {
+            assert_eq!(
+                quota(groups, files).unwrap(),
+                *expected,
+                "{groups} {files:?}"
+            );
+        }
+        for broken in ["", "x 100000", "100000", "100000 0", "0 100000"] {
+            assert!(quota("0::/\n", &[("cpu.max", broken)]).is_err(), "{broken}");
+        }
+    }
+
+    fn quota(groups: &str, files: &[(&str, &str)]) -> Result<Option<f32>, HostError> {
+        let root = tempfile::tempdir().unwrap();
+        let all = files
+            .iter()
+            .map(|(file, text)| (format!("sys/fs/cgroup/{file}"), *text));
+        for (file, text) in all.chain([("proc/self/cgroup".to_owned(), groups)]) {
+            let path = root.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let files = KernelFiles::new(root.path());
+        ControlGroup::read(&files, "self")?.cpu_quota(&files)
+    }
+}

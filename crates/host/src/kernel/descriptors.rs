@@ -1,0 +1,73 @@
+//! Open files of a process against its limit, from `/proc/PID/fd` and `limits`.
+
+use super::{KernelFiles, KernelText};
+use crate::HostError;
+
+/// Open files of a process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Descriptors {
+    /// Open now.
+    pub open: u64,
+    /// Most that may be (soft limit); `None` without one.
+    pub limit: Option<u64>,
+}
+
+impl Descriptors {
+    /// Of `process` (an id, or `self`). `None` where it is gone, or another user's.
+    pub(crate) fn read(
+        files: &KernelFiles,
+        process: &str,
+    ) -> Result<Option<Descriptors>, HostError> {
+        let Ok(open) = files.numbers_in(&format!("proc/{process}/fd")) else {
+            return Ok(None);
+        };
+        let limits = files.read_if_there(&format!("proc/{process}/limits"))?;
+        let limit = |limits: KernelText| {
+            Ok(Descriptors {
+                open: open.len() as u64,
+                limit: open_files_limit(&limits)?,
+            })
+        };
+        limits.map(limit).transpose()
+    }
+}
+
+/// The soft limit of open files; `None` without one.
+pub(crate) fn open_files_limit(limits: &KernelText) -> Result<Option<u64>, HostError> {
+    match limits
+        .after("Max open files")
+        .and_then(|rest| rest.split_whitespace().next())
+    {
+        Some("unlimited") => Ok(None),
+        word => limits.number(word, "Max open files").map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn text(text: &str) -> KernelText {
+        KernelText {
+            path: PathBuf::from("file"),
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn limit_of_open_files_may_be_absent() {
+        assert_eq!(
+            open_files_limit(&text("Max open files            20000   30000   files\n")).unwrap(),
+            Some(20000)
+        );
+        assert_eq!(
+            open_files_limit(&text(
+                "Max open files            unlimited unlimited files\n"
+            ))
+            .unwrap(),
+            None
+        );
+        assert!(open_files_limit(&text("Max locked memory 1 2 bytes\n")).is_err());
+    }
+}
