@@ -614,6 +614,7 @@ async fn hundreds_of_seconds_without_a_coordinator_are_delivered_whole_and_memor
                     run_id: part.run_id,
                     interval,
                     totals: part.totals,
+                    observed: false,
                 };
                 break stream.say(Down::Ack(ack)).await;
             }

@@ -178,7 +178,8 @@ impl World {
             Order::Forget { run } => (*run, agent.quits),
             Order::Start { run, .. }
             | Order::ExtendLease { run, .. }
-            | Order::TakeOver { run, .. } => (*run, false),
+            | Order::TakeOver { run, .. }
+            | Order::Observe { run, .. } => (*run, false),
         };
         if let Err(why) = agent.order(now, order) {
             self.truth.broken(Invariant::EventsMakeSense, why);
