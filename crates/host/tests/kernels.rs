@@ -1,4 +1,5 @@
-//! What is read of files as two kernels write them; see `fixtures/README.md`.
+//! What is read of files of one kernel, and of files written by hand in other kernels' forms; see
+//! `fixtures/README.md`.
 
 use host::{
     Conntrack, CpuBacklog, CpuTimes, Descriptors, GroupBandwidth, GroupMemory, InterfaceCounters,
@@ -13,9 +14,9 @@ fn linux_6_18() -> Sampler {
     kernel("linux-6.18")
 }
 
-/// A machine with control groups of version 2, and a process in a container.
-fn linux_5_15() -> Sampler {
-    kernel("linux-5.15").watching(4242)
+/// Control groups of version 2, and a process in a container; from no machine.
+fn by_hand() -> Sampler {
+    kernel("by-hand").watching(4242)
 }
 
 fn kernel(name: &str) -> Sampler {
@@ -38,7 +39,7 @@ fn cpus_and_run_queue() {
         }
     );
     assert_eq!((new.cpus.len(), new.running, new.blocked), (2, 2, 1));
-    let old = linux_5_15().machine_times().unwrap();
+    let old = by_hand().machine_times().unwrap();
     assert_eq!(
         old.cpus.keys().collect::<Vec<_>>(),
         [&0, &2],
@@ -65,7 +66,7 @@ fn stalls_of_the_machine() {
     assert_eq!(new.cpu, stall(1_313_177_300, 0));
     assert_eq!(new.io, stall(30_295_677, 13_368_633));
     assert_eq!(new.memory, stall(0, 0));
-    let old = linux_5_15().stalls().unwrap();
+    let old = by_hand().stalls().unwrap();
     assert_eq!(
         old.cpu,
         stall(1_500_000, 0),
@@ -82,7 +83,7 @@ fn memory_and_swap() {
         (new.total_bytes, new.major_faults),
         (24_684_084 * KIB, 42_995)
     );
-    let old = linux_5_15().memory().unwrap();
+    let old = by_hand().memory().unwrap();
     assert_eq!(
         old,
         MemoryState {
@@ -116,7 +117,7 @@ fn threads_of_a_process() {
         ("python3", 43_164_688, 852_406)
     );
     assert_eq!(new.threads.len(), 3);
-    let old = linux_5_15().process_times().unwrap();
+    let old = by_hand().process_times().unwrap();
     assert_eq!((old.rss_bytes, old.major_faults), (9000 * KIB, 12));
     let mut earlier = old.clone();
     earlier.threads.remove(0);
@@ -156,7 +157,7 @@ fn limits_of_a_control_group_of_each_version() {
             oom_kills: 0,
         })
     );
-    let old = linux_5_15().group().unwrap();
+    let old = by_hand().group().unwrap();
     assert_eq!(old.cpu_quota, Some(0.5));
     assert_eq!(old.bandwidth, bandwidth(146, 140, 2_500_000_000));
     assert_eq!(
@@ -220,8 +221,8 @@ fn descriptors_against_their_limit() {
         open: 5,
         limit: Some(1024),
     };
-    assert_eq!(linux_5_15().descriptors().unwrap(), Some(five));
-    let gone = kernel("linux-5.15").watching(7);
+    assert_eq!(by_hand().descriptors().unwrap(), Some(five));
+    let gone = kernel("by-hand").watching(7);
     assert_eq!(gone.descriptors().unwrap(), None);
 }
 
@@ -239,7 +240,7 @@ fn interfaces_of_the_process_and_their_speed() {
         "-1, and none"
     );
     assert_eq!(loopback.sent_bytes, 1_854_186_672);
-    let old = linux_5_15().interfaces().unwrap();
+    let old = by_hand().interfaces().unwrap();
     let expected = InterfaceCounters {
         received_bytes: 1_000_000,
         received_packets: 2000,
@@ -265,7 +266,7 @@ fn packets_that_cpus_dropped() {
     let new = linux_6_18().softnet().unwrap().unwrap();
     assert_eq!(new.cpus.keys().collect::<Vec<_>>(), [&0, &1]);
     assert_eq!(new.cpus[&1].processed, 0x0017_903e);
-    let old = linux_5_15().softnet().unwrap().unwrap();
+    let old = by_hand().softnet().unwrap().unwrap();
     let first = CpuBacklog {
         processed: 100_000,
         dropped: 5,
@@ -292,7 +293,7 @@ fn counters_of_tcp_by_name_wherever_they_stand() {
         new.segments_sent > 2_000_000 && new.passive_opens > 30_000,
         "{new:?}"
     );
-    let old = linux_5_15().tcp().unwrap();
+    let old = by_hand().tcp().unwrap();
     let expected = TcpCounters {
         established: 55,
         active_opens: 11,
@@ -325,7 +326,7 @@ fn counters_of_tcp_by_name_wherever_they_stand() {
 fn sockets_with_and_without_ipv6() {
     let new = linux_6_18().sockets().unwrap().unwrap();
     assert_eq!((new.in_use, new.memory_pages), (1, 389));
-    let old = linux_5_15().sockets().unwrap();
+    let old = by_hand().sockets().unwrap();
     let expected = SocketCounts {
         in_use: 40,
         orphaned: 2,
@@ -340,7 +341,7 @@ fn sockets_with_and_without_ipv6() {
 fn fill_of_the_table_of_connections() {
     let new = linux_6_18().conntrack().unwrap().unwrap();
     assert_eq!((new.entries, new.most, new.drops), (0, 262_144, 0));
-    let old = linux_5_15().conntrack().unwrap();
+    let old = by_hand().conntrack().unwrap();
     let expected = Conntrack {
         entries: 0xff00,
         most: 65_536,
