@@ -3,8 +3,8 @@
 
 use crate::natural_order::natural_order;
 use crate::{
-    AgentResult, Backlog, ClientFigures, Figures, FleetFigures, Judgement, PlanRecord, Series,
-    ServerFigures, SessionOffers, Unattended, VerdictRecord,
+    AgentResult, Backlog, ClientFigures, Figures, FleetFigures, Judgement, MachineResult,
+    PlanRecord, Series, ServerFigures, SessionOffers, Unattended, VerdictRecord,
 };
 use measure::Period;
 use measure::calendar;
@@ -58,6 +58,9 @@ pub struct Document {
     /// What the server used; absent where nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerFigures>,
+    /// Machines of agents and of monitors, over the same time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineResult>,
     /// Over time, warm-up and drain included.
     pub series: Series,
     /// The plan's thresholds with their outcome, in the plan's order.

@@ -19,6 +19,7 @@ mod figures;
 mod fleet_figures;
 pub mod human;
 mod live;
+mod machine;
 mod natural_order;
 mod negotiated;
 mod notes;
@@ -60,6 +61,9 @@ pub use figures::{
 };
 pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended, Unstored};
 pub use live::Live;
+pub use machine::{
+    GroupRow, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow, QueueRow, TcpRow,
+};
 pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;
 pub use plan_difference::PlanDifference;

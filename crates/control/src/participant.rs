@@ -378,6 +378,7 @@ mod tests {
             labels: [].into(),
             workers: 1,
             host: Bytes::new(),
+            role: crate::Role::Agent,
         };
         let now = FleetTime(1);
         let mut agent = Participant::new(facts, ConnectionId(1), now, agents);

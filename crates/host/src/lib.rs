@@ -10,6 +10,7 @@ mod facts;
 mod figures;
 mod hangup;
 mod kernel;
+mod observation;
 mod sample;
 mod sampler;
 mod usage;
@@ -23,6 +24,9 @@ pub use kernel::{
     Conntrack, CpuBacklog, CpuTimes, Descriptors, GroupBandwidth, GroupCounters, GroupMemory,
     InterfaceCounters, MachineTimes, MemoryState, ProcessTimes, SocketCounts, SoftnetCounters,
     StallTime, StallTotals, TcpCounters, ThreadTimes,
+};
+pub use observation::{
+    GroupSecond, InterfaceSecond, Observation, ProcessSecond, QueueSecond, TcpSecond,
 };
 pub use sample::UsageSample;
 pub use sampler::Sampler;

@@ -55,8 +55,8 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
 }
 
-/// A verdict that lets the numbers stand, and exit code 0. A machine that takes the client's CPU away
-/// for a moment makes it late, so another try may hold.
+/// A verdict that lets the numbers stand, and exit code 0. A machine that takes the client's CPU
+/// away for a moment makes it late, so another try may hold.
 fn must_be_trusted(finished: &Finished) -> Result<(), String> {
     let verdict = Reading::new(finished).verdict();
     ensure(finished.code == 0 && verdict != "invalid", || {

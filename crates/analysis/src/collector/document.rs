@@ -50,6 +50,7 @@ impl ResultCollector {
             by_agent: self.by_agent(span),
             by_label: self.by_label(span),
             server: None,
+            machines: Vec::new(),
             series: self.series(),
             thresholds,
             verdict: crate::VerdictRecord::default(),
