@@ -169,8 +169,8 @@ impl ResultCollector {
 
     /// The agents `to` are to fire what is left of a lost agent's share from `after_ns` (run clock)
     /// on. Until [`ResultCollector::taken_over`] says of each that it does, seconds from then on
-    /// are not whole. Called again for an agent, for instance when the first takers could not, the last
-    /// counts.
+    /// are not whole. Called again for an agent, for instance when the first takers could not, the
+    /// last counts.
     pub fn redistributed(&mut self, agent: u32, to: &[u32], after_ns: u64) {
         if let Some(agent_run) = self.agents.get_mut(agent as usize) {
             agent_run.taken_over(after_ns);

@@ -76,7 +76,7 @@ impl Case {
             (_, Stage::Joining, _) => &[0],
             // Before the start nothing is lost but the run; a moment later an agent is.
             (Side::Agent, Stage::Preparing | Stage::Armed, Blow::Kill) => &[3, 4],
-            // The start is tried again, but not once everybody has agreed to it: then who was
+            // The start is tried again until everybody has asked for its lease: then who was
             // stopped begins too late or not at all.
             (_, Stage::Preparing | Stage::Armed, _) => &[0, 3, 4],
             (Side::Agent, _, Blow::Kill) => &[3],

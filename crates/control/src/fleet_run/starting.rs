@@ -217,12 +217,12 @@ impl StartAttempt {
         self.margin - self.margin / 4
     }
 
-    /// By then they must have, and have asked for their leases when two thirds of that is over too:
-    /// the leases take one way where Go, the beat and they take three.
+    /// By then they must have, and half of what is left later have asked for their leases: the
+    /// other half is for the leases, which all go out at once.
     pub(super) fn decided_at(self) -> FleetTime {
         let left = match self.is_known {
             false => self.margin / 4,
-            true => self.margin / 12,
+            true => self.margin / 8,
         };
         FleetTime(self.start_at.0.saturating_sub(nanoseconds(left)))
     }
@@ -245,7 +245,7 @@ impl StartAttempt {
             true => format!(
                 "it agreed to the start and did not ask for its lease within {} ms; did it stand \
                  still, or is its link slow?",
-                (self.margin / 6).as_millis()
+                (self.margin / 8).as_millis()
             ),
         }
     }
