@@ -41,7 +41,8 @@ pub enum ResumeError {
     },
     /// Its runs are being made.
     #[error(
-        "{}: another coordinator is making the runs of this campaign{}; wait for its end, or end it",
+        "{}: another coordinator is making the runs of this campaign{}; wait for its end, or \
+         end it",
         path.display(),
         hold::in_words(*pid)
     )]

@@ -339,8 +339,8 @@ impl ResultCollector {
     }
 }
 
-/// How many random arrivals there are at most where `mean` are expected: one time in a million there
-/// are more (Bernstein's bound, with ln 10⁶ = 13.8).
+/// How many random arrivals there are at most where `mean` are expected: one time in a million
+/// there are more (Bernstein's bound, with ln 10⁶ = 13.8).
 fn most_random(mean: f64) -> f64 {
     let third = 13.8 / 3.0;
     mean + third + (third * third + 2.0 * 13.8 * mean).sqrt()
