@@ -42,8 +42,8 @@ pub enum WatchedProcesses {
 pub struct MachineWatch {
     files: KernelFiles,
     watched: WatchedProcesses,
-    /// Whose limits count, where that was chosen.
-    group: Option<ControlGroup>,
+    /// Folder of the control group whose limits count, where that was chosen.
+    group: Option<String>,
     table: ProcessTable,
     queues: AcceptQueues,
     last: Option<MachineReading>,
@@ -92,11 +92,13 @@ impl MachineWatch {
     }
 
     /// Lets the limits of this control group count: a folder below `/sys/fs/cgroup`, or its path as
-    /// `/proc/PID/cgroup` writes it. `None` where there is none.
+    /// `/proc/PID/cgroup` writes it.
     #[must_use]
-    pub fn with_group(self, folder: &str) -> Option<MachineWatch> {
-        let group = Some(ControlGroup::at(&self.files, folder)?);
-        Some(MachineWatch { group, ..self })
+    pub fn with_group(self, folder: String) -> MachineWatch {
+        MachineWatch {
+            group: Some(folder),
+            ..self
+        }
     }
 
     /// The next observation counts from here.
@@ -150,16 +152,27 @@ impl MachineWatch {
         }
     }
 
-    /// Those of which there was no process when it was looked last.
+    /// The processes that were chosen.
+    #[must_use]
+    pub fn chosen(&self) -> &[ProcessChoice] {
+        match &self.watched {
+            WatchedProcesses::Own(_) => &[],
+            WatchedProcesses::Chosen(choices) => choices,
+        }
+    }
+
+    /// Those of which there was none when it was looked last.
     #[must_use]
     pub fn missing(&self) -> Vec<&ProcessChoice> {
-        match &self.watched {
-            WatchedProcesses::Own(_) => Vec::new(),
-            WatchedProcesses::Chosen(choices) => {
-                let missing = choices.iter().filter(|choice| !self.table.has(choice));
-                missing.collect()
-            }
-        }
+        let chosen = self.chosen().iter();
+        chosen.filter(|choice| !self.table.has(choice)).collect()
+    }
+
+    /// The control group that was chosen, if there is no such folder now.
+    #[must_use]
+    pub fn missing_group(&self) -> Option<&str> {
+        let folder = self.group.as_deref();
+        folder.filter(|folder| ControlGroup::at(&self.files, folder).is_none())
     }
 
     fn read(&mut self) -> Result<MachineReading, HostError> {
@@ -197,7 +210,11 @@ impl MachineWatch {
         let sampler = Sampler::on(files.clone(), process);
         let network = NetworkReading::read(files, process)?;
         let group = match &self.group {
-            Some(group) => group.counters(files)?,
+            // It may come later, and anew with each start of what is in it.
+            Some(folder) => match ControlGroup::at(files, folder) {
+                Some(group) => group.counters(files)?,
+                None => GroupCounters::default(),
+            },
             None => sampler.group()?,
         };
         let reading = MachineReading {
@@ -295,7 +312,7 @@ impl MachineReading {
     ) -> Observation {
         let spent = self.machine.since(&earlier.machine);
         let all = || spent.cpus.iter();
-        let waited = self.spun_by_cpu(spun);
+        let waited = self.spun_by_cpu(earlier, spun);
         let allowed: Vec<(u32, f64, f64)> = all()
             .filter(|(number, _)| self.cpus_allowed.binary_search(number).is_ok())
             .map(|(number, times)| {
@@ -335,11 +352,17 @@ impl MachineReading {
         }
     }
 
-    fn spun_by_cpu(&self, spun: &[SpunThread]) -> BTreeMap<u32, u64> {
-        let processes = self.processes.iter();
-        processes
-            .flat_map(|process| process.spun_by_cpu(spun))
-            .collect()
+    /// How long threads only waited, by the CPU that they last ran on. Those that have ended since
+    /// `earlier` ran there.
+    fn spun_by_cpu(&self, earlier: &MachineReading, spun: &[SpunThread]) -> BTreeMap<u32, u64> {
+        let readings = || self.processes.iter().chain(&earlier.processes);
+        let mut by_cpu = BTreeMap::new();
+        for thread in spun {
+            if let Some(cpu) = readings().find_map(|process| process.cpu_of_thread(&thread.name)) {
+                *by_cpu.entry(cpu).or_default() += thread.ns;
+            }
+        }
+        by_cpu
     }
 }
 

@@ -301,12 +301,17 @@ fn group_is_chosen_by_its_folder() {
         "/sys/fs/cgroup/system.slice/web.service",
         "/system.slice/web.service/",
     ] {
-        let mut watch = watch().with_group(folder).unwrap();
+        let mut watch = watch().with_group(folder.to_owned());
         watch.begin().unwrap();
+        assert_eq!(watch.missing_group(), None);
         let group = watch.observe(&[]).unwrap().group;
         assert_eq!(group.and_then(|group| group.quota), Some(0.5), "{folder}");
     }
-    assert!(watch().with_group("/system.slice/other.service").is_none());
+    let other = "/system.slice/other.service";
+    let mut missing = watch().with_group(other.to_owned());
+    missing.begin().unwrap();
+    assert_eq!(missing.missing_group(), Some(other));
+    assert_eq!(missing.observe(&[]).unwrap().group, None);
     let mut whole = watch();
     whole.begin().unwrap();
     assert_eq!(whole.observe(&[]).unwrap().group, None);

@@ -7,6 +7,9 @@ use crate::{HostError, InterfaceSecond, Sampler, TcpSecond};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+/// Interfaces of an observation: the busiest. A machine with containers may have hundreds.
+const INTERFACES_MAX: usize = 64;
+
 #[derive(Debug)]
 pub(super) struct NetworkReading {
     /// Which namespace it is; where the kernel does not say, whose.
@@ -85,9 +88,14 @@ impl NetworkReading {
                 speed_mbit: carried.speed_mbit,
             }
         };
+        let carried = |one: &InterfaceSecond| one.received_bytes.saturating_add(one.sent_bytes);
         let all = self.interfaces.iter().map(second);
-        all.filter(|one| one.received_bytes > 0 || one.sent_bytes > 0 || one.drops > 0)
-            .collect()
+        let mut seconds: Vec<_> = all
+            .filter(|one| carried(one) > 0 || one.drops > 0)
+            .collect();
+        seconds.sort_by_key(|one| std::cmp::Reverse(carried(one)));
+        seconds.truncate(INTERFACES_MAX);
+        seconds
     }
 
     fn tcp_since(&self, earlier: &NetworkReading) -> TcpSecond {

@@ -144,16 +144,13 @@ impl ProcessReading {
         self.threads.iter().map(spent).collect()
     }
 
-    /// How long its threads waited on which CPU.
-    pub(super) fn spun_by_cpu(&self, spun: &[SpunThread]) -> BTreeMap<u32, u64> {
-        let mut by_cpu = BTreeMap::new();
-        for thread in self.threads.values() {
-            let cpu = thread.named.as_ref().and_then(|named| named.processor);
-            if let Some(cpu) = cpu {
-                *by_cpu.entry(cpu).or_default() += thread.spun_ns(spun);
-            }
-        }
-        by_cpu
+    /// The CPU that its thread of this name ran on last.
+    pub(super) fn cpu_of_thread(&self, name: &str) -> Option<u32> {
+        let mut named = self
+            .threads
+            .values()
+            .filter_map(|thread| thread.named.as_ref());
+        named.find(|thread| thread.name == name)?.processor
     }
 }
 
