@@ -116,7 +116,7 @@ fn second_of_a_container_is_the_difference_of_what_its_process_sees() {
         quota: Some(0.5),
         throttled: 0.9,
         throttled_ns: 100_000_000,
-        memory: Some(0.95),
+        memory: Some(0.75),
         memory_limit_hits: 0,
         oom_kills: 0,
     };
