@@ -81,7 +81,7 @@ pub use setup::{AgentSetup, CollectorSetup};
 pub use staple::StapleFigure;
 pub use threshold::{Judgement, Unit};
 pub use time_figure::{Column, Headline, PercentileFigure, TimeFigure};
-pub use verdict::{Verdict, VerdictRecord};
+pub use verdict::{LimitOf, RuleReading, Verdict, VerdictRecord, explain};
 
 pub(crate) use threshold::judge;
 pub(crate) use time_figure::HistogramColumns;

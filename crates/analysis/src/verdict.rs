@@ -4,6 +4,9 @@
 mod client;
 mod faults;
 mod load;
+mod reading;
+
+pub use reading::{LimitOf, RuleReading};
 
 pub(crate) use client::client_limits;
 pub(crate) use load::{not_sent, piled_up};
@@ -103,6 +106,12 @@ impl VerdictRecord {
         record.evidence.extend(server_cpu(document));
         record.degraded(faults.tolerated)
     }
+}
+
+/// What each rule looked at, in the order in which they count.
+#[must_use]
+pub fn explain(document: &Document) -> Vec<RuleReading> {
+    load::readings(document)
 }
 
 impl VerdictRecord {

@@ -3,7 +3,7 @@
 use super::client::{
     self, LATE_P99_MAX_NS, MachineCounts, client_limits, lagged, limits, p99_if_late, room,
 };
-use super::{Verdict, VerdictRecord, record};
+use super::{LimitOf, RuleReading, Verdict, VerdictRecord, record};
 use crate::{AgentEndCause, AgentResult, Backlog, Document, human};
 
 /// An open loop has missed its load where more arrivals than this could not be sent.
@@ -68,6 +68,38 @@ fn unmet(document: &Document, max_connections: u32) -> Vec<String> {
         .chain(not_sent(document))
         .chain(piled_up(document))
         .collect()
+}
+
+/// Whether the load was sent and carried.
+pub(super) fn readings(document: &Document) -> Vec<RuleReading> {
+    vec![never_sent(document), backlog(document)]
+}
+
+fn never_sent(document: &Document) -> RuleReading {
+    let operations = &document.measured.operations;
+    let share = operations.not_sent as f64 / operations.ended.max(1) as f64;
+    RuleReading {
+        rule: "never sent",
+        limit_of: LimitOf::Load,
+        says: not_sent(document),
+        figure: format!("{} of the arrivals", human::share(share)),
+        bound: human::share(NOT_SENT_SHARE_MAX),
+        distance: Some(share / NOT_SENT_SHARE_MAX),
+    }
+}
+
+fn backlog(document: &Document) -> RuleReading {
+    let Some(backlog) = document.backlog else {
+        return RuleReading::unknown("backlog", LimitOf::Load, "more than its noise".to_owned());
+    };
+    RuleReading {
+        rule: "backlog",
+        limit_of: LimitOf::Load,
+        says: piled_up(document),
+        figure: format!("grew by {} in the second half", backlog.growth()),
+        bound: format!("more than its noise of {:.0}", backlog.noise),
+        distance: (backlog.noise > 0.0).then(|| backlog.growth() as f64 / backlog.noise),
+    }
 }
 
 /// Arrivals that had to wait for a connection: all that there may be were in use then.
