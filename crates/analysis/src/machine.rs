@@ -255,6 +255,14 @@ pub struct ProcessRow {
     pub descriptors_limit: Option<u64>,
 }
 
+impl QueueRow {
+    /// How full it was: 1 where nothing more may wait.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        f64::from(self.waiting) / f64::from(self.most.max(1))
+    }
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

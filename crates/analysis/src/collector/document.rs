@@ -11,8 +11,8 @@ use crate::threshold::JudgedBy;
 use crate::whole_seconds::WholeRule;
 use crate::{
     AgentEndCause, AgentResult, ClientFigures, Document, FigureGroup, Figures, FleetFigures,
-    HistogramColumns, Judgement, MachineResult, MachineRole, RunRecord, RunState, Series,
-    ServerFigures, SessionOffers, StartSkew, Unstored,
+    HistogramColumns, Judgement, MachineResult, MachineRole, ProcessFigures, RunRecord, RunState,
+    Series, ServerFigures, SessionOffers, StartSkew, Unstored,
 };
 use measure::{CellKey, Client, Counters, Period, nanoseconds};
 use plan::{Arrivals, End, Shape};
@@ -50,6 +50,7 @@ impl ResultCollector {
             by_agent: self.by_agent(span),
             by_label: self.by_label(span),
             server: None,
+            server_processes: Vec::new(),
             machines: self.machines(),
             series: self.series(),
             thresholds,
@@ -58,6 +59,7 @@ impl ResultCollector {
         };
         // Each of these reads what stands in the document before it; the verdict reads everything.
         document.server = self.server(&document);
+        document.server_processes = ProcessFigures::all(&document);
         document.date_staples();
         document.session_offers = self.session_offers(&document);
         document.notes.extend(crate::notes::frozen(&self.frozen()));

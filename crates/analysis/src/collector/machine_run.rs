@@ -211,9 +211,8 @@ fn joined_tcp(first: TcpRow, next: TcpRow) -> TcpRow {
 }
 
 fn fullest(first: Option<QueueRow>, next: Option<QueueRow>) -> Option<QueueRow> {
-    let fill = |queue: &QueueRow| f64::from(queue.waiting) / f64::from(queue.most.max(1));
     first.into_iter().chain(next).reduce(|first, next| {
-        if fill(&first) > fill(&next) {
+        if first.fill() > next.fill() {
             first
         } else {
             next
