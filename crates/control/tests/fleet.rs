@@ -1581,10 +1581,7 @@ fn history_events(coordinator: &mut Coordinator) -> Vec<FleetAction> {
     }
     told.extend(coordinator.on(FleetEvent::Run(request(2))));
     told.extend(coordinator.start(2));
-    for agent in 0..2 {
-        coordinator.say(agent, Up::Beat(Beat::default()));
-        told.extend(coordinator.say(agent, began(coordinator.now_ns)));
-    }
+    told.extend(coordinator.begin(2));
     told.extend(coordinator.say(0, part(0)));
     told.extend(coordinator.say(0, part(1)));
     told
@@ -1881,7 +1878,8 @@ fn monitor_watches_from_the_start_to_the_end_and_no_run_waits_for_it() {
         "{actions:?}"
     );
     coordinator.join(1, hello(1));
-    let actions = coordinator.start(2);
+    coordinator.start(2);
+    let actions = coordinator.begin(2);
     let [Down::Observe(observe)] = sent(&actions, 7)[..] else {
         panic!("{actions:?}")
     };
