@@ -1907,9 +1907,17 @@ fn monitor_watches_from_the_start_to_the_end_and_no_run_waits_for_it() {
     assert!(ack.observed && ack.interval == 0, "{ack:?}");
 
     // One that is lost costs the run nothing, and is known when it comes back.
-    coordinator.cut(7);
+    let is_said = |actions: &[FleetAction], what: &str| {
+        has(
+            actions,
+            |event| matches!(event, RunEvent::Note { agent: None, text, .. } if text.ends_with(what)),
+        )
+    };
+    let cut = coordinator.cut(7);
+    assert!(is_said(&cut, " is away"), "{cut:?}");
     assert!(losses(&coordinator.pass(4, &[0, 1])).is_empty());
     let back = coordinator.join(8, monitor(7));
+    assert!(is_said(&back, " is back"), "{back:?}");
     assert!(
         matches!(sent(&back, 8)[..], [Down::Welcome(_), Down::Observe(_)]),
         "{back:?}"
@@ -1924,6 +1932,8 @@ fn monitor_watches_from_the_start_to_the_end_and_no_run_waits_for_it() {
         matches!(sent(&actions, 8)[..], [Down::Release(_)]),
         "{actions:?}"
     );
+    let cut = coordinator.cut(8);
+    assert!(events(&cut).is_empty(), "no run is there: {cut:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod capacity;
 mod collector;
 mod comparison;
 mod fleet;
+mod machines;
 mod random;
 mod scene;
 mod search;
