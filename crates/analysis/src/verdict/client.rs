@@ -207,12 +207,14 @@ fn agents<'a>(
     watched.collect()
 }
 
-/// Agents stand first among the machines, in their order.
+/// The agent's machine. Several agents may have one name; they stand in their order.
 fn rows_of<'a>(document: &'a Document, index: usize, agent: &AgentResult) -> &'a [MachineRow] {
-    let machine = document.machines.get(index);
-    let own =
-        machine.filter(|machine| machine.role == MachineRole::Agent && machine.name == agent.name);
-    own.map_or(&[], |machine| machine.rows.as_slice())
+    let before = document.agents.iter().take(index);
+    let nth = before.filter(|other| other.name == agent.name).count();
+    let machines = document.machines.iter();
+    let mut own =
+        machines.filter(|machine| machine.role == MachineRole::Agent && machine.name == agent.name);
+    own.nth(nth).map_or(&[], |machine| machine.rows.as_slice())
 }
 
 /// A row that holds the whole run.
