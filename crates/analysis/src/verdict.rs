@@ -133,6 +133,13 @@ pub(crate) fn is_load_sent(document: &Document) -> bool {
     is_open && spoken(&readings.lateness).is_empty() && spoken(&readings.load).is_empty()
 }
 
+/// What of server and network is used up, whatever became of the load.
+pub(crate) fn limits_beyond_client(document: &Document) -> Vec<String> {
+    let readings = Readings::new(document);
+    let server = spoken(&readings.server).into_iter();
+    server.chain(spoken(&readings.network)).collect()
+}
+
 /// Signs that a client could not do more, whatever became of the load.
 pub(crate) fn client_limits(document: &Document) -> Vec<String> {
     spoken(&Readings::new(document).client)
@@ -280,8 +287,12 @@ fn no_success(document: &Document) -> VerdictRecord {
         "none of {} operations succeeded: {} failed, {} timed out",
         operations.ended, operations.failed, operations.timed_out
     )];
+    let mut verdict = Verdict::Undetermined;
     // Errors stand most frequent first.
     if let Some(commonest) = document.measured.errors.first() {
+        if client::is_exhaustion(commonest) {
+            verdict = Verdict::ClientBound;
+        }
         evidence.push(format!(
             "{} of them: {} [{}]",
             human::share(commonest.share),
@@ -291,7 +302,7 @@ fn no_success(document: &Document) -> VerdictRecord {
         let cure = commonest.name.parse().ok().and_then(cure);
         evidence.extend(cure.map(str::to_owned));
     }
-    record(Verdict::Undetermined, evidence, [])
+    record(verdict, evidence, [])
 }
 
 fn record(

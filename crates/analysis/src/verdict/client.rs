@@ -5,7 +5,8 @@ use super::server::{memory, memory_in_words};
 use super::sign::{Asked, Sign, Watched, WatchedRows};
 use super::{LimitOf, RuleReading, is_target_local};
 use crate::{
-    AgentResult, Document, GroupRow, MachineRole, MachineRow, ProcessRow, TcpRow, TimeFigure, human,
+    AgentResult, Document, ErrorFigure, GroupRow, MachineRole, MachineRow, ProcessRow, TcpRow,
+    TimeFigure, human,
 };
 
 /// More than 1 % above this, and it was not in time: the client's loop taking notice of what was
@@ -251,10 +252,15 @@ pub(super) fn all_agents<'a>(document: &'a Document, seconds: &Seconds) -> Vec<W
     agents(document, seconds, |_| true)
 }
 
+/// Whether it says that ports or descriptors ran out.
+pub(super) fn is_exhaustion(error: &ErrorFigure) -> bool {
+    error.name.ends_with("_exhausted")
+}
+
 /// Where local ports or descriptors ran out.
 fn exhausted(document: &Document) -> RuleReading {
     let errors = document.measured.errors.iter();
-    let exhausted = errors.filter(|error| error.name.ends_with("_exhausted"));
+    let exhausted = errors.filter(|error| is_exhaustion(error));
     let worst = exhausted.max_by(|a, b| a.share.total_cmp(&b.share));
     let share = worst.map_or(0.0, |error| error.share);
     let bound = human::share(EXHAUSTED_SHARE_MAX);
