@@ -1908,10 +1908,10 @@ fn monitor_watches_from_the_start_to_the_end_and_no_run_waits_for_it() {
 
     // One that is lost costs the run nothing, and is known when it comes back.
     let is_said = |actions: &[FleetAction], what: &str| {
-        has(
-            actions,
-            |event| matches!(event, RunEvent::Note { agent: None, text, .. } if text.ends_with(what)),
-        )
+        has(actions, |event| match event {
+            RunEvent::Note { agent, text, .. } => agent.is_none() && text.ends_with(what),
+            _ => false,
+        })
     };
     let cut = coordinator.cut(7);
     assert!(is_said(&cut, " is away"), "{cut:?}");
