@@ -174,7 +174,7 @@ pub fn group(row: &mut MachineRow) -> &mut GroupRow {
 }
 
 /// The rule, how a row gets its figure, and the figure below, at and above the bound.
-const OF_CLIENT: [(&str, Change, [f64; 3]); 8] = [
+const OF_CLIENT: [(&str, Change, [f64; 3]); 9] = [
     (
         "worker",
         |row, at| thread(row).busiest_thread_share = at,
@@ -216,8 +216,19 @@ const OF_CLIENT: [(&str, Change, [f64; 3]); 8] = [
     ),
     (
         "client's machine",
-        |row, at| row.cpu_busy = at,
+        |row, at| {
+            row.cpu_busy = at;
+            thread(row).longest_waiting = 0.1;
+        },
         [0.94, 0.95, 1.0],
+    ),
+    (
+        "client's machine",
+        |row, at| {
+            row.cpu_busy = 1.0;
+            thread(row).longest_waiting = at;
+        },
+        [0.09, 0.1, 0.5],
     ),
     ("steal", |row, at| row.worst_steal = at, [0.09, 0.1, 0.3]),
 ];
