@@ -563,6 +563,7 @@ fn bytes_at_one_pace_are_the_networks_only_if_the_server_was_seen_to_have_room()
     let spoil: [(&str, Spoil); 3] = [
         ("not in a queue", |document| {
             phase(document, "receive", 300, 380, 400);
+            phase(document, "first_byte", 15, 20, 25);
         }),
         ("not at one pace", |document| {
             document.series.rows[4].wire_received_bytes = 3_000_000;
@@ -571,6 +572,9 @@ fn bytes_at_one_pace_are_the_networks_only_if_the_server_was_seen_to_have_room()
             phase(document, "receive", 10, 190, 200);
         }),
     ];
+    let mut queue = with_monitor(downloading(CLOSED), &idle());
+    phase(&mut queue, "receive", 300, 380, 400);
+    assert!(speaks(&queue, "pace of bytes"), "first bytes wait too");
     for (what, spoil) in spoil {
         let mut document = with_monitor(downloading(CLOSED), &idle());
         spoil(&mut document);
