@@ -8,6 +8,7 @@ mod finished_record;
 mod histograms;
 mod keeper;
 mod log_thread;
+mod machine_row;
 mod record_thread;
 mod recorded_run;
 #[cfg(feature = "rehearsal")]

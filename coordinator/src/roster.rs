@@ -9,6 +9,8 @@ use std::time::Instant;
 pub(crate) struct Roster {
     stage: RunStage,
     agents: Vec<RosterAgent>,
+    /// How many watch or have watched; they are no agents.
+    monitors: usize,
     /// Some agent fires or has fired.
     has_begun: bool,
 }
@@ -65,6 +67,7 @@ impl Roster {
         Roster {
             stage: RunStage::Gathering,
             agents: Vec::new(),
+            monitors: 0,
             has_begun: false,
         }
     }
@@ -102,6 +105,7 @@ impl Roster {
             RunEvent::Lost { agent, .. } => self.set(*agent, AgentStatus::Lost, now),
             // Nobody fired, and another instant is named next.
             RunEvent::Postponed { .. } => self.stage = RunStage::Preparing,
+            RunEvent::Watching { .. } => self.monitors += 1,
             RunEvent::Done { .. } => self.stage = RunStage::Over,
             RunEvent::Waiting { .. }
             | RunEvent::Problem { .. }
@@ -110,7 +114,6 @@ impl Roster {
             | RunEvent::Redistributed { .. }
             | RunEvent::TakenOver { .. }
             | RunEvent::Superseded { .. }
-            | RunEvent::Watching { .. }
             | RunEvent::Observed { .. }
             | RunEvent::Note { .. } => {}
         }
@@ -124,6 +127,11 @@ impl Roster {
     /// In the order of their indices; while they gather, of their joining.
     pub(crate) fn agents(&self) -> &[RosterAgent] {
         &self.agents
+    }
+
+    /// How many monitors watch or have watched.
+    pub(crate) fn monitors(&self) -> usize {
+        self.monitors
     }
 
     /// Whether the agents that were asked for are all there.

@@ -80,7 +80,11 @@ impl RunNews {
                      comes here"
                     .to_owned(),
             ),
-            RunEvent::Watching { monitor } => Some(format!("monitor {} watches", monitor.name)),
+            RunEvent::Watching { monitor } => {
+                let (name, all) = (&monitor.name, roster.monitors());
+                let monitors = if all == 1 { "monitor" } else { "monitors" };
+                Some(format!("monitor {name} watches ({all} {monitors})"))
+            }
             RunEvent::Waiting { .. }
             | RunEvent::Observed { .. }
             | RunEvent::Assembled { .. }

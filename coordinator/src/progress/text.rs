@@ -466,6 +466,25 @@ mod tests {
     }
 
     #[test]
+    fn monitors_are_told_and_not_counted_among_agents() {
+        let now = Instant::now();
+        let mut view = firing("connections = 1, duration = \"60s\"", now);
+        let before = lines(&view, now, WIDE);
+        let told = ["db", "proxy"].map(|name| {
+            let monitor = facts(name);
+            take(&mut view, &RunEvent::Watching { monitor }, now).unwrap()
+        });
+        assert_eq!(
+            told,
+            [
+                "monitor db watches (1 monitor)",
+                "monitor proxy watches (2 monitors)"
+            ]
+        );
+        assert_eq!(lines(&view, now, WIDE), before);
+    }
+
+    #[test]
     fn clock_follows_the_plan() {
         let now = Instant::now();
         for (load, passed_ms, clock) in [

@@ -8,14 +8,15 @@ use super::decode_pool::Decoded;
 use super::event_line;
 use super::finished_record::FinishedRecord;
 use super::histograms::Histograms;
+use super::machine_row::machine_row;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{FactKind, Growing, LoggedFact, ResumedRun, RunFolder};
 use crate::utc::Utc;
 use analysis::{
-    AgentEnd, AgentEndCause, AgentSetup, CollectorSetup, CpuFigures, Document, Live,
+    AgentEnd, AgentEndCause, AgentSetup, CollectorSetup, CpuFigures, Document, Live, MachineRole,
     ResultCollector, RunState,
 };
-use control::{AgentFacts, ClockReading, FleetTime, RunEvent};
+use control::{AgentFacts, ClockReading, FleetTime, Observer, RunEvent};
 use measure::{Snapshot, Totals};
 use report::{Format, Style};
 use std::time::Duration;
@@ -29,6 +30,7 @@ pub(crate) struct RecordedRun {
     run: PlannedRun,
     folder: Option<RunFolder>,
     agents: Vec<RecordedAgent>,
+    monitors: Vec<AgentSetup>,
     notes: Vec<String>,
     remarks: usize,
     /// What the log did not take, and why.
@@ -69,6 +71,7 @@ impl RecordedRun {
             run,
             folder,
             agents: Vec::new(),
+            monitors: Vec::new(),
             notes,
             remarks: 0,
             unstored: None,
@@ -166,6 +169,12 @@ impl RecordedRun {
                 self.note(format!("agent {}: {problem}", self.name(*agent)))
             }
             RunEvent::Note { agent, text, .. } => self.remark(*agent, text),
+            RunEvent::Watching { monitor } => self.watching(monitor),
+            RunEvent::Observed {
+                by,
+                second,
+                encoded,
+            } => self.observed(*by, *second, encoded),
             RunEvent::Joined { .. }
             | RunEvent::Left { .. }
             | RunEvent::Waiting { .. }
@@ -174,8 +183,6 @@ impl RecordedRun {
             | RunEvent::Superseded { .. }
             | RunEvent::Gone { .. }
             | RunEvent::Back { .. }
-            | RunEvent::Watching { .. }
-            | RunEvent::Observed { .. }
             | RunEvent::Done { .. } => {}
         }
     }
@@ -288,6 +295,8 @@ impl RecordedRun {
                 collector.ended(index, agent.end.clone());
             }
         }
+        let monitors = self.monitors.iter().cloned();
+        monitors.for_each(|monitor| collector.watching(monitor));
         self.notes
             .iter()
             .for_each(|note| collector.note(note.clone()));
@@ -445,6 +454,28 @@ impl RecordedRun {
         });
     }
 
+    fn watching(&mut self, monitor: &AgentFacts) {
+        let setup = setup(monitor);
+        if let Some(started) = &mut self.started {
+            started.collector.watching(setup.clone());
+        }
+        // Another start instant begins another collector.
+        self.monitors.push(setup);
+    }
+
+    /// What cannot be read is of another version; that second is missing.
+    fn observed(&mut self, by: Observer, second: u32, encoded: &[u8]) {
+        let observation = host::Observation::decode(encoded).ok();
+        if let Some((started, observation)) = self.started.as_mut().zip(observation) {
+            let (role, number) = match by {
+                Observer::Agent(agent) => (MachineRole::Agent, agent),
+                Observer::Monitor(number) => (MachineRole::Monitor, number),
+            };
+            let row = machine_row(second, observation);
+            started.collector.observed(role, number, row);
+        }
+    }
+
     /// Another coordinator went on with the run, which had none since this one was last heard of.
     fn resumed(&mut self, at: Utc, resumed: &ResumedRun) {
         let away = at.since_1970().saturating_sub(self.heard_at.since_1970());
@@ -498,29 +529,33 @@ impl Started {
 
 impl RecordedAgent {
     fn new(facts: &AgentFacts) -> RecordedAgent {
-        // An agent of another version is still one: its machine is then not known.
-        let machine = host::Facts::decode(&facts.host).unwrap_or_default();
-        let setup = AgentSetup {
-            name: facts.name.clone(),
-            labels: facts.labels.clone(),
-            workers: facts.workers,
-            facts: analysis::MachineFacts {
-                cpus: u32::try_from(machine.cpus_allowed.len()).unwrap_or(u32::MAX),
-                cpu_quota: machine.cpu_quota.filter(|quota| quota.is_finite()),
-                hostname: machine.hostname,
-                kernel: machine.kernel,
-                cpu_model: machine.cpu_model,
-                memory_total_bytes: machine.memory_total_bytes,
-                open_files_limit: machine.open_files_limit,
-                first_local_port: machine.local_ports.0,
-                last_local_port: machine.local_ports.1,
-            },
-            addresses: machine.addresses,
-        };
         RecordedAgent {
-            setup,
+            setup: setup(facts),
             ..RecordedAgent::default()
         }
+    }
+}
+
+/// What is known of an agent or a monitor when it joins.
+fn setup(facts: &AgentFacts) -> AgentSetup {
+    // One of another version is still one: its machine is then not known.
+    let machine = host::Facts::decode(&facts.host).unwrap_or_default();
+    AgentSetup {
+        name: facts.name.clone(),
+        labels: facts.labels.clone(),
+        workers: facts.workers,
+        facts: analysis::MachineFacts {
+            cpus: u32::try_from(machine.cpus_allowed.len()).unwrap_or(u32::MAX),
+            cpu_quota: machine.cpu_quota.filter(|quota| quota.is_finite()),
+            hostname: machine.hostname,
+            kernel: machine.kernel,
+            cpu_model: machine.cpu_model,
+            memory_total_bytes: machine.memory_total_bytes,
+            open_files_limit: machine.open_files_limit,
+            first_local_port: machine.local_ports.0,
+            last_local_port: machine.local_ports.1,
+        },
+        addresses: machine.addresses,
     }
 }
 

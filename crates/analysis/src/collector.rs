@@ -1,6 +1,7 @@
 //! Gathers what agents deliver and makes the document of it, at any moment of the run.
 
 mod document;
+mod machine_run;
 
 use crate::agent_run::AgentRun;
 use crate::cell_tally::CellTally;
@@ -8,11 +9,18 @@ use crate::counts::errors;
 use crate::live::{Live, Recent};
 use crate::series::SeriesBuilder;
 use crate::whole_seconds::{WholeRule, WholeSeconds};
-use crate::{AgentEnd, CollectorSetup, FleetFigures, PlanRecord, Takeover, Unattended};
+use crate::{
+    AgentEnd, AgentSetup, CollectorSetup, FleetFigures, MachineRole, MachineRow, PlanRecord,
+    Takeover, Unattended,
+};
+use machine_run::{MachineRun, rows_each};
 use measure::{CellKey, Client, Distribution, Metric, Outcome, Period, Snapshot, nanoseconds};
 use plan::{End, Load, LostAgents, Plan, Profile, Shape, Threshold, Words as _};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// Monitors that a result has room for.
+const MONITORS_MAX: usize = 1_000;
 
 /// What became of a delivered interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +41,10 @@ pub struct ResultCollector {
     run: RunPlan,
     record: PlanRecord,
     agents: Vec<AgentRun>,
+    /// What the agents' machines did, by index.
+    agent_machines: Vec<MachineRun>,
+    /// Who watched, and what their machines did.
+    monitors: Vec<(AgentSetup, MachineRun)>,
     /// Sums over all agents.
     cells: BTreeMap<CellKey, CellTally>,
     series: SeriesBuilder,
@@ -84,6 +96,7 @@ impl ResultCollector {
         };
         let record = PlanRecord::new(plan, setup.plan_text.clone());
         let agents = setup.agents.iter().map(|_| AgentRun::default()).collect();
+        let agent_machines = vec![MachineRun::default(); setup.agents.len()];
         let number = u32::try_from(setup.agents.len()).unwrap_or(u32::MAX);
         let fleet = FleetFigures {
             lost: plan.fleet().lost().word().to_owned(),
@@ -96,6 +109,8 @@ impl ResultCollector {
             run,
             record,
             agents,
+            agent_machines,
+            monitors: Vec::new(),
             cells: BTreeMap::new(),
             series: SeriesBuilder::new(),
             recent: Recent::default(),
@@ -212,6 +227,30 @@ impl ResultCollector {
             to_ns: to_ns.max(from_ns),
             seconds: length_ns as f64 / 1e9,
         });
+    }
+
+    /// One more monitor watches its machine; monitors are numbered in this order.
+    pub fn watching(&mut self, monitor: AgentSetup) {
+        if self.monitors.len() < MONITORS_MAX {
+            self.monitors.push((monitor, MachineRun::default()));
+        }
+    }
+
+    /// Takes in what the machine of an agent or a monitor did in a second: of each machine in
+    /// order, and each second once. What comes again, or of a machine that nobody knows, does not
+    /// count.
+    pub fn observed(&mut self, role: MachineRole, number: u32, row: MachineRow) {
+        let rows_max = rows_each(self.agent_machines.len() + self.monitors.len());
+        let machine = match role {
+            MachineRole::Agent => self.agent_machines.get_mut(number as usize),
+            MachineRole::Monitor => {
+                let monitor = self.monitors.get_mut(number as usize);
+                monitor.map(|(_, machine)| machine)
+            }
+        };
+        if let Some(machine) = machine {
+            machine.add(row, rows_max);
+        }
     }
 
     /// A sentence the reader of the result should know.

@@ -4,7 +4,7 @@
 use crate::natural_order::natural_order;
 use crate::{
     AgentResult, Backlog, ClientFigures, Figures, FleetFigures, Judgement, MachineResult,
-    PlanRecord, Series, ServerFigures, SessionOffers, Unattended, VerdictRecord,
+    PlanRecord, ProcessFigures, Series, ServerFigures, SessionOffers, Unattended, VerdictRecord,
 };
 use measure::Period;
 use measure::calendar;
@@ -58,6 +58,9 @@ pub struct Document {
     /// What the server used; absent where nobody knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerFigures>,
+    /// What the processes used that monitors watched, by machine and name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_processes: Vec<ProcessFigures>,
     /// Machines of agents and of monitors, over the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineResult>,

@@ -20,6 +20,7 @@ mod fleet_figures;
 pub mod human;
 mod live;
 mod machine;
+mod machine_figures;
 mod natural_order;
 mod negotiated;
 mod notes;
@@ -64,6 +65,7 @@ pub use live::Live;
 pub use machine::{
     GroupRow, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow, QueueRow, TcpRow,
 };
+pub use machine_figures::{Busiest, MachineFigures};
 pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;
 pub use plan_difference::PlanDifference;
@@ -75,13 +77,13 @@ pub use search::{
     LoadUnit, Purpose, SearchAction, SearchAnswer, SearchRecord,
 };
 pub use series::{Row, Series};
-pub use server::ServerFigures;
+pub use server::{ProcessFigures, ServerFigures};
 pub use session_offers::SessionOffers;
 pub use setup::{AgentSetup, CollectorSetup};
 pub use staple::StapleFigure;
 pub use threshold::{Judgement, Unit};
 pub use time_figure::{Column, Headline, PercentileFigure, TimeFigure};
-pub use verdict::{Verdict, VerdictRecord};
+pub use verdict::{LimitOf, RuleReading, Verdict, VerdictRecord, explain};
 
 pub(crate) use threshold::judge;
 pub(crate) use time_figure::HistogramColumns;

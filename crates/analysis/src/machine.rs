@@ -31,172 +31,238 @@ pub enum MachineRole {
 }
 
 /// What a machine did in a second. Shares are 0 to 1 unless said otherwise; what this kernel does
-/// not tell is absent.
+/// not tell is absent. JSON leaves out what is 0 too: there may be many rows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MachineRow {
     /// First second, of the run clock.
     pub second: u32,
     /// Seconds that it holds.
     pub seconds: u32,
     /// Time that it is about.
+    #[serde(skip_serializing_if = "is_default")]
     pub elapsed_ns: u64,
     /// Of the CPUs that it may use, not idle.
+    #[serde(skip_serializing_if = "is_default")]
     pub cpu_busy: f64,
     /// The busiest of these CPUs, not idle.
+    #[serde(skip_serializing_if = "is_default")]
     pub busiest_cpu: f64,
     /// Which one that is.
+    #[serde(skip_serializing_if = "is_default")]
     pub busiest_cpu_number: u32,
     /// Of all CPUs, in the kernel's soft interrupts.
+    #[serde(skip_serializing_if = "is_default")]
     pub softirq: f64,
     /// The same of the CPU that had most of it.
+    #[serde(skip_serializing_if = "is_default")]
     pub busiest_softirq: f64,
     /// Of all CPUs, taken away by the hypervisor.
+    #[serde(skip_serializing_if = "is_default")]
     pub steal: f64,
     /// The same of the CPU that lost most.
+    #[serde(skip_serializing_if = "is_default")]
     pub worst_steal: f64,
     /// Threads that ran or could have, when it was looked at.
+    #[serde(skip_serializing_if = "is_default")]
     pub running: u32,
     /// Part of the time in which some thread waited for a CPU.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub cpu_stall: Option<f64>,
     /// Part of the time in which some thread waited for memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub memory_stall: Option<f64>,
     /// Part of the time in which some thread waited for a disk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub io_stall: Option<f64>,
     /// The control group's limits, where there are any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub group: Option<GroupRow>,
     /// Memory that could be had without swapping.
+    #[serde(skip_serializing_if = "is_default")]
     pub memory_available_bytes: u64,
     /// Memory pages read from or written to swap.
+    #[serde(skip_serializing_if = "is_default")]
     pub swapped_pages: u64,
     /// Page faults that waited for a disk.
+    #[serde(skip_serializing_if = "is_default")]
     pub major_faults: u64,
     /// Network interfaces that carried anything, loopback too.
+    #[serde(skip_serializing_if = "is_default")]
     pub interfaces: Vec<InterfaceRow>,
     /// Packets that the kernel had no room for before TCP saw them.
+    #[serde(skip_serializing_if = "is_default")]
     pub backlog_drops: u64,
     /// Times that its network threads ran out of their share of time.
+    #[serde(skip_serializing_if = "is_default")]
     pub squeezed: u64,
     /// TCP of this network namespace.
+    #[serde(skip_serializing_if = "is_default")]
     pub tcp: TcpRow,
     /// The fullest accept queue of ten looks, of those that the chosen processes listen on, or of
     /// all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub accept_queue: Option<QueueRow>,
     /// Tracked connections by how many there may be.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub conntrack: Option<f64>,
     /// Connections that connection tracking dropped.
+    #[serde(skip_serializing_if = "is_default")]
     pub conntrack_drops: u64,
     /// Local ports in use, or in TIME_WAIT, by how many there are for new connections.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub ports: Option<f64>,
     /// The processes that it was asked to watch; an agent watches itself.
+    #[serde(skip_serializing_if = "is_default")]
     pub processes: Vec<ProcessRow>,
 }
 
 /// What a control group's limits did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct GroupRow {
     /// CPUs' worth of time that it may use.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub quota: Option<f64>,
     /// Of the periods that ended, those in which it was stopped.
+    #[serde(skip_serializing_if = "is_default")]
     pub throttled: f64,
     /// Time for which its CPUs were stopped, over all of them.
+    #[serde(skip_serializing_if = "is_default")]
     pub throttled_ns: u64,
     /// Memory in use by the most that there may be.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub memory: Option<f64>,
     /// Times that it came up against that limit.
+    #[serde(skip_serializing_if = "is_default")]
     pub memory_limit_hits: u64,
     /// Processes killed for want of memory.
+    #[serde(skip_serializing_if = "is_default")]
     pub oom_kills: u64,
 }
 
 /// What a network interface carried.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct InterfaceRow {
     /// As the kernel names it.
     pub name: String,
     /// Bytes that came in, with their frames.
+    #[serde(skip_serializing_if = "is_default")]
     pub received_bytes: u64,
     /// Bytes that went out.
+    #[serde(skip_serializing_if = "is_default")]
     pub sent_bytes: u64,
     /// Packets dropped or missed, either way.
+    #[serde(skip_serializing_if = "is_default")]
     pub drops: u64,
     /// Megabits that it carries in a second; virtual interfaces do not know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub speed_mbit: Option<u64>,
 }
 
 /// What TCP did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TcpRow {
     /// Segments sent.
+    #[serde(skip_serializing_if = "is_default")]
     pub segments_sent: u64,
     /// Segments sent again.
+    #[serde(skip_serializing_if = "is_default")]
     pub retransmits: u64,
     /// Connections made from here.
+    #[serde(skip_serializing_if = "is_default")]
     pub active_opens: u64,
     /// Connections that came in.
+    #[serde(skip_serializing_if = "is_default")]
     pub passive_opens: u64,
     /// Connections for which an accept queue had no room.
+    #[serde(skip_serializing_if = "is_default")]
     pub listen_overflows: u64,
     /// Connections that were dropped before they were accepted, for whatever reason.
+    #[serde(skip_serializing_if = "is_default")]
     pub listen_drops: u64,
     /// Requests for a connection dropped since their queue was full.
+    #[serde(skip_serializing_if = "is_default")]
     pub request_queue_drops: u64,
     /// Answers to such requests by a cookie.
+    #[serde(skip_serializing_if = "is_default")]
     pub cookies_sent: u64,
     /// Times that TCP came under memory pressure.
+    #[serde(skip_serializing_if = "is_default")]
     pub memory_pressures: u64,
     /// Connections that stand.
+    #[serde(skip_serializing_if = "is_default")]
     pub established: u64,
     /// Connections that wait in TIME_WAIT.
+    #[serde(skip_serializing_if = "is_default")]
     pub time_wait: u64,
 }
 
 /// An accept queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct QueueRow {
     /// Where it listens.
     pub address: String,
     /// Connections that waited to be accepted.
+    #[serde(skip_serializing_if = "is_default")]
     pub waiting: u32,
     /// How many may wait.
+    #[serde(skip_serializing_if = "is_default")]
     pub most: u32,
 }
 
 /// What a process did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ProcessRow {
     /// Its name, cut by the kernel to 15 bytes.
     pub name: String,
     /// The kernel's id of it.
+    #[serde(skip_serializing_if = "is_default")]
     pub pid: u32,
     /// CPUs that it kept busy.
+    #[serde(skip_serializing_if = "is_default")]
     pub cpus: f64,
     /// Its busiest thread; of an agent its busiest worker.
+    #[serde(skip_serializing_if = "is_default")]
     pub busiest_thread: String,
     /// How much of a CPU that thread had.
+    #[serde(skip_serializing_if = "is_default")]
     pub busiest_thread_share: f64,
     /// How long that thread could have run and had no CPU.
+    #[serde(skip_serializing_if = "is_default")]
     pub busiest_thread_waiting: f64,
     /// CPUs that the thread may run on.
+    #[serde(skip_serializing_if = "is_default")]
     pub busiest_thread_cpus: u32,
     /// The longest that one of its threads could have run and had no CPU.
+    #[serde(skip_serializing_if = "is_default")]
     pub longest_waiting: f64,
     /// Threads.
+    #[serde(skip_serializing_if = "is_default")]
     pub threads: u32,
     /// Resident memory.
+    #[serde(skip_serializing_if = "is_default")]
     pub rss_bytes: u64,
     /// Open files and sockets.
+    #[serde(skip_serializing_if = "is_default")]
     pub descriptors: u64,
     /// How many it may have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub descriptors_limit: Option<u64>,
+}
+
+impl QueueRow {
+    /// How full it was: 1 where nothing more may wait.
+    #[must_use]
+    pub fn fill(&self) -> f64 {
+        f64::from(self.waiting) / f64::from(self.most.max(1))
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

@@ -4,13 +4,28 @@
 mod client;
 mod faults;
 mod load;
+mod network;
+mod phases;
+mod reading;
+mod readings;
+mod seconds;
+mod server;
+mod sign;
+mod throughput;
 
-pub(crate) use client::client_limits;
+pub use reading::{LimitOf, RuleReading};
+
 pub(crate) use load::{not_sent, piled_up};
 
 use crate::fault::cure;
-use crate::{Document, LoadRecord, human};
+use crate::{Document, LoadRecord, MachineRole, human};
+use readings::{Readings, spoken};
 use serde::{Deserialize, Serialize};
+
+/// A figure that is at least this part of its bound is worth a line where nothing is proved.
+const NEAR: f64 = 0.5;
+/// Lines of such figures.
+const NEAR_MAX: usize = 4;
 
 /// What the numbers are about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,17 +97,17 @@ impl VerdictRecord {
     /// Reads everything of `document` but its verdict.
     #[must_use]
     pub fn new(document: &Document) -> VerdictRecord {
-        let faults = faults::all(document);
-        if !faults.fatal.is_empty() {
-            let evidence = faults.fatal.into_iter().chain(faults.tolerated);
+        let readings = Readings::new(document);
+        let fatal = spoken(&readings.fatal);
+        let tolerated = spoken(&readings.tolerated);
+        if !fatal.is_empty() {
+            let evidence = fatal.into_iter().chain(tolerated);
             return self::record(Verdict::Invalid, evidence, []);
         }
-        let mut record = match &document.plan.load {
-            _ if document.has_no_success() => no_success(document),
-            LoadRecord::Open {
-                max_connections, ..
-            } => load::open_loop(document, *max_connections),
-            LoadRecord::Closed { .. } => load::closed_loop(document),
+        let mut record = if document.has_no_success() {
+            no_success(document)
+        } else {
+            readings.decided(document)
         };
         if is_target_local(document) {
             record.evidence.push(
@@ -101,8 +116,117 @@ impl VerdictRecord {
             );
         }
         record.evidence.extend(server_cpu(document));
-        record.degraded(faults.tolerated)
+        record.degraded(tolerated)
     }
+}
+
+/// What each rule looked at, in the order in which they count.
+#[must_use]
+pub fn explain(document: &Document) -> Vec<RuleReading> {
+    Readings::new(document).in_order()
+}
+
+/// Whether an open loop was in time, and its load sent and carried, however busy the client was.
+pub(crate) fn is_load_sent(document: &Document) -> bool {
+    let readings = Readings::new(document);
+    let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
+    is_open && spoken(&readings.lateness).is_empty() && spoken(&readings.load).is_empty()
+}
+
+/// Signs that a client could not do more, whatever became of the load.
+pub(crate) fn client_limits(document: &Document) -> Vec<String> {
+    spoken(&Readings::new(document).client)
+}
+
+impl Readings {
+    /// The verdict of a run that can be trusted and of which something succeeded.
+    fn decided(&self, document: &Document) -> VerdictRecord {
+        let (late, unmet) = (spoken(&self.lateness), spoken(&self.load));
+        let mut limits = spoken(&self.client);
+        let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
+        if is_open && !late.is_empty() {
+            limits.extend(spoken(&self.shared));
+            if limits.is_empty() {
+                // Late with room to spare: a client that stood still, or a clock that jumped.
+                let evidence = late.into_iter().chain(client::room(document));
+                return record(Verdict::Invalid, evidence, []);
+            }
+        }
+        let of_load = if is_open && late.is_empty() && unmet.is_empty() {
+            load::sent_in_time(document)
+        } else {
+            unmet
+        };
+        if !late.is_empty() || !limits.is_empty() {
+            let evidence = late.into_iter().chain(of_load).chain(limits);
+            return record(Verdict::ClientBound, evidence, []);
+        }
+        if is_open && self.is_met() {
+            return sent_in_time(document, of_load);
+        }
+        self.beyond_the_client(document, of_load)
+    }
+
+    /// A load that was sent and not carried, or one that has no bounds: server, network, or nobody
+    /// knows.
+    fn beyond_the_client(&self, document: &Document, of_load: Vec<String>) -> VerdictRecord {
+        let (server, network) = (spoken(&self.server), spoken(&self.network));
+        let shared = spoken(&self.shared);
+        let verdict = match (server.is_empty(), network.is_empty(), shared.is_empty()) {
+            (false, true, true) => Verdict::ServerBound,
+            (true, false, true) => Verdict::NetworkBound,
+            _ => Verdict::Undetermined,
+        };
+        let proofs = server.into_iter().chain(network).chain(shared);
+        let evidence = of_load.into_iter().chain(proofs);
+        if verdict != Verdict::Undetermined {
+            return record(verdict, evidence.chain(client::room(document)), []);
+        }
+        let evidence = evidence.chain(self.near()).chain(client::room(document));
+        record(verdict, evidence, missing_for_server(document))
+    }
+
+    /// What was on its way to a bound, nearest first: what either side would be blamed by.
+    fn near(&self) -> Vec<String> {
+        let silent = self.server.iter().chain(&self.network);
+        let silent = silent.filter(|reading| reading.says.is_none());
+        let mut near: Vec<(f64, &RuleReading)> = silent
+            .filter_map(|reading| Some((reading.distance?, reading)))
+            .filter(|&(distance, _)| distance >= NEAR)
+            .collect();
+        near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        let lines = near.iter().take(NEAR_MAX).map(|(_, reading)| {
+            format!(
+                "{}, which proves nothing alone: {} (bound: {})",
+                reading.rule, reading.figure, reading.bound
+            )
+        });
+        lines.collect()
+    }
+}
+
+/// A load that was sent in time, carried as far as it is known.
+fn sent_in_time(document: &Document, of_load: Vec<String>) -> VerdictRecord {
+    let evidence = of_load.into_iter().chain(client::room(document));
+    if document.backlog.is_none() {
+        let missing = ["a run to the end of its plan".to_owned()];
+        return record(Verdict::Undetermined, evidence, missing);
+    }
+    record(Verdict::LoadMet, evidence, [])
+}
+
+fn missing_for_server(document: &Document) -> Vec<String> {
+    let is_watched = document.server.is_some()
+        || document
+            .machines
+            .iter()
+            .any(|machine| machine.role == MachineRole::Monitor);
+    let cpu = (!is_watched).then(|| "the server's own CPU figures".to_owned());
+    cpu.into_iter()
+        .chain([
+            "a second, higher load: where it brings no more, the server is the limit".to_owned(),
+        ])
+        .collect()
 }
 
 impl VerdictRecord {

@@ -400,7 +400,7 @@ impl Fleet {
         self.members.remove(&member.facts.id);
         self.free.remove(&member.joined);
         if member.facts.role == Role::Monitor {
-            return self.monitors.detach(member.facts.id);
+            return self.monitors.detach(member.facts.id, out);
         }
         match &mut self.serving {
             Serving::Run(run) => run.detached(now, member.facts.id, how, why, out),

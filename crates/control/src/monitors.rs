@@ -32,8 +32,11 @@ impl Monitors {
         self.tell(id, out);
     }
 
-    pub(crate) fn detach(&mut self, monitor: AgentId) {
-        self.attached.remove(&monitor);
+    pub(crate) fn detach(&mut self, monitor: AgentId, out: &mut Actions) {
+        let gone = self.attached.remove(&monitor);
+        if let Some((facts, _)) = gone.filter(|_| self.watch.is_some()) {
+            out.tell(note(format!("monitor {} is away", facts.name)));
+        }
     }
 
     /// Goes on with the run that has started by now, if any; after each event, so it costs nothing
@@ -69,7 +72,9 @@ impl Monitors {
         else {
             return;
         };
-        if !watch.known.contains_key(&monitor) {
+        if watch.known.contains_key(&monitor) {
+            out.tell(note(format!("monitor {} is back", facts.name)));
+        } else {
             let number = watch.known.len() as u32;
             watch
                 .known
@@ -115,6 +120,15 @@ impl Monitors {
         if let Some((_, at)) = attached {
             out.send(*at, Down::Ack(observed_ack(run, second)));
         }
+    }
+}
+
+/// Its comings and goings.
+fn note(text: String) -> RunEvent {
+    RunEvent::Note {
+        agent: None,
+        event: "monitor".to_owned(),
+        text,
     }
 }
 

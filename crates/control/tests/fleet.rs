@@ -1581,10 +1581,7 @@ fn history_events(coordinator: &mut Coordinator) -> Vec<FleetAction> {
     }
     told.extend(coordinator.on(FleetEvent::Run(request(2))));
     told.extend(coordinator.start(2));
-    for agent in 0..2 {
-        coordinator.say(agent, Up::Beat(Beat::default()));
-        told.extend(coordinator.say(agent, began(coordinator.now_ns)));
-    }
+    told.extend(coordinator.begin(2));
     told.extend(coordinator.say(0, part(0)));
     told.extend(coordinator.say(0, part(1)));
     told
@@ -1881,7 +1878,8 @@ fn monitor_watches_from_the_start_to_the_end_and_no_run_waits_for_it() {
         "{actions:?}"
     );
     coordinator.join(1, hello(1));
-    let actions = coordinator.start(2);
+    coordinator.start(2);
+    let actions = coordinator.begin(2);
     let [Down::Observe(observe)] = sent(&actions, 7)[..] else {
         panic!("{actions:?}")
     };
@@ -1909,9 +1907,17 @@ fn monitor_watches_from_the_start_to_the_end_and_no_run_waits_for_it() {
     assert!(ack.observed && ack.interval == 0, "{ack:?}");
 
     // One that is lost costs the run nothing, and is known when it comes back.
-    coordinator.cut(7);
+    let is_said = |actions: &[FleetAction], what: &str| {
+        has(
+            actions,
+            |event| matches!(event, RunEvent::Note { agent: None, text, .. } if text.ends_with(what)),
+        )
+    };
+    let cut = coordinator.cut(7);
+    assert!(is_said(&cut, " is away"), "{cut:?}");
     assert!(losses(&coordinator.pass(4, &[0, 1])).is_empty());
     let back = coordinator.join(8, monitor(7));
+    assert!(is_said(&back, " is back"), "{back:?}");
     assert!(
         matches!(sent(&back, 8)[..], [Down::Welcome(_), Down::Observe(_)]),
         "{back:?}"
@@ -1926,6 +1932,8 @@ fn monitor_watches_from_the_start_to_the_end_and_no_run_waits_for_it() {
         matches!(sent(&actions, 8)[..], [Down::Release(_)]),
         "{actions:?}"
     );
+    let cut = coordinator.cut(8);
+    assert!(events(&cut).is_empty(), "no run is there: {cut:?}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(crate) struct Seat {
     pub(crate) offering: Option<bool>,
     /// The user may begin operations until then, nanoseconds of the run clock.
     pub(crate) active_until: u64,
-    pub(crate) role: Role,
+    pub(crate) role: SeatRole,
 }
 
 /// Who opens the seat's next connection; the other slots wait for it.
@@ -42,7 +42,7 @@ pub(crate) enum Opener {
 
 /// What a seat is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum SeatRole {
     /// A user, or a connection of an open loop: operations begin on it.
     #[default]
     Serving,
@@ -133,7 +133,7 @@ impl SeatTable {
         let seat = &mut self.seats[number as usize];
         seat.user = user;
         seat.connection = connection;
-        seat.role = Role::Draining { home };
+        seat.role = SeatRole::Draining { home };
         seat.generation = seat.generation.wrapping_add(1);
         number
     }
@@ -180,8 +180,8 @@ impl SeatTable {
 
     /// The draining seat has nothing to do any more.
     pub(crate) fn vacate(&mut self, seat: u32) {
-        let before = std::mem::replace(&mut self.seats[seat as usize].role, Role::Vacant);
-        if let Role::Draining { .. } = before {
+        let before = std::mem::replace(&mut self.seats[seat as usize].role, SeatRole::Vacant);
+        if let SeatRole::Draining { .. } = before {
             self.vacant.push_back(seat);
         }
     }
@@ -194,8 +194,8 @@ impl SeatTable {
     /// The seat whose sessions this one's connection offers and keeps.
     pub(crate) fn owner(&self, seat: u32) -> u32 {
         match self.seats[seat as usize].role {
-            Role::Draining { home } => home,
-            Role::Serving | Role::Vacant => seat,
+            SeatRole::Draining { home } => home,
+            SeatRole::Serving | SeatRole::Vacant => seat,
         }
     }
 

@@ -4,6 +4,7 @@
 mod agents;
 mod head;
 mod judgements;
+mod machines;
 mod outcomes;
 mod times;
 mod tls;
@@ -22,6 +23,7 @@ pub(crate) fn render(document: &Document, style: Style) -> String {
     outcomes::write(&mut page, document);
     tls::write(&mut page, document);
     agents::write(&mut page, document);
+    machines::write(&mut page, document);
     head::write_notes(&mut page, document);
     page.finish()
 }

@@ -7,6 +7,7 @@ mod csv;
 mod hlog;
 mod json;
 mod junit;
+mod machines;
 mod markdown;
 mod merged_hlog;
 mod page;

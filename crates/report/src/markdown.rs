@@ -2,6 +2,7 @@
 
 use crate::console::contributors;
 use crate::junit::measured;
+use crate::machines;
 use crate::tls_words::{sentences, session_matrix};
 use analysis::human::{bytes, exact, number, percentile, share, time_or_more};
 use analysis::{AgentResult, Document, ErrorFigure, FigureGroup, Figures, Judgement, TimeFigure};
@@ -45,6 +46,7 @@ pub(crate) fn render(document: &Document) -> String {
     tls(&mut text, document);
     errors(&mut text, &document.measured);
     agents(&mut text, document);
+    watched(&mut text, document);
     if !document.notes.is_empty() {
         text.push_str("\n## Notes\n\n");
         document.notes.iter().for_each(|note| item(&mut text, note));
@@ -236,6 +238,16 @@ fn agents(text: &mut String, document: &Document) {
     if !contributors.is_empty() {
         text.push('\n');
         item(text, &contributors);
+    }
+}
+
+fn watched(text: &mut String, document: &Document) {
+    let rows = machines::rows(document);
+    titled(text, "Machines", &machines::HEADINGS, &rows);
+    let sentences = machines::sentences(document);
+    if !sentences.is_empty() {
+        text.push('\n');
+        sentences.iter().for_each(|sentence| item(text, sentence));
     }
 }
 

@@ -90,7 +90,11 @@ impl Case {
     /// What says it to the user.
     fn words(self, code: i32) -> &'static [&'static str] {
         match (code, self.side, self.blow) {
-            (4, ..) => &["before the start"],
+            (4, ..) => &[
+                "before the start",
+                "did not learn of the start",
+                "did not ask for its lease",
+            ],
             (3, Side::Agent, Blow::Kill) => &["is lost"],
             (3, ..) => &["longer than a lease", "is lost", "agents began"],
             _ => &[""],

@@ -354,3 +354,76 @@ fn log_of_a_run_whose_start_was_postponed_has_one_header_of_the_last_start() {
     let text = std::fs::read_to_string(&path).unwrap();
     assert_eq!(text.matches("#[StartTime").count(), 1, "{text}");
 }
+
+#[test]
+fn machines_of_agents_and_monitors_stand_in_the_result_and_strangers_do_not() {
+    let mut record = started(None);
+    let name = "n".repeat(10_000);
+    let process = |pid| host::ProcessSecond {
+        pid,
+        name: name.clone(),
+        ..host::ProcessSecond::default()
+    };
+    let observation = host::Observation {
+        elapsed_ns: 1_000_000_000,
+        cpu_busy: f32::NAN,
+        softirq: -1.0,
+        steal: 0.5,
+        processes: (0..1_000).map(process).collect(),
+        interfaces: vec![host::InterfaceSecond::default(); 1_000],
+        ..host::Observation::default()
+    };
+    let mut observed = |by, second, encoded: Vec<u8>| {
+        let encoded = Bytes::from(encoded);
+        record.take(
+            Utc::now(),
+            &RunEvent::Observed {
+                by,
+                second,
+                encoded,
+            },
+        );
+    };
+    observed(Observer::Agent(1), 0, observation.encode());
+    observed(Observer::Agent(1), 0, observation.encode());
+    observed(Observer::Agent(1), 1, b"of another version".to_vec());
+    observed(Observer::Agent(2), 0, observation.encode());
+    observed(Observer::Monitor(0), 0, observation.encode());
+    let watching = RunEvent::Watching {
+        monitor: agent("db"),
+    };
+    record.take(Utc::now(), &watching);
+    for second in [4, 5] {
+        let encoded = Bytes::from(observation.encode());
+        let by = Observer::Monitor(0);
+        record.take(
+            Utc::now(),
+            &RunEvent::Observed {
+                by,
+                second,
+                encoded,
+            },
+        );
+    }
+    let document = record.finish(Utc::now(), RunState::Complete).document;
+    let told: Vec<_> = document
+        .machines
+        .iter()
+        .map(|machine| {
+            let seconds: Vec<u32> = machine.rows.iter().map(|row| row.second).collect();
+            (machine.name.as_str(), machine.role, seconds)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("b", MachineRole::Agent, vec![0]),
+            ("db", MachineRole::Monitor, vec![4, 5])
+        ]
+    );
+    assert_eq!(document.machines[1].labels["k"], "v");
+    let row = &document.machines[0].rows[0];
+    assert_eq!((row.cpu_busy, row.softirq, row.steal), (0.0, 0.0, 0.5));
+    assert_eq!((row.processes.len(), row.interfaces.len()), (64, 32));
+    assert_eq!(row.processes[0].name.len(), 64);
+}

@@ -11,8 +11,8 @@ use crate::threshold::JudgedBy;
 use crate::whole_seconds::WholeRule;
 use crate::{
     AgentEndCause, AgentResult, ClientFigures, Document, FigureGroup, Figures, FleetFigures,
-    HistogramColumns, Judgement, RunRecord, RunState, Series, ServerFigures, SessionOffers,
-    StartSkew, Unstored,
+    HistogramColumns, Judgement, MachineResult, MachineRole, ProcessFigures, RunRecord, RunState,
+    Series, ServerFigures, SessionOffers, StartSkew, Unstored,
 };
 use measure::{CellKey, Client, Counters, Period, nanoseconds};
 use plan::{Arrivals, End, Shape};
@@ -50,7 +50,8 @@ impl ResultCollector {
             by_agent: self.by_agent(span),
             by_label: self.by_label(span),
             server: None,
-            machines: Vec::new(),
+            server_processes: Vec::new(),
+            machines: self.machines(),
             series: self.series(),
             thresholds,
             verdict: crate::VerdictRecord::default(),
@@ -58,6 +59,7 @@ impl ResultCollector {
         };
         // Each of these reads what stands in the document before it; the verdict reads everything.
         document.server = self.server(&document);
+        document.server_processes = ProcessFigures::all(&document);
         document.date_staples();
         document.session_offers = self.session_offers(&document);
         document.notes.extend(crate::notes::frozen(&self.frozen()));
@@ -173,6 +175,17 @@ impl ResultCollector {
                 result
             })
             .collect()
+    }
+
+    /// Of agents those that told anything.
+    fn machines(&self) -> Vec<MachineResult> {
+        let agents = self.agent_machines.iter().zip(&self.setup.agents);
+        let agents = agents
+            .filter(|(machine, _)| !machine.is_empty())
+            .map(|(machine, setup)| machine.result(MachineRole::Agent, setup));
+        let monitors = self.monitors.iter();
+        let monitors = monitors.map(|(setup, machine)| machine.result(MachineRole::Monitor, setup));
+        agents.chain(monitors).collect()
     }
 
     fn warm_up(&self) -> Option<Figures> {

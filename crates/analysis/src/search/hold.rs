@@ -119,19 +119,24 @@ fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutco
         };
     }
     let more_agents = figures.more_agents(amount, document);
-    if record.verdict == Verdict::ClientBound {
+    let failures = failures(document);
+    // What a busy client made slower kept its bounds all the same.
+    let is_kept = failures.is_empty() && verdict::is_load_sent(document);
+    if record.verdict == Verdict::ClientBound && !is_kept {
         return HoldOutcome::ClientBound {
-            reasons: record.evidence.clone(),
+            reasons: failures
+                .into_iter()
+                .chain(record.evidence.clone())
+                .collect(),
             more_agents,
         };
     }
-    let reasons = failures(document);
-    // A client at its own limit spoils response times before it misses its schedule.
+    // Where nothing succeeded the verdict does not look at the client.
     match verdict::client_limits(document) {
-        _ if reasons.is_empty() => HoldOutcome::Passed,
-        limits if limits.is_empty() => HoldOutcome::Failed { reasons },
+        _ if failures.is_empty() => HoldOutcome::Passed,
+        limits if limits.is_empty() => HoldOutcome::Failed { reasons: failures },
         limits => HoldOutcome::ClientBound {
-            reasons: reasons.into_iter().chain(limits).collect(),
+            reasons: failures.into_iter().chain(limits).collect(),
             more_agents,
         },
     }

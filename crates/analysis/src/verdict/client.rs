@@ -1,7 +1,12 @@
 //! Whether the client was in time, and how much room it had.
 
-use super::is_target_local;
-use crate::{AgentResult, Document, TimeFigure, human};
+use super::seconds::Seconds;
+use super::server::{memory, memory_in_words};
+use super::sign::{Asked, Sign, Watched, WatchedRows};
+use super::{LimitOf, RuleReading, is_target_local};
+use crate::{
+    AgentResult, Document, GroupRow, MachineRole, MachineRow, ProcessRow, TcpRow, TimeFigure, human,
+};
 
 /// More than 1 % above this, and it was not in time: the client's loop taking notice of what was
 /// due or ready, or an arrival getting its connection.
@@ -10,22 +15,271 @@ pub(super) const LATE_P99_MAX_NS: u64 = 10_000_000;
 /// More operations than this part failed for want of ports or files, and the client was at its end.
 const EXHAUSTED_SHARE_MAX: f64 = 0.001;
 
-/// A worker thread that is on its CPU this long, on average, has no room.
-const WORKER_BUSY_SHARE: f64 = 0.9;
+/// A limit that is shown in this part of the seconds that count is one of the client: what it
+/// spoils then is more than the slowest twentieth.
+const PART: f64 = 0.05;
+
+/// A machine that is full for this part of them leaves neither client nor server on it any room.
+const SHARED_PART: f64 = 0.5;
+
+/// A worker thread that is on its CPU this long has no room.
+const WORKER_BUSY: f64 = 0.9;
 
 /// A machine with less idle time than the rest of this has no room.
-const MACHINE_BUSY_SHARE: f64 = 0.95;
+const CPU_BUSY: f64 = 0.95;
 
-/// Agents at their limit that have a sentence of their own.
-const AGENTS_MAX: usize = 5;
+/// Part of a CPU that interrupts, a neighbour or the hypervisor take from a worker.
+const TAKEN: f64 = 0.1;
 
-/// An agent that uses this part of its CPU quota, on average, was stopped by it now and then.
-const QUOTA_USED_SHARE: f64 = 0.8;
+/// Part of a quota's periods in which it stopped the client.
+const THROTTLED: f64 = 0.05;
 
-/// Where the client's loop was late by itself, for what was due or for what was ready.
-pub(super) fn was_late(document: &Document) -> Vec<String> {
-    let schedule_delay = document.measured.times.get("schedule_delay");
-    let delay = p99_if_late(schedule_delay).map(|p99| {
+/// An agent that uses this part of its CPU quota was stopped by it now and then.
+const QUOTA_USED: f64 = 0.8;
+
+/// Of the client's own CPU, whoever else is on its machine.
+const OWN: [Sign; 4] = [
+    Sign {
+        rule: "worker",
+        reach: |row| Some(worker(row)?.busiest_thread_share / WORKER_BUSY),
+        words: |row| {
+            let busy = worker(row).map_or(0.0, |worker| worker.busiest_thread_share);
+            format!("its busiest worker was {} busy", human::share(busy))
+        },
+        bound: "90 %",
+        cure: ": give it more CPUs, or add agents",
+    },
+    Sign {
+        rule: "CPU quota's stops",
+        reach: |row| Some(row.group?.throttled / THROTTLED),
+        words: |row| {
+            let group = row.group.unwrap_or_default();
+            format!(
+                "its quota of {:.2} CPUs stopped it in {} of the periods",
+                group.quota.unwrap_or(0.0),
+                human::share(group.throttled)
+            )
+        },
+        bound: "5 %",
+        cure: ": raise it, or add agents",
+    },
+    Sign {
+        rule: "CPU quota",
+        reach: |row| {
+            let quota = row.group?.quota.filter(|&quota| quota > 0.0)?;
+            Some(worker(row)?.cpus / (QUOTA_USED * quota))
+        },
+        words: |row| {
+            let quota = row.group.and_then(|group| group.quota).unwrap_or(0.0);
+            let used = worker(row).map_or(0.0, |worker| worker.cpus);
+            format!("it used {used:.2} CPUs, and its quota is {quota:.2} CPUs")
+        },
+        bound: "80 % of the quota",
+        cure: ": raise it, or add agents",
+    },
+    Sign {
+        rule: "client's memory",
+        reach: |row| memory(row),
+        words: memory_in_words,
+        bound: "at its limit or swapping, and waited for 10 % of the time",
+        cure: ": give it more memory, or add agents",
+    },
+];
+
+/// What others take of its machine: they count unless the server may be one of them.
+const BY_OTHERS: [Sign; 3] = [
+    Sign {
+        rule: "worker's CPU",
+        reach: |row| {
+            let (worker, waiting) = (worker(row)?, worker(row)?.busiest_thread_waiting);
+            let wanted = worker.busiest_thread_share + waiting;
+            let by_threads = (wanted / WORKER_BUSY).min(waiting / TAKEN);
+            let taken = row.busiest_softirq.max(row.worst_steal);
+            let beside = (worker.busiest_thread_share + taken) / WORKER_BUSY;
+            let by_kernel = beside.min(row.busiest_cpu / CPU_BUSY).min(taken / TAKEN);
+            Some(by_threads.max(by_kernel))
+        },
+        words: |row| {
+            let worker = worker(row).cloned().unwrap_or_default();
+            format!(
+                "its busiest worker had {} of a CPU and waited {} of the time for it, beside {} \
+                 of soft interrupts and {} of steal",
+                human::share(worker.busiest_thread_share),
+                human::share(worker.busiest_thread_waiting),
+                human::share(row.busiest_softirq),
+                human::share(row.worst_steal)
+            )
+        },
+        bound: "90 % together, and 10 % taken",
+        cure: ": give it a CPU of its own, or add agents",
+    },
+    MACHINE,
+    Sign {
+        rule: "steal",
+        reach: |row| Some(row.worst_steal / TAKEN),
+        words: |row| {
+            format!(
+                "the hypervisor took {} of a CPU away",
+                human::share(row.worst_steal)
+            )
+        },
+        bound: "10 %",
+        cure: ": take a machine of its own",
+    },
+];
+
+const MACHINE: Sign = Sign {
+    rule: "client's machine",
+    reach: |row| Some(row.cpu_busy / CPU_BUSY),
+    words: |row| {
+        format!(
+            "its machine's CPUs were {} busy, {:.2} of them by the agent itself",
+            human::share(row.cpu_busy),
+            worker(row).map_or(0.0, |worker| worker.cpus)
+        )
+    },
+    bound: "95 %",
+    cure: "",
+};
+
+/// An agent watches its own process alone.
+fn worker(row: &MachineRow) -> Option<&ProcessRow> {
+    row.processes.first()
+}
+
+/// What was looked at to find whether the client is the limit.
+pub(super) fn readings(document: &Document, seconds: &Seconds) -> Vec<RuleReading> {
+    let agents = agents(document, seconds, |_| true);
+    let alone = self::agents(document, seconds, |agent| !has_the_server(document, agent));
+    let asked = Asked {
+        limit_of: LimitOf::Client,
+        part: PART,
+    };
+    let own = OWN.iter().flat_map(|sign| sign.readings(&agents, asked));
+    let by_others = BY_OTHERS
+        .iter()
+        .flat_map(|sign| sign.readings(&alone, asked));
+    own.chain(by_others).chain([exhausted(document)]).collect()
+}
+
+/// A machine that client and server share and that is full: nobody knows which of them would need
+/// more of it.
+pub(super) fn shared_machine(document: &Document, seconds: &Seconds) -> Vec<RuleReading> {
+    let shared = agents(document, seconds, |agent| has_the_server(document, agent));
+    if shared.is_empty() {
+        return Vec::new();
+    }
+    let asked = Asked {
+        limit_of: LimitOf::Client,
+        part: SHARED_PART,
+    };
+    let full = Sign {
+        rule: "machine of client and server",
+        ..MACHINE
+    };
+    full.readings(&shared, asked)
+}
+
+/// An agent that sent nothing has no address of the target, yet a built-in one is on its machine.
+fn has_the_server(document: &Document, agent: &AgentResult) -> bool {
+    document.plan.builtin_target || agent.target_is_local
+}
+
+/// These agents' machines in these seconds; where nobody told them by the second, by the means of
+/// the whole run.
+fn agents<'a>(
+    document: &'a Document,
+    seconds: &Seconds,
+    is_wanted: impl Fn(&AgentResult) -> bool,
+) -> Vec<Watched<'a>> {
+    let agents = document.agents.iter().enumerate();
+    let wanted = agents.filter(|(_, agent)| is_wanted(agent));
+    let watched = wanted.filter_map(|(index, agent)| {
+        let rows = seconds.rows(rows_of(document, index, agent));
+        let rows = if rows.is_empty() {
+            WatchedRows::OfTheRun(Box::new(mean_row(document, agent)?))
+        } else {
+            WatchedRows::BySecond(rows)
+        };
+        let who = format!("agent {}", agent.name);
+        Some(Watched { who, rows })
+    });
+    watched.collect()
+}
+
+/// The agent's machine. Several agents may have one name; they stand in their order.
+fn rows_of<'a>(document: &'a Document, index: usize, agent: &AgentResult) -> &'a [MachineRow] {
+    let before = document.agents.iter().take(index);
+    let nth = before.filter(|other| other.name == agent.name).count();
+    let machines = document.machines.iter();
+    let mut own =
+        machines.filter(|machine| machine.role == MachineRole::Agent && machine.name == agent.name);
+    own.nth(nth).map_or(&[], |machine| machine.rows.as_slice())
+}
+
+/// A row that holds the whole run.
+fn mean_row(document: &Document, agent: &AgentResult) -> Option<MachineRow> {
+    let cpu = agent.sampled_cpu()?;
+    let worker = ProcessRow {
+        cpus: cpu.process_share_mean,
+        busiest_thread_share: cpu.busiest_worker_share_mean,
+        ..ProcessRow::default()
+    };
+    let group = agent.facts.cpu_quota.map(|quota| GroupRow {
+        quota: Some(f64::from(quota)),
+        ..GroupRow::default()
+    });
+    Some(MachineRow {
+        seconds: u32::try_from(document.run.duration_ns.div_ceil(1_000_000_000)).unwrap_or(1),
+        elapsed_ns: document.run.duration_ns,
+        cpu_busy: cpu.machine_busy_share_mean,
+        busiest_cpu: cpu.machine_busy_share_mean,
+        worst_steal: cpu.steal_share_mean,
+        group,
+        tcp: TcpRow {
+            segments_sent: cpu.tcp_segments_sent,
+            retransmits: cpu.tcp_retransmits,
+            ..TcpRow::default()
+        },
+        processes: vec![worker],
+        ..MachineRow::default()
+    })
+}
+
+/// The client's machines, as the network's rules look at them.
+pub(super) fn all_agents<'a>(document: &'a Document, seconds: &Seconds) -> Vec<Watched<'a>> {
+    agents(document, seconds, |_| true)
+}
+
+/// Where local ports or descriptors ran out.
+fn exhausted(document: &Document) -> RuleReading {
+    let errors = document.measured.errors.iter();
+    let exhausted = errors.filter(|error| error.name.ends_with("_exhausted"));
+    let worst = exhausted.max_by(|a, b| a.share.total_cmp(&b.share));
+    let share = worst.map_or(0.0, |error| error.share);
+    let bound = human::share(EXHAUSTED_SHARE_MAX);
+    let says = worst.filter(|error| error.share > EXHAUSTED_SHARE_MAX);
+    RuleReading {
+        rule: "ports and descriptors",
+        limit_of: LimitOf::Client,
+        says: says.map(|error| {
+            format!(
+                "{} operations ({}) failed because {} (bound: {bound})",
+                error.count,
+                human::share(share),
+                error.words
+            )
+        }),
+        figure: format!("{} of the operations failed for them", human::share(share)),
+        bound,
+        distance: Some(share / EXHAUSTED_SHARE_MAX),
+    }
+}
+
+/// Whether the client's loop was late by itself, for what was due or for what was ready.
+pub(super) fn lateness(document: &Document) -> Vec<RuleReading> {
+    let delay = document.measured.times.get("schedule_delay");
+    let says = p99_if_late(delay).map(|p99| {
         format!(
             "the schedule was missed: the client noticed 1 % of the arrivals {} or more after \
              they were due (bound: {})",
@@ -33,104 +287,60 @@ pub(super) fn was_late(document: &Document) -> Vec<String> {
             human::time(LATE_P99_MAX_NS as f64)
         )
     });
-    delay.into_iter().chain(lagged(document)).collect()
+    let lag = document.client.loop_lag.as_ref();
+    vec![
+        late_reading("schedule delay", delay, says),
+        late_reading("loop lag", lag, lagged(document)),
+    ]
+}
+
+fn late_reading(
+    rule: &'static str,
+    figure: Option<&TimeFigure>,
+    says: Option<String>,
+) -> RuleReading {
+    let bound = format!("p99 above {}", human::time(LATE_P99_MAX_NS as f64));
+    let Some(p99) = figure.and_then(|figure| figure.percentile(99.0)) else {
+        return RuleReading::unknown(rule, LimitOf::Client, bound);
+    };
+    RuleReading {
+        rule,
+        limit_of: LimitOf::Client,
+        says,
+        figure: format!("p99 {}", human::percentile(p99)),
+        bound,
+        distance: Some(p99.value_ns as f64 / LATE_P99_MAX_NS as f64),
+    }
 }
 
 /// The loop's lag: not where the server runs on the same machine, where the two take the CPU from
 /// each other; but there too where a quota that is used up took it.
-pub(super) fn lagged(document: &Document) -> Option<String> {
-    let quota = document.agents.iter().find_map(used_up_quota);
+fn lagged(document: &Document) -> Option<String> {
+    let has_used_it_up = document.agents.iter().any(used_up_quota);
     let p99 = p99_if_late(document.client.loop_lag.as_ref())
-        .filter(|_| quota.is_some() || !is_target_local(document))?;
-    let throttled = quota.map_or_else(String::new, |quota| format!("; {quota}"));
+        .filter(|_| has_used_it_up || !is_target_local(document))?;
     Some(format!(
         "the client's loop handled 1 % of what its sockets had {} or more after it came, which \
-         response times contain (bound: {}){throttled}",
+         response times contain (bound: {})",
         human::time(p99),
         human::time(LATE_P99_MAX_NS as f64)
     ))
 }
 
-/// An agent that used its CPU quota up, and what to do about it: the kernel stops it for the rest
-/// of each period.
-fn used_up_quota(agent: &AgentResult) -> Option<String> {
-    let quota = agent.facts.cpu_quota?;
-    let used = agent.cpu?.process_share_mean;
-    (used >= QUOTA_USED_SHARE * f64::from(quota)).then(|| {
-        format!(
-            "agent {}: it used {used:.2} CPUs, and its quota is {quota} CPUs: raise it, or add \
-             agents",
-            agent.name
-        )
-    })
+/// The kernel stops such an agent for the rest of each period.
+fn used_up_quota(agent: &AgentResult) -> bool {
+    let used = agent
+        .facts
+        .cpu_quota
+        .zip(agent.cpu)
+        .map(|(quota, cpu)| cpu.process_share_mean / f64::from(quota));
+    used.is_some_and(|used| used >= QUOTA_USED)
 }
 
 /// The 99th percentile, where it is too late.
 pub(super) fn p99_if_late(figure: Option<&TimeFigure>) -> Option<f64> {
     let p99 = figure?.percentile(99.0)?.value_ns;
     (p99 > LATE_P99_MAX_NS).then_some(p99 as f64)
-}
-
-/// Whether a machine without idle time speaks against its client: not where the server runs on it
-/// too and the load is whatever the two can do together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MachineCounts {
-    Always,
-    NotWithTheServer,
-}
-
-/// Signs that a client could not do more, whatever became of the load.
-pub(crate) fn client_limits(document: &Document) -> Vec<String> {
-    limits(document, MachineCounts::NotWithTheServer)
-}
-
-/// Signs that a client could not do more.
-pub(super) fn limits(document: &Document, machine: MachineCounts) -> Vec<String> {
-    let mut limits: Vec<String> = document
-        .agents
-        .iter()
-        .filter_map(|agent| limit_of_agent(document, agent, machine))
-        .collect();
-    let more = limits.len().saturating_sub(AGENTS_MAX);
-    if more > 0 {
-        limits.truncate(AGENTS_MAX);
-        limits.push(format!("{more} more agents were at their limit"));
-    }
-    let exhausted =
-        document.measured.errors.iter().filter(|error| {
-            error.name.ends_with("_exhausted") && error.share > EXHAUSTED_SHARE_MAX
-        });
-    limits.extend(
-        exhausted.map(|error| format!("{} operations failed because {}", error.count, error.words)),
-    );
-    limits
-}
-
-fn limit_of_agent(
-    document: &Document,
-    agent: &AgentResult,
-    machine: MachineCounts,
-) -> Option<String> {
-    let name = &agent.name;
-    let cpu = agent.sampled_cpu()?;
-    if cpu.busiest_worker_share_mean >= WORKER_BUSY_SHARE {
-        let busy = human::share(cpu.busiest_worker_share_mean);
-        return Some(format!(
-            "agent {name}: its busiest worker was {busy} busy: give it more CPUs, or add agents"
-        ));
-    }
-    // An agent that sent nothing has no address of the target, yet a built-in one is on its
-    // machine.
-    let has_the_server = document.plan.builtin_target || agent.target_is_local;
-    let is_shared = machine == MachineCounts::NotWithTheServer && has_the_server;
-    let is_full = !is_shared && cpu.machine_busy_share_mean >= MACHINE_BUSY_SHARE;
-    is_full.then(|| {
-        format!(
-            "agent {name}: its machine's CPUs were {} busy, {:.2} of them by the agent itself",
-            human::share(cpu.machine_busy_share_mean),
-            cpu.process_share_mean
-        )
-    })
 }
 
 /// How much room the busiest client had.

@@ -1,10 +1,8 @@
 //! Whether the load was sent in time, and carried while it was offered.
 
-use super::client::{
-    self, LATE_P99_MAX_NS, MachineCounts, client_limits, lagged, limits, p99_if_late, room,
-};
-use super::{Verdict, VerdictRecord, record};
-use crate::{AgentEndCause, AgentResult, Backlog, Document, human};
+use super::client::{LATE_P99_MAX_NS, p99_if_late};
+use super::{LimitOf, RuleReading};
+use crate::{AgentEndCause, AgentResult, Backlog, Document, LoadRecord, human};
 
 /// An open loop has missed its load where more arrivals than this could not be sent.
 const NOT_SENT_SHARE_MAX: f64 = 0.001;
@@ -12,62 +10,61 @@ const NOT_SENT_SHARE_MAX: f64 = 0.001;
 /// More errors than this, and the load was sent but not carried.
 const ERROR_SHARE_MAX: f64 = 0.01;
 
-pub(super) fn open_loop(document: &Document, max_connections: u32) -> VerdictRecord {
-    let late = client::was_late(document);
-    if !late.is_empty() {
-        return late_client(document, late);
+/// Whether the load was sent in time, and carried; of a closed loop, whose load is whatever comes
+/// of it, there is nothing to say.
+pub(super) fn readings(document: &Document) -> Vec<RuleReading> {
+    match document.plan.load {
+        LoadRecord::Closed { .. } => Vec::new(),
+        LoadRecord::Open {
+            max_connections, ..
+        } => vec![
+            waiting(document, max_connections),
+            never_sent(document),
+            backlog(document),
+        ],
     }
-    let unmet = unmet(document, max_connections);
-    if unmet.is_empty() {
-        return sent_in_time(document);
-    }
-    let limits = client_limits(document);
-    if !limits.is_empty() {
-        return record(Verdict::ClientBound, unmet.into_iter().chain(limits), []);
-    }
-    // Of answers that take as long as the run nothing shows whether more would have come of a
-    // longer one.
-    let cause = (!takes_half_of_the_run(document))
-        .then(|| "the client had time: the server was too slow for this load".to_owned());
-    record(
-        Verdict::Undetermined,
-        unmet.into_iter().chain(cause).chain(room(document)),
-        missing_for_server(document),
-    )
 }
 
-pub(super) fn closed_loop(document: &Document) -> VerdictRecord {
-    let late = lagged(document);
-    let limits = client_limits(document);
-    if late.is_some() || !limits.is_empty() {
-        return record(Verdict::ClientBound, late.into_iter().chain(limits), []);
+fn waiting(document: &Document, max_connections: u32) -> RuleReading {
+    let bound = format!("p99 above {}", human::time(LATE_P99_MAX_NS as f64));
+    let Some(p99) = document.measured.percentile("lateness", 99.0) else {
+        return RuleReading::unknown("lateness", LimitOf::Load, bound);
+    };
+    RuleReading {
+        rule: "lateness",
+        limit_of: LimitOf::Load,
+        says: waited(document, max_connections),
+        figure: format!("p99 {}", human::percentile(p99)),
+        bound,
+        distance: Some(p99.value_ns as f64 / LATE_P99_MAX_NS as f64),
     }
-    record(
-        Verdict::Undetermined,
-        room(document),
-        missing_for_server(document),
-    )
 }
 
-/// A client that was late at its limit is what the numbers are about; one that was late with room
-/// to spare makes them worthless.
-fn late_client(document: &Document, late: Vec<String>) -> VerdictRecord {
-    let limits = limits(document, MachineCounts::Always);
-    if limits.is_empty() {
-        let evidence = late.into_iter().chain(room(document));
-        return record(Verdict::Invalid, evidence, []);
+fn never_sent(document: &Document) -> RuleReading {
+    let operations = &document.measured.operations;
+    let share = operations.not_sent as f64 / operations.ended.max(1) as f64;
+    RuleReading {
+        rule: "never sent",
+        limit_of: LimitOf::Load,
+        says: not_sent(document),
+        figure: format!("{} of the arrivals", human::share(share)),
+        bound: human::share(NOT_SENT_SHARE_MAX),
+        distance: Some(share / NOT_SENT_SHARE_MAX),
     }
-    record(Verdict::ClientBound, late.into_iter().chain(limits), [])
 }
 
-/// What of the load was not sent, not in time, or not carried while it was offered, though the
-/// client was in time.
-fn unmet(document: &Document, max_connections: u32) -> Vec<String> {
-    waited(document, max_connections)
-        .into_iter()
-        .chain(not_sent(document))
-        .chain(piled_up(document))
-        .collect()
+fn backlog(document: &Document) -> RuleReading {
+    let Some(backlog) = document.backlog else {
+        return RuleReading::unknown("backlog", LimitOf::Load, "more than its noise".to_owned());
+    };
+    RuleReading {
+        rule: "backlog",
+        limit_of: LimitOf::Load,
+        says: piled_up(document),
+        figure: format!("grew by {} in the second half", backlog.growth()),
+        bound: format!("more than its noise of {:.0}", backlog.noise),
+        distance: (backlog.noise > 0.0).then(|| backlog.growth() as f64 / backlog.noise),
+    }
 }
 
 /// Arrivals that had to wait for a connection: all that there may be were in use then.
@@ -107,7 +104,7 @@ pub(crate) fn piled_up(document: &Document) -> Option<String> {
 }
 
 /// Whether the server's answers take so long that a backlog cannot be told from them.
-fn takes_half_of_the_run(document: &Document) -> bool {
+pub(super) fn takes_half_of_the_run(document: &Document) -> bool {
     let service = document.measured.percentile("service_time", 50.0);
     service.is_some_and(|p50| p50.value_ns > document.run.duration_ns / 2)
 }
@@ -125,32 +122,30 @@ pub(crate) fn not_sent(document: &Document) -> Option<String> {
     })
 }
 
-fn sent_in_time(document: &Document) -> VerdictRecord {
-    let sent = sent_in_words(document);
+/// Whether more errors than a load may have that was carried.
+pub(super) fn has_errors(document: &Document) -> bool {
+    document.measured.operations.error_share.unwrap_or(0.0) > ERROR_SHARE_MAX
+}
+
+/// What became of a load that was sent in time: when, how it was answered, and whether what ended
+/// kept up.
+pub(super) fn sent_in_time(document: &Document) -> Vec<String> {
     let operations = &document.measured.operations;
-    let failed = operations.error_share.unwrap_or(0.0);
-    if failed > ERROR_SHARE_MAX {
-        let answered = format!("{} of them ended in an error", human::share(failed));
-        let evidence = [sent, answered].into_iter().chain(room(document));
-        return record(
-            Verdict::Undetermined,
-            evidence,
-            missing_for_server(document),
-        );
+    let sent = sent_in_words(document);
+    if has_errors(document) {
+        let failed = human::share(operations.error_share.unwrap_or(0.0));
+        let bound = human::share(ERROR_SHARE_MAX);
+        let answered = format!("{failed} of them ended in an error (bound: {bound})");
+        return vec![sent, answered];
     }
     let answered = format!(
         "{} of {} were answered as the plan expects",
         operations.ok, operations.ended
     );
-    let Some(backlog) = document.backlog else {
-        let evidence = [sent, answered, cut_short(document)];
-        let evidence = evidence.into_iter().chain(room(document));
-        let missing = ["a run to the end of its plan".to_owned()];
-        return record(Verdict::Undetermined, evidence, missing);
-    };
-    let kept_up = kept_up_in_words(backlog);
-    let evidence = [sent, answered, kept_up].into_iter().chain(room(document));
-    record(Verdict::LoadMet, evidence, [])
+    let kept_up = document
+        .backlog
+        .map_or_else(|| cut_short(document), kept_up_in_words);
+    vec![sent, answered, kept_up]
 }
 
 /// Why nothing is known of the backlog.
@@ -187,16 +182,4 @@ fn kept_up_in_words(backlog: Backlog) -> String {
         "what ended kept up with what was due: {ended} of {due} in the second half, {at_end} \
          under way at its end (noise: {noise:.0})"
     )
-}
-
-fn missing_for_server(document: &Document) -> Vec<String> {
-    let cpu = document
-        .server
-        .is_none()
-        .then(|| "the server's own CPU figures".to_owned());
-    cpu.into_iter()
-        .chain([
-            "a second, higher load: where it brings no more, the server is the limit".to_owned(),
-        ])
-        .collect()
 }

@@ -36,7 +36,7 @@ fn verdict_follows_from_load_and_room() {
             QUIET,
             0.95,
             0.99,
-            Verdict::LoadMet,
+            Verdict::ClientBound,
         ),
         (
             "open, late, worker busy",
@@ -440,7 +440,7 @@ fn throttled_client_is_seen_by_its_lag_even_beside_the_server() {
         assert_eq!(record.verdict, verdict, "{record:?}");
         let evidence = record.evidence.join("; ");
         assert_eq!(
-            evidence.contains("quota is 0.1 CPUs"),
+            evidence.contains("quota is 0.10 CPUs"),
             quota == Some(0.1),
             "{evidence}"
         );

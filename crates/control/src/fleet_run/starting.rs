@@ -239,7 +239,8 @@ impl StartAttempt {
     fn complaint(self) -> String {
         match self.is_known {
             false => format!(
-                "it did not learn of the start within {} ms; is its link slow?",
+                "it did not learn of the start within {} ms; did it stand still, or is its link \
+                 slow?",
                 self.patience().as_millis()
             ),
             true => format!(

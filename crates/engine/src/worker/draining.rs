@@ -3,14 +3,14 @@
 
 use super::Worker;
 use crate::connection::{ConnectionStage, Http, WorkerConnection};
-use crate::seat::{Role, token};
+use crate::seat::{SeatRole, token};
 use crate::source::LoadSource;
 
 impl Worker {
     /// Sets the seat's connection aside where it takes no more operations and has some under way;
     /// its seat now.
     pub(super) fn set_aside_if_draining(&mut self, seat: u32) -> u32 {
-        let is_serving = self.seats.seat(seat).role == Role::Serving;
+        let is_serving = self.seats.seat(seat).role == SeatRole::Serving;
         let connection = self.seats.connection(seat).filter(|_| is_serving);
         if !connection.is_some_and(|connection| is_draining(connection)) {
             return seat;
@@ -56,7 +56,7 @@ impl Worker {
     /// room for it; its slot then.
     pub(super) fn bring_home(&mut self, slot: u32) -> u32 {
         let seat = self.seats.seat_of(slot);
-        if self.seats.seat(seat).role == Role::Serving {
+        if self.seats.seat(seat).role == SeatRole::Serving {
             return slot;
         }
         let home = self.seats.home_of(slot).or_else(|| self.pick_slot());

@@ -8,7 +8,7 @@ use crate::key_log::OperationEnding;
 use crate::live_operation::{AttemptState, Early, LiveOperation, Trial};
 use crate::request::Http1Request;
 use crate::response::ReceivedResponse;
-use crate::seat::Role;
+use crate::seat::SeatRole;
 use crate::source::Arrival;
 use measure::{CellId, Failure, FailureStage, Kind, OperationEnd, Period};
 use plan::Close;
@@ -183,7 +183,7 @@ impl Worker {
         // time-out has waited already.
         let connection = self.seats.connection(seat);
         let served = connection.is_some_and(|connection| connection.has_served);
-        let is_serving = self.seats.seat(seat).role == Role::Serving;
+        let is_serving = self.seats.seat(seat).role == SeatRole::Serving;
         let is_useless = !opened || (!served && kind != Kind::TimeOut && is_serving);
         let slots = self.seats.of_seat(seat);
         let failing: Vec<u32> = slots.filter(|&slot| self.seats.is_busy(slot)).collect();
@@ -229,7 +229,7 @@ impl Worker {
     pub(super) fn go_on(&mut self, slot: u32, now: u64) {
         if self.requests.speak_http2() {
             let seat = self.seats.seat_of(slot);
-            if self.seats.seat(seat).role != Role::Serving {
+            if self.seats.seat(seat).role != SeatRole::Serving {
                 return self.leave_draining(slot, now);
             }
             self.pass_stream_on(slot, now);

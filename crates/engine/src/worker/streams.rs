@@ -5,7 +5,7 @@ use super::operation::failed;
 use crate::connection::{ConnectionStage, Http, WorkerConnection};
 use crate::http2::{StreamEvent, error};
 use crate::live_operation::LiveOperation;
-use crate::seat::Role;
+use crate::seat::SeatRole;
 use measure::{CellId, FailureStage, Kind};
 
 /// What the end of its connection means for one of its operations.
@@ -370,7 +370,7 @@ impl Worker {
         }
         let connection = self.seats.seat(seat).connection.take();
         let served = connection.is_some_and(|connection| connection.has_served);
-        let is_serving = self.seats.seat(seat).role == Role::Serving;
+        let is_serving = self.seats.seat(seat).role == SeatRole::Serving;
         let is_useless = !served && is_serving && !self.seats.is_seat_busy(seat);
         if let Some(&(slot, id)) = lost.first()
             && is_useless

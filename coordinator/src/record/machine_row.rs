@@ -1,0 +1,133 @@
+//! What an observer says of a machine, as the result has it. It comes from another machine: what is
+//! no number is 0, and names and lists are cut.
+
+use analysis::{GroupRow, InterfaceRow, MachineRow, ProcessRow, QueueRow, TcpRow};
+use host::{GroupSecond, InterfaceSecond, Observation, ProcessSecond, QueueSecond, TcpSecond};
+
+/// Of a name or an address, in characters.
+const NAME_MAX: usize = 64;
+/// Processes and interfaces of a second.
+const PROCESSES_MAX: usize = 64;
+const INTERFACES_MAX: usize = 32;
+
+/// A second of the run clock.
+pub(super) fn machine_row(second: u32, observation: Observation) -> MachineRow {
+    let Observation {
+        elapsed_ns,
+        busiest_cpu_number,
+        running,
+        memory_available_bytes,
+        swapped_pages,
+        major_faults,
+        backlog_drops,
+        squeezed,
+        conntrack_drops,
+        ..
+    } = observation;
+    let interfaces = observation.interfaces.into_iter().take(INTERFACES_MAX);
+    let processes = observation.processes.into_iter().take(PROCESSES_MAX);
+    MachineRow {
+        second,
+        seconds: 1,
+        elapsed_ns,
+        cpu_busy: finite(observation.cpu_busy),
+        busiest_cpu: finite(observation.busiest_cpu),
+        busiest_cpu_number,
+        softirq: finite(observation.softirq),
+        busiest_softirq: finite(observation.busiest_softirq),
+        steal: finite(observation.steal),
+        worst_steal: finite(observation.worst_steal),
+        running,
+        cpu_stall: observation.cpu_stall.map(finite),
+        memory_stall: observation.memory_stall.map(finite),
+        io_stall: observation.io_stall.map(finite),
+        group: observation.group.map(group_row),
+        memory_available_bytes,
+        swapped_pages,
+        major_faults,
+        interfaces: interfaces.map(interface_row).collect(),
+        backlog_drops,
+        squeezed,
+        tcp: tcp_row(observation.tcp),
+        accept_queue: observation.accept_queue.map(queue_row),
+        conntrack: observation.conntrack.map(finite),
+        conntrack_drops,
+        ports: observation.ports.map(finite),
+        processes: processes.map(process_row).collect(),
+    }
+}
+
+/// As it is, and 0 for what no share or number of CPUs can be.
+fn finite(value: f32) -> f64 {
+    if value.is_finite() {
+        f64::from(value).max(0.0)
+    } else {
+        0.0
+    }
+}
+
+fn cut(name: &str) -> String {
+    name.chars().take(NAME_MAX).collect()
+}
+
+fn group_row(group: GroupSecond) -> GroupRow {
+    GroupRow {
+        quota: group.quota.map(finite),
+        throttled: finite(group.throttled),
+        throttled_ns: group.throttled_ns,
+        memory: group.memory.map(finite),
+        memory_limit_hits: group.memory_limit_hits,
+        oom_kills: group.oom_kills,
+    }
+}
+
+fn interface_row(interface: InterfaceSecond) -> InterfaceRow {
+    InterfaceRow {
+        name: cut(&interface.name),
+        received_bytes: interface.received_bytes,
+        sent_bytes: interface.sent_bytes,
+        drops: interface.drops,
+        speed_mbit: interface.speed_mbit,
+    }
+}
+
+fn tcp_row(tcp: TcpSecond) -> TcpRow {
+    TcpRow {
+        segments_sent: tcp.segments_sent,
+        retransmits: tcp.retransmits,
+        active_opens: tcp.active_opens,
+        passive_opens: tcp.passive_opens,
+        listen_overflows: tcp.listen_overflows,
+        listen_drops: tcp.listen_drops,
+        request_queue_drops: tcp.request_queue_drops,
+        cookies_sent: tcp.cookies_sent,
+        memory_pressures: tcp.memory_pressures,
+        established: tcp.established,
+        time_wait: tcp.time_wait,
+    }
+}
+
+fn queue_row(queue: QueueSecond) -> QueueRow {
+    QueueRow {
+        address: cut(&queue.address),
+        waiting: queue.waiting,
+        most: queue.most,
+    }
+}
+
+fn process_row(process: ProcessSecond) -> ProcessRow {
+    ProcessRow {
+        name: cut(&process.name),
+        pid: process.pid,
+        cpus: finite(process.cpus),
+        busiest_thread: cut(&process.busiest_thread),
+        busiest_thread_share: finite(process.busiest_thread_share),
+        busiest_thread_waiting: finite(process.busiest_thread_waiting),
+        busiest_thread_cpus: process.busiest_thread_cpus,
+        longest_waiting: finite(process.longest_waiting),
+        threads: process.threads,
+        rss_bytes: process.rss_bytes,
+        descriptors: process.descriptors,
+        descriptors_limit: process.descriptors_limit,
+    }
+}

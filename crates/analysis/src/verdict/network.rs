@@ -1,0 +1,151 @@
+//! What points at the network: links at their speed, segments sent again, and bytes that come at
+//! the same pace however much is asked for.
+
+use super::phases::{stood_in_line, transfer_share};
+use super::seconds::measured;
+use super::sign::{Asked, Sign, Watched};
+use super::{LimitOf, RuleReading, server};
+use crate::{Document, InterfaceRow, MachineRow, Row, human};
+
+const LINK_USED: f64 = 0.9;
+/// A link that carried more than this of its speed does not know its speed.
+const LINK_BELIEVED: f64 = 1.1;
+const LOST: f64 = 0.01;
+/// Fewer segments than this in a second are too few for a share of them.
+const SEGMENTS_MIN: u64 = 100;
+const TRANSFER_MIN: f64 = 0.5;
+/// Seconds' bytes lie this near to the most where something holds them there.
+const FLAT_MIN: f64 = 0.85;
+
+const LINK: Sign = Sign {
+    rule: "link",
+    reach: |row| Some(fullest_link(row)?.1 / LINK_USED),
+    words: |row| match fullest_link(row) {
+        None => "no link".to_owned(),
+        Some((link, used)) => format!(
+            "{} carried {} of its {} Mbit/s",
+            link.name,
+            human::share(used),
+            link.speed_mbit.unwrap_or(0)
+        ),
+    },
+    bound: "90 % of its speed",
+    cure: "",
+};
+
+/// Speaks only where most of the time goes into moving bytes: segments are lost at a full accept
+/// queue too.
+const LOSS: Sign = Sign {
+    rule: "retransmits",
+    reach: |row| Some(lost(row)? / LOST),
+    words: |row| {
+        format!(
+            "{} of {} segments were sent again ({})",
+            row.tcp.retransmits,
+            row.tcp.segments_sent,
+            human::share(lost(row).unwrap_or(0.0))
+        )
+    },
+    bound: "1 %",
+    cure: "",
+};
+
+/// The link that is nearest to its speed, either way, with how near.
+fn fullest_link(row: &MachineRow) -> Option<(&InterfaceRow, f64)> {
+    let used = |link: &InterfaceRow| {
+        let speed = link.speed_mbit.filter(|&speed| speed > 0)? as f64 * 1e6;
+        let bits = link.received_bytes.max(link.sent_bytes) as f64 * 8.0;
+        let used = bits * 1e9 / row.elapsed_ns.max(1) as f64 / speed;
+        (used <= LINK_BELIEVED).then_some(used)
+    };
+    let links = row.interfaces.iter();
+    links
+        .filter_map(|link| Some((link, used(link)?)))
+        .max_by(|(_, a), (_, b)| a.total_cmp(b))
+}
+
+fn lost(row: &MachineRow) -> Option<f64> {
+    let sent = row.tcp.segments_sent;
+    (sent >= SEGMENTS_MIN).then(|| row.tcp.retransmits as f64 / sent as f64)
+}
+
+/// What the network was seen to do, at both ends.
+pub(super) fn readings(
+    document: &Document,
+    agents: &[Watched<'_>],
+    monitors: &[Watched<'_>],
+    server_has_room: bool,
+) -> Vec<RuleReading> {
+    let asked = Asked {
+        limit_of: LimitOf::Network,
+        part: server::PART,
+    };
+    let ends = [agents, monitors];
+    let link = ends.iter().flat_map(|end| LINK.readings(end, asked));
+    let loss = ends.iter().flat_map(|end| LOSS.readings(end, asked));
+    let mut loss: Vec<RuleReading> = loss.collect();
+    let is_lossy = loss.iter().any(|reading| reading.says.is_some());
+    if transfer_share(document).unwrap_or(0.0) < TRANSFER_MIN {
+        loss.iter_mut().for_each(|reading| reading.says = None);
+    }
+    let pace = pace(document, is_lossy, server_has_room);
+    link.chain(loss).chain([pace]).collect()
+}
+
+/// Bytes that come at one pace, on a link whose speed nobody knows. The server could be what
+/// holds them, so it speaks only where a monitor saw that it had room.
+fn pace(document: &Document, is_lossy: bool, server_has_room: bool) -> RuleReading {
+    let bound = "50 % of the service time, at one pace, in a queue or with losses, and a monitor \
+                 that saw room";
+    let Some((transfer, flat)) = transfer_share(document).zip(flat(document)) else {
+        return RuleReading::unknown("pace of bytes", LimitOf::Network, bound.to_owned());
+    };
+    let is_queued = stood_in_line(document, "receive") || stood_in_line(document, "send");
+    let why = match (is_queued, is_lossy) {
+        (_, true) => ", and segments were lost",
+        (true, false) => ", and they waited for one another on the way",
+        (false, false) => "",
+    };
+    let bytes = measured(document).map(bytes).fold(0.0, f64::max);
+    let figure = format!(
+        "moving bytes took {} of the service time, at {}/s in the fullest second and {} of that \
+         in the usual one{why}",
+        human::share(transfer),
+        human::bytes(bytes),
+        human::share(flat)
+    );
+    let shown = (transfer / TRANSFER_MIN).min(flat / FLAT_MIN);
+    let speaks = shown >= 1.0 && (is_queued || is_lossy) && server_has_room;
+    RuleReading {
+        rule: "pace of bytes",
+        limit_of: LimitOf::Network,
+        says: speaks.then(|| format!("{figure} (bound: {bound})")),
+        figure,
+        bound: bound.to_owned(),
+        distance: Some(shown),
+    }
+}
+
+/// Bytes in a second, either way.
+fn bytes(row: &Row) -> f64 {
+    let bytes = row.wire_received_bytes.max(row.wire_sent_bytes);
+    bytes as f64 / f64::from(row.seconds.max(1))
+}
+
+/// The usual second's bytes by the fullest one's.
+fn flat(document: &Document) -> Option<f64> {
+    let mut seconds: Vec<f64> = measured(document).map(bytes).collect();
+    seconds.sort_by(f64::total_cmp);
+    let usual = *seconds.get(seconds.len() / 2)?;
+    let most = *seconds.last().filter(|&&most| most > 0.0)?;
+    Some(usual / most)
+}
+
+/// Whether something of the network may stand behind what is seen, though it proves nothing.
+pub(super) fn is_suspect(document: &Document, readings: &[RuleReading]) -> bool {
+    let is_moving = transfer_share(document).unwrap_or(0.0) >= TRANSFER_MIN;
+    let is_near = |reading: &RuleReading| {
+        reading.rule != "pace of bytes" && reading.distance.is_some_and(|distance| distance >= 1.0)
+    };
+    is_moving || readings.iter().any(is_near)
+}

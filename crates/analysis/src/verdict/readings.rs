@@ -1,0 +1,136 @@
+//! All rules, looked at in the order in which they need one another.
+
+use super::seconds::{Carried, Seconds};
+use super::sign::{Watched, WatchedRows};
+use super::throughput::{self, Seen};
+use super::{LimitOf, RuleReading, client, faults, load, network, server};
+use crate::{Document, MachineRole};
+
+/// What every rule saw.
+pub(super) struct Readings {
+    /// Faults that make the run worthless.
+    pub(super) fatal: Vec<RuleReading>,
+    /// Faults that the plan allows.
+    pub(super) tolerated: Vec<RuleReading>,
+    /// The client was late by itself.
+    pub(super) lateness: Vec<RuleReading>,
+    /// The client's resources.
+    pub(super) client: Vec<RuleReading>,
+    /// Machines that client and server share.
+    pub(super) shared: Vec<RuleReading>,
+    /// Whether the load was sent and carried.
+    pub(super) load: Vec<RuleReading>,
+    /// The server's resources, and whether throughput follows the load.
+    pub(super) server: Vec<RuleReading>,
+    /// What lies between.
+    pub(super) network: Vec<RuleReading>,
+    has_errors: bool,
+}
+
+impl Readings {
+    pub(super) fn new(document: &Document) -> Readings {
+        let faults = faults::all(document);
+        let lateness = client::lateness(document);
+        let load = load::readings(document);
+        let has_errors = load::has_errors(document);
+        let is_missed = has_errors || speaks(&load) || speaks(&lateness);
+        let carried = if is_missed {
+            Carried::NotWholly
+        } else {
+            Carried::Wholly
+        };
+        let of_client = Seconds::of_client(document, carried);
+        let under_load = Seconds::under_load(document, carried);
+        let monitors = monitors(document, &under_load);
+        let agents = client::all_agents(document, &under_load);
+
+        let mut server = server::readings(&monitors);
+        let seen = match (monitors.is_empty(), speaks(&server)) {
+            (true, _) => Seen::Nothing,
+            (false, false) => Seen::Room,
+            (false, true) => Seen::Limit,
+        };
+        let network = network::readings(document, &agents, &monitors, seen == Seen::Room);
+        // Of answers that take as long as the run nothing shows whether more would have come of a
+        // longer one.
+        let is_in_doubt =
+            network::is_suspect(document, &network) || load::takes_half_of_the_run(document);
+        server.push(throughput::reading(document, seen, is_in_doubt));
+        Readings {
+            fatal: of_faults("faults", faults.fatal),
+            tolerated: of_faults("lost agents", faults.tolerated),
+            lateness,
+            client: client::readings(document, &of_client),
+            shared: client::shared_machine(document, &under_load),
+            load,
+            server,
+            network,
+            has_errors,
+        }
+    }
+
+    /// All of them, as they count.
+    pub(super) fn in_order(self) -> Vec<RuleReading> {
+        let groups = [
+            self.fatal,
+            self.tolerated,
+            self.lateness,
+            self.client,
+            self.load,
+            self.shared,
+            self.server,
+            self.network,
+        ];
+        groups.into_iter().flatten().collect()
+    }
+
+    /// Whether an open loop's load was sent in time, and answered.
+    pub(super) fn is_met(&self) -> bool {
+        !speaks(&self.load) && !self.has_errors
+    }
+}
+
+fn speaks(readings: &[RuleReading]) -> bool {
+    readings.iter().any(|reading| reading.says.is_some())
+}
+
+/// What those say that speak.
+pub(super) fn spoken(readings: &[RuleReading]) -> Vec<String> {
+    let says = readings.iter().filter_map(|reading| reading.says.clone());
+    says.collect()
+}
+
+/// A reading for each fault; where there is none, one that says so.
+fn of_faults(rule: &'static str, faults: Vec<String>) -> Vec<RuleReading> {
+    let number = faults.len();
+    let says = faults.into_iter().map(Some);
+    let says: Vec<Option<String>> = if number == 0 {
+        vec![None]
+    } else {
+        says.collect()
+    };
+    let readings = says.into_iter().map(|says| RuleReading {
+        rule,
+        limit_of: LimitOf::Trust,
+        says,
+        figure: number.to_string(),
+        bound: "any".to_owned(),
+        distance: Some(number as f64),
+    });
+    readings.collect()
+}
+
+/// The machines that monitors watched, in these seconds.
+fn monitors<'a>(document: &'a Document, seconds: &Seconds) -> Vec<Watched<'a>> {
+    let machines = document.machines.iter();
+    let monitors = machines.filter(|machine| machine.role == MachineRole::Monitor);
+    let watched = monitors.filter_map(|machine| {
+        let rows = seconds.rows(&machine.rows);
+        let who = format!("monitor {}", machine.name);
+        (!rows.is_empty()).then_some(Watched {
+            who,
+            rows: WatchedRows::BySecond(rows),
+        })
+    });
+    watched.collect()
+}

@@ -1,0 +1,113 @@
+//! Which seconds of a run a rule looks at: those that the figures are of, and of these the ones in
+//! which the load was not carried, or in which there was load at all.
+
+use crate::stretches::Stretches;
+use crate::{Document, LoadRecord, MachineRow, Row};
+
+/// A second in which the backlog grew by this part of what was due was not carried.
+const GROWTH_SHARE_MAX: f64 = 0.01;
+
+/// Arrivals and answers scatter by the square root of their number; more than so many times that
+/// is no scatter.
+const SIGMAS: f64 = 3.0;
+
+/// Users of a closed loop were under way in at least this part of the most there ever were.
+const UNDER_LOAD_SHARE: f64 = 0.5;
+
+/// A row of a machine that is about less than this of its time says nothing: shares of a short
+/// time are noise.
+const KNOWN_SHARE_MIN: f64 = 0.5;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Whether the load was carried, which says where to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Carried {
+    Wholly,
+    NotWholly,
+}
+
+/// Seconds to look at.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seconds(Stretches);
+
+impl Seconds {
+    /// Those in which a limit of the client would count: all measured ones; of an open loop whose
+    /// load was not carried those in which it was not.
+    pub(super) fn of_client(document: &Document, carried: Carried) -> Seconds {
+        match (&document.plan.load, carried) {
+            (LoadRecord::Open { .. }, Carried::NotWholly) => not_carried(document),
+            _ => Seconds::over(measured(document)),
+        }
+    }
+
+    /// Those in which a limit of server or network would: the same, and of a closed loop those
+    /// with users under way. A last answer that hangs must not thin the others out.
+    pub(super) fn under_load(document: &Document, carried: Carried) -> Seconds {
+        match &document.plan.load {
+            LoadRecord::Open { .. } => Seconds::of_client(document, carried),
+            LoadRecord::Closed { .. } => {
+                let most = measured(document).map(|row| row.in_service);
+                let most = most.fold(0.0, f64::max);
+                let is_busy = |row: &&Row| row.in_service >= UNDER_LOAD_SHARE * most;
+                Seconds::over(measured(document).filter(is_busy))
+            }
+        }
+    }
+
+    fn over<'a>(rows: impl Iterator<Item = &'a Row>) -> Seconds {
+        let mut seconds = Stretches::default();
+        for row in rows {
+            for second in row.second..row.second.saturating_add(row.seconds.max(1)) {
+                seconds.mark(second);
+            }
+        }
+        Seconds(seconds)
+    }
+
+    /// The rows of a machine that are about any of these.
+    pub(super) fn rows<'a>(&self, rows: &'a [MachineRow]) -> Vec<&'a MachineRow> {
+        let rows = rows.iter();
+        rows.filter(|row| is_known(row) && self.touch(row))
+            .collect()
+    }
+
+    fn touch(&self, row: &MachineRow) -> bool {
+        let end = row.second.saturating_add(row.seconds.max(1));
+        (row.second..end).any(|second| self.0.contains(second))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.end() == 0
+    }
+}
+
+fn is_known(row: &MachineRow) -> bool {
+    row.elapsed_ns as f64 >= KNOWN_SHARE_MIN * f64::from(row.seconds.max(1)) * SECOND_NS as f64
+}
+
+/// The rows of the measured part; of one that ends within a row, that too if it holds half of it.
+pub(super) fn measured(document: &Document) -> impl Iterator<Item = &Row> {
+    let run = &document.run;
+    let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
+    let is_inside = move |row: &&Row| {
+        let half_ns = u64::from(row.seconds.max(1)) * SECOND_NS / 2;
+        !row.warm_up && u64::from(row.second) * SECOND_NS + half_ns <= end_ns
+    };
+    document.series.rows.iter().filter(is_inside)
+}
+
+/// Seconds in which less ended than was due; where a load was missed in none of them in
+/// particular, all.
+fn not_carried(document: &Document) -> Seconds {
+    let is_behind = |row: &&Row| {
+        // Response times are kept by the second in which they were due.
+        let due = row.response_time_count as f64;
+        due - row.ended as f64 > (GROWTH_SHARE_MAX * due).max(SIGMAS * due.sqrt())
+    };
+    let behind = Seconds::over(measured(document).filter(is_behind));
+    if behind.is_empty() {
+        return Seconds::over(measured(document));
+    }
+    behind
+}

@@ -1,0 +1,142 @@
+//! Signs that something is used up: each is looked for in every second of a machine, and speaks
+//! where enough of them show it.
+
+use super::{LimitOf, RuleReading};
+use crate::{MachineRow, human};
+
+/// Machines at their limit that have a sentence of their own.
+const MACHINES_MAX: usize = 5;
+
+/// A sign that something is used up.
+pub(super) struct Sign {
+    pub(super) rule: &'static str,
+    /// How far a second is towards showing it: 1 or more does. `None` where the machine does not
+    /// tell.
+    pub(super) reach: fn(&MachineRow) -> Option<f64>,
+    /// What a second shows.
+    pub(super) words: fn(&MachineRow) -> String,
+    /// From where on it is shown.
+    pub(super) bound: &'static str,
+    /// What to do about it.
+    pub(super) cure: &'static str,
+}
+
+/// What signs of one kind have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) limit_of: LimitOf,
+    /// Part of the seconds that must show a sign; at least one must.
+    pub(super) part: f64,
+}
+
+/// A machine, and the seconds of it that are looked at.
+pub(super) struct Watched<'a> {
+    /// As evidence names it: `agent a`, `monitor db`.
+    pub(super) who: String,
+    pub(super) rows: WatchedRows<'a>,
+}
+
+/// What is known of a machine.
+pub(super) enum WatchedRows<'a> {
+    BySecond(Vec<&'a MachineRow>),
+    /// Nobody told its seconds: one row of means.
+    OfTheRun(Box<MachineRow>),
+}
+
+impl WatchedRows<'_> {
+    fn as_slice(&self) -> Vec<&MachineRow> {
+        match self {
+            WatchedRows::BySecond(rows) => rows.clone(),
+            WatchedRows::OfTheRun(row) => vec![row],
+        }
+    }
+}
+
+/// What a sign came to on a machine.
+struct Look {
+    reach: f64,
+    /// What the machine showed: of the second that decided.
+    words: String,
+    /// In how many seconds, of how many.
+    when: String,
+}
+
+impl Sign {
+    /// What it came to on each of these machines: of those that it speaks about, or of the one
+    /// that is nearest to it.
+    pub(super) fn readings(&self, machines: &[Watched<'_>], asked: Asked) -> Vec<RuleReading> {
+        let looks = machines
+            .iter()
+            .filter_map(|machine| Some((machine, self.look(machine, asked.part)?)));
+        let mut looks: Vec<(&Watched<'_>, Look)> = looks.collect();
+        looks.sort_by(|(_, a), (_, b)| b.reach.total_cmp(&a.reach));
+        let bound = self.bound_in_words(asked.part);
+        if looks.is_empty() {
+            return vec![RuleReading::unknown(self.rule, asked.limit_of, bound)];
+        }
+        let speaking = looks.iter().filter(|(_, look)| look.reach >= 1.0).count();
+        let shown = looks.iter().take(speaking.clamp(1, MACHINES_MAX));
+        let mut readings: Vec<RuleReading> = shown
+            .map(|(machine, look)| self.reading(machine, look, asked))
+            .collect();
+        if speaking > MACHINES_MAX {
+            let more = format!("{} more showed the same", speaking - MACHINES_MAX);
+            readings.push(RuleReading {
+                rule: self.rule,
+                limit_of: asked.limit_of,
+                says: Some(more.clone()),
+                figure: more,
+                bound,
+                distance: None,
+            });
+        }
+        readings
+    }
+
+    fn reading(&self, machine: &Watched<'_>, look: &Look, asked: Asked) -> RuleReading {
+        let bound = self.bound_in_words(asked.part);
+        let figure = format!("{}: {}, {}", machine.who, look.words, look.when);
+        let says = format!("{figure} (bound: {bound}){}", self.cure);
+        RuleReading {
+            rule: self.rule,
+            limit_of: asked.limit_of,
+            says: (look.reach >= 1.0).then_some(says),
+            figure,
+            bound,
+            distance: Some(look.reach),
+        }
+    }
+
+    fn bound_in_words(&self, part: f64) -> String {
+        let part = human::exact(&human::share(part));
+        format!("{} in {part} of the seconds", self.bound)
+    }
+
+    /// The second that decides is the last of those that must show it, beginning with the one that
+    /// shows it most.
+    fn look(&self, machine: &Watched<'_>, part: f64) -> Option<Look> {
+        let weight = |row: &MachineRow| u64::from(row.seconds.max(1));
+        let rows = machine.rows.as_slice().into_iter();
+        let known = rows.filter_map(|row| Some(((self.reach)(row)?, row)));
+        let mut known: Vec<(f64, &MachineRow)> =
+            known.filter(|(reach, _)| reach.is_finite()).collect();
+        known.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        let all: u64 = known.iter().map(|(_, row)| weight(row)).sum();
+        let must = ((part * all as f64).ceil() as u64).max(1);
+        let mut sum = 0;
+        let (reach, row) = *known.iter().find(|(_, row)| {
+            sum += weight(row);
+            sum >= must
+        })?;
+        let shown = known.iter().filter(|&&(reach, _)| reach >= 1.0);
+        let shown: u64 = shown.map(|(_, row)| weight(row)).sum();
+        Some(Look {
+            reach,
+            words: (self.words)(row),
+            when: match machine.rows {
+                WatchedRows::BySecond(_) => format!("in {shown} of {all} s"),
+                WatchedRows::OfTheRun(_) => "on average".to_owned(),
+            },
+        })
+    }
+}

@@ -1,0 +1,662 @@
+//! Whose limit it was: each rule below, at and above its bound; rules that contradict each other;
+//! and staged cases, with figures as such runs have them.
+
+use crate::scene::{CLOSED, OPEN, QUIET, SECOND, Second, cpu, document};
+use analysis::{
+    Backlog, Document, GroupRow, InterfaceRow, LimitOf, MachineResult, MachineRole, MachineRow,
+    PercentileFigure, ProcessRow, QueueRow, RuleReading, TcpRow, TimeFigure, Verdict,
+    VerdictRecord, exit_code, explain,
+};
+
+/// A machine with room for everything.
+pub fn idle() -> MachineRow {
+    MachineRow {
+        seconds: 1,
+        elapsed_ns: SECOND,
+        cpu_busy: 0.2,
+        busiest_cpu: 0.3,
+        cpu_stall: Some(0.0),
+        memory_stall: Some(0.0),
+        group: Some(GroupRow {
+            quota: Some(0.5),
+            ..GroupRow::default()
+        }),
+        interfaces: vec![InterfaceRow {
+            name: "eth0".to_owned(),
+            received_bytes: 1_000_000,
+            sent_bytes: 1_000_000,
+            drops: 0,
+            speed_mbit: Some(1000),
+        }],
+        tcp: TcpRow {
+            segments_sent: 10_000,
+            ..TcpRow::default()
+        },
+        accept_queue: Some(QueueRow {
+            address: "0.0.0.0:443".to_owned(),
+            waiting: 0,
+            most: 8,
+        }),
+        conntrack: Some(0.1),
+        processes: vec![ProcessRow {
+            name: "process".to_owned(),
+            cpus: 0.1,
+            busiest_thread: "thread".to_owned(),
+            busiest_thread_share: 0.1,
+            busiest_thread_cpus: 2,
+            descriptors: 20,
+            descriptors_limit: Some(1000),
+            ..ProcessRow::default()
+        }],
+        ..MachineRow::default()
+    }
+}
+
+pub fn changed(change: impl Fn(&mut MachineRow)) -> MachineRow {
+    let mut row = idle();
+    change(&mut row);
+    row
+}
+
+fn machine(role: MachineRole, name: &str, row: &MachineRow) -> MachineResult {
+    let rows = (0..6).map(|second| MachineRow {
+        second,
+        ..row.clone()
+    });
+    MachineResult {
+        name: name.to_owned(),
+        role,
+        rows: rows.collect(),
+        ..MachineResult::default()
+    }
+}
+
+/// A run of the scene whose agents have room.
+pub fn run(load: &str, content: Second) -> Document {
+    let mut document = document(load, content, cpu(0.3, 0.3));
+    for name in ["one", "two"] {
+        let machine = machine(MachineRole::Agent, name, &idle());
+        document.machines.push(machine);
+    }
+    document
+}
+
+pub fn with_agent(mut document: Document, row: &MachineRow) -> Document {
+    document.machines[0] = machine(MachineRole::Agent, "one", row);
+    document
+}
+
+pub fn with_monitor(mut document: Document, row: &MachineRow) -> Document {
+    let monitor = machine(MachineRole::Monitor, "db", row);
+    document.machines.push(monitor);
+    document
+}
+
+/// Means and percentiles of a phase, the same for every outcome.
+pub fn phase(document: &mut Document, name: &str, min_ms: u64, p50_ms: u64, p90_ms: u64) {
+    let at = |percentile, ms: u64| PercentileFigure {
+        percentile,
+        value_ns: ms * 1_000_000,
+        at_least: false,
+    };
+    let figure = TimeFigure {
+        count: 1000,
+        mean_ns: p50_ms as f64 * 1e6,
+        min_ns: min_ms * 1_000_000,
+        percentiles: vec![at(50.0, p50_ms), at(90.0, p90_ms)],
+        ..TimeFigure::default()
+    };
+    let times = &mut document.measured.times;
+    times.insert(name.to_owned(), figure.clone());
+    let of_ok = &mut document.measured.times_by_outcome;
+    let of_ok = of_ok.entry("ok".to_owned()).or_default();
+    of_ok.insert(name.to_owned(), figure);
+}
+
+/// An open loop of which half is carried, in front of a server whose answers stand in line.
+pub fn overloaded() -> Document {
+    let mut document = run(OPEN, QUIET);
+    document.backlog = Some(Backlog {
+        due: 400,
+        ended: 200,
+        at_end: 400,
+        noise: 40.0,
+    });
+    for row in &mut document.series.rows {
+        (row.response_time_count, row.ended, row.in_service) = (200, 100, 100.0);
+    }
+    phase(&mut document, "service_time", 1, 100, 120);
+    phase(&mut document, "first_byte", 1, 95, 115);
+    phase(&mut document, "receive", 1, 5, 6);
+    document
+}
+
+/// Users of whom each waits for a body.
+pub fn downloading(load: &str) -> Document {
+    let mut document = run(load, QUIET);
+    for row in &mut document.series.rows {
+        (row.in_service, row.wire_received_bytes) = (10.0, 2_500_000);
+    }
+    phase(&mut document, "service_time", 10, 400, 420);
+    phase(&mut document, "first_byte", 1, 20, 25);
+    phase(&mut document, "receive", 10, 380, 400);
+    document
+}
+
+fn of_rule(document: &Document, rule: &str) -> Vec<RuleReading> {
+    let readings = explain(document).into_iter();
+    readings.filter(|reading| reading.rule == rule).collect()
+}
+
+fn speaks(document: &Document, rule: &str) -> bool {
+    let readings = of_rule(document, rule);
+    assert!(!readings.is_empty(), "no rule is called {rule}");
+    for reading in &readings {
+        assert!(
+            reading.says.is_none() || reading.distance.is_some_and(|distance| distance >= 1.0),
+            "{reading:?}"
+        );
+    }
+    readings.iter().any(|reading| reading.says.is_some())
+}
+
+type Change = fn(&mut MachineRow, f64);
+
+pub fn thread(row: &mut MachineRow) -> &mut ProcessRow {
+    &mut row.processes[0]
+}
+
+pub fn group(row: &mut MachineRow) -> &mut GroupRow {
+    row.group.as_mut().unwrap()
+}
+
+/// The rule, how a row gets its figure, and the figure below, at and above the bound.
+const OF_CLIENT: [(&str, Change, [f64; 3]); 8] = [
+    (
+        "worker",
+        |row, at| thread(row).busiest_thread_share = at,
+        [0.89, 0.9, 0.95],
+    ),
+    (
+        "CPU quota's stops",
+        |row, at| group(row).throttled = at,
+        [0.049, 0.05, 1.0],
+    ),
+    (
+        "CPU quota",
+        |row, at| thread(row).cpus = at,
+        [0.39, 0.4, 0.5],
+    ),
+    (
+        "client's memory",
+        |row, at| {
+            row.memory_stall = Some(at);
+            row.swapped_pages = 10;
+        },
+        [0.09, 0.1, 0.5],
+    ),
+    (
+        "worker's CPU",
+        |row, at| {
+            thread(row).busiest_thread_share = 0.5;
+            thread(row).busiest_thread_waiting = at;
+        },
+        [0.39, 0.4, 0.5],
+    ),
+    (
+        "worker's CPU",
+        |row, at| {
+            thread(row).busiest_thread_share = 0.5;
+            (row.busiest_cpu, row.busiest_softirq) = (1.0, at);
+        },
+        [0.39, 0.4, 0.5],
+    ),
+    (
+        "client's machine",
+        |row, at| row.cpu_busy = at,
+        [0.94, 0.95, 1.0],
+    ),
+    ("steal", |row, at| row.worst_steal = at, [0.09, 0.1, 0.3]),
+];
+
+#[test]
+fn each_rule_of_the_client_speaks_from_its_bound_on_whatever_became_of_the_load() {
+    for (rule, change, figures) in OF_CLIENT {
+        for (figure, is_over) in figures.into_iter().zip([false, true, true]) {
+            let row = changed(|row| change(row, figure));
+            for met in [run(OPEN, QUIET), run(CLOSED, QUIET), overloaded()] {
+                let document = with_agent(met, &row);
+                assert_eq!(speaks(&document, rule), is_over, "{rule} at {figure}");
+                let record = VerdictRecord::new(&document);
+                assert_eq!(
+                    record.verdict == Verdict::ClientBound,
+                    is_over,
+                    "{rule} at {figure}: {record:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_hypervisor_takes_of_a_workers_cpu_counts_as_what_others_take() {
+    for (taken, is_over) in [(0.39, false), (0.4, true)] {
+        let row = changed(|row| {
+            thread(row).busiest_thread_share = 0.5;
+            (row.busiest_cpu, row.worst_steal) = (1.0, taken);
+        });
+        let document = with_agent(run(CLOSED, QUIET), &row);
+        assert_eq!(speaks(&document, "worker's CPU"), is_over, "{taken}");
+    }
+}
+
+#[test]
+fn limit_of_the_client_counts_from_a_twentieth_of_the_seconds_on() {
+    let full = |seconds: u32, of: u32| {
+        let mut document = run(OPEN, QUIET);
+        document.run.duration_ns = u64::from(of) * SECOND;
+        let row = document.series.rows[3].clone();
+        document.series.rows = (0..of + 2)
+            .map(|second| analysis::Row {
+                second,
+                warm_up: second < 2,
+                ..row.clone()
+            })
+            .collect();
+        document.machines[0].rows = (0..of + 2)
+            .map(|second| MachineRow {
+                second,
+                ..changed(|row| {
+                    let is_full = second >= of + 2 - seconds;
+                    thread(row).busiest_thread_share = if is_full { 0.95 } else { 0.1 };
+                })
+            })
+            .collect();
+        VerdictRecord::new(&document).verdict
+    };
+    for (seconds, of, verdict) in [
+        (0, 40, Verdict::LoadMet),
+        (1, 40, Verdict::LoadMet),
+        (2, 40, Verdict::ClientBound),
+        (1, 20, Verdict::ClientBound),
+        (1, 21, Verdict::LoadMet),
+        (1, 4, Verdict::ClientBound),
+    ] {
+        assert_eq!(full(seconds, of), verdict, "{seconds} of {of} s");
+    }
+}
+
+#[test]
+fn rows_of_the_warm_up_and_of_parts_of_a_second_do_not_count() {
+    let mut document = run(OPEN, QUIET);
+    let full = changed(|row| thread(row).busiest_thread_share = 1.0);
+    for second in [0, 1, 6] {
+        document.machines[0].rows.retain(|row| row.second != second);
+        let row = MachineRow {
+            second,
+            ..full.clone()
+        };
+        document.machines[0].rows.push(row);
+    }
+    let short = MachineRow {
+        second: 5,
+        elapsed_ns: SECOND / 3,
+        ..full
+    };
+    document.machines[0].rows.push(short);
+    assert_eq!(VerdictRecord::new(&document).verdict, Verdict::LoadMet);
+}
+
+#[test]
+fn results_without_seconds_are_judged_by_their_means() {
+    for (worker, machine, verdict) in [
+        (0.89, 0.94, Verdict::LoadMet),
+        (0.9, 0.5, Verdict::ClientBound),
+        (0.5, 0.95, Verdict::ClientBound),
+    ] {
+        let document = document(OPEN, QUIET, cpu(worker, machine));
+        assert!(document.machines.is_empty());
+        assert_eq!(document.verdict.verdict, verdict, "{:?}", document.verdict);
+    }
+}
+
+/// The rule, how a monitor's row gets its figure, and the figure below, at and above the bound.
+const OF_SERVER: [(&str, Change, [f64; 3]); 10] = [
+    (
+        "server's CPUs",
+        |row, at| {
+            row.cpu_busy = at;
+            row.cpu_stall = Some(0.5);
+        },
+        [0.94, 0.95, 1.0],
+    ),
+    (
+        "server's CPUs",
+        |row, at| {
+            row.cpu_busy = 1.0;
+            thread(row).longest_waiting = at;
+        },
+        [0.09, 0.1, 0.5],
+    ),
+    (
+        "server's thread",
+        |row, at| thread(row).busiest_thread_share = at,
+        [0.94, 0.95, 1.0],
+    ),
+    (
+        "server's thread",
+        |row, at| {
+            thread(row).busiest_thread_cpus = 1;
+            thread(row).busiest_thread_share = 0.7;
+            (row.busiest_cpu, row.busiest_softirq) = (at, 0.3);
+        },
+        [0.94, 0.95, 1.0],
+    ),
+    (
+        "server's CPU quota",
+        |row, at| group(row).throttled = at,
+        [0.09, 0.1, 1.0],
+    ),
+    (
+        "accept queue",
+        |row, at| row.accept_queue.as_mut().unwrap().waiting = at as u32,
+        [7.0, 8.0, 9.0],
+    ),
+    (
+        "accept queue",
+        |row, at| row.tcp.listen_overflows = at as u64,
+        [0.0, 1.0, 100.0],
+    ),
+    (
+        "server's descriptors",
+        |row, at| thread(row).descriptors = at as u64,
+        [989.0, 990.0, 1000.0],
+    ),
+    (
+        "server's memory",
+        |row, at| {
+            group(row).memory_limit_hits = 3;
+            row.memory_stall = Some(at);
+        },
+        [0.09, 0.1, 0.5],
+    ),
+    (
+        "connection tracking",
+        |row, at| row.conntrack = Some(at),
+        [0.94, 0.95, 1.0],
+    ),
+];
+
+#[test]
+fn each_rule_of_the_server_speaks_from_its_bound_on_and_names_the_monitor() {
+    for (rule, change, figures) in OF_SERVER {
+        for (figure, is_over) in figures.into_iter().zip([false, true, true]) {
+            let row = changed(|row| change(row, figure));
+            let document = with_monitor(run(CLOSED, QUIET), &row);
+            assert_eq!(speaks(&document, rule), is_over, "{rule} at {figure}");
+            let record = VerdictRecord::new(&document);
+            let verdict = if is_over {
+                Verdict::ServerBound
+            } else {
+                Verdict::Undetermined
+            };
+            assert_eq!(record.verdict, verdict, "{rule} at {figure}: {record:?}");
+            let mut evidence = record.evidence.iter();
+            let is_named = evidence.any(|line| line.starts_with("monitor db: "));
+            assert_eq!(is_named, is_over, "{record:?}");
+            // A load that is carried is carried, however full the server is.
+            let met = VerdictRecord::new(&with_monitor(run(OPEN, QUIET), &row));
+            assert_eq!(met.verdict, Verdict::LoadMet, "{rule}: {met:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_used_up_and_not_waited_for_is_no_limit_of_the_server() {
+    let busy = changed(|row| row.cpu_busy = 1.0);
+    let swapping = changed(|row| (row.swapped_pages, row.major_faults) = (1000, 1000));
+    for row in [busy, swapping] {
+        let record = VerdictRecord::new(&with_monitor(run(CLOSED, QUIET), &row));
+        assert_eq!(record.verdict, Verdict::Undetermined, "{record:?}");
+    }
+}
+
+#[test]
+fn limit_of_the_server_counts_from_half_of_the_seconds_under_load_on() {
+    for (full, verdict) in [
+        (1, Verdict::Undetermined),
+        (2, Verdict::ServerBound),
+        (4, Verdict::ServerBound),
+    ] {
+        let mut document = with_monitor(run(CLOSED, QUIET), &idle());
+        document
+            .series
+            .rows
+            .iter_mut()
+            .for_each(|row| row.in_service = 10.0);
+        for row in document.machines[2].rows.iter_mut().skip(2).take(full) {
+            thread(row).busiest_thread_share = 1.0;
+        }
+        let record = VerdictRecord::new(&document);
+        assert_eq!(record.verdict, verdict, "{full}: {record:?}");
+    }
+}
+
+#[test]
+fn throughput_that_follows_no_more_is_the_servers_and_says_who_saw_it() {
+    let record = VerdictRecord::new(&overloaded());
+    let evidence = record.evidence.join("; ");
+    assert_eq!(record.verdict, Verdict::ServerBound, "{evidence}");
+    assert!(evidence.contains("no monitor watched"), "{evidence}");
+    let watched = VerdictRecord::new(&with_monitor(overloaded(), &idle()));
+    let evidence = watched.evidence.join("; ");
+    assert_eq!(watched.verdict, Verdict::ServerBound, "{evidence}");
+    assert!(evidence.contains("waits for something"), "{evidence}");
+}
+
+#[test]
+fn throughput_is_no_proof_below_its_bounds_nor_where_something_else_may_hold_it() {
+    let spoil: [(&str, fn(&mut Document)); 6] = [
+        ("just beyond", |document| {
+            document.backlog.as_mut().unwrap().due = 219;
+        }),
+        ("still rising", |document| {
+            let rows = &mut document.series.rows;
+            rows.last_mut().unwrap().ended = 111;
+        }),
+        ("cut short", |document| document.backlog = None),
+        ("in handshakes of TCP", |document| {
+            phase(document, "first_byte", 1, 49, 60);
+        }),
+        ("few connections", |document| {
+            document.measured.operations.not_sent = 100;
+            phase(document, "service_time", 95, 100, 120);
+        }),
+        ("in moving bytes", |document| {
+            phase(document, "receive", 50, 50, 50);
+        }),
+    ];
+    for (what, spoil) in spoil {
+        let mut document = overloaded();
+        document.measured.operations.not_sent = 1;
+        assert!(speaks(&document, "throughput follows load"), "{what}");
+        spoil(&mut document);
+        assert!(!speaks(&document, "throughput follows load"), "{what}");
+        let record = VerdictRecord::new(&document);
+        assert_eq!(record.verdict, Verdict::Undetermined, "{what}: {record:?}");
+    }
+    // At the bound it speaks.
+    let mut document = overloaded();
+    document.backlog.as_mut().unwrap().due = 220;
+    document.backlog.as_mut().unwrap().noise = 19.0;
+    document.series.rows.last_mut().unwrap().ended = 110;
+    assert!(speaks(&document, "throughput follows load"));
+}
+
+#[test]
+fn link_at_its_speed_is_the_networks_at_either_end() {
+    for (bytes, is_over) in [
+        (112_400_000, false),
+        (112_500_000, true),
+        (125_000_000, true),
+        // A virtual link that carries more than it says does not know its speed.
+        (250_000_000, false),
+    ] {
+        let full = changed(|row| row.interfaces[0].received_bytes = bytes);
+        for document in [
+            with_agent(downloading(CLOSED), &full),
+            with_monitor(downloading(CLOSED), &full),
+        ] {
+            assert_eq!(speaks(&document, "link"), is_over, "{bytes}");
+            let record = VerdictRecord::new(&document);
+            if is_over {
+                assert_eq!(record.verdict, Verdict::NetworkBound, "{record:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lost_segments_are_the_networks_where_moving_bytes_takes_the_time() {
+    for (lost, is_over) in [(99, false), (100, true), (300, true)] {
+        let lossy = changed(|row| row.tcp.retransmits = lost);
+        let document = with_monitor(downloading(CLOSED), &lossy);
+        assert_eq!(speaks(&document, "retransmits"), is_over, "{lost}");
+        // Where answers are slow to begin, what is lost may be connects at a full queue.
+        let mut slow = with_monitor(run(CLOSED, QUIET), &lossy);
+        phase(&mut slow, "service_time", 1, 100, 120);
+        phase(&mut slow, "receive", 1, 49, 60);
+        assert!(!speaks(&slow, "retransmits"), "{lost}");
+        let record = VerdictRecord::new(&slow);
+        assert_eq!(record.verdict, Verdict::Undetermined, "{record:?}");
+        let evidence = record.evidence.join("; ");
+        assert_eq!(
+            evidence.contains("segments were sent again"),
+            true,
+            "{evidence}"
+        );
+    }
+}
+
+#[test]
+fn bytes_at_one_pace_are_the_networks_only_if_the_server_was_seen_to_have_room() {
+    let seen = with_monitor(downloading(CLOSED), &idle());
+    let record = VerdictRecord::new(&seen);
+    assert_eq!(record.verdict, Verdict::NetworkBound, "{record:?}");
+    let unseen = downloading(CLOSED);
+    let record = VerdictRecord::new(&unseen);
+    assert_eq!(record.verdict, Verdict::Undetermined, "{record:?}");
+    assert!(
+        record.evidence.join("; ").contains("pace of bytes"),
+        "{record:?}"
+    );
+    let spoil: [(&str, fn(&mut Document)); 3] = [
+        ("not in a queue", |document| {
+            phase(document, "receive", 300, 380, 400);
+        }),
+        ("not at one pace", |document| {
+            document.series.rows[4].wire_received_bytes = 3_000_000;
+        }),
+        ("not in moving bytes", |document| {
+            phase(document, "receive", 10, 190, 200);
+        }),
+    ];
+    for (what, spoil) in spoil {
+        let mut document = with_monitor(downloading(CLOSED), &idle());
+        spoil(&mut document);
+        assert!(!speaks(&document, "pace of bytes"), "{what}");
+    }
+}
+
+#[test]
+fn contradiction_is_undetermined_and_says_both_sides() {
+    let both = changed(|row| {
+        thread(row).busiest_thread_share = 1.0;
+        row.interfaces[0].sent_bytes = 125_000_000;
+    });
+    let record = VerdictRecord::new(&with_monitor(downloading(CLOSED), &both));
+    let evidence = record.evidence.join("; ");
+    assert_eq!(record.verdict, Verdict::Undetermined, "{evidence}");
+    assert!(
+        evidence.contains("used 100 % of a CPU") && evidence.contains("of its 1000 Mbit/s"),
+        "{evidence}"
+    );
+    // A full machine that client and server share.
+    let full = changed(|row| row.cpu_busy = 1.0);
+    let mut document = with_monitor(with_agent(overloaded(), &full), &both);
+    document.plan.builtin_target = true;
+    let record = VerdictRecord::new(&document);
+    let evidence = record.evidence.join("; ");
+    assert_eq!(record.verdict, Verdict::Undetermined, "{evidence}");
+    assert!(
+        evidence.contains("used 100 % of a CPU") && evidence.contains("agent one: its machine's"),
+        "{evidence}"
+    );
+}
+
+#[test]
+fn client_without_room_is_the_limit_whoever_else_is_and_wins_over_a_threshold() {
+    let full = changed(|row| thread(row).busiest_thread_share = 0.95);
+    let server = changed(|row| row.accept_queue.as_mut().unwrap().waiting = 9);
+    let mut document = with_monitor(with_agent(overloaded(), &full), &server);
+    document.verdict = VerdictRecord::new(&document);
+    assert_eq!(document.verdict.verdict, Verdict::ClientBound);
+    document.thresholds = vec![analysis::Judgement {
+        metric: "response_time.p99".to_owned(),
+        comparison: "<=".to_owned(),
+        limit: 1e6,
+        actual: Some(2e6),
+        at_least: false,
+        unit: analysis::Unit::Ns,
+        passed: false,
+        reason: None,
+    }];
+    assert_eq!(exit_code(&document, false), 3);
+    // The same of a load that was met.
+    let mut met = with_agent(run(OPEN, QUIET), &full);
+    (met.thresholds, met.verdict) = (document.thresholds, VerdictRecord::new(&met));
+    assert_eq!(
+        (met.verdict.verdict, exit_code(&met, false)),
+        (Verdict::ClientBound, 3)
+    );
+}
+
+#[test]
+fn nothing_false_is_said_of_the_client_or_of_connections() {
+    for document in [overloaded(), with_monitor(overloaded(), &idle())] {
+        let evidence = VerdictRecord::new(&document).evidence.join("; ");
+        assert!(!evidence.contains("the client had time"), "{evidence}");
+        assert!(!evidence.contains("were seen in use"), "{evidence}");
+    }
+}
+
+#[test]
+fn every_rule_is_explained_whether_it_speaks_or_not() {
+    let document = run(OPEN, QUIET);
+    let readings = explain(&document);
+    for limit_of in [
+        LimitOf::Trust,
+        LimitOf::Client,
+        LimitOf::Load,
+        LimitOf::Server,
+        LimitOf::Network,
+    ] {
+        let mut of = readings
+            .iter()
+            .filter(|reading| reading.limit_of == limit_of);
+        assert!(of.next().is_some(), "{limit_of:?}");
+    }
+    for reading in &readings {
+        assert!(reading.says.is_none(), "{reading:?}");
+        assert!(
+            !reading.figure.is_empty() && !reading.bound.is_empty(),
+            "{reading:?}"
+        );
+    }
+    let unknown = readings.iter().filter(|reading| reading.distance.is_none());
+    let names: Vec<&str> = unknown.map(|reading| reading.rule).collect();
+    assert!(
+        names.contains(&"server's CPUs"),
+        "no monitor watched: {names:?}"
+    );
+}

@@ -1,0 +1,260 @@
+//! Cases that were staged with real servers, as documents: what each must be called.
+
+use crate::limits::{
+    changed, downloading, group, idle, overloaded, phase, run, thread, with_agent, with_monitor,
+};
+use crate::scene::{CLOSED, OPEN, QUIET, Second};
+use analysis::{Backlog, Document, Row, Verdict, VerdictRecord};
+
+const LATE: Second = Second {
+    response_ms: 60,
+    delay_ms: 40,
+    ..QUIET
+};
+
+fn judged(document: &Document) -> (Verdict, String) {
+    let record = VerdictRecord::new(document);
+    (record.verdict, record.evidence.join("; "))
+}
+
+/// A closed loop whose users wait for first bytes.
+fn waiting_users() -> Document {
+    let mut document = run(CLOSED, QUIET);
+    phase(&mut document, "service_time", 1, 100, 120);
+    phase(&mut document, "first_byte", 1, 95, 115);
+    document
+}
+
+#[test]
+fn agent_on_a_quarter_of_a_core_is_client_bound_in_either_loop_and_where_its_load_is_met() {
+    let throttled = changed(|row| {
+        thread(row).cpus = 0.24;
+        (group(row).quota, group(row).throttled) = (Some(0.25), 0.96);
+    });
+    let late = run(OPEN, LATE);
+    for document in [run(CLOSED, QUIET), run(OPEN, QUIET), overloaded(), late] {
+        let (verdict, evidence) = judged(&with_agent(document, &throttled));
+        assert_eq!(verdict, Verdict::ClientBound, "{evidence}");
+        assert!(evidence.contains("stopped it in 96.0 %"), "{evidence}");
+    }
+}
+
+#[test]
+fn server_on_a_quarter_of_a_core_is_server_bound_by_its_quota_or_by_what_clients_saw() {
+    let throttled = changed(|row| {
+        (group(row).quota, group(row).throttled) = (Some(0.25), 0.9);
+    });
+    for document in [overloaded(), waiting_users()] {
+        let (verdict, evidence) = judged(&with_monitor(document, &throttled));
+        assert_eq!(verdict, Verdict::ServerBound, "{evidence}");
+        assert!(
+            evidence.contains("monitor db: its quota of 0.25 CPUs"),
+            "{evidence}"
+        );
+    }
+    let (verdict, evidence) = judged(&overloaded());
+    assert_eq!(verdict, Verdict::ServerBound, "{evidence}");
+    assert!(evidence.contains("no monitor watched"), "{evidence}");
+    let (verdict, evidence) = judged(&waiting_users());
+    assert_eq!(verdict, Verdict::Undetermined, "{evidence}");
+}
+
+#[test]
+fn one_of_two_pinned_workers_that_is_full_is_named() {
+    let full = changed(|row| {
+        let mut other = row.processes[0].clone();
+        (other.pid, other.busiest_thread_share) = (2, 0.3);
+        row.processes.push(other);
+        thread(row).pid = 1;
+        thread(row).busiest_thread_cpus = 1;
+        thread(row).busiest_thread_share = 0.74;
+        (row.busiest_cpu, row.busiest_softirq) = (1.0, 0.26);
+    });
+    let (verdict, evidence) = judged(&with_monitor(waiting_users(), &full));
+    assert_eq!(verdict, Verdict::ServerBound, "{evidence}");
+    assert!(evidence.contains("(1) used 74.0 %"), "{evidence}");
+}
+
+#[test]
+fn proxy_whose_backend_waits_is_server_bound_by_waiting_and_not_by_cpu() {
+    let (verdict, evidence) = judged(&with_monitor(overloaded(), &idle()));
+    assert_eq!(verdict, Verdict::ServerBound, "{evidence}");
+    assert!(evidence.contains("waits for something"), "{evidence}");
+}
+
+#[test]
+fn accept_queue_of_eight_is_server_bound_by_it() {
+    let full = changed(|row| {
+        row.accept_queue.as_mut().unwrap().waiting = 9;
+        row.tcp.listen_overflows = 40;
+        // The client sends the connects again that were dropped.
+        row.tcp.retransmits = 300;
+    });
+    let (verdict, evidence) = judged(&with_monitor(waiting_users(), &full));
+    assert_eq!(verdict, Verdict::ServerBound, "{evidence}");
+    assert!(evidence.contains("9 of 8 connections"), "{evidence}");
+}
+
+#[test]
+fn slow_link_and_lossy_link_are_network_bound() {
+    let watched = with_monitor(downloading(CLOSED), &idle());
+    assert_eq!(judged(&watched).0, Verdict::NetworkBound);
+    let lossy = changed(|row| row.tcp.retransmits = 200);
+    let (verdict, evidence) = judged(&with_monitor(downloading(CLOSED), &lossy));
+    assert_eq!(verdict, Verdict::NetworkBound, "{evidence}");
+    assert!(evidence.contains("2.00 %"), "{evidence}");
+}
+
+#[test]
+fn modest_open_loop_is_met_watched_or_not() {
+    assert_eq!(judged(&run(OPEN, QUIET)).0, Verdict::LoadMet);
+    let watched = with_monitor(run(OPEN, QUIET), &idle());
+    assert_eq!(judged(&watched).0, Verdict::LoadMet);
+}
+
+#[test]
+fn agent_that_was_stopped_for_seconds_is_invalid_though_it_was_busy_after_it() {
+    let mut document = run(OPEN, LATE);
+    // Nothing ended in two seconds; what was due then ended in the one after.
+    for (row, ended) in document.series.rows[2..].iter_mut().zip([0, 0, 300, 100]) {
+        (row.response_time_count, row.ended) = (100, ended);
+    }
+    let rows = &mut document.machines[0].rows;
+    rows.retain(|row| !(2..4).contains(&row.second));
+    thread(&mut rows[2]).busiest_thread_share = 0.97;
+    let (verdict, evidence) = judged(&document);
+    assert_eq!(verdict, Verdict::Invalid, "{evidence}");
+    assert!(evidence.contains("the schedule was missed"), "{evidence}");
+}
+
+#[test]
+fn descriptors_and_ports_that_ran_out_are_client_bound() {
+    for name in ["connect.fd_exhausted", "connect.ports_exhausted"] {
+        let mut document = overloaded();
+        document.measured.errors.push(analysis::ErrorFigure {
+            name: name.to_owned(),
+            words: "there were no more".to_owned(),
+            count: 30,
+            share: 0.02,
+        });
+        let (verdict, evidence) = judged(&document);
+        assert_eq!(verdict, Verdict::ClientBound, "{evidence}");
+        assert!(evidence.contains("30 operations (2.00 %)"), "{evidence}");
+    }
+}
+
+#[test]
+fn neighbour_that_burns_the_workers_cpu_makes_it_client_bound() {
+    let beside = changed(|row| {
+        thread(row).busiest_thread_share = 0.5;
+        thread(row).busiest_thread_waiting = 0.48;
+        row.busiest_cpu = 1.0;
+    });
+    for document in [run(CLOSED, QUIET), overloaded(), run(OPEN, QUIET)] {
+        let (verdict, evidence) = judged(&with_agent(document, &beside));
+        assert_eq!(verdict, Verdict::ClientBound, "{evidence}");
+        assert!(evidence.contains("waited 48.0 %"), "{evidence}");
+    }
+}
+
+/// A ramp of which the last two of four seconds are not carried.
+fn ramp() -> Document {
+    let mut document = overloaded();
+    for row in &mut document.series.rows[2..4] {
+        row.response_time_count = 100;
+    }
+    document
+}
+
+#[test]
+fn ramp_is_judged_by_the_seconds_in_which_it_was_not_carried() {
+    let mut client = ramp();
+    for row in client.machines[0].rows.iter_mut().skip(4) {
+        thread(row).busiest_thread_share = 0.97;
+    }
+    let (verdict, evidence) = judged(&client);
+    assert_eq!(verdict, Verdict::ClientBound, "{evidence}");
+    assert!(evidence.contains("in 2 of 2 s"), "{evidence}");
+    let mut server = with_monitor(ramp(), &idle());
+    for row in server.machines[2].rows.iter_mut().skip(4) {
+        thread(row).busiest_thread_share = 0.97;
+    }
+    let (verdict, evidence) = judged(&server);
+    assert_eq!(verdict, Verdict::ServerBound, "{evidence}");
+    assert!(evidence.contains("in 2 of 2 s"), "{evidence}");
+}
+
+#[test]
+fn request_that_hangs_at_the_end_hides_neither_a_full_client_nor_a_full_server() {
+    let hung = |mut document: Document| {
+        let seconds = 14;
+        document.run.duration_ns = 12 * crate::scene::SECOND;
+        let row = document.series.rows[2].clone();
+        let rows = (0..seconds).map(|second| Row {
+            second,
+            warm_up: second < 2,
+            in_service: if second < 6 { 20.0 } else { 1.0 },
+            ..row.clone()
+        });
+        document.series.rows = rows.collect();
+        for machine in &mut document.machines {
+            let after = (6..seconds).map(|second| analysis::MachineRow { second, ..idle() });
+            machine.rows.extend(after);
+        }
+        judged(&document)
+    };
+    let full = changed(|row| thread(row).busiest_thread_share = 0.97);
+    let (verdict, evidence) = hung(with_agent(run(CLOSED, QUIET), &full));
+    assert_eq!(verdict, Verdict::ClientBound, "{evidence}");
+    let (verdict, evidence) = hung(with_monitor(run(CLOSED, QUIET), &full));
+    assert_eq!(verdict, Verdict::ServerBound, "{evidence}");
+    assert!(evidence.contains("in 4 of 4 s"), "{evidence}");
+}
+
+#[test]
+fn server_and_agent_on_one_full_machine_are_told_apart_by_nothing() {
+    let full = changed(|row| {
+        row.cpu_busy = 1.0;
+        thread(row).busiest_thread_share = 0.6;
+        thread(row).busiest_thread_waiting = 0.4;
+    });
+    for mut document in [waiting_users(), overloaded()] {
+        document
+            .agents
+            .iter_mut()
+            .for_each(|agent| agent.target_is_local = true);
+        let (verdict, evidence) = judged(&with_agent(document, &full));
+        assert_eq!(verdict, Verdict::Undetermined, "{evidence}");
+        assert!(
+            evidence.contains("client and server shared its CPUs"),
+            "{evidence}"
+        );
+    }
+    // A worker without room is the limit there too.
+    let worker = changed(|row| {
+        row.cpu_busy = 1.0;
+        thread(row).busiest_thread_share = 0.95;
+    });
+    let mut document = waiting_users();
+    document.plan.builtin_target = true;
+    assert_eq!(
+        judged(&with_agent(document, &worker)).0,
+        Verdict::ClientBound
+    );
+}
+
+#[test]
+fn load_that_ends_in_errors_at_a_full_server_is_server_bound() {
+    let failing = Second {
+        timed_out: 1,
+        ..QUIET
+    };
+    let mut document = run(OPEN, failing);
+    document.backlog = Some(Backlog::default());
+    assert_eq!(judged(&document).0, Verdict::Undetermined);
+    let full = changed(|row| row.tcp.listen_overflows = 9);
+    assert_eq!(
+        judged(&with_monitor(document, &full)).0,
+        Verdict::ServerBound
+    );
+}

@@ -1,0 +1,111 @@
+//! What machines did, as rows of a table, and what the processes on them used, as sentences.
+
+use analysis::human::{number, share, time};
+use analysis::{Busiest, Document, MachineFigures, MachineRole, ProcessFigures};
+
+/// What the table's columns are.
+pub(crate) const HEADINGS: [&str; 8] = [
+    "",
+    "cpu",
+    "most",
+    "busiest",
+    "throttled",
+    "stolen",
+    "resent",
+    "accept queue",
+];
+
+/// Machines that are shown: of a thousand, a few show what it is about.
+const MACHINES_MAX: usize = 20;
+/// Sentences about processes.
+const PROCESSES_MAX: usize = 10;
+
+/// A row for each machine, monitors first: what they watch is what the run is about.
+pub(crate) fn rows(document: &Document) -> Vec<Vec<String>> {
+    let mut machines = document.machine_figures();
+    machines.sort_by_key(|figures| figures.machine.role == MachineRole::Agent);
+    machines.iter().take(MACHINES_MAX).map(row).collect()
+}
+
+/// What the processes used, and what was left out.
+pub(crate) fn sentences(document: &Document) -> Vec<String> {
+    let processes = &document.server_processes;
+    let more = |all: usize, shown: usize, what: &str| {
+        let left = all.saturating_sub(shown);
+        (left > 0).then(|| format!("{left} more {what} are left out; result.json has them"))
+    };
+    let machines = document.machine_figures().len();
+    more(machines, MACHINES_MAX, "machines")
+        .into_iter()
+        .chain(processes.iter().take(PROCESSES_MAX).map(used))
+        .chain(more(processes.len(), PROCESSES_MAX, "processes"))
+        .collect()
+}
+
+fn row(figures: &MachineFigures<'_>) -> Vec<String> {
+    let above_zero = |value: Option<f64>| {
+        let value = value.filter(|value| *value > 0.0);
+        value.map(share).unwrap_or_default()
+    };
+    let busiest = share(figures.busiest_mean);
+    vec![
+        name(figures),
+        share(figures.cpu_busy_mean),
+        share(figures.cpu_busy_max),
+        match figures.busiest {
+            Busiest::Cpu(cpu) => format!("CPU {cpu} {busiest}"),
+            Busiest::Thread(process, thread) if process == thread => format!("{process} {busiest}"),
+            Busiest::Thread(process, thread) => format!("{process}/{thread} {busiest}"),
+        },
+        above_zero(figures.throttled),
+        above_zero(Some(figures.steal_mean)),
+        above_zero(figures.resent),
+        queue(figures),
+    ]
+}
+
+/// As in `edge (role=server)`.
+fn name(figures: &MachineFigures<'_>) -> String {
+    let machine = figures.machine;
+    let labels: Vec<String> = machine
+        .labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    let what = match (machine.role, labels.is_empty()) {
+        (MachineRole::Agent, _) => "agent".to_owned(),
+        (MachineRole::Monitor, true) => "monitor".to_owned(),
+        (MachineRole::Monitor, false) => labels.join(", "),
+    };
+    format!("{} ({what})", machine.name)
+}
+
+fn queue(figures: &MachineFigures<'_>) -> String {
+    let fullest = figures.accept_queue.filter(|queue| queue.waiting > 0);
+    let fullest = fullest.map(|queue| format!("{} of {}", queue.waiting, queue.most));
+    let overflows = figures.listen_overflows;
+    let overflows = (overflows > 0).then(|| format!("{overflows} lost"));
+    let parts: Vec<String> = fullest.into_iter().chain(overflows).collect();
+    parts.join(", ")
+}
+
+fn used(figures: &ProcessFigures) -> String {
+    let ProcessFigures {
+        machine,
+        name,
+        processes,
+        cpus,
+        cpu_per_operation_ns,
+    } = figures;
+    let processes = match processes {
+        1 => String::new(),
+        more => format!(" ({more} processes)"),
+    };
+    let each = cpu_per_operation_ns.map_or_else(String::new, |each| {
+        format!(", {} for each operation", time(each))
+    });
+    format!(
+        "{machine}: {name}{processes} kept {} CPUs busy{each}",
+        number(*cpus)
+    )
+}
