@@ -1,54 +1,25 @@
 //! `agent join`: the command line of a load machine.
 
-use crate::hangup::Hangups;
-use crate::link::{self, AgentIdentity, CoordinatorAddress, Keeping, LinkConfig, Quit};
-use crate::news::NewsWriter;
+use crate::link::{self, Keeping, LinkConfig};
+use crate::link_args::LinkArgs;
 use crate::runner::{self, Resources};
+use crate::stay::stay;
 use anyhow::{Context as _, bail};
-use control::Token;
+use control::Role;
 use engine::{Policy, allowed_cpus};
 use host::{Facts, Sampler};
 use plan::{Rate, RateError};
-use proto::Bytes;
-use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
-
-/// Signals that may wait for the link; it takes them at once.
-const SIGNALS_MAX: usize = 4;
 
 /// Join a coordinator and send the load it asks for; stay for run after run.
 #[derive(Debug, Clone, clap::Args)]
 pub struct JoinArgs {
-    /// Address of the coordinator, such as `coordinator.lan:7711` or `[2001:db8::1]:7711`
-    #[arg(value_name = "HOST:PORT")]
-    pub coordinator: CoordinatorAddress,
-
-    /// Token that `coordinator start` printed; prefer CANNONADE_TOKEN or --token-file, because `ps`
-    /// shows this flag
-    #[arg(
-        long,
-        env = "CANNONADE_TOKEN",
-        hide_env_values = true,
-        value_name = "TOKEN"
-    )]
-    pub token: Option<String>,
-
-    /// File with the token
-    #[arg(long, value_name = "FILE", conflicts_with = "token")]
-    pub token_file: Option<PathBuf>,
-
-    /// Name of this agent in results [default: the machine's host name]
-    #[arg(long)]
-    pub name: Option<String>,
-
-    /// Label in results, such as city=berlin; can be repeated
-    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
-    pub labels: Vec<(String, String)>,
+    /// Where to join, and as whom
+    #[command(flatten)]
+    pub link: LinkArgs,
 
     /// Load threads [default: one per CPU this process may use]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -102,13 +73,6 @@ pub struct JoinArgs {
     pub exit_with_stdin: bool,
 }
 
-fn parse_label(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("write KEY=VALUE, such as city=berlin".to_owned()),
-    }
-}
-
 /// A rate as plans write it. A number alone was all that earlier versions took.
 fn parse_rate(text: &str) -> Result<Rate, String> {
     let rate = match text.parse() {
@@ -140,7 +104,7 @@ pub fn parse_allowed(text: &str) -> Result<String, String> {
 /// # Errors
 /// Where the command line or the token is wrong, or the coordinator refuses for good.
 pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
-    let token = token(arguments)?;
+    let token = arguments.link.token()?;
     let facts = Sampler::new()
         .facts()
         .context("reading what this machine is")?;
@@ -151,19 +115,9 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         .as_deref()
         .map(private_folder)
         .transpose()?;
-    let identity = AgentIdentity {
-        name: arguments
-            .name
-            .clone()
-            .unwrap_or_else(|| facts.hostname.clone()),
-        labels: arguments.labels.iter().cloned().collect::<BTreeMap<_, _>>(),
-        workers: cpus.len() as u32,
-        host: Bytes::from(facts.encode()),
-        encoding: measure::ENCODING,
-        language: plan::LANGUAGE,
-    };
+    let identity = arguments.link.identity(&facts, Role::Agent, cpus.len());
     let config = LinkConfig {
-        coordinator: arguments.coordinator.clone(),
+        coordinator: arguments.link.coordinator.clone(),
         token,
         identity,
         keeping: Keeping {
@@ -183,35 +137,10 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
     let runner = std::thread::Builder::new()
         .name("runner".into())
         .spawn(move || runner::serve(runner_end, resources))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("starting the link")?;
-    let mut news = NewsWriter::start(std::io::stderr())?;
-    let ended = runtime.block_on(async {
-        let quit = quit_on_signal(Hangups::install()?)?;
-        link::run(config, link_end, |told| news.tell(&told), quit)
-            .await
-            .map_err(anyhow::Error::from)
-    });
-    news.end();
-    drop(runtime);
+    let ended = stay(config, link_end);
     // The runner ends with its orders, and ends what it fires.
     let _ = runner.join();
     ended
-}
-
-fn token(arguments: &JoinArgs) -> anyhow::Result<Token> {
-    let text = match (&arguments.token, &arguments.token_file) {
-        (Some(token), _) => token.clone(),
-        (None, Some(file)) => std::fs::read_to_string(file)
-            .with_context(|| format!("reading the token from {}", file.display()))?,
-        (None, None) => bail!(
-            "a token is needed: give --token, --token-file or CANNONADE_TOKEN; `coordinator \
-             start` prints it"
-        ),
-    };
-    Ok(text.trim().parse::<Token>()?)
 }
 
 /// One entry per load thread: pinned where there is a CPU for each.
@@ -298,27 +227,6 @@ fn exit_with_stdin() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A message for each signal that asks for the end: the first ends in order, the second at once.
-fn quit_on_signal(mut hangups: Hangups) -> anyhow::Result<mpsc::Receiver<Quit>> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let (quit, asked) = mpsc::channel(SIGNALS_MAX);
-    // Ends with the runtime, which ends with the process.
-    tokio::spawn(async move {
-        loop {
-            let why = tokio::select! {
-                _ = interrupt.recv() => Quit::Asked,
-                _ = terminate.recv() => Quit::Asked,
-                () = hangups.next() => Quit::Hangup,
-            };
-            if quit.send(why).await.is_err() {
-                return;
-            }
-        }
-    });
-    Ok(asked)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,14 +271,5 @@ mod tests {
         for bad in ["", "3600", "1d", "-1s"] {
             assert!(parse_keep(bad).is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn labels_have_a_key() {
-        assert_eq!(
-            parse_label("city=berlin"),
-            Ok(("city".into(), "berlin".into()))
-        );
-        assert!(parse_label("berlin").is_err() && parse_label("=x").is_err());
     }
 }

@@ -4,9 +4,15 @@
 mod hangup;
 mod join;
 pub mod link;
+mod link_args;
+mod monitor;
 mod news;
 mod runner;
 mod sampling;
+mod second_watch;
+mod stay;
 
 pub use join::{JoinArgs, join, parse_allowed};
+pub use link_args::LinkArgs;
+pub use monitor::{MonitorArgs, monitor};
 pub use news::say;

@@ -8,18 +8,23 @@ use std::process::ExitCode;
 #[command(version, about, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
-    command: JoinCommand,
+    command: AgentCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum JoinCommand {
+enum AgentCommand {
     /// Join a coordinator and serve run after run
     Join(agent::JoinArgs),
+    /// Join a coordinator and watch this machine during its runs; sends no load
+    Monitor(agent::MonitorArgs),
 }
 
 fn main() -> ExitCode {
-    let JoinCommand::Join(join) = Arguments::parse().command;
-    match agent::join(&join) {
+    let ended = match Arguments::parse().command {
+        AgentCommand::Join(join) => agent::join(&join),
+        AgentCommand::Monitor(monitor) => agent::monitor(&monitor),
+    };
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             agent::say(format_args!("{error:#}"));

@@ -53,7 +53,7 @@ impl NewsWriter {
         self.say(words(news));
     }
 
-    fn say(&mut self, told: impl Display) {
+    pub(crate) fn say(&mut self, told: impl Display) {
         let mut text = line(told);
         if self.dropped > 0 {
             let dropped = format!("{} lines are missing here: nobody read them", self.dropped);

@@ -3,6 +3,7 @@
 
 use crate::link::RunnerEnd;
 use crate::sampling::Sampling;
+use crate::second_watch::Tell;
 use control::{
     Assignment, Digest, EndCause, Mono, Order, PlanFile, Report, RunId, SharePath, Stop,
 };
@@ -148,10 +149,11 @@ impl Runner {
         if prepared_run != run {
             return self.fail(run, "asked to start another run than was prepared");
         }
+        let tell = observed(run, self.reports.clone());
         let mut reporter = EventReporter {
             run,
             reports: self.reports.clone(),
-            sampling: Sampling::start(prepared.window(), at, prepared.spun()),
+            sampling: Sampling::start(prepared.window(), at, prepared.spun(), tell),
         };
         match prepared.start(at, FiringLease::until(lease_until), move |event| {
             reporter.report(event)
@@ -223,6 +225,19 @@ impl Runner {
         // A link that has ended wants no report, and its orders end next.
         let _ = self.reports.blocking_send(report);
     }
+}
+
+/// Reports the seconds of a run. One for which a link that holds much has no room is left out:
+/// whoever observes must not wait.
+pub(crate) fn observed(run: RunId, reports: Sender<Report>) -> Tell {
+    Box::new(move |second, observation| {
+        let encoded = Bytes::from(observation.encode());
+        let _ = reports.try_send(Report::Observed {
+            run,
+            second,
+            encoded,
+        });
+    })
 }
 
 /// The end of a run that recorded nothing.

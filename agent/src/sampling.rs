@@ -1,8 +1,9 @@
 //! Samples this machine once a second while a run lasts, on a thread of its own, and keeps warm-up,
-//! measured part and drain apart.
+//! measured part and drain apart. The seconds of the run clock are observed between the samples.
 
+use crate::second_watch::{SHORTEST, SecondWatch, Tell};
 use engine::SpunTime;
-use host::{RunFigures, Sampler, UsageFigures, UsageSample};
+use host::{MachineWatch, RunFigures, Sampler, UsageFigures, UsageSample, WatchedProcesses};
 use measure::Window;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -12,10 +13,6 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Messages that nothing begins any more: a run says it once.
 const DRAINING_MAX: usize = 1;
-
-/// A shorter sample says nothing: the kernel counts a machine's CPUs and a process in steps of 10
-/// ms.
-const SHORTEST: Duration = Duration::from_millis(200);
 
 /// A sampling under way.
 #[derive(Debug)]
@@ -27,19 +24,23 @@ pub(crate) struct Sampling {
 
 impl Sampling {
     /// Samples from `start_at` (monotonic clock, nanoseconds) on, where the run clock stands at 0;
-    /// the measured part is `window` of that clock. What the workers have `spun` is no work.
-    pub(crate) fn start(window: Window, start_at: u64, spun: SpunTime) -> Sampling {
+    /// the measured part is `window` of that clock. What the workers have `spun` is no work. `tell`
+    /// gets what was observed in each second.
+    pub(crate) fn start(window: Window, start_at: u64, spun: SpunTime, tell: Tell) -> Sampling {
         let (draining, drains) = sync_channel(DRAINING_MAX);
-        let from = start_at.saturating_add(window.from());
+        // Workers that join later too: they fire lost agents' shares.
+        let own = WatchedProcesses::Own(engine::is_worker_thread);
+        let seconds = SecondWatch::new(MachineWatch::new(own), start_at, tell);
         let clock = PartClock {
             start_at,
-            from,
+            from: start_at.saturating_add(window.from()),
             until: start_at.saturating_add(window.until()),
             drains,
+            seconds: seconds.without(spun.clone()),
         };
         let thread = std::thread::Builder::new()
             .name("sampler".into())
-            .spawn(move || sample(&clock, spun))
+            .spawn(move || sample(clock, spun))
             .ok();
         Sampling {
             draining: Some(draining),
@@ -72,6 +73,8 @@ struct PartClock {
     from: u64,
     until: u64,
     drains: Receiver<()>,
+    /// Goes on while the clock waits.
+    seconds: SecondWatch,
 }
 
 /// What ended a wait.
@@ -88,7 +91,7 @@ enum Waited {
 impl PartClock {
     /// Waits for the next sample of a part that ends at `end`: a period, or longer so that no
     /// remainder is too short to be sampled.
-    fn wait(&self, end: u64) -> Waited {
+    fn wait(&mut self, end: u64) -> Waited {
         let left = Duration::from_nanos(end.saturating_sub(engine::monotonic_ns()));
         self.sleep(if left < PERIOD + SHORTEST {
             left
@@ -97,19 +100,28 @@ impl PartClock {
         })
     }
 
-    fn sleep(&self, time: Duration) -> Waited {
-        match self.drains.recv_timeout(time) {
-            Err(RecvTimeoutError::Timeout) => Waited::Elapsed,
-            Ok(()) => Waited::Draining,
-            Err(RecvTimeoutError::Disconnected) => Waited::Over,
+    fn sleep(&mut self, time: Duration) -> Waited {
+        let end = engine::monotonic_ns().saturating_add(time.as_nanos() as u64);
+        loop {
+            let next = end.min(self.seconds.wake_at());
+            let left = next.saturating_sub(engine::monotonic_ns());
+            match self.drains.recv_timeout(Duration::from_nanos(left)) {
+                Err(RecvTimeoutError::Timeout) if next == end => return Waited::Elapsed,
+                Err(RecvTimeoutError::Timeout) => self.seconds.wake(),
+                Ok(()) => return Waited::Draining,
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.seconds.finish();
+                    return Waited::Over;
+                }
+            }
         }
     }
 }
 
-fn sample(clock: &PartClock, spun: SpunTime) -> RunFigures {
+fn sample(mut clock: PartClock, spun: SpunTime) -> RunFigures {
     let mut figures = RunFigures::default();
-    let ahead = Duration::from_nanos(clock.start_at.saturating_sub(engine::monotonic_ns()));
-    let mut waited = clock.sleep(ahead);
+    let ahead = clock.start_at.saturating_sub(engine::monotonic_ns());
+    let mut waited = clock.sleep(Duration::from_nanos(ahead));
     let mut camera = Camera::new(spun);
     camera.aim();
     while waited == Waited::Elapsed && engine::monotonic_ns() < clock.from {
@@ -183,6 +195,7 @@ impl Camera {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use host::Observation;
 
     /// Uses a CPU for so long.
     fn burn(time: Duration) {
@@ -199,7 +212,13 @@ mod tests {
     #[test]
     fn parts_of_a_run_are_sampled_apart_to_their_last_instant() {
         let window = Window::new(milliseconds(300), milliseconds(1600));
-        let mut sampling = Sampling::start(window, engine::monotonic_ns(), SpunTime::of_workers(1));
+        let (told, observed) = std::sync::mpsc::channel();
+        let mut sampling = Sampling::start(
+            window,
+            engine::monotonic_ns(),
+            SpunTime::of_workers(1),
+            Box::new(move |second, observation| drop(told.send((second, observation)))),
+        );
         std::thread::Builder::new()
             .name(engine::thread_name(0))
             .spawn(|| {
@@ -225,6 +244,16 @@ mod tests {
             busy > 3.0 * figures.drain.busiest_worker_share().0 && busy > 0.2,
             "{figures:?}"
         );
+        // 4.2 seconds of the run clock: four, and a last part that is long enough.
+        let observed: Vec<(u32, Observation)> = observed.iter().collect();
+        let seconds: Vec<u32> = observed.iter().map(|(second, _)| *second).collect();
+        assert!(seconds.starts_with(&[0, 1, 2, 3]), "{seconds:?}");
+        let process = |second: usize| &observed[second].1.processes[0];
+        assert_eq!(process(0).busiest_thread, engine::thread_name(0));
+        assert!(
+            process(0).busiest_thread_share > 0.2 && process(3).busiest_thread_share < 0.1,
+            "{observed:?}"
+        );
     }
 
     #[test]
@@ -233,6 +262,7 @@ mod tests {
             Window::new(0, u64::MAX),
             engine::monotonic_ns(),
             SpunTime::of_workers(1),
+            Box::new(|_, _| {}),
         );
         std::thread::sleep(Duration::from_millis(500));
         sampling.draining();
@@ -255,6 +285,7 @@ mod tests {
             Window::new(0, milliseconds(50)),
             engine::monotonic_ns(),
             SpunTime::of_workers(2),
+            Box::new(|_, _| {}),
         );
         std::thread::sleep(Duration::from_millis(80));
         let figures = sampling.finish();

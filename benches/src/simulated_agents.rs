@@ -144,6 +144,7 @@ pub async fn simulate(
             .map_or_else(|_| Bytes::new(), |facts| Bytes::from(facts.encode())),
         encoding: measure::ENCODING,
         language: plan::LANGUAGE,
+        role: control::Role::Agent,
     };
     let config = LinkConfig {
         coordinator: coordinator.to_string().parse().expect("an address"),

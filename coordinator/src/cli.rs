@@ -3,6 +3,7 @@
 
 use crate::check::CheckArgs;
 use crate::compare::CompareArgs;
+use crate::explain::ExplainArgs;
 use crate::quick::QuickArgs;
 use crate::render::ReportArgs;
 use crate::start::StartArgs;
@@ -16,6 +17,7 @@ Examples:
   coordinator check --agents 4 plan.toml
   coordinator quick -n 10000 -c 100 https://10.0.0.11/
   coordinator report --format markdown runs/20260101T120000Z-plan
+  coordinator explain runs/20260101T120000Z-plan
   coordinator compare runs/20260101T120000Z-plan runs/20260102T120000Z-plan
 
 Exit codes:
@@ -52,6 +54,8 @@ pub enum Command {
     Quick(Box<QuickArgs>),
     /// Print a saved run, or convert it to another format
     Report(ReportArgs),
+    /// Show what each rule of a saved run's verdict looked at, and how far it was from deciding
+    Explain(ExplainArgs),
     /// Compare two saved runs, or two sets of runs: what differs by more than the noise?
     Compare(CompareArgs),
     /// The process that `start --local` starts for each agent.

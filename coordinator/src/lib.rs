@@ -5,6 +5,7 @@ mod check;
 mod cli;
 mod compare;
 mod exit;
+mod explain;
 pub mod fleet;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -50,6 +51,7 @@ fn obey(cli: Cli) -> Exit {
         Command::Check(args) => check::check(&args),
         Command::Quick(args) => quick::quick(*args),
         Command::Report(args) => render::report(&args),
+        Command::Explain(args) => explain::explain(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Agent {
             command: AgentCommand::Join(args),

@@ -58,7 +58,7 @@ pub async fn run(
         labels: config.identity.labels,
         workers: config.identity.workers,
         host: config.identity.host,
-        role: control::Role::Agent,
+        role: config.identity.role,
     };
     let seed = u64::from_ne_bytes(random()?);
     let session = Session::new(facts, seed)

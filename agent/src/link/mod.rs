@@ -13,7 +13,7 @@ pub use address::{AddressError, CoordinatorAddress};
 pub use control::News;
 pub use driver::{LinkError, run};
 
-use control::{Order, Report, Token};
+use control::{Order, Report, Role, Token};
 use proto::Bytes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -74,6 +74,8 @@ pub struct AgentIdentity {
     pub encoding: u32,
     /// Version of the language of the plans that it reads.
     pub language: u32,
+    /// What it does in a run.
+    pub role: Role,
 }
 
 /// Why the link is asked to end.

@@ -95,7 +95,17 @@ impl Runner {
         at
     }
 
+    /// The next one that is about the load.
     fn report(&mut self) -> Report {
+        loop {
+            match self.any_report() {
+                Report::Observed { .. } => {}
+                report => return report,
+            }
+        }
+    }
+
+    fn any_report(&mut self) -> Report {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .build()
@@ -230,6 +240,46 @@ fn plan_is_prepared_started_and_reported_to_its_end() {
         intervals.len()
     );
     assert_eq!(server.counts().requests, 30);
+}
+
+#[test]
+fn machine_is_observed_in_each_second_of_a_run() {
+    let server = server();
+    let mut runner = Runner::prepared(
+        &server,
+        "load = { connections = 2, duration = \"2500ms\", think_time = \"5ms\" }",
+    );
+    runner.start(RUN, PATIENCE);
+    let mut observed = Vec::new();
+    loop {
+        match runner.any_report() {
+            Report::Observed {
+                run: RUN,
+                second,
+                encoded,
+            } => observed.push((second, host::Observation::decode(&encoded).unwrap())),
+            Report::Ended { .. } => break,
+            _ => {}
+        }
+    }
+    let seconds: Vec<u32> = observed.iter().map(|(second, _)| *second).collect();
+    assert!(
+        seconds.starts_with(&[0, 1, 2]),
+        "the last is half a second: {seconds:?}"
+    );
+    for (second, observation) in &observed[..2] {
+        let process = &observation.processes[0];
+        assert_eq!(process.pid, std::process::id());
+        // Under a test all threads are of one process, so its busiest worker may be another test's.
+        assert!(
+            engine::is_worker_thread(&process.busiest_thread),
+            "{second}: {process:?}"
+        );
+        assert!(
+            process.cpus > 0.0 && observation.ports.is_some(),
+            "{observation:?}"
+        );
+    }
 }
 
 #[test]

@@ -41,6 +41,7 @@ impl Agent {
             host: Bytes::from_static(b"facts"),
             encoding: 5,
             language: 6,
+            role: control::Role::Agent,
         };
         let config = LinkConfig {
             coordinator: address.to_string().parse().unwrap(),

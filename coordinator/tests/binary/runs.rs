@@ -128,6 +128,21 @@ fn saved_run_renders_in_every_format() {
 }
 
 #[test]
+fn rules_of_a_saved_verdict_are_explained() {
+    let folder = Folder::with_plan(PLAN);
+    assert_code(&folder.run(&["start", "--local", "plan.toml"]), 0);
+    let output = folder.run(&["explain", folder.run_folder().to_str().unwrap()]);
+    assert_code(&output, 0);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let rules = analysis::explain(&folder.document());
+    assert!(!rules.is_empty());
+    for rule in rules {
+        assert!(text.contains(rule.rule), "{}: {}", rule.rule, told(&output));
+    }
+    assert_code(&folder.run(&["explain", "runs/none"]), 2);
+}
+
+#[test]
 fn failed_threshold_is_exit_code_1() {
     let folder = Folder::with_plan(&format!(
         "{PLAN}thresholds = {{ \"response_time.p50\" = \"<= 1us\" }}"

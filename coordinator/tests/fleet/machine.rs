@@ -52,6 +52,7 @@ impl Machine {
             host: Bytes::new(),
             encoding: measure::ENCODING,
             language: plan::LANGUAGE,
+            role: control::Role::Agent,
         };
         let coordinator = coordinator.to_string().parse().expect("an address");
         let config = LinkConfig {

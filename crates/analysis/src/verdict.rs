@@ -2,16 +2,16 @@
 //! verdict brings its evidence.
 
 mod client;
+mod counted_seconds;
 mod faults;
 mod load;
 mod network;
 mod phases;
 mod reading;
-mod readings;
-mod seconds;
 mod server;
 mod sign;
 mod throughput;
+mod verdict_readings;
 
 pub use reading::{LimitOf, RuleReading};
 
@@ -19,8 +19,8 @@ pub(crate) use load::{not_sent, piled_up};
 
 use crate::fault::cure;
 use crate::{Document, LoadRecord, MachineRole, human};
-use readings::{Readings, spoken};
 use serde::{Deserialize, Serialize};
+use verdict_readings::{VerdictReadings, spoken};
 
 /// A figure that is at least this part of its bound is worth a line where nothing is proved.
 const NEAR: f64 = 0.5;
@@ -97,7 +97,7 @@ impl VerdictRecord {
     /// Reads everything of `document` but its verdict.
     #[must_use]
     pub fn new(document: &Document) -> VerdictRecord {
-        let readings = Readings::new(document);
+        let readings = VerdictReadings::new(document);
         let fatal = spoken(&readings.fatal);
         let tolerated = spoken(&readings.tolerated);
         if !fatal.is_empty() {
@@ -123,22 +123,29 @@ impl VerdictRecord {
 /// What each rule looked at, in the order in which they count.
 #[must_use]
 pub fn explain(document: &Document) -> Vec<RuleReading> {
-    Readings::new(document).in_order()
+    VerdictReadings::new(document).in_order()
 }
 
 /// Whether an open loop was in time, and its load sent and carried, however busy the client was.
 pub(crate) fn is_load_sent(document: &Document) -> bool {
-    let readings = Readings::new(document);
+    let readings = VerdictReadings::new(document);
     let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
     is_open && spoken(&readings.lateness).is_empty() && spoken(&readings.load).is_empty()
 }
 
-/// Signs that a client could not do more, whatever became of the load.
-pub(crate) fn client_limits(document: &Document) -> Vec<String> {
-    spoken(&Readings::new(document).client)
+/// What of server and network is used up, whatever became of the load.
+pub(crate) fn limits_beyond_client(document: &Document) -> Vec<String> {
+    let readings = VerdictReadings::new(document);
+    let server = spoken(&readings.server).into_iter();
+    server.chain(spoken(&readings.network)).collect()
 }
 
-impl Readings {
+/// Signs that a client could not do more, whatever became of the load.
+pub(crate) fn client_limits(document: &Document) -> Vec<String> {
+    spoken(&VerdictReadings::new(document).client)
+}
+
+impl VerdictReadings {
     /// The verdict of a run that can be trusted and of which something succeeded.
     fn decided(&self, document: &Document) -> VerdictRecord {
         let (late, unmet) = (spoken(&self.lateness), spoken(&self.load));
@@ -280,8 +287,12 @@ fn no_success(document: &Document) -> VerdictRecord {
         "none of {} operations succeeded: {} failed, {} timed out",
         operations.ended, operations.failed, operations.timed_out
     )];
+    let mut verdict = Verdict::Undetermined;
     // Errors stand most frequent first.
     if let Some(commonest) = document.measured.errors.first() {
+        if client::is_exhaustion(commonest) {
+            verdict = Verdict::ClientBound;
+        }
         evidence.push(format!(
             "{} of them: {} [{}]",
             human::share(commonest.share),
@@ -291,7 +302,7 @@ fn no_success(document: &Document) -> VerdictRecord {
         let cure = commonest.name.parse().ok().and_then(cure);
         evidence.extend(cure.map(str::to_owned));
     }
-    record(Verdict::Undetermined, evidence, [])
+    record(verdict, evidence, [])
 }
 
 fn record(

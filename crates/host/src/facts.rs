@@ -79,7 +79,7 @@ fn cpu_model(cpuinfo: &KernelText) -> String {
 }
 
 /// Numbers and ranges: `0-3,8`.
-fn cpus_allowed(status: &KernelText) -> Result<Vec<u32>, HostError> {
+pub(crate) fn cpus_allowed(status: &KernelText) -> Result<Vec<u32>, HostError> {
     const WHAT: &str = "Cpus_allowed_list";
     /// More than the kernel supports, so that a broken range cannot fill the memory.
     const HIGHEST: u32 = 65_535;
@@ -99,7 +99,7 @@ fn cpus_allowed(status: &KernelText) -> Result<Vec<u32>, HostError> {
     Ok(cpus)
 }
 
-fn local_ports(range: &KernelText) -> Result<(u16, u16), HostError> {
+pub(crate) fn local_ports(range: &KernelText) -> Result<(u16, u16), HostError> {
     let mut words = range.text.split_whitespace();
     Ok((
         range.number(words.next(), "first local port")?,

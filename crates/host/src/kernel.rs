@@ -10,6 +10,7 @@ mod control_group;
 mod descriptors;
 mod files;
 mod interfaces;
+mod listeners;
 mod memory;
 mod process;
 mod sockets;
@@ -34,7 +35,8 @@ pub(crate) use control_group::ControlGroup;
 pub(crate) use descriptors::open_files_limit;
 pub(crate) use files::{KernelFiles, KernelText};
 pub(crate) use interfaces::interfaces;
-pub(crate) use process::cpu_time_of;
+pub(crate) use listeners::{Listener, ListenerQuery};
+pub(crate) use process::{ProcessStat, cpu_time_of, resident_bytes, schedule};
 pub(crate) use softnet::softnet;
 
 /// The difference of two structs: counters field by field, then figures of the moment as they are.

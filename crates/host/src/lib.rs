@@ -10,6 +10,7 @@ mod facts;
 mod figures;
 mod hangup;
 mod kernel;
+mod machine_watch;
 mod observation;
 mod sample;
 mod sampler;
@@ -25,6 +26,7 @@ pub use kernel::{
     InterfaceCounters, MachineTimes, MemoryState, ProcessTimes, SocketCounts, SoftnetCounters,
     StallTime, StallTotals, TcpCounters, ThreadTimes,
 };
+pub use machine_watch::{MachineWatch, ProcessChoice, SpunThread, WatchedProcesses};
 pub use observation::{
     GroupSecond, InterfaceSecond, Observation, ProcessSecond, QueueSecond, TcpSecond,
 };

@@ -110,7 +110,7 @@ fn cpu(number: Option<u32>, times: &CpuTimes) -> CpuUsage {
     }
 }
 
-fn share(part: u64, whole: u64) -> f32 {
+pub(crate) fn share(part: u64, whole: u64) -> f32 {
     if whole == 0 {
         0.0
     } else {

@@ -41,6 +41,13 @@ impl Sampler {
         }
     }
 
+    pub(crate) fn on(files: KernelFiles, process: &str) -> Sampler {
+        Sampler {
+            files,
+            process: process.to_owned(),
+        }
+    }
+
     /// Of another process, with its threads, its control group, and its network namespace.
     #[must_use]
     pub fn watching(self, pid: u32) -> Sampler {
@@ -72,8 +79,13 @@ impl Sampler {
     /// # Errors
     /// As [`Sampler::facts`].
     pub fn sample(&self) -> Result<UsageSample, HostError> {
+        self.sample_at(Sampler::now())
+    }
+
+    /// The monotonic clock, nanoseconds.
+    pub(crate) fn now() -> u64 {
         let now = clock_gettime(ClockId::Monotonic);
-        self.sample_at(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     }
 
     fn sample_at(&self, at_ns: u64) -> Result<UsageSample, HostError> {

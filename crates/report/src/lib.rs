@@ -4,6 +4,7 @@
 mod campaign;
 mod console;
 mod csv;
+mod explain;
 mod hlog;
 mod json;
 mod junit;
@@ -15,6 +16,7 @@ mod style;
 mod table;
 mod tls_words;
 
+pub use explain::explain;
 pub use hlog::HlogWriter;
 pub use json::{ReadError, read, read_campaign};
 pub use merged_hlog::MergedHlog;

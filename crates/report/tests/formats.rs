@@ -87,6 +87,29 @@ fn renders_in_every_format_as_agreed() {
 }
 
 #[test]
+fn rules_are_shown_with_what_they_saw_and_the_evidence_of_those_that_speak() {
+    let document = document();
+    let readings = analysis::explain(&document);
+    for width in [30, 80, 5_000] {
+        let style = Style {
+            width,
+            ..Style::PLAIN
+        };
+        let text = report::explain(&document, style);
+        assert!(columns(&text) <= width, "{width}:\n{text}");
+        for reading in &readings {
+            let line = match &reading.says {
+                Some(says) => format!("{} SPEAKS: {says}", reading.rule),
+                None => format!("{}: {}", reading.rule, reading.figure),
+            };
+            // Words go to another line where there is no room.
+            assert!(width < 5_000 || text.contains(&line), "{line}:\n{text}");
+        }
+    }
+    assert!(readings.iter().any(|reading| reading.says.is_some()));
+}
+
+#[test]
 fn ascii_terminal_with_forty_columns_gets_every_figure() {
     let narrow = Style {
         colour: false,

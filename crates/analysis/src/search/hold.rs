@@ -134,7 +134,12 @@ fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutco
     // Where nothing succeeded the verdict does not look at the client.
     match verdict::client_limits(document) {
         _ if failures.is_empty() => HoldOutcome::Passed,
-        limits if limits.is_empty() => HoldOutcome::Failed { reasons: failures },
+        limits if limits.is_empty() => {
+            let beyond = verdict::limits_beyond_client(document);
+            HoldOutcome::Failed {
+                reasons: failures.into_iter().chain(beyond).collect(),
+            }
+        }
         limits => HoldOutcome::ClientBound {
             reasons: failures.into_iter().chain(limits).collect(),
             more_agents,

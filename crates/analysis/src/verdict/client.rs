@@ -1,11 +1,12 @@
 //! Whether the client was in time, and how much room it had.
 
-use super::seconds::Seconds;
+use super::counted_seconds::CountedSeconds;
 use super::server::{memory, memory_in_words};
 use super::sign::{Asked, Sign, Watched, WatchedRows};
 use super::{LimitOf, RuleReading, is_target_local};
 use crate::{
-    AgentResult, Document, GroupRow, MachineRole, MachineRow, ProcessRow, TcpRow, TimeFigure, human,
+    AgentResult, Document, ErrorFigure, GroupRow, MachineRole, MachineRow, ProcessRow, TcpRow,
+    TimeFigure, human,
 };
 
 /// More than 1 % above this, and it was not in time: the client's loop taking notice of what was
@@ -148,7 +149,7 @@ fn worker(row: &MachineRow) -> Option<&ProcessRow> {
 }
 
 /// What was looked at to find whether the client is the limit.
-pub(super) fn readings(document: &Document, seconds: &Seconds) -> Vec<RuleReading> {
+pub(super) fn readings(document: &Document, seconds: &CountedSeconds) -> Vec<RuleReading> {
     let agents = agents(document, seconds, |_| true);
     let alone = self::agents(document, seconds, |agent| !has_the_server(document, agent));
     let asked = Asked {
@@ -164,7 +165,7 @@ pub(super) fn readings(document: &Document, seconds: &Seconds) -> Vec<RuleReadin
 
 /// A machine that client and server share and that is full: nobody knows which of them would need
 /// more of it.
-pub(super) fn shared_machine(document: &Document, seconds: &Seconds) -> Vec<RuleReading> {
+pub(super) fn shared_machine(document: &Document, seconds: &CountedSeconds) -> Vec<RuleReading> {
     let shared = agents(document, seconds, |agent| has_the_server(document, agent));
     if shared.is_empty() {
         return Vec::new();
@@ -189,7 +190,7 @@ fn has_the_server(document: &Document, agent: &AgentResult) -> bool {
 /// the whole run.
 fn agents<'a>(
     document: &'a Document,
-    seconds: &Seconds,
+    seconds: &CountedSeconds,
     is_wanted: impl Fn(&AgentResult) -> bool,
 ) -> Vec<Watched<'a>> {
     let agents = document.agents.iter().enumerate();
@@ -247,14 +248,19 @@ fn mean_row(document: &Document, agent: &AgentResult) -> Option<MachineRow> {
 }
 
 /// The client's machines, as the network's rules look at them.
-pub(super) fn all_agents<'a>(document: &'a Document, seconds: &Seconds) -> Vec<Watched<'a>> {
+pub(super) fn all_agents<'a>(document: &'a Document, seconds: &CountedSeconds) -> Vec<Watched<'a>> {
     agents(document, seconds, |_| true)
+}
+
+/// Whether it says that ports or descriptors ran out.
+pub(super) fn is_exhaustion(error: &ErrorFigure) -> bool {
+    error.name.ends_with("_exhausted")
 }
 
 /// Where local ports or descriptors ran out.
 fn exhausted(document: &Document) -> RuleReading {
     let errors = document.measured.errors.iter();
-    let exhausted = errors.filter(|error| error.name.ends_with("_exhausted"));
+    let exhausted = errors.filter(|error| is_exhaustion(error));
     let worst = exhausted.max_by(|a, b| a.share.total_cmp(&b.share));
     let share = worst.map_or(0.0, |error| error.share);
     let bound = human::share(EXHAUSTED_SHARE_MAX);

@@ -1,8 +1,8 @@
 //! What points at the network: links at their speed, segments sent again, and bytes that come at
 //! the same pace however much is asked for.
 
+use super::counted_seconds::measured;
 use super::phases::{stood_in_line, transfer_share};
-use super::seconds::measured;
 use super::sign::{Asked, Sign, Watched};
 use super::{LimitOf, RuleReading, server};
 use crate::{Document, InterfaceRow, MachineRow, Row, human};

@@ -1,8 +1,8 @@
 //! Whether throughput stopped following the load: what shows a server's limit without a look at
 //! the server.
 
+use super::counted_seconds::measured;
 use super::phases::{processing_share, stood_in_line};
-use super::seconds::measured;
 use super::{LimitOf, RuleReading};
 use crate::{Document, LoadRecord, human};
 
@@ -19,7 +19,7 @@ const RULE: &str = "throughput follows load";
 
 /// What monitors say of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum MonitorsSaw {
     /// None watched.
     Nothing,
     /// That it had room.
@@ -30,7 +30,7 @@ pub(super) enum Seen {
 
 /// Of an open loop that went through its plan: what was due, and what was carried, in its second
 /// half. `is_in_doubt` says that something else may stand behind it.
-pub(super) fn reading(document: &Document, seen: Seen, is_in_doubt: bool) -> RuleReading {
+pub(super) fn reading(document: &Document, seen: MonitorsSaw, is_in_doubt: bool) -> RuleReading {
     let bound = "110 % of what was carried, which rises no more, in front of the server";
     let LoadRecord::Open {
         max_connections, ..
@@ -65,15 +65,15 @@ pub(super) fn reading(document: &Document, seen: Seen, is_in_doubt: bool) -> Rul
         .min(processing / PROCESSING_MIN);
     let speaks = reach >= 1.0 && !backlog.kept_up() && has_room && !is_in_doubt;
     let how = match seen {
-        Seen::Nothing => {
+        MonitorsSaw::Nothing => {
             "throughput stopped following the load while the clients had room, as the clients saw \
              it (no monitor watched)"
         }
-        Seen::Room => {
+        MonitorsSaw::Room => {
             "throughput stopped following the load while clients and watched machines had room, \
              so that the server waits for something"
         }
-        Seen::Limit => "throughput stopped following the load while the clients had room",
+        MonitorsSaw::Limit => "throughput stopped following the load while the clients had room",
     };
     RuleReading {
         rule: RULE,

@@ -162,6 +162,9 @@ fn speaks(document: &Document, rule: &str) -> bool {
 
 type Change = fn(&mut MachineRow, f64);
 
+/// What takes a proof away from a run.
+type Spoil = fn(&mut Document);
+
 pub fn thread(row: &mut MachineRow) -> &mut ProcessRow {
     &mut row.processes[0]
 }
@@ -456,7 +459,7 @@ fn throughput_that_follows_no_more_is_the_servers_and_says_who_saw_it() {
 
 #[test]
 fn throughput_is_no_proof_below_its_bounds_nor_where_something_else_may_hold_it() {
-    let spoil: [(&str, fn(&mut Document)); 6] = [
+    let spoil: [(&str, Spoil); 6] = [
         ("just beyond", |document| {
             document.backlog.as_mut().unwrap().due = 219;
         }),
@@ -530,11 +533,7 @@ fn lost_segments_are_the_networks_where_moving_bytes_takes_the_time() {
         let record = VerdictRecord::new(&slow);
         assert_eq!(record.verdict, Verdict::Undetermined, "{record:?}");
         let evidence = record.evidence.join("; ");
-        assert_eq!(
-            evidence.contains("segments were sent again"),
-            true,
-            "{evidence}"
-        );
+        assert!(evidence.contains("segments were sent again"), "{evidence}");
     }
 }
 
@@ -550,7 +549,7 @@ fn bytes_at_one_pace_are_the_networks_only_if_the_server_was_seen_to_have_room()
         record.evidence.join("; ").contains("pace of bytes"),
         "{record:?}"
     );
-    let spoil: [(&str, fn(&mut Document)); 3] = [
+    let spoil: [(&str, Spoil); 3] = [
         ("not in a queue", |document| {
             phase(document, "receive", 300, 380, 400);
         }),

@@ -4,7 +4,7 @@ use crate::limits::{
     changed, downloading, group, idle, overloaded, phase, run, thread, with_agent, with_monitor,
 };
 use crate::scene::{CLOSED, OPEN, QUIET, Second};
-use analysis::{Backlog, Document, Row, Verdict, VerdictRecord};
+use analysis::{Backlog, Document, HoldOutcome, HoldResult, Row, Verdict, VerdictRecord};
 
 const LATE: Second = Second {
     response_ms: 60,
@@ -140,6 +140,10 @@ fn descriptors_and_ports_that_ran_out_are_client_bound() {
         let (verdict, evidence) = judged(&document);
         assert_eq!(verdict, Verdict::ClientBound, "{evidence}");
         assert!(evidence.contains("30 operations (2.00 %)"), "{evidence}");
+        // The same where nothing succeeded.
+        document.measured.operations.ok = 0;
+        let (verdict, evidence) = judged(&document);
+        assert_eq!(verdict, Verdict::ClientBound, "{evidence}");
     }
 }
 
@@ -241,6 +245,20 @@ fn server_and_agent_on_one_full_machine_are_told_apart_by_nothing() {
         judged(&with_agent(document, &worker)).0,
         Verdict::ClientBound
     );
+}
+
+#[test]
+fn hold_that_fails_names_the_resource_that_failed_it() {
+    let full = changed(|row| row.accept_queue.as_mut().unwrap().waiting = 9);
+    let mut document = with_monitor(overloaded(), &full);
+    document.verdict = VerdictRecord::new(&document);
+    let result = HoldResult::new(&document, 20.0, "run-1".to_owned());
+    let HoldOutcome::Failed { reasons } = result.outcome else {
+        panic!("{result:?}");
+    };
+    let mut reasons = reasons.iter();
+    let is_named = reasons.any(|reason| reason.starts_with("monitor db: 9 of 8"));
+    assert!(is_named, "{reasons:?}");
 }
 
 #[test]

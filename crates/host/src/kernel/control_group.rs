@@ -72,6 +72,36 @@ impl ControlGroup {
         }))
     }
 
+    /// The group whose folder this is, below `/sys/fs/cgroup` or as `/proc/PID/cgroup` writes it;
+    /// `None` where there is no such folder.
+    pub(crate) fn at(files: &KernelFiles, folder: &str) -> Option<ControlGroup> {
+        let path = folder.strip_prefix("/sys/fs/cgroup").unwrap_or(folder);
+        let mounts = ["unified", "cpu,cpuacct", "cpu", "memory"];
+        let is_mount = |first: &&str| mounts.contains(first);
+        let path = path.trim_matches('/');
+        let path = match path.split_once('/') {
+            Some((first, rest)) if is_mount(&first) => rest,
+            _ => path,
+        };
+        let there = |mount: &str| files.path(&format!("{mount}/{path}")).is_dir();
+        let group = |mounts: &[&str]| {
+            let found = mounts.iter().any(|mount| there(mount));
+            found.then(|| format!("/{path}"))
+        };
+        let group = ControlGroup {
+            unified: group(&UNIFIED),
+            cpu: group(&["sys/fs/cgroup/cpu"]),
+            memory: group(&["sys/fs/cgroup/memory"]),
+        };
+        let ControlGroup {
+            unified,
+            cpu,
+            memory,
+        } = &group;
+        let is_there = unified.is_some() || cpu.is_some() || memory.is_some();
+        is_there.then_some(group)
+    }
+
     /// CPUs' worth of time it may use: the smallest quota on the way to the root.
     pub(crate) fn cpu_quota(&self, files: &KernelFiles) -> Result<Option<f32>, HostError> {
         let mut quotas = Vec::new();

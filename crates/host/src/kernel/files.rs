@@ -48,6 +48,16 @@ impl KernelFiles {
         }
     }
 
+    /// Where a file of the kernel is.
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// What a symbolic link says; `None` where it is gone, or may not be read.
+    pub(crate) fn link(&self, path: &str) -> Option<PathBuf> {
+        std::fs::read_link(self.root.join(path)).ok()
+    }
+
     /// Names in a folder that are numbers, in ascending order.
     pub(crate) fn numbers_in(&self, path: &str) -> Result<Vec<u32>, HostError> {
         let path = self.root.join(path);

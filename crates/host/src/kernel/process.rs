@@ -50,10 +50,7 @@ impl ProcessTimes {
     pub(crate) fn read(files: &KernelFiles, process: &str) -> Result<ProcessTimes, HostError> {
         let stat = ProcessStat::parse(&files.read(&format!("proc/{process}/stat"))?)?;
         let status = files.read(&format!("proc/{process}/status"))?;
-        let rss_kib = match status.after("VmRSS:") {
-            Some(_) => status.number_after::<u64>("VmRSS:")?,
-            None => 0,
-        };
+        let rss_bytes = resident_bytes(&status)?;
         let mut threads = Vec::new();
         for tid in files.numbers_in(&format!("proc/{process}/task"))? {
             threads.extend(ThreadTimes::read(files, process, tid)?);
@@ -62,7 +59,7 @@ impl ProcessTimes {
             user_ns: stat.user_ns,
             system_ns: stat.system_ns,
             major_faults: stat.major_faults,
-            rss_bytes: rss_kib.saturating_mul(KIB),
+            rss_bytes,
             threads,
         })
     }
@@ -93,10 +90,7 @@ impl ProcessTimes {
 /// CPU time of another process since its start, user and system, of threads that have ended too.
 pub(crate) fn cpu_time_of(files: &KernelFiles, pid: u32) -> Result<Duration, HostError> {
     let stat = files.read(&format!("proc/{pid}/stat"))?;
-    let stat = ProcessStat::parse(&stat)?;
-    Ok(Duration::from_nanos(
-        stat.user_ns.saturating_add(stat.system_ns),
-    ))
+    Ok(Duration::from_nanos(ProcessStat::parse(&stat)?.cpu_ns()))
 }
 
 impl ThreadTimes {
@@ -113,8 +107,7 @@ impl ThreadTimes {
         let stat = ProcessStat::parse(&stat)?;
         // Nanoseconds, where the kernel keeps them (CONFIG_SCHED_INFO); ticks of 10 ms anywhere.
         let exact = file("schedstat")?.map(|text| schedule(&text)).transpose()?;
-        let ticks_ns = stat.user_ns.saturating_add(stat.system_ns);
-        let (cpu_ns, waiting_ns) = exact.unwrap_or((ticks_ns, 0));
+        let (cpu_ns, waiting_ns) = exact.unwrap_or((stat.cpu_ns(), 0));
         Ok(Some(ThreadTimes {
             tid,
             name: stat.name,
@@ -133,40 +126,64 @@ impl ThreadTimes {
     }
 }
 
-/// What is of interest in a `stat` file.
-struct ProcessStat {
-    name: String,
+/// What is of interest in a `stat` file, of a process or of a thread.
+pub(crate) struct ProcessStat {
+    pub(crate) name: String,
+    /// The process that it is a child of.
+    pub(crate) parent: u32,
     major_faults: u64,
     user_ns: u64,
     system_ns: u64,
+    /// When it began, in ticks since boot. With its number this names a process for good.
+    pub(crate) started: Option<u64>,
+    /// The CPU that it ran on last.
+    pub(crate) processor: Option<u32>,
 }
 
 impl ProcessStat {
     /// The name stands in parentheses and may hold any byte, so the fields are counted from the
-    /// last closing one (proc(5): majflt is field 12, utime 14, stime 15).
-    fn parse(stat: &KernelText) -> Result<ProcessStat, HostError> {
+    /// last closing one (proc(5): ppid is field 4, majflt 12, utime 14, stime 15, starttime 22,
+    /// processor 39).
+    pub(crate) fn parse(stat: &KernelText) -> Result<ProcessStat, HostError> {
         let name = stat
             .text
             .find('(')
             .zip(stat.text.rfind(')'))
             .filter(|(open, close)| open < close);
         let (open, close) = name.ok_or_else(|| stat.malformed("the name in parentheses"))?;
-        let mut fields = stat.text[close + 1..].split_whitespace().skip(9);
-        let major_faults = stat.number(fields.next(), "majflt")?;
+        let mut fields = stat.text[close + 1..].split_whitespace();
+        let parent = stat.number(fields.nth(1), "ppid")?;
+        let major_faults = stat.number(fields.nth(7), "majflt")?;
         let user: u64 = stat.number(fields.nth(1), "utime")?;
         let system: u64 = stat.number(fields.next(), "stime")?;
         Ok(ProcessStat {
             name: stat.text[open + 1..close].to_owned(),
+            parent,
             major_faults,
             user_ns: user.saturating_mul(TICK_NS),
             system_ns: system.saturating_mul(TICK_NS),
+            started: fields.nth(6).and_then(|word| word.parse().ok()),
+            processor: fields.nth(16).and_then(|word| word.parse().ok()),
         })
+    }
+
+    /// Time on CPUs, user and system.
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        self.user_ns.saturating_add(self.system_ns)
+    }
+}
+
+/// Resident memory, of a `status` file; 0 of a process that has ended and was not waited for.
+pub(crate) fn resident_bytes(status: &KernelText) -> Result<u64, HostError> {
+    match status.after("VmRSS:") {
+        Some(_) => Ok(status.number_after::<u64>("VmRSS:")?.saturating_mul(KIB)),
+        None => Ok(0),
     }
 }
 
 /// Nanoseconds on a CPU and waiting for one (kernel: Documentation/scheduler/sched-stats.rst).
 /// Finer than the ticks.
-fn schedule(schedstat: &KernelText) -> Result<(u64, u64), HostError> {
+pub(crate) fn schedule(schedstat: &KernelText) -> Result<(u64, u64), HostError> {
     let mut words = schedstat.text.split_whitespace();
     Ok((
         schedstat.number(words.next(), "time on a CPU")?,

@@ -1,13 +1,13 @@
 //! All rules, looked at in the order in which they need one another.
 
-use super::seconds::{Carried, Seconds};
+use super::counted_seconds::{Carried, CountedSeconds};
 use super::sign::{Watched, WatchedRows};
-use super::throughput::{self, Seen};
+use super::throughput::{self, MonitorsSaw};
 use super::{LimitOf, RuleReading, client, faults, load, network, server};
 use crate::{Document, MachineRole};
 
 /// What every rule saw.
-pub(super) struct Readings {
+pub(super) struct VerdictReadings {
     /// Faults that make the run worthless.
     pub(super) fatal: Vec<RuleReading>,
     /// Faults that the plan allows.
@@ -27,8 +27,8 @@ pub(super) struct Readings {
     has_errors: bool,
 }
 
-impl Readings {
-    pub(super) fn new(document: &Document) -> Readings {
+impl VerdictReadings {
+    pub(super) fn new(document: &Document) -> VerdictReadings {
         let faults = faults::all(document);
         let lateness = client::lateness(document);
         let load = load::readings(document);
@@ -39,24 +39,24 @@ impl Readings {
         } else {
             Carried::Wholly
         };
-        let of_client = Seconds::of_client(document, carried);
-        let under_load = Seconds::under_load(document, carried);
+        let of_client = CountedSeconds::of_client(document, carried);
+        let under_load = CountedSeconds::under_load(document, carried);
         let monitors = monitors(document, &under_load);
         let agents = client::all_agents(document, &under_load);
 
         let mut server = server::readings(&monitors);
         let seen = match (monitors.is_empty(), speaks(&server)) {
-            (true, _) => Seen::Nothing,
-            (false, false) => Seen::Room,
-            (false, true) => Seen::Limit,
+            (true, _) => MonitorsSaw::Nothing,
+            (false, false) => MonitorsSaw::Room,
+            (false, true) => MonitorsSaw::Limit,
         };
-        let network = network::readings(document, &agents, &monitors, seen == Seen::Room);
+        let network = network::readings(document, &agents, &monitors, seen == MonitorsSaw::Room);
         // Of answers that take as long as the run nothing shows whether more would have come of a
         // longer one.
         let is_in_doubt =
             network::is_suspect(document, &network) || load::takes_half_of_the_run(document);
         server.push(throughput::reading(document, seen, is_in_doubt));
-        Readings {
+        VerdictReadings {
             fatal: of_faults("faults", faults.fatal),
             tolerated: of_faults("lost agents", faults.tolerated),
             lateness,
@@ -121,7 +121,7 @@ fn of_faults(rule: &'static str, faults: Vec<String>) -> Vec<RuleReading> {
 }
 
 /// The machines that monitors watched, in these seconds.
-fn monitors<'a>(document: &'a Document, seconds: &Seconds) -> Vec<Watched<'a>> {
+fn monitors<'a>(document: &'a Document, seconds: &CountedSeconds) -> Vec<Watched<'a>> {
     let machines = document.machines.iter();
     let monitors = machines.filter(|machine| machine.role == MachineRole::Monitor);
     let watched = monitors.filter_map(|machine| {

@@ -27,42 +27,42 @@ pub(super) enum Carried {
     NotWholly,
 }
 
-/// Seconds to look at.
+/// CountedSeconds to look at.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seconds(Stretches);
+pub(super) struct CountedSeconds(Stretches);
 
-impl Seconds {
+impl CountedSeconds {
     /// Those in which a limit of the client would count: all measured ones; of an open loop whose
     /// load was not carried those in which it was not.
-    pub(super) fn of_client(document: &Document, carried: Carried) -> Seconds {
+    pub(super) fn of_client(document: &Document, carried: Carried) -> CountedSeconds {
         match (&document.plan.load, carried) {
             (LoadRecord::Open { .. }, Carried::NotWholly) => not_carried(document),
-            _ => Seconds::over(measured(document)),
+            _ => CountedSeconds::over(measured(document)),
         }
     }
 
     /// Those in which a limit of server or network would: the same, and of a closed loop those
     /// with users under way. A last answer that hangs must not thin the others out.
-    pub(super) fn under_load(document: &Document, carried: Carried) -> Seconds {
+    pub(super) fn under_load(document: &Document, carried: Carried) -> CountedSeconds {
         match &document.plan.load {
-            LoadRecord::Open { .. } => Seconds::of_client(document, carried),
+            LoadRecord::Open { .. } => CountedSeconds::of_client(document, carried),
             LoadRecord::Closed { .. } => {
                 let most = measured(document).map(|row| row.in_service);
                 let most = most.fold(0.0, f64::max);
                 let is_busy = |row: &&Row| row.in_service >= UNDER_LOAD_SHARE * most;
-                Seconds::over(measured(document).filter(is_busy))
+                CountedSeconds::over(measured(document).filter(is_busy))
             }
         }
     }
 
-    fn over<'a>(rows: impl Iterator<Item = &'a Row>) -> Seconds {
+    fn over<'a>(rows: impl Iterator<Item = &'a Row>) -> CountedSeconds {
         let mut seconds = Stretches::default();
         for row in rows {
             for second in row.second..row.second.saturating_add(row.seconds.max(1)) {
                 seconds.mark(second);
             }
         }
-        Seconds(seconds)
+        CountedSeconds(seconds)
     }
 
     /// The rows of a machine that are about any of these.
@@ -97,17 +97,17 @@ pub(super) fn measured(document: &Document) -> impl Iterator<Item = &Row> {
     document.series.rows.iter().filter(is_inside)
 }
 
-/// Seconds in which less ended than was due; where a load was missed in none of them in
+/// CountedSeconds in which less ended than was due; where a load was missed in none of them in
 /// particular, all.
-fn not_carried(document: &Document) -> Seconds {
+fn not_carried(document: &Document) -> CountedSeconds {
     let is_behind = |row: &&Row| {
         // Response times are kept by the second in which they were due.
         let due = row.response_time_count as f64;
         due - row.ended as f64 > (GROWTH_SHARE_MAX * due).max(SIGMAS * due.sqrt())
     };
-    let behind = Seconds::over(measured(document).filter(is_behind));
+    let behind = CountedSeconds::over(measured(document).filter(is_behind));
     if behind.is_empty() {
-        return Seconds::over(measured(document));
+        return CountedSeconds::over(measured(document));
     }
     behind
 }

@@ -1,0 +1,174 @@
+//! `agent monitor`: watches the machine that it runs on for whichever runs its coordinator has, and
+//! fires nothing.
+
+use crate::link::{self, Keeping, LinkConfig, RunnerEnd};
+use crate::link_args::LinkArgs;
+use crate::news::NewsWriter;
+use crate::runner::observed;
+use crate::second_watch::SecondWatch;
+use crate::stay::stay;
+use anyhow::Context as _;
+use control::{Order, Report, Role, RunId};
+use host::{MachineWatch, ProcessChoice, Sampler, WatchedProcesses};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{Receiver, Sender};
+
+/// Join a coordinator and watch this machine while its runs last, such as that of the server under
+/// test; sends no load
+#[derive(Debug, Clone, clap::Args)]
+pub struct MonitorArgs {
+    /// Where to join, and as whom
+    #[command(flatten)]
+    pub link: LinkArgs,
+
+    /// Watch these processes and their children, with the CPUs, control group and network namespace
+    /// of the first; can be repeated [default: this machine]
+    #[arg(long = "process", value_name = "NAME|PID")]
+    pub processes: Vec<ProcessChoice>,
+
+    /// Control group whose limits count, such as /sys/fs/cgroup/system.slice/nginx.service
+    /// [default: that of the first process]
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<String>,
+}
+
+impl MonitorArgs {
+    fn watch(&self) -> MachineWatch {
+        let watch = MachineWatch::new(WatchedProcesses::Chosen(self.processes.clone()));
+        match &self.cgroup {
+            Some(folder) => watch.with_group(folder.clone()),
+            None => watch,
+        }
+    }
+}
+
+/// Joins, and stays until it is told to end, as an agent does.
+///
+/// # Errors
+/// Where the command line or the token is wrong, or the coordinator refuses for good.
+pub fn monitor(arguments: &MonitorArgs) -> anyhow::Result<()> {
+    let token = arguments.link.token()?;
+    let facts = Sampler::new()
+        .facts()
+        .context("reading what this machine is")?;
+    let config = LinkConfig {
+        coordinator: arguments.link.coordinator.clone(),
+        token,
+        identity: arguments.link.identity(&facts, Role::Monitor, 0),
+        keeping: Keeping::default(),
+    };
+    let (link_end, RunnerEnd { orders, reports }) = link::pair();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .context("starting to watch")?;
+    let mut monitor = Monitor {
+        arguments: arguments.clone(),
+        reports,
+        watched: None,
+        news: NewsWriter::start(std::io::stderr())?,
+        said: String::new(),
+    };
+    let mut watch = arguments.watch();
+    watch.pids().context("looking for what to watch")?;
+    monitor.say_once(state(&watch));
+    let watcher = std::thread::Builder::new()
+        .name("monitor".into())
+        .spawn(move || monitor.serve(&runtime, orders))?;
+    let ended = stay(config, link_end);
+    // It ends with its orders.
+    let _ = watcher.join();
+    ended
+}
+
+struct Monitor {
+    arguments: MonitorArgs,
+    reports: Sender<Report>,
+    watched: Option<WatchedRun>,
+    news: NewsWriter,
+    /// What was said last of what is watched.
+    said: String,
+}
+
+/// A run during which this machine is watched.
+struct WatchedRun {
+    run: RunId,
+    seconds: SecondWatch,
+}
+
+impl Monitor {
+    /// Carries out orders until the link ends.
+    fn serve(mut self, runtime: &Runtime, mut orders: Receiver<Order>) {
+        while let Some(order) = runtime.block_on(self.next_order(&mut orders)) {
+            match order {
+                Order::Observe { run, at } => self.begin(run, at.0),
+                Order::Forget { run } => self.end(run),
+                // Who watches is never asked to fire.
+                _ => {}
+            }
+        }
+        self.news.end();
+    }
+
+    /// Watches until there is an order.
+    async fn next_order(&mut self, orders: &mut Receiver<Order>) -> Option<Order> {
+        while let Some(watched) = &mut self.watched {
+            let left = watched
+                .seconds
+                .wake_at()
+                .saturating_sub(engine::monotonic_ns());
+            match tokio::time::timeout(Duration::from_nanos(left), orders.recv()).await {
+                Ok(order) => return order,
+                Err(_) => watched.seconds.wake(),
+            }
+            let now = state(watched.seconds.watch());
+            self.say_once(now);
+        }
+        orders.recv().await
+    }
+
+    fn begin(&mut self, run: RunId, at: u64) {
+        let tell = observed(run, self.reports.clone());
+        let seconds = SecondWatch::new(self.arguments.watch(), at, tell);
+        self.watched = Some(WatchedRun { run, seconds });
+    }
+
+    fn end(&mut self, run: RunId) {
+        self.watched = self.watched.take().filter(|watched| watched.run != run);
+    }
+
+    fn say_once(&mut self, state: String) {
+        if self.said != state {
+            self.news.say(&state);
+            self.said = state;
+        }
+    }
+}
+
+/// What is watched, and what is not there to be watched.
+fn state(watch: &MachineWatch) -> String {
+    let missing = watch.missing();
+    let is_there = |choice: &&ProcessChoice| !missing.contains(choice);
+    let there: Vec<String> = watch.chosen().iter().filter(is_there).map(words).collect();
+    let mut state = match &there[..] {
+        [] => "watches this machine".to_owned(),
+        there => format!("watches {} and this machine", there.join(", ")),
+    };
+    for choice in &missing {
+        state += &format!("; there is no {} yet, and it is looked for", words(choice));
+    }
+    if let Some(folder) = watch.missing_group() {
+        state += &format!(
+            "; there is no control group {folder} below /sys/fs/cgroup yet, and it is looked for"
+        );
+    }
+    state
+}
+
+fn words(choice: &ProcessChoice) -> String {
+    match choice {
+        ProcessChoice::Pid(pid) => format!("process {pid}"),
+        ProcessChoice::Name(name) => format!("process {name:?}"),
+    }
+}

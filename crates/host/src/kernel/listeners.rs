@@ -1,0 +1,205 @@
+//! Sockets that listen, and how full their accept queues are, asked of the kernel by netlink
+//! (sock_diag(7)). Where that is refused, nothing is known of them.
+
+use super::KernelFiles;
+use rustix::fd::OwnedFd;
+use rustix::net::netlink::SOCK_DIAG;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::fs::File;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd as _;
+use std::time::Duration;
+
+/// A socket that listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listener {
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+    /// Connections that wait to be accepted.
+    pub(crate) waiting: u32,
+    /// How many may wait.
+    pub(crate) most: u32,
+    /// The socket's number, as its owner's descriptors show it.
+    pub(crate) inode: u32,
+}
+
+/// Asks for the listening sockets of one network namespace, any number of times.
+#[derive(Debug)]
+pub(crate) struct ListenerQuery {
+    socket: OwnedFd,
+}
+
+/// The kernel answers at once; what is longer is no answer.
+const ANSWER_MAX: Duration = Duration::from_millis(100);
+
+/// The kernel fills a message of an answer up to this.
+const ANSWER_BYTES: usize = 32 << 10;
+
+// Numbers of netlink(7) and sock_diag(7).
+const BY_FAMILY: u16 = 20;
+const REQUEST_DUMP: u16 = 0x301;
+const DONE: u16 = 3;
+const IPV4: u8 = 2;
+const IPV6: u8 = 10;
+const TCP: u8 = 6;
+const STATE_LISTEN: u32 = 10;
+const HEADER_BYTES: usize = 16;
+/// `struct inet_diag_sockid`.
+const SOCKET_ID_BYTES: usize = 48;
+
+impl ListenerQuery {
+    /// Of the network namespace that `process` (an id, or `self`) is in. `None` where the kernel
+    /// has no such thing, or where it is another namespace that this process may not enter.
+    pub(crate) fn open(files: &KernelFiles, process: &str) -> Option<ListenerQuery> {
+        let namespace = files.link(&format!("proc/{process}/ns/net"));
+        if namespace == files.link("proc/self/ns/net") {
+            return ListenerQuery::here().ok();
+        }
+        let namespace = File::open(files.path(&format!("proc/{process}/ns/net"))).ok()?;
+        // A socket stays in the namespace of the thread that made it; this one ends at once.
+        let made = std::thread::Builder::new()
+            .name("namespace".to_owned())
+            .spawn(move || {
+                move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+                ListenerQuery::here()
+            });
+        made.ok()?.join().ok()?.ok()
+    }
+
+    fn here() -> rustix::io::Result<ListenerQuery> {
+        let socket = socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            Some(SOCK_DIAG),
+        )?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_MAX))?;
+        Ok(ListenerQuery { socket })
+    }
+
+    /// All that listen now, over IPv4 and IPv6; `None` where the kernel does not say.
+    pub(crate) fn listeners(&self) -> Option<Vec<Listener>> {
+        let mut listeners = Vec::new();
+        for family in [IPV4, IPV6] {
+            send(&self.socket, &request(family), SendFlags::empty()).ok()?;
+            let mut answer = vec![0; ANSWER_BYTES];
+            loop {
+                let (bytes, _) = recv(&self.socket, &mut answer[..], RecvFlags::empty()).ok()?;
+                if read_answer(answer.get(..bytes)?, &mut listeners)? == Answer::Whole {
+                    break;
+                }
+            }
+        }
+        Some(listeners)
+    }
+}
+
+/// `struct nlmsghdr`, then `struct inet_diag_req_v2`.
+fn request(family: u8) -> Vec<u8> {
+    let bytes = (HEADER_BYTES + 8 + SOCKET_ID_BYTES) as u32;
+    let mut request = bytes.to_ne_bytes().to_vec();
+    request.extend(BY_FAMILY.to_ne_bytes());
+    request.extend(REQUEST_DUMP.to_ne_bytes());
+    // Number of the request, and of the port: the kernel knows them.
+    request.extend([0; 8]);
+    request.extend([family, TCP, 0, 0]);
+    request.extend((1_u32 << STATE_LISTEN).to_ne_bytes());
+    request.extend([0; SOCKET_ID_BYTES]);
+    request
+}
+
+/// How far an answer is.
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    Begun,
+    Whole,
+}
+
+/// One message or several in a row; `None` where the kernel refuses, or where it is no answer.
+fn read_answer(mut answer: &[u8], listeners: &mut Vec<Listener>) -> Option<Answer> {
+    while !answer.is_empty() {
+        let bytes = u32::from_ne_bytes(part(answer, 0)?) as usize;
+        let content = answer.get(HEADER_BYTES..bytes)?;
+        match u16::from_ne_bytes(part(answer, 4)?) {
+            BY_FAMILY => listeners.push(listener(content)?),
+            DONE => return Some(Answer::Whole),
+            _ => return None,
+        }
+        answer = answer.get(bytes.next_multiple_of(4)..).unwrap_or_default();
+    }
+    Some(Answer::Begun)
+}
+
+/// `struct inet_diag_msg`: of a socket that listens, the queues are what waits and what may wait.
+fn listener(message: &[u8]) -> Option<Listener> {
+    let number = |at| Some(u32::from_ne_bytes(part(message, at)?));
+    let port = u16::from_be_bytes(part(message, 4)?);
+    let address = match message.first()? {
+        &IPV4 => IpAddr::from(part::<4>(message, 8)?),
+        _ => IpAddr::from(Ipv6Addr::from(part::<16>(message, 8)?)),
+    };
+    Some(Listener {
+        address: SocketAddr::new(address, port),
+        waiting: number(56)?,
+        most: number(60)?,
+        inode: number(68)?,
+    })
+}
+
+fn part<const BYTES: usize>(message: &[u8], at: usize) -> Option<[u8; BYTES]> {
+    message.get(at..)?.first_chunk().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+    use std::path::Path;
+
+    #[test]
+    fn connections_that_nobody_accepts_wait_in_the_queue() {
+        let query = ListenerQuery::open(&KernelFiles::new(Path::new("/")), "self").unwrap();
+        for bind in ["127.0.0.1:0", "[::1]:0"] {
+            // Without IPv6 there is only the first.
+            let Ok(server) = TcpListener::bind(bind) else {
+                continue;
+            };
+            let address = server.local_addr().unwrap();
+            let _clients = [(); 3].map(|()| TcpStream::connect(address).unwrap());
+            let own = |listeners: Vec<Listener>| {
+                let mut own = listeners.into_iter();
+                own.find(|listener| listener.address == address)
+            };
+            let found = own(query.listeners().unwrap()).unwrap();
+            assert_eq!(found.waiting, 3, "{found:?}");
+            assert!(found.most >= 3 && found.inode > 0, "{found:?}");
+            drop(server);
+            assert_eq!(own(query.listeners().unwrap()), None);
+        }
+    }
+
+    #[test]
+    fn anything_else_is_no_answer() {
+        let mut done = vec![16, 0, 0, 0, 3, 0, 2, 0];
+        done.extend([0; 8]);
+        let mut error = done.clone();
+        error[4] = 2;
+        let mut cut_short = done.clone();
+        cut_short[4] = 20;
+        for (answer, expected) in [
+            (&done[..], Some(Answer::Whole)),
+            (&[], Some(Answer::Begun)),
+            (&error, None),
+            (&cut_short, None),
+            (&done[..15], None),
+            (&[0; 16], None),
+            (&[255; 40], None),
+        ] {
+            assert_eq!(read_answer(answer, &mut Vec::new()), expected, "{answer:?}");
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Watches a machine, second by second, as those processes see it that are of interest.
+
+mod accept_queues;
+mod network_reading;
+mod process_reading;
+mod process_table;
+
+pub use process_table::ProcessChoice;
+
+use crate::facts::{cpus_allowed, local_ports};
+use crate::kernel::{
+    ControlGroup, CpuTimes, GroupCounters, KernelFiles, MachineTimes, MemoryState, StallTime,
+    StallTotals,
+};
+use crate::sample::share;
+use crate::{GroupSecond, HostError, Observation, ProcessSecond, Sampler};
+use accept_queues::AcceptQueues;
+use network_reading::NetworkReading;
+use process_reading::{IsWorker, ProcessReading, ThreadNames, name_busiest};
+use process_table::ProcessTable;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Processes of an observation: the busiest.
+const PROCESSES_MAX: usize = 64;
+
+/// Nanoseconds of one tick of `/proc/stat` (time(7)).
+const TICK_NS: f64 = 10_000_000.0;
+
+/// Whose view of the machine counts, and whose doings are told.
+#[derive(Debug, Clone)]
+pub enum WatchedProcesses {
+    /// This process; threads that this picks by name do its work.
+    Own(fn(&str) -> bool),
+    /// These, with their children; without any the machine as this process sees it.
+    Chosen(Vec<ProcessChoice>),
+}
+
+/// Watches a machine. CPUs, control group and network namespace are those of the first watched
+/// process, or of this one where none is there.
+#[derive(Debug)]
+pub struct MachineWatch {
+    files: KernelFiles,
+    watched: WatchedProcesses,
+    /// Folder of the control group whose limits count, where that was chosen.
+    group: Option<String>,
+    table: ProcessTable,
+    queues: AcceptQueues,
+    last: Option<MachineReading>,
+}
+
+/// A thread that waits on its CPU instead of sleeping.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpunThread {
+    /// Its name.
+    pub name: String,
+    /// For how long it did since the last observation, nanoseconds.
+    pub ns: u64,
+}
+
+/// Everything at one moment.
+#[derive(Debug)]
+struct MachineReading {
+    at_ns: u64,
+    machine: MachineTimes,
+    stalls: StallTotals,
+    memory: MemoryState,
+    group: GroupCounters,
+    network: NetworkReading,
+    processes: Vec<ProcessReading>,
+    cpus_allowed: Vec<u32>,
+}
+
+impl MachineWatch {
+    /// Of this machine.
+    #[must_use]
+    pub fn new(watched: WatchedProcesses) -> MachineWatch {
+        MachineWatch::at(Path::new("/"), watched)
+    }
+
+    /// Of the files `proc/…` and `sys/…` below `root`.
+    #[must_use]
+    pub fn at(root: &Path, watched: WatchedProcesses) -> MachineWatch {
+        MachineWatch {
+            files: KernelFiles::new(root),
+            watched,
+            group: None,
+            table: ProcessTable::default(),
+            queues: AcceptQueues::default(),
+            last: None,
+        }
+    }
+
+    /// Lets the limits of this control group count: a folder below `/sys/fs/cgroup`, or its path as
+    /// `/proc/PID/cgroup` writes it.
+    #[must_use]
+    pub fn with_group(self, folder: String) -> MachineWatch {
+        MachineWatch {
+            group: Some(folder),
+            ..self
+        }
+    }
+
+    /// The next observation counts from here.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is not what proc(5) promises.
+    pub fn begin(&mut self) -> Result<(), HostError> {
+        self.last = None;
+        self.last = Some(self.read()?);
+        Ok(())
+    }
+
+    /// Looks at the accept queues, which fill and empty within milliseconds.
+    pub fn look(&mut self) {
+        self.queues.look();
+    }
+
+    /// What was done since the last observation; time that threads of this process only `spun` is
+    /// no work. A few dozen small files: about a millisecond, so once a second.
+    ///
+    /// # Errors
+    /// As [`MachineWatch::begin`]; the next one covers the time then.
+    pub fn observe(&mut self, spun: &[SpunThread]) -> Result<Observation, HostError> {
+        self.look();
+        let now = self.read()?;
+        let Some(earlier) = self.last.take() else {
+            self.last = Some(now);
+            return Ok(Observation::default());
+        };
+        let mut observation = now.since(&earlier, spun);
+        observation.processes = self.processes_since(&now, &earlier, spun);
+        let pids: Vec<u32> = now.processes.iter().map(|process| process.pid).collect();
+        observation.accept_queue = self.queues.fullest(&self.files, &pids);
+        observation.ports = self.ports(&now);
+        self.last = Some(now);
+        Ok(observation)
+    }
+
+    /// The processes that are watched, as they are now, by number.
+    ///
+    /// # Errors
+    /// As [`MachineWatch::begin`].
+    pub fn pids(&mut self) -> Result<Vec<u32>, HostError> {
+        match &self.watched {
+            WatchedProcesses::Own(_) => Ok(vec![std::process::id()]),
+            WatchedProcesses::Chosen(choices) if choices.is_empty() => Ok(Vec::new()),
+            WatchedProcesses::Chosen(choices) => {
+                self.table.look(&self.files)?;
+                Ok(self.table.chosen(choices))
+            }
+        }
+    }
+
+    /// The processes that were chosen.
+    #[must_use]
+    pub fn chosen(&self) -> &[ProcessChoice] {
+        match &self.watched {
+            WatchedProcesses::Own(_) => &[],
+            WatchedProcesses::Chosen(choices) => choices,
+        }
+    }
+
+    /// Those of which there was none when it was looked last.
+    #[must_use]
+    pub fn missing(&self) -> Vec<&ProcessChoice> {
+        let chosen = self.chosen().iter();
+        chosen.filter(|choice| !self.table.has(choice)).collect()
+    }
+
+    /// The control group that was chosen, if there is no such folder now.
+    #[must_use]
+    pub fn missing_group(&self) -> Option<&str> {
+        let folder = self.group.as_deref();
+        folder.filter(|folder| ControlGroup::at(&self.files, folder).is_none())
+    }
+
+    fn read(&mut self) -> Result<MachineReading, HostError> {
+        let names = match self.watched {
+            WatchedProcesses::Own(_) => ThreadNames::Read,
+            WatchedProcesses::Chosen(_) => ThreadNames::Left,
+        };
+        let mut processes = Vec::new();
+        for pid in self.pids()? {
+            processes.extend(ProcessReading::read(&self.files, pid, names)?);
+        }
+        // The first may have ended meanwhile; this process is always there.
+        let first = processes.first().map(|process| process.pid.to_string());
+        let reading = match first {
+            Some(first) => self.read_as(&first).or_else(|_| self.read_as("self"))?,
+            None => self.read_as("self")?,
+        };
+        let allowed = processes.iter().flat_map(|process| &process.cpus_allowed);
+        let mut cpus_allowed: Vec<u32> = allowed.copied().collect();
+        if cpus_allowed.is_empty() {
+            cpus_allowed = reading.cpus_allowed;
+        }
+        cpus_allowed.sort_unstable();
+        cpus_allowed.dedup();
+        Ok(MachineReading {
+            processes,
+            cpus_allowed,
+            ..reading
+        })
+    }
+
+    /// All but the processes, as `process` (an id, or `self`) sees it.
+    fn read_as(&mut self, process: &str) -> Result<MachineReading, HostError> {
+        let files = &self.files;
+        let sampler = Sampler::on(files.clone(), process);
+        let network = NetworkReading::read(files, process)?;
+        let group = match &self.group {
+            // It may come later, and anew with each start of what is in it.
+            Some(folder) => match ControlGroup::at(files, folder) {
+                Some(group) => group.counters(files)?,
+                None => GroupCounters::default(),
+            },
+            None => sampler.group()?,
+        };
+        let reading = MachineReading {
+            at_ns: Sampler::now(),
+            machine: sampler.machine_times()?,
+            stalls: sampler.stalls()?,
+            memory: sampler.memory()?,
+            group,
+            network,
+            processes: Vec::new(),
+            cpus_allowed: cpus_allowed(&files.read(&format!("proc/{process}/status"))?)?,
+        };
+        let namespace = &reading.network.namespace;
+        self.queues.aim(&self.files, namespace, process);
+        Ok(reading)
+    }
+
+    fn processes_since(
+        &self,
+        now: &MachineReading,
+        earlier: &MachineReading,
+        spun: &[SpunThread],
+    ) -> Vec<ProcessSecond> {
+        let is_worker: IsWorker = match self.watched {
+            WatchedProcesses::Own(is_worker) => is_worker,
+            WatchedProcesses::Chosen(_) => |_| true,
+        };
+        let elapsed_ns = now.at_ns.saturating_sub(earlier.at_ns);
+        let second = |process: &ProcessReading| {
+            process.since(&earlier.processes, elapsed_ns, spun, is_worker)
+        };
+        let mut seconds: Vec<ProcessSecond> = now.processes.iter().map(second).collect();
+        seconds.sort_by(|a, b| b.cpus.total_cmp(&a.cpus));
+        seconds.truncate(PROCESSES_MAX);
+        for second in &mut seconds {
+            name_busiest(&self.files, second);
+        }
+        seconds
+    }
+
+    /// Local ports in use by how many there are. Only of this process, which opens connections: a
+    /// server's sockets are mostly accepted, and these take no port of their own. Its open files
+    /// are the most that it can use, and those of a server beside it are not counted.
+    fn ports(&self, now: &MachineReading) -> Option<f32> {
+        let WatchedProcesses::Own(_) = self.watched else {
+            return None;
+        };
+        let range = self
+            .files
+            .read("proc/sys/net/ipv4/ip_local_port_range")
+            .ok()?;
+        let (first, last) = local_ports(&range).ok()?;
+        let sockets = now.network.sockets?;
+        let open = now.processes.first()?.open_files()?;
+        let used = sockets.in_use.min(open).saturating_add(sockets.time_wait);
+        let all = f32::from(last.saturating_sub(first)) + 1.0;
+        Some((used as f32 / all).min(1.0))
+    }
+}
+
+impl MachineReading {
+    /// What was done since `earlier`, processes and queues left out.
+    fn since(&self, earlier: &MachineReading, spun: &[SpunThread]) -> Observation {
+        let elapsed_ns = self.at_ns.saturating_sub(earlier.at_ns);
+        let network = self.network.since(&earlier.network);
+        let memory = self.memory.since(&earlier.memory);
+        let stalls = self.stalls.since(&earlier.stalls);
+        let stall = |time: Option<StallTime>| Some(share(time?.some_ns, elapsed_ns).min(1.0));
+        let observation = Observation {
+            elapsed_ns,
+            running: self.machine.running.saturating_sub(1) as u32,
+            cpu_stall: stall(stalls.cpu),
+            memory_stall: stall(stalls.memory),
+            io_stall: stall(stalls.io),
+            group: group(&self.group.since(&earlier.group)),
+            memory_available_bytes: memory.available_bytes,
+            swapped_pages: memory.swapped_in.saturating_add(memory.swapped_out),
+            major_faults: memory.major_faults,
+            interfaces: network.interfaces,
+            backlog_drops: network.backlog_drops,
+            squeezed: network.squeezed,
+            tcp: network.tcp,
+            conntrack: self.network.conntrack_fill(),
+            conntrack_drops: network.conntrack_drops,
+            ..Observation::default()
+        };
+        self.with_cpus(observation, earlier, spun)
+    }
+
+    fn with_cpus(
+        &self,
+        observation: Observation,
+        earlier: &MachineReading,
+        spun: &[SpunThread],
+    ) -> Observation {
+        let spent = self.machine.since(&earlier.machine);
+        let all = || spent.cpus.iter();
+        let waited = self.spun_by_cpu(earlier, spun);
+        let allowed: Vec<(u32, f64, f64)> = all()
+            .filter(|(number, _)| self.cpus_allowed.binary_search(number).is_ok())
+            .map(|(number, times)| {
+                let waited = waited.get(number).map_or(0.0, |ns| *ns as f64 / TICK_NS);
+                let busy = times.total().saturating_sub(times.idle) as f64;
+                (*number, (busy - waited).max(0.0), times.total() as f64)
+            })
+            .collect();
+        let of = |part: f64, whole: f64| {
+            if whole > 0.0 {
+                (part / whole) as f32
+            } else {
+                0.0
+            }
+        };
+        let busy: f64 = allowed.iter().map(|(_, busy, _)| busy).sum();
+        let whole: f64 = allowed.iter().map(|(_, _, whole)| whole).sum();
+        let shares = allowed
+            .iter()
+            .map(|&(number, busy, whole)| (number, of(busy, whole)));
+        let busiest = shares.max_by(|a, b| a.1.total_cmp(&b.1));
+        let (busiest_cpu_number, busiest_cpu) = busiest.unwrap_or_default();
+        let total = spent.total.total();
+        let most = |part: fn(&CpuTimes) -> u64| {
+            let shares = all().map(|(_, times)| share(part(times), times.total()));
+            shares.fold(0.0, f32::max)
+        };
+        Observation {
+            cpu_busy: of(busy, whole),
+            busiest_cpu,
+            busiest_cpu_number,
+            softirq: share(spent.total.softirq, total),
+            busiest_softirq: most(|times| times.softirq),
+            steal: share(spent.total.steal, total),
+            worst_steal: most(|times| times.steal),
+            ..observation
+        }
+    }
+
+    /// How long threads only waited, by the CPU that they last ran on. Those that have ended since
+    /// `earlier` ran there.
+    fn spun_by_cpu(&self, earlier: &MachineReading, spun: &[SpunThread]) -> BTreeMap<u32, u64> {
+        let readings = || self.processes.iter().chain(&earlier.processes);
+        let mut by_cpu = BTreeMap::new();
+        for thread in spun {
+            if let Some(cpu) = readings().find_map(|process| process.cpu_of_thread(&thread.name)) {
+                *by_cpu.entry(cpu).or_default() += thread.ns;
+            }
+        }
+        by_cpu
+    }
+}
+
+/// `None` where nothing is limited.
+fn group(counted: &GroupCounters) -> Option<GroupSecond> {
+    let bandwidth = counted.bandwidth.unwrap_or_default();
+    let memory = counted.memory.unwrap_or_default();
+    if counted.cpu_quota.is_none() && memory.limit_bytes.is_none() {
+        return None;
+    }
+    Some(GroupSecond {
+        quota: counted.cpu_quota,
+        throttled: share(bandwidth.throttled_periods, bandwidth.periods),
+        throttled_ns: bandwidth.throttled_ns,
+        memory: memory
+            .limit_bytes
+            .map(|most| share(memory.current_bytes, most)),
+        memory_limit_hits: memory.limit_hits,
+        oom_kills: memory.oom_kills,
+    })
+}

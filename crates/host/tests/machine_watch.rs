@@ -1,0 +1,318 @@
+//! What is observed of a machine between two moments: of files, and of this machine.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use host::{
+    GroupSecond, MachineWatch, Observation, ProcessChoice, QueueSecond, SpunThread,
+    WatchedProcesses,
+};
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+/// Longer than anything here takes, on a busy machine too.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// A container's nginx, whose files tests may change.
+fn by_hand() -> tempfile::TempDir {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let root = tempfile::tempdir().unwrap();
+    copy(&fixtures.join("by-hand"), root.path());
+    root
+}
+
+fn named(name: &str) -> WatchedProcesses {
+    WatchedProcesses::Chosen(vec![name.parse().unwrap()])
+}
+
+fn share(part_ns: u64, observation: &Observation) -> f32 {
+    (part_ns as f64 / observation.elapsed_ns as f64) as f32
+}
+
+#[test]
+fn second_of_a_container_is_the_difference_of_what_its_process_sees() {
+    let root = by_hand();
+    let mut watch = MachineWatch::at(root.path(), named("nginx"));
+    watch.begin().unwrap();
+    for (file, then, now) in [
+        // CPU 0 is all that it may use: 30 user, 10 system, 20 softirq, 10 steal and 30 idle.
+        (
+            "stat",
+            "cpu0 3000 60 1200 40000 200 4 700 50",
+            "cpu0 3030 60 1210 40030 200 4 720 60",
+        ),
+        ("stat", "cpu2 2000 40 800 50000", "cpu2 2100 40 800 50000"),
+        (
+            "stat",
+            "cpu  5000 100 2000 90000 300 7 800 55",
+            "cpu  5130 100 2010 90030 300 7 820 65",
+        ),
+        ("pressure/cpu", "total=1500", "total=1501"),
+        ("4242/net/netstat", "500 12 13", "500 15 17"),
+        ("4242/net/dev", "eth0: 1000000", "eth0: 1000500"),
+        (
+            "4242/net/softnet_stat",
+            "00000005 00000007",
+            "00000006 00000009",
+        ),
+        ("4242/net/stat/nf_conntrack", "00000010 00", "00000013 00"),
+        ("4242/stat", "12 0 30 20", "12 0 33 21"),
+        (
+            "4242/task/4243/schedstat",
+            "9000000000 4000000000",
+            "9030000000 4010000000",
+        ),
+    ] {
+        let path = root.path().join("proc").join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(then), "{file}: {text}");
+        fs::write(path, text.replacen(then, now, 1)).unwrap();
+    }
+    let group = root.path().join("sys/fs/cgroup/system.slice/web.service");
+    let stat = "nr_periods 156\nnr_throttled 149\nthrottled_usec 2600000\n";
+    fs::write(group.join("cpu.stat"), stat).unwrap();
+
+    let seen = watch.observe(&[]).unwrap();
+    assert_eq!((seen.busiest_cpu_number, seen.cpu_busy), (0, 0.7));
+    assert_eq!(
+        (seen.busiest_cpu, seen.busiest_softirq, seen.worst_steal),
+        (0.7, 0.2, 0.1)
+    );
+    assert_eq!((seen.softirq, seen.steal), (0.1, 0.05));
+    assert_eq!(seen.running, 8, "whoever reads is one of them");
+    assert!(seen.cpu_stall.unwrap() > 0.0 && seen.io_stall.is_none());
+    assert_eq!((seen.tcp.listen_overflows, seen.tcp.listen_drops), (3, 4));
+    assert_eq!((seen.tcp.established, seen.tcp.time_wait), (55, 1234));
+    assert_eq!(seen.interfaces.len(), 1, "lo carried nothing");
+    assert_eq!(
+        (
+            seen.interfaces[0].received_bytes,
+            seen.interfaces[0].speed_mbit
+        ),
+        (500, Some(10_000))
+    );
+    assert_eq!(
+        (seen.backlog_drops, seen.squeezed, seen.conntrack_drops),
+        (1, 2, 3)
+    );
+    let limits = GroupSecond {
+        quota: Some(0.5),
+        throttled: 0.9,
+        throttled_ns: 100_000_000,
+        memory: Some(0.95),
+        memory_limit_hits: 0,
+        oom_kills: 0,
+    };
+    assert_eq!(seen.group, Some(limits));
+    let nginx = &seen.processes[0];
+    assert_eq!(
+        (&nginx.name[..], nginx.pid, nginx.threads),
+        ("nginx", 4242, 2)
+    );
+    assert_eq!(nginx.cpus, share(40_000_000, &seen));
+    assert_eq!(nginx.busiest_thread_share, share(30_000_000, &seen));
+    assert_eq!(nginx.busiest_thread_waiting, share(10_000_000, &seen));
+    assert_eq!(
+        (&nginx.busiest_thread[..], nginx.busiest_thread_cpus),
+        ("nginx", 1)
+    );
+    assert_eq!(
+        (nginx.descriptors, nginx.descriptors_limit),
+        (5, Some(1024))
+    );
+    assert_eq!(seen.ports, None, "most of a server's sockets were accepted");
+    assert_eq!(Observation::decode(&seen.encode()).unwrap(), seen);
+}
+
+#[test]
+fn time_that_a_worker_only_waited_on_its_cpu_is_nobodys_work() {
+    let root = by_hand();
+    let proc = root.path().join("proc");
+    let own = proc.join(std::process::id().to_string());
+    copy(&proc.join("4242"), &own);
+    copy(&proc.join("4242"), &proc.join("self"));
+    let thread = |ticks: u64| {
+        format!(
+            "4243 (worker-0) R 1 1 1 0 -1 0 0 0 0 0 {ticks} 0 0 0 20 0 1 0 500 0 0 {} 0",
+            { "0 ".repeat(15) }
+        )
+    };
+    let schedule = |ns: u64| format!("{ns} 0 9\n");
+    let put = |file: &str, text: &str| fs::write(own.join(file), text).unwrap();
+    put("task/4243/stat", &thread(0));
+    put("task/4243/schedstat", &schedule(0));
+    let is_worker = |name: &str| name.starts_with("worker");
+    let mut watch = MachineWatch::at(root.path(), WatchedProcesses::Own(is_worker));
+    watch.begin().unwrap();
+    put("task/4243/schedstat", &schedule(800_000_000));
+    put("task/4242/schedstat", &schedule(90_000_000_000));
+    let stat = fs::read_to_string(own.join("stat")).unwrap();
+    put("stat", &stat.replacen("12 0 30 20", "12 0 90 40", 1));
+    let machine = fs::read_to_string(proc.join("stat")).unwrap();
+    let machine = machine.replacen("cpu0 3000 60 1200 40000", "cpu0 3080 60 1200 40020", 1);
+    fs::write(proc.join("stat"), machine).unwrap();
+    let spun = SpunThread {
+        name: "worker-0".to_owned(),
+        ns: 500_000_000,
+    };
+    let seen = watch.observe(&[spun]).unwrap();
+    let agent = &seen.processes[0];
+    assert_eq!(
+        agent.busiest_thread_share,
+        share(300_000_000, &seen),
+        "{seen:?}"
+    );
+    assert_eq!(agent.cpus, share(300_000_000, &seen));
+    assert_eq!(
+        (seen.cpu_busy, seen.busiest_cpu),
+        (0.3, 0.3),
+        "80 of 100 ticks, without 50"
+    );
+}
+
+/// A process that ends with the test.
+struct Burner(Child);
+
+impl Burner {
+    /// Under this name, which the kernel takes from the file.
+    fn start(folder: &Path, name: &str) -> Burner {
+        let program = folder.join(name);
+        fs::copy("/bin/sh", &program).unwrap();
+        Burner(
+            Command::new(program)
+                .args(["-c", "while :; do :; done"])
+                .spawn()
+                .unwrap(),
+        )
+    }
+}
+
+impl Drop for Burner {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+#[test]
+fn process_is_found_by_its_name_and_again_after_it_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "burner-of-a-long-name";
+    let mut watch = MachineWatch::new(named(name));
+    watch.begin().unwrap();
+    assert_eq!(watch.missing(), [&ProcessChoice::Name(name.to_owned())]);
+    for _ in 0..2 {
+        let burner = Burner::start(folder.path(), name);
+        let begun = Instant::now();
+        let busy = loop {
+            std::thread::sleep(Duration::from_millis(100));
+            let seen = watch.observe(&[]).unwrap();
+            let busy = seen
+                .processes
+                .into_iter()
+                .find(|process| process.cpus > 0.0);
+            if let Some(busy) = busy {
+                break busy;
+            }
+            assert!(begun.elapsed() < PATIENCE, "it is not seen");
+        };
+        assert_eq!(
+            (&busy.name[..], busy.pid),
+            ("burner-of-a-lon", burner.0.id())
+        );
+        assert!(
+            busy.busiest_thread_share > 0.0 && busy.busiest_thread_cpus > 0,
+            "{busy:?}"
+        );
+        assert!(watch.missing().is_empty());
+        drop(burner);
+        let seen = watch.observe(&[]).unwrap();
+        assert!(seen.processes.is_empty() && seen.elapsed_ns > 0, "{seen:?}");
+    }
+}
+
+#[test]
+fn children_of_a_chosen_process_are_watched_too() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "sleep 600 & echo; wait"]);
+    let mut shell = shell.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut line = [0; 1];
+    let mut output = shell.stdout.take().unwrap();
+    std::io::Read::read_exact(&mut output, &mut line).unwrap();
+    let chosen = WatchedProcesses::Chosen(vec![ProcessChoice::Pid(shell.id())]);
+    let pids = MachineWatch::new(chosen).pids().unwrap();
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    let child = *pids.last().unwrap();
+    Command::new("kill")
+        .arg(child.to_string())
+        .status()
+        .unwrap();
+    assert_eq!(pids, [shell.id(), child]);
+}
+
+#[test]
+fn fullest_accept_queue_of_the_chosen_process_is_kept() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    let own = ProcessChoice::Pid(std::process::id());
+    let mut watch = MachineWatch::new(WatchedProcesses::Chosen(vec![own]));
+    watch.begin().unwrap();
+    let clients = [(); 5].map(|()| TcpStream::connect(address).unwrap());
+    watch.look();
+    for _ in &clients {
+        server.accept().unwrap();
+    }
+    let QueueSecond {
+        address: fullest,
+        waiting,
+        most,
+    } = watch.observe(&[]).unwrap().accept_queue.unwrap();
+    assert_eq!((fullest, waiting), (address.to_string(), 5));
+    assert!(most >= 5);
+    let empty = watch.observe(&[]).unwrap().accept_queue.unwrap();
+    assert_eq!(empty.waiting, 0, "what was told is told once");
+}
+
+#[test]
+fn group_is_chosen_by_its_folder() {
+    let root = by_hand();
+    let watch = || MachineWatch::at(root.path(), named("nothing"));
+    copy(
+        &root.path().join("proc/4242"),
+        &root.path().join("proc/self"),
+    );
+    fs::write(root.path().join("proc/self/cgroup"), "0::/\n").unwrap();
+    for folder in [
+        "/sys/fs/cgroup/system.slice/web.service",
+        "/system.slice/web.service/",
+    ] {
+        let mut watch = watch().with_group(folder.to_owned());
+        watch.begin().unwrap();
+        assert_eq!(watch.missing_group(), None);
+        let group = watch.observe(&[]).unwrap().group;
+        assert_eq!(group.and_then(|group| group.quota), Some(0.5), "{folder}");
+    }
+    let other = "/system.slice/other.service";
+    let mut missing = watch().with_group(other.to_owned());
+    missing.begin().unwrap();
+    assert_eq!(missing.missing_group(), Some(other));
+    assert_eq!(missing.observe(&[]).unwrap().group, None);
+    let mut whole = watch();
+    whole.begin().unwrap();
+    assert_eq!(whole.observe(&[]).unwrap().group, None);
+}

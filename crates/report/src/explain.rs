@@ -1,0 +1,79 @@
+//! Which rules of the verdict looked at what, and how far each was from speaking.
+
+use crate::Style;
+use crate::page::Page;
+use crate::style::Paint;
+use analysis::{Document, LimitOf, RuleReading};
+
+const LIMITS: [LimitOf; 5] = [
+    LimitOf::Trust,
+    LimitOf::Client,
+    LimitOf::Load,
+    LimitOf::Server,
+    LimitOf::Network,
+];
+
+/// The rules of a run's verdict by what they are about: which part of its bound each reached, and
+/// what it saw, or its evidence where it speaks.
+#[must_use]
+pub fn explain(document: &Document, style: Style) -> String {
+    let mut page = Page::new(style);
+    let title = format!("{} · {}", document.run.name, document.run.started_at);
+    page.paragraph(Paint::Title, "", &title);
+    let verdict = format!(
+        "{} — {}",
+        document.verdict.verdict.name(),
+        document.verdict_meaning()
+    );
+    page.paragraph(Paint::Plain, "Verdict: ", &verdict);
+    let readings = analysis::explain(document);
+    for limit_of in LIMITS {
+        let about = readings.iter().filter(|it| it.limit_of == limit_of);
+        write(&mut page, limit_of, &about.collect::<Vec<_>>());
+    }
+    page.finish()
+}
+
+fn write(page: &mut Page, limit_of: LimitOf, readings: &[&RuleReading]) {
+    if readings.is_empty() {
+        return;
+    }
+    page.title(&format!("Rules: {}", limit_of.name()));
+    readings.iter().for_each(|reading| one(page, reading));
+}
+
+fn one(page: &mut Page, reading: &RuleReading) {
+    let RuleReading {
+        rule,
+        says,
+        figure,
+        bound,
+        distance,
+        ..
+    } = reading;
+    let reached = distance.map(reached).unwrap_or_default();
+    let lead = format!("  {reached:>6}  ");
+    match says {
+        Some(says) => page.paragraph(Paint::Doubtful, &lead, &format!("{rule} SPEAKS: {says}")),
+        None => {
+            let sentence = format!("{rule}: {figure} (bound: {bound})");
+            page.paragraph(Paint::Plain, &lead, &sentence);
+        }
+    }
+}
+
+/// What is just below its bound must not look as if it had reached it.
+fn reached(distance: f64) -> String {
+    format!("{:.0} %", (distance * 100.0).floor())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reached;
+
+    #[test]
+    fn only_what_has_reached_its_bound_looks_so() {
+        let told = [0.0, 0.25, 0.999, 1.0, 3.146].map(reached);
+        assert_eq!(told, ["0 %", "25 %", "99 %", "100 %", "314 %"]);
+    }
+}
