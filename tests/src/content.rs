@@ -15,9 +15,18 @@ pub(crate) fn body() -> String {
 
 /// Writes the body of `/big`, in which no two parts are alike.
 pub(crate) fn write_big(path: &Path) {
+    write_numbers(path, BIG_BYTES);
+}
+
+/// Writes the body of `/packed`: small enough that a server compresses it in some milliseconds.
+pub(crate) fn write_packed(path: &Path) {
+    write_numbers(path, 100_000);
+}
+
+fn write_numbers(path: &Path, bytes: usize) {
     let numbers: String = (0..)
         .map(|number: u32| format!("{number:07}\n"))
-        .take(BIG_BYTES.div_ceil(8))
+        .take(bytes.div_ceil(8))
         .collect();
-    std::fs::write(path, &numbers.as_bytes()[..BIG_BYTES]).unwrap();
+    std::fs::write(path, &numbers.as_bytes()[..bytes]).unwrap();
 }

@@ -70,6 +70,14 @@ impl CpuQuota {
         command
     }
 
+    /// Puts a process that runs under the quota, with what it starts from now on.
+    ///
+    /// # Panics
+    /// Where it has ended.
+    pub fn add(&self, process: u32) {
+        self.write("cgroup.procs", &process.to_string()).unwrap();
+    }
+
     /// For how long those in here have had to wait.
     ///
     /// # Panics

@@ -67,6 +67,15 @@ impl Namespace {
         command
     }
 
+    /// The same, with the view of files that this process has: `ip netns exec` hides the control
+    /// groups. Network interfaces in `/sys` are then those of here.
+    #[must_use]
+    pub fn command_among_files(&self) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net={FOLDER}/{}", self.name));
+        command
+    }
+
     /// Gives what `body` makes in here. Sockets made in here stay of here, wherever they are used.
     ///
     /// # Panics

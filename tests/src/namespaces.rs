@@ -6,6 +6,7 @@ use crate::{Namespace, require};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Namespaces with an address each, on one bridge, which has an address too; all gone when dropped.
 pub struct Namespaces {
@@ -25,12 +26,17 @@ impl Namespaces {
         let namespaces = namespaces
             .map_err(|why| skip_for_lack_of_rights(&why))
             .ok()?;
-        // Two of these at once, in different processes, most likely differ in this.
-        let id = std::process::id();
-        let network = (id % 250) as u8;
+        // The kernel removes the devices of earlier ones in its own time. Two of these at once, in
+        // different processes, most likely differ in their network.
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let (id, number) = (
+            std::process::id(),
+            MADE.fetch_add(1, Ordering::Relaxed) % 40,
+        );
+        let network = ((id + number) % 250) as u8;
         let made = Namespaces {
             ip,
-            bridge: format!("cnn{id}"),
+            bridge: format!("cnn{id}-{number}"),
             network,
             namespaces,
         };
@@ -55,6 +61,12 @@ impl Namespaces {
     #[must_use]
     pub fn command(&self, index: u8) -> Command {
         self.namespaces[usize::from(index)].command()
+    }
+
+    /// A namespace, from 0.
+    #[must_use]
+    pub fn namespace(&self, index: u8) -> &Namespace {
+        &self.namespaces[usize::from(index)]
     }
 
     fn address_of(&self, last: u8) -> Ipv4Addr {

@@ -12,13 +12,13 @@ pub use status::NginxStatus;
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
-use crate::{Pki, Process, content, require, wait_until};
+use crate::{Pki, Process, Signal, content, kill, require, wait_until};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// What differs between two nginx.
@@ -40,6 +40,8 @@ pub struct NginxOptions {
     pub groups: &'static str,
     /// Response in DER that [`NginxServer::AnyTls`] staples.
     pub ocsp_response: Option<PathBuf>,
+    /// Processes that serve; 1 is one process that is master and worker in one.
+    pub workers: u32,
 }
 
 impl Default for NginxOptions {
@@ -52,12 +54,12 @@ impl Default for NginxOptions {
             ticket_key: None,
             groups: "X25519",
             ocsp_response: None,
+            workers: 1,
         }
     }
 }
 
-/// A running nginx: one process that is master and worker in one, so that its id is all there is to
-/// stop.
+/// A running nginx, stopped with its workers when dropped.
 pub struct Nginx {
     process: Process,
     ip: IpAddr,
@@ -113,7 +115,8 @@ impl Nginx {
 
     /// The URL of a path on a server, which begins with `/`. There are `/` (356 bytes), `/big` (1.9
     /// MB), `/chunked` (356 bytes, chunked), `/204`, `/500`, `/length` (says the request body's
-    /// length), and 404 for the rest.
+    /// length), `/packed` (100 KB, compressed anew for each client that takes gzip), and 404 for the
+    /// rest.
     #[must_use]
     pub fn url(&self, server: NginxServer, path: &str) -> String {
         let scheme = if server.is_tls() { "https" } else { "http" };
@@ -172,8 +175,30 @@ impl Nginx {
         })
     }
 
+    /// Process ids of what serves, the only one or the workers.
+    #[must_use]
+    pub fn workers(&self) -> Vec<u32> {
+        let path = format!("/proc/{0}/task/{0}/children", self.id());
+        let children = std::fs::read_to_string(path).unwrap();
+        let ids = children.split_whitespace().map(|id| id.parse().unwrap());
+        Some(ids.collect())
+            .filter(|ids: &Vec<u32>| !ids.is_empty())
+            .unwrap_or_else(|| vec![self.id()])
+    }
+
     fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.folder.path().join(name)).unwrap()
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // A master that is killed leaves its workers.
+        let patience = Instant::now();
+        while self.process.ended().is_none() && patience.elapsed() < Duration::from_secs(2) {
+            kill(self.id(), Signal::TERM);
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 
@@ -189,6 +214,7 @@ fn choose_ports(ip: IpAddr) -> (BTreeMap<NginxServer, u16>, u16) {
 fn write_content(folder: &Path, options: &NginxOptions) {
     std::fs::create_dir(folder.join("html")).unwrap();
     content::write_big(&folder.join("html/big"));
+    content::write_packed(&folder.join("html/packed"));
     std::fs::write(folder.join("html/chunked"), content::body()).unwrap();
     if let Some(key) = options.ticket_key {
         std::fs::write(folder.join(config::TICKET_KEY), key).unwrap();

@@ -81,7 +81,7 @@ pub(super) fn text(input: &Input<'_>) -> String {
         );
     }
     format!(
-        "daemon off; master_process off; worker_processes 1; pid {folder}/nginx.pid; error_log \
+        "daemon off; {processes} pid {folder}/nginx.pid; error_log \
          stderr warn;
 events {{ worker_connections 8192; multi_accept on; }}
 http {{
@@ -96,9 +96,25 @@ stream {{
   ssl_ecdh_curve {groups}; log_format rows {CONNECTION_LOG}; access_log {folder}/stream.log rows;
 {stream}}}
 ",
+        processes = processes(input.options.workers),
         groups = input.options.groups,
         status = listen(input.options.ip, input.status_port, ""),
     )
+}
+
+/// One that serves by itself is stopped by its id. Others serve as whoever runs the test, since the
+/// folder is not for everybody to read.
+fn processes(workers: u32) -> String {
+    if workers == 1 {
+        "master_process off; worker_processes 1;".to_owned()
+    } else {
+        let user = if rustix::process::geteuid().is_root() {
+            "user root;"
+        } else {
+            ""
+        };
+        format!("worker_processes {workers}; {user}")
+    }
 }
 
 fn http_server(input: &Input<'_>, server: NginxServer, port: u16) -> String {
@@ -135,8 +151,9 @@ fn http_server(input: &Input<'_>, server: NginxServer, port: u16) -> String {
         "  server {{ {listen} {keep_alive} {tls} root {};
     location = / {{ return 200 '{body}'; }} location = /204 {{ return 204; }} location = /500 {{ \
          return 500 '{body}'; }}
-    location = /length {{ return 200 '$content_length'; }} location = /chunked {{ ssi on; \
-         ssi_types *; }} }}\n",
+    location = /length {{ return 200 '$content_length'; }}
+    location = /packed {{ gzip on; gzip_types *; gzip_comp_level 9; }}
+    location = /chunked {{ ssi on; ssi_types *; }} }}\n",
         html.display()
     )
 }

@@ -1,0 +1,180 @@
+//! The client is the limit.
+
+use crate::stage::{Right, Stage, alone, pin, plan, staged};
+use analysis::Verdict::{ClientBound, Invalid, LoadMet, Undetermined};
+use interop::{
+    CpuQuota, Finished, Nginx, NginxOptions, NginxServer, Pki, Process, Reply, ScriptedServer,
+    Signal,
+};
+use std::time::{Duration, Instant};
+
+/// A client that was stopped for longer than this was no witness.
+const THROTTLED: Duration = Duration::from_millis(300);
+
+/// nginx on the stage, on its own CPU.
+fn nginx(stage: &Stage) -> Option<Nginx> {
+    let options = NginxOptions {
+        ip: stage.server_ip(),
+        ..NginxOptions::default()
+    };
+    let nginx = Nginx::start(&Pki::new(), &options)?;
+    pin(nginx.id());
+    Some(nginx)
+}
+
+/// An agent on a quota against a server that is fast.
+fn throttled(load: &str) -> Option<Finished> {
+    let stage = Stage::apart()?;
+    let (nginx, quota) = (nginx(&stage)?, CpuQuota::new(0.25)?);
+    let plan = plan(&nginx.url(NginxServer::Plain, "/"), load, "");
+    let finished = stage.play(quota.around(&stage.agent_side()), &plan, |_| ());
+    println!("  throttled for {:?}", quota.throttled());
+    assert!(
+        quota.throttled() < THROTTLED || finished.document().verdict.verdict != LoadMet,
+        "{finished}"
+    );
+    Some(finished)
+}
+
+#[test]
+fn agent_on_a_quota_with_a_closed_loop() {
+    staged(
+        "agent on a quarter of a CPU, closed loop",
+        &Right::is(ClientBound).or(&[Invalid, Undetermined]),
+        || throttled("connections = 64, duration = \"3s\""),
+    );
+}
+
+#[test]
+fn agent_on_a_quota_with_an_open_loop() {
+    staged(
+        "agent on a quarter of a CPU, open loop",
+        &Right::is(ClientBound).or(&[Invalid, Undetermined]),
+        || throttled("rate = \"20000/s\", max_connections = 200, duration = \"3s\""),
+    );
+}
+
+#[test]
+fn agent_on_a_quota_whose_load_is_met() {
+    staged(
+        "agent on a quarter of a CPU, load met",
+        &Right::is(ClientBound).or(&[Invalid, LoadMet]),
+        || throttled("rate = \"5000/s\", max_connections = 200, duration = \"3s\""),
+    );
+}
+
+#[test]
+fn ramp_that_fills_the_client() {
+    staged(
+        "ramp that fills the client",
+        &Right::is(ClientBound).or(&[Invalid, Undetermined]),
+        || {
+            throttled(
+                "rate = \"10/s\", max_connections = 200, \
+                       stage = [{ over = \"5s\", to = \"20000/s\" }]",
+            )
+        },
+    );
+}
+
+#[test]
+fn hanging_request_at_the_end_of_a_full_run() {
+    staged(
+        "a request that hangs at the end of a full run",
+        &Right::is(ClientBound).or(&[Invalid, Undetermined]),
+        || {
+            let stage = Stage::apart()?;
+            let quota = CpuQuota::new(0.25)?;
+            let begin = Instant::now();
+            let mut hung = false;
+            let server = ScriptedServer::at(stage.server_ip(), move |request| {
+                let hangs = !hung && request.number > 300;
+                hung |= hangs;
+                let wait = if hangs { 8 } else { 0 };
+                Reply::At(request.asked_at.max(begin) + Duration::from_secs(wait))
+            });
+            let load = "connections = 64, duration = \"3s\"";
+            let plan = plan(&server.url(), load, "");
+            Some(stage.play(quota.around(&stage.agent_side()), &plan, |_| ()))
+        },
+    );
+}
+
+#[test]
+fn agent_that_stands_still() {
+    staged("agent stopped for two seconds", &Right::is(Invalid), || {
+        let stage = Stage::apart()?;
+        let nginx = nginx(&stage)?;
+        let load = "rate = \"200/s\", max_connections = 200, duration = \"5s\"";
+        let plan = plan(&nginx.url(NginxServer::Plain, "/"), load, "");
+        Some(stage.play(stage.agent_side(), &plan, |agent| {
+            agent.wait_for(": starting", 1);
+            std::thread::sleep(Duration::from_secs(1));
+            agent.signal(Signal::STOP);
+            std::thread::sleep(Duration::from_secs(2));
+            agent.signal(Signal::CONT);
+        }))
+    });
+}
+
+/// It is refused before the first packet.
+#[test]
+fn agent_without_descriptors() {
+    let _alone = alone();
+    let play = || {
+        let stage = Stage::apart()?;
+        let nginx = nginx(&stage)?;
+        let mut by = stage.agent_side();
+        by.args(["sh", "-c", "ulimit -n 256 && exec \"$@\"", "sh"]);
+        let load = "connections = 400, duration = \"2s\"";
+        let plan = plan(&nginx.url(NginxServer::Plain, "/"), load, "");
+        Some(stage.play(by, &plan, |_| ()))
+    };
+    if let Some(finished) = play() {
+        assert_eq!(finished.code, 4, "{finished}");
+        let why = "this agent's share is 400, and it may open 256 files";
+        assert!(finished.stderr.contains(why), "{finished}");
+    }
+}
+
+#[test]
+fn agent_without_ports() {
+    staged(
+        "agent with 200 ports and 2,000 connections a second",
+        &Right::is(ClientBound).or(&[Undetermined]),
+        || {
+            let stage = Stage::apart()?;
+            let nginx = nginx(&stage)?;
+            let ports = "/proc/sys/net/ipv4/ip_local_port_range";
+            let take_most = format!("echo 40000 40199 > {ports} && exec \"$@\"");
+            let mut by = stage.agent_side();
+            by.args(["sh", "-c", &take_most, "sh"]);
+            let load = "rate = \"2000/s\", max_connections = 500, duration = \"3s\"";
+            let more = "connection = { requests = 1, close = \"fin\" }";
+            let plan = plan(&nginx.url(NginxServer::Plain, "/"), load, more);
+            Some(stage.play(by, &plan, |_| ()))
+        },
+    );
+}
+
+#[test]
+fn neighbour_on_the_workers_cpu() {
+    staged(
+        "a neighbour that burns the worker's CPU",
+        &Right::is(ClientBound).or(&[Invalid]),
+        || {
+            let stage = Stage::apart()?;
+            let nginx = nginx(&stage)?;
+            let folder = tempfile::tempdir().unwrap();
+            let burn = |number: u32| {
+                let mut by = stage.agent_side();
+                by.args(["sh", "-c", "while :; do :; done"]);
+                Process::start(&mut by, &folder.path().join(number.to_string()))
+            };
+            let _neighbours = [0, 1, 2].map(burn);
+            let load = "connections = 64, duration = \"3s\"";
+            let plan = plan(&nginx.url(NginxServer::Plain, "/"), load, "");
+            Some(stage.play(stage.agent_side(), &plan, |_| ()))
+        },
+    );
+}

@@ -1,0 +1,13 @@
+//! Whose limit was it? Each case stages a limit of the client, of the server or of the network with
+//! real servers, and the verdict must be that one, or none: a wrong one is worse than none. Runs
+//! alone, since it measures. `REPEAT=10` plays each case ten times.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the suite is test code throughout, helpers too"
+)]
+
+mod client;
+mod network;
+mod nobody;
+mod server;
+mod stage;

@@ -1,0 +1,167 @@
+//! The server is the limit.
+
+use crate::stage::{Right, Stage, pin, plan, staged};
+use analysis::Verdict::{ServerBound, Undetermined};
+use interop::{
+    CpuQuota, Finished, HaproxyRelay, Nginx, NginxOptions, NginxServer, Pki, ScriptedServer,
+};
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Answers that cost the server some milliseconds of CPU, and the client little.
+const PACKED: &str = "request = { path = \"/packed\", headers = { accept-encoding = \"gzip\" } }";
+
+/// nginx on a quota, whose every answer is CPU.
+fn throttled(load: &str) -> Option<Finished> {
+    let stage = Stage::apart()?;
+    let options = NginxOptions {
+        ip: stage.server_ip(),
+        ..NginxOptions::default()
+    };
+    let nginx = Nginx::start(&Pki::new(), &options)?;
+    pin(nginx.id());
+    let quota = CpuQuota::new(0.25)?;
+    quota.add(nginx.id());
+    let plan = plan(&nginx.url(NginxServer::Plain, "/packed"), load, PACKED);
+    let finished = stage.play(stage.agent_side(), &plan, |_| ());
+    drop(nginx);
+    Some(finished)
+}
+
+#[test]
+fn nginx_on_a_quota_with_a_closed_loop() {
+    staged(
+        "nginx on a quarter of a CPU, closed loop",
+        &Right::is(ServerBound).named("quota").or(&[Undetermined]),
+        || throttled("connections = 16, duration = \"4s\""),
+    );
+}
+
+#[test]
+fn nginx_on_a_quota_with_an_open_loop() {
+    staged(
+        "nginx on a quarter of a CPU, open loop",
+        &Right::is(ServerBound).named("quota").or(&[Undetermined]),
+        || throttled("rate = \"300/s\", max_connections = 50, duration = \"4s\""),
+    );
+}
+
+#[test]
+fn ramp_that_fills_the_server() {
+    staged(
+        "ramp that fills the server",
+        &Right::is(ServerBound).named("quota").or(&[Undetermined]),
+        || {
+            throttled(
+                "rate = \"5/s\", max_connections = 50, \
+                       stage = [{ over = \"5s\", to = \"300/s\" }]",
+            )
+        },
+    );
+}
+
+#[test]
+fn one_of_two_workers_is_full() {
+    staged(
+        "one of two nginx workers is full",
+        &Right::is(ServerBound).named("nginx").or(&[Undetermined]),
+        || {
+            let stage = Stage::apart()?;
+            let options = NginxOptions {
+                ip: stage.server_ip(),
+                workers: 2,
+                ..NginxOptions::default()
+            };
+            let nginx = Nginx::start(&Pki::new(), &options)?;
+            nginx.workers().into_iter().for_each(pin);
+            let load = "connections = 1, duration = \"4s\"";
+            let more = format!("connection = {{ http = \"2\", streams = 8 }}\n{PACKED}");
+            let plan = plan(&nginx.url(NginxServer::Http2Plain, "/packed"), load, &more);
+            Some(stage.play(stage.agent_side(), &plan, |_| ()))
+        },
+    );
+}
+
+#[test]
+fn proxy_whose_backend_waits() {
+    staged(
+        "HAProxy with a backend that waits",
+        &Right::is(ServerBound).named("wait").or(&[Undetermined]),
+        || {
+            let stage = Stage::apart()?;
+            let backend = ScriptedServer::of_delay(Duration::from_millis(50));
+            let relay = HaproxyRelay::start(stage.server_ip(), backend.address(), 4)?;
+            pin(relay.id());
+            let load = "rate = \"300/s\", max_connections = 100, duration = \"4s\"";
+            let plan = plan(&relay.url(), load, "");
+            Some(stage.play(stage.agent_side(), &plan, |_| ()))
+        },
+    );
+}
+
+#[test]
+fn accept_queue_of_eight() {
+    staged(
+        "an accept queue of eight",
+        &Right::is(ServerBound).named("accept").or(&[Undetermined]),
+        || {
+            let stage = Stage::apart()?;
+            let server = Reluctant::start(stage.server_ip());
+            let load = "rate = \"200/s\", max_connections = 400, duration = \"4s\"";
+            let more = "connection = { requests = 1, close = \"server\" }";
+            let plan = plan(&format!("http://{}/", server.address), load, more);
+            Some(stage.play(stage.agent_side(), &plan, |_| ()))
+        },
+    );
+}
+
+/// Takes a connection each twentieth of a second, from a queue of eight, and answers it at once.
+struct Reluctant {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Reluctant {
+    fn start(ip: IpAddr) -> Reluctant {
+        let listener = TcpListener::bind((ip, 0)).unwrap();
+        rustix::net::listen(&listener, 8).unwrap();
+        let (address, stop) = (listener.local_addr().unwrap(), Arc::<AtomicBool>::default());
+        let stopped = Arc::clone(&stop);
+        let body = move || {
+            while !stopped.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(50));
+                if let Ok((stream, _)) = listener.accept() {
+                    answer(stream);
+                }
+            }
+        };
+        Reluctant {
+            address,
+            stop,
+            thread: Some(std::thread::spawn(body)),
+        }
+    }
+}
+
+impl Drop for Reluctant {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // Wakes it where it waits for somebody.
+        let _ = TcpStream::connect(self.address);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// A client that has gone is no matter.
+fn answer(mut stream: TcpStream) {
+    let _ = stream.set_read_timeout(Some(Duration::from_millis(100)));
+    if stream.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {
+        let text = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok";
+        let _ = stream.write_all(text.as_bytes());
+    }
+}

@@ -1,0 +1,203 @@
+//! Where a case is played, and what came of it.
+
+use analysis::Verdict;
+use interop::{Agent, Finished, Invited, Link, LinkQuality, Namespaces};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// CPUs of servers and of agents: neither takes the other's.
+const SERVER_CPU: u32 = 0;
+const AGENT_CPU: u32 = 1;
+
+/// Tries of a case whose CPUs others take.
+const TRIES: usize = 5;
+
+/// A machine busier than this leaves no room for a case, which take a CPU and a half at most.
+const BUSY: f64 = 0.85;
+
+/// An agent, and the machine of its servers, which is this one.
+pub struct Stage {
+    place: Place,
+}
+
+enum Place {
+    /// The agent on a machine of its own, as far as the network goes.
+    Apart(Namespaces),
+    /// The same, at the far end of a link.
+    Linked(Link),
+    /// On the machine of the servers.
+    Together,
+}
+
+/// What may be said of a case; anything else is wrong.
+#[derive(Debug)]
+pub struct Right {
+    verdict: Verdict,
+    resource: &'static str,
+    also: &'static [Verdict],
+}
+
+impl Right {
+    /// This verdict.
+    pub fn is(verdict: Verdict) -> Right {
+        Right {
+            verdict,
+            resource: "",
+            also: &[],
+        }
+    }
+
+    /// With this word in its evidence.
+    pub fn named(self, resource: &'static str) -> Right {
+        Right { resource, ..self }
+    }
+
+    /// Or one of these, which say less and nothing wrong.
+    pub fn or(self, also: &'static [Verdict]) -> Right {
+        Right { also, ..self }
+    }
+
+    fn holds(&self, finished: &Finished) -> bool {
+        let record = finished.document().verdict;
+        let is_named = record
+            .evidence
+            .iter()
+            .any(|line| line.contains(self.resource));
+        (record.verdict == self.verdict && is_named) || self.also.contains(&record.verdict)
+    }
+}
+
+impl Stage {
+    /// Agent and servers apart; none where this process may not make them so.
+    pub fn apart() -> Option<Stage> {
+        Some(Stage {
+            place: Place::Apart(Namespaces::new(1)?),
+        })
+    }
+
+    /// The same with a link like this between them.
+    pub fn linked(quality: LinkQuality) -> Option<Stage> {
+        Some(Stage {
+            place: Place::Linked(Link::new(quality)?),
+        })
+    }
+
+    /// Both on this machine.
+    pub fn together() -> Option<Stage> {
+        Some(Stage {
+            place: Place::Together,
+        })
+    }
+
+    /// Where servers listen.
+    pub fn server_ip(&self) -> IpAddr {
+        IpAddr::V4(match &self.place {
+            Place::Apart(machines) => machines.bridge_address(),
+            Place::Linked(link) => link.near_address(),
+            Place::Together => Ipv4Addr::LOCALHOST,
+        })
+    }
+
+    /// What runs a program, to be added as an argument, where the agent is, on its CPU alone.
+    pub fn agent_side(&self) -> Command {
+        let mut command = match &self.place {
+            Place::Apart(machines) => machines.namespace(0).command_among_files(),
+            Place::Linked(link) => link.far().command_among_files(),
+            Place::Together => Command::new("env"),
+        };
+        // Where server and agent share a machine, they share its CPUs.
+        if !matches!(self.place, Place::Together) {
+            command.args(["taskset", "-c", &AGENT_CPU.to_string()]);
+        }
+        command
+    }
+
+    /// Runs a plan from an agent by way of `by`; `meanwhile` is called once it joins.
+    pub fn play(&self, by: Command, plan: &str, meanwhile: impl FnOnce(&Agent)) -> Finished {
+        let state = tempfile::tempdir().unwrap();
+        let listen = SocketAddr::new(self.server_ip(), 0);
+        let run = Invited::start(1, listen, state.path(), plan);
+        let agent = run.agent_by(by, "agent");
+        meanwhile(&agent);
+        run.coordinator.wait()
+    }
+}
+
+/// Plays a case as often as `REPEAT` says, and looks at each verdict. The case gives nothing where
+/// something is missing here.
+pub fn staged(name: &str, right: &Right, case: impl Fn() -> Option<Finished>) {
+    let _alone = alone();
+    for _ in 0..times() {
+        play_undisturbed(name, right, &case);
+    }
+}
+
+/// A wrong verdict fails, but for one where programs of others had the CPUs: then they may well
+/// have been the limit, and it is played again.
+fn play_undisturbed(name: &str, right: &Right, case: impl Fn() -> Option<Finished>) {
+    for number in 1..=TRIES {
+        let Some(finished) = case() else {
+            return;
+        };
+        print(name, &finished);
+        if right.holds(&finished) {
+            return;
+        }
+        assert!(
+            number < TRIES && was_disturbed(&finished),
+            "it was to be {right:?}; {finished}"
+        );
+        println!("  again: the machine was busy");
+    }
+}
+
+fn was_disturbed(finished: &Finished) -> bool {
+    let document = finished.document();
+    let cpus = document.agents.iter().filter_map(|agent| agent.cpu);
+    cpus.map(|cpu| cpu.machine_busy_share_mean)
+        .any(|busy| busy > BUSY)
+}
+
+/// One case at a time: two CPUs hold one.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    // What this thread starts comes before other programs; 0 is this thread, and only root may.
+    let _ = rustix::process::setpriority_process(None, -20);
+    // A case that failed in here fails the others with its own message, not with the lock's.
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn times() -> u32 {
+    std::env::var("REPEAT").map_or(1, |text| text.parse().expect("REPEAT is a number"))
+}
+
+fn print(name: &str, finished: &Finished) {
+    let document = finished.document();
+    let operations = &document.measured.operations;
+    println!(
+        "{name}: {} (exit code {}), {} of {} ok",
+        document.verdict.verdict.name(),
+        finished.code,
+        operations.ok,
+        operations.ended
+    );
+    for sentence in &document.verdict.evidence {
+        println!("  {sentence}");
+    }
+}
+
+/// Lets a process of the server run on the server's CPU alone.
+pub fn pin(process: u32) {
+    let cpu = SERVER_CPU.to_string();
+    let output = Command::new("taskset")
+        .args(["-acp", &cpu, &process.to_string()])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// A plan for this URL with this load; `more` are further lines.
+pub fn plan(url: &str, load: &str, more: &str) -> String {
+    format!("name = \"limits\"\ntarget.url = {url:?}\nload = {{ {load} }}\n{more}\n")
+}
