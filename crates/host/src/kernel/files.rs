@@ -59,8 +59,8 @@ impl KernelFiles {
         std::fs::read_link(self.root.join(path)).ok()
     }
 
-    /// How many names a folder of numbers has. From Linux 6.2 on `/proc/PID/fd` says it as its size,
-    /// which spares a list of each connection of a large server.
+    /// How many names a folder of numbers has. From Linux 6.2 on the size of `/proc/PID/fd` says it,
+    /// which spares a list of all connections of a large server.
     pub(crate) fn count_in(&self, path: &str) -> Result<u64, HostError> {
         let place = self.root.join(path);
         if let (Ok(system), Ok(folder)) = (statfs(&place), place.metadata())
