@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::process::{Command, ExitStatus};
 use tempfile::TempDir;
 
-/// An `agent join` that goes on; killed when dropped.
+/// An `agent join` or `agent monitor` that goes on; killed when dropped.
 pub struct Agent {
     process: Process,
     _folder: TempDir,
@@ -17,7 +17,15 @@ impl Agent {
     /// `agent join`, with the token in the environment, where `ps` does not show it.
     #[must_use]
     pub fn join(coordinator: SocketAddr, token: &str, arguments: &[&str]) -> Agent {
-        Agent::start(Command::new(binary("agent")), coordinator, token, arguments)
+        let program = Command::new(binary("agent"));
+        Agent::start(program, "join", coordinator, token, arguments)
+    }
+
+    /// `agent monitor`, likewise.
+    #[must_use]
+    pub fn monitor(coordinator: SocketAddr, token: &str, arguments: &[&str]) -> Agent {
+        let program = Command::new(binary("agent"));
+        Agent::start(program, "monitor", coordinator, token, arguments)
     }
 
     /// The same by way of another program, such as `ip netns exec`, whose last argument the agent's
@@ -30,18 +38,19 @@ impl Agent {
         arguments: &[&str],
     ) -> Agent {
         by.arg(binary("agent"));
-        Agent::start(by, coordinator, token, arguments)
+        Agent::start(by, "join", coordinator, token, arguments)
     }
 
     fn start(
         mut command: Command,
+        subcommand: &str,
         coordinator: SocketAddr,
         token: &str,
         arguments: &[&str],
     ) -> Agent {
         let folder = tempfile::tempdir().unwrap();
         command
-            .arg("join")
+            .arg(subcommand)
             .arg(coordinator.to_string())
             .args(arguments)
             .env("CANNONADE_TOKEN", token);

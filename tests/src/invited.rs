@@ -57,7 +57,14 @@ impl Invited {
         Agent::join(self.address, &self.token, &["--name", name])
     }
 
-    /// The same by way of another program; see [`Agent::join_by`].
+    /// A monitor of this name that joins it, with more arguments.
+    #[must_use]
+    pub fn monitor(&self, name: &str, more: &[&str]) -> Agent {
+        let arguments = [&["--name", name], more].concat();
+        Agent::monitor(self.address, &self.token, &arguments)
+    }
+
+    /// The same as [`Invited::agent`] by way of another program; see [`Agent::join_by`].
     #[must_use]
     pub fn agent_by(&self, by: Command, name: &str) -> Agent {
         Agent::join_by(by, self.address, &self.token, &["--name", name])

@@ -7,6 +7,7 @@
 
 mod identities;
 mod merge;
+mod monitors;
 mod namespaces;
 mod skew;
 mod staying;
