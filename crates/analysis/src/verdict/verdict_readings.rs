@@ -56,11 +56,14 @@ impl VerdictReadings {
         let is_in_doubt =
             network::is_suspect(document, &network) || load::takes_half_of_the_run(document);
         server.push(throughput::reading(document, seen, is_in_doubt));
+        let client = client::readings(document, &of_client);
+        let mut fatal = of_faults("faults", faults.fatal);
+        fatal.push(client::stood_still(document, &client));
         VerdictReadings {
-            fatal: of_faults("faults", faults.fatal),
+            fatal,
             tolerated: of_faults("lost agents", faults.tolerated),
             lateness,
-            client: client::readings(document, &of_client),
+            client,
             shared: client::shared_machine(document, &under_load),
             load,
             server,
