@@ -30,7 +30,6 @@ pub(crate) struct RecordedRun {
     run: PlannedRun,
     folder: Option<RunFolder>,
     agents: Vec<RecordedAgent>,
-    monitors: Vec<AgentSetup>,
     notes: Vec<String>,
     remarks: usize,
     /// What the log did not take, and why.
@@ -71,7 +70,6 @@ impl RecordedRun {
             run,
             folder,
             agents: Vec::new(),
-            monitors: Vec::new(),
             notes,
             remarks: 0,
             unstored: None,
@@ -169,7 +167,12 @@ impl RecordedRun {
                 self.note(format!("agent {}: {problem}", self.name(*agent)))
             }
             RunEvent::Note { agent, text, .. } => self.remark(*agent, text),
-            RunEvent::Watching { monitor } => self.watching(monitor),
+            // Leases are given by then, so that no other start instant follows.
+            RunEvent::Watching { monitor } => {
+                if let Some(started) = &mut self.started {
+                    started.collector.watching(setup(monitor));
+                }
+            }
             RunEvent::Observed {
                 by,
                 second,
@@ -295,8 +298,6 @@ impl RecordedRun {
                 collector.ended(index, agent.end.clone());
             }
         }
-        let monitors = self.monitors.iter().cloned();
-        monitors.for_each(|monitor| collector.watching(monitor));
         self.notes
             .iter()
             .for_each(|note| collector.note(note.clone()));
@@ -452,15 +453,6 @@ impl RecordedRun {
             end.text = why.to_owned();
             end.fired_until_ns = fired_until_ns;
         });
-    }
-
-    fn watching(&mut self, monitor: &AgentFacts) {
-        let setup = setup(monitor);
-        if let Some(started) = &mut self.started {
-            started.collector.watching(setup.clone());
-        }
-        // Another start instant begins another collector.
-        self.monitors.push(setup);
     }
 
     /// What cannot be read is of another version; that second is missing.
