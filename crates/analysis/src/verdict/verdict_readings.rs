@@ -45,10 +45,12 @@ impl VerdictReadings {
         let agents = client::all_agents(document, &under_load);
 
         let mut server = server::readings(&monitors);
-        let seen = match (monitors.is_empty(), speaks(&server)) {
-            (true, _) => MonitorsSaw::Nothing,
-            (false, false) => MonitorsSaw::Room,
-            (false, true) => MonitorsSaw::Limit,
+        let seen = if monitors.is_empty() {
+            MonitorsSaw::Nothing
+        } else if !speaks(&server) && server::had_room(&monitors) {
+            MonitorsSaw::Room
+        } else {
+            MonitorsSaw::NoRoom
         };
         let network = network::readings(document, &agents, &monitors, seen == MonitorsSaw::Room);
         // Of answers that take as long as the run nothing shows whether more would have come of a

@@ -583,6 +583,26 @@ fn bytes_at_one_pace_are_the_networks_only_if_the_server_was_seen_to_have_room()
 }
 
 #[test]
+fn busy_server_of_which_nothing_tells_who_waits_proves_neither_limit_nor_room() {
+    for (busy, has_room) in [(0.79, true), (0.8, false), (0.99, false)] {
+        let row = changed(|row| (row.cpu_busy, row.cpu_stall) = (busy, None));
+        let record = VerdictRecord::new(&with_monitor(downloading(CLOSED), &row));
+        assert_eq!(
+            record.verdict == Verdict::NetworkBound,
+            has_room,
+            "{record:?}"
+        );
+        let record = VerdictRecord::new(&with_monitor(overloaded(), &row));
+        let evidence = record.evidence.join("; ");
+        assert_eq!(
+            evidence.contains("waits for something"),
+            has_room,
+            "{evidence}"
+        );
+    }
+}
+
+#[test]
 fn contradiction_is_undetermined_and_says_both_sides() {
     let both = changed(|row| {
         thread(row).busiest_thread_share = 1.0;
