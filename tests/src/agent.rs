@@ -1,4 +1,4 @@
-//! The binary `agent` as a user runs it: joined to a coordinator, for run after run.
+//! The binary `agent` as a user runs it: joined to a coordinator, for run after run, or watching.
 
 use crate::coordinator::kill;
 use crate::{Process, binary, wait_until};
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::process::{Command, ExitStatus};
 use tempfile::TempDir;
 
-/// An `agent join` that goes on; killed when dropped.
+/// An `agent join` or `agent monitor` that goes on; killed when dropped.
 pub struct Agent {
     process: Process,
     _folder: TempDir,
@@ -17,7 +17,13 @@ impl Agent {
     /// `agent join`, with the token in the environment, where `ps` does not show it.
     #[must_use]
     pub fn join(coordinator: SocketAddr, token: &str, arguments: &[&str]) -> Agent {
-        Agent::start(Command::new(binary("agent")), coordinator, token, arguments)
+        Agent::start(
+            Command::new(binary("agent")),
+            "join",
+            coordinator,
+            token,
+            arguments,
+        )
     }
 
     /// The same by way of another program, such as `ip netns exec`, whose last argument the agent's
@@ -30,18 +36,26 @@ impl Agent {
         arguments: &[&str],
     ) -> Agent {
         by.arg(binary("agent"));
-        Agent::start(by, coordinator, token, arguments)
+        Agent::start(by, "join", coordinator, token, arguments)
+    }
+
+    /// `agent monitor`, which fires nothing.
+    #[must_use]
+    pub fn monitor(coordinator: SocketAddr, token: &str, arguments: &[&str]) -> Agent {
+        let command = Command::new(binary("agent"));
+        Agent::start(command, "monitor", coordinator, token, arguments)
     }
 
     fn start(
         mut command: Command,
+        task: &str,
         coordinator: SocketAddr,
         token: &str,
         arguments: &[&str],
     ) -> Agent {
         let folder = tempfile::tempdir().unwrap();
         command
-            .arg("join")
+            .arg(task)
             .arg(coordinator.to_string())
             .args(arguments)
             .env("CANNONADE_TOKEN", token);
