@@ -8,11 +8,11 @@ use std::process::ExitCode;
 #[command(version, about, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
-    command: AgentCommand,
+    command: MachineCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum AgentCommand {
+enum MachineCommand {
     /// Join a coordinator and serve run after run
     Join(agent::JoinArgs),
     /// Join a coordinator and watch this machine during its runs; sends no load
@@ -21,8 +21,8 @@ enum AgentCommand {
 
 fn main() -> ExitCode {
     let ended = match Arguments::parse().command {
-        AgentCommand::Join(join) => agent::join(&join),
-        AgentCommand::Monitor(monitor) => agent::monitor(&monitor),
+        MachineCommand::Join(join) => agent::join(&join),
+        MachineCommand::Monitor(monitor) => agent::monitor(&monitor),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

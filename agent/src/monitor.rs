@@ -85,14 +85,14 @@ pub fn monitor(arguments: &MonitorArgs) -> anyhow::Result<()> {
 struct Monitor {
     arguments: MonitorArgs,
     reports: Sender<Report>,
-    watched: Option<WatchedRun>,
+    watched: Option<ObservedRun>,
     news: NewsWriter,
     /// What was said last of what is watched.
     said: String,
 }
 
 /// A run during which this machine is watched.
-struct WatchedRun {
+struct ObservedRun {
     run: RunId,
     seconds: SecondWatch,
 }
@@ -131,7 +131,7 @@ impl Monitor {
     fn begin(&mut self, run: RunId, at: u64) {
         let tell = observed(run, self.reports.clone());
         let seconds = SecondWatch::new(self.arguments.watch(), at, tell);
-        self.watched = Some(WatchedRun { run, seconds });
+        self.watched = Some(ObservedRun { run, seconds });
     }
 
     fn end(&mut self, run: RunId) {

@@ -9,8 +9,8 @@ use std::time::Instant;
 pub(crate) struct Roster {
     stage: RunStage,
     agents: Vec<RosterAgent>,
-    /// How many watch or have watched; they are no agents.
-    monitors: usize,
+    /// Names of those that watch or have watched; they are no agents.
+    monitors: Vec<String>,
     /// Some agent fires or has fired.
     has_begun: bool,
 }
@@ -67,7 +67,7 @@ impl Roster {
         Roster {
             stage: RunStage::Gathering,
             agents: Vec::new(),
-            monitors: 0,
+            monitors: Vec::new(),
             has_begun: false,
         }
     }
@@ -105,7 +105,7 @@ impl Roster {
             RunEvent::Lost { agent, .. } => self.set(*agent, AgentStatus::Lost, now),
             // Nobody fired, and another instant is named next.
             RunEvent::Postponed { .. } => self.stage = RunStage::Preparing,
-            RunEvent::Watching { .. } => self.monitors += 1,
+            RunEvent::Watching { monitor } => self.monitors.push(monitor.name.clone()),
             RunEvent::Done { .. } => self.stage = RunStage::Over,
             RunEvent::Waiting { .. }
             | RunEvent::Problem { .. }
@@ -131,7 +131,7 @@ impl Roster {
 
     /// How many monitors watch or have watched.
     pub(crate) fn monitors(&self) -> usize {
-        self.monitors
+        self.monitors.len()
     }
 
     /// Whether the agents that were asked for are all there.
@@ -170,9 +170,10 @@ impl Roster {
             .map_or_else(|| agent.to_string(), |known| known.name.clone())
     }
 
-    /// Names of all of them.
+    /// Names of all of them, and of the monitors.
     pub(crate) fn names(&self) -> Vec<String> {
-        self.agents.iter().map(|agent| agent.name.clone()).collect()
+        let agents = self.agents.iter().map(|agent| &agent.name);
+        agents.chain(&self.monitors).cloned().collect()
     }
 
     fn set(&mut self, agent: u32, status: AgentStatus, now: Instant) {

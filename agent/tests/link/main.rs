@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod coordinator;
+mod monitor;
 mod narrow;
 mod terminal;
 

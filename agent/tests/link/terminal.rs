@@ -10,7 +10,7 @@ use tokio::time::timeout;
 const BEATS_ASIDE: Duration = Duration::from_millis(300);
 
 /// Ends the process with the test.
-struct Running(Child);
+pub struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {

@@ -9,7 +9,7 @@ use control::{EndCause, RunEvent};
 #[derive(Debug)]
 pub(crate) struct RunNews {
     agents_wanted: u32,
-    /// Agents of the run before; that they join and begin together is no news.
+    /// Agents and monitors of the run before; that they join, begin together or watch is no news.
     known: Vec<String>,
 }
 
@@ -83,7 +83,8 @@ impl RunNews {
             RunEvent::Watching { monitor } => {
                 let (name, all) = (&monitor.name, roster.monitors());
                 let monitors = if all == 1 { "monitor" } else { "monitors" };
-                Some(format!("monitor {name} watches ({all} {monitors})"))
+                let is_news = !self.known.contains(name);
+                is_news.then(|| format!("monitor {name} watches ({all} {monitors})"))
             }
             RunEvent::Waiting { .. }
             | RunEvent::Observed { .. }

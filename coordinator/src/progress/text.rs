@@ -482,6 +482,11 @@ mod tests {
             ]
         );
         assert_eq!(lines(&view, now, WIDE), before);
+        let again = RunEvent::Watching {
+            monitor: facts("db"),
+        };
+        let of_next_run = RunNews::new(2, view.roster.names());
+        assert_eq!(of_next_run.line(&again, &view.roster), None);
     }
 
     #[test]

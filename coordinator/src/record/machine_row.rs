@@ -57,10 +57,11 @@ pub(super) fn machine_row(second: u32, observation: Observation) -> MachineRow {
     }
 }
 
-/// As it is, and 0 for what no share or number of CPUs can be.
+/// To six places, which is more than the kernel's clocks tell; 0 for what no share or number of CPUs
+/// can be.
 fn finite(value: f32) -> f64 {
     if value.is_finite() {
-        f64::from(value).max(0.0)
+        (f64::from(value) * 1e6).round().max(0.0) / 1e6
     } else {
         0.0
     }

@@ -8,6 +8,8 @@ const BUSY: f64 = 0.9;
 const STEAL: f64 = 0.01;
 /// From this share on, segments that were sent again are told.
 const RESENT: f64 = 0.001;
+/// From this fill on, an accept queue is told: a server that is in time lets one wait, too.
+const QUEUED: f64 = 0.1;
 
 /// What a machine did in the measured part. Shares are 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +30,7 @@ pub struct MachineFigures<'d> {
     pub steal_mean: f64,
     /// Of the segments that it sent, those that it sent again; absent where it sent none.
     pub resent: Option<f64>,
-    /// The fullest that an accept queue was.
+    /// The fullest that an accept queue was; absent where none was 10 % full.
     pub accept_queue: Option<&'d QueueRow>,
     /// Connections for which an accept queue had no room.
     pub listen_overflows: u64,
@@ -91,6 +93,7 @@ impl Document {
             accept_queue: rows
                 .iter()
                 .filter_map(|row| row.accept_queue.as_ref())
+                .filter(|queue| queue.fill() >= QUEUED)
                 .max_by(|one, other| one.fill().total_cmp(&other.fill())),
             listen_overflows: sum(|row| row.tcp.listen_overflows),
         })

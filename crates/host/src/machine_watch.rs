@@ -373,13 +373,13 @@ fn group(counted: &GroupCounters) -> Option<GroupSecond> {
     if counted.cpu_quota.is_none() && memory.limit_bytes.is_none() {
         return None;
     }
+    // A cache fills what it gets, and is no want of memory.
+    let needed = memory.current_bytes.saturating_sub(memory.idle_cache_bytes);
     Some(GroupSecond {
         quota: counted.cpu_quota,
         throttled: share(bandwidth.throttled_periods, bandwidth.periods),
         throttled_ns: bandwidth.throttled_ns,
-        memory: memory
-            .limit_bytes
-            .map(|most| share(memory.current_bytes, most)),
+        memory: memory.limit_bytes.map(|most| share(needed, most)),
         memory_limit_hits: memory.limit_hits,
         oom_kills: memory.oom_kills,
     })

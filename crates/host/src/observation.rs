@@ -70,7 +70,7 @@ pub struct GroupSecond {
     pub throttled: f32,
     /// Time for which its CPUs were stopped, over all of them.
     pub throttled_ns: u64,
-    /// Memory in use by the most that there may be.
+    /// Memory in use by the most that there may be, caches of idle files left out.
     pub memory: Option<f32>,
     /// Times that it came up against that limit.
     pub memory_limit_hits: u64,

@@ -151,6 +151,7 @@ fn limits_of_a_control_group_of_each_version() {
         new.memory,
         Some(GroupMemory {
             current_bytes: 380_928,
+            idle_cache_bytes: 0,
             limit_bytes: Some(64 << 20),
             limit_hits: 8924,
             high_hits: 0,
@@ -164,6 +165,7 @@ fn limits_of_a_control_group_of_each_version() {
         old.memory,
         Some(GroupMemory {
             current_bytes: 190_000_000,
+            idle_cache_bytes: 40_000_000,
             limit_bytes: Some(200_000_000),
             limit_hits: 8,
             high_hits: 7,

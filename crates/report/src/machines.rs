@@ -81,7 +81,7 @@ fn name(figures: &MachineFigures<'_>) -> String {
 }
 
 fn queue(figures: &MachineFigures<'_>) -> String {
-    let fullest = figures.accept_queue.filter(|queue| queue.waiting > 0);
+    let fullest = figures.accept_queue;
     let fullest = fullest.map(|queue| format!("{} of {}", queue.waiting, queue.most));
     let overflows = figures.listen_overflows;
     let overflows = (overflows > 0).then(|| format!("{overflows} lost"));

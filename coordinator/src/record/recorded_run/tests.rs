@@ -368,7 +368,7 @@ fn machines_of_agents_and_monitors_stand_in_the_result_and_strangers_do_not() {
         elapsed_ns: 1_000_000_000,
         cpu_busy: f32::NAN,
         softirq: -1.0,
-        steal: 0.5,
+        steal: 0.1,
         processes: (0..1_000).map(process).collect(),
         interfaces: vec![host::InterfaceSecond::default(); 1_000],
         ..host::Observation::default()
@@ -423,7 +423,7 @@ fn machines_of_agents_and_monitors_stand_in_the_result_and_strangers_do_not() {
     );
     assert_eq!(document.machines[1].labels["k"], "v");
     let row = &document.machines[0].rows[0];
-    assert_eq!((row.cpu_busy, row.softirq, row.steal), (0.0, 0.0, 0.5));
+    assert_eq!((row.cpu_busy, row.softirq, row.steal), (0.0, 0.0, 0.1));
     assert_eq!((row.processes.len(), row.interfaces.len()), (64, 32));
     assert_eq!(row.processes[0].name.len(), 64);
 }

@@ -129,9 +129,10 @@ const BY_OTHERS: [Sign; 3] = [
     },
 ];
 
+/// A machine that others keep full takes nothing from a client that never waits for it.
 const MACHINE: Sign = Sign {
     rule: "client's machine",
-    reach: |row| Some(row.cpu_busy / CPU_BUSY),
+    reach: |row| Some((row.cpu_busy / CPU_BUSY).min(worker(row)?.longest_waiting / TAKEN)),
     words: |row| {
         format!(
             "its machine's CPUs were {} busy, {:.2} of them by the agent itself",
@@ -139,13 +140,41 @@ const MACHINE: Sign = Sign {
             worker(row).map_or(0.0, |worker| worker.cpus)
         )
     },
-    bound: "95 %",
+    bound: "95 %, and the agent waited for one for 10 % of the time",
     cure: "",
 };
 
 /// An agent watches its own process alone.
 fn worker(row: &MachineRow) -> Option<&ProcessRow> {
     row.processes.first()
+}
+
+/// A loop that did not look at its clock for this long was stopped, or its machine slept.
+const STOOD_STILL_NS: u64 = 1_000_000_000;
+
+/// Whether a loop stood still, and nothing of its own explains it: no verdict is possible then.
+pub(super) fn stood_still(document: &Document, of_client: &[RuleReading]) -> RuleReading {
+    let delay = document.measured.times.get("schedule_delay");
+    let figures = delay.into_iter().chain(&document.client.loop_lag);
+    let longest = figures.map(|figure| figure.max_ns).max().unwrap_or(0);
+    let is_own = |reading: &RuleReading| {
+        reading.says.is_some() && OWN.iter().any(|sign| sign.rule == reading.rule)
+    };
+    let speaks = longest >= STOOD_STILL_NS && !of_client.iter().any(is_own);
+    let figure = format!("for {}", human::time(longest as f64));
+    let bound = human::exact(&human::time(STOOD_STILL_NS as f64));
+    RuleReading {
+        rule: "loop that stood still",
+        limit_of: LimitOf::Trust,
+        says: speaks.then(|| {
+            format!(
+                "a client's loop stood still {figure} without using its CPU up (bound: {bound})"
+            )
+        }),
+        figure,
+        bound,
+        distance: Some(longest as f64 / STOOD_STILL_NS as f64),
+    }
 }
 
 /// What was looked at to find whether the client is the limit.
@@ -176,6 +205,8 @@ pub(super) fn shared_machine(document: &Document, seconds: &CountedSeconds) -> V
     };
     let full = Sign {
         rule: "machine of client and server",
+        reach: |row| Some(row.cpu_busy / CPU_BUSY),
+        bound: "95 %",
         ..MACHINE
     };
     full.readings(&shared, asked)
@@ -224,6 +255,8 @@ fn mean_row(document: &Document, agent: &AgentResult) -> Option<MachineRow> {
     let worker = ProcessRow {
         cpus: cpu.process_share_mean,
         busiest_thread_share: cpu.busiest_worker_share_mean,
+        // Not known; on a full machine it is taken to have waited.
+        longest_waiting: TAKEN,
         ..ProcessRow::default()
     };
     let group = agent.facts.cpu_quota.map(|quota| GroupRow {

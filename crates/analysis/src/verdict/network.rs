@@ -100,7 +100,10 @@ fn pace(document: &Document, is_lossy: bool, server_has_room: bool) -> RuleReadi
     let Some((transfer, flat)) = transfer_share(document).zip(flat(document)) else {
         return RuleReading::unknown("pace of bytes", LimitOf::Network, bound.to_owned());
     };
-    let is_queued = stood_in_line(document, "receive") || stood_in_line(document, "send");
+    // A full queue holds first bytes back as well, of which a server that sends slowly knows
+    // nothing.
+    let phases = ["first_byte", "receive", "send"];
+    let is_queued = phases.iter().any(|phase| stood_in_line(document, phase));
     let why = match (is_queued, is_lossy) {
         (_, true) => ", and segments were lost",
         (true, false) => ", and they waited for one another on the way",

@@ -11,6 +11,8 @@ const CPU_BUSY: f64 = 0.95;
 /// Part of the time for which something must have waited for what is used up.
 const WAITED: f64 = 0.1;
 const THREAD_BUSY: f64 = 0.95;
+/// A machine, or its busiest thread, that is less busy than this has room.
+const ROOM: f64 = 0.8;
 const THROTTLED: f64 = 0.1;
 const FILLED: f64 = 0.99;
 const TRACKED: f64 = 0.95;
@@ -93,6 +95,21 @@ pub(super) fn readings(monitors: &[Watched<'_>]) -> Vec<RuleReading> {
     };
     let readings = SIGNS.iter().map(|sign| sign.readings(monitors, asked));
     readings.flatten().collect()
+}
+
+/// Whether all of these had CPUs and threads to spare on average, waited for or not: a resource of
+/// which nothing tells whether it is waited for proves no limit, and no room either.
+pub(super) fn had_room(monitors: &[Watched<'_>]) -> bool {
+    let busy = |row: &MachineRow| {
+        let threads = row.processes.iter();
+        let threads = threads.map(|process| process.busiest_thread_share);
+        threads.fold(row.cpu_busy, f64::max)
+    };
+    monitors.iter().all(|monitor| {
+        let rows = monitor.rows.all();
+        let sum: f64 = rows.iter().map(|row| busy(row)).sum();
+        sum < ROOM * rows.len() as f64
+    })
 }
 
 fn cpus(row: &MachineRow) -> Option<f64> {

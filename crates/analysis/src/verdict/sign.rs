@@ -44,7 +44,7 @@ pub(super) enum WatchedRows<'a> {
 }
 
 impl WatchedRows<'_> {
-    fn as_slice(&self) -> Vec<&MachineRow> {
+    pub(super) fn all(&self) -> Vec<&MachineRow> {
         match self {
             WatchedRows::BySecond(rows) => rows.clone(),
             WatchedRows::OfTheRun(row) => vec![row],
@@ -116,7 +116,7 @@ impl Sign {
     /// shows it most.
     fn look(&self, machine: &Watched<'_>, part: f64) -> Option<Look> {
         let weight = |row: &MachineRow| u64::from(row.seconds.max(1));
-        let rows = machine.rows.as_slice().into_iter();
+        let rows = machine.rows.all().into_iter();
         let known = rows.filter_map(|row| Some(((self.reach)(row)?, row)));
         let mut known: Vec<(f64, &MachineRow)> =
             known.filter(|(reach, _)| reach.is_finite()).collect();

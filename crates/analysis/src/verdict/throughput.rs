@@ -24,8 +24,8 @@ pub(super) enum MonitorsSaw {
     Nothing,
     /// That it had room.
     Room,
-    /// That something of it is used up.
-    Limit,
+    /// That something of it is used up, or nearly.
+    NoRoom,
 }
 
 /// Of an open loop that went through its plan: what was due, and what was carried, in its second
@@ -73,7 +73,7 @@ pub(super) fn reading(document: &Document, seen: MonitorsSaw, is_in_doubt: bool)
             "throughput stopped following the load while clients and watched machines had room, \
              so that the server waits for something"
         }
-        MonitorsSaw::Limit => "throughput stopped following the load while the clients had room",
+        MonitorsSaw::NoRoom => "throughput stopped following the load while the clients had room",
     };
     RuleReading {
         rule: RULE,

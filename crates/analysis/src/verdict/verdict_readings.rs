@@ -45,10 +45,12 @@ impl VerdictReadings {
         let agents = client::all_agents(document, &under_load);
 
         let mut server = server::readings(&monitors);
-        let seen = match (monitors.is_empty(), speaks(&server)) {
-            (true, _) => MonitorsSaw::Nothing,
-            (false, false) => MonitorsSaw::Room,
-            (false, true) => MonitorsSaw::Limit,
+        let seen = if monitors.is_empty() {
+            MonitorsSaw::Nothing
+        } else if !speaks(&server) && server::had_room(&monitors) {
+            MonitorsSaw::Room
+        } else {
+            MonitorsSaw::NoRoom
         };
         let network = network::readings(document, &agents, &monitors, seen == MonitorsSaw::Room);
         // Of answers that take as long as the run nothing shows whether more would have come of a
@@ -56,11 +58,14 @@ impl VerdictReadings {
         let is_in_doubt =
             network::is_suspect(document, &network) || load::takes_half_of_the_run(document);
         server.push(throughput::reading(document, seen, is_in_doubt));
+        let client = client::readings(document, &of_client);
+        let mut fatal = of_faults("faults", faults.fatal);
+        fatal.push(client::stood_still(document, &client));
         VerdictReadings {
-            fatal: of_faults("faults", faults.fatal),
+            fatal,
             tolerated: of_faults("lost agents", faults.tolerated),
             lateness,
-            client: client::readings(document, &of_client),
+            client,
             shared: client::shared_machine(document, &under_load),
             load,
             server,

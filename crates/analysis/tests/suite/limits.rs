@@ -174,7 +174,7 @@ pub fn group(row: &mut MachineRow) -> &mut GroupRow {
 }
 
 /// The rule, how a row gets its figure, and the figure below, at and above the bound.
-const OF_CLIENT: [(&str, Change, [f64; 3]); 8] = [
+const OF_CLIENT: [(&str, Change, [f64; 3]); 9] = [
     (
         "worker",
         |row, at| thread(row).busiest_thread_share = at,
@@ -216,8 +216,19 @@ const OF_CLIENT: [(&str, Change, [f64; 3]); 8] = [
     ),
     (
         "client's machine",
-        |row, at| row.cpu_busy = at,
+        |row, at| {
+            row.cpu_busy = at;
+            thread(row).longest_waiting = 0.1;
+        },
         [0.94, 0.95, 1.0],
+    ),
+    (
+        "client's machine",
+        |row, at| {
+            row.cpu_busy = 1.0;
+            thread(row).longest_waiting = at;
+        },
+        [0.09, 0.1, 0.5],
     ),
     ("steal", |row, at| row.worst_steal = at, [0.09, 0.1, 0.3]),
 ];
@@ -552,6 +563,7 @@ fn bytes_at_one_pace_are_the_networks_only_if_the_server_was_seen_to_have_room()
     let spoil: [(&str, Spoil); 3] = [
         ("not in a queue", |document| {
             phase(document, "receive", 300, 380, 400);
+            phase(document, "first_byte", 15, 20, 25);
         }),
         ("not at one pace", |document| {
             document.series.rows[4].wire_received_bytes = 3_000_000;
@@ -560,10 +572,33 @@ fn bytes_at_one_pace_are_the_networks_only_if_the_server_was_seen_to_have_room()
             phase(document, "receive", 10, 190, 200);
         }),
     ];
+    let mut queue = with_monitor(downloading(CLOSED), &idle());
+    phase(&mut queue, "receive", 300, 380, 400);
+    assert!(speaks(&queue, "pace of bytes"), "first bytes wait too");
     for (what, spoil) in spoil {
         let mut document = with_monitor(downloading(CLOSED), &idle());
         spoil(&mut document);
         assert!(!speaks(&document, "pace of bytes"), "{what}");
+    }
+}
+
+#[test]
+fn busy_server_of_which_nothing_tells_who_waits_proves_neither_limit_nor_room() {
+    for (busy, has_room) in [(0.79, true), (0.8, false), (0.99, false)] {
+        let row = changed(|row| (row.cpu_busy, row.cpu_stall) = (busy, None));
+        let record = VerdictRecord::new(&with_monitor(downloading(CLOSED), &row));
+        assert_eq!(
+            record.verdict == Verdict::NetworkBound,
+            has_room,
+            "{record:?}"
+        );
+        let record = VerdictRecord::new(&with_monitor(overloaded(), &row));
+        let evidence = record.evidence.join("; ");
+        assert_eq!(
+            evidence.contains("waits for something"),
+            has_room,
+            "{evidence}"
+        );
     }
 }
 

@@ -129,6 +129,11 @@ fn machine_of_an_agent_is_told_where_something_is_not_as_it_should_be() {
             throttled: 0.1,
             ..GroupRow::default()
         }),
+        accept_queue: Some(QueueRow {
+            address: String::new(),
+            waiting: 1,
+            most: 4096,
+        }),
         ..quiet(second)
     };
     let document = document(throttled, MachineRole::Agent);
@@ -136,4 +141,5 @@ fn machine_of_an_agent_is_told_where_something_is_not_as_it_should_be() {
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].machine.role, MachineRole::Agent);
     assert_eq!(told[0].busiest, Busiest::Cpu(0));
+    assert_eq!(told[0].accept_queue, None, "1 of 4096");
 }

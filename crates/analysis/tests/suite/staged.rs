@@ -128,6 +128,43 @@ fn agent_that_was_stopped_for_seconds_is_invalid_though_it_was_busy_after_it() {
 }
 
 #[test]
+fn loop_that_stood_still_is_invalid_on_a_full_machine_too_unless_its_quota_stopped_it() {
+    let crowded = changed(|row| {
+        row.cpu_busy = 1.0;
+        thread(row).longest_waiting = 0.3;
+    });
+    let throttled = changed(|row| group(row).throttled = 0.9);
+    for (delay_ms, row, verdict) in [
+        (999, &crowded, Verdict::ClientBound),
+        (1000, &crowded, Verdict::Invalid),
+        (2000, &crowded, Verdict::Invalid),
+        (2000, &throttled, Verdict::ClientBound),
+    ] {
+        let content = Second { delay_ms, ..LATE };
+        let (given, evidence) = judged(&with_agent(run(OPEN, content), row));
+        assert_eq!(given, verdict, "{delay_ms} ms: {evidence}");
+    }
+    let lagging = Second {
+        lag_ms: 2000,
+        ..QUIET
+    };
+    let (verdict, evidence) = judged(&with_agent(run(CLOSED, lagging), &crowded));
+    assert_eq!(verdict, Verdict::Invalid, "{evidence}");
+    assert!(evidence.contains("stood still for 2.00 s"), "{evidence}");
+}
+
+#[test]
+fn machine_that_others_keep_full_is_no_limit_of_a_client_that_does_not_wait() {
+    let crowded = changed(|row| {
+        (row.cpu_busy, row.busiest_cpu) = (0.99, 1.0);
+        thread(row).busiest_thread_share = 0.03;
+        thread(row).longest_waiting = 0.04;
+    });
+    let (verdict, evidence) = judged(&with_agent(run(OPEN, QUIET), &crowded));
+    assert_eq!(verdict, Verdict::LoadMet, "{evidence}");
+}
+
+#[test]
 fn descriptors_and_ports_that_ran_out_are_client_bound() {
     for name in ["connect.fd_exhausted", "connect.ports_exhausted"] {
         let mut document = overloaded();

@@ -47,6 +47,8 @@ pub struct GroupBandwidth {
 pub struct GroupMemory {
     /// In use now, with the page cache.
     pub current_bytes: u64,
+    /// Of it, files that were not used lately: given back when anything else needs room.
+    pub idle_cache_bytes: u64,
     /// Most that it may use; `None` without a limit of its own.
     pub limit_bytes: Option<u64>,
     /// Times that the limit was hit (`max`, or version 1's `failcnt`).
@@ -235,8 +237,11 @@ impl GroupMemory {
             "max" => None,
             bytes => Some(max.number(Some(bytes), "memory.max")?),
         };
+        let stat = file("stat")?;
+        let idle_cache = stat.map(|stat| stat.number_after("inactive_file "));
         Ok(Some(GroupMemory {
             current_bytes: current.number(Some(current.text.trim()), "memory.current")?,
+            idle_cache_bytes: idle_cache.transpose()?.unwrap_or(0),
             limit_bytes,
             limit_hits: events.number_after("max ")?,
             high_hits: events.number_after("high ")?,
@@ -256,8 +261,11 @@ impl GroupMemory {
         };
         let number = |text: &KernelText, what| text.number::<u64>(Some(text.text.trim()), what);
         let limit = number(&limit, "memory.limit_in_bytes")?;
+        let stat = file("stat")?;
+        let idle_cache = stat.map(|stat| stat.number_after("total_inactive_file "));
         Ok(Some(GroupMemory {
             current_bytes: number(&usage, "memory.usage_in_bytes")?,
+            idle_cache_bytes: idle_cache.transpose()?.unwrap_or(0),
             limit_bytes: Some(limit).filter(|&limit| limit < UNLIMITED),
             limit_hits: number(&failures, "memory.failcnt")?,
             high_hits: 0,
@@ -268,7 +276,8 @@ impl GroupMemory {
     /// What happened since `earlier`; sizes are those of now.
     #[must_use]
     pub fn since(&self, earlier: &GroupMemory) -> GroupMemory {
-        difference!(self - earlier: limit_hits, high_hits, oom_kills; current_bytes, limit_bytes)
+        difference!(self - earlier: limit_hits, high_hits, oom_kills;
+            current_bytes, idle_cache_bytes, limit_bytes)
     }
 }
 

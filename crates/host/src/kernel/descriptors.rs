@@ -18,13 +18,13 @@ impl Descriptors {
         files: &KernelFiles,
         process: &str,
     ) -> Result<Option<Descriptors>, HostError> {
-        let Ok(open) = files.numbers_in(&format!("proc/{process}/fd")) else {
+        let Ok(open) = files.count_in(&format!("proc/{process}/fd")) else {
             return Ok(None);
         };
         let limits = files.read_if_there(&format!("proc/{process}/limits"))?;
         let limit = |limits: KernelText| {
             Ok(Descriptors {
-                open: open.len() as u64,
+                open,
                 limit: open_files_limit(&limits)?,
             })
         };
@@ -53,6 +53,23 @@ mod tests {
             path: PathBuf::from("file"),
             text: text.to_owned(),
         }
+    }
+
+    #[test]
+    fn open_files_are_counted_as_they_are_listed() {
+        let files = KernelFiles::new(std::path::Path::new("/"));
+        let child = std::process::Command::new("sleep").arg("600").spawn();
+        let mut child = child.unwrap();
+        let folder = format!("proc/{}/fd", child.id());
+        // Until the program has begun it has the test's files, which come and go.
+        let same = (0..1_000).any(|_| {
+            let listed = files.numbers_in(&folder).unwrap().len() as u64;
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            listed > 0 && files.count_in(&folder).unwrap() == listed
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(same);
     }
 
     #[test]

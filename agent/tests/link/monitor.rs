@@ -1,0 +1,196 @@
+//! The binary as a monitor: what it tells of the processes that it watches, and what it survives.
+
+use crate::coordinator::{Attached, Coordinator, PATIENCE, tls};
+use crate::terminal::Running;
+use crate::{RUN, monotonic_ns};
+use control::{JoinSecret, Token};
+use host::Observation;
+use proto::from_agent::Message as Up;
+use proto::from_coordinator::Message as Down;
+use proto::{Ack, Observe, Observed, Release, Role};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
+
+/// Of what burns a CPU; cut by the kernel.
+const NAME: &str = "watched-by-monitor";
+
+fn monitor(address: SocketAddr, token: &Token, more: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_agent"))
+        .args(["monitor", &address.to_string(), "--name", "db"])
+        .args(more)
+        .env("CANNONADE_TOKEN", token.reveal())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn burner(folder: &Path) -> Running {
+    let program = folder.join(NAME);
+    // Written once: a program that runs cannot be written.
+    if !program.exists() {
+        std::fs::copy("/bin/sh", &program).unwrap();
+    }
+    let mut command = Command::new(program);
+    Running(command.args(["-c", "while :; do :; done"]).spawn().unwrap())
+}
+
+async fn observe(stream: &mut Attached, start_at_ns: u64) {
+    let observe = Observe {
+        run_id: RUN.to_wire(),
+        run_name: "run".into(),
+        start_at_ns,
+    };
+    stream.say(Down::Observe(observe)).await;
+}
+
+/// The next second, which is acknowledged.
+async fn second(stream: &mut Attached) -> (u32, Observation) {
+    let Some(Up::Observed(observed)) = stream.next().await else {
+        panic!("no second")
+    };
+    let Observed {
+        run_id,
+        second,
+        content,
+    } = observed;
+    let ack = Ack {
+        run_id,
+        interval: second,
+        totals: false,
+        observed: true,
+    };
+    stream.say(Down::Ack(ack)).await;
+    (second, Observation::decode(&content).unwrap())
+}
+
+/// Seconds up to the first that is like this.
+async fn seconds_until(
+    stream: &mut Attached,
+    is_it: impl Fn(&Observation) -> bool,
+) -> Vec<(u32, Observation)> {
+    let mut seconds = Vec::new();
+    let find = async {
+        while !seconds
+            .last()
+            .is_some_and(|(_, observation)| is_it(observation))
+        {
+            seconds.push(second(stream).await);
+        }
+    };
+    timeout(PATIENCE, find).await.expect("such a second");
+    seconds
+}
+
+fn is_busy(observation: &Observation) -> bool {
+    let mut processes = observation.processes.iter();
+    processes.any(|process| NAME.starts_with(&process.name) && process.cpus > 0.0)
+}
+
+#[tokio::test]
+async fn watched_process_and_coordinator_may_come_and_go_in_the_middle() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut coordinator = Coordinator::start().await;
+    let arguments = ["--label", "role=server", "--process", NAME];
+    let mut child = monitor(coordinator.address, &coordinator.token, &arguments);
+    let said = child.stderr.take().unwrap();
+    let mut monitor = Running(child);
+    let (mut stream, hello) = coordinator.welcome(None).await;
+    assert_eq!(
+        (hello.role(), &hello.name[..], hello.workers),
+        (Role::Monitor, "db", 0)
+    );
+    assert_eq!(hello.labels["role"], "server");
+
+    // It has been on for a while, as it is for a monitor that comes later.
+    observe(&mut stream, monotonic_ns() - 10_500_000_000).await;
+    let before = seconds_until(&mut stream, |_| true).await;
+    assert!(
+        before[0].0 >= 11 && before[0].1.processes.is_empty(),
+        "{before:?}"
+    );
+    let burner = burner(folder.path());
+    seconds_until(&mut stream, is_busy).await;
+    drop(burner);
+    seconds_until(&mut stream, |observation| observation.processes.is_empty()).await;
+    let _burner = self::burner(folder.path());
+    let last = seconds_until(&mut stream, is_busy).await.pop().unwrap().0;
+
+    drop(stream);
+    let (mut stream, _) = coordinator.welcome(None).await;
+    observe(&mut stream, monotonic_ns() - 10_500_000_000).await;
+    let (next, _) = second(&mut stream).await;
+    assert_eq!(next, last + 1, "what passes during a cut is kept");
+
+    let run_id = RUN.to_wire();
+    stream.say(Down::Release(Release { run_id })).await;
+    kill_process(Pid::from_child(&monitor.0), Signal::INT).unwrap();
+    assert!(monitor.0.wait().unwrap().success());
+    let said: Vec<String> = BufReader::new(said).lines().map_while(Result::ok).collect();
+    let missing = "there is no process \"watched-by-monitor\" yet";
+    let times = |part: &str| said.iter().filter(|line| line.contains(part)).count();
+    assert_eq!(
+        times(missing),
+        2,
+        "before it came, and when it was killed: {said:?}"
+    );
+    assert_eq!(
+        times("watches process \"watched-by-monitor\""),
+        2,
+        "{said:?}"
+    );
+}
+
+#[tokio::test]
+async fn another_monitor_goes_on_where_one_was_killed() {
+    let mut coordinator = Coordinator::start().await;
+    let start_at = monotonic_ns();
+    let mut last = None;
+    for _ in 0..2 {
+        let monitor = Running(monitor(coordinator.address, &coordinator.token, &[]));
+        let (mut stream, _) = coordinator.welcome(None).await;
+        observe(&mut stream, start_at).await;
+        let (first, observation) = second(&mut stream).await;
+        assert!(
+            last.is_none_or(|last| first > last),
+            "{first} after {last:?}"
+        );
+        assert!(observation.elapsed_ns > 0 && observation.processes.is_empty());
+        last = Some(first);
+        drop(monitor);
+        assert_eq!(stream.next().await, None);
+    }
+}
+
+#[tokio::test]
+async fn wrong_token_ends_a_monitor_with_the_reason() {
+    let coordinator = Coordinator::start().await;
+    let (_, other) = tls();
+    let token = Token::new(other.0, JoinSecret::new([7; 32]));
+    let mut monitor = Running(monitor(coordinator.address, &token, &[]));
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = monitor.0.try_wait().unwrap() {
+            break status;
+        }
+        assert!(begun.elapsed() < PATIENCE, "it stays");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let mut said = String::new();
+    monitor
+        .0
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut said)
+        .unwrap();
+    assert_eq!(status.code(), Some(4));
+    assert!(
+        said.contains("not the coordinator that the token is for"),
+        "{said}"
+    );
+}
