@@ -115,7 +115,7 @@ impl Nginx {
 
     /// The URL of a path on a server, which begins with `/`. There are `/` (356 bytes), `/big` (1.9
     /// MB), `/chunked` (356 bytes, chunked), `/204`, `/500`, `/length` (says the request body's
-    /// length), `/packed` (100 KB, compressed anew for each client that takes gzip), and 404 for the
+    /// length), `/packed` (100 KB, compressed for each client that takes gzip), and 404 for the
     /// rest.
     #[must_use]
     pub fn url(&self, server: NginxServer, path: &str) -> String {

@@ -155,8 +155,8 @@ pub fn staged(name: &str, right: &Right, case: impl Fn() -> Option<Finished>) {
     }
 }
 
-/// Where programs of others had the CPUs, these may well have been the client's limit: that is right
-/// then, and the case is played again.
+/// Where programs of others had the CPUs, these may well have been the client's limit: that is
+/// right then, and the case is played again.
 fn play_undisturbed(name: &str, right: &Right, case: impl Fn() -> Option<Finished>) {
     for _ in 0..TRIES {
         let Some(finished) = case() else {
