@@ -1,4 +1,4 @@
-//! The binary `agent` as a user runs it: joined to a coordinator, for run after run.
+//! The binary `agent` as a user runs it: joined to a coordinator, for run after run, or watching.
 
 use crate::coordinator::kill;
 use crate::{Process, binary, wait_until};

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 /// Large bodies over a link.
 fn large_bodies(quality: LinkQuality, load: &str) -> Option<Finished> {
-    let stage = Stage::linked(quality)?;
+    let mut stage = Stage::linked(quality)?;
     let options = NginxOptions {
         ip: stage.server_ip(),
         ..NginxOptions::default()
     };
     let nginx = Nginx::start(&Pki::new(), &options)?;
+    stage.watch(nginx.id());
     let plan = plan(&nginx.url(NginxServer::Plain, "/packed"), load, "");
     Some(stage.play(stage.agent_side(), &plan, |_| ()))
 }

@@ -15,9 +15,16 @@ use std::time::Duration;
 /// Answers that cost the server some milliseconds of CPU, and the client little.
 const PACKED: &str = "request = { path = \"/packed\", headers = { accept-encoding = \"gzip\" } }";
 
+/// Whether somebody looks at the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Watched {
+    ByMonitor,
+    ByNobody,
+}
+
 /// nginx on a quota, whose every answer is CPU.
-fn throttled(load: &str) -> Option<Finished> {
-    let stage = Stage::apart()?;
+fn throttled(load: &str, watched: Watched) -> Option<Finished> {
+    let mut stage = Stage::apart()?;
     let options = NginxOptions {
         ip: stage.server_ip(),
         ..NginxOptions::default()
@@ -26,6 +33,9 @@ fn throttled(load: &str) -> Option<Finished> {
     pin(nginx.id());
     let quota = CpuQuota::new(0.25)?;
     quota.add(nginx.id());
+    if watched == Watched::ByMonitor {
+        stage.watch(nginx.id());
+    }
     let plan = plan(&nginx.url(NginxServer::Plain, "/packed"), load, PACKED);
     let finished = stage.play(stage.agent_side(), &plan, |_| ());
     drop(nginx);
@@ -37,7 +47,7 @@ fn nginx_on_a_quota_with_a_closed_loop() {
     staged(
         "nginx on a quarter of a CPU, closed loop",
         &Right::is(ServerBound).named("quota").or(&[Undetermined]),
-        || throttled("connections = 16, duration = \"4s\""),
+        || throttled("connections = 16, duration = \"4s\"", Watched::ByMonitor),
     );
 }
 
@@ -46,7 +56,26 @@ fn nginx_on_a_quota_with_an_open_loop() {
     staged(
         "nginx on a quarter of a CPU, open loop",
         &Right::is(ServerBound).named("quota").or(&[Undetermined]),
-        || throttled("rate = \"300/s\", max_connections = 50, duration = \"4s\""),
+        || {
+            throttled(
+                "rate = \"300/s\", max_connections = 50, duration = \"4s\"",
+                Watched::ByMonitor,
+            )
+        },
+    );
+}
+
+#[test]
+fn nginx_on_a_quota_that_nobody_watches() {
+    staged(
+        "nginx on a quarter of a CPU, open loop, no monitor",
+        &Right::is(ServerBound).or(&[Undetermined]),
+        || {
+            throttled(
+                "rate = \"300/s\", max_connections = 50, duration = \"4s\"",
+                Watched::ByNobody,
+            )
+        },
     );
 }
 
@@ -59,6 +88,7 @@ fn ramp_that_fills_the_server() {
             throttled(
                 "rate = \"5/s\", max_connections = 50, \
                        stage = [{ over = \"5s\", to = \"300/s\" }]",
+                Watched::ByMonitor,
             )
         },
     );
@@ -70,7 +100,7 @@ fn one_of_two_workers_is_full() {
         "one of two nginx workers is full",
         &Right::is(ServerBound).named("nginx").or(&[Undetermined]),
         || {
-            let stage = Stage::apart()?;
+            let mut stage = Stage::apart()?;
             let options = NginxOptions {
                 ip: stage.server_ip(),
                 workers: 2,
@@ -78,6 +108,7 @@ fn one_of_two_workers_is_full() {
             };
             let nginx = Nginx::start(&Pki::new(), &options)?;
             nginx.workers().into_iter().for_each(pin);
+            stage.watch(nginx.id());
             let load = "connections = 1, duration = \"4s\"";
             let more = format!("connection = {{ http = \"2\", streams = 8 }}\n{PACKED}");
             let plan = plan(&nginx.url(NginxServer::Http2Plain, "/packed"), load, &more);
@@ -92,10 +123,11 @@ fn proxy_whose_backend_waits() {
         "HAProxy with a backend that waits",
         &Right::is(ServerBound).named("wait").or(&[Undetermined]),
         || {
-            let stage = Stage::apart()?;
+            let mut stage = Stage::apart()?;
             let backend = ScriptedServer::of_delay(Duration::from_millis(50));
             let relay = HaproxyRelay::start(stage.server_ip(), backend.address(), 4)?;
             pin(relay.id());
+            stage.watch(relay.id());
             let load = "rate = \"300/s\", max_connections = 100, duration = \"4s\"";
             let plan = plan(&relay.url(), load, "");
             Some(stage.play(stage.agent_side(), &plan, |_| ()))
@@ -107,10 +139,13 @@ fn proxy_whose_backend_waits() {
 fn accept_queue_of_eight() {
     staged(
         "an accept queue of eight",
-        &Right::is(ServerBound).named("accept").or(&[Undetermined]),
+        &Right::is(ServerBound)
+            .named("that may wait")
+            .or(&[Undetermined]),
         || {
-            let stage = Stage::apart()?;
+            let mut stage = Stage::apart()?;
             let server = Reluctant::start(stage.server_ip());
+            stage.watch_machine();
             let load = "rate = \"200/s\", max_connections = 400, duration = \"4s\"";
             let more = "connection = { requests = 1, close = \"server\" }";
             let plan = plan(&format!("http://{}/", server.address), load, more);
