@@ -3,6 +3,7 @@
 
 use agent::link::{AgentIdentity, Keeping, LinkConfig, News, RunnerEnd, pair, run};
 use control::{Assignment, Digest, EndCause, Order, Report, RunId, Token};
+use host::{InterfaceSecond, Observation, ProcessSecond};
 use measure::{CellId, HandshakeKind, Operation, OperationEnd, Period, Recorder, Snapshot, Totals};
 use proto::Bytes;
 use std::cell::RefCell;
@@ -261,11 +262,18 @@ impl SimulatedRunner {
         handed_over.resize(handed_over.len().max(number + 1), fire.start);
         handed_over[number] = handed_over[number].max(Instant::now());
         drop(log);
-        let mut reports = vec![Report::Interval {
-            run,
-            interval: number as u32,
-            encoded: self.seconds.seconds[number].clone(),
-        }];
+        let mut reports = vec![
+            Report::Interval {
+                run,
+                interval: number as u32,
+                encoded: self.seconds.seconds[number].clone(),
+            },
+            Report::Observed {
+                run,
+                second: number as u32,
+                encoded: Bytes::from(observation().encode()),
+            },
+        ];
         if number + 1 == self.seconds.seconds.len() {
             self.firing = None;
             reports.push(self.ended(run, EndCause::Plan));
@@ -280,6 +288,32 @@ impl SimulatedRunner {
             totals: self.seconds.totals.clone(),
             figures: Bytes::from(host::RunFigures::default().encode()),
         }
+    }
+}
+
+/// What an agent says of its machine: two interfaces, and itself.
+fn observation() -> Observation {
+    let interface = |name: &str| InterfaceSecond {
+        name: name.to_owned(),
+        received_bytes: 400_000,
+        sent_bytes: 90_000,
+        ..InterfaceSecond::default()
+    };
+    Observation {
+        elapsed_ns: SECOND,
+        cpu_busy: 0.3,
+        busiest_cpu: 0.5,
+        memory_available_bytes: 1 << 34,
+        interfaces: vec![interface("eth0"), interface("lo")],
+        processes: vec![ProcessSecond {
+            name: "agent".to_owned(),
+            cpus: 0.4,
+            busiest_thread: "worker-0".to_owned(),
+            busiest_thread_share: 0.4,
+            threads: 6,
+            ..ProcessSecond::default()
+        }],
+        ..Observation::default()
     }
 }
 
