@@ -1,7 +1,7 @@
 //! The client is the limit.
 
 use crate::stage::{Right, Stage, alone, pin, plan, staged};
-use analysis::Verdict::{ClientBound, Invalid, LoadMet, Undetermined};
+use analysis::Verdict::{ClientBound, Invalid, LoadMet};
 use interop::{
     CpuQuota, Finished, Nginx, NginxOptions, NginxServer, Pki, Process, Reply, ScriptedServer,
     Signal,
@@ -40,7 +40,7 @@ fn throttled(load: &str) -> Option<Finished> {
 fn agent_on_a_quota_with_a_closed_loop() {
     staged(
         "agent on a quarter of a CPU, closed loop",
-        &Right::is(ClientBound).or(&[Invalid, Undetermined]),
+        &Right::is(ClientBound).or(&[Invalid]),
         || throttled("connections = 64, duration = \"3s\""),
     );
 }
@@ -49,7 +49,7 @@ fn agent_on_a_quota_with_a_closed_loop() {
 fn agent_on_a_quota_with_an_open_loop() {
     staged(
         "agent on a quarter of a CPU, open loop",
-        &Right::is(ClientBound).or(&[Invalid, Undetermined]),
+        &Right::is(ClientBound).or(&[Invalid]),
         || throttled("rate = \"20000/s\", max_connections = 200, duration = \"3s\""),
     );
 }
@@ -67,7 +67,7 @@ fn agent_on_a_quota_whose_load_is_met() {
 fn ramp_that_fills_the_client() {
     staged(
         "ramp that fills the client",
-        &Right::is(ClientBound).or(&[Invalid, Undetermined]),
+        &Right::is(ClientBound).or(&[Invalid]),
         || {
             throttled(
                 "rate = \"10/s\", max_connections = 200, \
@@ -81,7 +81,7 @@ fn ramp_that_fills_the_client() {
 fn hanging_request_at_the_end_of_a_full_run() {
     staged(
         "a request that hangs at the end of a full run",
-        &Right::is(ClientBound).or(&[Invalid, Undetermined]),
+        &Right::is(ClientBound).or(&[Invalid]),
         || {
             let stage = Stage::apart()?;
             let quota = CpuQuota::new(0.25)?;
@@ -141,7 +141,7 @@ fn agent_without_descriptors() {
 fn agent_without_ports() {
     staged(
         "agent with 200 ports and 2,000 connections a second",
-        &Right::is(ClientBound).or(&[Undetermined]),
+        &Right::is(ClientBound),
         || {
             let stage = Stage::apart()?;
             let nginx = nginx(&stage)?;
