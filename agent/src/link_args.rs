@@ -71,6 +71,7 @@ impl LinkArgs {
             encoding: measure::ENCODING,
             language: plan::LANGUAGE,
             role,
+            calibration: Bytes::new(),
         }
     }
 }

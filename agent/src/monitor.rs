@@ -102,7 +102,7 @@ impl Monitor {
     fn serve(mut self, runtime: &Runtime, mut orders: Receiver<Order>) {
         while let Some(order) = runtime.block_on(self.next_order(&mut orders)) {
             match order {
-                Order::Observe { run, at } => self.begin(run, at.0),
+                Order::Observe { run, at, .. } => self.begin(run, at.0),
                 Order::Forget { run } => self.end(run),
                 // Who watches is never asked to fire.
                 _ => {}

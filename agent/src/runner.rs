@@ -126,6 +126,7 @@ impl Runner {
                         .map(ToString::to_string)
                         .collect(),
                     workers: prepared.workers(),
+                    findings: Vec::new(),
                 };
                 self.state = RunnerState::Prepared {
                     run,

@@ -146,6 +146,7 @@ pub async fn simulate(
         encoding: measure::ENCODING,
         language: plan::LANGUAGE,
         role: control::Role::Agent,
+        calibration: Bytes::new(),
     };
     let config = LinkConfig {
         coordinator: coordinator.to_string().parse().expect("an address"),
@@ -323,6 +324,7 @@ fn prepared(assignment: &Assignment) -> Report {
         plan_digest: Digest::from_content(assignment.plan.reveal().as_bytes()),
         addresses: vec!["10.0.0.1:443".to_owned(), "10.0.0.2:443".to_owned()],
         workers: 1,
+        findings: Vec::new(),
     }
 }
 

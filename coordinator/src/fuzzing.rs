@@ -87,6 +87,7 @@ fn small_run() -> Vec<LoggedFact> {
         created: Utc::after_1970(Duration::from_secs(1_767_225_600)),
         origin: RunOrigin::default(),
         epoch: 1,
+        force: false,
     };
     let mut begun = run.to_log();
     begun.clock = "clock".to_owned();
@@ -112,6 +113,7 @@ fn small_run() -> Vec<LoggedFact> {
         workers: 1,
         host: Bytes::new(),
         role: control::Role::Agent,
+        calibration: Bytes::new(),
     });
     let clock = ClockReading {
         offset_ns: 0,

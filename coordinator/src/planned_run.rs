@@ -27,6 +27,8 @@ pub(crate) struct PlannedRun {
     pub(crate) origin: RunOrigin,
     /// Counts the run's coordinators, from 1.
     pub(crate) epoch: u64,
+    /// Agents go on where their preflight would refuse the plan.
+    pub(crate) force: bool,
 }
 
 impl PlannedRun {
@@ -46,6 +48,7 @@ impl PlannedRun {
             created: Utc::now(),
             origin: RunOrigin::default(),
             epoch: 1,
+            force: false,
         })
     }
 
@@ -76,6 +79,7 @@ impl PlannedRun {
             created: Utc::after_1970(Duration::from_nanos(begun.created_ns)),
             origin: begun.origin.clone(),
             epoch: begun.epoch,
+            force: false,
         })
     }
 }

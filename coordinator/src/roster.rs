@@ -115,6 +115,7 @@ impl Roster {
             | RunEvent::TakenOver { .. }
             | RunEvent::Superseded { .. }
             | RunEvent::Observed { .. }
+            | RunEvent::Preflight { .. }
             | RunEvent::Note { .. } => {}
         }
     }

@@ -221,6 +221,7 @@ fn request(run: u8, agents: u8, rules: u8, firing: Duration) -> RunRequest {
         firing: (rules & 0x40 == 0).then_some(firing),
         drain: Duration::from_secs(5),
         epoch: 1,
+        force: false,
         rules: FleetRules {
             lost: lost[usize::from(rules & 3) % lost.len()],
             tolerate: u32::from(rules >> 2 & 3),

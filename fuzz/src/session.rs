@@ -65,6 +65,7 @@ impl SessionWorld {
             workers: 2,
             host: Bytes::new(),
             role: control::Role::Agent,
+            calibration: Bytes::new(),
         };
         SessionWorld {
             session: Session::new(facts, 5),
@@ -167,6 +168,7 @@ impl SessionWorld {
                 plan_digest: Digest([0; 32]),
                 addresses: vec!["192.0.2.1".into(); usize::from(what >> 3)],
                 workers: 1,
+                findings: Vec::new(),
             },
             2 => Report::NotPrepared {
                 run,

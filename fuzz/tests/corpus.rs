@@ -394,6 +394,7 @@ fn ack(interval: u32, totals: bool) -> Down {
         interval,
         totals,
         observed: false,
+        ..Ack::default()
     })
 }
 

@@ -3,7 +3,10 @@
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromAgent {
     /// One of them.
-    #[prost(oneof = "from_agent::Message", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
+    #[prost(
+        oneof = "from_agent::Message",
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"
+    )]
     pub message: ::core::option::Option<from_agent::Message>,
 }
 /// Nested message and enum types in `FromAgent`.
@@ -44,6 +47,9 @@ pub mod from_agent {
         /// What its machine did in a second of the run.
         #[prost(message, tag = "11")]
         Observed(super::Observed),
+        /// A part of the CPU profile of what a monitor watches.
+        #[prost(message, tag = "12")]
+        Profile(super::ProfilePart),
     }
 }
 /// Whatever the coordinator says.
@@ -144,6 +150,10 @@ pub struct Hello {
     /// What it is here for.
     #[prost(enumeration = "Role", tag = "11")]
     pub role: i32,
+    /// What the crate `plan` encodes of this machine's calibration; empty: it was not calibrated. The link does not look
+    /// inside.
+    #[prost(bytes = "bytes", tag = "12")]
+    pub calibration: ::prost::bytes::Bytes,
 }
 /// A run that an agent holds.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -280,6 +290,9 @@ pub struct Prepare {
     /// SHA-256 of each file that this agent needs; it says by Want which of them it lacks.
     #[prost(bytes = "bytes", repeated, tag = "12")]
     pub needs: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    /// Go on where the agent's preflight would refuse the plan.
+    #[prost(bool, tag = "13")]
+    pub force: bool,
 }
 /// Files that the agent lacks, of those that a plan names; the others it kept from a run before.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -312,7 +325,7 @@ pub struct FilePart {
     pub content: ::prost::bytes::Bytes,
 }
 /// Answer to Prepare: ready, or why not.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Prepared {
     /// Run it answers for.
     #[prost(bytes = "bytes", tag = "1")]
@@ -332,6 +345,19 @@ pub struct Prepared {
     /// Measured just now, by a burst of beats.
     #[prost(message, optional, tag = "6")]
     pub clock: ::core::option::Option<Clock>,
+    /// What its preflight found, though it goes on.
+    #[prost(message, repeated, tag = "7")]
+    pub findings: ::prost::alloc::vec::Vec<Finding>,
+}
+/// What a machine may lack for its share of a plan.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Finding {
+    /// A sentence with the numbers and the cure.
+    #[prost(string, tag = "1")]
+    pub text: ::prost::alloc::string::String,
+    /// It would have refused the plan, and was told not to.
+    #[prost(bool, tag = "2")]
+    pub forced: bool,
 }
 /// All agents are ready: begin at this instant.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -416,6 +442,9 @@ pub struct Ack {
     /// It is about what was observed in the second `interval`, not about the interval.
     #[prost(bool, tag = "4")]
     pub observed: bool,
+    /// It is about the part `interval` of a profile.
+    #[prost(bool, tag = "5")]
+    pub profile: bool,
 }
 /// So much of an interval came. It is not stored yet; the next part may go.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -546,6 +575,9 @@ pub struct Observe {
     /// Coordinator's monotonic clock, where the run clock stands at 0.
     #[prost(uint64, tag = "3")]
     pub start_at_ns: u64,
+    /// How long the plan fires; 0: it does not say.
+    #[prost(uint64, tag = "4")]
+    pub firing_ns: u64,
 }
 /// What a machine did in one second of the run. Agents say it of their own; kept until acknowledged, and sent one at a
 /// time, from the first second up. A second may be missing.
@@ -559,6 +591,22 @@ pub struct Observed {
     pub second: u32,
     /// At most 64 KiB; as the crate `host` encodes it, the link does not look inside.
     #[prost(bytes = "bytes", tag = "3")]
+    pub content: ::prost::bytes::Bytes,
+}
+/// A part of a CPU profile, in order. Kept by the monitor until acknowledged, and sent one at a time.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ProfilePart {
+    /// Run it is of.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// From 0.
+    #[prost(uint32, tag = "2")]
+    pub part: u32,
+    /// At least 1.
+    #[prost(uint32, tag = "3")]
+    pub parts: u32,
+    /// At most 32 KiB. All parts together are folded stacks, deflated.
+    #[prost(bytes = "bytes", tag = "4")]
     pub content: ::prost::bytes::Bytes,
 }
 /// What somebody joins for.

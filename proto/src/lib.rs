@@ -14,7 +14,7 @@ pub use prost::Message;
 pub use prost::bytes::Bytes;
 
 /// Version of this wire. An agent and a coordinator that differ in it refuse each other.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// No message is larger, in either direction.
 pub const MESSAGE_MAX_BYTES: usize = 1 << 20;

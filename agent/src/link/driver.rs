@@ -59,6 +59,7 @@ pub async fn run(
         workers: config.identity.workers,
         host: config.identity.host,
         role: config.identity.role,
+        calibration: config.identity.calibration,
     };
     let seed = u64::from_ne_bytes(random()?);
     let session = Session::new(facts, seed)

@@ -76,6 +76,8 @@ pub struct AgentIdentity {
     pub language: u32,
     /// What it does in a run.
     pub role: Role,
+    /// Its machine's calibration, encoded; empty where there is none; at most 16 KiB.
+    pub calibration: Bytes,
 }
 
 /// Why the link is asked to end.

@@ -176,6 +176,7 @@ fn assignment(run: RunId, text: &str) -> Assignment {
         agents: 1,
         files: Vec::new(),
         minted: None,
+        force: false,
     }
 }
 
@@ -220,6 +221,7 @@ fn plan_is_prepared_started_and_reported_to_its_end() {
         plan_digest: assignment.plan_digest,
         addresses: vec![server.address().to_string()],
         workers: 1,
+        findings: Vec::new(),
     };
     assert_eq!(runner.report(), expected);
     let at = runner.start(RUN, PATIENCE);

@@ -43,6 +43,7 @@ impl Agent {
             encoding: 5,
             language: 6,
             role: control::Role::Agent,
+            calibration: Bytes::new(),
         };
         let config = LinkConfig {
             coordinator: address.to_string().parse().unwrap(),
@@ -109,6 +110,7 @@ impl Agent {
             plan_digest: Digest([0; 32]),
             addresses: vec![],
             workers: 1,
+            findings: Vec::new(),
         })
         .await;
         let Some(Up::Prepared(prepared)) = stream.next().await else {
@@ -299,6 +301,7 @@ async fn upload_goes_on_over_the_next_stream_with_the_part_that_is_missing() {
             interval: 1,
             totals: false,
             observed: false,
+            profile: false,
         }))
         .await;
     let (totals, figures) = (Bytes::from_static(b"sum"), Bytes::from_static(b"figures"));
@@ -321,6 +324,7 @@ async fn upload_goes_on_over_the_next_stream_with_the_part_that_is_missing() {
             interval: 2,
             totals: true,
             observed: false,
+            profile: false,
         }))
         .await;
     let Some(Up::Ended(ended)) = stream.next().await else {
@@ -617,6 +621,7 @@ async fn hundreds_of_seconds_without_a_coordinator_are_delivered_whole_and_memor
                     interval,
                     totals: part.totals,
                     observed: false,
+                    profile: false,
                 };
                 break stream.say(Down::Ack(ack)).await;
             }

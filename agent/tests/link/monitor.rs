@@ -44,6 +44,7 @@ async fn observe(stream: &mut Attached, start_at_ns: u64) {
         run_id: RUN.to_wire(),
         run_name: "run".into(),
         start_at_ns,
+        firing_ns: 0,
     };
     stream.say(Down::Observe(observe)).await;
 }
@@ -63,6 +64,7 @@ async fn second(stream: &mut Attached) -> (u32, Observation) {
         interval: second,
         totals: false,
         observed: true,
+        profile: false,
     };
     stream.say(Down::Ack(ack)).await;
     (second, Observation::decode(&content).unwrap())

@@ -148,6 +148,7 @@ impl InterruptedRun {
             created: Utc::after_1970(Duration::from_nanos(begun.created_ns)),
             origin: begun.origin.clone(),
             epoch: self.resumed.epoch,
+            force: false,
         })
     }
 

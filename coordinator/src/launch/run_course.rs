@@ -157,6 +157,7 @@ impl RunCourse {
             | RunEvent::Superseded { .. }
             | RunEvent::Watching { .. }
             | RunEvent::Observed { .. }
+            | RunEvent::Preflight { .. }
             | RunEvent::Note { .. } => {}
         }
         CourseStep::GoOn
@@ -291,6 +292,7 @@ mod tests {
             workers: 1,
             host: Bytes::new(),
             role: control::Role::Agent,
+            calibration: proto::Bytes::new(),
         }
     }
 

@@ -90,6 +90,7 @@ pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
         drain: plan.connection().timeouts.longest(),
         epoch: run.epoch,
         rules: rules(plan.fleet(), agents),
+        force: run.force,
     })
 }
 

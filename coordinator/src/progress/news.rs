@@ -87,6 +87,7 @@ impl RunNews {
                 is_news.then(|| format!("monitor {name} watches ({all} {monitors})"))
             }
             RunEvent::Waiting { .. }
+            | RunEvent::Preflight { .. }
             | RunEvent::Observed { .. }
             | RunEvent::Assembled { .. }
             | RunEvent::Ready { .. }

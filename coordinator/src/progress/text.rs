@@ -345,6 +345,7 @@ mod tests {
             workers: 1,
             host,
             role: control::Role::Agent,
+            calibration: proto::Bytes::new(),
         }
     }
 
@@ -360,6 +361,7 @@ mod tests {
             created: Utc::now(),
             origin: Default::default(),
             epoch: 1,
+            force: false,
         })
     }
 

@@ -3,7 +3,7 @@
 
 use crate::utc::Utc;
 use analysis::Document;
-use control::{AgentFacts, ClockReading, EndCause, RunEvent, RunOutcome};
+use control::{AgentFacts, ClockReading, EndCause, Finding, RunEvent, RunOutcome};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -108,6 +108,13 @@ pub(super) fn from_event<'n>(
         ),
         RunEvent::Done { outcome } => ("done", json!({ "outcome": outcome_word(*outcome) })),
         RunEvent::Watching { monitor } => ("watching", whole(monitor)),
+        RunEvent::Preflight { agent, findings } => (
+            "preflight",
+            json!({
+                "agent": name(*agent),
+                "findings": findings.iter().map(finding).collect::<Vec<Value>>(),
+            }),
+        ),
         RunEvent::Waiting { .. }
         | RunEvent::Interval { .. }
         | RunEvent::Totals { .. }
@@ -157,6 +164,10 @@ fn brief(agent: &AgentFacts) -> Value {
     json!({ "agent": agent.name, "id": agent.id.to_string() })
 }
 
+fn finding(finding: &Finding) -> Value {
+    json!({ "text": finding.text, "forced": finding.is_forced })
+}
+
 fn reading(clock: ClockReading) -> Value {
     json!({ "offset_ns": clock.offset_ns, "bound_ns": clock.bound_ns })
 }
@@ -196,6 +207,7 @@ mod tests {
             workers: 2,
             host: proto::Bytes::new(),
             role: control::Role::Agent,
+            calibration: proto::Bytes::new(),
         };
         let at = Utc::now();
         for (event, word, agent) in [

@@ -191,6 +191,7 @@ mod tests {
                 workers: 1,
                 host: Bytes::new(),
                 role: control::Role::Agent,
+                calibration: Bytes::new(),
             };
             let assembled = RunEvent::Assembled {
                 agents: vec![agent],

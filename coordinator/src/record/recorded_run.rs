@@ -16,7 +16,7 @@ use analysis::{
     AgentEnd, AgentEndCause, AgentSetup, CollectorSetup, CpuFigures, Document, Live, MachineRole,
     ResultCollector, RunState,
 };
-use control::{AgentFacts, ClockReading, FleetTime, Observer, RunEvent};
+use control::{AgentFacts, ClockReading, Finding, FleetTime, Observer, RunEvent};
 use measure::{Snapshot, Totals};
 use report::{Format, Style};
 use std::time::Duration;
@@ -178,6 +178,11 @@ impl RecordedRun {
                 second,
                 encoded,
             } => self.observed(*by, *second, encoded),
+            RunEvent::Preflight { agent, findings } => {
+                for Finding { text, .. } in findings {
+                    self.note(format!("agent {}: {text}", self.name(*agent)));
+                }
+            }
             RunEvent::Joined { .. }
             | RunEvent::Left { .. }
             | RunEvent::Waiting { .. }

@@ -37,6 +37,7 @@ impl RecordRehearsal {
             created,
             origin: Default::default(),
             epoch: 1,
+            force: false,
         };
         let mut record = RecordedRun::new(run, Some(folder));
         record.take(
@@ -148,5 +149,6 @@ fn facts(agent: u32) -> AgentFacts {
         workers: 1,
         host: Bytes::new(),
         role: control::Role::Agent,
+        calibration: Bytes::new(),
     }
 }

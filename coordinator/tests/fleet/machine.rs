@@ -53,6 +53,7 @@ impl Machine {
             encoding: measure::ENCODING,
             language: plan::LANGUAGE,
             role: control::Role::Agent,
+            calibration: Bytes::new(),
         };
         let coordinator = coordinator.to_string().parse().expect("an address");
         let config = LinkConfig {
@@ -163,6 +164,7 @@ fn obey(
                     plan_digest,
                     addresses: vec!["127.0.0.1:1".into()],
                     workers: 1,
+                    findings: Vec::new(),
                 }],
             }
         }

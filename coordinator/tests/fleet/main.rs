@@ -43,6 +43,7 @@ fn request(agents: u32) -> RunRequest {
         drain: Duration::from_secs(1),
         epoch: 1,
         rules: FleetRules::default(),
+        force: false,
     }
 }
 

@@ -206,6 +206,7 @@ impl Fleet {
             Up::Armed(message) => &message.run_id,
             Up::TookOver(message) => &message.run_id,
             Up::Observed(message) => &message.run_id,
+            Up::Profile(message) => &message.run_id,
         };
         if self.is_monitor(at) {
             if let Up::Observed(observed) = message {

@@ -184,6 +184,11 @@ impl FleetRun {
         &self.request.name
     }
 
+    /// How long the plan fires, if it says so.
+    pub(crate) fn firing(&self) -> Option<Duration> {
+        self.request.firing
+    }
+
     /// Where the run clock stands at 0, once that is settled.
     pub(crate) fn started_at(&self) -> Option<FleetTime> {
         match self.phase {
@@ -267,7 +272,8 @@ impl FleetRun {
             Up::Ended(ended) => self.ended(index, ended, out),
             Up::Note(note) => self.note(index, note, out),
             Up::Observed(observed) => self.observed(now, index, observed, out),
-            Up::Hello(_) | Up::Beat(_) => {}
+            // Monitors are not agents of a run.
+            Up::Hello(_) | Up::Beat(_) | Up::Profile(_) => {}
         }
         self.watch_desertion(now);
         self.conclude(now, out);
@@ -497,7 +503,7 @@ impl FleetRun {
             run_id: self.id().to_wire(),
             interval,
             totals,
-            observed: false,
+            ..Ack::default()
         };
         self.send(index, Down::Ack(ack), out);
     }

@@ -6,6 +6,9 @@ use proto::{HeldRun, Hello};
 /// Host facts that are passed on.
 const HOST_MAX_BYTES: usize = 64 << 10;
 
+/// A calibration that is passed on.
+const CALIBRATION_MAX_BYTES: usize = 16 << 10;
+
 /// Labels of one agent, and bytes of a name, of a label's key and of its value.
 const LABELS_MAX: usize = 64;
 const NAME_MAX_BYTES: usize = 256;
@@ -29,7 +32,9 @@ pub(crate) enum BadHello {
 /// What the agent says of itself.
 pub(crate) fn facts(hello: Hello) -> Result<AgentFacts, BadHello> {
     let id = AgentId::from_wire(&hello.agent_id).ok_or(BadHello::Senseless)?;
-    if hello.host.len() > HOST_MAX_BYTES || hello.held_runs.len() > HELD_MAX {
+    let is_too_long =
+        hello.host.len() > HOST_MAX_BYTES || hello.calibration.len() > CALIBRATION_MAX_BYTES;
+    if is_too_long || hello.held_runs.len() > HELD_MAX {
         return Err(BadHello::Senseless);
     }
     check("the agent's name (--name)", &hello.name)?;
@@ -54,6 +59,7 @@ pub(crate) fn facts(hello: Hello) -> Result<AgentFacts, BadHello> {
         workers: hello.workers,
         host: hello.host,
         role,
+        calibration: hello.calibration,
     })
 }
 

@@ -51,8 +51,8 @@ pub use lease::LEASE_MAX;
 pub use order::{Assignment, EndCause, Order, PlanFile, Report, SharePath, Stop};
 pub use outbox::{INTERVAL_MAX_BYTES, INTERVAL_PART_BYTES};
 pub use run_event::{
-    AgentFacts, Audience, ClockReading, FleetRules, LostPolicy, Observer, Role, RunEvent, RunFile,
-    RunOutcome, RunRequest, Skew,
+    AgentFacts, Audience, ClockReading, Finding, FleetRules, LostPolicy, Observer, Role, RunEvent,
+    RunFile, RunOutcome, RunRequest, Skew,
 };
 pub use run_history::RunHistory;
 pub use seen_seconds::OBSERVATION_MAX_BYTES;

@@ -7,8 +7,8 @@ use crate::interval_store::Stash;
 use crate::lease::{Lease, longest};
 use crate::outbox::Outbox;
 use crate::{
-    Assignment, ClockReading, CoordinatorId, Digest, EndCause, INTERVAL_MAX_BYTES, Mono, Order,
-    PlanFile, RunId, SharePath, Stop,
+    Assignment, ClockReading, CoordinatorId, Digest, EndCause, Finding, INTERVAL_MAX_BYTES, Mono,
+    Order, PlanFile, RunId, SharePath, Stop,
 };
 use crate::{News, Now};
 use proto::{Began, Bytes, Ended, FilePart, IntervalPart, Prepare, Prepared, Resume, Start};
@@ -233,6 +233,7 @@ impl LocalRun {
             agents: self.prepare.agents,
             files: inbox.into_files(),
             minted: self.minted(),
+            force: self.prepare.force,
         }))
     }
 
@@ -247,6 +248,7 @@ impl LocalRun {
         plan_digest: Digest,
         addresses: Vec<String>,
         workers: u32,
+        findings: Vec<Finding>,
     ) -> bool {
         let asked = matches!(self.phase, LocalPhase::Preparing);
         if asked {
@@ -255,6 +257,7 @@ impl LocalRun {
                 plan_digest: plan_digest.to_wire(),
                 addresses,
                 workers,
+                findings: findings.into_iter().map(Finding::into_wire).collect(),
                 ..Prepared::default()
             });
         }

@@ -1,5 +1,6 @@
 //! Monitors: they fire nothing, no run waits for them, and none fails with them.
 
+use crate::clock::nanoseconds;
 use crate::fleet_action::Actions;
 use crate::fleet_run::FleetRun;
 use crate::seen_seconds::SeenSeconds;
@@ -7,6 +8,7 @@ use crate::{AgentFacts, AgentId, ConnectionId, FleetTime, Observer, RunEvent, Ru
 use proto::from_coordinator::Message as Down;
 use proto::{Ack, Observe, Observed, Release};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Who watches, and for which run.
 #[derive(Debug, Default)]
@@ -21,6 +23,8 @@ struct Watch {
     run: RunId,
     run_name: String,
     start_at: FleetTime,
+    /// How long its plan fires, if it says so.
+    firing: Option<Duration>,
     /// Their numbers in the run, and what of them was taken.
     known: BTreeMap<AgentId, (u32, SeenSeconds)>,
 }
@@ -57,6 +61,7 @@ impl Monitors {
             run: run.id(),
             run_name: run.name().to_owned(),
             start_at,
+            firing: run.firing(),
             known: (0..)
                 .zip(run.past_monitors())
                 .map(|(number, &(id, seen))| (id, (number, seen)))
@@ -88,6 +93,7 @@ impl Monitors {
                 run_id: watch.run.to_wire(),
                 run_name: watch.run_name.clone(),
                 start_at_ns: watch.start_at.0,
+                firing_ns: watch.firing.map_or(0, nanoseconds),
             }),
         );
     }
@@ -137,7 +143,7 @@ pub(crate) fn observed_ack(run: RunId, second: u32) -> Ack {
     Ack {
         run_id: run.to_wire(),
         interval: second,
-        totals: false,
         observed: true,
+        ..Ack::default()
     }
 }

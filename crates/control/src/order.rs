@@ -1,8 +1,9 @@
 //! Between an agent's link and whoever fires there: orders go one way, reports the other.
 
-use crate::{Boot, Digest, Mono, RunId};
+use crate::{Boot, Digest, Finding, Mono, RunId};
 use proto::Bytes;
 use secret::Secret;
+use std::time::Duration;
 
 /// What the link asks of whoever fires.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +53,8 @@ pub enum Order {
         run: RunId,
         /// Where the run clock stands at 0; it may be over.
         at: Mono,
+        /// How long the plan fires, if it says so.
+        firing: Option<Duration>,
     },
     /// Drop everything about the run, ending it at once if it is still going on; no report is
     /// wanted any more.
@@ -92,6 +95,8 @@ pub struct Assignment {
     /// Which of them, named nowhere in the plan, holds the client identities that were minted for
     /// this agent.
     pub minted: Option<Digest>,
+    /// Go on where the preflight would refuse the plan.
+    pub force: bool,
 }
 
 /// A file that a plan names.
@@ -126,6 +131,8 @@ pub enum Report {
         addresses: Vec<String>,
         /// Load threads that will be used.
         workers: u32,
+        /// What the preflight found, though the run can start.
+        findings: Vec<Finding>,
     },
     /// This agent cannot run the plan.
     NotPrepared {
@@ -238,6 +245,7 @@ mod tests {
             agents: 1,
             files: vec![file],
             minted: None,
+            force: false,
         });
         assert!(!format!("{order:#?}").contains("PRIVATE"), "{order:?}");
     }

@@ -379,6 +379,7 @@ mod tests {
             workers: 1,
             host: Bytes::new(),
             role: crate::Role::Agent,
+            calibration: Bytes::new(),
         };
         let now = FleetTime(1);
         let mut agent = Participant::new(facts, ConnectionId(1), now, agents);

@@ -32,6 +32,8 @@ pub struct RunRequest {
     pub epoch: u64,
     /// What it asks of the fleet.
     pub rules: FleetRules,
+    /// Agents go on where their preflight would refuse the plan.
+    pub force: bool,
 }
 
 /// What a run asks of the fleet.
@@ -140,6 +142,26 @@ pub struct AgentFacts {
     pub host: Bytes,
     /// What it joins for.
     pub role: Role,
+    /// Its machine's calibration, encoded by the agent; empty: there is none.
+    pub calibration: Bytes,
+}
+
+/// What an agent's preflight found, though it goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What its machine may lack: a sentence with the numbers and the cure.
+    pub text: String,
+    /// It would have refused the plan, and was told not to.
+    pub is_forced: bool,
+}
+
+impl Finding {
+    pub(crate) fn into_wire(self) -> proto::Finding {
+        proto::Finding {
+            text: self.text,
+            forced: self.is_forced,
+        }
+    }
 }
 
 /// Where an agent's clock stands.
@@ -331,6 +353,13 @@ pub enum RunEvent {
         second: u32,
         /// As the observer encoded it.
         encoded: Bytes,
+    },
+    /// What an agent's preflight found, where it found something; after [`RunEvent::Ready`].
+    Preflight {
+        /// Its index in the run.
+        agent: u32,
+        /// What its machine may lack.
+        findings: Vec<Finding>,
     },
     /// Something for the record.
     Note {

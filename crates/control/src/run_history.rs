@@ -138,6 +138,7 @@ impl RunHistory {
             | RunEvent::Gone { .. }
             | RunEvent::Back { .. }
             | RunEvent::Superseded { .. }
+            | RunEvent::Preflight { .. }
             | RunEvent::Note { .. }
             | RunEvent::Done { .. } => {}
         }
@@ -238,6 +239,7 @@ mod tests {
             workers: 1,
             host: proto::Bytes::new(),
             role: crate::Role::Agent,
+            calibration: proto::Bytes::new(),
         };
         history.take(&RunEvent::Assembled {
             agents: vec![facts],

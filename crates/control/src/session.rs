@@ -213,6 +213,7 @@ impl Session {
                 Role::Monitor => proto::Role::Monitor.into(),
             },
             held_runs: firing.chain(&self.kept).map(held).collect(),
+            calibration: self.facts.calibration.clone(),
         };
         self.link = Link::Greeting {
             until: now.after(GREETING_MAX),
@@ -300,12 +301,13 @@ impl Session {
                 plan_digest,
                 mut addresses,
                 workers,
+                findings,
             } if self.has(run) => {
                 addresses.truncate(ADDRESSES_MAX);
                 if self
                     .run
                     .as_mut()
-                    .is_some_and(|run| run.prepared(plan_digest, addresses, workers))
+                    .is_some_and(|run| run.prepared(plan_digest, addresses, workers, findings))
                 {
                     self.beats.burst(now.mono);
                 }

@@ -184,6 +184,7 @@ fn request(agents: u32) -> RunRequest {
         drain: Duration::from_secs(5),
         epoch: 1,
         rules: FleetRules::default(),
+        force: false,
     }
 }
 
@@ -1557,6 +1558,7 @@ fn facts(agent: u8) -> AgentFacts {
         workers: 1,
         host: Bytes::new(),
         role: control::Role::Agent,
+        calibration: Bytes::new(),
     }
 }
 

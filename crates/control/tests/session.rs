@@ -40,6 +40,7 @@ impl Agent {
             workers: 2,
             host: Bytes::new(),
             role,
+            calibration: Bytes::new(),
         };
         Agent {
             session: Session::new(facts, 5),
@@ -76,6 +77,7 @@ impl Agent {
             plan_digest: Digest([0; 32]),
             addresses: vec![],
             workers: 1,
+            findings: Vec::new(),
         };
         let actions = self.on(SessionEvent::Reported(report));
         self.answer_beats(&actions, None);
@@ -260,6 +262,7 @@ fn ack(interval: u32, totals: bool) -> Down {
         interval,
         totals,
         observed: false,
+        ..Ack::default()
     })
 }
 
@@ -315,6 +318,7 @@ fn clock_is_measured_by_sixteen_beats_before_the_plan_is_answered() {
         plan_digest: Digest([0; 32]),
         addresses: vec![],
         workers: 1,
+        findings: Vec::new(),
     };
     let first = agent.on(SessionEvent::Reported(report));
     assert!(
@@ -1134,6 +1138,7 @@ fn messages_of_other_runs_and_of_newer_versions_change_nothing() {
             interval: 0,
             totals: true,
             observed: false,
+            ..Ack::default()
         })),
         None,
     ] {
@@ -1169,6 +1174,7 @@ impl Agent {
             interval: second,
             totals: false,
             observed: true,
+            ..Ack::default()
         }));
         observed_seconds(&actions)
     }
@@ -1179,6 +1185,7 @@ fn observe(start_at_ns: u64) -> Down {
         run_id: RUN.to_wire(),
         run_name: "run".into(),
         start_at_ns,
+        firing_ns: 0,
     })
 }
 
@@ -1193,7 +1200,14 @@ fn monitor_watches_when_its_clock_is_measured_and_delivers_one_second_at_a_time(
     assert!(!actions.iter().any(is_order), "by which clock? {actions:?}");
     let actions = monitor.answer_beats(&welcomed, None);
     let orders: Vec<_> = actions.into_iter().filter(is_order).collect();
-    let [SessionAction::Order(Order::Observe { run: RUN, at })] = orders[..] else {
+    let [
+        SessionAction::Order(Order::Observe {
+            run: RUN,
+            at,
+            firing: None,
+        }),
+    ] = orders[..]
+    else {
         panic!("{orders:?}")
     };
     assert!(at.0.abs_diff(start_at) <= MS, "{at:?}");

@@ -33,6 +33,7 @@ fn planned(plan: Plan) -> PlannedRun {
         created: Utc::now(),
         origin: Default::default(),
         epoch: 1,
+        force: false,
     }
 }
 
@@ -55,6 +56,7 @@ async fn recording() -> Recording {
         workers: 1,
         host: Bytes::new(),
         role: control::Role::Agent,
+        calibration: Bytes::new(),
     });
     let clock = ClockReading {
         offset_ns: 5,

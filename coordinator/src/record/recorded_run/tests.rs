@@ -23,6 +23,7 @@ fn planned() -> PlannedRun {
         created: Utc::now(),
         origin: Default::default(),
         epoch: 1,
+        force: false,
     }
 }
 
@@ -40,6 +41,7 @@ fn agent(name: &str) -> AgentFacts {
         workers: 1,
         host,
         role: control::Role::Agent,
+        calibration: Bytes::new(),
     }
 }
 

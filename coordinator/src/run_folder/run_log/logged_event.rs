@@ -3,8 +3,8 @@
 //! variants stand at the end, and a changed one is a new variant.
 
 use control::{
-    AgentFacts, AgentId, ClockReading, EndCause, FleetTime, Observer, Role, RunEvent, RunOutcome,
-    Skew, Stop,
+    AgentFacts, AgentId, ClockReading, EndCause, Finding, FleetTime, Observer, Role, RunEvent,
+    RunOutcome, Skew, Stop,
 };
 use proto::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -38,7 +38,12 @@ pub(super) enum LoggedEvent {
     TakenOver(u32, u32, Option<u64>),
     Watching(LoggedAgent),
     Observed(LoggedObserver, u32, Blob),
+    Preflight(u32, Vec<LoggedFinding>),
 }
+
+/// As [`Finding`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct LoggedFinding(String, bool);
 
 /// As [`AgentFacts`].
 #[derive(Debug, Serialize, Deserialize)]
@@ -185,6 +190,10 @@ impl From<&RunEvent> for LoggedEvent {
                 second,
                 encoded,
             } => LoggedEvent::Observed(by.into(), second, Blob(encoded)),
+            RunEvent::Preflight { agent, findings } => {
+                let findings = findings.into_iter().map(LoggedFinding::from).collect();
+                LoggedEvent::Preflight(agent, findings)
+            }
         }
     }
 }
@@ -269,6 +278,7 @@ impl From<LoggedEvent> for RunEvent {
             LoggedEvent::Watching(monitor) => RunEvent::Watching {
                 monitor: AgentFacts {
                     role: Role::Monitor,
+                    calibration: Bytes::new(),
                     ..monitor.into()
                 },
             },
@@ -276,6 +286,10 @@ impl From<LoggedEvent> for RunEvent {
                 by: by.into(),
                 second,
                 encoded,
+            },
+            LoggedEvent::Preflight(agent, findings) => RunEvent::Preflight {
+                agent,
+                findings: findings.into_iter().map(Finding::from).collect(),
             },
         }
     }
@@ -305,7 +319,21 @@ impl From<LoggedAgent> for AgentFacts {
             host: logged.host.0,
             // Monitors stand apart.
             role: Role::Agent,
+            // It counts before the run only.
+            calibration: Bytes::new(),
         }
+    }
+}
+
+impl From<Finding> for LoggedFinding {
+    fn from(finding: Finding) -> LoggedFinding {
+        LoggedFinding(finding.text, finding.is_forced)
+    }
+}
+
+impl From<LoggedFinding> for Finding {
+    fn from(LoggedFinding(text, is_forced): LoggedFinding) -> Finding {
+        Finding { text, is_forced }
     }
 }
 

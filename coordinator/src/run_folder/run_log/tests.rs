@@ -46,6 +46,7 @@ fn everything() -> Vec<LoggedFact> {
         workers: 2,
         host: Bytes::from_static(b"\0host"),
         role: control::Role::Agent,
+        calibration: Bytes::new(),
     };
     let clock = ClockReading {
         offset_ns: -5,
@@ -237,6 +238,7 @@ fn later_events_of_the_format_are_read_too() {
         workers: 0,
         host: Bytes::from_static(b"host"),
         role: control::Role::Monitor,
+        calibration: Bytes::new(),
     };
     let observed = [Observer::Agent(1), Observer::Monitor(0)].map(|by| {
         event(RunEvent::Observed {

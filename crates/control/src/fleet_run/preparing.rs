@@ -5,7 +5,7 @@ use crate::clock::nanoseconds;
 use crate::fleet_action::Actions;
 use crate::participant::{Departure, ParticipantStage};
 use crate::wire::{clock, cut};
-use crate::{Digest, FileParts, FleetTime, LostPolicy, RunEvent};
+use crate::{Digest, FileParts, Finding, FleetTime, LostPolicy, RunEvent};
 use proto::from_coordinator::Message as Down;
 use proto::{Bytes, Prepare, Prepared, Want};
 use std::collections::BTreeSet;
@@ -17,8 +17,19 @@ const PREPARE_MAX: Duration = Duration::from_secs(120);
 /// Files travel at least so fast to all agents together: less than a tenth of 100 Mbit/s.
 const FILE_BYTES_PER_SECOND: u64 = 1 << 20;
 
+/// What an agent's preflight may find.
+const FINDINGS_MAX: usize = 32;
+
 /// An agent that goes away while the others prepare is waited for so long.
 const AWAY_PREPARING_MAX: Duration = Duration::from_secs(10);
+
+/// As it is shown and saved.
+fn finding(finding: proto::Finding) -> Finding {
+    Finding {
+        text: cut(finding.text),
+        is_forced: finding.forced,
+    }
+}
 
 impl FleetRun {
     /// Begins to wait for answers; `attempts` start instants were named before.
@@ -57,6 +68,7 @@ impl FleetRun {
             epoch: request.epoch,
             lease_ns: nanoseconds(request.rules.lease),
             needs,
+            force: request.force,
         };
         self.participants[index].ask_for_wants();
         self.send(index, Down::Prepare(prepare), out);
@@ -105,6 +117,14 @@ impl FleetRun {
             workers: prepared.workers,
             clock,
         });
+        let findings = prepared.findings.into_iter().take(FINDINGS_MAX);
+        let findings: Vec<Finding> = findings.map(finding).collect();
+        if !findings.is_empty() {
+            out.tell(RunEvent::Preflight {
+                agent: index as u32,
+                findings,
+            });
+        }
         // It was away when the others heard of the instant.
         if let RunPhase::Arming(attempt) = self.phase {
             self.send_start(index, attempt, out);

@@ -5,6 +5,7 @@ use crate::observations::Observations;
 use crate::{FleetTime, Mono, News, Order, Role, RunId, SessionAction};
 use proto::from_agent::Message as Up;
 use proto::{Ack, Bytes, Observe};
+use std::time::Duration;
 
 impl Session {
     /// A monitor is asked to watch; the run may be one that it watches for already.
@@ -31,8 +32,9 @@ impl Session {
         }
         self.observations = Some(Observations::new(run));
         let at = clock.to_agent(FleetTime(observe.start_at_ns));
-        self.out
-            .push(SessionAction::Order(Order::Observe { run, at }));
+        let firing = (observe.firing_ns > 0).then(|| Duration::from_nanos(observe.firing_ns));
+        let order = Order::Observe { run, at, firing };
+        self.out.push(SessionAction::Order(order));
         let run_name = observe.run_name;
         self.out
             .push(SessionAction::Say(News::Watching { run_name }));

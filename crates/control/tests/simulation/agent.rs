@@ -129,6 +129,7 @@ impl Host {
             workers: 1,
             host: Bytes::new(),
             role: control::Role::Agent,
+            calibration: Bytes::new(),
         };
         let seed = (slot as u64) << 32 | u64::from(self.incarnation);
         self.agent = Some(Agent {
@@ -257,6 +258,7 @@ impl Agent {
                     plan_digest: digest,
                     addresses: vec![],
                     workers: 1,
+                    findings: Vec::new(),
                 });
                 self.runner = Runner::Prepared { run, index };
             }

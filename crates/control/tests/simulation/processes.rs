@@ -72,6 +72,7 @@ impl World {
             drain: Duration::from_secs(1),
             epoch,
             rules: self.case.rules.clone(),
+            force: false,
         }
     }
 

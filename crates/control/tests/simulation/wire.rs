@@ -150,6 +150,7 @@ impl World {
             interval: part.interval,
             totals: part.totals,
             observed: false,
+            profile: false,
         };
         let message = Some(Up::Interval(part));
         self.send_up(slot, FromAgent { message });
