@@ -15,7 +15,7 @@ const RISE_MAX: f64 = 1.1;
 /// At least this part of the service time went into waiting for the server.
 const PROCESSING_MIN: f64 = 0.5;
 
-const RULE: &str = "throughput follows load";
+pub(super) const RULE: &str = "throughput follows load";
 
 /// What monitors say of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
