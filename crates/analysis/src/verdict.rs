@@ -9,9 +9,11 @@ mod load;
 mod network;
 mod phases;
 mod reading;
+mod rising_losses;
 mod server;
 mod sign;
 mod throughput;
+mod users_knee;
 mod verdict_readings;
 
 pub use limit_shown::LimitShown;
