@@ -3,7 +3,8 @@
 use crate::stage::{Right, Stage, pin, plan, staged};
 use analysis::Verdict::{ServerBound, Undetermined};
 use interop::{
-    CpuQuota, Finished, HaproxyRelay, Nginx, NginxOptions, NginxServer, Pki, ScriptedServer,
+    CpuQuota, Finished, GoOptions, GoServer, HaproxyRelay, KeyKind, Nginx, NginxOptions,
+    NginxServer, OtherKind, OtherOptions, OtherServer, Pki, ScriptedServer,
 };
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -112,6 +113,55 @@ fn one_of_two_workers_is_full() {
             let load = "connections = 1, duration = \"4s\"";
             let more = format!("connection = {{ http = \"2\", streams = 8 }}\n{PACKED}");
             let plan = plan(&nginx.url(NginxServer::Http2Plain, "/packed"), load, &more);
+            Some(stage.play(stage.agent_side(), &plan, |_| ()))
+        },
+    );
+}
+
+/// A full handshake with a large key for each request, which costs the server more than the client.
+const HANDSHAKES: &str = "connection = { requests = 1, close = \"server\" }\n\
+                          tls = { verify = \"none\" }";
+
+#[test]
+fn go_on_one_cpu() {
+    staged(
+        "Go on one CPU",
+        &Right::is(ServerBound).named("go-server"),
+        || {
+            let mut stage = Stage::apart()?;
+            let options = GoOptions {
+                ip: stage.server_ip(),
+                key: KeyKind::Rsa2048,
+                ..GoOptions::default()
+            };
+            let server = GoServer::start(&Pki::new(), options)?;
+            pin(server.id());
+            stage.watch(server.id());
+            let load = "connections = 32, duration = \"4s\"";
+            let plan = plan(&server.url("/"), load, HANDSHAKES);
+            Some(stage.play(stage.agent_side(), &plan, |_| ()))
+        },
+    );
+}
+
+#[test]
+fn java_on_one_cpu() {
+    staged(
+        "Java on one CPU",
+        &Right::is(ServerBound).named("java"),
+        || {
+            let mut stage = Stage::apart()?;
+            let options = OtherOptions {
+                ip: stage.server_ip(),
+                key: KeyKind::Rsa2048,
+                ..OtherOptions::default()
+            };
+            let server = OtherServer::start(OtherKind::Java, &Pki::new(), options)?;
+            pin(server.id());
+            stage.watch(server.id());
+            // Its code is compiled while it runs.
+            let load = "connections = 32, warm_up = \"2s\", duration = \"4s\"";
+            let plan = plan(&server.url("/"), load, HANDSHAKES);
             Some(stage.play(stage.agent_side(), &plan, |_| ()))
         },
     );

@@ -335,7 +335,7 @@ fn results_without_seconds_are_judged_by_their_means() {
 }
 
 /// The rule, how a monitor's row gets its figure, and the figure below, at and above the bound.
-const OF_SERVER: [(&str, Change, [f64; 3]); 10] = [
+const OF_SERVER: [(&str, Change, [f64; 3]); 13] = [
     (
         "server's CPUs",
         |row, at| {
@@ -365,6 +365,27 @@ const OF_SERVER: [(&str, Change, [f64; 3]); 10] = [
             (row.busiest_cpu, row.busiest_softirq) = (at, 0.3);
         },
         [0.94, 0.95, 1.0],
+    ),
+    (
+        "server's process",
+        |row, at| {
+            thread(row).busiest_thread_cpus = 1;
+            (thread(row).cpus, row.busiest_cpu) = (at, 1.0);
+        },
+        [0.94, 0.95, 1.0],
+    ),
+    (
+        "server's process",
+        |row, at| {
+            thread(row).busiest_thread_cpus = 1;
+            (thread(row).cpus, row.busiest_softirq, row.busiest_cpu) = (0.8, 0.2, at);
+        },
+        [0.94, 0.95, 1.0],
+    ),
+    (
+        "server's process",
+        |row, at| thread(row).cpus = at,
+        [1.89, 1.9, 2.0],
     ),
     (
         "server's CPU quota",
@@ -545,6 +566,28 @@ fn lost_segments_are_the_networks_where_moving_bytes_takes_the_time() {
         assert_eq!(record.verdict, Verdict::Undetermined, "{record:?}");
         let evidence = record.evidence.join("; ");
         assert!(evidence.contains("segments were sent again"), "{evidence}");
+    }
+}
+
+#[test]
+fn process_that_has_threads_on_other_cpus_is_not_measured_by_those_of_one_thread() {
+    let rule = "server's process";
+    for (cpus, allowed, busiest_cpu) in [(1.06, 1, 1.0), (1.0, 1, 0.6), (0.9, 0, 1.0)] {
+        let row = changed(|row| {
+            thread(row).busiest_thread_cpus = allowed;
+            (thread(row).cpus, row.busiest_cpu) = (cpus, busiest_cpu);
+        });
+        let document = with_monitor(run(CLOSED, QUIET), &row);
+        assert!(!speaks(&document, rule), "{cpus} of {allowed}");
+    }
+    // One that nearly fills its only CPU has no room, so that the network is not to blame.
+    for (cpus, verdict) in [(0.79, Verdict::NetworkBound), (0.8, Verdict::Undetermined)] {
+        let row = changed(|row| {
+            thread(row).busiest_thread_cpus = 1;
+            (thread(row).cpus, row.busiest_cpu) = (cpus, 1.0);
+        });
+        let record = VerdictRecord::new(&with_monitor(downloading(CLOSED), &row));
+        assert_eq!(record.verdict, verdict, "{cpus}: {record:?}");
     }
 }
 
