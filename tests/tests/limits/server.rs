@@ -1,7 +1,7 @@
 //! The server is the limit.
 
 use crate::stage::{Right, Stage, pin, plan, staged};
-use analysis::Verdict::{ServerBound, Undetermined};
+use analysis::Verdict::ServerBound;
 use interop::{
     CpuQuota, Finished, GoOptions, GoServer, HaproxyRelay, KeyKind, Nginx, NginxOptions,
     NginxServer, OtherKind, OtherOptions, OtherServer, Pki, ScriptedServer,
@@ -47,7 +47,7 @@ fn throttled(load: &str, watched: Watched) -> Option<Finished> {
 fn nginx_on_a_quota_with_a_closed_loop() {
     staged(
         "nginx on a quarter of a CPU, closed loop",
-        &Right::is(ServerBound).named("quota").or(&[Undetermined]),
+        &Right::is(ServerBound).named("quota"),
         || throttled("connections = 16, duration = \"4s\"", Watched::ByMonitor),
     );
 }
@@ -56,7 +56,7 @@ fn nginx_on_a_quota_with_a_closed_loop() {
 fn nginx_on_a_quota_with_an_open_loop() {
     staged(
         "nginx on a quarter of a CPU, open loop",
-        &Right::is(ServerBound).named("quota").or(&[Undetermined]),
+        &Right::is(ServerBound).named("quota"),
         || {
             throttled(
                 "rate = \"300/s\", max_connections = 50, duration = \"4s\"",
@@ -70,7 +70,7 @@ fn nginx_on_a_quota_with_an_open_loop() {
 fn nginx_on_a_quota_that_nobody_watches() {
     staged(
         "nginx on a quarter of a CPU, open loop, no monitor",
-        &Right::is(ServerBound).or(&[Undetermined]),
+        &Right::is(ServerBound),
         || {
             throttled(
                 "rate = \"300/s\", max_connections = 50, duration = \"4s\"",
@@ -84,7 +84,7 @@ fn nginx_on_a_quota_that_nobody_watches() {
 fn ramp_that_fills_the_server() {
     staged(
         "ramp that fills the server",
-        &Right::is(ServerBound).named("quota").or(&[Undetermined]),
+        &Right::is(ServerBound).named("quota"),
         || {
             throttled(
                 "rate = \"5/s\", max_connections = 50, \
@@ -99,7 +99,7 @@ fn ramp_that_fills_the_server() {
 fn one_of_two_workers_is_full() {
     staged(
         "one of two nginx workers is full",
-        &Right::is(ServerBound).named("nginx").or(&[Undetermined]),
+        &Right::is(ServerBound).named("nginx"),
         || {
             let mut stage = Stage::apart()?;
             let options = NginxOptions {
@@ -171,7 +171,7 @@ fn java_on_one_cpu() {
 fn proxy_whose_backend_waits() {
     staged(
         "HAProxy with a backend that waits",
-        &Right::is(ServerBound).named("wait").or(&[Undetermined]),
+        &Right::is(ServerBound).named("wait"),
         || {
             let mut stage = Stage::apart()?;
             let backend = ScriptedServer::of_delay(Duration::from_millis(50));
@@ -189,9 +189,7 @@ fn proxy_whose_backend_waits() {
 fn accept_queue_of_eight() {
     staged(
         "an accept queue of eight",
-        &Right::is(ServerBound)
-            .named("that may wait")
-            .or(&[Undetermined]),
+        &Right::is(ServerBound).named("that may wait"),
         || {
             let mut stage = Stage::apart()?;
             let server = Reluctant::start(stage.server_ip());
