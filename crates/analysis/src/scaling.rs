@@ -377,6 +377,14 @@ mod tests {
         full_client(&mut measured[0]);
         measured[2].verdict = Verdict::ServerBound;
         measured[2].limits = shown(LimitOf::Server, "server's CPU quota", "monitor db: stopped");
+        // What shows the same, or less, is not told beside it.
+        for (rule, who) in [
+            ("server's CPU quota", "monitor b"),
+            ("throughput follows load", ""),
+        ] {
+            let beside = shown(LimitOf::Server, rule, who);
+            measured[2].limits.extend(beside);
+        }
         let scaling = Scaling::new(measured.clone());
         assert_eq!(scaling.limit, RiseLimit::Server);
         let why = "ended by the server: its CPU quota (monitor db: stopped), with 3 agents";

@@ -41,19 +41,20 @@ impl LimitShown {
             (false, true) => "the network",
             (false, false) => "the client",
         };
-        // What is used up says more than that throughput stopped.
+        // What is used up says more than that throughput stopped; of machines that show the same,
+        // the first one shows it most.
         let is_general = |limit: &&LimitShown| limit.rule == throughput::RULE;
-        let named: Vec<String> = limits
-            .iter()
-            .filter(|limit| !is_general(limit))
-            .map(LimitShown::resource)
-            .collect();
-        let general = limits.iter().find(is_general).map(LimitShown::resource);
-        let told = if named.is_empty() {
-            general?
-        } else {
-            named.join(", ")
-        };
+        let mut named: Vec<&LimitShown> = Vec::new();
+        for limit in limits.iter().filter(|limit| !is_general(limit)) {
+            if named.iter().all(|known| known.rule != limit.rule) {
+                named.push(limit);
+            }
+        }
+        if named.is_empty() {
+            named.push(limits.iter().find(is_general)?);
+        }
+        let told: Vec<String> = named.into_iter().map(LimitShown::resource).collect();
+        let told = told.join(", ");
         Some(format!("{whose}: {told}"))
     }
 
