@@ -96,6 +96,20 @@ fn ramp_that_fills_the_server() {
 }
 
 #[test]
+fn users_that_rise_beyond_the_server_while_nobody_watches() {
+    staged(
+        "users that rise beyond nginx on a quarter of a CPU, no monitor",
+        &Right::is(ServerBound).named("operations under way brought"),
+        || {
+            throttled(
+                "connections = 2, stage = [{ over = \"10s\", to = 40 }]",
+                Watched::ByNobody,
+            )
+        },
+    );
+}
+
+#[test]
 fn one_of_two_workers_is_full() {
     staged(
         "one of two nginx workers is full",
