@@ -1,30 +1,64 @@
 //! `coordinator explain`: what each rule of a saved run's verdict looked at.
 
 use crate::exit::Exit;
+use crate::run_folder::CAMPAIGN;
 use crate::saved_result::{self, ResultError};
 use crate::terminal;
+use analysis::CampaignDocument;
+use anyhow::Context as _;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `coordinator explain`, as typed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Before each rule stands how much of its bound the run reached. A rule that is not marked with SPEAKS
-was not part of the verdict.
+was not part of the verdict. Of the folder of several runs each run is explained, under its name.
 
 Exit code: 0 if the rules could be printed, whatever the run's own result was.")]
 pub struct ExplainArgs {
-    /// Folder of the run, such as runs/20260101T120000Z-plan
+    /// Folder of the run, or of several, such as runs/20260101T120000Z-plan
     #[arg(value_name = "RUN_FOLDER")]
     pub run: PathBuf,
 }
 
-/// Prints the rules of a saved run's verdict.
+/// Prints the rules of a saved run's verdict, or those of every run of a campaign.
 ///
 /// # Errors
 /// The result cannot be read by this version, or standard output cannot be written.
 pub fn explain(args: &ExplainArgs) -> anyhow::Result<Exit> {
-    let saved = match saved_result::read(&args.run) {
+    let campaign = args.run.join(CAMPAIGN);
+    if !campaign.is_file() {
+        return one(&args.run, None);
+    }
+    let bytes = std::fs::read(&campaign);
+    let bytes = bytes.with_context(|| format!("cannot read {}", campaign.display()))?;
+    let campaign = report::read_campaign(&bytes)
+        .with_context(|| format!("cannot read {}", campaign.display()))?;
+    let mut worst = Exit::Passed;
+    for (index, folder) in folders(&campaign).into_iter().enumerate() {
+        if index > 0 {
+            terminal::print("\n")?;
+        }
+        worst = worst.max(one(&args.run.join(folder), Some(folder))?);
+    }
+    Ok(worst)
+}
+
+/// Of every run of a campaign, in the order in which they were made.
+fn folders(campaign: &CampaignDocument) -> Vec<&str> {
+    let runs = campaign.runs.iter().map(|run| &run.folder);
+    let searches = campaign.searches.iter();
+    let holds = searches.flat_map(|it| it.search.steps.iter().map(|step| &step.result.run));
+    let scalings = campaign.scalings.iter();
+    let agents = scalings.flat_map(|it| it.scaling.rows.iter().map(|row| &row.run));
+    let all = runs.chain(holds).chain(agents);
+    all.map(String::as_str).collect()
+}
+
+/// `part` is its folder within that of a campaign.
+fn one(run: &Path, part: Option<&str>) -> anyhow::Result<Exit> {
+    let saved = match saved_result::read(run) {
         Ok(saved) => saved,
         Err(error @ ResultError::Missing { .. }) => {
             terminal::say(error);
@@ -33,6 +67,7 @@ pub fn explain(args: &ExplainArgs) -> anyhow::Result<Exit> {
         Err(error) => return Err(error.into()),
     };
     saved.remark.into_iter().for_each(terminal::say);
-    terminal::print(&report::explain(&saved.document, terminal::output_style()))?;
+    let style = terminal::output_style();
+    terminal::print(&report::explain(&saved.document, part, style))?;
     Ok(Exit::Passed)
 }

@@ -3,7 +3,7 @@
 use crate::wait::wait_until;
 use crate::{Pki, Process, require};
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -16,6 +16,8 @@ const SOURCE: &str = include_str!("../servers/go/main.go");
 /// How the server speaks TLS.
 #[derive(Debug, Clone, Copy)]
 pub struct GoOptions {
+    /// Where it listens.
+    pub ip: IpAddr,
     /// Kind of its key.
     pub key: KeyKind,
     /// The one version it speaks.
@@ -31,6 +33,7 @@ pub struct GoOptions {
 impl Default for GoOptions {
     fn default() -> GoOptions {
         GoOptions {
+            ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
             key: KeyKind::P256,
             version: ServerTlsVersion::V13,
             tickets: false,
@@ -86,6 +89,7 @@ impl GoServer {
                 "1.3"
             },
         ]);
+        command.arg(format!("-ip={}", options.ip));
         command.arg(format!("-tickets={}", options.tickets));
         command.arg(format!("-http2={}", options.http2));
         if options.client_certificate {
@@ -108,6 +112,12 @@ impl GoServer {
             counting,
             _folder: folder,
         })
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Where it listens.

@@ -52,6 +52,8 @@ pub enum OtherKind {
 /// What differs between two servers of a kind.
 #[derive(Debug, Clone, Copy)]
 pub struct OtherOptions {
+    /// Where it listens. Java alone; the others are on 127.0.0.1.
+    pub ip: IpAddr,
     /// Kind of its key.
     pub key: KeyKind,
     /// `SETTINGS_HEADER_TABLE_SIZE` that it announces, of nghttpd and Node alone; their default
@@ -65,6 +67,7 @@ pub struct OtherOptions {
 impl Default for OtherOptions {
     fn default() -> OtherOptions {
         OtherOptions {
+            ip: IP,
             key: KeyKind::P256,
             header_table_bytes: None,
             answers_first: false,
@@ -101,7 +104,7 @@ impl OtherServer {
         let folder = tempfile::tempdir().unwrap();
         write_content(folder.path());
         let start = || {
-            let address = SocketAddr::new(IP, free_ports(IP, 1)[0]);
+            let address = SocketAddr::new(options.ip, free_ports(options.ip, 1)[0]);
             let setting = Setting {
                 files: &pki.server(options.key),
                 options,
@@ -128,6 +131,12 @@ impl OtherServer {
             version: version(&program, recipe.version),
             folder,
         })
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Where it listens.

@@ -201,19 +201,18 @@ impl CapacitySearch<'_> {
         let Some(step) = record.steps.last() else {
             return;
         };
-        let (word, reasons) = match &step.result.outcome {
-            HoldOutcome::Passed => ("passed", String::new()),
-            HoldOutcome::Failed { reasons } => ("failed", format!(": {}", reasons.join("; "))),
-            HoldOutcome::ClientBound { reasons, .. } => {
-                ("limited by the client", format!(": {}", reasons.join("; ")))
-            }
-            HoldOutcome::Invalid { reasons } => {
-                ("not to be trusted", format!(": {}", reasons.join("; ")))
-            }
+        let word = match &step.result.outcome {
+            HoldOutcome::Passed => "passed",
+            HoldOutcome::Failed { .. } => "failed",
+            HoldOutcome::ClientBound { .. } => "limited by the client",
+            HoldOutcome::Invalid { .. } => "not to be trusted",
         };
+        let reasons = step.result.reasons();
+        let colon = if reasons.is_empty() { "" } else { ": " };
+        let reasons = reasons.join("; ");
         let amount = record.bounds.amount().display(step.amount);
         series.say(format_args!(
-            "{}hold {}: {amount} {word}{reasons}",
+            "{}hold {}: {amount} {word}{colon}{reasons}",
             self.scheduled.step_prefix, step.step
         ));
     }

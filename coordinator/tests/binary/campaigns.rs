@@ -301,6 +301,17 @@ fn load_is_carried_by_one_agent_then_by_two() {
     let output = folder.run(&["start", "--local", "--agents", "2", "plan.toml"]);
     assert_code(&output, 0);
     assert_eq!(parts(&folder, "01-base-1"), ["01-agents", "02-agents"]);
+    let explained = folder.run(&["explain", folder.run_folder().to_str().unwrap()]);
+    assert_code(&explained, 0);
+    let headings = stdout(&explained);
+    let headings = headings.lines().filter(|line| line.starts_with("Run: "));
+    let headings: Vec<&str> = headings
+        .map(|line| line.split(" · ").next().unwrap())
+        .collect();
+    assert_eq!(
+        headings,
+        ["Run: 01-base-1/01-agents", "Run: 01-base-1/02-agents"]
+    );
     for (part, agents) in [("01-agents", 1), ("02-agents", 2)] {
         let document = document(&folder, &format!("01-base-1/{part}"));
         assert_eq!(

@@ -71,7 +71,7 @@ pub use number::NUMBERS;
 pub use plan_difference::PlanDifference;
 pub use plan_record::{LoadRecord, PlanRecord, TlsRecord};
 pub use ratio_figure::RatioFigure;
-pub use scaling::{Scaling, ScalingRow};
+pub use scaling::{RiseLimit, Scaling, ScalingRow};
 pub use search::{
     Bounds, BoundsError, Hold, HoldFigures, HoldOutcome, HoldRecord, HoldResult, Knee, LoadSearch,
     LoadUnit, Purpose, SearchAction, SearchAnswer, SearchRecord,
@@ -83,7 +83,7 @@ pub use setup::{AgentSetup, CollectorSetup};
 pub use staple::StapleFigure;
 pub use threshold::{Judgement, Unit};
 pub use time_figure::{Column, Headline, PercentileFigure, TimeFigure};
-pub use verdict::{LimitOf, RuleReading, Verdict, VerdictRecord, explain};
+pub use verdict::{LimitOf, LimitShown, RuleReading, Verdict, VerdictRecord, explain};
 
 pub(crate) use threshold::judge;
 pub(crate) use time_figure::HistogramColumns;

@@ -1,6 +1,6 @@
 //! The same load per agent with one agent, then two, …: where throughput stops rising.
 
-use crate::{Document, Verdict, human};
+use crate::{Document, LimitOf, LimitShown, Verdict, human, verdict};
 use serde::{Deserialize, Serialize};
 
 /// Throughput that rises by less than this share of what the added agents would bring alone, has
@@ -15,8 +15,28 @@ pub struct Scaling {
     /// The least number of agents after which more bring nothing; absent where throughput still
     /// rose at the end.
     pub stops_at: Option<u32>,
+    /// What ends the rise, or holds throughput while it still rises.
+    #[serde(default)]
+    pub limit: RiseLimit,
     /// Where throughput stops rising and what limits it, in words.
     pub statement: String,
+}
+
+/// What limits throughput as agents are added.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RiseLimit {
+    /// The agents, or the load that each of them offers.
+    Agents,
+    /// The server, as a verdict says.
+    Server,
+    /// The network, as a verdict says.
+    Network,
+    /// Server or network: throughput stopped though the agents had room, and no verdict says more.
+    BeyondAgents,
+    /// Nothing shows it. So it is in results of versions that did not say.
+    #[default]
+    Unknown,
 }
 
 /// A run with so many agents.
@@ -41,6 +61,12 @@ pub struct ScalingRow {
     pub server_cpus: Option<f64>,
     /// What the run's numbers are about.
     pub verdict: Verdict,
+    /// A monitor watched some machine.
+    #[serde(default)]
+    pub is_watched: bool,
+    /// What the run shows of its limit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitShown>,
     /// Where the whole result is: the folder of its run; may be empty.
     pub run: String,
 }
@@ -61,8 +87,36 @@ impl ScalingRow {
             busiest_worker_share: document.busiest_worker_share(),
             server_cpus: document.server.and_then(|server| server.cpus),
             verdict: document.verdict.verdict,
+            is_watched: document.is_watched(),
+            limits: verdict::limits_shown(document),
             run,
         }
+    }
+
+    /// A run that lost agents is not one of so many agents.
+    fn is_left_out(&self) -> bool {
+        matches!(self.verdict, Verdict::Invalid | Verdict::Degraded)
+    }
+
+    /// Whose limit it shows.
+    fn limit(&self) -> RiseLimit {
+        let has = |whose| self.limits.iter().any(|limit| limit.limit_of == whose);
+        if self.verdict == Verdict::ClientBound || has(LimitOf::Client) {
+            return RiseLimit::Agents;
+        }
+        match (has(LimitOf::Server), has(LimitOf::Network)) {
+            (true, false) => RiseLimit::Server,
+            (false, true) => RiseLimit::Network,
+            _ => RiseLimit::Unknown,
+        }
+    }
+
+    fn is_limited_beyond_agents(&self) -> bool {
+        matches!(self.limit(), RiseLimit::Server | RiseLimit::Network)
+    }
+
+    fn limit_in_words(&self) -> String {
+        LimitShown::in_words(&self.limits).map_or_else(String::new, |shown| format!(": {shown}"))
     }
 }
 
@@ -71,32 +125,139 @@ impl Scaling {
     #[must_use]
     pub fn new(mut rows: Vec<ScalingRow>) -> Scaling {
         rows.sort_by_key(|row| row.agents);
-        let stops_at = stop(&rows).map(|row| row.agents);
-        let statement = statement(&rows, stops_at);
+        let counted: Vec<&ScalingRow> = rows.iter().filter(|row| !row.is_left_out()).collect();
+        let rise = Rise::new(&counted);
+        let limit = rise.as_ref().map_or(RiseLimit::Unknown, Rise::limit);
+        let said = match (&rise, rows.is_empty()) {
+            (Some(rise), _) => rise.statement(limit),
+            (None, true) => "no run was made".to_owned(),
+            (None, false) => "fewer than two runs count: no rise is seen".to_owned(),
+        };
         Scaling {
+            stops_at: rise.and_then(|rise| rise.stop).map(|row| row.agents),
+            limit,
+            statement: said + &left_out(&rows),
             rows,
-            stops_at,
-            statement,
         }
     }
 }
 
-/// A run that lost agents is not one of so many agents.
-fn is_left_out(row: &ScalingRow) -> bool {
-    matches!(row.verdict, Verdict::Invalid | Verdict::Degraded)
+/// Runs that count, and where throughput stops rising among them.
+struct Rise<'r> {
+    first: &'r ScalingRow,
+    /// With the most agents.
+    last: &'r ScalingRow,
+    /// None where throughput still rises.
+    stop: Option<&'r ScalingRow>,
+    /// The run that shows what the limit is: the largest one that shows more than others do.
+    telling: &'r ScalingRow,
+}
+
+impl<'r> Rise<'r> {
+    /// By number of agents, ascending; none of fewer than two.
+    fn new(rows: &[&'r ScalingRow]) -> Option<Rise<'r>> {
+        let (&[first, ..], &[_, .., last]) = (rows, rows) else {
+            return None;
+        };
+        let stop = stop(rows);
+        // A run before the stop was at no limit that ended the rise; where it still rises, only
+        // the last one can be.
+        let from = stop.unwrap_or(last).agents;
+        let mut from_stop_on = rows.iter().rev().filter(|row| row.agents >= from);
+        let named = from_stop_on
+            .clone()
+            .find(|row| row.is_limited_beyond_agents());
+        // That throughput stopped though agents had room is shown by those beyond the stop.
+        let had_room =
+            from_stop_on.find(|row| row.agents > from && row.limit() != RiseLimit::Agents);
+        Some(Rise {
+            first,
+            last,
+            stop,
+            telling: named.or(had_room).copied().unwrap_or(last),
+        })
+    }
+
+    fn limit(&self) -> RiseLimit {
+        match (
+            self.telling.limit(),
+            self.stop,
+            self.telling.limits.is_empty(),
+        ) {
+            (RiseLimit::Unknown, Some(_), true) => RiseLimit::BeyondAgents,
+            (RiseLimit::Unknown, None, true) => RiseLimit::Agents,
+            (limit, ..) => limit,
+        }
+    }
+
+    fn statement(&self, limit: RiseLimit) -> String {
+        let rate = |row: &ScalingRow| format!("{}/s", human::number(row.ok_per_second));
+        let (last, telling) = (self.last, self.telling);
+        let why = match (self.stop, limit) {
+            (Some(_), RiseLimit::Agents) => format!(
+                "the agents may be the limit still{}",
+                telling.limit_in_words()
+            ),
+            (None, RiseLimit::Agents) => format!(
+                "the agents, or the load that each of them offers, are the limit still{}",
+                telling.limit_in_words()
+            ),
+            (_, RiseLimit::BeyondAgents) => concluded(telling),
+            (Some(_), _) => format!(
+                "ended by {}, with {}",
+                LimitShown::in_words(&telling.limits).unwrap_or_default(),
+                agents(telling.agents)
+            ),
+            (None, _) => format!("a limit is near all the same{}", telling.limit_in_words()),
+        };
+        match self.stop {
+            Some(stop) => format!(
+                "throughput stops rising at {}, with {}: {} brought {}; {why}",
+                agents(stop.agents),
+                rate(stop),
+                agents(last.agents),
+                rate(last)
+            ),
+            None => format!(
+                "throughput still rises with {}: {} against {} with {} ({} times); {why}",
+                agents(last.agents),
+                rate(last),
+                rate(self.first),
+                self.first.agents,
+                human::number(last.ok_per_second / self.first.ok_per_second.max(f64::MIN_POSITIVE))
+            ),
+        }
+    }
+}
+
+/// No verdict names a limit, and yet more agents bring no more.
+fn concluded(row: &ScalingRow) -> String {
+    let busy = row.busiest_worker_share.map_or_else(String::new, |busy| {
+        format!(" (the busiest worker was {} busy)", human::share(busy))
+    });
+    let next = if row.is_watched {
+        "monitors saw nothing used up"
+    } else {
+        "a monitor beside the server can name the resource"
+    };
+    format!(
+        "concluded from that: with {} the clients had room{busy} and brought no more, so the \
+         server or the network is the limit; {next}",
+        agents(row.agents)
+    )
 }
 
 /// The first run that none of the larger ones beat by more than a tenth of what their agents would
 /// bring.
-fn stop(rows: &[ScalingRow]) -> Option<&ScalingRow> {
-    let counts = || rows.iter().filter(|row| !is_left_out(row));
-    let mut stops = counts().filter(|row| {
-        let mut larger = counts()
+fn stop<'r>(rows: &[&'r ScalingRow]) -> Option<&'r ScalingRow> {
+    let stops = |row: &&&ScalingRow| {
+        let mut larger = rows
+            .iter()
             .filter(|larger| larger.agents > row.agents)
             .peekable();
         larger.peek().is_some() && !larger.any(|larger| is_beaten(row, larger))
-    });
-    stops.next()
+    };
+    rows.iter().find(stops).copied()
 }
 
 /// Whether `larger` brings more than a tenth of what its added agents would bring alone.
@@ -106,54 +267,19 @@ fn is_beaten(row: &ScalingRow, larger: &ScalingRow) -> bool {
     larger.ok_per_second - row.ok_per_second > RISES_SHARE * each * added
 }
 
-fn statement(rows: &[ScalingRow], stops_at: Option<u32>) -> String {
-    let (Some(most), Some(first)) = (rows.last(), rows.first()) else {
-        return "no run was made".to_owned();
-    };
-    let rate = |row: &ScalingRow| format!("{}/s", human::number(row.ok_per_second));
-    let invalid: Vec<String> = rows
+/// Runs that do not count, in words.
+fn left_out(rows: &[ScalingRow]) -> String {
+    let left_out: Vec<String> = rows
         .iter()
-        .filter(|row| is_left_out(row))
+        .filter(|row| row.is_left_out())
         .map(|row| row.agents.to_string())
         .collect();
-    let left_out = if invalid.is_empty() {
-        String::new()
-    } else {
-        format!(
-            "; the run with {} cannot be trusted and is left out",
-            invalid.join(" and ")
-        )
-    };
-    let Some(stop) = rows.iter().find(|row| Some(row.agents) == stops_at) else {
-        let times = human::number(most.ok_per_second / first.ok_per_second.max(f64::MIN_POSITIVE));
-        return format!(
-            "throughput still rises with {}: {} against {} with {} ({times} times); what limits \
-             it is not reached{left_out}",
-            agents(most.agents),
-            rate(most),
-            rate(first),
-            first.agents
-        );
-    };
-    let idle = match stop.busiest_worker_share {
-        Some(busy) if stop.verdict != Verdict::ClientBound => {
-            format!(
-                "; the busiest worker was {} busy, so the limit is beyond the clients",
-                human::share(busy)
-            )
-        }
-        Some(busy) => format!(
-            "; the busiest worker was {} busy, so the clients may be the limit",
-            human::share(busy)
-        ),
-        None => String::new(),
-    };
+    if left_out.is_empty() {
+        return String::new();
+    }
     format!(
-        "throughput stops rising at {}, with {}: {} brought {}{idle}{left_out}",
-        agents(stop.agents),
-        rate(stop),
-        agents(most.agents),
-        rate(most)
+        "; the run with {} cannot be trusted and is left out",
+        left_out.join(" and ")
     )
 }
 
@@ -176,6 +302,8 @@ mod tests {
             busiest_worker_share: Some(0.5),
             server_cpus: None,
             verdict: Verdict::Undetermined,
+            is_watched: false,
+            limits: Vec::new(),
             run: String::new(),
         };
         throughputs.iter().map(row).collect()
@@ -204,21 +332,131 @@ mod tests {
         }
     }
 
+    fn shown(limit_of: LimitOf, rule: &str, figure: &str) -> Vec<LimitShown> {
+        vec![LimitShown {
+            limit_of,
+            rule: rule.to_owned(),
+            figure: figure.to_owned(),
+            bound: String::new(),
+        }]
+    }
+
+    fn full_client(row: &mut ScalingRow) {
+        row.verdict = Verdict::ClientBound;
+        row.limits = shown(LimitOf::Client, "worker", "agent a: full");
+    }
+
     #[test]
-    fn statement_says_where_and_why() {
+    fn stop_without_a_named_resource_is_concluded_from_the_runs_that_had_room() {
         let mut measured = rows(&[(1, 476.0), (2, 951.0), (3, 955.0)]);
-        let text = Scaling::new(measured.clone()).statement;
+        // At the stop itself the client may have been just full.
+        full_client(&mut measured[1]);
+        let scaling = Scaling::new(measured.clone());
+        assert_eq!(scaling.limit, RiseLimit::BeyondAgents);
         assert_eq!(
-            text,
-            "throughput stops rising at 2 agents, with 951/s: 3 agents brought 955/s; the busiest \
-             worker was 50.0 % busy, so the limit is beyond the clients"
+            scaling.statement,
+            "throughput stops rising at 2 agents, with 951/s: 3 agents brought 955/s; concluded \
+             from that: with 3 agents the clients had room (the busiest worker was 50.0 % busy) \
+             and brought no more, so the server or the network is the limit; a monitor beside the \
+             server can name the resource"
         );
-        measured[2].verdict = Verdict::Invalid;
-        let text = Scaling::new(measured).statement;
+        measured[2].is_watched = true;
+        let text = Scaling::new(measured.clone()).statement;
+        assert!(text.ends_with("monitors saw nothing used up"), "{text}");
+        // Where those beyond the stop had no room, nothing can be concluded.
+        full_client(&mut measured[2]);
+        let scaling = Scaling::new(measured);
+        assert_eq!(scaling.limit, RiseLimit::Agents, "{}", scaling.statement);
+        let why = "the agents may be the limit still: the client: worker (agent a: full)";
+        assert!(scaling.statement.ends_with(why), "{}", scaling.statement);
+    }
+
+    #[test]
+    fn stop_names_the_resource_that_the_last_verdict_beyond_it_names() {
+        let mut measured = rows(&[(1, 476.0), (2, 951.0), (3, 955.0), (4, 950.0)]);
+        full_client(&mut measured[0]);
+        measured[2].verdict = Verdict::ServerBound;
+        measured[2].limits = shown(LimitOf::Server, "server's CPU quota", "monitor db: stopped");
+        // What shows the same, or less, is not told beside it.
+        for (rule, who) in [
+            ("server's CPU quota", "monitor b"),
+            ("throughput follows load", ""),
+        ] {
+            let beside = shown(LimitOf::Server, rule, who);
+            measured[2].limits.extend(beside);
+        }
+        let scaling = Scaling::new(measured.clone());
+        assert_eq!(scaling.limit, RiseLimit::Server);
+        let why = "ended by the server: its CPU quota (monitor db: stopped), with 3 agents";
+        assert!(scaling.statement.ends_with(why), "{}", scaling.statement);
+        measured[3].limits = shown(LimitOf::Network, "link", "agent a: full");
+        let scaling = Scaling::new(measured.clone());
+        assert_eq!(scaling.limit, RiseLimit::Network);
+        let why = "ended by the network: link (agent a: full), with 4 agents";
+        assert!(scaling.statement.ends_with(why), "{}", scaling.statement);
+        // What a run before the stop was limited by did not end the rise.
+        measured[0].limits = shown(LimitOf::Server, "accept queue", "monitor db: full");
+        measured
+            .iter_mut()
+            .skip(1)
+            .for_each(|row| row.limits.clear());
+        assert_eq!(Scaling::new(measured).limit, RiseLimit::BeyondAgents);
+    }
+
+    #[test]
+    fn rise_that_goes_on_is_limited_by_the_agents() {
+        let mut measured = rows(&[(1, 476.0), (2, 951.0), (3, 1420.0)]);
+        let scaling = Scaling::new(measured.clone());
+        assert_eq!(scaling.limit, RiseLimit::Agents);
+        assert_eq!(
+            scaling.statement,
+            "throughput still rises with 3 agents: 1.42k/s against 476/s with 1 (2.98 times); the \
+             agents, or the load that each of them offers, are the limit still"
+        );
+        full_client(&mut measured[2]);
+        let text = Scaling::new(measured.clone()).statement;
         assert!(
-            text.contains("still rises")
-                && text.ends_with("the run with 3 cannot be trusted and is left out"),
+            text.ends_with("still: the client: worker (agent a: full)"),
             "{text}"
         );
+        measured[2].verdict = Verdict::Undetermined;
+        measured[2].limits = shown(LimitOf::Server, "server's thread", "monitor db: full");
+        let scaling = Scaling::new(measured);
+        assert_eq!(scaling.limit, RiseLimit::Server);
+        let why = "a limit is near all the same: the server: its thread (monitor db: full)";
+        assert!(scaling.statement.ends_with(why), "{}", scaling.statement);
+    }
+
+    #[test]
+    fn runs_that_do_not_count_are_left_out_and_one_shows_no_rise() {
+        let mut measured = rows(&[(1, 476.0), (2, 951.0), (3, 955.0)]);
+        measured[2].verdict = Verdict::Invalid;
+        let text = Scaling::new(measured.clone()).statement;
+        let left_out = "; the run with 3 cannot be trusted and is left out";
+        assert!(
+            text.starts_with("throughput still rises with 2 agents: 951/s")
+                && text.ends_with(left_out),
+            "{text}"
+        );
+        measured.remove(1);
+        let scaling = Scaling::new(measured);
+        assert_eq!(scaling.limit, RiseLimit::Unknown);
+        assert_eq!(
+            scaling.statement,
+            format!("fewer than two runs count: no rise is seen{left_out}")
+        );
+    }
+
+    #[test]
+    fn contradicting_limits_are_both_told() {
+        let mut measured = rows(&[(1, 476.0), (2, 480.0)]);
+        measured[1].limits = shown(LimitOf::Server, "accept queue", "monitor db: full");
+        let link = shown(LimitOf::Network, "link", "agent a: full");
+        measured[1].limits.extend(link);
+        let scaling = Scaling::new(measured);
+        assert_eq!(scaling.limit, RiseLimit::Unknown);
+        let why = "ended by the server or the network, which contradict each other: accept queue \
+                   (monitor db: full), link (agent a: full), with 2 agents";
+        assert!(scaling.statement.ends_with(why), "{}", scaling.statement);
     }
 }

@@ -269,7 +269,12 @@ impl LoadSearch {
             .knee
             .as_ref()
             .map(|knee| format!("; {}", knee.statement()));
-        self.record.statement = answer_in_words + &knee_in_words.unwrap_or_default();
+        let limit = answer.limit_at(self.record.knee.as_ref());
+        let limit_in_words = limit.map(|amount| self.record.limit_in_words(amount));
+        self.record.statement = [Some(answer_in_words), knee_in_words, limit_in_words]
+            .into_iter()
+            .flatten()
+            .collect();
         self.record.answer = Some(answer);
     }
 }

@@ -4,15 +4,19 @@
 mod client;
 mod counted_seconds;
 mod faults;
+mod limit_shown;
 mod load;
 mod network;
 mod phases;
 mod reading;
+mod rising_losses;
 mod server;
 mod sign;
 mod throughput;
+mod users_knee;
 mod verdict_readings;
 
+pub use limit_shown::LimitShown;
 pub use reading::{LimitOf, RuleReading};
 
 pub(crate) use load::{not_sent, piled_up};
@@ -133,11 +137,23 @@ pub(crate) fn is_load_sent(document: &Document) -> bool {
     is_open && spoken(&readings.lateness).is_empty() && spoken(&readings.load).is_empty()
 }
 
-/// What of server and network is used up, whatever became of the load.
-pub(crate) fn limits_beyond_client(document: &Document) -> Vec<String> {
+/// What is used up, whatever became of the load: of the client where the verdict is about it, or
+/// where server and client share what is full; else of server and network.
+pub(crate) fn limits_shown(document: &Document) -> Vec<LimitShown> {
     let readings = VerdictReadings::new(document);
-    let server = spoken(&readings.server).into_iter();
-    server.chain(spoken(&readings.network)).collect()
+    let of_client = match document.verdict.verdict {
+        Verdict::ClientBound => [readings.client, readings.lateness, readings.shared],
+        _ => [readings.shared, Vec::new(), Vec::new()],
+    };
+    let shown = |readings: &[RuleReading]| -> Vec<LimitShown> {
+        readings.iter().filter_map(LimitShown::new).collect()
+    };
+    let of_client = shown(&of_client.concat());
+    if of_client.is_empty() {
+        shown(&[readings.server, readings.network].concat())
+    } else {
+        of_client
+    }
 }
 
 /// Signs that a client could not do more, whatever became of the load.
@@ -223,12 +239,8 @@ fn sent_in_time(document: &Document, of_load: Vec<String>) -> VerdictRecord {
 }
 
 fn missing_for_server(document: &Document) -> Vec<String> {
-    let is_watched = document.server.is_some()
-        || document
-            .machines
-            .iter()
-            .any(|machine| machine.role == MachineRole::Monitor);
-    let cpu = (!is_watched).then(|| "the server's own CPU figures".to_owned());
+    let is_known = document.server.is_some() || document.is_watched();
+    let cpu = (!is_known).then(|| "the server's own CPU figures".to_owned());
     cpu.into_iter()
         .chain([
             "a second, higher load: where it brings no more, the server is the limit".to_owned(),
@@ -257,6 +269,12 @@ impl Document {
             Verdict::Undetermined if self.has_no_success() => "every operation failed",
             verdict => verdict.meaning(),
         }
+    }
+
+    /// Whether a monitor watched some machine.
+    pub(crate) fn is_watched(&self) -> bool {
+        let mut machines = self.machines.iter();
+        machines.any(|machine| machine.role == MachineRole::Monitor)
     }
 
     fn has_no_success(&self) -> bool {

@@ -14,12 +14,16 @@ const LIMITS: [LimitOf; 5] = [
 ];
 
 /// The rules of a run's verdict by what they are about: which part of its bound each reached, and
-/// what it saw, or its evidence where it speaks.
+/// what it saw, or its evidence where it speaks. `part` is its folder within that of a campaign,
+/// whose other runs are told beside it.
 #[must_use]
-pub fn explain(document: &Document, style: Style) -> String {
+pub fn explain(document: &Document, part: Option<&str>, style: Style) -> String {
     let mut page = Page::new(style);
-    let title = format!("{} · {}", document.run.name, document.run.started_at);
-    page.paragraph(Paint::Title, "", &title);
+    let run = format!("{} · {}", document.run.name, document.run.started_at);
+    match part {
+        Some(part) => page.title(&format!("Run: {part} · {run}")),
+        None => page.paragraph(Paint::Title, "", &run),
+    }
     let verdict = format!(
         "{} — {}",
         document.verdict.verdict.name(),

@@ -11,6 +11,8 @@ pub(crate) struct Case {
     pub(crate) name: String,
     /// Why it failed; `None`: it passed.
     pub(crate) failure: Option<String>,
+    /// What its reader should know either way; empty where there is nothing.
+    pub(crate) output: String,
 }
 
 pub(crate) fn render(document: &Document) -> String {
@@ -24,6 +26,7 @@ pub(crate) fn render(document: &Document) -> String {
         class: class.clone(),
         name: "verdict".to_owned(),
         failure: distrusted(document),
+        output: String::new(),
     });
     let seconds = document.run.duration_ns as f64 / 1e9;
     suite(class, &document.run.started_at, Some(seconds), &cases)
@@ -51,6 +54,7 @@ fn judged(class: &str, judgement: &Judgement) -> Case {
         class: class.to_owned(),
         name: name_of(judgement),
         failure: (!judgement.passed).then(|| measured(judgement)),
+        output: String::new(),
     }
 }
 
@@ -101,14 +105,19 @@ fn write_case(text: &mut String, case: &Case) {
         escape(&case.class),
         escape(&case.name)
     );
-    let _ = match &case.failure {
-        None => writeln!(text, "/>"),
-        Some(failure) => writeln!(
-            text,
-            ">\n    <failure message=\"{}\"/>\n  </testcase>",
-            escape(failure)
-        ),
-    };
+    if case.failure.is_none() && case.output.is_empty() {
+        text.push_str("/>\n");
+        return;
+    }
+    text.push_str(">\n");
+    if let Some(failure) = &case.failure {
+        let _ = writeln!(text, "    <failure message=\"{}\"/>", escape(failure));
+    }
+    if !case.output.is_empty() {
+        let output = escape(&case.output);
+        let _ = writeln!(text, "    <system-out>{output}</system-out>");
+    }
+    text.push_str("  </testcase>\n");
 }
 
 /// For an attribute; characters that XML 1.0 cannot hold are replaced.

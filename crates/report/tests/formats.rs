@@ -95,7 +95,7 @@ fn rules_are_shown_with_what_they_saw_and_the_evidence_of_those_that_speak() {
             width,
             ..Style::PLAIN
         };
-        let text = report::explain(&document, style);
+        let text = report::explain(&document, None, style);
         assert!(columns(&text) <= width, "{width}:\n{text}");
         for reading in &readings {
             let line = match &reading.says {

@@ -36,12 +36,13 @@ func main() {
 	version := flag.String("version", "1.3", "1.2 or 1.3")
 	tickets := flag.Bool("tickets", false, "session tickets")
 	http2 := flag.Bool("http2", false, "HTTP/2 where the client asks for it by ALPN")
+	ip := flag.String("ip", "127.0.0.1", "where to serve")
 	flag.Parse()
 
-	listener := listen()
+	listener := listen(*ip)
 	fmt.Printf("built by %s\n", runtime.Version())
 	fmt.Printf("serving %s\n", listener.Addr())
-	counting := listen()
+	counting := listen("127.0.0.1")
 	fmt.Printf("counting %s\n", counting.Addr())
 	go func() { log.Fatal(http.Serve(counting, http.HandlerFunc(showCounts))) }()
 
@@ -50,8 +51,8 @@ func main() {
 	log.Fatal(server.Serve(newHandshaker(listener, config)))
 }
 
-func listen() net.Listener {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func listen(ip string) net.Listener {
+	listener, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
 	check(err)
 	return listener
 }

@@ -1,4 +1,4 @@
-// The JDK's HttpsServer: PORT CERT KEY. Writes a line for each request.
+// The JDK's HttpsServer: PORT CERT KEY IP. Writes a line for each request.
 
 import com.sun.net.httpserver.*;
 import java.io.*;
@@ -22,7 +22,7 @@ public class Server {
         var context = SSLContext.getInstance("TLS");
         context.init(managers.getKeyManagers(), null, null);
         var files = Map.of("/", Files.readAllBytes(Path.of("html/index.html")), "/big", Files.readAllBytes(Path.of("html/big")));
-        var server = HttpsServer.create(new InetSocketAddress("127.0.0.1", Integer.parseInt(arguments[0])), 4096);
+        var server = HttpsServer.create(new InetSocketAddress(arguments[3], Integer.parseInt(arguments[0])), 4096);
         server.setHttpsConfigurator(new HttpsConfigurator(context));
         server.setExecutor(Executors.newCachedThreadPool());
         server.createContext("/", exchange -> answer(exchange, files));

@@ -25,5 +25,6 @@ fn command(command: &mut Command, setting: &Setting<'_>) {
     command
         .arg(setting.port.to_string())
         .arg(&setting.files.cert)
-        .arg(&setting.files.key);
+        .arg(&setting.files.key)
+        .arg(setting.options.ip.to_string());
 }

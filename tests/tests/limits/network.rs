@@ -1,7 +1,7 @@
 //! The network is the limit.
 
 use crate::stage::{Right, Stage, plan, staged};
-use analysis::Verdict::{NetworkBound, Undetermined};
+use analysis::Verdict::NetworkBound;
 use interop::{Finished, LinkQuality, Nginx, NginxOptions, NginxServer, Pki};
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn narrow() -> LinkQuality {
 fn narrow_link_with_a_closed_loop() {
     staged(
         "a link of 20 Mbit/s, closed loop",
-        &Right::is(NetworkBound).or(&[Undetermined]),
+        &Right::is(NetworkBound),
         || large_bodies(narrow(), "connections = 8, duration = \"4s\""),
     );
 }
@@ -41,7 +41,7 @@ fn narrow_link_with_a_closed_loop() {
 fn narrow_link_with_an_open_loop() {
     staged(
         "a link of 20 Mbit/s, open loop",
-        &Right::is(NetworkBound).or(&[Undetermined]),
+        &Right::is(NetworkBound),
         || {
             large_bodies(
                 narrow(),
@@ -53,16 +53,12 @@ fn narrow_link_with_an_open_loop() {
 
 #[test]
 fn link_that_loses_packets() {
-    staged(
-        "a link that loses 2 %",
-        &Right::is(NetworkBound).or(&[Undetermined]),
-        || {
-            let lossy = LinkQuality {
-                delay: Duration::from_millis(10),
-                loss: 0.02,
-                ..LinkQuality::default()
-            };
-            large_bodies(lossy, "connections = 4, duration = \"4s\"")
-        },
-    );
+    staged("a link that loses 2 %", &Right::is(NetworkBound), || {
+        let lossy = LinkQuality {
+            delay: Duration::from_millis(10),
+            loss: 0.02,
+            ..LinkQuality::default()
+        };
+        large_bodies(lossy, "connections = 4, duration = \"4s\"")
+    });
 }

@@ -1,6 +1,6 @@
 //! One hold of a search: what was held, what came of it, and why.
 
-use crate::{Document, Judgement, RunState, Verdict, human, verdict};
+use crate::{Document, Judgement, LimitShown, RunState, Verdict, human, verdict};
 use serde::{Deserialize, Serialize};
 
 /// A worker this busy has some room left: what an agent is taken to carry when it is asked how many
@@ -38,7 +38,7 @@ pub enum Purpose {
 pub enum HoldOutcome {
     /// All of the load was sent, and every threshold held.
     Passed,
-    /// The server did not keep them.
+    /// They were not kept, and the client is not why.
     Failed {
         /// Which, and by how much.
         reasons: Vec<String>,
@@ -87,6 +87,9 @@ pub struct HoldResult {
     /// What it says.
     #[serde(flatten)]
     pub outcome: HoldOutcome,
+    /// What the run shows of its limit, where the hold says something about the server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitShown>,
     /// Its figures in short.
     pub figures: HoldFigures,
     /// Where the whole result is: the folder of its run; may be empty.
@@ -98,11 +101,30 @@ impl HoldResult {
     #[must_use]
     pub fn new(document: &Document, amount: f64, run: String) -> HoldResult {
         let figures = HoldFigures::new(document);
+        let outcome = outcome(document, amount, &figures);
+        let limits = match outcome {
+            HoldOutcome::Passed | HoldOutcome::Failed { .. } => verdict::limits_shown(document),
+            HoldOutcome::ClientBound { .. } | HoldOutcome::Invalid { .. } => Vec::new(),
+        };
         HoldResult {
-            outcome: outcome(document, amount, &figures),
+            outcome,
+            limits,
             figures,
             run,
         }
+    }
+
+    /// Why it did not pass, with what the run shows of its limit; nothing where it passed.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<String> {
+        let reasons = match &self.outcome {
+            HoldOutcome::Passed => return Vec::new(),
+            HoldOutcome::Failed { reasons }
+            | HoldOutcome::ClientBound { reasons, .. }
+            | HoldOutcome::Invalid { reasons } => reasons,
+        };
+        let shown = self.limits.iter().map(LimitShown::evidence);
+        reasons.iter().cloned().chain(shown).collect()
     }
 }
 
@@ -134,12 +156,7 @@ fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutco
     // Where nothing succeeded the verdict does not look at the client.
     match verdict::client_limits(document) {
         _ if failures.is_empty() => HoldOutcome::Passed,
-        limits if limits.is_empty() => {
-            let beyond = verdict::limits_beyond_client(document);
-            HoldOutcome::Failed {
-                reasons: failures.into_iter().chain(beyond).collect(),
-            }
-        }
+        limits if limits.is_empty() => HoldOutcome::Failed { reasons: failures },
         limits => HoldOutcome::ClientBound {
             reasons: failures.into_iter().chain(limits).collect(),
             more_agents,

@@ -1,6 +1,7 @@
 //! A search in the result: its holds, its answer, and both in words.
 
 use super::{Bounds, HoldOutcome, HoldResult, Knee, LoadUnit, Purpose, Standing};
+use crate::LimitShown;
 use serde::{Deserialize, Serialize};
 
 /// A search, so far.
@@ -147,6 +148,16 @@ impl SearchRecord {
         held.find_map(of_step).unwrap_or_default()
     }
 
+    /// What limits `amount`, as the last of its holds that shows it does.
+    pub(crate) fn limit_in_words(&self, amount: f64) -> String {
+        let mut held = self.steps.iter().rev().filter(|step| step.amount == amount);
+        let shown = held.find_map(|step| LimitShown::in_words(&step.result.limits));
+        shown.map_or_else(
+            || "; no rule shows whose limit this is".to_owned(),
+            |shown| format!("; ended by {shown}"),
+        )
+    }
+
     /// Amounts whose holds contradict each other, in words; nothing where none do.
     fn contradictions(&self) -> String {
         let mut text = String::new();
@@ -264,6 +275,17 @@ impl SearchAnswer {
             show(*fails_at),
             record.contradictions()
         )
+    }
+
+    /// The amount whose holds show what ended the search, or the rise of throughput; none where
+    /// neither was ended by what the search is about.
+    pub(crate) fn limit_at(&self, knee: Option<&Knee>) -> Option<f64> {
+        match *self {
+            SearchAnswer::Found { fails_at, .. } => Some(fails_at),
+            SearchAnswer::BelowFrom { amount, .. } => Some(amount),
+            SearchAnswer::AtLeast { .. } => knee.map(|knee| knee.up_to),
+            SearchAnswer::ClientBound { .. } | SearchAnswer::Invalid { .. } => None,
+        }
     }
 
     /// The highest amount that passed.

@@ -82,7 +82,7 @@ impl CountedSeconds {
     }
 }
 
-fn is_known(row: &MachineRow) -> bool {
+pub(super) fn is_known(row: &MachineRow) -> bool {
     row.elapsed_ns as f64 >= KNOWN_SHARE_MIN * f64::from(row.seconds.max(1)) * SECOND_NS as f64
 }
 

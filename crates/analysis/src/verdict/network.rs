@@ -4,7 +4,7 @@
 use super::counted_seconds::measured;
 use super::phases::{stood_in_line, transfer_share};
 use super::sign::{Asked, Sign, Watched};
-use super::{LimitOf, RuleReading, server};
+use super::{LimitOf, RuleReading, rising_losses, server};
 use crate::{Document, InterfaceRow, MachineRow, Row, human};
 
 const LINK_USED: f64 = 0.9;
@@ -80,7 +80,9 @@ pub(super) fn readings(
         limit_of: LimitOf::Network,
         part: server::PART,
     };
+    // Where nobody watches an end there is nothing to say of it.
     let ends = [agents, monitors];
+    let ends: Vec<_> = ends.into_iter().filter(|end| !end.is_empty()).collect();
     let link = ends.iter().flat_map(|end| LINK.readings(end, asked));
     let loss = ends.iter().flat_map(|end| LOSS.readings(end, asked));
     let mut loss: Vec<RuleReading> = loss.collect();
@@ -89,7 +91,8 @@ pub(super) fn readings(
         loss.iter_mut().for_each(|reading| reading.says = None);
     }
     let pace = pace(document, is_lossy, server_has_room);
-    link.chain(loss).chain([pace]).collect()
+    let rising = rising_losses::reading(document, server_has_room);
+    link.chain(loss).chain([pace, rising]).collect()
 }
 
 /// Bytes that come at one pace, on a link whose speed nobody knows. The server could be what

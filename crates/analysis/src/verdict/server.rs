@@ -11,6 +11,9 @@ const CPU_BUSY: f64 = 0.95;
 /// Part of the time for which something must have waited for what is used up.
 const WAITED: f64 = 0.1;
 const THREAD_BUSY: f64 = 0.95;
+const PROCESS_BUSY: f64 = 0.95;
+/// A process that used more than this part of its CPUs has threads on others too.
+const PROCESS_BELIEVED: f64 = 1.05;
 /// A machine, or its busiest thread, that is less busy than this has room.
 const ROOM: f64 = 0.8;
 const THROTTLED: f64 = 0.1;
@@ -19,7 +22,7 @@ const TRACKED: f64 = 0.95;
 /// Page faults that waited for a disk, where nothing tells how long threads waited for memory.
 const MAJOR_FAULTS: f64 = 100.0;
 
-const SIGNS: [Sign; 7] = [
+const SIGNS: [Sign; 8] = [
     Sign {
         rule: "server's CPUs",
         reach: cpus,
@@ -37,6 +40,18 @@ const SIGNS: [Sign; 7] = [
         reach: thread,
         words: thread_in_words,
         bound: "95 % of one CPU, or all of the only one it may use",
+        cure: "",
+    },
+    Sign {
+        rule: "server's process",
+        reach: |row| {
+            let processes = row.processes.iter();
+            processes
+                .filter_map(|it| of_process(row, it))
+                .reduce(f64::max)
+        },
+        words: process_in_words,
+        bound: "95 % of the CPUs that it may use",
         cure: "",
     },
     Sign {
@@ -103,7 +118,10 @@ pub(super) fn had_room(monitors: &[Watched<'_>]) -> bool {
     let busy = |row: &MachineRow| {
         let threads = row.processes.iter();
         let threads = threads.map(|process| process.busiest_thread_share);
-        threads.fold(row.cpu_busy, f64::max)
+        let processes = row.processes.iter();
+        let processes = processes.filter_map(|process| of_process(row, process));
+        let processes = processes.map(|reach| reach * PROCESS_BUSY);
+        threads.chain(processes).fold(row.cpu_busy, f64::max)
     };
     monitors.iter().all(|monitor| {
         let rows = monitor.rows.all();
@@ -137,6 +155,37 @@ fn of_thread(row: &MachineRow, process: &ProcessRow) -> f64 {
     } else {
         alone
     }
+}
+
+/// A process whose threads share fewer CPUs than the machine has, however many threads these are.
+/// Of one CPU it has no more than interrupts leave.
+fn of_process(row: &MachineRow, process: &ProcessRow) -> Option<f64> {
+    let allowed = f64::from(process.busiest_thread_cpus);
+    let used = process.cpus / allowed;
+    let is_known = process.busiest_thread_cpus > 0 && used <= PROCESS_BELIEVED;
+    let reach = if process.busiest_thread_cpus == 1 {
+        let beside = used + row.busiest_softirq;
+        (beside / PROCESS_BUSY).min(row.busiest_cpu / CPU_BUSY)
+    } else {
+        used / PROCESS_BUSY
+    };
+    is_known.then_some(reach)
+}
+
+fn process_in_words(row: &MachineRow) -> String {
+    let processes = row.processes.iter();
+    let known = processes.filter_map(|process| Some((of_process(row, process)?, process)));
+    let fullest = known.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    fullest.map_or_else(String::new, |(_, process)| {
+        let allowed = process.busiest_thread_cpus;
+        format!(
+            "{} ({}) used {:.2} CPUs, and may use {allowed}; the busiest CPU was {} busy",
+            process.name,
+            process.pid,
+            process.cpus,
+            human::share(row.busiest_cpu)
+        )
+    })
 }
 
 fn thread_in_words(row: &MachineRow) -> String {

@@ -72,7 +72,15 @@ impl Sign {
         looks.sort_by(|(_, a), (_, b)| b.reach.total_cmp(&a.reach));
         let bound = self.bound_in_words(asked.part);
         if looks.is_empty() {
-            return vec![RuleReading::unknown(self.rule, asked.limit_of, bound)];
+            let unknown = RuleReading::unknown(self.rule, asked.limit_of, bound);
+            let figure = match machines {
+                [] => unknown.figure,
+                [one] => format!("{}: {}", one.who, unknown.figure),
+                [one, more @ ..] => {
+                    format!("{} and {} more: {}", one.who, more.len(), unknown.figure)
+                }
+            };
+            return vec![RuleReading { figure, ..unknown }];
         }
         let speaking = looks.iter().filter(|(_, look)| look.reach >= 1.0).count();
         let shown = looks.iter().take(speaking.clamp(1, MACHINES_MAX));

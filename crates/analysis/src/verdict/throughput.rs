@@ -3,6 +3,7 @@
 
 use super::counted_seconds::measured;
 use super::phases::{processing_share, stood_in_line};
+use super::users_knee::UsersKnee;
 use super::{LimitOf, RuleReading};
 use crate::{Document, LoadRecord, human};
 
@@ -15,7 +16,12 @@ const RISE_MAX: f64 = 1.1;
 /// At least this part of the service time went into waiting for the server.
 const PROCESSING_MIN: f64 = 0.5;
 
-const RULE: &str = "throughput follows load";
+pub(super) const RULE: &str = "throughput follows load";
+
+const OPEN_BOUND: &str = "110 % of what was carried, which rises no more, in front of the server";
+
+const CLOSED_BOUND: &str = "1.5 times as many bring at most 110 % and take 1.25 times as long, in \
+                            front of the server";
 
 /// What monitors say of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,21 +34,58 @@ pub(super) enum MonitorsSaw {
     NoRoom,
 }
 
-/// Of an open loop that went through its plan: what was due, and what was carried, in its second
-/// half. `is_in_doubt` says that something else may stand behind it.
+/// What a loop shows of it.
+struct Followed {
+    figure: String,
+    reach: f64,
+    /// Nothing of the load itself explains it.
+    is_shown: bool,
+}
+
+/// Whether throughput follows the load. `is_in_doubt` says that something else than the server may
+/// stand behind it where it does not.
 pub(super) fn reading(document: &Document, seen: MonitorsSaw, is_in_doubt: bool) -> RuleReading {
-    let bound = "110 % of what was carried, which rises no more, in front of the server";
-    let LoadRecord::Open {
-        max_connections, ..
-    } = document.plan.load
+    let (followed, bound) = match document.plan.load {
+        LoadRecord::Open {
+            max_connections, ..
+        } => (arrivals(document, max_connections), OPEN_BOUND),
+        LoadRecord::Closed { stages, .. } => (users(document, stages), CLOSED_BOUND),
+    };
+    let Some(Followed {
+        figure,
+        reach,
+        is_shown,
+    }) = followed
     else {
         return RuleReading::unknown(RULE, LimitOf::Server, bound.to_owned());
     };
-    let (Some(backlog), Some(rise), Some(processing)) =
-        (document.backlog, rise(document), processing_share(document))
-    else {
-        return RuleReading::unknown(RULE, LimitOf::Server, bound.to_owned());
+    let speaks = reach >= 1.0 && is_shown && !is_in_doubt;
+    let how = match seen {
+        MonitorsSaw::Nothing => {
+            "throughput stopped following the load while the clients had room, as the clients saw \
+             it (no monitor watched)"
+        }
+        MonitorsSaw::Room => {
+            "throughput stopped following the load while clients and watched machines had room, \
+             so that the server waits for something"
+        }
+        MonitorsSaw::NoRoom => "throughput stopped following the load while the clients had room",
     };
+    RuleReading {
+        rule: RULE,
+        limit_of: LimitOf::Server,
+        says: speaks.then(|| format!("{how}: {figure} (bound: {bound})")),
+        figure,
+        bound: bound.to_owned(),
+        distance: Some(reach),
+    }
+}
+
+/// Of an open loop that went through its plan: what was due, and what was carried, in its second
+/// half.
+fn arrivals(document: &Document, max_connections: u32) -> Option<Followed> {
+    let (backlog, rise) = document.backlog.zip(rise(document))?;
+    let processing = processing_share(document)?;
     let beyond = backlog.due as f64 / backlog.ended.max(1) as f64;
     let has_room = has_connections(document) || stood_in_line(document, "service_time");
     let line = if has_room {
@@ -63,26 +106,28 @@ pub(super) fn reading(document: &Document, seen: MonitorsSaw, is_in_doubt: bool)
     let reach = (beyond / BEYOND)
         .min(RISE_MAX / rise)
         .min(processing / PROCESSING_MIN);
-    let speaks = reach >= 1.0 && !backlog.kept_up() && has_room && !is_in_doubt;
-    let how = match seen {
-        MonitorsSaw::Nothing => {
-            "throughput stopped following the load while the clients had room, as the clients saw \
-             it (no monitor watched)"
-        }
-        MonitorsSaw::Room => {
-            "throughput stopped following the load while clients and watched machines had room, \
-             so that the server waits for something"
-        }
-        MonitorsSaw::NoRoom => "throughput stopped following the load while the clients had room",
-    };
-    RuleReading {
-        rule: RULE,
-        limit_of: LimitOf::Server,
-        says: speaks.then(|| format!("{how}: {figure} (bound: {bound})")),
+    Some(Followed {
         figure,
-        bound: bound.to_owned(),
-        distance: Some(reach),
-    }
+        reach,
+        is_shown: !backlog.kept_up() && has_room,
+    })
+}
+
+/// Of a closed loop with stages: a knee inside the run. Of one number of users nothing shows
+/// whether others would bring more.
+fn users(document: &Document, stages: u32) -> Option<Followed> {
+    let knee = UsersKnee::new(document).filter(|_| stages > 0)?;
+    let processing = processing_share(document)?;
+    let figure = format!(
+        "{}; {} of the service time was waiting for the server",
+        knee.in_words(),
+        human::share(processing)
+    );
+    Some(Followed {
+        figure,
+        reach: knee.reach().min(processing / PROCESSING_MIN),
+        is_shown: true,
+    })
 }
 
 /// By what factor the rate of endings rose from the third quarter to the last one.

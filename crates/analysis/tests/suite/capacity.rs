@@ -11,6 +11,7 @@ fn searched(mut outcome: impl FnMut(f64, usize) -> HoldOutcome) -> SearchRecord 
         let outcome = outcome(hold.amount, hold.step as usize);
         search.take(HoldResult {
             outcome,
+            limits: Vec::new(),
             figures: HoldFigures {
                 agents: 1,
                 ..HoldFigures::default()

@@ -335,7 +335,7 @@ fn results_without_seconds_are_judged_by_their_means() {
 }
 
 /// The rule, how a monitor's row gets its figure, and the figure below, at and above the bound.
-const OF_SERVER: [(&str, Change, [f64; 3]); 10] = [
+const OF_SERVER: [(&str, Change, [f64; 3]); 13] = [
     (
         "server's CPUs",
         |row, at| {
@@ -365,6 +365,27 @@ const OF_SERVER: [(&str, Change, [f64; 3]); 10] = [
             (row.busiest_cpu, row.busiest_softirq) = (at, 0.3);
         },
         [0.94, 0.95, 1.0],
+    ),
+    (
+        "server's process",
+        |row, at| {
+            thread(row).busiest_thread_cpus = 1;
+            (thread(row).cpus, row.busiest_cpu) = (at, 1.0);
+        },
+        [0.94, 0.95, 1.0],
+    ),
+    (
+        "server's process",
+        |row, at| {
+            thread(row).busiest_thread_cpus = 1;
+            (thread(row).cpus, row.busiest_softirq, row.busiest_cpu) = (0.8, 0.2, at);
+        },
+        [0.94, 0.95, 1.0],
+    ),
+    (
+        "server's process",
+        |row, at| thread(row).cpus = at,
+        [1.89, 1.9, 2.0],
     ),
     (
         "server's CPU quota",
@@ -546,6 +567,218 @@ fn lost_segments_are_the_networks_where_moving_bytes_takes_the_time() {
         let evidence = record.evidence.join("; ");
         assert!(evidence.contains("segments were sent again"), "{evidence}");
     }
+}
+
+#[test]
+fn process_that_has_threads_on_other_cpus_is_not_measured_by_those_of_one_thread() {
+    let rule = "server's process";
+    for (cpus, allowed, busiest_cpu) in [(1.06, 1, 1.0), (1.0, 1, 0.6), (0.9, 0, 1.0)] {
+        let row = changed(|row| {
+            thread(row).busiest_thread_cpus = allowed;
+            (thread(row).cpus, row.busiest_cpu) = (cpus, busiest_cpu);
+        });
+        let document = with_monitor(run(CLOSED, QUIET), &row);
+        assert!(!speaks(&document, rule), "{cpus} of {allowed}");
+    }
+    // One that nearly fills its only CPU has no room, so that the network is not to blame.
+    for (cpus, verdict) in [(0.79, Verdict::NetworkBound), (0.8, Verdict::Undetermined)] {
+        let row = changed(|row| {
+            thread(row).busiest_thread_cpus = 1;
+            (thread(row).cpus, row.busiest_cpu) = (cpus, 1.0);
+        });
+        let record = VerdictRecord::new(&with_monitor(downloading(CLOSED), &row));
+        assert_eq!(record.verdict, verdict, "{cpus}: {record:?}");
+    }
+}
+
+/// A closed loop with stages, of ten seconds: under way, answers per second, and how long each
+/// took.
+fn ramp_of_users(second: impl Fn(u32) -> (f64, u64, f64)) -> Document {
+    let mut document = run(CLOSED, QUIET);
+    phase(&mut document, "service_time", 1, 100, 120);
+    phase(&mut document, "first_byte", 1, 95, 115);
+    phase(&mut document, "receive", 1, 5, 6);
+    if let analysis::LoadRecord::Closed { stages, .. } = &mut document.plan.load {
+        *stages = 1;
+    }
+    document.run.duration_ns = 10 * SECOND;
+    let row = document.series.rows[3].clone();
+    let rows = (2..12).map(|at| {
+        let (in_service, ended, response_ms) = second(at - 2);
+        analysis::Row {
+            second: at,
+            in_service,
+            ended,
+            errors: 0,
+            response_time_mean_ns: response_ms * 1e6,
+            ..row.clone()
+        }
+    });
+    document.series.rows = rows.collect();
+    for machine in &mut document.machines {
+        let row = machine.rows[0].clone();
+        let rows = (0..12).map(|second| MachineRow {
+            second,
+            ..row.clone()
+        });
+        machine.rows = rows.collect();
+    }
+    document
+}
+
+/// Ten users more each second, of whom 40 are as many as the server can serve.
+fn knee_at_forty(second: u32) -> (f64, u64, f64) {
+    let users = 10.0 * f64::from(second + 1);
+    let answers = (10.0 * users).min(400.0);
+    (users, answers as u64, 1000.0 * users / answers)
+}
+
+#[test]
+fn knee_inside_a_closed_loop_is_the_servers_and_named() {
+    let document = ramp_of_users(knee_at_forty);
+    let record = VerdictRecord::new(&document);
+    assert_eq!(record.verdict, Verdict::ServerBound, "{record:?}");
+    let told = record.evidence.join("; ");
+    // The first three seconds whose mean is above 10/11 of 400/s are those of 30, 40 and 50 users.
+    let knee = "(no monitor watched): 40.0 operations under way brought 367/s, and 90.0 brought \
+                400/s and took 2.08 times as long; 95.0 % of the service time";
+    assert!(told.contains(knee), "{told}");
+    // A monitor that saw room: the server waits for something.
+    let mut watched = with_monitor(document, &idle());
+    let rows = watched.machines[0].rows.clone();
+    watched.machines[2].rows = rows;
+    let record = VerdictRecord::new(&watched);
+    assert_eq!(record.verdict, Verdict::ServerBound, "{record:?}");
+    assert!(
+        record.evidence[0].contains("waits for something"),
+        "{record:?}"
+    );
+}
+
+#[test]
+fn closed_loop_without_a_knee_of_the_server_is_not_the_servers() {
+    let rule = "throughput follows load";
+    let without_stages = |document: &mut Document| {
+        if let analysis::LoadRecord::Closed { stages, .. } = &mut document.plan.load {
+            *stages = 0;
+        }
+    };
+    let moving_bytes = |document: &mut Document| {
+        phase(document, "first_byte", 1, 20, 25);
+        phase(document, "receive", 1, 80, 100);
+    };
+    let with_errors = |document: &mut Document| {
+        // What fails fast makes room for more of it, and nobody waits.
+        for row in &mut document.series.rows {
+            row.response_time_mean_ns = 100e6;
+        }
+    };
+    let spoils: [Spoil; 3] = [without_stages, moving_bytes, with_errors];
+    for spoil in spoils {
+        let mut document = ramp_of_users(knee_at_forty);
+        assert!(speaks(&document, rule));
+        spoil(&mut document);
+        assert!(!speaks(&document, rule));
+        let record = VerdictRecord::new(&document);
+        assert_eq!(record.verdict, Verdict::Undetermined, "{record:?}");
+    }
+    type Seconds = fn(u32) -> (f64, u64, f64);
+    let follows: [(&str, Seconds); 4] = [
+        ("to the end", |second| {
+            let users = 10 * u64::from(second + 1);
+            (users as f64, 10 * users, 100.0)
+        }),
+        ("until the last two seconds", |second| {
+            let users = 10 * u64::from(second + 1).min(8);
+            (users as f64 + f64::from(second), 10 * users, 100.0)
+        }),
+        ("as users leave, whose answers come late", |second| {
+            let users = 100.0 - 8.0 * f64::from(second);
+            (users, 95, 1000.0)
+        }),
+        ("of one load", |second| {
+            (40.0 + f64::from(second % 2), 400, 100.0)
+        }),
+    ];
+    for (what, second) in follows {
+        assert!(!speaks(&ramp_of_users(second), rule), "{what}");
+    }
+}
+
+#[test]
+fn losses_that_rise_with_the_load_are_the_networks_where_both_ends_have_room() {
+    let rule = "losses rise with load";
+    // So many of 10,000 segments in each second of the lower and of the higher half of the load.
+    let lossy = |low: u64, high: u64| {
+        let users = |second: u32| {
+            let users = 10 * u64::from(second + 1);
+            (users as f64, 10 * users, 100.0)
+        };
+        let mut document = with_monitor(ramp_of_users(users), &idle());
+        let monitor = document.machines.last_mut().unwrap();
+        let rows = (0..12).map(|second| MachineRow {
+            second,
+            ..changed(|row| row.tcp.retransmits = if second < 7 { low } else { high })
+        });
+        monitor.rows = rows.collect();
+        document
+    };
+    for (low, high, is_over) in [
+        (0, 99, false),
+        (0, 100, true),
+        (50, 100, true),
+        (51, 100, false),
+        (300, 300, false),
+        (300, 50, false),
+    ] {
+        let document = lossy(low, high);
+        assert_eq!(speaks(&document, rule), is_over, "{low} {high}");
+        let record = VerdictRecord::new(&document);
+        let is_named = record.verdict == Verdict::NetworkBound;
+        assert_eq!(is_named, is_over, "{low} {high}: {record:?}");
+    }
+    let told = VerdictRecord::new(&lossy(10, 200)).evidence.join("; ");
+    let saw = "monitor db: 1000 of 50000 segments were sent again or dropped (2.00 %)";
+    assert!(told.contains(saw), "{told}");
+    // Packets that a link drops count as well.
+    let mut dropping = lossy(0, 0);
+    for row in &mut dropping.machines.last_mut().unwrap().rows[7..] {
+        row.interfaces[0].drops = 150;
+    }
+    assert!(speaks(&dropping, rule));
+    // A server without room may be what drops connections; nor does anything show without a look
+    // at it, or where the load is the same throughout.
+    let mut full = lossy(10, 200);
+    for row in &mut full.machines.last_mut().unwrap().rows {
+        row.tcp.listen_overflows = 9;
+    }
+    assert!(!speaks(&full, rule));
+    assert_eq!(VerdictRecord::new(&full).verdict, Verdict::ServerBound);
+    let mut unwatched = lossy(10, 200);
+    let seen_by_agent = unwatched.machines.pop().unwrap().rows;
+    unwatched.machines[0].rows = seen_by_agent;
+    assert!(!speaks(&unwatched, rule));
+    let mut even = lossy(10, 200);
+    for row in &mut even.series.rows {
+        row.in_service = 10.0;
+    }
+    assert!(!speaks(&even, rule));
+}
+
+#[test]
+fn silent_rule_of_two_ends_names_the_end() {
+    let unknown = changed(|row| row.interfaces[0].speed_mbit = None);
+    let document = with_monitor(with_agent(run(CLOSED, QUIET), &unknown), &unknown);
+    let mut one_agent = document.clone();
+    one_agent.agents.truncate(1);
+    for (document, agents) in [(one_agent, "agent one: "), (document, "agent ")] {
+        let links = of_rule(&document, "link");
+        assert!(links.len() == 2, "{links:?}");
+        assert!(links[0].figure.starts_with(agents), "{links:?}");
+        assert_eq!(links[1].figure, "monitor db: not known");
+    }
+    // Where nobody watches the server, nothing is listed of it.
+    assert_eq!(of_rule(&run(CLOSED, QUIET), "link").len(), 1);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use crate::random::Random;
 use crate::scene::{CLOSED, OPEN, QUIET, Second, collector, cpu, fire};
 use analysis::{
-    Bounds, HoldFigures, HoldOutcome, HoldResult, LoadSearch, LoadUnit, Purpose, RunState,
-    SearchAction, SearchAnswer,
+    Bounds, HoldFigures, HoldOutcome, HoldResult, LimitOf, LimitShown, LoadSearch, LoadUnit,
+    Purpose, RunState, SearchAction, SearchAnswer,
 };
 
 fn rates(from: f64, to: f64) -> LoadSearch {
@@ -18,6 +18,7 @@ fn users(from: f64, to: f64) -> LoadSearch {
 fn result(outcome: HoldOutcome, ok_per_second: f64) -> HoldResult {
     HoldResult {
         outcome,
+        limits: Vec::new(),
         figures: HoldFigures {
             ok_per_second,
             agents: 2,
@@ -86,7 +87,7 @@ fn holds_climb_by_four_then_take_the_geometric_middle_then_confirm() {
     assert_eq!(record.answer, Some(found(993.51, 1015.3)));
     assert_eq!(
         record.statement,
-        "994/s, held twice; 1015/s failed twice (p99)"
+        "994/s, held twice; 1015/s failed twice (p99); no rule shows whose limit this is"
     );
     let purposes: Vec<Purpose> = record.steps.iter().map(|step| step.purpose).collect();
     assert_eq!(
@@ -129,7 +130,8 @@ fn search_whose_ends_are_beyond_the_server_says_so() {
     assert_eq!(run(&mut search, keeps_up_to(50.0)), [400.0, 100.0, 100.0]);
     assert_eq!(
         search.record().statement,
-        "below 100/s: this was the lowest of the search and failed (p99); search from a lower one"
+        "below 100/s: this was the lowest of the search and failed (p99); search from a lower \
+         one; no rule shows whose limit this is"
     );
     let mut search = rates(100.0, 1000.0);
     assert_eq!(run(&mut search, keeps_up_to(1e6)), [400.0, 1000.0]);
@@ -188,7 +190,7 @@ fn failure_that_does_not_repeat_moves_the_search_up_again() {
         search
             .record()
             .statement
-            .ends_with("; at 1600/s 1 of 3 holds failed"),
+            .contains("; at 1600/s 1 of 3 holds failed; "),
         "{}",
         search.record().statement
     );
@@ -207,7 +209,8 @@ fn answer_that_fails_by_accident_when_it_is_held_again_stays_the_answer() {
     let statement = &search.record().statement;
     assert_eq!(
         statement,
-        "994/s, held twice; 1015/s failed twice (p99); at 994/s 1 of 3 holds failed"
+        "994/s, held twice; 1015/s failed twice (p99); at 994/s 1 of 3 holds failed; no rule \
+         shows whose limit this is"
     );
 }
 
@@ -496,6 +499,57 @@ fn users_are_whole_and_the_knee_gets_holds_of_its_own() {
         (1..=6).contains(&for_knee) && amounts.len() - for_knee <= 13,
         "{amounts:?}"
     );
+}
+
+/// With a monitor whose quota speaks in this hold.
+fn at_quota(result: HoldResult) -> HoldResult {
+    let limits = vec![LimitShown {
+        limit_of: LimitOf::Server,
+        rule: "server's CPU quota".to_owned(),
+        figure: "monitor db: stopped".to_owned(),
+        bound: "10 %".to_owned(),
+    }];
+    HoldResult { limits, ..result }
+}
+
+#[test]
+fn answer_ends_with_the_resource_that_the_failed_hold_names() {
+    let why = "; ended by the server: its CPU quota (monitor db: stopped)";
+    let mut search = rates(100.0, 1000.0);
+    run(&mut search, |amount, _| {
+        if amount <= 500.0 {
+            return passed(amount);
+        }
+        at_quota(failed("p99"))
+    });
+    let statement = &search.record().statement;
+    assert!(statement.ends_with(why), "{statement}");
+    assert_eq!(statement.matches("ended by").count(), 1, "{statement}");
+    let failed_hold = search.record().steps.iter().map(|step| &step.result);
+    let mut reasons = failed_hold.map(HoldResult::reasons);
+    let told = ["p99", "monitor db: stopped (bound: 10 %)"];
+    assert!(reasons.any(|reasons| reasons == told), "{statement}");
+    let mut search = rates(100.0, 1000.0);
+    run(&mut search, |_, _| at_quota(failed("p99")));
+    let statement = &search.record().statement;
+    assert!(statement.ends_with(why), "{statement}");
+}
+
+#[test]
+fn knee_ends_with_the_resource_that_the_hold_beyond_it_names() {
+    let mut search = users(1.0, 256.0);
+    run(&mut search, |amount, _| {
+        let held = passed(amount.min(40.0));
+        if amount < 256.0 { held } else { at_quota(held) }
+    });
+    let statement = &search.record().statement;
+    let why = " %); ended by the server: its CPU quota (monitor db: stopped)";
+    assert!(statement.ends_with(why), "{statement}");
+    // Where everything passed and nothing stopped, nothing was ended.
+    let mut search = rates(100.0, 1000.0);
+    run(&mut search, |amount, _| at_quota(passed(amount)));
+    let statement = &search.record().statement;
+    assert!(!statement.contains("ended by"), "{statement}");
 }
 
 #[test]

@@ -4,7 +4,10 @@ use crate::limits::{
     changed, downloading, group, idle, overloaded, phase, run, thread, with_agent, with_monitor,
 };
 use crate::scene::{CLOSED, OPEN, QUIET, Second};
-use analysis::{Backlog, Document, HoldOutcome, HoldResult, Row, Verdict, VerdictRecord};
+use analysis::{
+    Backlog, Document, HoldOutcome, HoldResult, LimitOf, RiseLimit, Row, Scaling, ScalingRow,
+    Verdict, VerdictRecord,
+};
 
 const LATE: Second = Second {
     response_ms: 60,
@@ -290,12 +293,53 @@ fn hold_that_fails_names_the_resource_that_failed_it() {
     let mut document = with_monitor(overloaded(), &full);
     document.verdict = VerdictRecord::new(&document);
     let result = HoldResult::new(&document, 20.0, "run-1".to_owned());
-    let HoldOutcome::Failed { reasons } = result.outcome else {
-        panic!("{result:?}");
+    assert!(
+        matches!(result.outcome, HoldOutcome::Failed { .. }),
+        "{result:?}"
+    );
+    let reasons = result.reasons();
+    let is_named = |reason: &String| reason.starts_with("monitor db: 9 of 8");
+    assert!(reasons.iter().any(is_named), "{reasons:?}");
+}
+
+#[test]
+fn run_with_more_agents_names_what_its_verdict_names() {
+    let row = |mut document: Document, agents: u32, ok_per_second: f64| {
+        document.verdict = VerdictRecord::new(&document);
+        let row = ScalingRow::new(&document, String::new());
+        ScalingRow {
+            agents,
+            ok_per_second,
+            ..row
+        }
     };
-    let mut reasons = reasons.iter();
-    let is_named = reasons.any(|reason| reason.starts_with("monitor db: 9 of 8"));
-    assert!(is_named, "{reasons:?}");
+    let client = changed(|row| {
+        (group(row).quota, group(row).throttled) = (Some(0.25), 0.96);
+    });
+    let server = changed(|row| thread(row).busiest_thread_share = 0.97);
+    let one = row(with_agent(waiting_users(), &client), 1, 400.0);
+    let whose = one.limits.iter().map(|limit| limit.limit_of);
+    assert!(whose.eq([LimitOf::Client]), "{:?}", one.limits);
+    let two = row(with_monitor(waiting_users(), &server), 2, 700.0);
+    let three = row(with_monitor(waiting_users(), &server), 3, 710.0);
+    assert!(one.limits.len() == 1 && two.is_watched && !one.is_watched);
+    let scaling = Scaling::new(vec![one, two, three]);
+    assert_eq!(
+        (scaling.stops_at, scaling.limit),
+        (Some(2), RiseLimit::Server)
+    );
+    let why = "ended by the server: its thread (monitor db: thread thread of process (0) used \
+               97.0 % of a CPU";
+    assert!(scaling.statement.contains(why), "{}", scaling.statement);
+    // A machine that both sides fill proves nothing about the server.
+    let full = changed(|row| row.cpu_busy = 1.0);
+    let mut shared = with_monitor(waiting_users(), &server);
+    let agents = shared.agents.iter_mut();
+    agents.for_each(|agent| agent.target_is_local = true);
+    let shared = row(with_agent(shared, &full), 3, 710.0);
+    assert_eq!(shared.verdict, Verdict::Undetermined);
+    let whose = shared.limits.iter().map(|limit| limit.limit_of);
+    assert!(whose.eq([LimitOf::Client]), "{:?}", shared.limits);
 }
 
 #[test]

@@ -40,6 +40,15 @@ pub(crate) fn render(campaign: &CampaignDocument) -> String {
     for scaled in &campaign.scalings {
         let of = |row: &ScalingRow| agents(row, &scaled.variant, scaled.repeat);
         lines.extend(scaled.scaling.rows.iter().flat_map(of));
+        lines.push(Line {
+            section: "answer",
+            variant: scaled.variant.clone(),
+            repeat: Some(scaled.repeat),
+            name: "stops_at".into(),
+            value: scaled.scaling.stops_at.map(f64::from),
+            remark: scaled.scaling.statement.clone(),
+            ..Line::default()
+        });
     }
     let mut text = format!("{HEADER}\n");
     lines.iter().for_each(|line| write(&mut text, line));

@@ -1,9 +1,10 @@
-//! A campaign for build servers: a case for each threshold of each variant, each limit and each
-//! search.
+//! A campaign for build servers: a case for each threshold of each variant, each limit, each search
+//! and each row of numbers of agents.
 
 use crate::junit::{Case, name_of, suite};
 use analysis::{
-    CampaignDocument, LimitOutcome, LimitResult, RunSummary, SearchAnswer, VariantSearch, Verdict,
+    CampaignDocument, LimitOutcome, LimitResult, RunSummary, SearchAnswer, VariantScaling,
+    VariantSearch, Verdict,
 };
 
 pub(crate) fn render(campaign: &CampaignDocument) -> String {
@@ -24,6 +25,7 @@ pub(crate) fn render(campaign: &CampaignDocument) -> String {
     }
     cases.extend(campaign.limits.iter().map(limit));
     cases.extend(campaign.searches.iter().map(search));
+    cases.extend(campaign.scalings.iter().map(scaling));
     suite(&campaign.name, &campaign.started_at, None, &cases)
 }
 
@@ -43,6 +45,7 @@ fn of_variant(variant: &str, runs: &[&RunSummary]) -> Vec<Case> {
         class: variant.to_owned(),
         name: "verdict".to_owned(),
         failure,
+        output: String::new(),
     });
     cases
 }
@@ -62,6 +65,7 @@ fn threshold(variant: &str, runs: &[&RunSummary], index: usize) -> Option<Case> 
         class: variant.to_owned(),
         name: name_of(first),
         failure,
+        output: String::new(),
     })
 }
 
@@ -75,19 +79,41 @@ fn limit(result: &LimitResult) -> Case {
         class: result.variant.clone(),
         name: result.limit.display(),
         failure,
+        output: String::new(),
     }
 }
 
 fn search(searched: &VariantSearch) -> Case {
     let record = &searched.search;
-    let failure = match record.answer {
-        Some(SearchAnswer::Found { .. } | SearchAnswer::AtLeast { .. }) => None,
-        Some(_) => Some(record.statement.clone()),
-        None => Some("the search did not come to its end".to_owned()),
+    let (failure, output) = match record.answer {
+        Some(SearchAnswer::Found { .. } | SearchAnswer::AtLeast { .. }) => {
+            (None, record.statement.clone())
+        }
+        Some(_) => (Some(record.statement.clone()), String::new()),
+        None => (
+            Some("the search did not come to its end".to_owned()),
+            String::new(),
+        ),
     };
     Case {
         class: searched.variant.clone(),
         name: format!("search, repeat {}", searched.repeat + 1),
         failure,
+        output,
+    }
+}
+
+/// Its runs are meant to meet a limit, so that only those fail it that cannot be trusted.
+fn scaling(scaled: &VariantScaling) -> Case {
+    let rows = scaled.scaling.rows.iter();
+    let invalid: Vec<String> = rows
+        .filter(|row| row.verdict == Verdict::Invalid)
+        .map(|row| format!("agents {}: invalid", row.agents))
+        .collect();
+    Case {
+        class: scaled.variant.clone(),
+        name: format!("agents, repeat {}", scaled.repeat + 1),
+        failure: (!invalid.is_empty()).then(|| invalid.join("; ")),
+        output: scaled.scaling.statement.clone(),
     }
 }

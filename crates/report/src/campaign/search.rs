@@ -79,11 +79,6 @@ pub(super) fn outcome(outcome: &HoldOutcome) -> &'static str {
 }
 
 fn reasons(step: &HoldRecord) -> Option<(String, Paint, String)> {
-    let reasons = match &step.result.outcome {
-        HoldOutcome::Passed => return None,
-        HoldOutcome::Failed { reasons }
-        | HoldOutcome::ClientBound { reasons, .. }
-        | HoldOutcome::Invalid { reasons } => reasons,
-    };
-    Some((format!("{}:", step.step), Paint::Plain, reasons.join("; ")))
+    let reasons = step.result.reasons().join("; ");
+    (!reasons.is_empty()).then(|| (format!("{}:", step.step), Paint::Plain, reasons))
 }

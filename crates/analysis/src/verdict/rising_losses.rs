@@ -1,0 +1,129 @@
+//! Whether more is lost on the way where there is more load: a path that is full, whose speed
+//! nobody knows.
+
+use super::counted_seconds::{is_known, measured};
+use super::{LimitOf, RuleReading};
+use crate::{Document, LoadRecord, MachineResult, MachineRole, MachineRow, Row, human};
+
+const RULE: &str = "losses rise with load";
+
+/// Part of the segments that are lost under the higher half of the load,
+const LOST: f64 = 0.01;
+
+/// so many times the part under the lower half,
+const RISE_MIN: f64 = 2.0;
+
+/// of which the higher one is so many times as much.
+const LOAD_MIN: f64 = 1.5;
+
+/// Fewer segments under a half of the load are too few for a share of them.
+const SEGMENTS_MIN: u64 = 1000;
+
+/// What a machine lost under a half of the load.
+#[derive(Debug, Clone, Copy, Default)]
+struct Losses {
+    load: f64,
+    seconds: f64,
+    segments: u64,
+    lost: u64,
+}
+
+/// Of the machine that shows it most. Both ends must have room: `ends_have_room` says so. A server
+/// that drops connections has them sent again too.
+pub(super) fn reading(document: &Document, ends_have_room: bool) -> RuleReading {
+    let bound = "1 %, twice the share under half of the load, and a monitor that saw room";
+    let machines = document.machines.iter();
+    let seen = machines.filter_map(|machine| Some((machine, halves(document, machine)?)));
+    let most = seen.max_by(|(_, a), (_, b)| reach(a).total_cmp(&reach(b)));
+    let Some((machine, halves)) = most else {
+        return RuleReading::unknown(RULE, LimitOf::Network, bound.to_owned());
+    };
+    let reach = reach(&halves);
+    let figure = in_words(machine, &halves);
+    let speaks = reach >= 1.0 && ends_have_room;
+    RuleReading {
+        rule: RULE,
+        limit_of: LimitOf::Network,
+        says: speaks.then(|| format!("{figure} (bound: {bound})")),
+        figure,
+        bound: bound.to_owned(),
+        distance: Some(reach),
+    }
+}
+
+fn in_words(machine: &MachineResult, [low, high]: &[Losses; 2]) -> String {
+    let role = match machine.role {
+        MachineRole::Agent => "agent",
+        MachineRole::Monitor => "monitor",
+    };
+    format!(
+        "{role} {}: {} of {} segments were sent again or dropped ({}) under the higher half of \
+         the load, and {} under the lower half, which was {} of it",
+        machine.name,
+        high.lost,
+        high.segments,
+        human::share(high.share()),
+        human::share(low.share()),
+        human::share(low.mean_load() / high.mean_load())
+    )
+}
+
+fn reach([low, high]: &[Losses; 2]) -> f64 {
+    let rise = high.share() / low.share() / RISE_MIN;
+    let load = high.mean_load() / low.mean_load() / LOAD_MIN;
+    let reach = (high.share() / LOST).min(load);
+    // Nothing lost under the lower half is any rise.
+    if low.lost == 0 {
+        reach
+    } else {
+        reach.min(rise)
+    }
+}
+
+/// The lower and the higher half of the seconds by their load; none where they tell too little.
+fn halves(document: &Document, machine: &MachineResult) -> Option<[Losses; 2]> {
+    let mut seconds: Vec<(f64, &MachineRow)> = measured(document)
+        .filter_map(|row| Some((load(document, row), of_second(machine, row)?)))
+        .collect();
+    seconds.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let (low, high) = seconds.split_at(seconds.len() / 2);
+    let halves = [low, high].map(|half| half.iter().fold(Losses::default(), Losses::plus));
+    let is_telling = |half: &Losses| half.segments >= SEGMENTS_MIN && half.load > 0.0;
+    halves.iter().all(is_telling).then_some(halves)
+}
+
+/// What was offered in a second: arrivals, or users under way.
+fn load(document: &Document, row: &Row) -> f64 {
+    match document.plan.load {
+        LoadRecord::Open { .. } => row.response_time_count as f64 / f64::from(row.seconds.max(1)),
+        LoadRecord::Closed { .. } => row.in_service,
+    }
+}
+
+fn of_second<'d>(machine: &'d MachineResult, row: &Row) -> Option<&'d MachineRow> {
+    let mut rows = machine.rows.iter();
+    rows.find(|known| known.second == row.second && is_known(known))
+}
+
+impl Losses {
+    fn plus(self, (load, row): &(f64, &MachineRow)) -> Losses {
+        let drops = row.interfaces.iter().map(|link| link.drops).sum::<u64>();
+        Losses {
+            load: self.load + load,
+            seconds: self.seconds + 1.0,
+            segments: self.segments.saturating_add(row.tcp.segments_sent),
+            lost: self
+                .lost
+                .saturating_add(row.tcp.retransmits)
+                .saturating_add(drops),
+        }
+    }
+
+    fn share(&self) -> f64 {
+        self.lost as f64 / self.segments as f64
+    }
+
+    fn mean_load(&self) -> f64 {
+        self.load / self.seconds
+    }
+}
