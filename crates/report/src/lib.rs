@@ -12,6 +12,7 @@ mod machines;
 mod markdown;
 mod merged_hlog;
 mod page;
+mod sections;
 mod style;
 mod table;
 mod tls_words;
