@@ -36,7 +36,7 @@ pub struct CompareArgs {
     /// Compare even if the plans measure different things
     #[arg(long)]
     pub force: bool,
-    /// Output format: console, json, junit, markdown or csv
+    /// Output format: console, json, junit, markdown, csv or html
     #[arg(long, value_name = "FORMAT", default_value = "console")]
     pub format: Format,
     /// The run or runs before

@@ -18,6 +18,7 @@ pub(crate) use run_log::{log_file, sealed_log};
 use appended::Appended;
 use control::RunId;
 use durable::{sync_folder, sync_parent};
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ use std::path::{Path, PathBuf};
 pub const RESULT: &str = "result.json";
 /// The plan as given, without secrets.
 pub const PLAN: &str = "plan.toml";
+/// The result for a browser.
+pub const PAGE: &str = "report.html";
 /// Everything that the other files are made of.
 pub(crate) const LOG: &str = "run.log";
 const HISTOGRAMS: &str = "histograms.hlog";
@@ -43,8 +46,8 @@ pub struct RunFolder {
     /// Where it was asked for.
     histograms_by_agent: Option<Appended>,
     events: Appended,
-    /// Why the last writing of the result failed.
-    result_failure: Option<String>,
+    /// Files whose last replacement failed, and why.
+    failures: BTreeMap<&'static str, String>,
 }
 
 /// Why no folder can be written.
@@ -106,7 +109,7 @@ impl RunFolder {
             histograms,
             histograms_by_agent: None,
             events,
-            result_failure: None,
+            failures: BTreeMap::new(),
         })
     }
 
@@ -131,7 +134,7 @@ impl RunFolder {
                 .then(|| opened(HISTOGRAMS_BY_AGENT))
                 .transpose()?,
             events: opened(EVENTS)?,
-            result_failure: None,
+            failures: BTreeMap::new(),
         })
     }
 
@@ -184,9 +187,19 @@ impl RunFolder {
     /// Replaces the result in one step: a reader sees the old one or the new one. A failure is
     /// remembered until it succeeds again.
     pub fn replace_result(&mut self, text: &str) {
-        self.result_failure = replace(&self.path.join(RESULT), text)
-            .err()
-            .map(|error| in_words(&error));
+        self.replace(RESULT, text);
+    }
+
+    /// Replaces the page in the same way.
+    pub fn replace_page(&mut self, text: &str) {
+        self.replace(PAGE, text);
+    }
+
+    fn replace(&mut self, file: &'static str, text: &str) {
+        match replacement_failure(&self.path.join(file), text) {
+            Some(why) => self.failures.insert(file, why),
+            None => self.failures.remove(file),
+        };
     }
 
     /// Writes what still waits for room, and makes it last.
@@ -202,7 +215,8 @@ impl RunFolder {
     #[must_use]
     pub fn unsaved(&self) -> Vec<String> {
         let failures = [
-            (RESULT, self.result_failure.as_deref()),
+            (RESULT, self.failures.get(RESULT).map(String::as_str)),
+            (PAGE, self.failures.get(PAGE).map(String::as_str)),
             (HISTOGRAMS, self.histograms.failure()),
             (
                 HISTOGRAMS_BY_AGENT,
@@ -225,6 +239,12 @@ pub(crate) fn name_of(path: &Path) -> String {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned()
+}
+
+/// Why a file cannot be replaced.
+fn replacement_failure(path: &Path, text: &str) -> Option<String> {
+    let replaced = replace(path, text);
+    replaced.err().map(|error| in_words(&error))
 }
 
 /// Replaces a file in one step.

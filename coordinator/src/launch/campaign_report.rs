@@ -72,8 +72,9 @@ impl CampaignReport<'_> {
 
     /// Saves what there is. What cannot be saved is said at the end.
     pub(super) fn save(&mut self) {
-        let text = Format::Json.render_campaign(&self.document, Style::PLAIN);
-        self.folder.replace(&text);
+        let [text, page] = [Format::Json, Format::Html]
+            .map(|format| format.render_campaign(&self.document, Style::PLAIN));
+        self.folder.replace(&text, &page);
     }
 
     /// Takes what an interrupted campaign left of a run, where that is complete; how to exit for

@@ -239,6 +239,7 @@ impl RecordedRun {
             .for_each(|line| self.log(Some(line)));
         if let Some(folder) = &mut self.folder {
             folder.finish();
+            folder.replace_page(&Format::Html.render(&document, Style::PLAIN));
         }
         self.save_document(&document);
         let unsaved = self.folder.as_ref().map(RunFolder::unsaved);

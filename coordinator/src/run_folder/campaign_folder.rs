@@ -3,7 +3,8 @@
 
 use super::durable::sync_parent;
 use super::hold::{self, HoldError, hold};
-use super::{FolderError, PLAN, RESULT, RunFolder, new_folder, replace, write_whole};
+use super::write_whole;
+use super::{FolderError, PAGE, PLAN, RESULT, RunFolder, new_folder, replacement_failure};
 use crate::plan_file::in_words;
 use crate::utc::Utc;
 use analysis::{CampaignDocument, Document, RunState};
@@ -197,21 +198,23 @@ impl CampaignFolder {
         self.parts(prefix).into_iter().find_map(whole)
     }
 
-    /// Replaces [`CAMPAIGN`] in one step. A failure is remembered until it succeeds again.
-    pub fn replace(&mut self, text: &str) {
-        self.failure = replace(&self.path.join(CAMPAIGN), text)
-            .err()
-            .map(|error| in_words(&error));
+    /// Replaces [`CAMPAIGN`] and [`PAGE`], each in one step. A failure is remembered until it
+    /// succeeds again.
+    pub fn replace(&mut self, text: &str, page: &str) {
+        let failure = |(file, text): (&str, &str)| {
+            let path = self.path.join(file);
+            let why = replacement_failure(&path, text)?;
+            Some(format!("{}: {why}", path.display()))
+        };
+        self.failure = [(CAMPAIGN, text), (PAGE, page)]
+            .into_iter()
+            .find_map(failure);
     }
 
     /// What could not be saved, and why.
     #[must_use]
-    pub fn unsaved(&self) -> Option<String> {
-        Some(format!(
-            "{}: {}",
-            self.path.join(CAMPAIGN).display(),
-            self.failure.as_deref()?
-        ))
+    pub fn unsaved(&self) -> Option<&str> {
+        self.failure.as_deref()
     }
 }
 
@@ -248,7 +251,7 @@ mod tests {
             folder.parts("01-"),
             ["01-a-1", "01-a-1-2"].map(|name| folder.path().join(name))
         );
-        folder.replace("{}");
+        folder.replace("{}", "");
         assert_eq!(
             fs::read_to_string(folder.path().join(CAMPAIGN)).unwrap(),
             "{}"

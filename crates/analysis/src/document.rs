@@ -3,7 +3,7 @@
 
 use crate::natural_order::natural_order;
 use crate::{
-    AgentResult, Backlog, ClientFigures, Figures, FleetFigures, Judgement, MachineResult,
+    AgentResult, Backlog, ClientFigures, Figures, FleetFigures, HeatMap, Judgement, MachineResult,
     PlanRecord, ProcessFigures, Series, ServerFigures, SessionOffers, Unattended, VerdictRecord,
 };
 use measure::Period;
@@ -66,6 +66,9 @@ pub struct Document {
     pub machines: Vec<MachineResult>,
     /// Over time, warm-up and drain included.
     pub series: Series,
+    /// Response times over time, for the eye.
+    #[serde(default, skip_serializing_if = "HeatMap::is_empty")]
+    pub heat_map: HeatMap,
     /// The plan's thresholds with their outcome, in the plan's order.
     pub thresholds: Vec<Judgement>,
     /// What the numbers are about.
@@ -187,6 +190,6 @@ pub struct StartSkew {
 pub struct FigureGroup {
     /// Which part: a request, an address, an agent, a label.
     pub name: String,
-    /// Its figures, without pictures.
+    /// Its figures, without histograms.
     pub figures: Figures,
 }

@@ -5,12 +5,15 @@ use crate::counts::{begun_and_sent, errors, not_sent, share, sum};
 use crate::ratio_figure::handshakes_in_connects;
 use crate::span::Span;
 use crate::{
-    ChainFigure, ErrorFigure, HistogramColumns, NegotiatedFigure, PercentileFigure, RatioFigure,
-    StapleFigure, TimeFigure,
+    ChainFigure, ErrorFigure, Headline, HistogramColumns, NegotiatedFigure, PercentileFigure,
+    RatioFigure, StapleFigure, TimeFigure,
 };
 use measure::{Counters, HandshakeKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Times with a curve of percentiles.
+const CURVES: [&str; 2] = ["response_time", "service_time"];
 
 /// The figures of a set of operations.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -195,18 +198,26 @@ pub struct EarlyDataFigures {
 }
 
 impl Figures {
-    /// `span` is the part of the run they are of; pictures are large and wanted for the whole only.
-    pub(crate) fn new(tally: &CellTally, span: Span, picture: HistogramColumns) -> Figures {
+    /// `span` is the part of the run they are of; histograms are large and wanted for the whole
+    /// only.
+    pub(crate) fn new(tally: &CellTally, span: Span, columns: HistogramColumns) -> Figures {
         let counters = &tally.counters;
+        let figure = |(name, headline): (String, Headline)| {
+            let figure = TimeFigure::new(&headline, columns);
+            let is_drawn = columns == HistogramColumns::Drawn && CURVES.contains(&name.as_str());
+            let figure = if is_drawn {
+                figure.with_curve(&headline)
+            } else {
+                figure
+            };
+            (name, figure)
+        };
         Figures {
             operations: Operations::new(counters),
             rates: Rates::new(tally, span),
             bytes: ByteFigures::new(counters),
-            times: tally
-                .headlines()
-                .map(|(name, headline)| (name, TimeFigure::new(&headline, picture)))
-                .collect(),
-            times_by_outcome: if picture == HistogramColumns::Drawn {
+            times: tally.headlines().map(figure).collect(),
+            times_by_outcome: if columns == HistogramColumns::Drawn {
                 by_outcome(tally)
             } else {
                 BTreeMap::new()

@@ -17,6 +17,7 @@ mod exit;
 mod fault;
 mod figures;
 mod fleet_figures;
+mod heat_map;
 pub mod human;
 mod live;
 mod machine;
@@ -61,6 +62,7 @@ pub use figures::{
     ResumptionFigures,
 };
 pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended, Unstored};
+pub use heat_map::{HeatColumn, HeatMap};
 pub use live::Live;
 pub use machine::{
     GroupRow, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow, QueueRow, TcpRow,

@@ -2,10 +2,10 @@
 //! second it happened in. Memory is bounded: old distributions are packed, and after an hour a row
 //! holds two seconds, then four, and so on.
 
-use crate::Headline;
 use crate::counts::{begun_and_sent, errors, sent_and_ended};
 use crate::stretches::Stretches;
-use measure::{Cell, Counters, Distribution, Histogram, Metric, Outcome, Snapshot};
+use crate::{Headline, HeatMap, PercentileFigure};
+use measure::{Cell, Counters, Distribution, Failure, Histogram, Metric, Outcome, Snapshot};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -65,14 +65,43 @@ pub struct Row {
     pub response_time_mean_ns: f64,
     /// Their 50th percentile.
     pub response_time_p50_ns: u64,
+    /// Their 90th percentile; results of earlier versions do not say, as with the 99.9th.
+    #[serde(default)]
+    pub response_time_p90_ns: u64,
     /// Their 99th percentile.
     pub response_time_p99_ns: u64,
+    /// Their 99.9th percentile.
+    #[serde(default)]
+    pub response_time_p999_ns: u64,
     /// The largest of them.
     pub response_time_max_ns: u64,
     /// Some of them were cut short (time-outs, never sent), and the 99th percentile is a lower
     /// bound.
     pub response_time_p99_at_least: bool,
+    /// Errors that ended in it, by the kind's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub errors_by_kind: BTreeMap<String, u64>,
+    /// Phases of ok operations that ended in it: mean times by the metric's name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub phase_means_ns: BTreeMap<String, u64>,
 }
+
+/// Phases of an operation in their order, each with the metrics that it is made of.
+const PHASES: [(&str, &[Metric]); 7] = [
+    ("dns", &[Metric::Dns]),
+    ("connect", &[Metric::Connect]),
+    (
+        "handshake_full",
+        &[Metric::HandshakeFull, Metric::HandshakeFullRetried],
+    ),
+    (
+        "handshake_resumed",
+        &[Metric::HandshakeResumed, Metric::HandshakeResumedRetried],
+    ),
+    ("send", &[Metric::Send]),
+    ("first_byte", &[Metric::FirstByte]),
+    ("receive", &[Metric::Receive]),
+];
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
 fn is_zero(number: &u32) -> bool {
@@ -124,6 +153,9 @@ pub(crate) struct SeriesBuilder {
 struct OpenRow {
     counts: Row,
     open_ns: u64,
+    failures: BTreeMap<Failure, u64>,
+    /// Count and sum of each phase of ok operations, in the order of [`PHASES`].
+    phases: [(u64, u128); PHASES.len()],
     response_times: ResponseTimes,
 }
 
@@ -145,7 +177,9 @@ struct ResponseFigures {
     count: u64,
     mean_ns: f64,
     p50_ns: u64,
+    p90_ns: u64,
     p99_ns: u64,
+    p999_ns: u64,
     max_ns: u64,
     p99_at_least: bool,
 }
@@ -226,6 +260,16 @@ impl SeriesBuilder {
         }
     }
 
+    /// Response times over time.
+    pub(crate) fn heat_map(&self) -> HeatMap {
+        let rows = self.rows.iter();
+        let times = rows.map(|(&number, row)| {
+            let second = number * self.row_seconds;
+            (second, row.response_times.unpacked().distribution)
+        });
+        HeatMap::new(self.end, times)
+    }
+
     /// The rows so far; `warm_up_ns` is the length of the warm-up.
     pub(crate) fn series(&self, warm_up_ns: u64) -> Series {
         let rows = self.rows.iter();
@@ -264,11 +308,30 @@ impl OpenRow {
             connections_opened: counters.connections.opened,
             ..Row::default()
         });
+        for (&failure, &count) in &counters.failures {
+            add(self.failures.entry(failure).or_default(), count);
+        }
+        for (sum, (_, metrics)) in self.phases.iter_mut().zip(PHASES) {
+            for &metric in metrics {
+                if let Some(times) = cell.times.get(&(Outcome::Ok, metric)) {
+                    *sum = (
+                        sum.0.saturating_add(times.count),
+                        sum.1.saturating_add(times.sum),
+                    );
+                }
+            }
+        }
     }
 
     fn merge(&mut self, other: OpenRow) {
         self.counts.add(&other.counts);
         self.open_ns = self.open_ns.saturating_add(other.open_ns);
+        for (failure, count) in other.failures {
+            add(self.failures.entry(failure).or_default(), count);
+        }
+        for (sum, more) in self.phases.iter_mut().zip(other.phases) {
+            *sum = (sum.0.saturating_add(more.0), sum.1.saturating_add(more.1));
+        }
         self.response_times.merge(&other.response_times.unpacked());
     }
 
@@ -279,12 +342,33 @@ impl OpenRow {
             response_time_count: times.count,
             response_time_mean_ns: times.mean_ns,
             response_time_p50_ns: times.p50_ns,
+            response_time_p90_ns: times.p90_ns,
             response_time_p99_ns: times.p99_ns,
+            response_time_p999_ns: times.p999_ns,
             response_time_max_ns: times.max_ns,
             response_time_p99_at_least: times.p99_at_least,
+            errors_by_kind: self
+                .failures
+                .iter()
+                .map(|(failure, &count)| (failure.to_string(), count))
+                .collect(),
+            phase_means_ns: self.phase_means().collect(),
             ..row
         }
     }
+
+    /// Of the phases that happened.
+    fn phase_means(&self) -> impl Iterator<Item = (String, u64)> {
+        let phases = self.phases.iter().zip(PHASES);
+        phases.filter_map(|(&(count, sum), (name, _))| {
+            let mean = sum.checked_div(u128::from(count))?;
+            Some((name.to_owned(), u64::try_from(mean).unwrap_or(u64::MAX)))
+        })
+    }
+}
+
+fn add(sum: &mut u64, count: u64) {
+    *sum = sum.saturating_add(count);
 }
 
 impl Row {
@@ -301,7 +385,7 @@ impl Row {
             (&mut self.connections_opened, other.connections_opened),
         ];
         for (sum, count) in sums {
-            *sum = sum.saturating_add(count);
+            self::add(sum, count);
         }
     }
 }
@@ -377,12 +461,15 @@ impl ResponseTimes {
 
 impl ResponseFigures {
     fn new(headline: &Headline) -> ResponseFigures {
-        let (p50, p99) = (headline.percentile(50.0), headline.percentile(99.0));
+        let [p50, p90, p99, p999] = [50.0, 90.0, 99.0, 99.9].map(|at| headline.percentile(at));
+        let value = |figure: Option<PercentileFigure>| figure.map_or(0, |figure| figure.value_ns);
         ResponseFigures {
             count: headline.distribution.count,
             mean_ns: headline.distribution.mean().unwrap_or(0.0),
-            p50_ns: p50.map_or(0, |figure| figure.value_ns),
-            p99_ns: p99.map_or(0, |figure| figure.value_ns),
+            p50_ns: value(p50),
+            p90_ns: value(p90),
+            p99_ns: value(p99),
+            p999_ns: value(p999),
             max_ns: headline.distribution.max,
             p99_at_least: p99.is_some_and(|figure| figure.at_least),
         }

@@ -6,10 +6,13 @@ use serde::{Deserialize, Serialize};
 /// Percentiles of every figure.
 const PERCENTILES: [f64; 7] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
-/// Columns of a picture: a multiple of 12, so that 12 rows on a console are whole columns.
+/// Columns of a histogram: a multiple of 12, so that 12 rows on a console are whole columns.
 const COLUMNS: usize = 60;
 
-/// A picture's columns grow up to so many times the 99th percentile.
+/// Points of the curve of percentiles while the part of values above is halved.
+const CURVE_STEPS: u32 = 5;
+
+/// A histogram's columns grow up to so many times the 99th percentile.
 const TAIL: u64 = 4;
 
 /// A distribution with what is known of values that were cut short: censored data.
@@ -41,7 +44,7 @@ pub struct PercentileFigure {
     pub at_least: bool,
 }
 
-/// A column of a picture.
+/// A column of a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     /// Values above the column before and up to this.
@@ -80,8 +83,13 @@ pub struct TimeFigure {
     /// Percentiles, at most 0.1 % above the true ones.
     pub percentiles: Vec<PercentileFigure>,
     /// Columns whose bounds grow by one factor from the smallest value on; the last ends at the
-    /// largest. Empty in groups.
-    pub picture: Vec<Column>,
+    /// largest. Empty in groups. Results of earlier versions call it `picture`.
+    #[serde(alias = "picture")]
+    pub histogram: Vec<Column>,
+    /// From the 0th percentile to the largest value, five steps each time that the part of values
+    /// above is halved; of response and service times of the whole only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub percentile_curve: Vec<PercentileFigure>,
 }
 
 #[expect(
@@ -196,7 +204,7 @@ fn known_at_rank(all: &Histogram, censored: &Histogram, rank: u64) -> Option<u64
 }
 
 impl TimeFigure {
-    pub(crate) fn new(headline: &Headline, picture: HistogramColumns) -> TimeFigure {
+    pub(crate) fn new(headline: &Headline, columns: HistogramColumns) -> TimeFigure {
         let distribution = &headline.distribution;
         TimeFigure {
             count: distribution.count,
@@ -208,11 +216,20 @@ impl TimeFigure {
             min_ns: distribution.min,
             max_ns: distribution.max,
             percentiles: headline.percentiles(&PERCENTILES),
-            picture: if picture == HistogramColumns::Drawn {
+            histogram: if columns == HistogramColumns::Drawn {
                 draw(distribution)
             } else {
                 Vec::new()
             },
+            percentile_curve: Vec::new(),
+        }
+    }
+
+    /// The same with its curve of percentiles.
+    pub(crate) fn with_curve(self, headline: &Headline) -> TimeFigure {
+        TimeFigure {
+            percentile_curve: headline.percentiles(&curve_percentiles(self.count)),
+            ..self
         }
     }
 
@@ -224,6 +241,22 @@ impl TimeFigure {
             .copied()
             .find(|figure| figure.percentile == percentile)
     }
+}
+
+/// As many percentiles as so many values can tell apart.
+fn curve_percentiles(count: u64) -> Vec<f64> {
+    let halvings = u64::BITS - count.leading_zeros();
+    let steps = (0..halvings).flat_map(|halving| (0..CURVE_STEPS).map(move |step| (halving, step)));
+    let above = |(halving, step): (u32, u32)| {
+        let from = 0.5_f64.powi(halving as i32);
+        from * (1.0 - 0.5 * f64::from(step) / f64::from(CURVE_STEPS))
+    };
+    let above = steps
+        .map(above)
+        .take_while(|above| above * count as f64 >= 1.0);
+    let mut percentiles: Vec<f64> = above.map(|above| 100.0 * (1.0 - above)).collect();
+    percentiles.push(100.0);
+    percentiles
 }
 
 /// Columns with logarithmic bounds, so that a long tail and a narrow peak both stay visible. What
@@ -310,7 +343,7 @@ mod tests {
         );
         assert_eq!(figure.percentile(75.0).unwrap().value_ns, 5, "the sixth");
         assert_eq!(figure.percentile(99.0).unwrap().value_ns, 9);
-        assert!(figure.picture.is_empty());
+        assert!(figure.histogram.is_empty());
     }
 
     #[test]
@@ -422,7 +455,24 @@ mod tests {
     }
 
     #[test]
-    fn picture_holds_every_value_and_ends_at_the_largest() {
+    fn curve_has_five_steps_in_each_half_of_the_rest_and_ends_at_the_largest_value() {
+        let expected = [
+            0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 55.0, 60.0, 65.0, 70.0, 75.0, 100.0,
+        ];
+        let percentiles = curve_percentiles(4);
+        assert_eq!(percentiles.len(), expected.len(), "{percentiles:?}");
+        for (found, expected) in percentiles.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-9, "{percentiles:?}");
+        }
+        assert_eq!(curve_percentiles(0), [100.0]);
+        let headline = headline(&[1, 2, 3], &[9]);
+        let curve = TimeFigure::new(&headline, HistogramColumns::Drawn).with_curve(&headline);
+        let last = curve.percentile_curve.last().expect("there are values");
+        assert_eq!((last.value_ns, last.at_least), (9, true));
+    }
+
+    #[test]
+    fn histogram_holds_every_value_and_ends_at_the_largest() {
         let hour = 3_600_000_000_000;
         for values in [
             vec![5],

@@ -17,17 +17,17 @@ use analysis::CampaignDocument;
 /// A part of the report.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReportSection {
-    title: String,
+    pub(crate) title: String,
     /// Paragraphs before the table.
-    sentences: Vec<(Paint, String)>,
-    headings: Vec<&'static str>,
-    rows: Vec<Vec<String>>,
+    pub(crate) sentences: Vec<(Paint, String)>,
+    pub(crate) headings: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<String>>,
     /// A list after the table: a mark or a label each, and what it labels.
-    facts: Vec<(String, Paint, String)>,
+    pub(crate) facts: Vec<(String, Paint, String)>,
 }
 
 /// What stands in a report, in order.
-fn sections(campaign: &CampaignDocument) -> Vec<ReportSection> {
+pub(crate) fn sections(campaign: &CampaignDocument) -> Vec<ReportSection> {
     let mut sections = vec![head::section(campaign)];
     sections.extend(campaign.searches.iter().map(search::section));
     sections.extend(capacity::section(campaign));

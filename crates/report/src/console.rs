@@ -10,6 +10,8 @@ mod times;
 mod tls;
 
 pub(crate) use agents::contributors;
+pub(crate) use head::what_ran;
+pub(crate) use outcomes::{GROUP_HEADINGS, group_row};
 
 use crate::Style;
 use crate::page::Page;

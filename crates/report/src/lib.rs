@@ -6,12 +6,14 @@ mod console;
 mod csv;
 mod explain;
 mod hlog;
+mod html;
 mod json;
 mod junit;
 mod machines;
 mod markdown;
 mod merged_hlog;
 mod page;
+mod sections;
 mod style;
 mod table;
 mod tls_words;
@@ -38,11 +40,13 @@ pub enum Format {
     Csv,
     /// Thresholds as test cases.
     Junit,
+    /// A page for a browser, in one file.
+    Html,
 }
 
 /// No such format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no format is called `{name}`; write json, console, markdown, csv or junit")]
+#[error("no format is called `{name}`; write json, console, markdown, csv, junit or html")]
 pub struct UnknownFormat {
     /// What was given.
     pub name: String,
@@ -50,12 +54,13 @@ pub struct UnknownFormat {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 5] = [
+    pub const ALL: [Format; 6] = [
         Format::Json,
         Format::Console,
         Format::Markdown,
         Format::Csv,
         Format::Junit,
+        Format::Html,
     ];
 
     /// Name on a command line.
@@ -67,6 +72,7 @@ impl Format {
             Format::Markdown => "markdown",
             Format::Csv => "csv",
             Format::Junit => "junit",
+            Format::Html => "html",
         }
     }
 
@@ -79,6 +85,7 @@ impl Format {
             Format::Markdown => markdown::render(document),
             Format::Csv => csv::render(document),
             Format::Junit => junit::render(document),
+            Format::Html => html::render(document),
         }
     }
 
@@ -92,6 +99,7 @@ impl Format {
             Format::Markdown => campaign::markdown::render(document),
             Format::Csv => campaign::csv::render(document),
             Format::Junit => campaign::junit::render(document),
+            Format::Html => html::render_campaign(document),
         }
     }
 }

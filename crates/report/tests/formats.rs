@@ -46,6 +46,20 @@ fn result_reads_back_as_it_was_written() {
 }
 
 #[test]
+fn results_of_earlier_versions_are_read_and_rendered() {
+    let earlier = golden("earlier/result-picture.json");
+    let earlier = read(&std::fs::read(earlier).unwrap()).unwrap();
+    assert_eq!(
+        earlier.measured.times["response_time"].histogram,
+        document().measured.times["response_time"].histogram,
+        "it was called a picture"
+    );
+    for format in Format::ALL {
+        assert!(!format.render(&earlier, Style::PLAIN).is_empty());
+    }
+}
+
+#[test]
 fn newer_schema_is_refused_with_a_cure() {
     let text = std::fs::read_to_string(golden("result-v1.json")).unwrap();
     let newer = text.replacen("\"schema\": 1", "\"schema\": 2", 1);

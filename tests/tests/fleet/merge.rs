@@ -90,7 +90,7 @@ fn assert_histograms(document: &Document, histograms: &Histograms, by_agent: &Hi
         assert_eq!(
             columns(merged, &sum),
             merged
-                .picture
+                .histogram
                 .iter()
                 .map(|column| column.count)
                 .collect::<Vec<_>>(),
@@ -128,11 +128,11 @@ fn assert_percentiles(metric: &str, figure: &TimeFigure, histogram: &Histogram<u
 
 /// The histogram's buckets in the columns of the figure's picture.
 fn columns(figure: &TimeFigure, histogram: &Histogram<u64>) -> Vec<u64> {
-    let mut counts = vec![0; figure.picture.len()];
+    let mut counts = vec![0; figure.histogram.len()];
     for bucket in histogram.iter_recorded() {
         let value = bucket.value_iterated_to().min(figure.max_ns);
         let column = figure
-            .picture
+            .histogram
             .partition_point(|column| column.to_ns < value)
             .min(counts.len() - 1);
         counts[column] += bucket.count_since_last_iteration();

@@ -53,6 +53,7 @@ impl ResultCollector {
             server_processes: Vec::new(),
             machines: self.machines(),
             series: self.series(),
+            heat_map: self.series.heat_map(),
             thresholds,
             verdict: crate::VerdictRecord::default(),
             notes: self.notes.clone(),

@@ -28,7 +28,8 @@ pub(crate) fn write_notes(page: &mut Page, document: &Document) {
     }
 }
 
-fn what_ran(document: &Document) -> String {
+/// The load, who sent it, how long and when.
+pub(crate) fn what_ran(document: &Document) -> String {
     let run = &document.run;
     let state = match run.state {
         RunState::Complete => "",

@@ -7,6 +7,9 @@ use crate::table::TextTable;
 use analysis::human::{number, percentile, share};
 use analysis::{Document, FigureGroup, Figures};
 
+/// Columns of a table of parts.
+pub(crate) const GROUP_HEADINGS: [&str; 6] = ["", "ended", "errors", "ok/s", "p50", "p99"];
+
 /// Rows of a table of parts; the rest is in `result.json`.
 const ROWS_MAX: usize = 20;
 
@@ -58,11 +61,11 @@ fn groups(page: &mut Page, title: &str, groups: &[FigureGroup]) {
         return;
     }
     page.title(title);
-    let mut table = TextTable::new(&["", "ended", "errors", "ok/s", "p50", "p99"]);
+    let mut table = TextTable::new(&GROUP_HEADINGS);
     groups
         .iter()
         .take(ROWS_MAX)
-        .for_each(|group| table.row(row(group)));
+        .for_each(|group| table.row(group_row(group)));
     page.table(&table);
     if groups.len() > ROWS_MAX {
         page.paragraph(
@@ -76,7 +79,8 @@ fn groups(page: &mut Page, title: &str, groups: &[FigureGroup]) {
     }
 }
 
-fn row(group: &FigureGroup) -> Vec<String> {
+/// What [`GROUP_HEADINGS`] are the columns of.
+pub(crate) fn group_row(group: &FigureGroup) -> Vec<String> {
     let figures = &group.figures;
     let at = |wanted| {
         let figure = figures.percentile("response_time", wanted);

@@ -147,12 +147,12 @@ fn picture(page: &mut Page, figures: &Figures) {
     let Some(figure) = figures
         .times
         .get("response_time")
-        .filter(|figure| !figure.picture.is_empty())
+        .filter(|figure| !figure.histogram.is_empty())
     else {
         return; // no operation ended
     };
     page.title("Response time");
-    let rows = rows(&figure.picture);
+    let rows = rows(&figure.histogram);
     let most = rows.iter().map(|(_, count)| *count).max().unwrap_or(0);
     // 30 columns are for the label, the count and the gaps.
     let longest = page.style().columns().saturating_sub(30).clamp(5, BAR_MAX);

@@ -1,0 +1,413 @@
+//! The report page: one file that needs no network, opens from disk, and shows all that a result
+//! says. Tables and pictures are in it as they are; the script makes the timelines live.
+
+mod axis;
+mod campaign;
+mod forest;
+mod picture;
+mod steps;
+mod timeline;
+
+pub(crate) use campaign::render_campaign;
+
+use crate::console::{GROUP_HEADINGS, group_row, what_ran};
+use crate::sections::{Section, sections};
+use analysis::human::{exact, number, percentile, share};
+use analysis::{Document, Judgement, RunState, Verdict};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use picture::MeasuredPart;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use timeline::{POINTS_MAX, Timeline, Timelines};
+
+const STYLE: &str = concat!(
+    include_str!("html/assets/uplot.css"),
+    include_str!("html/assets/page.css")
+);
+
+const SCRIPT: &str = concat!(
+    include_str!("html/assets/uplot.js"),
+    include_str!("html/assets/page.js")
+);
+
+/// uPlot stands in each page, and its licence wants to be there too.
+const LICENCE: &str = include_str!("html/assets/uplot.LICENSE");
+
+/// Points of a line that is drawn without the script.
+const DRAWN_MAX: usize = 300;
+
+/// The page of a run.
+pub(crate) fn render(document: &Document) -> String {
+    let title = format!("{}: {}", document.run.name, document.verdict.verdict.name());
+    let body = html! {
+        (head(document))
+        main {
+            (headline(document))
+            (pictures(document))
+            (groups(document))
+            @for part in sections(document) { (section(&part)) }
+            (plan(document))
+            (trust(document))
+        }
+    };
+    page(&title, &data(document), &body)
+}
+
+/// A whole page around its body.
+fn page(title: &str, data: &Value, body: &Markup) -> String {
+    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
+    // What a name, a header or a message of a server could bring in is text; this holds should that
+    // ever fail.
+    let policy = format!(
+        "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
+        hash(STYLE),
+        hash(SCRIPT)
+    );
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "Cannonade " (env!("CARGO_PKG_VERSION")) };
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                (body)
+                script type="application/json" id="data" { (PreEscaped(embedded(data))) }
+                script { (PreEscaped(SCRIPT)) }
+                (PreEscaped(format!("<!-- uPlot, {} -->", LICENCE.replace("--", "- -"))))
+            }
+        }
+    };
+    let mut text = page.into_string();
+    text.push('\n');
+    text
+}
+
+/// JSON inside of a page: nothing in it may end the element that it stands in.
+fn embedded(data: &Value) -> String {
+    data.to_string().replace('<', "\\u003c")
+}
+
+fn head(document: &Document) -> Markup {
+    let record = &document.verdict;
+    html! {
+        header {
+            h1 { (document.run.name) span class="url" { (document.plan.url) } }
+            p class="faint" { (what_ran(document)) }
+            div class={ "verdict " (tone(record.verdict)) } {
+                p class="name" { (record.verdict.name()) }
+                p { (document.verdict_meaning()) }
+                ul {
+                    @for sentence in &record.evidence { li { (sentence) } }
+                    @for sentence in &record.missing {
+                        li class="faint" { "to know more: " (sentence) }
+                    }
+                }
+            }
+            @if document.run.state != RunState::Complete {
+                p class="verdict doubtful" {
+                    "This run did not go through its plan: " (state(document.run.state)) "."
+                }
+            }
+        }
+    }
+}
+
+fn state(state: RunState) -> &'static str {
+    match state {
+        RunState::Complete => "complete",
+        RunState::Interrupted => "it was stopped, and what was measured counts",
+        RunState::Incomplete => "the coordinator had not finished writing it",
+    }
+}
+
+fn tone(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::LoadMet | Verdict::ServerBound => "good",
+        Verdict::Invalid => "bad",
+        Verdict::ClientBound
+        | Verdict::NetworkBound
+        | Verdict::Undetermined
+        | Verdict::Degraded => "doubtful",
+    }
+}
+
+/// What was asked for and what was carried, and how far thresholds were.
+fn headline(document: &Document) -> Markup {
+    let figures = &document.measured;
+    let time = |at: f64| {
+        let found = figures.percentile("response_time", at);
+        found.map_or_else(|| "–".to_owned(), percentile)
+    };
+    let asked = exact(&number(
+        figures
+            .rates
+            .due_per_second
+            .max(figures.rates.started_per_second),
+    ));
+    let tiles = [
+        (
+            "carried",
+            format!("{}/s", number(figures.rates.ok_per_second)),
+            format!("of {asked}/s"),
+        ),
+        ("median", time(50.0), "response time".to_owned()),
+        ("p99", time(99.0), "response time".to_owned()),
+        ("p99.9", time(99.9), "response time".to_owned()),
+        (
+            "errors",
+            share(figures.operations.error_share.unwrap_or(0.0)),
+            format!(
+                "{} of {}",
+                figures.operations.errors, figures.operations.ended
+            ),
+        ),
+    ];
+    html! {
+        section class="tiles" {
+            @for (name, value, about) in tiles {
+                div { p class="faint" { (name) } p class="value" { (value) } p class="faint" {
+                    (about)
+                } }
+            }
+        }
+        @if !document.thresholds.is_empty() {
+            section class="margins" {
+                h2 { "Margins" }
+                @for judgement in &document.thresholds { (margin(judgement)) }
+            }
+        }
+    }
+}
+
+/// How much of its limit a threshold's figure took.
+fn margin(judgement: &Judgement) -> Markup {
+    let words = |value: f64| exact(&judgement.unit.display(value));
+    let limit = format!(
+        "{} {} {}",
+        judgement.metric,
+        judgement.comparison,
+        words(judgement.limit)
+    );
+    let used = judgement.actual.map(|actual| actual / judgement.limit);
+    let used = used.filter(|used| used.is_finite());
+    let width = used.map_or(0.0, |used| (used / 2.0).clamp(0.0, 1.0) * 100.0);
+    html! {
+        div class={ "margin " (if judgement.passed { "good" } else { "bad" }) } {
+            span class="what" { (if judgement.passed { "✓ " } else { "✗ " }) (limit) }
+            svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" {
+                rect class="room" x="0" y="1" width="100" height="6" {}
+                rect class="used" x="0" y="1" width=(format!("{width:.1}")) height="6" {}
+                line class="limit" x1="50" y1="0" x2="50" y2="8" {}
+            }
+            span { (crate::junit::measured(judgement)) }
+        }
+    }
+}
+
+fn measured_part(document: &Document) -> MeasuredPart {
+    let from = document.run.warm_up_ns as f64 / 1e9;
+    MeasuredPart {
+        from,
+        to: from + document.run.duration_ns as f64 / 1e9,
+    }
+}
+
+fn pictures(document: &Document) -> Markup {
+    let drawn = Timelines::new(document, DRAWN_MAX);
+    let part = measured_part(document);
+    let curves: Vec<(&str, &[_])> = ["response_time", "service_time"]
+        .into_iter()
+        .filter_map(|name| {
+            Some((
+                name,
+                &document.measured.times.get(name)?.percentile_curve[..],
+            ))
+        })
+        .filter(|(_, curve)| !curve.is_empty())
+        .collect();
+    let names = curves.iter().map(|(name, _)| name.replace('_', " "));
+    html! {
+        @if !curves.is_empty() {
+            section {
+                h2 { "Percentiles" }
+                figure {
+                    figcaption { "each nine has the same room; a shaded end is a lower bound" }
+                    div class="picture" { (picture::percentile_curves(&curves)) }
+                    (picture::legend(names))
+                }
+            }
+        }
+        @if !drawn.timelines.is_empty() {
+            section id="timelines" {
+                h2 { "Over time" }
+                p class="faint script" {
+                    "Drag to look closer, double-click for all; a click on a name hides its line."
+                }
+                @for timeline in &drawn.timelines { (figure(timeline, &drawn.seconds, part)) }
+                @if !document.heat_map.is_empty() {
+                    figure id="heat" {
+                        figcaption { b { "Response times" } " "
+                            (picture::heat_legend(&document.heat_map)) }
+                        div class="picture" {
+                            (picture::heat_map(&document.heat_map, &drawn.seconds, part))
+                        }
+                        p class="reading" {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn figure(timeline: &Timeline, seconds: &[f64], part: MeasuredPart) -> Markup {
+    let names = timeline.lines.iter().map(|line| line.name.clone());
+    html! {
+        figure class="timeline" data-timeline=(timeline.id) {
+            figcaption { b { (timeline.title) } " " (timeline.about) }
+            div class="picture" { (picture::timeline(timeline, seconds, part)) }
+            (picture::legend(names))
+        }
+    }
+}
+
+/// Parts of the run beside one another: requests, addresses, agents, labels.
+fn groups(document: &Document) -> Markup {
+    let all = [
+        ("Requests", &document.by_request),
+        ("Addresses", &document.by_address),
+        ("Labels", &document.by_label),
+    ];
+    let headings = GROUP_HEADINGS.map(str::to_owned);
+    html! {
+        @for (title, groups) in all {
+            @if groups.len() > 1 {
+                section {
+                    h2 { (title) }
+                    (table(&headings, &groups.iter().map(group_row).collect::<Vec<_>>()))
+                }
+            }
+        }
+    }
+}
+
+fn section(section: &Section) -> Markup {
+    html! {
+        section {
+            h2 { (section.title) }
+            @if !section.before.is_empty() {
+                ul { @for sentence in &section.before { li { (sentence) } } }
+            }
+            @if !section.rows.is_empty() { (table(&section.headings, &section.rows)) }
+            @if !section.after.is_empty() {
+                ul { @for sentence in &section.after { li { (sentence) } } }
+            }
+        }
+    }
+}
+
+fn table(headings: &[String], rows: &[Vec<String>]) -> Markup {
+    html! {
+        div class="scroll" {
+            table {
+                @if headings.iter().any(|heading| !heading.is_empty()) {
+                    thead { tr { @for heading in headings { th { (heading) } } } }
+                }
+                tbody {
+                    @for row in rows { tr { @for cell in row { td { (cell) } } } }
+                }
+            }
+        }
+    }
+}
+
+fn plan(document: &Document) -> Markup {
+    html! {
+        section {
+            h2 { "Plan" }
+            p class="faint" { "SHA-256 " code { (document.plan.digest) } }
+            details { summary { "as it was given" } pre { (document.plan.text) } }
+            @if !document.plan.canonical_text.is_empty() {
+                details {
+                    summary { "with every default" }
+                    pre { (document.plan.canonical_text) }
+                }
+            }
+        }
+    }
+}
+
+/// How it was measured, and what limits the trust in it.
+fn trust(document: &Document) -> Markup {
+    let machine = |facts: &analysis::MachineFacts| {
+        format!(
+            "{}, {} CPUs, Linux {}",
+            facts.cpu_model, facts.cpus, facts.kernel
+        )
+    };
+    html! {
+        section {
+            h2 { "How it was measured" }
+            @if !document.notes.is_empty() {
+                ul { @for note in &document.notes { li { (note) } } }
+            }
+            details {
+                summary { (document.agents.len()) " agents" }
+                ul {
+                    @for agent in &document.agents {
+                        li { (agent.name) ": " (machine(&agent.facts)) }
+                    }
+                }
+            }
+            p class="faint" {
+                "Cannonade " (document.tool_version) " · run " (document.run.id) " · "
+                (document.run.started_at)
+            }
+        }
+    }
+}
+
+/// What the script draws.
+fn data(document: &Document) -> Value {
+    let all = Timelines::new(document, POINTS_MAX);
+    let part = measured_part(document);
+    let timeline = |timeline: &Timeline| {
+        let lines = timeline.lines.iter();
+        json!({
+            "id": timeline.id,
+            "unit": timeline.unit.name(),
+            "log": timeline.is_log,
+            "names": lines.clone().map(|line| &line.name).collect::<Vec<_>>(),
+            "values": lines.map(|line| short(&line.values)).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "seconds": all.seconds,
+        "measured": [part.from, part.to],
+        "timelines": all.timelines.iter().map(timeline).collect::<Vec<_>>(),
+        "heat": document.heat_map,
+    })
+}
+
+/// Four digits are more than a picture shows.
+fn short(values: &[Option<f64>]) -> Vec<Value> {
+    let rounded = |value: f64| {
+        let power = 10_f64.powf(value.abs().max(1e-12).log10().floor() - 3.0);
+        let value = (value / power).round() * power;
+        // Whole numbers are shorter without a point.
+        if value.fract() == 0.0 && value.abs() < 9e15 {
+            json!(value as i64)
+        } else {
+            json!((value * 1e6).round() / 1e6)
+        }
+    };
+    let value = |value: &Option<f64>| value.map_or(Value::Null, rounded);
+    values.iter().map(value).collect()
+}

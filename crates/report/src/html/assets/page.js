@@ -1,0 +1,160 @@
+
+// Makes the timelines live: one cursor and one stretch of time for all of them. Everything that is
+// said on the page stands there without this.
+(() => {
+  "use strict";
+  const data = JSON.parse(document.getElementById("data").textContent);
+  if (!data.seconds || typeof uPlot === "undefined") return;
+
+  const digits = (value) => {
+    const size = Math.abs(value);
+    if (size === 0 || size >= 100) return value.toFixed(0);
+    return value.toFixed(size >= 10 ? 1 : size >= 0.01 ? 2 : 4);
+  };
+  // Ticks are round: their zeros say nothing.
+  const short = (text) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+  const scaled = (value, units) => {
+    const [size, unit] = units.find(([size]) => Math.abs(value) >= size) ?? units[units.length - 1];
+    return digits(value / size) + unit;
+  };
+  const words = {
+    time: (ns) => scaled(ns, [[1e9, " s"], [1e6, " ms"], [1e3, " µs"], [1, " ns"]]),
+    rate: (rate) => scaled(rate, [[1e9, "G/s"], [1e6, "M/s"], [1e3, "k/s"], [1, "/s"]]),
+    byte_rate: (rate) => scaled(rate, [[1e9, " GB/s"], [1e6, " MB/s"], [1e3, " kB/s"], [1, " B/s"]]),
+    share: (share) => digits(share * 100) + " %",
+    count: (count) => scaled(count, [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]]),
+  };
+  const clock = (seconds) => {
+    const whole = Math.max(0, Math.floor(seconds));
+    const two = (number) => String(number).padStart(2, "0");
+    const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+    if (hours) return `${hours}:${two(minutes)}:${two(whole % 60)}`;
+    return minutes ? `${minutes}:${two(whole % 60)}` : `${digits(seconds)} s`;
+  };
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  const sync = uPlot.sync("run");
+  const plots = [];
+  let zooming = false;
+  // A stretch that is drawn in one picture is shown in all.
+  const zoomed = (plot, scale) => {
+    if (scale !== "x" || zooming) return;
+    zooming = true;
+    const { min, max } = plot.scales.x;
+    plots.filter((other) => other !== plot).forEach((other) => other.setScale("x", { min, max }));
+    zooming = false;
+  };
+  // What was not measured lies behind the lines.
+  const shade = (plot) => {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.globalAlpha = 0.12;
+    ctx.fillStyle = colour("--faint");
+    const inside = (second) =>
+      Math.min(bbox.left + bbox.width, Math.max(bbox.left, plot.valToPos(second, "x", true)));
+    const [from, to] = data.measured.map(inside);
+    ctx.fillRect(bbox.left, bbox.top, from - bbox.left, bbox.height);
+    ctx.fillRect(to, bbox.top, bbox.left + bbox.width - to, bbox.height);
+    ctx.restore();
+  };
+
+  const options = (timeline, width) => {
+    const say = words[timeline.unit];
+    const axis = {
+      stroke: () => colour("--faint"),
+      grid: { stroke: () => colour("--edge"), width: 1 },
+      ticks: { show: false },
+    };
+    const line = (label, number) => ({
+      label,
+      stroke: () => colour(`--c${number % 8}`),
+      width: 1.6,
+      spanGaps: false,
+      points: { show: data.seconds.length < 2 },
+      value: (_, value) => (value == null ? "–" : say(value)),
+    });
+    return {
+      width,
+      height: 240,
+      scales: {
+        x: { time: false },
+        y: timeline.log
+          ? { distr: 3 }
+          : { range: (_, min, max) => [0, max > 0 ? max * 1.05 : 1] },
+      },
+      axes: [
+        { ...axis, values: (_, ticks) => ticks.map((tick) => short(clock(tick))) },
+        {
+          ...axis,
+          size: 76,
+          values: (_, ticks) => ticks.map((tick) => (tick == null ? "" : short(say(tick)))),
+        },
+      ],
+      series: [
+        { label: "at", value: (_, second) => (second == null ? "–" : clock(second)) },
+        ...timeline.names.map(line),
+      ],
+      cursor: { sync: { key: sync.key }, drag: { x: true, y: false } },
+      hooks: { setScale: [zoomed], drawClear: [shade] },
+    };
+  };
+
+  const widthOf = (place) => Math.max(300, place.clientWidth);
+  for (const timeline of data.timelines) {
+    const figure = document.querySelector(`[data-timeline="${timeline.id}"]`);
+    const place = figure?.querySelector(".picture");
+    if (!place) continue;
+    place.replaceChildren();
+    const plot = new uPlot(
+      options(timeline, widthOf(place)),
+      [data.seconds, ...timeline.values],
+      place,
+    );
+    sync.sub(plot);
+    plots.push(plot);
+  }
+  document.documentElement.classList.add("live");
+
+  const fit = () =>
+    plots.forEach((plot) => {
+      const width = widthOf(plot.root.parentElement);
+      if (width !== plot.width) plot.setSize({ width, height: 240 });
+    });
+  addEventListener("resize", fit);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+    plots.forEach((plot) => plot.redraw()),
+  );
+
+  // The heat map says what is below the pointer.
+  const heat = document.querySelector("#heat svg");
+  const reading = document.querySelector("#heat .reading");
+  const map = data.heat;
+  if (heat && reading && map.columns.length) {
+    const [left, right, top, bottom] = [64, 888, 10, 214];
+    const first = data.seconds[0];
+    const step = data.seconds.length > 1 ? data.seconds[1] - first : 1;
+    const last = data.seconds[data.seconds.length - 1] + step;
+    const ends = map.row_ends_ns;
+    const growth = ends.length > 1 ? ends[1] / ends[0] : 1.26;
+    const [low, high] = [Math.log10(ends[0] / growth), Math.log10(ends[ends.length - 1])];
+    heat.addEventListener("pointermove", (event) => {
+      const box = heat.getBoundingClientRect();
+      const x = ((event.clientX - box.left) / box.width) * 900;
+      const y = ((event.clientY - box.top) / box.height) * 240;
+      const second = first + ((x - left) / (right - left)) * (last - first);
+      const value = 10 ** (high - ((y - top) / (bottom - top)) * (high - low));
+      const row = ends.findIndex((end) => end >= value);
+      const column = map.columns.find(
+        ({ second: from }) => from <= second && second < from + map.column_seconds,
+      );
+      const count = column?.counts[row];
+      const from = row > 0 ? ends[row - 1] : 0;
+      reading.textContent =
+        count === undefined
+          ? ""
+          : `${clock(column.second)}: ${count} operations took ${words.time(from)} to ` +
+            words.time(ends[row]);
+    });
+    heat.addEventListener("pointerleave", () => (reading.textContent = ""));
+  }
+})();

@@ -1,0 +1,167 @@
+//! From values to places on a picture, and where its ticks stand.
+
+use analysis::human;
+
+/// What the values of an axis are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AxisUnit {
+    /// Operations per second.
+    Rate,
+    /// Bytes per second.
+    ByteRate,
+    /// Nanoseconds.
+    Time,
+    /// 0 to 1 and above.
+    Share,
+    /// Whatever is counted.
+    Count,
+}
+
+impl AxisUnit {
+    /// As the page's script knows it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            AxisUnit::Rate => "rate",
+            AxisUnit::ByteRate => "byte_rate",
+            AxisUnit::Time => "time",
+            AxisUnit::Share => "share",
+            AxisUnit::Count => "count",
+        }
+    }
+
+    /// A value as people read it.
+    pub(super) fn words(self, value: f64) -> String {
+        match self {
+            AxisUnit::Rate => format!("{}/s", human::exact(&human::number(value))),
+            AxisUnit::ByteRate => format!("{}/s", human::exact(&human::bytes(value))),
+            AxisUnit::Time => human::exact(&human::time(value)),
+            AxisUnit::Share => format!("{} %", human::exact(&human::number(value * 100.0))),
+            AxisUnit::Count => human::exact(&human::number(value)),
+        }
+    }
+}
+
+/// A range of values over a range of places.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Axis {
+    from: f64,
+    to: f64,
+    begin: f64,
+    end: f64,
+    is_log: bool,
+}
+
+impl Axis {
+    /// From 0, or from the first second, to the largest value.
+    pub(super) fn linear(from: f64, to: f64, begin: f64, end: f64) -> Axis {
+        let to = if to > from { to } else { from + 1.0 };
+        Axis {
+            from,
+            to,
+            begin,
+            end,
+            is_log: false,
+        }
+    }
+
+    /// By powers of ten; values below the smallest stand with it.
+    pub(super) fn log(smallest: f64, largest: f64, begin: f64, end: f64) -> Axis {
+        let from = smallest.max(1.0).log10();
+        let to = largest.max(1.0).log10();
+        Axis {
+            from,
+            to: if to > from { to } else { from + 1.0 },
+            begin,
+            end,
+            is_log: true,
+        }
+    }
+
+    /// Where a value stands.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let value = if self.is_log {
+            value.max(1.0).log10()
+        } else {
+            value
+        };
+        let part = ((value - self.from) / (self.to - self.from)).clamp(0.0, 1.0);
+        self.begin + part * (self.end - self.begin)
+    }
+
+    /// Round values, about so many at most.
+    pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
+        if self.is_log {
+            return self.log_ticks(most);
+        }
+        let step = round_step((self.to - self.from) / most.max(1) as f64);
+        let first = (self.from / step).ceil();
+        (0..=most)
+            .map(|number| (first + number as f64) * step)
+            .take_while(|&tick| tick <= self.to * (1.0 + 1e-9))
+            .collect()
+    }
+
+    fn log_ticks(&self, most: usize) -> Vec<f64> {
+        let (first, last) = (self.from.floor() as i32, self.to.ceil() as i32);
+        let inside = |tick: &f64| {
+            let at = tick.log10();
+            at >= self.from - 1e-9 && at <= self.to + 1e-9
+        };
+        let powers = |parts: &[f64]| -> Vec<f64> {
+            let all = (first..=last)
+                .flat_map(|power| parts.iter().map(move |part| part * 10_f64.powi(power)));
+            all.filter(inside).collect()
+        };
+        let finest = [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]].into_iter();
+        let fits = finest.map(powers).find(|ticks| ticks.len() <= most);
+        fits.unwrap_or_else(|| {
+            let powers = powers(&[1.0]);
+            let each = powers.len().div_ceil(most.max(1));
+            powers.into_iter().step_by(each).collect()
+        })
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, at least this.
+fn round_step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.max(f64::MIN_POSITIVE).log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|part| part * power);
+    let fits = |step: &f64| *step >= least * (1.0 - 1e-9);
+    steps.into_iter().find(fits).unwrap_or(10.0 * power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_not_too_many() {
+        for (to, most, expected) in [
+            (10.0, 5, vec![0.0, 2.0, 4.0, 6.0, 8.0, 10.0]),
+            (0.93, 4, vec![0.0, 0.5]),
+            (7_199.0, 4, vec![0.0, 2_000.0, 4_000.0, 6_000.0]),
+            (0.0, 2, vec![0.0, 0.5, 1.0]),
+        ] {
+            assert_eq!(Axis::linear(0.0, to, 0.0, 1.0).ticks(most), expected);
+        }
+        let log = Axis::log(200_000.0, 30e9, 0.0, 1.0);
+        let ticks = log.ticks(8);
+        assert_eq!(ticks, [1e6, 1e7, 1e8, 1e9, 1e10]);
+        assert!(Axis::log(1.0, 1.0, 0.0, 1.0).ticks(3).len() <= 3);
+        assert!(Axis::log(1.0, 1e18, 0.0, 1.0).ticks(4).len() <= 5);
+    }
+
+    #[test]
+    fn places_go_from_begin_to_end_and_never_beyond() {
+        let axis = Axis::linear(0.0, 4.0, 100.0, 0.0);
+        assert_eq!(
+            [-1.0, 0.0, 1.0, 9.0].map(|at| axis.place(at)),
+            [100.0, 100.0, 75.0, 0.0]
+        );
+        let log = Axis::log(10.0, 1_000.0, 0.0, 10.0);
+        assert_eq!(
+            [0.0, 10.0, 100.0, 1e9].map(|at| log.place(at)),
+            [0.0, 0.0, 5.0, 10.0]
+        );
+    }
+}

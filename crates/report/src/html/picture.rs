@@ -1,0 +1,351 @@
+//! Pictures as SVG: they are seen without JavaScript, in print, and in a mail.
+
+use super::axis::{Axis, AxisUnit};
+use super::timeline::{TimeLine, Timeline};
+use analysis::human::time;
+use analysis::{HeatMap, PercentileFigure};
+use maud::{Markup, html};
+use std::fmt::Write as _;
+
+const WIDTH: f64 = 900.0;
+const HEIGHT: f64 = 240.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 12.0;
+const TOP: f64 = 10.0;
+const BOTTOM: f64 = 26.0;
+
+/// Steps of colour in a heat map.
+const SHADES: usize = 8;
+
+/// Stretches of time that are marked: from and to, in seconds of the run clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MeasuredPart {
+    pub(super) from: f64,
+    pub(super) to: f64,
+}
+
+/// Lines over time.
+pub(super) fn timeline(timeline: &Timeline, seconds: &[f64], part: MeasuredPart) -> Markup {
+    let values = || {
+        timeline
+            .lines
+            .iter()
+            .flat_map(|line| &line.values)
+            .flatten()
+            .copied()
+    };
+    let largest = values().fold(0.0, f64::max);
+    let y = if timeline.is_log {
+        let smallest = values()
+            .filter(|&value| value > 0.0)
+            .fold(largest, f64::min);
+        Axis::log(smallest, largest, HEIGHT - BOTTOM, TOP)
+    } else {
+        Axis::linear(0.0, largest * 1.05, HEIGHT - BOTTOM, TOP)
+    };
+    let x = time_axis(seconds);
+    let is_short = seconds.len() == 1;
+    html! {
+        svg viewBox=(view()) role="img" aria-label=(timeline.title) {
+            (warm_up(x, part))
+            (y_ticks(y, timeline.unit, 5))
+            (x_ticks(x))
+            @for (number, line) in timeline.lines.iter().enumerate() {
+                path class=(line_class(number)) d=(path(line, seconds, x, y)) {}
+                @if is_short {
+                    @for value in line.values.iter().flatten() {
+                        circle class=(line_class(number)) cx=(place(x.place(seconds[0])))
+                            cy=(place(y.place(*value))) r="3" {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Names of a picture's lines with their colours.
+pub(super) fn legend(names: impl Iterator<Item = String>) -> Markup {
+    html! {
+        ul class="legend" {
+            @for (number, name) in names.enumerate() {
+                li { span class={ "key c" (number % 8) } {} (name) }
+            }
+        }
+    }
+}
+
+/// Curves of percentiles on HdrHistogram's axis: the logarithm of 1/(1−p), so that each nine has
+/// the same room.
+pub(super) fn percentile_curves(curves: &[(&str, &[PercentileFigure])]) -> Markup {
+    let points = || curves.iter().flat_map(|(_, curve)| curve.iter());
+    // The largest value has no place on this axis: it stands at the end.
+    let rest = |percentile: f64| 1.0 / (1.0 - percentile / 100.0);
+    let finite = points()
+        .map(|point| rest(point.percentile))
+        .filter(|rest| rest.is_finite());
+    let most = finite.fold(10.0, f64::max) * 2.0;
+    let x = Axis::log(1.0, most, LEFT, WIDTH - RIGHT);
+    let values = || points().map(|point| point.value_ns as f64);
+    let y = Axis::log(
+        values().fold(f64::MAX, f64::min),
+        values().fold(1.0, f64::max),
+        HEIGHT - BOTTOM,
+        TOP,
+    );
+    let curve_path = |curve: &[PercentileFigure]| {
+        let mut path = String::new();
+        for (number, point) in curve.iter().enumerate() {
+            let at = x.place(rest(point.percentile).min(most));
+            let value = y.place(point.value_ns as f64);
+            let verb = if number == 0 { 'M' } else { 'L' };
+            let _ = write!(path, "{verb}{} {}", place(at), place(value));
+        }
+        path
+    };
+    let lower = |curve: &[PercentileFigure]| {
+        let first = curve.iter().find(|point| point.at_least)?;
+        Some(x.place(rest(first.percentile).min(most)))
+    };
+    html! {
+        svg viewBox=(view()) role="img" aria-label="Response times by percentile" {
+            @for from in curves.iter().filter_map(|(_, curve)| lower(curve)).take(1) {
+                rect class="doubt" x=(place(from)) y=(TOP) width=(place(WIDTH - RIGHT - from))
+                    height=(HEIGHT - BOTTOM - TOP) {
+                    title { "lower bounds: operations that timed out would have taken longer" }
+                }
+            }
+            (y_ticks(y, AxisUnit::Time, 6))
+            @for (label, percentile) in nines() {
+                @if rest(percentile) < most {
+                    line class="grid" x1=(place(x.place(rest(percentile)))) y1=(TOP)
+                        x2=(place(x.place(rest(percentile)))) y2=(HEIGHT - BOTTOM) {}
+                    text class="tick" x=(place(x.place(rest(percentile)))) y=(HEIGHT - 8.0)
+                        text-anchor="middle" { (label) }
+                }
+            }
+            @for (number, (_, curve)) in curves.iter().enumerate() {
+                path class=(line_class(number)) d=(curve_path(curve)) {}
+            }
+        }
+    }
+}
+
+fn nines() -> [(&'static str, f64); 9] {
+    [
+        ("0 %", 0.0),
+        ("50 %", 50.0),
+        ("90 %", 90.0),
+        ("99 %", 99.0),
+        ("99.9 %", 99.9),
+        ("99.99 %", 99.99),
+        ("99.999 %", 99.999),
+        ("6 nines", 99.9999),
+        ("7 nines", 99.99999),
+    ]
+}
+
+/// Response times over time: the darker, the more operations. Each shade is one path, so that a
+/// long run is a small picture.
+pub(super) fn heat_map(map: &HeatMap, seconds: &[f64], part: MeasuredPart) -> Markup {
+    let x = time_axis(seconds);
+    let rows = map.row_ends_ns.len();
+    let (first, last) = (map.row_ends_ns.first(), map.row_ends_ns.last());
+    let (Some(&first), Some(&last)) = (first, last) else {
+        return html! {};
+    };
+    // A row begins where the one before ends; the first is as high as the second.
+    let growth = map
+        .row_ends_ns
+        .get(1)
+        .map_or(1.26, |second| *second as f64 / first as f64);
+    let y = Axis::log(first as f64 / growth, last as f64, HEIGHT - BOTTOM, TOP);
+    let begin = |row: usize| match row.checked_sub(1) {
+        Some(before) => map.row_ends_ns[before] as f64,
+        None => first as f64 / growth,
+    };
+    let counts = || {
+        map.columns
+            .iter()
+            .flat_map(|column| &column.counts)
+            .copied()
+    };
+    let most = counts().max().unwrap_or(0).max(1) as f64;
+    let mut paths = vec![String::new(); SHADES];
+    for column in &map.columns {
+        let from = x.place(f64::from(column.second));
+        let until = x.place(f64::from(column.second.saturating_add(map.column_seconds)));
+        for (row, &count) in column.counts.iter().enumerate().take(rows) {
+            if count > 0 {
+                let (low, high) = (y.place(begin(row)), y.place(map.row_ends_ns[row] as f64));
+                // One operation is seen beside a million.
+                let part = (count as f64).ln_1p() / most.ln_1p();
+                let shade = ((part * SHADES as f64).ceil() as usize).clamp(1, SHADES) - 1;
+                let _ = write!(
+                    paths[shade],
+                    "M{} {}H{}V{}H{}z",
+                    place(from),
+                    place(high),
+                    // At least a hair wide: a single second of an hour is seen.
+                    place(until.max(from + 1.0)),
+                    place(low),
+                    place(from)
+                );
+            }
+        }
+    }
+    html! {
+        svg viewBox=(view()) role="img" aria-label="Response times over time" {
+            (warm_up(x, part))
+            (y_ticks(y, AxisUnit::Time, 6))
+            (x_ticks(x))
+            @for (shade, path) in paths.iter().enumerate() {
+                @if !path.is_empty() { path class={ "heat h" (shade) } d=(path) {} }
+            }
+        }
+    }
+}
+
+/// What the shades of a heat map mean.
+pub(super) fn heat_legend(map: &HeatMap) -> String {
+    let most = map.columns.iter().flat_map(|column| &column.counts).max();
+    let each = match map.column_seconds {
+        1 => "a second".to_owned(),
+        seconds => time(f64::from(seconds) * 1e9),
+    };
+    format!(
+        "each cell: operations due in {each}, by response time; the darkest has {}",
+        most.copied().unwrap_or(0)
+    )
+}
+
+fn time_axis(seconds: &[f64]) -> Axis {
+    let (first, last) = (seconds.first(), seconds.last());
+    let step = match seconds {
+        [first, second, ..] => second - first,
+        _ => 1.0,
+    };
+    let (from, to) = (first.copied().unwrap_or(0.0), last.copied().unwrap_or(0.0));
+    Axis::linear(from, to + step, LEFT, WIDTH - RIGHT)
+}
+
+/// What lies before and behind the measured part.
+fn warm_up(x: Axis, part: MeasuredPart) -> Markup {
+    let shaded = [
+        (LEFT, x.place(part.from)),
+        (x.place(part.to), WIDTH - RIGHT),
+    ];
+    html! {
+        @for (from, to) in shaded {
+            @if to - from > 0.5 {
+                rect class="unmeasured" x=(place(from)) y=(TOP) width=(place(to - from))
+                    height=(HEIGHT - BOTTOM - TOP) { title { "not measured" } }
+            }
+        }
+    }
+}
+
+fn y_ticks(y: Axis, unit: AxisUnit, most: usize) -> Markup {
+    html! {
+        @for tick in y.ticks(most) {
+            line class="grid" x1=(LEFT) y1=(place(y.place(tick))) x2=(WIDTH - RIGHT)
+                y2=(place(y.place(tick))) {}
+            text class="tick" x=(LEFT - 6.0) y=(place(y.place(tick) + 4.0)) text-anchor="end" {
+                (unit.words(tick))
+            }
+        }
+    }
+}
+
+fn x_ticks(x: Axis) -> Markup {
+    html! {
+        @for tick in x.ticks(10) {
+            text class="tick" x=(place(x.place(tick))) y=(HEIGHT - 8.0) text-anchor="middle" {
+                (clock(tick))
+            }
+        }
+    }
+}
+
+/// Seconds of the run clock as people read them: `45 s`, `1:30`, `1:00:00`.
+pub(super) fn clock(seconds: f64) -> String {
+    let whole = seconds.max(0.0) as u64;
+    let (hours, minutes, rest) = (whole / 3_600, whole / 60 % 60, whole % 60);
+    match (hours, minutes) {
+        (0, 0) if seconds.fract() > 0.0 => format!("{seconds:.1} s"),
+        (0, 0) => format!("{rest} s"),
+        (0, _) => format!("{minutes}:{rest:02}"),
+        _ => format!("{hours}:{minutes:02}:{rest:02}"),
+    }
+}
+
+fn path(line: &TimeLine, seconds: &[f64], x: Axis, y: Axis) -> String {
+    let mut path = String::new();
+    let mut is_drawing = false;
+    for (&second, value) in seconds.iter().zip(&line.values) {
+        let Some(value) = value else {
+            is_drawing = false;
+            continue;
+        };
+        let verb = if is_drawing { 'L' } else { 'M' };
+        let _ = write!(
+            path,
+            "{verb}{} {}",
+            place(x.place(second)),
+            place(y.place(*value))
+        );
+        is_drawing = true;
+    }
+    path
+}
+
+fn line_class(number: usize) -> String {
+    format!("line c{}", number % 8)
+}
+
+fn view() -> String {
+    format!("0 0 {WIDTH} {HEIGHT}")
+}
+
+/// A place to a tenth, which is less than the eye can tell.
+fn place(at: f64) -> String {
+    let text = format!("{at:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::HeatColumn;
+
+    #[test]
+    fn run_clock_is_read_as_a_clock() {
+        let words = [0.0, 0.5, 59.0, 60.0, 3_599.0, 3_661.0].map(clock);
+        assert_eq!(words, ["0 s", "0.5 s", "59 s", "1:00", "59:59", "1:01:01"]);
+    }
+
+    #[test]
+    fn unknown_second_interrupts_a_line() {
+        let line = TimeLine {
+            name: String::new(),
+            values: vec![Some(0.0), Some(1.0), None, Some(1.0)],
+        };
+        let axis = Axis::linear(0.0, 1.0, 0.0, 10.0);
+        let path = path(&line, &[0.0, 0.25, 0.5, 1.0], axis, axis);
+        assert_eq!(path, "M0 0L2.5 10M10 10");
+    }
+
+    #[test]
+    fn one_operation_is_seen_beside_a_million() {
+        let map = HeatMap {
+            column_seconds: 1,
+            row_ends_ns: vec![1_000, 2_000],
+            columns: vec![HeatColumn {
+                second: 0,
+                counts: vec![1_000_000, 1],
+            }],
+        };
+        let part = MeasuredPart { from: 0.0, to: 1.0 };
+        let svg = heat_map(&map, &[0.0], part).into_string();
+        assert!(svg.contains("heat h0") && svg.contains("heat h7"), "{svg}");
+    }
+}

@@ -1,0 +1,217 @@
+//! What a result says in tables and sentences, whatever they are written in.
+
+use crate::console::contributors;
+use crate::junit::measured;
+use crate::machines;
+use crate::tls_words;
+use analysis::human::{bytes, exact, number, percentile, share, time_or_more};
+use analysis::{AgentResult, Document, ErrorFigure, FigureGroup, Figures, Judgement, TimeFigure};
+use measure::Period;
+
+/// Metrics in the order of reports.
+const ROWS: [(&str, &str); 8] = [
+    ("response time", "response_time"),
+    ("service time", "service_time"),
+    ("lateness", "lateness"),
+    ("connect (TCP)", "connect"),
+    ("handshake, full", "handshake_full"),
+    ("handshake, resumed", "handshake_resumed"),
+    ("first byte", "first_byte"),
+    ("receive", "receive"),
+];
+
+/// A part of a report: sentences, a table, sentences.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
+    /// Sentences before the table.
+    pub(crate) before: Vec<String>,
+    /// Of the columns; the first names what a row is about.
+    pub(crate) headings: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+    /// Sentences behind it.
+    pub(crate) after: Vec<String>,
+}
+
+/// All that have something to say, in the order of reports.
+pub(crate) fn sections(document: &Document) -> Vec<Section> {
+    let all = [
+        thresholds(document),
+        totals(document),
+        times(&document.measured),
+        tls(document),
+        errors(&document.measured),
+        agents(document),
+        watched(document),
+    ];
+    all.into_iter()
+        .filter(|section| !section.before.is_empty() || !section.rows.is_empty())
+        .collect()
+}
+
+impl Section {
+    fn table(title: &'static str, headings: &[&str], rows: Vec<Vec<String>>) -> Section {
+        Section {
+            title,
+            headings: headings.iter().map(|&heading| heading.to_owned()).collect(),
+            rows,
+            ..Section::default()
+        }
+    }
+}
+
+fn thresholds(document: &Document) -> Section {
+    let rows = document.thresholds.iter().map(threshold).collect();
+    Section::table("Thresholds", &["figure", "limit", "measured", ""], rows)
+}
+
+fn threshold(judgement: &Judgement) -> Vec<String> {
+    let limit = exact(&judgement.unit.display(judgement.limit));
+    let outcome = if judgement.passed {
+        "✓"
+    } else {
+        "✗ failed"
+    };
+    vec![
+        judgement.metric.clone(),
+        format!("{} {limit}", judgement.comparison),
+        measured(judgement),
+        outcome.to_owned(),
+    ]
+}
+
+fn totals(document: &Document) -> Section {
+    let figures = &document.measured;
+    let (operations, rates) = (&figures.operations, &figures.rates);
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let rows = vec![
+        row("operations ended", operations.ended.to_string()),
+        row(
+            "errors",
+            format!(
+                "{} ({})",
+                operations.errors,
+                share(operations.error_share.unwrap_or(0.0))
+            ),
+        ),
+        row("timed out", operations.timed_out.to_string()),
+        row("rate, ok", format!("{}/s", number(rates.ok_per_second))),
+        row(
+            "rate, begun",
+            format!("{}/s", number(rates.started_per_second)),
+        ),
+        row(
+            "bodies",
+            format!(
+                "{} ({}/s)",
+                bytes(figures.bytes.payload_bytes as f64),
+                bytes(rates.payload_bytes_per_second)
+            ),
+        ),
+        row("connections opened", figures.connections.opened.to_string()),
+        row("handshakes full / resumed", handshakes(document)),
+    ];
+    Section::table("Totals", &["", ""], rows)
+}
+
+fn handshakes(document: &Document) -> String {
+    let counted = |figures: &Figures| {
+        format!(
+            "{} / {}",
+            figures.resumption.full, figures.resumption.resumed
+        )
+    };
+    match document.handshakes() {
+        Some((figures, Period::WarmUp)) => format!("{} in the warm-up", counted(figures)),
+        _ => counted(&document.measured),
+    }
+}
+
+fn times(figures: &Figures) -> Section {
+    let rows = ROWS
+        .iter()
+        .filter_map(|&(name, metric)| Some(time_row(name, figures.times.get(metric)?)))
+        .collect();
+    Section::table(
+        "Times",
+        &["", "count", "mean", "p50", "p90", "p99", "p99.9", "max"],
+        rows,
+    )
+}
+
+fn time_row(name: &str, figure: &TimeFigure) -> Vec<String> {
+    let at = |wanted| {
+        let found = figure.percentile(wanted);
+        found.map(percentile).unwrap_or_default()
+    };
+    // What timed out would have taken longer.
+    let at_least = figure.timed_out > 0;
+    vec![
+        name.to_owned(),
+        figure.count.to_string(),
+        time_or_more(figure.mean_ns, at_least),
+        at(50.0),
+        at(90.0),
+        at(99.0),
+        at(99.9),
+        time_or_more(figure.max_ns as f64, at_least),
+    ]
+}
+
+/// Empty with a plan without TLS, or where no handshake was completed.
+fn tls(document: &Document) -> Section {
+    let Some((figures, _)) = document.handshakes() else {
+        return Section::default();
+    };
+    let (headings, rows) = tls_words::session_matrix(document).unwrap_or_default();
+    Section {
+        title: "TLS",
+        before: tls_words::sentences(figures),
+        headings,
+        rows,
+        after: Vec::new(),
+    }
+}
+
+fn errors(figures: &Figures) -> Section {
+    let row = |error: &ErrorFigure| {
+        vec![
+            error.name.clone(),
+            error.count.to_string(),
+            error.words.clone(),
+        ]
+    };
+    let rows = figures.errors.iter().map(row).collect();
+    Section::table("Errors", &["kind", "count", "in words"], rows)
+}
+
+fn agents(document: &Document) -> Section {
+    let agents = document.agents_by_name().into_iter();
+    let rows = agents
+        .map(|(agent, group)| agent_row(agent, group))
+        .collect();
+    let contributors = contributors(document);
+    let has_any = !contributors.is_empty();
+    Section {
+        after: has_any.then_some(contributors).into_iter().collect(),
+        ..Section::table("Agents", &["", "ended", "ok/s", "busiest worker"], rows)
+    }
+}
+
+fn watched(document: &Document) -> Section {
+    Section {
+        after: machines::sentences(document),
+        ..Section::table("Machines", &machines::HEADINGS, machines::rows(document))
+    }
+}
+
+fn agent_row(agent: &AgentResult, group: &FigureGroup) -> Vec<String> {
+    let busy = agent.cpu.map(|cpu| share(cpu.busiest_worker_share_mean));
+    let figures = &group.figures;
+    vec![
+        agent.name.clone(),
+        figures.operations.ended.to_string(),
+        number(figures.rates.ok_per_second),
+        busy.unwrap_or_default(),
+    ]
+}
