@@ -20,7 +20,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use picture::MeasuredPart;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use timeline::{POINTS_MAX, Timeline, Timelines};
+use timeline::{POINTS_MAX, TimeChart, TimeCharts};
 
 const STYLE: &str = concat!(
     include_str!("html/assets/uplot.css"),
@@ -221,7 +221,7 @@ fn measured_part(document: &Document) -> MeasuredPart {
 }
 
 fn pictures(document: &Document) -> Markup {
-    let drawn = Timelines::new(document, DRAWN_MAX);
+    let drawn = TimeCharts::new(document, DRAWN_MAX);
     let part = measured_part(document);
     let curves: Vec<(&str, &[_])> = ["response_time", "service_time"]
         .into_iter()
@@ -267,7 +267,7 @@ fn pictures(document: &Document) -> Markup {
     }
 }
 
-fn figure(timeline: &Timeline, seconds: &[f64], part: MeasuredPart) -> Markup {
+fn figure(timeline: &TimeChart, seconds: &[f64], part: MeasuredPart) -> Markup {
     let names = timeline.lines.iter().map(|line| line.name.clone());
     html! {
         figure class="timeline" data-timeline=(timeline.id) {
@@ -376,9 +376,9 @@ fn trust(document: &Document) -> Markup {
 
 /// What the script draws.
 fn data(document: &Document) -> Value {
-    let all = Timelines::new(document, POINTS_MAX);
+    let all = TimeCharts::new(document, POINTS_MAX);
     let part = measured_part(document);
-    let timeline = |timeline: &Timeline| {
+    let timeline = |timeline: &TimeChart| {
         let lines = timeline.lines.iter();
         json!({
             "id": timeline.id,

@@ -311,6 +311,6 @@ fn formats_are_found_by_name() {
     let error = "html5".parse::<Format>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "no format is called `html5`; write json, console, markdown, csv or junit"
+        "no format is called `html5`; write json, console, markdown, csv, junit or html"
     );
 }

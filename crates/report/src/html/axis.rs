@@ -43,7 +43,7 @@ impl AxisUnit {
 
 /// A range of values over a range of places.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Axis {
+pub(super) struct ChartAxis {
     from: f64,
     to: f64,
     begin: f64,
@@ -51,11 +51,11 @@ pub(super) struct Axis {
     is_log: bool,
 }
 
-impl Axis {
+impl ChartAxis {
     /// From 0, or from the first second, to the largest value.
-    pub(super) fn linear(from: f64, to: f64, begin: f64, end: f64) -> Axis {
+    pub(super) fn linear(from: f64, to: f64, begin: f64, end: f64) -> ChartAxis {
         let to = if to > from { to } else { from + 1.0 };
-        Axis {
+        ChartAxis {
             from,
             to,
             begin,
@@ -65,10 +65,10 @@ impl Axis {
     }
 
     /// By powers of ten; values below the smallest stand with it.
-    pub(super) fn log(smallest: f64, largest: f64, begin: f64, end: f64) -> Axis {
+    pub(super) fn log(smallest: f64, largest: f64, begin: f64, end: f64) -> ChartAxis {
         let from = smallest.max(1.0).log10();
         let to = largest.max(1.0).log10();
-        Axis {
+        ChartAxis {
             from,
             to: if to > from { to } else { from + 1.0 },
             begin,
@@ -142,23 +142,23 @@ mod tests {
             (7_199.0, 4, vec![0.0, 2_000.0, 4_000.0, 6_000.0]),
             (0.0, 2, vec![0.0, 0.5, 1.0]),
         ] {
-            assert_eq!(Axis::linear(0.0, to, 0.0, 1.0).ticks(most), expected);
+            assert_eq!(ChartAxis::linear(0.0, to, 0.0, 1.0).ticks(most), expected);
         }
-        let log = Axis::log(200_000.0, 30e9, 0.0, 1.0);
+        let log = ChartAxis::log(200_000.0, 30e9, 0.0, 1.0);
         let ticks = log.ticks(8);
         assert_eq!(ticks, [1e6, 1e7, 1e8, 1e9, 1e10]);
-        assert!(Axis::log(1.0, 1.0, 0.0, 1.0).ticks(3).len() <= 3);
-        assert!(Axis::log(1.0, 1e18, 0.0, 1.0).ticks(4).len() <= 5);
+        assert!(ChartAxis::log(1.0, 1.0, 0.0, 1.0).ticks(3).len() <= 3);
+        assert!(ChartAxis::log(1.0, 1e18, 0.0, 1.0).ticks(4).len() <= 5);
     }
 
     #[test]
     fn places_go_from_begin_to_end_and_never_beyond() {
-        let axis = Axis::linear(0.0, 4.0, 100.0, 0.0);
+        let axis = ChartAxis::linear(0.0, 4.0, 100.0, 0.0);
         assert_eq!(
             [-1.0, 0.0, 1.0, 9.0].map(|at| axis.place(at)),
             [100.0, 100.0, 75.0, 0.0]
         );
-        let log = Axis::log(10.0, 1_000.0, 0.0, 10.0);
+        let log = ChartAxis::log(10.0, 1_000.0, 0.0, 10.0);
         assert_eq!(
             [0.0, 10.0, 100.0, 1e9].map(|at| log.place(at)),
             [0.0, 0.0, 5.0, 10.0]

@@ -1,7 +1,7 @@
 //! Changes with their intervals beside one another: what crosses the line in the middle is within
 //! the noise.
 
-use super::axis::{Axis, AxisUnit};
+use super::axis::{AxisUnit, ChartAxis};
 use analysis::{Change, ChangeFinding, ComparedFigure, Comparison, Unit};
 use maud::{Markup, html};
 
@@ -43,7 +43,7 @@ fn forest(comparison: &Comparison, place: usize, name: &str, first: &str) -> Mar
     let away = ends.filter(|end| *end > 0.0).map(|end| end.max(1.0 / end));
     let most = away.fold(1.05, f64::max).min(RATIO_MAX);
     // The axis counts in thousandths: it knows nothing below 1.
-    let x = Axis::log(1_000.0 / most, 1_000.0 * most, LEFT, WIDTH - RIGHT);
+    let x = ChartAxis::log(1_000.0 / most, 1_000.0 * most, LEFT, WIDTH - RIGHT);
     let at = |ratio: f64| x.place(ratio * 1_000.0);
     let bottom = 24.0 + ROW * rows.len() as f64;
     let shown = [0.125, 0.25, 0.5, 0.8, 0.9, 1.0, 1.1, 1.25, 2.0, 4.0, 8.0];

@@ -1,7 +1,7 @@
 //! Pictures as SVG: they are seen without JavaScript, in print, and in a mail.
 
-use super::axis::{Axis, AxisUnit};
-use super::timeline::{TimeLine, Timeline};
+use super::axis::{AxisUnit, ChartAxis};
+use super::timeline::{ChartLine, TimeChart};
 use analysis::human::time;
 use analysis::{HeatMap, PercentileFigure};
 use maud::{Markup, html};
@@ -25,7 +25,7 @@ pub(super) struct MeasuredPart {
 }
 
 /// Lines over time.
-pub(super) fn timeline(timeline: &Timeline, seconds: &[f64], part: MeasuredPart) -> Markup {
+pub(super) fn timeline(timeline: &TimeChart, seconds: &[f64], part: MeasuredPart) -> Markup {
     let values = || {
         timeline
             .lines
@@ -39,9 +39,9 @@ pub(super) fn timeline(timeline: &Timeline, seconds: &[f64], part: MeasuredPart)
         let smallest = values()
             .filter(|&value| value > 0.0)
             .fold(largest, f64::min);
-        Axis::log(smallest, largest, HEIGHT - BOTTOM, TOP)
+        ChartAxis::log(smallest, largest, HEIGHT - BOTTOM, TOP)
     } else {
-        Axis::linear(0.0, largest * 1.05, HEIGHT - BOTTOM, TOP)
+        ChartAxis::linear(0.0, largest * 1.05, HEIGHT - BOTTOM, TOP)
     };
     let x = time_axis(seconds);
     let is_short = seconds.len() == 1;
@@ -84,9 +84,9 @@ pub(super) fn percentile_curves(curves: &[(&str, &[PercentileFigure])]) -> Marku
         .map(|point| rest(point.percentile))
         .filter(|rest| rest.is_finite());
     let most = finite.fold(10.0, f64::max) * 2.0;
-    let x = Axis::log(1.0, most, LEFT, WIDTH - RIGHT);
+    let x = ChartAxis::log(1.0, most, LEFT, WIDTH - RIGHT);
     let values = || points().map(|point| point.value_ns as f64);
-    let y = Axis::log(
+    let y = ChartAxis::log(
         values().fold(f64::MAX, f64::min),
         values().fold(1.0, f64::max),
         HEIGHT - BOTTOM,
@@ -158,7 +158,7 @@ pub(super) fn heat_map(map: &HeatMap, seconds: &[f64], part: MeasuredPart) -> Ma
         .row_ends_ns
         .get(1)
         .map_or(1.26, |second| *second as f64 / first as f64);
-    let y = Axis::log(first as f64 / growth, last as f64, HEIGHT - BOTTOM, TOP);
+    let y = ChartAxis::log(first as f64 / growth, last as f64, HEIGHT - BOTTOM, TOP);
     let begin = |row: usize| match row.checked_sub(1) {
         Some(before) => map.row_ends_ns[before] as f64,
         None => first as f64 / growth,
@@ -218,18 +218,18 @@ pub(super) fn heat_legend(map: &HeatMap) -> String {
     )
 }
 
-fn time_axis(seconds: &[f64]) -> Axis {
+fn time_axis(seconds: &[f64]) -> ChartAxis {
     let (first, last) = (seconds.first(), seconds.last());
     let step = match seconds {
         [first, second, ..] => second - first,
         _ => 1.0,
     };
     let (from, to) = (first.copied().unwrap_or(0.0), last.copied().unwrap_or(0.0));
-    Axis::linear(from, to + step, LEFT, WIDTH - RIGHT)
+    ChartAxis::linear(from, to + step, LEFT, WIDTH - RIGHT)
 }
 
 /// What lies before and behind the measured part.
-fn warm_up(x: Axis, part: MeasuredPart) -> Markup {
+fn warm_up(x: ChartAxis, part: MeasuredPart) -> Markup {
     let shaded = [
         (LEFT, x.place(part.from)),
         (x.place(part.to), WIDTH - RIGHT),
@@ -244,7 +244,7 @@ fn warm_up(x: Axis, part: MeasuredPart) -> Markup {
     }
 }
 
-fn y_ticks(y: Axis, unit: AxisUnit, most: usize) -> Markup {
+fn y_ticks(y: ChartAxis, unit: AxisUnit, most: usize) -> Markup {
     html! {
         @for tick in y.ticks(most) {
             line class="grid" x1=(LEFT) y1=(place(y.place(tick))) x2=(WIDTH - RIGHT)
@@ -256,7 +256,7 @@ fn y_ticks(y: Axis, unit: AxisUnit, most: usize) -> Markup {
     }
 }
 
-fn x_ticks(x: Axis) -> Markup {
+fn x_ticks(x: ChartAxis) -> Markup {
     html! {
         @for tick in x.ticks(10) {
             text class="tick" x=(place(x.place(tick))) y=(HEIGHT - 8.0) text-anchor="middle" {
@@ -278,7 +278,7 @@ pub(super) fn clock(seconds: f64) -> String {
     }
 }
 
-fn path(line: &TimeLine, seconds: &[f64], x: Axis, y: Axis) -> String {
+fn path(line: &ChartLine, seconds: &[f64], x: ChartAxis, y: ChartAxis) -> String {
     let mut path = String::new();
     let mut is_drawing = false;
     for (&second, value) in seconds.iter().zip(&line.values) {
@@ -325,11 +325,11 @@ mod tests {
 
     #[test]
     fn unknown_second_interrupts_a_line() {
-        let line = TimeLine {
+        let line = ChartLine {
             name: String::new(),
             values: vec![Some(0.0), Some(1.0), None, Some(1.0)],
         };
-        let axis = Axis::linear(0.0, 1.0, 0.0, 10.0);
+        let axis = ChartAxis::linear(0.0, 1.0, 0.0, 10.0);
         let path = path(&line, &[0.0, 0.25, 0.5, 1.0], axis, axis);
         assert_eq!(path, "M0 0L2.5 10M10 10");
     }

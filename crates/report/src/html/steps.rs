@@ -1,6 +1,6 @@
 //! Holds of a search by their load, and rates by the number of agents.
 
-use super::axis::{Axis, AxisUnit};
+use super::axis::{AxisUnit, ChartAxis};
 use analysis::{HoldOutcome, HoldRecord, Scaling, SearchRecord};
 use maud::{Markup, html};
 
@@ -20,8 +20,8 @@ pub(super) fn search(record: &SearchRecord) -> Markup {
     };
     let amounts = record.steps.iter().map(|step| step.amount);
     let most = amounts.fold(0.0, f64::max);
-    let x = Axis::linear(0.0, most * 1.05, LEFT, WIDTH - RIGHT);
-    let y = Axis::log(smallest, known().fold(1.0, f64::max), HEIGHT - BOTTOM, TOP);
+    let x = ChartAxis::linear(0.0, most * 1.05, LEFT, WIDTH - RIGHT);
+    let y = ChartAxis::log(smallest, known().fold(1.0, f64::max), HEIGHT - BOTTOM, TOP);
     html! {
         figure {
             figcaption { b { "Holds" }
@@ -60,8 +60,8 @@ fn outcome(outcome: &HoldOutcome) -> &'static str {
 pub(super) fn scaling(scaling: &Scaling) -> Markup {
     let agents = scaling.rows.iter().map(|row| f64::from(row.agents));
     let rates = scaling.rows.iter().map(|row| row.ok_per_second);
-    let x = Axis::linear(0.0, agents.fold(1.0, f64::max) * 1.1, LEFT, WIDTH - RIGHT);
-    let y = Axis::linear(0.0, rates.fold(0.0, f64::max) * 1.1, HEIGHT - BOTTOM, TOP);
+    let x = ChartAxis::linear(0.0, agents.fold(1.0, f64::max) * 1.1, LEFT, WIDTH - RIGHT);
+    let y = ChartAxis::linear(0.0, rates.fold(0.0, f64::max) * 1.1, HEIGHT - BOTTOM, TOP);
     let points: Vec<String> = scaling
         .rows
         .iter()
@@ -92,7 +92,7 @@ pub(super) fn scaling(scaling: &Scaling) -> Markup {
     }
 }
 
-fn grid(x: Axis, y: Axis, unit: AxisUnit) -> Markup {
+fn grid(x: ChartAxis, y: ChartAxis, unit: AxisUnit) -> Markup {
     html! {
         @for tick in y.ticks(5) {
             line class="grid" x1=(LEFT) x2=(WIDTH - RIGHT) y1=(round(y.place(tick)))

@@ -15,27 +15,27 @@ const KINDS_MAX: usize = 8;
 
 /// All pictures over time.
 #[derive(Debug)]
-pub(super) struct Timelines {
+pub(super) struct TimeCharts {
     /// Where the points stand: seconds of the run clock.
     pub(super) seconds: Vec<f64>,
-    pub(super) timelines: Vec<Timeline>,
+    pub(super) timelines: Vec<TimeChart>,
 }
 
 /// One picture over time.
 #[derive(Debug)]
-pub(super) struct Timeline {
+pub(super) struct TimeChart {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     /// What is to be seen, in a sentence.
     pub(super) about: &'static str,
     pub(super) unit: AxisUnit,
     pub(super) is_log: bool,
-    pub(super) lines: Vec<TimeLine>,
+    pub(super) lines: Vec<ChartLine>,
 }
 
 /// One line; nothing where it is not known.
 #[derive(Debug)]
-pub(super) struct TimeLine {
+pub(super) struct ChartLine {
     pub(super) name: String,
     pub(super) values: Vec<Option<f64>>,
 }
@@ -48,7 +48,7 @@ enum Joined {
 }
 
 /// A document's seconds on an axis without holes.
-struct TimeAxis<'d> {
+struct ChartRows<'d> {
     document: &'d Document,
     row_seconds: u32,
     first: u32,
@@ -57,11 +57,11 @@ struct TimeAxis<'d> {
     each: usize,
 }
 
-impl Timelines {
+impl TimeCharts {
     /// Those that show something; none where no second is known.
-    pub(super) fn new(document: &Document, points_max: usize) -> Timelines {
-        let Some(axis) = TimeAxis::new(document, points_max) else {
-            return Timelines {
+    pub(super) fn new(document: &Document, points_max: usize) -> TimeCharts {
+        let Some(axis) = ChartRows::new(document, points_max) else {
+            return TimeCharts {
                 seconds: Vec::new(),
                 timelines: Vec::new(),
             };
@@ -84,11 +84,11 @@ impl Timelines {
             ),
             axis.agents(),
         ];
-        let shows = |timeline: &Timeline| {
+        let shows = |timeline: &TimeChart| {
             let values = timeline.lines.iter().flat_map(|line| &line.values);
             values.flatten().any(|&value| value > 0.0)
         };
-        Timelines {
+        TimeCharts {
             seconds: axis.seconds(),
             timelines: all.into_iter().filter(shows).collect(),
         }
@@ -101,8 +101,8 @@ fn busiest_thread(row: &MachineRow) -> f64 {
     shares.fold(0.0, f64::max)
 }
 
-impl<'d> TimeAxis<'d> {
-    fn new(document: &'d Document, points_max: usize) -> Option<TimeAxis<'d>> {
+impl<'d> ChartRows<'d> {
+    fn new(document: &'d Document, points_max: usize) -> Option<ChartRows<'d>> {
         let series = &document.series;
         let row_seconds = series.row_seconds.max(1);
         let number = |row: &Row| row.second / row_seconds;
@@ -117,7 +117,7 @@ impl<'d> TimeAxis<'d> {
                 *place = Some(row);
             }
         }
-        Some(TimeAxis {
+        Some(ChartRows {
             document,
             row_seconds,
             first,
@@ -133,9 +133,9 @@ impl<'d> TimeAxis<'d> {
     }
 
     /// A line of one value for each row.
-    fn line(&self, name: &str, joined: Joined, value: impl Fn(&Row) -> Option<f64>) -> TimeLine {
+    fn line(&self, name: &str, joined: Joined, value: impl Fn(&Row) -> Option<f64>) -> ChartLine {
         let values: Vec<Option<f64>> = self.rows.iter().map(|row| value((*row)?)).collect();
-        TimeLine {
+        ChartLine {
             name: name.to_owned(),
             values: self.joined(&values, joined),
         }
@@ -155,7 +155,7 @@ impl<'d> TimeAxis<'d> {
     }
 
     /// Counts of a row as a rate.
-    fn rate(&self, name: &str, count: impl Fn(&Row) -> u64) -> TimeLine {
+    fn rate(&self, name: &str, count: impl Fn(&Row) -> u64) -> ChartLine {
         self.line(name, Joined::Mean, |row| {
             let seconds = if row.seconds > 0 {
                 row.seconds
@@ -166,8 +166,8 @@ impl<'d> TimeAxis<'d> {
         })
     }
 
-    fn rates(&self) -> Timeline {
-        Timeline {
+    fn rates(&self) -> TimeChart {
+        TimeChart {
             id: "rate",
             title: "Rate",
             about: "operations begun, ended ok, and failed in each second",
@@ -183,14 +183,14 @@ impl<'d> TimeAxis<'d> {
         }
     }
 
-    fn response_times(&self) -> Timeline {
+    fn response_times(&self) -> TimeChart {
         let time = |name: &str, value: fn(&Row) -> u64| {
             self.line(name, Joined::Largest, |row| {
                 let value = value(row);
                 (value > 0).then_some(value as f64)
             })
         };
-        Timeline {
+        TimeChart {
             id: "times",
             title: "Response time",
             about: "of the operations that were due in each second; never averaged over agents",
@@ -206,7 +206,7 @@ impl<'d> TimeAxis<'d> {
         }
     }
 
-    fn errors(&self) -> Timeline {
+    fn errors(&self) -> TimeChart {
         let kinds = self.document.measured.errors.iter();
         let mut kinds: Vec<&str> = kinds.map(|error| error.name.as_str()).collect();
         let rows = self.document.series.rows.iter();
@@ -225,7 +225,7 @@ impl<'d> TimeAxis<'d> {
         );
         let count = |row: &Row, kind: &str| row.errors_by_kind.get(kind).copied().unwrap_or(0);
         let line = |kind: &&str| self.rate(kind, |row| count(row, kind));
-        Timeline {
+        TimeChart {
             id: "errors",
             title: "Errors by kind",
             about: "what did not end as the plan expects",
@@ -235,7 +235,7 @@ impl<'d> TimeAxis<'d> {
         }
     }
 
-    fn phases(&self) -> Timeline {
+    fn phases(&self) -> TimeChart {
         let names = [
             ("dns", "dns"),
             ("connect", "connect (TCP)"),
@@ -247,8 +247,8 @@ impl<'d> TimeAxis<'d> {
         ];
         let value = |row: &Row, name: &str| Some(*row.phase_means_ns.get(name)? as f64);
         let line = |(key, name): (&str, &str)| self.line(name, Joined::Mean, |row| value(row, key));
-        let is_known = |line: &TimeLine| line.values.iter().any(Option::is_some);
-        Timeline {
+        let is_known = |line: &ChartLine| line.values.iter().any(Option::is_some);
+        TimeChart {
             id: "phases",
             title: "Phases",
             about: "mean time of each part of an ok operation",
@@ -258,14 +258,14 @@ impl<'d> TimeAxis<'d> {
         }
     }
 
-    fn under_way(&self) -> Timeline {
+    fn under_way(&self) -> TimeChart {
         let opened = self.rate("connections opened per second", |row| {
             row.connections_opened
         });
         let under_way = self.line("operations under way", Joined::Mean, |row| {
             Some(row.in_service)
         });
-        Timeline {
+        TimeChart {
             id: "under_way",
             title: "Under way",
             about: "operations at once on average; a queue at the server shows here",
@@ -275,8 +275,8 @@ impl<'d> TimeAxis<'d> {
         }
     }
 
-    fn bytes(&self) -> Timeline {
-        Timeline {
+    fn bytes(&self) -> TimeChart {
+        TimeChart {
             id: "bytes",
             title: "On the wire",
             about: "bytes that sockets carried, TLS included",
@@ -289,13 +289,13 @@ impl<'d> TimeAxis<'d> {
         }
     }
 
-    fn agents(&self) -> Timeline {
+    fn agents(&self) -> TimeChart {
         let delivered = self.line("agents", Joined::Largest, |row| Some(f64::from(row.agents)));
         // One line at one height says nothing.
         let mut known = delivered.values.iter().flatten();
         let first = known.next();
         let changes = known.any(|value| Some(value) != first);
-        Timeline {
+        TimeChart {
             id: "agents",
             title: "Agents",
             about: "that delivered something of each second",
@@ -311,7 +311,7 @@ impl<'d> TimeAxis<'d> {
         title: &'static str,
         about: &'static str,
         value: impl Fn(&MachineRow) -> f64,
-    ) -> Timeline {
+    ) -> TimeChart {
         let busy = |machine: &MachineResult| machine.rows.iter().map(&value).sum::<f64>();
         let mut machines: Vec<&MachineResult> = self.document.machines.iter().collect();
         machines.sort_by(|a, b| busy(b).total_cmp(&busy(a)));
@@ -325,12 +325,12 @@ impl<'d> TimeAxis<'d> {
                     *place = Some(value(row));
                 }
             }
-            TimeLine {
+            ChartLine {
                 name: machine.name.clone(),
                 values: self.joined(&values, Joined::Mean),
             }
         };
-        Timeline {
+        TimeChart {
             id,
             title,
             about,
