@@ -14,6 +14,7 @@ mod comparison;
 mod counts;
 mod document;
 mod exit;
+mod exponential_histogram;
 mod fault;
 mod figures;
 mod fleet_figures;
@@ -56,6 +57,7 @@ pub use comparison::{
 };
 pub use document::{Document, FigureGroup, RunRecord, RunState, StartSkew};
 pub use exit::exit_code;
+pub use exponential_histogram::ExponentialHistogram;
 pub use fault::{ErrorFigure, words as failure_words};
 pub use figures::{
     ByteFigures, ConnectionFigures, EarlyDataFigures, Figures, Http2Figures, Operations, Rates,

@@ -64,6 +64,17 @@ pub struct VerdictRecord {
 }
 
 impl Verdict {
+    /// All of them.
+    pub const ALL: [Verdict; 7] = [
+        Verdict::LoadMet,
+        Verdict::ServerBound,
+        Verdict::ClientBound,
+        Verdict::NetworkBound,
+        Verdict::Undetermined,
+        Verdict::Degraded,
+        Verdict::Invalid,
+    ];
+
     /// As people write it.
     #[must_use]
     pub fn name(self) -> &'static str {

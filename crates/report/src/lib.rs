@@ -13,6 +13,7 @@ mod machines;
 mod markdown;
 mod merged_hlog;
 mod page;
+mod prometheus;
 mod sections;
 mod style;
 mod table;
@@ -22,6 +23,7 @@ pub use explain::explain;
 pub use hlog::HlogWriter;
 pub use json::{ReadError, read, read_campaign};
 pub use merged_hlog::MergedHlog;
+pub use prometheus::prometheus;
 pub use style::Style;
 
 use analysis::{CampaignDocument, Document};
