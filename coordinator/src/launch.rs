@@ -75,7 +75,7 @@ async fn make(request: &StartRequest) -> anyhow::Result<Exit> {
     // is let in.
     let port = JoinPort::open(&hosting.source).await?;
     let folder = OutputFolder::create(request, created, resumed)?;
-    let host = RunHost::start(port, hosting, signals)?;
+    let host = RunHost::start(port, hosting, signals).await?;
     match folder {
         OutputFolder::Run(plan, folder) => {
             single_run::make_single(request, plan, created, folder, host).await

@@ -6,6 +6,7 @@ mod cli;
 mod compare;
 mod exit;
 mod explain;
+mod exposition;
 pub mod fleet;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;

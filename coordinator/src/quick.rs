@@ -196,6 +196,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
             }),
             histograms_by_agent: false,
             quiet: args.quiet,
+            metrics: None,
         },
         output: args.output,
         resume: None,

@@ -49,6 +49,11 @@ pub struct StartArgs {
     /// histograms.hlog has those of all agents together
     #[arg(long)]
     pub histograms_by_agent: bool,
+    /// Show the run to Prometheus at http://ADDRESS:PORT/metrics while it goes on, such as
+    /// 127.0.0.1:9464; without a password, so choose an address that only those reach who may see
+    /// it
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<SocketAddr>,
     /// Print neither the token nor progress
     #[arg(long)]
     pub quiet: bool,
@@ -189,6 +194,7 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
             source,
             histograms_by_agent: args.histograms_by_agent,
             quiet: args.quiet,
+            metrics: args.metrics,
         },
         output: Some(args.output),
         resume: args.resume,

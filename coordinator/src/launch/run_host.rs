@@ -8,6 +8,7 @@ use super::run_ending::RunEnding;
 use super::run_watch::{RunWatch, WatchedRun};
 use super::start_request::{AgentSource, Hosting};
 use super::{invitation, run_request};
+use crate::exposition::Exposition;
 use crate::fleet::{self, FleetHandle, RunEvents};
 use crate::local::{BuiltinTarget, LocalAgents, TargetAddress};
 use crate::planned_run::PlannedRun;
@@ -30,6 +31,8 @@ pub(super) struct RunHost {
     histograms_by_agent: bool,
     quiet: bool,
     signals: Signals,
+    /// Where programs see what goes on.
+    exposition: Option<Exposition>,
     fleet: FleetHandle,
     agents: Option<LocalAgents>,
     target: Option<HostedTarget>,
@@ -66,11 +69,15 @@ struct HostedTarget {
 
 impl RunHost {
     /// Lets agents in, and starts those of this machine.
-    pub(super) fn start(
+    pub(super) async fn start(
         port: JoinPort,
         hosting: &Hosting,
         signals: Signals,
     ) -> anyhow::Result<RunHost> {
+        let exposition = match hosting.metrics {
+            Some(address) => Some(Exposition::open(address).await?),
+            None => None,
+        };
         let fleet = fleet::listen(port.listener, &port.enrolment)?;
         let address = fleet.address();
         let token = port.enrolment.token();
@@ -88,6 +95,7 @@ impl RunHost {
             histograms_by_agent: hosting.histograms_by_agent,
             quiet: hosting.quiet,
             signals,
+            exposition,
             fleet,
             agents,
             target: None,
@@ -144,15 +152,16 @@ impl RunHost {
         let cpu_before = self.target_cpu();
         let receipts = self.fleet.receipts();
         let past = beginning.past();
+        let latest = self.exposition.as_ref().map(Exposition::latest);
         let (record, events) = match beginning {
             RunBeginning::New(folder) => {
                 let folder = self.prepared(folder)?;
-                let record = RecordThread::start(run, folder, receipts)?;
+                let record = RecordThread::start(run, folder, receipts, latest)?;
                 (record, self.fleet.run(request).await?)
             }
             RunBeginning::Interrupted(before) => {
                 let (history, left) = before.take_up();
-                let record = RecordThread::resume(left, run, receipts)?;
+                let record = RecordThread::resume(left, run, receipts, latest)?;
                 let events = self.fleet.resume(request, history).await?;
                 (record, events)
             }

@@ -39,6 +39,8 @@ pub struct Hosting {
     pub histograms_by_agent: bool,
     /// No progress, no token.
     pub quiet: bool,
+    /// Where programs see the run that goes on.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// Where the agents come from.

@@ -9,6 +9,7 @@ use super::event_line;
 use super::finished_record::FinishedRecord;
 use super::histograms::Histograms;
 use super::machine_row::machine_row;
+use crate::exposition::LatestRun;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{FactKind, Growing, LoggedFact, ResumedRun, RunFolder};
 use crate::utc::Utc;
@@ -29,6 +30,8 @@ const REMARKS_MAX: usize = 20;
 pub(crate) struct RecordedRun {
     run: PlannedRun,
     folder: Option<RunFolder>,
+    /// Where those who look see it.
+    latest: Option<LatestRun>,
     agents: Vec<RecordedAgent>,
     notes: Vec<String>,
     remarks: usize,
@@ -69,6 +72,7 @@ impl RecordedRun {
         let mut record = RecordedRun {
             run,
             folder,
+            latest: None,
             agents: Vec::new(),
             notes,
             remarks: 0,
@@ -79,6 +83,11 @@ impl RecordedRun {
         };
         record.save(RunState::Incomplete);
         record
+    }
+
+    /// The same, seen by those who look.
+    pub(crate) fn shown(self, latest: Option<LatestRun>) -> RecordedRun {
+        RecordedRun { latest, ..self }
     }
 
     /// Takes in what a log holds, as if it happened again; what the log says of the end, if it
@@ -224,9 +233,12 @@ impl RecordedRun {
 
     /// Replaces the result in the folder.
     pub(crate) fn save(&mut self, state: RunState) {
-        if self.folder.is_some() {
+        if self.folder.is_some() || self.latest.is_some() {
             let document = self.document(state);
             self.save_document(&document);
+            if let Some(latest) = &self.latest {
+                latest.show(document);
+            }
         }
     }
 
@@ -242,6 +254,9 @@ impl RecordedRun {
             folder.replace_page(&Format::Html.render(&document, Style::PLAIN));
         }
         self.save_document(&document);
+        if let Some(latest) = &self.latest {
+            latest.show(document.clone());
+        }
         let unsaved = self.folder.as_ref().map(RunFolder::unsaved);
         let is_stored = self.unstored.is_none();
         FinishedRecord {

@@ -1,7 +1,7 @@
 //! A run for Prometheus to scrape, in its text format 0.0.4. Counters are of the measured part, and
 //! so begin with it.
 
-use analysis::{Document, FigureGroup, Operations, TimeFigure, Verdict};
+use analysis::{Document, FigureGroup, Operations, RunState, TimeFigure, Verdict};
 use std::fmt::{Display, Write as _};
 
 /// Bounds of time buckets as powers of two of nanoseconds: 16 µs to 137 s. They must not change
@@ -245,8 +245,12 @@ fn judged(page: &mut MetricsPage<'_>, document: &Document) {
     page.metric(
         name,
         "gauge",
-        "1 for what the numbers are about so far, else 0.",
+        "1 for what the numbers are about, once the run is over, else 0.",
     );
+    // What goes on still is no whole measurement, and nobody should be woken for that.
+    if document.run.state == RunState::Incomplete {
+        return;
+    }
     for verdict in Verdict::ALL {
         let is_it = u8::from(document.verdict.verdict == verdict);
         page.sample(name, &[("verdict", verdict.name())], is_it);

@@ -26,6 +26,17 @@ fn metrics_are_as_agreed() {
 }
 
 #[test]
+fn run_that_goes_on_has_no_verdict_yet() {
+    let mut document = document();
+    assert_eq!(
+        prometheus(&document).matches("cannonade_verdict{").count(),
+        7
+    );
+    document.run.state = analysis::RunState::Incomplete;
+    assert!(!prometheus(&document).contains("cannonade_verdict{"));
+}
+
+#[test]
 fn no_sample_stands_twice_and_hostile_names_end_no_line() {
     let mut document = document();
     document.run.name = "a\"} 1\nup{x=\"\\".to_owned();
