@@ -69,15 +69,12 @@ struct HostedTarget {
 
 impl RunHost {
     /// Lets agents in, and starts those of this machine.
-    pub(super) async fn start(
+    pub(super) fn start(
         port: JoinPort,
+        exposition: Option<Exposition>,
         hosting: &Hosting,
         signals: Signals,
     ) -> anyhow::Result<RunHost> {
-        let exposition = match hosting.metrics {
-            Some(address) => Some(Exposition::open(address).await?),
-            None => None,
-        };
         let fleet = fleet::listen(port.listener, &port.enrolment)?;
         let address = fleet.address();
         let token = port.enrolment.token();
