@@ -80,6 +80,9 @@ pub struct StartArgs {
     /// --no-spin`
     #[arg(long, requires = "local")]
     pub no_spin: bool,
+    /// Go on where an agent's preflight would refuse the plan, and mark the run
+    #[arg(long)]
+    pub force: bool,
     /// File of the plan
     #[arg(value_name = "PLAN.toml", required_unless_present = "resume")]
     pub plan: Option<PathBuf>,
@@ -192,6 +195,7 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
         },
         output: Some(args.output),
         resume: args.resume,
+        force: args.force,
         strict: args.strict,
         print: Format::Console,
     })
