@@ -133,6 +133,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         cpus,
         policy,
         key_log,
+        calibration: None,
     };
     let runner = std::thread::Builder::new()
         .name("runner".into())
