@@ -67,9 +67,7 @@ pub enum CalibratedWork {
     /// A connection without TLS, with one request.
     PlainConnection,
     /// A request over HTTP/1.1 and TLS on a connection that is open.
-    Http1Request,
-    /// A request over HTTP/2 and TLS on a connection that is open.
-    Http2Request,
+    Request,
     /// A byte of a large body over TLS.
     Byte,
 }
@@ -138,7 +136,7 @@ impl Calibration {
     }
 
     /// What part of the time of `workers` load threads on such a machine `demand` needs. `None`
-    /// where the demand is open, or what it asks for was not measured.
+    /// where the demand is open, or what it asks for was not measured, such as HTTP/2.
     ///
     /// A group or a key that was not measured, or is not known, counts as the dearest that was.
     /// Bytes that the plan does not know count nothing.
@@ -150,17 +148,15 @@ impl Calibration {
         let resumed = demand.resumed_handshakes_per_s?;
         let plain = (connections - full - resumed).max(0.0);
         let bytes = demand.sent_bytes_per_s? + demand.received_bytes_per_s.unwrap_or(0.0);
-        let request = if demand.is_http2 {
-            CalibratedWork::Http2Request
-        } else {
-            CalibratedWork::Http1Request
-        };
+        // The built-in target speaks no HTTP/2.
+        let request = self.row(CalibratedWork::Request);
+        let request = request.filter(|_| !demand.is_http2);
         let asked = [
             (self.handshake(demand), full),
             (self.row(CalibratedWork::ResumedHandshake), resumed),
             (self.row(CalibratedWork::PlainConnection), plain),
             // One is in the cost of its plain connection already.
-            (self.row(request), (requests - plain).max(0.0)),
+            (request, (requests - plain).max(0.0)),
             (self.row(CalibratedWork::Byte), bytes),
         ];
         let time_ns = f64::from(workers.max(1)) * 1e9;
@@ -205,8 +201,7 @@ impl fmt::Display for CalibratedWork {
             }
             CalibratedWork::ResumedHandshake => f.write_str("resumed handshakes"),
             CalibratedWork::PlainConnection => f.write_str("connections without TLS"),
-            CalibratedWork::Http1Request => f.write_str("requests"),
-            CalibratedWork::Http2Request => f.write_str("requests over HTTP/2"),
+            CalibratedWork::Request => f.write_str("requests"),
             CalibratedWork::Byte => f.write_str("bytes"),
         }
     }
@@ -214,11 +209,10 @@ impl fmt::Display for CalibratedWork {
 
 impl CalibratedWork {
     /// What has no parameter, with the word it is kept by.
-    const ALONE: [(&'static str, CalibratedWork); 5] = [
+    const ALONE: [(&'static str, CalibratedWork); 4] = [
         ("resumed_handshake", CalibratedWork::ResumedHandshake),
         ("plain_connection", CalibratedWork::PlainConnection),
-        ("http1_request", CalibratedWork::Http1Request),
-        ("http2_request", CalibratedWork::Http2Request),
+        ("request", CalibratedWork::Request),
         ("byte", CalibratedWork::Byte),
     ];
 
@@ -297,7 +291,7 @@ mod tests {
             (full("X25519MLKEM768", BuiltinKey::P256), 300.0),
             (CalibratedWork::ResumedHandshake, 100.0),
             (CalibratedWork::PlainConnection, 50.0),
-            (CalibratedWork::Http1Request, 10.0),
+            (CalibratedWork::Request, 10.0),
             (CalibratedWork::Byte, 0.001),
         ];
         Calibration {
