@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use control::Role;
 use engine::{Policy, allowed_cpus};
 use host::{Facts, Sampler};
-use plan::{Rate, RateError};
+use plan::{Calibration, Rate, RateError};
 use proto::Bytes;
 use std::io::Read as _;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -123,6 +123,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         .map(private_folder)
         .transpose()?;
     let calibration = calibrate::to_send(arguments.calibration.as_deref(), &facts);
+    let own_calibration = Calibration::decode(&calibration).ok();
     let identity = AgentIdentity {
         calibration: Bytes::from(calibration),
         ..arguments.link.identity(&facts, Role::Agent, cpus.len())
@@ -144,7 +145,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         cpus,
         policy,
         key_log,
-        calibration: None,
+        calibration: own_calibration,
     };
     let runner = std::thread::Builder::new()
         .name("runner".into())
