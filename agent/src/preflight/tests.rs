@@ -44,7 +44,7 @@ fn remarks(
     spins: bool,
     calibration: Option<&Calibration>,
 ) -> Vec<MachineRemark> {
-    let text = format!("target.url = \"https://10.0.0.9/\"\n{plan}\n");
+    let text = format!("target.url = \"http://10.0.0.9/\"\n{plan}\n");
     let plan = Plan::parse(&text, &mut NoFiles).unwrap_or_else(|all| panic!("{all}\n{text}"));
     let addresses: [SocketAddr; 1] = ["10.0.0.9:443".parse().unwrap()];
     let of = Undertaking {
@@ -200,8 +200,8 @@ fn ports_bound_connections_that_are_closed_here() {
     assert_eq!(
         text,
         "local ports run out after 47 s: up to 600 connections/s are closed by this agent, and \
-         each keeps its port for 60 s, so that 36000 are taken at once, and 1 pair of a source and \
-         a target address has 28232; use 4 agents, 2 connection.source_addresses, \
+         each keeps its port for 60 s: up to 36000 are taken at once, and 1 pair of a source and a \
+         target address has 28232; use 4 agents, 2 connection.source_addresses, \
          connection.close = \"rst\", sysctl net.ipv4.ip_local_port_range=\"1024 65535\", or sysctl \
          net.ipv4.tcp_tw_reuse=1"
     );
@@ -273,7 +273,7 @@ fn kernel_that_keeps_few_in_time_wait_takes_few_ports() {
 fn own_machine_takes_ports_again() {
     for (address, expected) in [("127.0.0.1:443", 0), ("[::1]:443", 0), ("10.0.0.1:443", 1)] {
         let addresses = [address.parse().unwrap()];
-        let text = format!("target.url = \"https://a.test/\"\n{}", opened(600, ""));
+        let text = format!("target.url = \"http://a.test/\"\n{}", opened(600, ""));
         let plan = Plan::parse(&text, &mut NoFiles).unwrap();
         let of = Undertaking::new(&plan, (0, 2), &addresses, 2);
         assert_eq!(of.remarks(&roomy()).len(), expected, "{address}");
@@ -345,7 +345,7 @@ fn link_carries_what_is_planned() {
 
 #[test]
 fn calibrated_need_fits_the_workers_or_their_quota() {
-    let rows = [("http1_request", 1e6), ("byte", 1e-3)].map(|(work, cpu_ns)| {
+    let rows = [("request", 1e6), ("byte", 1e-3)].map(|(work, cpu_ns)| {
         format!("{{\"work\": \"{work}\", \"cpu_ns\": {cpu_ns}, \"rate_per_worker\": 1}}")
     });
     let text = format!(
@@ -403,4 +403,20 @@ fn what_spoils_figures_is_said() {
     let sleeps = |plan: &str| remarks(&roomy(), plan, false, None).len();
     assert_eq!(sleeps(&opened(1, "")), 1);
     assert_eq!(sleeps(&users(3)), 0, "a closed loop waits for no arrival");
+}
+
+#[test]
+fn ports_of_tls_are_a_concern_since_the_server_decides() {
+    for (scheme, rate, expected) in [
+        ("http", 600, REFUSAL),
+        ("https", 600, CONCERN),
+        ("https", 3, None),
+    ] {
+        let text = format!("target.url = \"{scheme}://a.test/\"\n{}", opened(rate, ""));
+        let plan = Plan::parse(&text, &mut NoFiles).unwrap();
+        let addresses = ["10.0.0.1:443".parse().unwrap()];
+        let remarks = Undertaking::new(&plan, (0, 2), &addresses, 2).remarks(&roomy());
+        let found = remarks.first().map(|remark| remark.severity);
+        assert_eq!(found, expected, "{scheme} {rate}: {remarks:?}");
+    }
 }
