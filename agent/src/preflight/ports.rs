@@ -35,6 +35,8 @@ struct PortNeed {
     room: f64,
     /// Connections that are open at once.
     open: f64,
+    /// How long a closed connection keeps its port.
+    keeps: Duration,
     /// Of those that were closed here; `None` where none keeps its port.
     kept: Option<KeptPorts>,
     /// How many keep it depends on the server.
@@ -45,8 +47,6 @@ struct PortNeed {
 struct KeptPorts {
     /// Connections opened per second, at most.
     per_s: f64,
-    /// How long each keeps its port.
-    keeps: Duration,
     /// Most at once.
     most: f64,
     /// From the start, when there is no port left.
@@ -58,12 +58,18 @@ impl PortNeed {
         let pairs = pairs(of);
         let room = limits.number as f64 * pairs as f64;
         let open = of.users() as f64;
+        let keeps = match limits.reuse {
+            PortReuse::Always => limits.reuse_after,
+            PortReuse::Loopback if is_loopback(of.addresses) => limits.reuse_after,
+            PortReuse::Loopback | PortReuse::Never => TIME_WAIT,
+        };
         PortNeed {
             limits: *limits,
             pairs,
             room,
             open,
-            kept: KeptPorts::new(of, limits, room - open),
+            keeps,
+            kept: KeptPorts::new(of, limits.time_wait_max, keeps, room - open),
             is_tls: of.plan.tls().is_some(),
         }
     }
@@ -86,12 +92,8 @@ impl PortNeed {
     /// were connected to.
     fn is_taken(&self) -> bool {
         let now = self.limits.time_wait as f64;
-        let keeps_long = self
-            .kept
-            .as_ref()
-            .is_some_and(|kept| kept.keeps == TIME_WAIT);
         let free = self.room - self.ports();
-        keeps_long && free >= 0.0 && now > free
+        self.keeps == TIME_WAIT && self.ports() > 0.0 && free >= 0.0 && now > free
     }
 
     fn said(&self) -> String {
@@ -102,9 +104,14 @@ impl PortNeed {
             1 => "1 pair of a source and a target address has".to_owned(),
             pairs => format!("{pairs} pairs of a source and a target address have"),
         };
+        let beside = match self.limits.time_wait {
+            now if self.is_taken() => format!(", {now} of this machine's are in TIME_WAIT already"),
+            _ => String::new(),
+        };
         let Some(kept) = self.kept.as_ref().filter(|_| open <= room) else {
             return format!(
-                "load.connections: this agent's share is {open}, and {places} {room} local ports"
+                "load.connections: this agent's share is {open}, and {places} {room} local \
+                 ports{beside}"
             );
         };
         let lead = match kept.run_out_s {
@@ -116,15 +123,11 @@ impl PortNeed {
             true => " unless the server answers the end of TLS",
             false => "",
         };
-        let beside = match self.limits.time_wait {
-            now if self.is_taken() => format!(", {now} of this machine's are in TIME_WAIT already"),
-            _ => String::new(),
-        };
         format!(
             "{lead}: up to {} connections/s are closed by this agent, and each keeps its port \
              for {} s{unless}: up to {} are taken at once, and {places} {room}{beside}",
             rounded(kept.per_s),
-            kept.keeps.as_secs_f64(),
+            self.keeps.as_secs_f64(),
             self.ports().ceil(),
         )
     }
@@ -146,7 +149,7 @@ impl PortNeed {
         }
         let reused = |kept: &KeptPorts| {
             let soon = kept.per_s * self.limits.reuse_after.as_secs_f64();
-            kept.keeps == TIME_WAIT && self.open + soon <= self.room
+            self.keeps == TIME_WAIT && self.open + soon <= self.room
         };
         if self.kept.as_ref().is_some_and(reused) {
             cures.push("sysctl net.ipv4.tcp_tw_reuse=1".to_owned());
@@ -157,21 +160,21 @@ impl PortNeed {
 
 impl KeptPorts {
     /// `None` where TIME_WAIT is not here, or where connections are not closed one after the other.
-    fn new(of: &Undertaking<'_>, limits: &PortLimits, free: f64) -> Option<KeptPorts> {
+    fn new(
+        of: &Undertaking<'_>,
+        time_wait_max: u64,
+        keeps: Duration,
+        free: f64,
+    ) -> Option<KeptPorts> {
         let per_s = of.demand.connections_per_s.filter(|&per_s| per_s > 0.0)?;
         if of.plan.connection().close != Close::Fin {
             return None;
         }
-        let keeps = match limits.reuse {
-            PortReuse::Always => limits.reuse_after,
-            PortReuse::Loopback if is_loopback(of.addresses) => limits.reuse_after,
-            PortReuse::Loopback | PortReuse::Never => TIME_WAIT,
-        };
         let most_ever = of
             .demand
             .connections_in_all
             .map_or(f64::MAX, |all| all as f64);
-        let most_kept = most_ever.min(limits.time_wait_max as f64);
+        let most_kept = most_ever.min(time_wait_max as f64);
         let course = course(of, per_s, keeps);
         let taken = course.iter().map(|&(_, taken)| taken.min(most_kept));
         let run_out = course
@@ -179,7 +182,6 @@ impl KeptPorts {
             .find(|&&(_, taken)| taken.min(most_kept) > free);
         Some(KeptPorts {
             per_s,
-            keeps,
             most: taken.fold(0.0, f64::max).round(),
             run_out_s: run_out.map(|&(at_s, _)| at_s),
         })

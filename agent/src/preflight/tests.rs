@@ -260,6 +260,8 @@ fn kernel_that_keeps_few_in_time_wait_takes_few_ports() {
     assert_eq!(severity(&limits(0, 799), &opened(600, "")), None);
     assert_eq!(severity(&limits(0, 1_000), &opened(600, "")), CONCERN);
     assert_eq!(severity(&limits(0, 1_001), &opened(600, "")), REFUSAL);
+    assert_eq!(severity(&limits(700, 9_999), &users(300)), None);
+    assert_eq!(severity(&limits(701, 9_999), &users(300)), CONCERN);
     assert_eq!(severity(&limits(400, 9_999), &opened(10, "")), None);
     let (severity, text) = said(&limits(401, 9_999), &opened(10, "")).unwrap();
     assert_eq!(severity, Severity::Concern);
