@@ -2,8 +2,8 @@
 //! runs against the built-in target on CPUs of its own.
 
 mod kept;
-mod kind;
-mod round;
+mod load_round;
+mod work_kind;
 
 pub(crate) use kept::to_send;
 pub use kept::{CALIBRATION_FILE, fingerprint, read_calibration, state_folder};
@@ -11,12 +11,12 @@ pub use kept::{CALIBRATION_FILE, fingerprint, read_calibration, state_folder};
 use crate::join::{chosen_cpus, policy_of_machine};
 use anyhow::{Context as _, bail};
 use host::{Facts, Sampler};
-use kind::Kind;
+use load_round::{LoadRound, LocalServer, MachineHalves};
 use plan::{CalibratedWork, Calibration, CalibrationRow};
-use round::{LocalServer, MachineHalves, Round};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use work_kind::WorkKind;
 
 /// Runs of each kind, of which the cheapest counts: hosts change their speed, and whatever else
 /// wants a CPU only ever makes work dearer.
@@ -60,8 +60,8 @@ pub fn calibrate(arguments: &CalibrateArgs) -> anyhow::Result<()> {
         "neither XDG_STATE_HOME nor HOME is set; name a file by --output to keep the figures in",
     )?;
     let halves = MachineHalves::new(&chosen_cpus(arguments.cpus.as_deref())?);
-    let servers = kind::Servers::start(&halves)?;
-    let kinds = kind::all();
+    let servers = work_kind::Servers::start(&halves)?;
+    let kinds = work_kind::all();
     tell(&opening(&halves, &facts, kinds.len(), arguments.seconds))?;
     let mut rows = Vec::new();
     for kind in &kinds {
@@ -90,7 +90,7 @@ pub fn calibrate(arguments: &CalibrateArgs) -> anyhow::Result<()> {
 
 /// The cheapest of some rounds.
 fn measured(
-    kind: &Kind,
+    kind: &WorkKind,
     server: &LocalServer,
     halves: &MachineHalves,
     facts: &Facts,
@@ -104,7 +104,7 @@ fn measured(
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let round =
-            Round::run(plan.clone(), &halves.load, policy.clone()).with_context(measuring)?;
+            LoadRound::run(plan.clone(), &halves.load, policy.clone()).with_context(measuring)?;
         if round.ok == 0 || round.failed * 100 > round.ok {
             bail!(
                 "measuring {}: {} operations failed and {} did not: something limits this \
@@ -116,11 +116,11 @@ fn measured(
         }
         rounds.push(round);
     }
-    let amount = |round: &Round| match kind.work {
+    let amount = |round: &LoadRound| match kind.work {
         CalibratedWork::Byte => round.payload_bytes as f64,
         _ => round.ok as f64,
     };
-    let least = |figure: fn(&Round) -> f64| {
+    let least = |figure: fn(&LoadRound) -> f64| {
         let each = rounds.iter().map(|round| figure(round) / amount(round));
         each.fold(f64::INFINITY, f64::min)
     };

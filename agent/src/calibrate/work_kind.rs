@@ -1,6 +1,6 @@
 //! The kinds of work that are measured, each as a small plan, and the targets they go to.
 
-use super::round::{LocalServer, MachineHalves};
+use super::load_round::{LocalServer, MachineHalves};
 use anyhow::anyhow;
 use plan::{BuiltinKey, CalibratedWork, Files, Group, Plan, Words as _};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const LARGE_BYTES: u64 = 4 << 20;
 
 /// A kind of work, and how its plan differs from the others'.
 #[derive(Debug, Clone)]
-pub(super) struct Kind {
+pub(super) struct WorkKind {
     pub(super) work: CalibratedWork,
     /// `None`: plain HTTP.
     key: Option<BuiltinKey>,
@@ -32,8 +32,8 @@ pub(super) struct Kind {
 }
 
 /// Every kind that is measured, the handshakes first.
-pub(super) fn all() -> Vec<Kind> {
-    let resumed = Kind {
+pub(super) fn all() -> Vec<WorkKind> {
+    let resumed = WorkKind {
         work: CalibratedWork::ResumedHandshake,
         key: Some(BuiltinKey::P256),
         group: GROUPS[0],
@@ -41,33 +41,33 @@ pub(super) fn all() -> Vec<Kind> {
         requests: "0",
         is_large: false,
     };
-    let full = Kind {
+    let full = WorkKind {
         resumption: "never",
         ..resumed.clone()
     };
     let handshakes = GROUPS.into_iter().flat_map(|group| {
-        [BuiltinKey::P256, BuiltinKey::Rsa2048].map(|key| Kind {
+        [BuiltinKey::P256, BuiltinKey::Rsa2048].map(|key| WorkKind {
             work: CalibratedWork::FullHandshake { group, key },
             key: Some(key),
             group,
             ..full.clone()
         })
     });
-    let mut kinds: Vec<Kind> = handshakes.collect();
+    let mut kinds: Vec<WorkKind> = handshakes.collect();
     kinds.extend([
         resumed,
-        Kind {
+        WorkKind {
             work: CalibratedWork::PlainConnection,
             key: None,
             requests: "1",
             ..full.clone()
         },
-        Kind {
+        WorkKind {
             work: CalibratedWork::Request,
             requests: "\"unlimited\"",
             ..full.clone()
         },
-        Kind {
+        WorkKind {
             work: CalibratedWork::Byte,
             requests: "\"unlimited\"",
             is_large: true,
@@ -77,7 +77,7 @@ pub(super) fn all() -> Vec<Kind> {
     kinds
 }
 
-impl Kind {
+impl WorkKind {
     /// Its plan against `server`, for so many load threads.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ impl Servers {
     }
 
     /// The one that a kind goes to.
-    pub(super) fn server(&self, kind: &Kind) -> &LocalServer {
+    pub(super) fn server(&self, kind: &WorkKind) -> &LocalServer {
         match kind.key {
             Some(BuiltinKey::P256) => &self.p256,
             Some(BuiltinKey::Rsa2048) => &self.rsa2048,

@@ -43,7 +43,7 @@ impl MachineHalves {
 
 /// What a run came to.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Round {
+pub(super) struct LoadRound {
     pub(super) ok: u64,
     pub(super) failed: u64,
     pub(super) payload_bytes: u64,
@@ -53,12 +53,12 @@ pub(super) struct Round {
     pub(super) wall_ns: u64,
 }
 
-impl Round {
+impl LoadRound {
     /// Runs `plan` with a load thread on each of `cpus`, by the path of every run.
     ///
     /// # Errors
     /// Where it cannot be run here, or does not end.
-    pub(super) fn run(plan: Arc<Plan>, cpus: &[u32], policy: Policy) -> anyhow::Result<Round> {
+    pub(super) fn run(plan: Arc<Plan>, cpus: &[u32], policy: Policy) -> anyhow::Result<LoadRound> {
         let placement = Placement {
             agent: 0,
             agents: 1,
@@ -73,7 +73,7 @@ impl Round {
         let begin = monotonic_ns() + START_IN_NS;
         // Ends with this function, and the load with it.
         let _running = prepared.start(begin, FiringLease::unlimited(), tell)?;
-        let mut round = Round::default();
+        let mut round = LoadRound::default();
         loop {
             match heard
                 .recv_timeout(PATIENCE)
@@ -92,7 +92,7 @@ impl Round {
         }
     }
 
-    fn with(mut self, workers: &[Option<WorkerFigures>]) -> anyhow::Result<Round> {
+    fn with(mut self, workers: &[Option<WorkerFigures>]) -> anyhow::Result<LoadRound> {
         for worker in workers {
             let Some(figures) = worker else {
                 bail!("a load thread died; its message is above");
