@@ -16,7 +16,11 @@ pub(super) fn calibrated(of: &Undertaking<'_>, limits: &MachineLimits) -> Option
         .cpu_quota
         .map_or(workers, |quota| workers.min(f64::from(quota)));
     let needed = |part: f64| part * workers / cpus;
-    let severity = Severity::of_bound(needed(expense.part), 1.0)?;
+    let severity = match Severity::of_bound(needed(expense.part), 1.0)? {
+        // Requests are calibrated over TLS, so that these may well take less.
+        Severity::Refusal if of.plan.tls().is_none() => Severity::Concern,
+        severity => severity,
+    };
     let percent = |part: f64| format!("{:.0} %", 100.0 * needed(part));
     let kinds = expense.kinds.iter();
     let kinds: Vec<String> = kinds

@@ -44,7 +44,10 @@ fn remarks(
     spins: bool,
     calibration: Option<&Calibration>,
 ) -> Vec<MachineRemark> {
-    let text = format!("target.url = \"http://10.0.0.9/\"\n{plan}\n");
+    let text = match plan.contains("target.url") {
+        true => plan.to_owned(),
+        false => format!("target.url = \"http://10.0.0.9/\"\n{plan}\n"),
+    };
     let plan = Plan::parse(&text, &mut NoFiles).unwrap_or_else(|all| panic!("{all}\n{text}"));
     let addresses: [SocketAddr; 1] = ["10.0.0.9:443".parse().unwrap()];
     let of = Undertaking {
@@ -356,8 +359,12 @@ fn calibrated_need_fits_the_workers_or_their_quota() {
         rows.join(", ")
     );
     let calibration = Calibration::decode(text.as_bytes()).unwrap();
-    let found = |per_s: u32, quota| {
-        let plan = format!("load = {{ rate = \"{}/s\", duration = \"9s\" }}", 2 * per_s);
+    let found_at = |scheme: &str, per_s: u32, quota| {
+        let plan = format!(
+            "target.url = \"{scheme}://10.0.0.9/\"\n\
+             load = {{ rate = \"{}/s\", duration = \"9s\" }}",
+            2 * per_s
+        );
         let limits = MachineLimits {
             cpu_quota: quota,
             ..roomy()
@@ -366,6 +373,13 @@ fn calibrated_need_fits_the_workers_or_their_quota() {
         all.into_iter()
             .find(|remark| remark.text.contains("calibrated"))
     };
+    let found = |per_s, quota| found_at("https", per_s, quota);
+    let plain = found_at("http", 3_000, None).unwrap();
+    assert_eq!(
+        plain.severity,
+        Severity::Concern,
+        "it was calibrated over TLS"
+    );
     // A millisecond and next to nothing for its bytes each, and two workers.
     for (per_s, quota, expected) in [
         (1_599, None, None),
