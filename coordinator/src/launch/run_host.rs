@@ -8,6 +8,7 @@ use super::run_ending::RunEnding;
 use super::run_watch::{RunWatch, WatchedRun};
 use super::start_request::{AgentSource, Hosting};
 use super::{invitation, run_request};
+use crate::calibrated_agents::CalibratedAgents;
 use crate::exposition::Exposition;
 use crate::fleet::{self, FleetHandle, RunEvents};
 use crate::local::{BuiltinTarget, LocalAgents, TargetAddress};
@@ -35,6 +36,8 @@ pub(super) struct RunHost {
     exposition: Option<Exposition>,
     fleet: FleetHandle,
     agents: Option<LocalAgents>,
+    /// Where agents' calibrations are remembered, if they come from elsewhere.
+    calibrated: Option<CalibratedAgents>,
     target: Option<HostedTarget>,
     /// Names of the agents of the run before; that they are there is no news.
     known_agents: Vec<String>,
@@ -88,6 +91,10 @@ impl RunHost {
                 None
             }
         };
+        let calibrated = match &hosting.source {
+            AgentSource::Local(_) => None,
+            AgentSource::Remote(options) => Some(CalibratedAgents::new(&options.state)),
+        };
         Ok(RunHost {
             histograms_by_agent: hosting.histograms_by_agent,
             quiet: hosting.quiet,
@@ -95,6 +102,7 @@ impl RunHost {
             exposition,
             fleet,
             agents,
+            calibrated,
             target: None,
             known_agents: Vec::new(),
             is_short: false,
@@ -171,6 +179,7 @@ impl RunHost {
             signals: &mut self.signals,
             agents: self.agents.as_mut(),
             target: self.target.as_mut().map(|target| &mut target.process),
+            calibrated: self.calibrated.as_ref(),
             view,
             news,
             past,

@@ -15,7 +15,7 @@ use crate::run_folder::{FactKind, Growing, LoggedFact, ResumedRun, RunFolder};
 use crate::utc::Utc;
 use analysis::{
     AgentEnd, AgentEndCause, AgentSetup, CollectorSetup, CpuFigures, Document, Live, MachineRole,
-    ResultCollector, RunState,
+    PreflightFinding, ResultCollector, RunState,
 };
 use control::{AgentFacts, ClockReading, Finding, FleetTime, Observer, RunEvent};
 use measure::{Snapshot, Totals};
@@ -34,6 +34,8 @@ pub(crate) struct RecordedRun {
     latest: Option<LatestRun>,
     agents: Vec<RecordedAgent>,
     notes: Vec<String>,
+    /// What agents found before the start.
+    preflight: Vec<PreflightFinding>,
     remarks: usize,
     /// What the log did not take, and why.
     unstored: Option<String>,
@@ -75,6 +77,7 @@ impl RecordedRun {
             latest: None,
             agents: Vec::new(),
             notes,
+            preflight: Vec::new(),
             remarks: 0,
             unstored: None,
             saved_digest: None,
@@ -188,9 +191,7 @@ impl RecordedRun {
                 encoded,
             } => self.observed(*by, *second, encoded),
             RunEvent::Preflight { agent, findings } => {
-                for Finding { text, .. } in findings {
-                    self.note(format!("agent {}: {text}", self.name(*agent)));
-                }
+                findings.iter().for_each(|found| self.found(*agent, found))
             }
             RunEvent::Joined { .. }
             | RunEvent::Left { .. }
@@ -322,6 +323,9 @@ impl RecordedRun {
         self.notes
             .iter()
             .for_each(|note| collector.note(note.clone()));
+        self.preflight
+            .iter()
+            .for_each(|finding| collector.preflight(finding.clone()));
         collector
     }
 
@@ -336,6 +340,19 @@ impl RecordedRun {
             known.setup.workers = workers;
             known.clock = Some(clock);
         }
+    }
+
+    /// An agent that was away while the others learnt of the start instant may tell it later.
+    fn found(&mut self, agent: u32, found: &Finding) {
+        let finding = PreflightFinding {
+            agent: self.name(agent),
+            text: found.text.clone(),
+            forced: found.is_forced,
+        };
+        if let Some(started) = &mut self.started {
+            started.collector.preflight(finding.clone());
+        }
+        self.preflight.push(finding);
     }
 
     fn start(&mut self, at: FleetTime, started_at: Utc) {

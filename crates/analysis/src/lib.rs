@@ -29,6 +29,7 @@ mod notes;
 mod number;
 mod plan_difference;
 mod plan_record;
+mod preflight;
 mod ratio_figure;
 mod scaling;
 mod search;
@@ -74,6 +75,7 @@ pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;
 pub use plan_difference::PlanDifference;
 pub use plan_record::{LoadRecord, PlanRecord, TlsRecord};
+pub use preflight::PreflightFinding;
 pub use ratio_figure::RatioFigure;
 pub use scaling::{RiseLimit, Scaling, ScalingRow};
 pub use search::{

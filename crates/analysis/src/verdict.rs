@@ -112,6 +112,12 @@ impl VerdictRecord {
     /// Reads everything of `document` but its verdict.
     #[must_use]
     pub fn new(document: &Document) -> VerdictRecord {
+        let mut record = VerdictRecord::judged(document);
+        record.evidence.extend(document.forced_past());
+        record
+    }
+
+    fn judged(document: &Document) -> VerdictRecord {
         let readings = VerdictReadings::new(document);
         let fatal = spoken(&readings.fatal);
         let tolerated = spoken(&readings.tolerated);

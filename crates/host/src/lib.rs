@@ -10,8 +10,10 @@ mod facts;
 mod figures;
 mod hangup;
 mod kernel;
+mod limits;
 mod machine_watch;
 mod observation;
+mod route;
 mod sample;
 mod sampler;
 mod usage;
@@ -26,10 +28,12 @@ pub use kernel::{
     InterfaceCounters, MachineTimes, MemoryState, ProcessTimes, SocketCounts, SoftnetCounters,
     StallTime, StallTotals, TcpCounters, ThreadTimes,
 };
+pub use limits::{MachineLimits, PortLimits, PortReuse};
 pub use machine_watch::{MachineWatch, ProcessChoice, SpunThread, WatchedProcesses};
 pub use observation::{
     GroupSecond, InterfaceSecond, Observation, ProcessSecond, QueueSecond, TcpSecond,
 };
+pub use route::MachineRoute;
 pub use sample::UsageSample;
 pub use sampler::Sampler;
 pub use usage::{
