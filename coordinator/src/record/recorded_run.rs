@@ -191,6 +191,7 @@ impl RecordedRun {
             | RunEvent::Superseded { .. }
             | RunEvent::Gone { .. }
             | RunEvent::Back { .. }
+            | RunEvent::ProfilePart { .. }
             | RunEvent::Done { .. } => {}
         }
     }
