@@ -7,6 +7,7 @@ pub mod link;
 mod link_args;
 mod monitor;
 mod news;
+mod profile;
 mod runner;
 mod sampling;
 mod second_watch;

@@ -63,7 +63,8 @@ pub use figures::{
 pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended, Unstored};
 pub use live::Live;
 pub use machine::{
-    GroupRow, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow, QueueRow, TcpRow,
+    GroupRow, HotFunction, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow,
+    ProfileResult, QueueRow, TcpRow,
 };
 pub use machine_figures::{Busiest, MachineFigures};
 pub use negotiated::{ChainFigure, NegotiatedFigure};
