@@ -61,8 +61,9 @@ pub(super) fn obstacle(said: &str, around: Surroundings) -> String {
     }
     match around.paranoid {
         Some(level) if !around.is_root && level > 1 => format!(
-            "this kernel lets nobody but root take profiles (kernel.perf_event_paranoid = {level}); \
-             set it by sysctl kernel.perf_event_paranoid=1, or give the monitor CAP_PERFMON"
+            "this kernel lets nobody but root take profiles (kernel.perf_event_paranoid = \
+             {level}); set it by sysctl kernel.perf_event_paranoid=1, or give the monitor \
+             CAP_PERFMON"
         ),
         _ => "this container or machine does not allow perf_event_open; give the container \
               CAP_PERFMON and a seccomp profile that has this call, or run the monitor outside"

@@ -36,8 +36,8 @@ impl Halt {
         }
     }
 
-    /// Waits for so long, and no longer than until it shall finish; whether it shall. Nothing: it is
-    /// given up.
+    /// Waits for so long, and no longer than until it shall finish; whether it shall. Nothing: it
+    /// is given up.
     pub(super) fn wait(&mut self, time: Duration) -> Option<bool> {
         match self.asked.recv_timeout(time) {
             Ok(()) => self.is_asked = true,
