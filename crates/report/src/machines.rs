@@ -141,3 +141,36 @@ fn used(figures: &ProcessFigures) -> String {
         number(*cpus)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profile_is_one_sentence_with_the_three_hottest_functions() {
+        let hot = |(name, share): (&str, f64)| HotFunction {
+            name: name.to_owned(),
+            share,
+        };
+        let hottest = [("mul", 0.41), ("sqr", 0.2), ("read", 0.1), ("write", 0.05)];
+        let profile = ProfileResult {
+            process: "nginx".to_owned(),
+            seconds: 29.98,
+            samples: 2_970,
+            left_out: 0,
+            folded: "profile-edge.folded".to_owned(),
+            svg: "profile-edge.svg".to_owned(),
+            hottest: hottest.map(hot).into(),
+        };
+        assert_eq!(
+            profiled(&profile),
+            "cpu profile of nginx (30 s, 2970 samples): mul 41.0 %, sqr 20.0 %, read 10.0 %; \
+             flame graph in profile-edge.svg"
+        );
+        let cut = ProfileResult {
+            left_out: 7,
+            ..profile
+        };
+        assert!(profiled(&cut).contains("(30 s, 2970 samples; 7 more, of rare stacks, are left"));
+    }
+}
