@@ -9,6 +9,7 @@ mod link_args;
 mod monitor;
 mod news;
 mod preflight;
+mod profile;
 mod runner;
 mod sampling;
 mod second_watch;

@@ -118,7 +118,8 @@ pub(super) fn from_event<'n>(
         RunEvent::Waiting { .. }
         | RunEvent::Interval { .. }
         | RunEvent::Totals { .. }
-        | RunEvent::Observed { .. } => return None,
+        | RunEvent::Observed { .. }
+        | RunEvent::ProfilePart { .. } => return None,
     };
     Some(line(at, word, &rest))
 }

@@ -9,6 +9,7 @@ use super::event_line;
 use super::finished_record::FinishedRecord;
 use super::histograms::Histograms;
 use super::machine_row::machine_row;
+use super::profiles::Profiles;
 use crate::exposition::LatestRun;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{FactKind, Growing, LoggedFact, ResumedRun, RunFolder};
@@ -18,6 +19,7 @@ use analysis::{
     PreflightFinding, ResultCollector, RunState,
 };
 use control::{AgentFacts, ClockReading, Finding, FleetTime, Observer, RunEvent};
+use host::ProfileOutcome;
 use measure::{Snapshot, Totals};
 use report::{Format, Style};
 use std::time::Duration;
@@ -43,6 +45,9 @@ pub(crate) struct RecordedRun {
     saved_digest: Option<String>,
     /// From the moment the start instant is named.
     started: Option<Started>,
+    /// Names of the monitors, by their numbers.
+    monitors: Vec<String>,
+    profiles: Profiles,
     /// When something happened last.
     heard_at: Utc,
 }
@@ -81,6 +86,8 @@ impl RecordedRun {
             remarks: 0,
             unstored: None,
             saved_digest: None,
+            monitors: Vec::new(),
+            profiles: Profiles::default(),
             heard_at: Utc::now(),
             started: None,
         };
@@ -181,6 +188,7 @@ impl RecordedRun {
             RunEvent::Note { agent, text, .. } => self.remark(*agent, text),
             // Leases are given by then, so that no other start instant follows.
             RunEvent::Watching { monitor } => {
+                self.monitors.push(monitor.name.clone());
                 if let Some(started) = &mut self.started {
                     started.collector.watching(setup(monitor));
                 }
@@ -190,6 +198,12 @@ impl RecordedRun {
                 second,
                 encoded,
             } => self.observed(*by, *second, encoded),
+            RunEvent::ProfilePart {
+                monitor,
+                part,
+                parts,
+                content,
+            } => self.profile_part((*monitor, *part, *parts), content),
             RunEvent::Preflight { agent, findings } => {
                 findings.iter().for_each(|found| self.found(*agent, found))
             }
@@ -267,6 +281,7 @@ impl RecordedRun {
                 .unstored
                 .into_iter()
                 .chain(unsaved.into_iter().flatten())
+                .chain(self.profiles.unsaved().iter().cloned())
                 .collect(),
             folder: self.folder.map(|folder| folder.path().to_owned()),
         }
@@ -503,6 +518,29 @@ impl RecordedRun {
             };
             let row = machine_row(second, observation);
             started.collector.observed(role, number, row);
+        }
+    }
+
+    /// With the last part the profile's files are made.
+    fn profile_part(&mut self, place: (u32, u32, u32), content: &[u8]) {
+        let Some(outcome) = self.profiles.take(place, content) else {
+            return;
+        };
+        let number = place.0;
+        let name = self.monitors.get(number as usize);
+        let name = name.cloned().unwrap_or_else(|| number.to_string());
+        match outcome {
+            Ok(ProfileOutcome::Taken(profile)) => {
+                let folder = self.folder.as_ref();
+                let saved = self.profiles.save((number, &name), &profile, folder);
+                if let Some(started) = &mut self.started {
+                    started.collector.profiled(number, saved);
+                }
+            }
+            Ok(ProfileOutcome::NotTaken(why)) => {
+                self.note(format!("monitor {name}: no CPU profile: {why}"));
+            }
+            Err(error) => self.note(format!("monitor {name}: {error}")),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::series::SeriesBuilder;
 use crate::whole_seconds::{WholeRule, WholeSeconds};
 use crate::{
     AgentEnd, AgentSetup, CollectorSetup, FleetFigures, MachineRole, MachineRow, PlanRecord,
-    PreflightFinding, Takeover, Unattended,
+    PreflightFinding, ProfileResult, Takeover, Unattended,
 };
 use machine_run::{MachineRun, rows_each};
 use measure::{CellKey, Client, Distribution, Metric, Outcome, Period, Snapshot, nanoseconds};
@@ -252,6 +252,13 @@ impl ResultCollector {
         };
         if let Some(machine) = machine {
             machine.add(row, rows_max);
+        }
+    }
+
+    /// A CPU profile of what a monitor watches stands beside the result.
+    pub fn profiled(&mut self, monitor: u32, profile: ProfileResult) {
+        if let Some((_, machine)) = self.monitors.get_mut(monitor as usize) {
+            machine.set_profile(profile);
         }
     }
 

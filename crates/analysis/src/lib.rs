@@ -68,7 +68,8 @@ pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended, Unstor
 pub use heat_map::{HeatColumn, HeatMap};
 pub use live::Live;
 pub use machine::{
-    GroupRow, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow, QueueRow, TcpRow,
+    GroupRow, HotFunction, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow,
+    ProfileResult, QueueRow, TcpRow,
 };
 pub use machine_figures::{Busiest, MachineFigures};
 pub use negotiated::{ChainFigure, NegotiatedFigure};

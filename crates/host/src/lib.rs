@@ -4,6 +4,7 @@
 
 mod addresses;
 mod boot;
+mod cpu_profile;
 mod encoding;
 mod error;
 mod facts;
@@ -19,6 +20,7 @@ mod sampler;
 mod usage;
 
 pub use boot::boot_id;
+pub use cpu_profile::{CpuProfile, ProfileOutcome};
 pub use error::HostError;
 pub use facts::Facts;
 pub use figures::{RunFigures, UsageFigures};

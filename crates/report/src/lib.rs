@@ -5,6 +5,7 @@ mod campaign;
 mod console;
 mod csv;
 mod explain;
+mod flame_graph;
 mod hlog;
 mod html;
 mod json;
@@ -20,6 +21,7 @@ mod table;
 mod tls_words;
 
 pub use explain::explain;
+pub use flame_graph::flame_graph;
 pub use hlog::HlogWriter;
 pub use json::{ReadError, read, read_campaign};
 pub use merged_hlog::MergedHlog;

@@ -330,7 +330,7 @@ fn forced_run_is_marked_wherever_a_person_looks() {
         let text = format.render(&document, Style::PLAIN);
         assert!(text.contains(mark), "{format:?}: {text}");
     }
-    assert!(report::explain(&document, Style::PLAIN).contains(mark));
+    assert!(report::explain(&document, None, Style::PLAIN).contains(mark));
     let junit = Format::Junit.render(&document, Style::PLAIN);
     assert!(junit.contains("forced past preflight"), "{junit}");
     let json = Format::Json.render(&document, Style::PLAIN);
