@@ -43,6 +43,9 @@ impl HeatMap {
             column.merge(&distribution);
         }
         let row_ends_ns = row_ends(columns.values());
+        if row_ends_ns.is_empty() {
+            return HeatMap::default(); // as it is read back: an empty one is not written
+        }
         let column = |(number, distribution): (u32, Distribution)| HeatColumn {
             second: number * column_seconds,
             counts: counts(&distribution, &row_ends_ns),
