@@ -1,6 +1,7 @@
 //! `agent join`: the command line of a load machine.
 
-use crate::link::{self, Keeping, LinkConfig};
+use crate::calibrate;
+use crate::link::{self, AgentIdentity, Keeping, LinkConfig};
 use crate::link_args::LinkArgs;
 use crate::runner::{self, Resources};
 use crate::stay::stay;
@@ -8,7 +9,8 @@ use anyhow::{Context as _, bail};
 use control::Role;
 use engine::{Policy, allowed_cpus};
 use host::{Facts, Sampler};
-use plan::{Rate, RateError};
+use plan::{Calibration, Rate, RateError};
+use proto::Bytes;
 use std::io::Read as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -61,6 +63,11 @@ pub struct JoinArgs {
     /// name [default: TMPDIR, or /tmp]
     #[arg(long, value_name = "DIR")]
     pub spool: Option<PathBuf>,
+
+    /// What `agent calibrate` kept, if this machine is still as it was then [default:
+    /// cannonade/calibration.json in XDG_STATE_HOME, or in ~/.local/state]
+    #[arg(long, value_name = "FILE")]
+    pub calibration: Option<PathBuf>,
 
     /// Sleep until each arrival of an open loop. Without this flag a load thread waits on its CPU
     /// for the last 60 µs before an arrival, if no other thread wants that CPU and there is no CPU
@@ -115,7 +122,12 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         .as_deref()
         .map(private_folder)
         .transpose()?;
-    let identity = arguments.link.identity(&facts, Role::Agent, cpus.len());
+    let calibration = calibrate::to_send(arguments.calibration.as_deref(), &facts);
+    let own_calibration = Calibration::decode(&calibration).ok();
+    let identity = AgentIdentity {
+        calibration: Bytes::from(calibration),
+        ..arguments.link.identity(&facts, Role::Agent, cpus.len())
+    };
     let config = LinkConfig {
         coordinator: arguments.link.coordinator.clone(),
         token,
@@ -133,6 +145,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         cpus,
         policy,
         key_log,
+        calibration: own_calibration,
     };
     let runner = std::thread::Builder::new()
         .name("runner".into())
@@ -145,21 +158,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
 
 /// One entry per load thread: pinned where there is a CPU for each.
 fn cpus(arguments: &JoinArgs, facts: &Facts) -> anyhow::Result<Vec<Option<u32>>> {
-    let allowed = allowed_cpus();
-    let usable = match &arguments.cpus {
-        None => allowed,
-        Some(list) => {
-            let wanted = cpu_list(list).with_context(|| {
-                format!("--cpus {list}: write numbers and ranges, such as 0,2-3")
-            })?;
-            if let Some(other) = wanted.iter().find(|cpu| !allowed.contains(cpu)) {
-                bail!(
-                    "--cpus {list}: this process may not use CPU {other}; it may use {allowed:?}"
-                );
-            }
-            wanted
-        }
-    };
+    let usable = chosen_cpus(arguments.cpus.as_deref())?;
     let default = usable.len().min(facts.usable_cpus()).max(1);
     let workers = arguments
         .workers
@@ -169,6 +168,25 @@ fn cpus(arguments: &JoinArgs, facts: &Facts) -> anyhow::Result<Vec<Option<u32>>>
     Ok((0..workers)
         .map(|worker| usable.get(worker).copied().filter(|_| pinned))
         .collect())
+}
+
+/// The CPUs of a list on the command line; without one, those this process may use.
+///
+/// # Errors
+/// The list is none, or has a CPU that this process may not use.
+pub(crate) fn chosen_cpus(list: Option<&str>) -> anyhow::Result<Vec<u32>> {
+    let allowed = allowed_cpus();
+    let Some(list) = list else {
+        return Ok(allowed);
+    };
+    let wanted = cpu_list(list)
+        .with_context(|| format!("--cpus {list}: write numbers and ranges, such as 0,2-3"))?;
+    match wanted.iter().find(|cpu| !allowed.contains(cpu)) {
+        Some(other) => {
+            bail!("--cpus {list}: this process may not use CPU {other}; it may use {allowed:?}")
+        }
+        None => Ok(wanted),
+    }
 }
 
 /// Numbers and ranges, ascending, each once.
@@ -187,11 +205,18 @@ fn cpu_list(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-fn policy(arguments: &JoinArgs, facts: &Facts) -> anyhow::Result<Policy> {
+/// What this machine makes of the policy without a flag.
+pub(crate) fn policy_of_machine(facts: &Facts) -> Policy {
     let mut policy = Policy::default();
-    policy.max_rate = arguments.max_rate;
     // Waiting would use a quota up, and then the kernel stops the whole process for a while.
-    policy.spin = !arguments.no_spin && facts.cpu_quota.is_none();
+    policy.spin = facts.cpu_quota.is_none();
+    policy
+}
+
+fn policy(arguments: &JoinArgs, facts: &Facts) -> anyhow::Result<Policy> {
+    let mut policy = policy_of_machine(facts);
+    policy.spin &= !arguments.no_spin;
+    policy.max_rate = arguments.max_rate;
     policy.max_connections = arguments.max_connections;
     policy.max_duration = arguments.max_duration.map(Duration::from_secs);
     for allowed in &arguments.allow {

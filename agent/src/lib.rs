@@ -1,17 +1,23 @@
 //! A load machine: joins a coordinator and fires what it is told. A library too, so that a
 //! coordinator can start agents of its own by running itself again.
 
+mod calibrate;
 mod hangup;
 mod join;
 pub mod link;
 mod link_args;
 mod monitor;
 mod news;
+mod preflight;
+mod profile;
 mod runner;
 mod sampling;
 mod second_watch;
 mod stay;
 
+pub use calibrate::{
+    CALIBRATION_FILE, CalibrateArgs, calibrate, fingerprint, read_calibration, state_folder,
+};
 pub use join::{JoinArgs, join, parse_allowed};
 pub use link_args::LinkArgs;
 pub use monitor::{MonitorArgs, monitor};

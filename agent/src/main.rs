@@ -17,12 +17,15 @@ enum MachineCommand {
     Join(agent::JoinArgs),
     /// Join a coordinator and watch this machine during its runs; sends no load
     Monitor(agent::MonitorArgs),
+    /// Measure what this machine's load threads can do, and keep it for `join`
+    Calibrate(agent::CalibrateArgs),
 }
 
 fn main() -> ExitCode {
     let ended = match Arguments::parse().command {
         MachineCommand::Join(join) => agent::join(&join),
         MachineCommand::Monitor(monitor) => agent::monitor(&monitor),
+        MachineCommand::Calibrate(calibrate) => agent::calibrate(&calibrate),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,6 +4,7 @@
 use crate::link::{self, Keeping, LinkConfig, RunnerEnd};
 use crate::link_args::LinkArgs;
 use crate::news::NewsWriter;
+use crate::profile::{CallGraph, ProfileOrder, ProfileTaker};
 use crate::runner::observed;
 use crate::second_watch::SecondWatch;
 use crate::stay::stay;
@@ -31,6 +32,27 @@ pub struct MonitorArgs {
     /// [default: that of the first process]
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<String>,
+
+    /// Take a CPU profile of these processes for so long in the middle of each run, by perf
+    #[arg(long, value_name = "DURATION", value_parser = parse_profile, requires = "processes")]
+    pub profile: Option<Duration>,
+
+    /// How perf finds who called whom
+    #[arg(long, value_name = "HOW", default_value = "fp", requires = "profile")]
+    pub profile_call_graph: CallGraph,
+}
+
+/// Longer ones are large, and no longer the middle of a run.
+const PROFILE_MOST: Duration = Duration::from_secs(600);
+
+fn parse_profile(text: &str) -> Result<Duration, String> {
+    let wanted = plan::parse_duration(text)?;
+    let possible = Duration::from_secs(1)..=PROFILE_MOST;
+    if possible.contains(&wanted) {
+        Ok(wanted)
+    } else {
+        Err("a CPU profile takes 1 s to 10 min".to_owned())
+    }
 }
 
 impl MonitorArgs {
@@ -67,6 +89,7 @@ pub fn monitor(arguments: &MonitorArgs) -> anyhow::Result<()> {
         arguments: arguments.clone(),
         reports,
         watched: None,
+        profile: None,
         news: NewsWriter::start(std::io::stderr())?,
         said: String::new(),
     };
@@ -86,6 +109,8 @@ struct Monitor {
     arguments: MonitorArgs,
     reports: Sender<Report>,
     watched: Option<ObservedRun>,
+    /// That of this run, or of the last one.
+    profile: Option<ProfileTaker>,
     news: NewsWriter,
     /// What was said last of what is watched.
     said: String,
@@ -102,7 +127,7 @@ impl Monitor {
     fn serve(mut self, runtime: &Runtime, mut orders: Receiver<Order>) {
         while let Some(order) = runtime.block_on(self.next_order(&mut orders)) {
             match order {
-                Order::Observe { run, at, .. } => self.begin(run, at.0),
+                Order::Observe { run, at, firing } => self.begin(run, at.0, firing),
                 Order::Forget { run } => self.end(run),
                 // Who watches is never asked to fire.
                 _ => {}
@@ -128,13 +153,33 @@ impl Monitor {
         orders.recv().await
     }
 
-    fn begin(&mut self, run: RunId, at: u64) {
+    fn begin(&mut self, run: RunId, at: u64, firing: Option<Duration>) {
         let tell = observed(run, self.reports.clone());
         let seconds = SecondWatch::new(self.arguments.watch(), at, tell);
         self.watched = Some(ObservedRun { run, seconds });
+        // One that is still under way ends before the next begins.
+        self.profile = None;
+        self.profile = self.arguments.profile.map(|wanted| {
+            let order = ProfileOrder {
+                run,
+                start_at: at,
+                firing,
+                wanted,
+                call_graph: self.arguments.profile_call_graph,
+                watch: self.arguments.watch(),
+            };
+            ProfileTaker::start(order, self.reports.clone())
+        });
     }
 
     fn end(&mut self, run: RunId) {
+        if self
+            .watched
+            .as_ref()
+            .is_some_and(|watched| watched.run == run)
+        {
+            self.profile.iter().for_each(ProfileTaker::finish);
+        }
         self.watched = self.watched.take().filter(|watched| watched.run != run);
     }
 

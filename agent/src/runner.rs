@@ -2,17 +2,18 @@
 //! its own, so that it may block; the link and the workers never wait for it.
 
 use crate::link::RunnerEnd;
+use crate::preflight::{MachineRemark, Severity, Undertaking};
 use crate::sampling::Sampling;
 use crate::second_watch::Tell;
 use control::{
-    Assignment, Digest, EndCause, Mono, Order, PlanFile, Report, RunId, SharePath, Stop,
+    Assignment, Digest, EndCause, Finding, Mono, Order, PlanFile, Report, RunId, SharePath, Stop,
 };
 use engine::{
     Cut, Event, FiringLease, KeysWritten, Placement, Policy, PreparedEngine, RunningEngine,
     WorkerFigures,
 };
 use host::RunFigures;
-use plan::{Minted, Plan, Sha256};
+use plan::{Calibration, Minted, Plan, Sha256};
 use proto::Bytes;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub struct Resources {
     pub policy: Policy,
     /// Folder for the secrets of connections, where plans may ask for them.
     pub key_log: Option<PathBuf>,
+    /// What work costs this machine, where that was measured.
+    pub calibration: Option<Calibration>,
 }
 
 impl Resources {
@@ -116,7 +119,7 @@ impl Runner {
         let run = assignment.run;
         self.state = RunnerState::Idle;
         let report = match prepare(&assignment, &self.resources) {
-            Ok((plan, prepared)) => {
+            Ok((plan, prepared, findings)) => {
                 let report = Report::Prepared {
                     run,
                     plan_digest: Digest(plan.digest().0),
@@ -126,7 +129,7 @@ impl Runner {
                         .map(ToString::to_string)
                         .collect(),
                     workers: prepared.workers(),
-                    findings: Vec::new(),
+                    findings,
                 };
                 self.state = RunnerState::Prepared {
                     run,
@@ -255,7 +258,7 @@ fn ended(run: RunId, cause: EndCause) -> Report {
 fn prepare(
     assignment: &Assignment,
     resources: &Resources,
-) -> Result<(Arc<Plan>, PreparedEngine), String> {
+) -> Result<(Arc<Plan>, PreparedEngine, Vec<Finding>), String> {
     let content = |wanted: Sha256| {
         let file = assignment
             .files
@@ -272,10 +275,41 @@ fn prepare(
         cpus: resources.cpus.clone(),
     };
     let policy = resources.policy(&plan, assignment);
-    let prepared = engine::prepare(Arc::clone(&plan), placement, policy);
-    prepared
-        .map(|prepared| (plan, prepared))
-        .map_err(|error| error.to_string())
+    let spins = policy.spin;
+    let checked = engine::check(Arc::clone(&plan), placement, policy);
+    let checked = checked.map_err(|error| error.to_string())?;
+    let undertaking = Undertaking {
+        spins,
+        calibration: resources.calibration.as_ref(),
+        ..Undertaking::new(
+            &plan,
+            (assignment.agent_index, assignment.agents),
+            checked.addresses(),
+            resources.cpus.len() as u32,
+        )
+    };
+    let findings = found(undertaking.remarks_here(), assignment.force)?;
+    let prepared = checked.prepare().map_err(|error| error.to_string())?;
+    Ok((plan, prepared, findings))
+}
+
+/// What the coordinator is told of a machine, or why the run is refused.
+fn found(remarks: Vec<MachineRemark>, force: bool) -> Result<Vec<Finding>, String> {
+    let is_refusal = |remark: &&MachineRemark| remark.severity == Severity::Refusal;
+    let refusals: Vec<&str> = remarks
+        .iter()
+        .filter(is_refusal)
+        .map(|remark| remark.text.as_str())
+        .collect();
+    if !refusals.is_empty() && !force {
+        let refused = refusals.join("; also, ");
+        return Err(format!("{refused} (--force goes on, and marks the run)"));
+    }
+    let finding = |remark: MachineRemark| Finding {
+        is_forced: remark.severity == Severity::Refusal,
+        text: remark.text,
+    };
+    Ok(remarks.into_iter().map(finding).collect())
 }
 
 /// The plan with the client identities that came for it, where some were minted.

@@ -1,6 +1,7 @@
 //! `coordinator check`: what a plan would run, and each agent's exact share of it. Nothing is
 //! started.
 
+mod expenses;
 mod runs;
 mod shares;
 mod words;
@@ -8,6 +9,7 @@ mod words;
 use crate::exit::Exit;
 use crate::{plan_file, terminal};
 use clap::Args;
+use expenses::KnownMachines;
 use plan::{Campaign, Plan, Variant};
 use std::path::PathBuf;
 
@@ -22,6 +24,11 @@ pub struct CheckArgs {
         value_parser = clap::value_parser!(u32).range(1..=10_000),
     )]
     pub agents: u32,
+    /// Folder of the coordinator whose agents' calibrations count, as `start --state` named it; if
+    /// none of them is known, this machine's counts [default: cannonade in XDG_STATE_HOME, or in
+    /// ~/.local/state]
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
     /// Print the plan with every default written out, and its digest as a comment: what agents are
     /// sent, the values of secret headers included
     #[arg(long)]
@@ -47,10 +54,12 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         terminal::say(problem);
         return Ok(Exit::Usage);
     }
+    let state = args.state.clone().or_else(agent::state_folder);
+    let known = || KnownMachines::find(state.as_deref());
     let text = match (args.canonical, campaign.single()) {
         (true, _) => canonical_of_each(&campaign),
-        (false, Some(plan)) => describe(plan, args.agents),
-        (false, None) => runs::describe(&campaign, args.agents),
+        (false, Some(plan)) => describe(plan, args.agents, &known()),
+        (false, None) => runs::describe(&campaign, args.agents, &known()),
     };
     terminal::print(&text)?;
     Ok(Exit::Passed)
@@ -85,13 +94,14 @@ fn canonical(plan: &Plan) -> String {
     format!("# sha256 {digest} of the lines below{but}\n{text}")
 }
 
-/// The plan in words, and the table of shares.
-#[must_use]
-pub fn describe(plan: &Plan, agents: u32) -> String {
+/// The plan in words, the table of shares, and what they need of the agents.
+fn describe(plan: &Plan, agents: u32, known: &KnownMachines) -> String {
     let mut text = format!("plan {}, digest {}\n\n", plan.name(), plan.digest());
     text.push_str(&lines(&words::paragraphs(plan)));
     text.push('\n');
     text.push_str(&shares::table(plan, agents));
+    text.push('\n');
+    text.push_str(&known.lines(plan, agents));
     for note in plan.notes() {
         text.push_str(&format!("\nnote: {note}\n"));
     }
@@ -113,12 +123,13 @@ fn lines(paragraphs: &[(&'static str, Vec<String>)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::describe;
+    use super::{KnownMachines, describe};
     use crate::plan_file::Folder;
     use plan::Plan;
 
     fn described(text: &str, agents: u32) -> String {
-        describe(&Plan::parse(text, &mut Folder(".".into())).unwrap(), agents)
+        let plan = Plan::parse(text, &mut Folder(".".into())).unwrap();
+        describe(&plan, agents, &KnownMachines::default())
     }
 
     /// The first line holds the digest, which is `plan`'s business.
@@ -165,6 +176,8 @@ agent  connections  requests
     2            3       334
     3            4       334
   all           10      1001
+
+how much of its CPU an agent needs is not known; `agent calibrate` on its machine would tell
 
 note: tls.resumption";
         let text = described(plan, 3);

@@ -23,6 +23,7 @@ mod start_request;
 mod variant_run;
 
 use crate::exit::Exit;
+use crate::exposition::Exposition;
 use crate::fleet;
 use crate::run_folder::CampaignFolder;
 use crate::signals::Signals;
@@ -71,11 +72,15 @@ async fn make(request: &StartRequest) -> anyhow::Result<Exit> {
     };
     let before = resumed.campaign().and_then(CampaignFolder::before);
     let hosting = &request.hosting;
-    // What the port lacks shows before a folder is made, and what the folder lacks before an agent
+    // What the ports lack shows before a folder is made, and what the folder lacks before an agent
     // is let in.
     let port = JoinPort::open(&hosting.source).await?;
+    let exposition = match hosting.metrics {
+        Some(address) => Some(Exposition::open(address).await?),
+        None => None,
+    };
     let folder = OutputFolder::create(request, created, resumed)?;
-    let host = RunHost::start(port, hosting, signals)?;
+    let host = RunHost::start(port, exposition, hosting, signals)?;
     match folder {
         OutputFolder::Run(plan, folder) => {
             single_run::make_single(request, plan, created, folder, host).await

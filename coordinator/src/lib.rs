@@ -1,11 +1,13 @@
 //! The coordinator: starts agents at one instant, merges what they measured, and says what it
 //! means. The binary is [`run`] alone; everything stands here so that it can be tested.
 
+mod calibrated_agents;
 mod check;
 mod cli;
 mod compare;
 mod exit;
 mod explain;
+mod exposition;
 pub mod fleet;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;

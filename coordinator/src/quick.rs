@@ -160,6 +160,9 @@ pub struct QuickArgs {
     /// addresses; can be repeated
     #[arg(long, value_name = "CIDR|HOST[:PORT]", value_parser = agent::parse_allowed)]
     pub allow: Vec<String>,
+    /// Go on where an agent's preflight would refuse the plan, and mark the run
+    #[arg(long)]
+    pub force: bool,
     /// The URL to load.
     #[arg(
         value_name = "URL",
@@ -196,9 +199,11 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
             }),
             histograms_by_agent: false,
             quiet: args.quiet,
+            metrics: None,
         },
         output: args.output,
         resume: None,
+        force: args.force,
         strict: false,
         print: if args.json {
             Format::Json

@@ -9,6 +9,7 @@ mod histograms;
 mod keeper;
 mod log_thread;
 mod machine_row;
+mod profiles;
 mod record_thread;
 mod recorded_run;
 #[cfg(feature = "rehearsal")]

@@ -116,6 +116,7 @@ impl Roster {
             | RunEvent::Superseded { .. }
             | RunEvent::Observed { .. }
             | RunEvent::Preflight { .. }
+            | RunEvent::ProfilePart { .. }
             | RunEvent::Note { .. } => {}
         }
     }

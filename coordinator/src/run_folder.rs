@@ -202,6 +202,16 @@ impl RunFolder {
         };
     }
 
+    /// Writes a file that never changes.
+    ///
+    /// # Errors
+    /// Which file cannot be written, and why.
+    pub(crate) fn write_beside(&self, file: &str, text: &str) -> Result<(), String> {
+        let path = self.path.join(file);
+        let written = write_whole(&path, text.as_bytes());
+        written.map_err(|error| format!("{}: {}", path.display(), in_words(&error)))
+    }
+
     /// Writes what still waits for room, and makes it last.
     pub(crate) fn finish(&mut self) {
         let files = [&mut self.histograms, &mut self.events];

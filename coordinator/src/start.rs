@@ -49,6 +49,11 @@ pub struct StartArgs {
     /// histograms.hlog has those of all agents together
     #[arg(long)]
     pub histograms_by_agent: bool,
+    /// Show the run to Prometheus at http://ADDRESS:PORT/metrics while it goes on, such as
+    /// 127.0.0.1:9464; without a password, so choose an address that only those reach who may see
+    /// it
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<SocketAddr>,
     /// Print neither the token nor progress
     #[arg(long)]
     pub quiet: bool,
@@ -80,6 +85,9 @@ pub struct StartArgs {
     /// --no-spin`
     #[arg(long, requires = "local")]
     pub no_spin: bool,
+    /// Go on where an agent's preflight would refuse the plan, and mark the run
+    #[arg(long)]
+    pub force: bool,
     /// File of the plan
     #[arg(value_name = "PLAN.toml", required_unless_present = "resume")]
     pub plan: Option<PathBuf>,
@@ -134,7 +142,7 @@ impl StartChoice {
             }));
         }
         let known = self.origin().and_then(|origin| origin.state.clone());
-        let state = args.state.clone().or(known).or_else(default_state);
+        let state = args.state.clone().or(known).or_else(agent::state_folder);
         let state = state.ok_or_else(|| {
             anyhow::anyhow!("neither XDG_STATE_HOME nor HOME is set; name a folder by --state")
         })?;
@@ -189,9 +197,11 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
             source,
             histograms_by_agent: args.histograms_by_agent,
             quiet: args.quiet,
+            metrics: args.metrics,
         },
         output: Some(args.output),
         resume: args.resume,
+        force: args.force,
         strict: args.strict,
         print: Format::Console,
     })
@@ -223,16 +233,4 @@ fn unfit(campaign: &Campaign, choice: &StartChoice) -> Option<String> {
         "search.agents: asks for {most} agents, and --agents is {}; write --agents {most}",
         choice.agents
     ))
-}
-
-/// XDG Base Directory Specification 0.8: a relative path in the variable is not valid and is
-/// ignored.
-fn default_state() -> Option<PathBuf> {
-    let variable = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
-    Some(state?.join("cannonade"))
 }

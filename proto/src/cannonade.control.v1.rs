@@ -602,7 +602,7 @@ pub struct ProfilePart {
     /// From 0.
     #[prost(uint32, tag = "2")]
     pub part: u32,
-    /// At least 1.
+    /// At least 1, at most 128; 0 announces a profile that is being taken, and is not acknowledged.
     #[prost(uint32, tag = "3")]
     pub parts: u32,
     /// At most 32 KiB. All parts together are folded stacks, deflated.

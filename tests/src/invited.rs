@@ -23,6 +23,18 @@ impl Invited {
     /// it listens.
     #[must_use]
     pub fn start(agents: u32, listen: SocketAddr, state: &Path, plan: &str) -> Invited {
+        Invited::start_with(&[], agents, listen, state, plan)
+    }
+
+    /// The same with more flags.
+    #[must_use]
+    pub fn start_with(
+        flags: &[&str],
+        agents: u32,
+        listen: SocketAddr,
+        state: &Path,
+        plan: &str,
+    ) -> Invited {
         let (agents, listen) = (agents.to_string(), listen.to_string());
         let state = state.to_str().expect("temporary folders are UTF-8");
         let arguments = [
@@ -35,7 +47,8 @@ impl Invited {
             "--token-file",
             TOKEN,
         ];
-        let mut coordinator = CoordinatorCommand::start(&arguments, plan).spawn();
+        let mut coordinator =
+            CoordinatorCommand::start(&[&arguments, flags].concat(), plan).spawn();
         let told = coordinator.wait_for("agent join ");
         let address = told
             .split_once("agent join ")

@@ -28,7 +28,7 @@ const MAY_NAME: [(&str, &[&str]); 12] = [
     (
         "agent",
         &[
-            "control", "proto", "plan", "engine", "measure", "host", "secret",
+            "control", "proto", "plan", "engine", "measure", "host", "secret", "target",
         ],
     ),
     (

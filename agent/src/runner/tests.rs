@@ -48,6 +48,7 @@ impl Runner {
             cpus: vec![None],
             policy,
             key_log: None,
+            calibration: None,
         };
         let thread = std::thread::spawn(|| {
             serve(
@@ -544,4 +545,30 @@ fn share_that_comes_before_the_start_or_after_the_end_is_answered_with_the_reaso
     asked(&mut runner, RUN, 3, "load has ended");
     runner.order(Order::Forget { run: RUN });
     asked(&mut runner, RUN, 4, "does not fire that run");
+}
+
+#[test]
+fn what_cannot_work_here_is_refused_unless_it_is_forced() {
+    let server = server();
+    let text = "load = { connections = 9999999, duration = \"1s\" }\n";
+    let assignment = assignment(RUN, &self::text(&server, text));
+    let mut runner = Runner::new(Policy::default());
+    runner.order(Order::Prepare(assignment.clone()));
+    let Report::NotPrepared { problem, .. } = runner.report() else {
+        panic!("it is to be refused")
+    };
+    // There are 65,536 ports at most, whatever else this machine has.
+    for part in ["local ports", "--force goes on"] {
+        assert!(problem.contains(part), "{part}: {problem}");
+    }
+    let forced = Assignment {
+        force: true,
+        ..assignment
+    };
+    runner.order(Order::Prepare(forced));
+    let Report::Prepared { findings, .. } = runner.report() else {
+        panic!("it is forced")
+    };
+    let mut forced = findings.iter().filter(|finding| finding.is_forced);
+    assert!(forced.any(|finding| finding.text.contains("local ports")));
 }

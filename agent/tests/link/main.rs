@@ -2,6 +2,7 @@
 //! told.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod calibration;
 mod coordinator;
 mod monitor;
 mod narrow;

@@ -4,13 +4,14 @@ use crate::coordinator::{Attached, Coordinator, PATIENCE, tls};
 use crate::terminal::Running;
 use crate::{RUN, monotonic_ns};
 use control::{JoinSecret, Token};
-use host::Observation;
+use host::{Observation, ProfileOutcome};
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{Ack, Observe, Observed, Release, Role};
+use proto::{Ack, Observe, Observed, ProfilePart, Release, Role};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,14 +20,18 @@ use tokio::time::timeout;
 /// Of what burns a CPU; cut by the kernel.
 const NAME: &str = "watched-by-monitor";
 
-fn monitor(address: SocketAddr, token: &Token, more: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_agent"))
+fn monitor_command(address: SocketAddr, token: &Token) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_agent"));
+    command
         .args(["monitor", &address.to_string(), "--name", "db"])
-        .args(more)
         .env("CANNONADE_TOKEN", token.reveal())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+        .stderr(Stdio::piped());
+    command
+}
+
+fn monitor(address: SocketAddr, token: &Token, more: &[&str]) -> Child {
+    let mut command = monitor_command(address, token);
+    command.args(more).spawn().unwrap()
 }
 
 fn burner(folder: &Path) -> Running {
@@ -195,4 +200,107 @@ async fn wrong_token_ends_a_monitor_with_the_reason() {
         said.contains("not the coordinator that the token is for"),
         "{said}"
     );
+}
+
+/// The next part of a profile; seconds are acknowledged on the way.
+async fn profile_part(stream: &mut Attached) -> ProfilePart {
+    loop {
+        match stream.next().await {
+            Some(Up::Profile(part)) => return part,
+            Some(Up::Observed(Observed { run_id, second, .. })) => {
+                let ack = Ack {
+                    run_id,
+                    interval: second,
+                    observed: true,
+                    ..Ack::default()
+                };
+                stream.say(Down::Ack(ack)).await;
+            }
+            Some(_) => {}
+            None => panic!("the monitor is gone"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn monitor_without_perf_says_once_what_to_install() {
+    let mut coordinator = Coordinator::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = monitor_command(coordinator.address, &coordinator.token)
+        .args(["--process", NAME, "--profile", "1s"])
+        .env("PATH", folder.path())
+        .spawn()
+        .unwrap();
+    let said = child.stderr.take().unwrap();
+    let mut monitor = Running(child);
+    let (mut stream, _) = coordinator.welcome(None).await;
+    observe(&mut stream, monotonic_ns()).await;
+    let announced = timeout(PATIENCE, profile_part(&mut stream)).await.unwrap();
+    assert_eq!((announced.part, announced.parts), (0, 0));
+    let part = timeout(PATIENCE, profile_part(&mut stream)).await.unwrap();
+    assert_eq!((part.part, part.parts), (0, 1));
+    let outcome = ProfileOutcome::decode(&part.content).unwrap();
+    let ProfileOutcome::NotTaken(why) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert!(why.contains("linux-perf"), "{why}");
+    kill_process(Pid::from_child(&monitor.0), Signal::INT).unwrap();
+    assert!(monitor.0.wait().unwrap().success());
+    let said = std::io::read_to_string(said).unwrap();
+    assert_eq!(said.matches("no CPU profile: ").count(), 1, "{said}");
+}
+
+#[tokio::test]
+async fn profile_that_is_under_way_ends_with_its_monitor() {
+    let folder = tempfile::tempdir().unwrap();
+    // Stands for perf, and for whatever perf starts.
+    let perf = folder.path().join("perf");
+    let pid_file = folder.path().join("pid");
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && exit\nsleep 600 &\necho $! > {0}.new\n\
+         mv {0}.new {0}\nwait\n",
+        pid_file.display()
+    );
+    std::fs::write(&perf, script).unwrap();
+    std::fs::set_permissions(&perf, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut coordinator = Coordinator::start().await;
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let watched = std::process::id().to_string();
+    let child = monitor_command(coordinator.address, &coordinator.token)
+        .args(["--process", &watched, "--profile", "10m"])
+        .env("PATH", path)
+        .env("TMPDIR", folder.path())
+        .spawn()
+        .unwrap();
+    let mut monitor = Running(child);
+    let (mut stream, _) = coordinator.welcome(None).await;
+    observe(&mut stream, monotonic_ns() - 10_000_000_000).await;
+    timeout(PATIENCE, profile_part(&mut stream)).await.unwrap();
+    let sleeps = async {
+        while !pid_file.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, sleeps).await.expect("it is recorded");
+    let sleeping: i32 = std::fs::read_to_string(&pid_file)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    kill_process(Pid::from_child(&monitor.0), Signal::INT).unwrap();
+    assert!(monitor.0.wait().unwrap().success());
+    // Killed, it may be read once more before the kernel has taken it away.
+    let is_gone = async {
+        let stat = format!("/proc/{sleeping}/stat");
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, is_gone).await.expect("it does not go on");
+    let left = std::fs::read_dir(folder.path()).unwrap();
+    let names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let left: Vec<String> = names
+        .filter(|name| name.starts_with("cannonade-"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
 }

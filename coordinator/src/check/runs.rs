@@ -1,6 +1,7 @@
 //! A campaign in words: its variants, its runs in order, what is searched, and about how long all
 //! of it takes.
 
+use super::expenses::KnownMachines;
 use super::words::paragraphs;
 use super::{lines, shares};
 use analysis::Bounds;
@@ -17,7 +18,7 @@ const LISTED_MAX: usize = 24;
 const ROUNDS_MAX: usize = 6;
 
 /// Everything a file asks for.
-pub(super) fn describe(campaign: &Campaign, agents: u32) -> String {
+pub(super) fn describe(campaign: &Campaign, agents: u32, known: &KnownMachines) -> String {
     let variants = campaign.variants();
     let runs = campaign.runs();
     let noun = if campaign.search().is_some() {
@@ -50,7 +51,7 @@ pub(super) fn describe(campaign: &Campaign, agents: u32) -> String {
     text.push_str(&lines(&schedule(campaign)));
     if campaign.search().is_none() {
         text.push('\n');
-        text.push_str(&each_share(campaign, agents));
+        text.push_str(&each_share(campaign, agents, known));
     }
     for note in campaign.notes() {
         text.push_str(&format!("\nnote: {note}\n"));
@@ -75,12 +76,16 @@ fn differences(first: &Plan, other: &Plan) -> String {
     }
 }
 
-/// Shares of each load that differs.
-fn each_share(campaign: &Campaign, agents: u32) -> String {
+/// Shares of each load that differs, and what they need of the agents.
+fn each_share(campaign: &Campaign, agents: u32, known: &KnownMachines) -> String {
     let tables: Vec<String> = campaign
         .variants()
         .iter()
-        .map(|variant| shares::table(&variant.plan, agents))
+        .map(|variant| {
+            let plan = &variant.plan;
+            let table = shares::table(plan, agents);
+            format!("{table}\n{}", known.lines(plan, agents))
+        })
         .collect();
     match tables.split_first() {
         Some((first, rest)) if rest.iter().all(|table| table == first) => first.clone(),
@@ -253,7 +258,7 @@ fn counted(number: usize, (one, many): (&str, &str)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{describe, searched};
+    use super::{KnownMachines, describe, searched};
     use crate::plan_file::Folder;
     use plan::Campaign;
 
@@ -270,6 +275,7 @@ mod tests {
                  = 3\npause = \"2s\"",
             ),
             1,
+            &KnownMachines::default(),
         );
         let lines: Vec<&str> = text.lines().collect();
         for line in [

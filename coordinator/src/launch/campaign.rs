@@ -33,6 +33,7 @@ pub(super) async fn make_campaign(
             host,
             plan_text: plan_text.clone(),
             resumes: request.resume.is_some(),
+            force: request.force,
             quiet: request.hosting.quiet,
         },
         has_left_runs: request.resume.is_some() && request.campaign.search().is_none(),

@@ -129,8 +129,13 @@ impl InterruptedRun {
         Ok(run)
     }
 
-    /// As the plan that is given makes it; or why that cannot be.
-    pub(super) fn planned(&self, plan: Plan) -> Result<PlannedRun, InterruptedRunError> {
+    /// As the plan that is given makes it; or why that cannot be. One that an agent was forced into
+    /// stays forced.
+    pub(super) fn planned(
+        &self,
+        plan: Plan,
+        force: bool,
+    ) -> Result<PlannedRun, InterruptedRunError> {
         let begun = &self.begun;
         if plan.digest().0 != begun.plan_digest {
             return Err(InterruptedRunError::OtherPlan {
@@ -148,7 +153,7 @@ impl InterruptedRun {
             created: Utc::after_1970(Duration::from_nanos(begun.created_ns)),
             origin: begun.origin.clone(),
             epoch: self.resumed.epoch,
-            force: false,
+            force: force || self.was_forced(),
         })
     }
 
@@ -165,6 +170,14 @@ impl InterruptedRun {
             resumed: self.resumed,
         };
         (self.history, left)
+    }
+
+    fn was_forced(&self) -> bool {
+        let mut events = self.past.iter().map(|(_, event)| event);
+        events.any(|event| {
+            matches!(event, RunEvent::Preflight { findings, .. }
+                if findings.iter().any(|finding| finding.is_forced))
+        })
     }
 
     fn take(&mut self, at: Utc, event: RunEvent) {
@@ -289,6 +302,33 @@ mod tests {
             );
             let shift = i128::from(run.resumed.clock_shift_ns);
             assert_eq!(shift, i128::from(start_at.0) - 1_000_000_000);
+        }
+    }
+
+    #[test]
+    fn run_that_was_forced_stays_forced() {
+        for (forced, typed, expected) in [
+            (None, false, false),
+            (Some(false), false, false),
+            (Some(false), true, true),
+            (Some(true), false, true),
+        ] {
+            let base = tempfile::tempdir().unwrap();
+            let path = left(base.path(), -1);
+            if let Some(is_forced) = forced {
+                let text = "too few ports".to_owned();
+                let findings = vec![control::Finding { text, is_forced }];
+                let event = RunEvent::Preflight { agent: 0, findings };
+                let (mut log, _) = RunLog::reopen(&path.join(LOG)).unwrap();
+                log.stage(&LoggedFact {
+                    at: Utc::now(),
+                    what: FactKind::Event(event),
+                });
+                log.commit().unwrap();
+            }
+            let run = InterruptedRun::open(&path).unwrap();
+            let run = run.planned(planned().plan, typed).unwrap();
+            assert_eq!(run.force, expected, "{forced:?} {typed}");
         }
     }
 }

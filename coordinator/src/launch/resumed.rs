@@ -30,7 +30,7 @@ impl Resumed {
         };
         if let Some(plan) = request.campaign.single() {
             let interrupted = InterruptedRun::open(path).map_err(|error| error.to_string())?;
-            let run = interrupted.planned(plan.clone());
+            let run = interrupted.planned(plan.clone(), request.force);
             let run = run.map_err(|error| error.to_string())?;
             check_agents(path, run.agents, request.hosting.agents)?;
             return Ok(Resumed::Run(Box::new(run), Box::new(interrupted)));

@@ -158,6 +158,7 @@ impl RunCourse {
             | RunEvent::Watching { .. }
             | RunEvent::Observed { .. }
             | RunEvent::Preflight { .. }
+            | RunEvent::ProfilePart { .. }
             | RunEvent::Note { .. } => {}
         }
         CourseStep::GoOn

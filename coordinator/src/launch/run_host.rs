@@ -8,6 +8,8 @@ use super::run_ending::RunEnding;
 use super::run_watch::{RunWatch, WatchedRun};
 use super::start_request::{AgentSource, Hosting};
 use super::{invitation, run_request};
+use crate::calibrated_agents::CalibratedAgents;
+use crate::exposition::Exposition;
 use crate::fleet::{self, FleetHandle, RunEvents};
 use crate::local::{BuiltinTarget, LocalAgents, TargetAddress};
 use crate::planned_run::PlannedRun;
@@ -30,8 +32,12 @@ pub(super) struct RunHost {
     histograms_by_agent: bool,
     quiet: bool,
     signals: Signals,
+    /// Where programs see what goes on.
+    exposition: Option<Exposition>,
     fleet: FleetHandle,
     agents: Option<LocalAgents>,
+    /// Where agents' calibrations are remembered, if they come from elsewhere.
+    calibrated: Option<CalibratedAgents>,
     target: Option<HostedTarget>,
     /// Names of the agents of the run before; that they are there is no news.
     known_agents: Vec<String>,
@@ -68,6 +74,7 @@ impl RunHost {
     /// Lets agents in, and starts those of this machine.
     pub(super) fn start(
         port: JoinPort,
+        exposition: Option<Exposition>,
         hosting: &Hosting,
         signals: Signals,
     ) -> anyhow::Result<RunHost> {
@@ -84,12 +91,18 @@ impl RunHost {
                 None
             }
         };
+        let calibrated = match &hosting.source {
+            AgentSource::Local(_) => None,
+            AgentSource::Remote(options) => Some(CalibratedAgents::new(&options.state)),
+        };
         Ok(RunHost {
             histograms_by_agent: hosting.histograms_by_agent,
             quiet: hosting.quiet,
             signals,
+            exposition,
             fleet,
             agents,
+            calibrated,
             target: None,
             known_agents: Vec::new(),
             is_short: false,
@@ -144,15 +157,16 @@ impl RunHost {
         let cpu_before = self.target_cpu();
         let receipts = self.fleet.receipts();
         let past = beginning.past();
+        let latest = self.exposition.as_ref().map(Exposition::latest);
         let (record, events) = match beginning {
             RunBeginning::New(folder) => {
                 let folder = self.prepared(folder)?;
-                let record = RecordThread::start(run, folder, receipts)?;
+                let record = RecordThread::start(run, folder, receipts, latest)?;
                 (record, self.fleet.run(request).await?)
             }
             RunBeginning::Interrupted(before) => {
                 let (history, left) = before.take_up();
-                let record = RecordThread::resume(left, run, receipts)?;
+                let record = RecordThread::resume(left, run, receipts, latest)?;
                 let events = self.fleet.resume(request, history).await?;
                 (record, events)
             }
@@ -165,6 +179,7 @@ impl RunHost {
             signals: &mut self.signals,
             agents: self.agents.as_mut(),
             target: self.target.as_mut().map(|target| &mut target.process),
+            calibrated: self.calibrated.as_ref(),
             view,
             news,
             past,

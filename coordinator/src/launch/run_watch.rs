@@ -2,6 +2,7 @@
 //! decides; what it decides is done here.
 
 use super::run_course::{CourseEnd, CourseStep, RunCourse};
+use crate::calibrated_agents::CalibratedAgents;
 use crate::fleet::{FleetHandle, RunEvents};
 use crate::local::{BuiltinTarget, ChildDeath, LocalAgents};
 use crate::progress::{Progress, RunNews, RunView};
@@ -25,6 +26,8 @@ pub(super) struct RunWatch<'a> {
     pub(super) agents: Option<&'a mut LocalAgents>,
     /// Gone when it died.
     pub(super) target: Option<&'a mut BuiltinTarget>,
+    /// Where agents' calibrations are remembered, if they come from elsewhere.
+    pub(super) calibrated: Option<&'a CalibratedAgents>,
     pub(super) view: RunView,
     pub(super) news: RunNews,
     pub(super) storage_news: StorageNews,
@@ -97,6 +100,12 @@ impl RunWatch<'_> {
         match input {
             WatchInput::Event(permit, event, receipt) => {
                 let step = course.event(&event, now);
+                if let (RunEvent::Assembled { agents }, Some(calibrated)) =
+                    (&event, self.calibrated)
+                {
+                    let kept = calibrated.remember(agents);
+                    kept.unwrap_or_else(|why| self.progress.say(why));
+                }
                 let news = self.news.line(&event, course.roster());
                 news.into_iter().for_each(|line| self.progress.say(line));
                 permit.take(event, receipt);

@@ -22,6 +22,8 @@ pub(super) struct RunSeries {
     pub(super) origin: RunOrigin,
     /// An interruption may have left runs.
     pub(super) resumes: bool,
+    /// Agents go on where their preflight would refuse a plan.
+    pub(super) force: bool,
     /// Only problems are said.
     pub(super) quiet: bool,
 }
@@ -37,6 +39,7 @@ impl RunSeries {
     ) -> anyhow::Result<Option<FinishedRun>> {
         let run = PlannedRun {
             origin: self.origin.clone(),
+            force: self.force,
             ..PlannedRun::new(plan, self.plan_text.clone(), agents, title)?
         };
         self.host.make_run(run, folder).await
@@ -59,7 +62,7 @@ impl RunSeries {
                 Err(error) if error.leaves_nothing() => continue,
                 Err(error) => return Err(error.into()),
             };
-            let Ok(run) = interrupted.planned(plan.clone()) else {
+            let Ok(run) = interrupted.planned(plan.clone(), self.force) else {
                 continue;
             };
             let Some(made) = self.host.resume_run(run, interrupted).await? else {

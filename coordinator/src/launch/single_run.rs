@@ -23,6 +23,7 @@ pub(super) async fn make_single(
     let run = PlannedRun {
         created,
         origin: host.origin(&request.origin),
+        force: request.force,
         ..PlannedRun::new(plan.clone(), text, agents, plan.name().to_owned())?
     };
     let made = host.make_run(run, folder).await;

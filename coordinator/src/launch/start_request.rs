@@ -22,6 +22,8 @@ pub struct StartRequest {
     pub output: Option<PathBuf>,
     /// Folder of the same runs that were interrupted.
     pub resume: Option<PathBuf>,
+    /// Agents go on where their preflight would refuse the plan.
+    pub force: bool,
     /// As in [`analysis::exit_code`].
     pub strict: bool,
     /// What goes to standard output at the end.
@@ -39,6 +41,8 @@ pub struct Hosting {
     pub histograms_by_agent: bool,
     /// No progress, no token.
     pub quiet: bool,
+    /// Where programs see the run that goes on.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// Where the agents come from.

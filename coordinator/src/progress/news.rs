@@ -88,6 +88,7 @@ impl RunNews {
             }
             RunEvent::Waiting { .. }
             | RunEvent::Preflight { .. }
+            | RunEvent::ProfilePart { .. }
             | RunEvent::Observed { .. }
             | RunEvent::Assembled { .. }
             | RunEvent::Ready { .. }

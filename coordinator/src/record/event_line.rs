@@ -4,7 +4,7 @@
 use crate::utc::Utc;
 use analysis::{
     AgentEndCause, AgentIntroduction, AgentMention, ClockFigure, Document, EventLine, FleetEnding,
-    Happened, NamedAgent, PreflightFinding,
+    Happened, MachineFinding, NamedAgent,
 };
 use control::{AgentFacts, ClockReading, EndCause, Finding, RunEvent, RunOutcome};
 use std::time::Duration;
@@ -127,7 +127,8 @@ fn happened(event: &RunEvent, mention: impl Fn(u32) -> AgentMention) -> Option<H
         RunEvent::Waiting { .. }
         | RunEvent::Interval { .. }
         | RunEvent::Totals { .. }
-        | RunEvent::Observed { .. } => return None,
+        | RunEvent::Observed { .. }
+        | RunEvent::ProfilePart { .. } => return None,
     })
 }
 
@@ -177,8 +178,8 @@ fn identity(agent: &AgentFacts) -> NamedAgent {
     }
 }
 
-fn preflight_finding(finding: &Finding) -> PreflightFinding {
-    PreflightFinding {
+fn preflight_finding(finding: &Finding) -> MachineFinding {
+    MachineFinding {
         forced: finding.is_forced,
         text: finding.text.clone(),
     }

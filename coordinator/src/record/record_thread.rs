@@ -16,6 +16,7 @@ use super::log_thread::{LogThread, RecordJob};
 use super::recorded_run::RecordedRun;
 use super::replay;
 use super::storage::{StoragePatience, StorageTrouble};
+use crate::exposition::LatestRun;
 use crate::fleet::ReceiptSender;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{FactKind, LogReader, LoggedFact, ResumedRun, RunFolder, RunLog};
@@ -109,6 +110,7 @@ impl RecordThread {
         run: PlannedRun,
         mut folder: Option<RunFolder>,
         receipts: ReceiptSender,
+        latest: Option<LatestRun>,
     ) -> anyhow::Result<RecordThread> {
         let log = folder
             .as_mut()
@@ -119,7 +121,7 @@ impl RecordThread {
             what: FactKind::Begun(run.to_log()),
         };
         let beginning = RecordBeginning {
-            record: RecordedRun::new(run, folder),
+            record: RecordedRun::new(run, folder).shown(latest),
             stored: None,
             first,
         };
@@ -136,6 +138,7 @@ impl RecordThread {
         left: LeftRecord,
         run: PlannedRun,
         receipts: ReceiptSender,
+        latest: Option<LatestRun>,
     ) -> anyhow::Result<RecordThread> {
         let LeftRecord {
             folder,
@@ -145,7 +148,7 @@ impl RecordThread {
         let folder = RunFolder::reopen(&folder, &log)?;
         let beginning = RecordBeginning {
             stored: Some((log.stored()?, decode_pool()?)),
-            record: RecordedRun::new(run, Some(folder)),
+            record: RecordedRun::new(run, Some(folder)).shown(latest),
             first: LoggedFact {
                 at: Utc::now(),
                 what: FactKind::Resumed(resumed),

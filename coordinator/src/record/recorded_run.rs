@@ -9,14 +9,17 @@ use super::event_line;
 use super::finished_record::FinishedRecord;
 use super::histograms::Histograms;
 use super::machine_row::machine_row;
+use super::profiles::Profiles;
+use crate::exposition::LatestRun;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{FactKind, Growing, LoggedFact, ResumedRun, RunFolder};
 use crate::utc::Utc;
 use analysis::{
     AgentEnd, AgentEndCause, AgentSetup, CollectorSetup, CpuFigures, Document, Live, MachineRole,
-    ResultCollector, RunState,
+    PreflightFinding, ResultCollector, RunState,
 };
 use control::{AgentFacts, ClockReading, Finding, FleetTime, Observer, RunEvent};
+use host::ProfileOutcome;
 use measure::{Snapshot, Totals};
 use report::{Format, Style};
 use std::time::Duration;
@@ -29,8 +32,12 @@ const REMARKS_MAX: usize = 20;
 pub(crate) struct RecordedRun {
     run: PlannedRun,
     folder: Option<RunFolder>,
+    /// Where those who look see it.
+    latest: Option<LatestRun>,
     agents: Vec<RecordedAgent>,
     notes: Vec<String>,
+    /// What agents found before the start.
+    preflight: Vec<PreflightFinding>,
     remarks: usize,
     /// What the log did not take, and why.
     unstored: Option<String>,
@@ -38,6 +45,9 @@ pub(crate) struct RecordedRun {
     saved_digest: Option<String>,
     /// From the moment the start instant is named.
     started: Option<Started>,
+    /// Names of the monitors, by their numbers.
+    monitors: Vec<String>,
+    profiles: Profiles,
     /// When something happened last.
     heard_at: Utc,
 }
@@ -69,16 +79,25 @@ impl RecordedRun {
         let mut record = RecordedRun {
             run,
             folder,
+            latest: None,
             agents: Vec::new(),
             notes,
+            preflight: Vec::new(),
             remarks: 0,
             unstored: None,
             saved_digest: None,
+            monitors: Vec::new(),
+            profiles: Profiles::default(),
             heard_at: Utc::now(),
             started: None,
         };
         record.save(RunState::Incomplete);
         record
+    }
+
+    /// The same, seen by those who look.
+    pub(crate) fn shown(self, latest: Option<LatestRun>) -> RecordedRun {
+        RecordedRun { latest, ..self }
     }
 
     /// Takes in what a log holds, as if it happened again; what the log says of the end, if it
@@ -169,6 +188,7 @@ impl RecordedRun {
             RunEvent::Note { agent, text, .. } => self.remark(*agent, text),
             // Leases are given by then, so that no other start instant follows.
             RunEvent::Watching { monitor } => {
+                self.monitors.push(monitor.name.clone());
                 if let Some(started) = &mut self.started {
                     started.collector.watching(setup(monitor));
                 }
@@ -178,10 +198,14 @@ impl RecordedRun {
                 second,
                 encoded,
             } => self.observed(*by, *second, encoded),
+            RunEvent::ProfilePart {
+                monitor,
+                part,
+                parts,
+                content,
+            } => self.profile_part((*monitor, *part, *parts), content),
             RunEvent::Preflight { agent, findings } => {
-                for Finding { text, .. } in findings {
-                    self.note(format!("agent {}: {text}", self.name(*agent)));
-                }
+                findings.iter().for_each(|found| self.found(*agent, found))
             }
             RunEvent::Joined { .. }
             | RunEvent::Left { .. }
@@ -224,9 +248,12 @@ impl RecordedRun {
 
     /// Replaces the result in the folder.
     pub(crate) fn save(&mut self, state: RunState) {
-        if self.folder.is_some() {
+        if self.folder.is_some() || self.latest.is_some() {
             let document = self.document(state);
             self.save_document(&document);
+            if let Some(latest) = &self.latest {
+                latest.show(document);
+            }
         }
     }
 
@@ -242,6 +269,9 @@ impl RecordedRun {
             folder.replace_page(&Format::Html.render(&document, Style::PLAIN));
         }
         self.save_document(&document);
+        if let Some(latest) = &self.latest {
+            latest.show(document.clone());
+        }
         let unsaved = self.folder.as_ref().map(RunFolder::unsaved);
         let is_stored = self.unstored.is_none();
         FinishedRecord {
@@ -251,6 +281,7 @@ impl RecordedRun {
                 .unstored
                 .into_iter()
                 .chain(unsaved.into_iter().flatten())
+                .chain(self.profiles.unsaved().iter().cloned())
                 .collect(),
             folder: self.folder.map(|folder| folder.path().to_owned()),
         }
@@ -307,6 +338,9 @@ impl RecordedRun {
         self.notes
             .iter()
             .for_each(|note| collector.note(note.clone()));
+        self.preflight
+            .iter()
+            .for_each(|finding| collector.preflight(finding.clone()));
         collector
     }
 
@@ -321,6 +355,19 @@ impl RecordedRun {
             known.setup.workers = workers;
             known.clock = Some(clock);
         }
+    }
+
+    /// An agent that was away while the others learnt of the start instant may tell it later.
+    fn found(&mut self, agent: u32, found: &Finding) {
+        let finding = PreflightFinding {
+            agent: self.name(agent),
+            text: found.text.clone(),
+            forced: found.is_forced,
+        };
+        if let Some(started) = &mut self.started {
+            started.collector.preflight(finding.clone());
+        }
+        self.preflight.push(finding);
     }
 
     fn start(&mut self, at: FleetTime, started_at: Utc) {
@@ -471,6 +518,29 @@ impl RecordedRun {
             };
             let row = machine_row(second, observation);
             started.collector.observed(role, number, row);
+        }
+    }
+
+    /// With the last part the profile's files are made.
+    fn profile_part(&mut self, place: (u32, u32, u32), content: &[u8]) {
+        let Some(outcome) = self.profiles.take(place, content) else {
+            return;
+        };
+        let number = place.0;
+        let name = self.monitors.get(number as usize);
+        let name = name.cloned().unwrap_or_else(|| number.to_string());
+        match outcome {
+            Ok(ProfileOutcome::Taken(profile)) => {
+                let folder = self.folder.as_ref();
+                let saved = self.profiles.save((number, &name), &profile, folder);
+                if let Some(started) = &mut self.started {
+                    started.collector.profiled(number, saved);
+                }
+            }
+            Ok(ProfileOutcome::NotTaken(why)) => {
+                self.note(format!("monitor {name}: no CPU profile: {why}"));
+            }
+            Err(error) => self.note(format!("monitor {name}: {error}")),
         }
     }
 

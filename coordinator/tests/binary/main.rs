@@ -4,6 +4,7 @@
 mod campaigns;
 mod command;
 mod interruptions;
+mod metrics;
 mod quick;
 mod refusals;
 mod remote;

@@ -1,6 +1,7 @@
 //! Agents that join over the network, as processes of their own.
 
 use crate::command::{Folder, Running, assert_code, send, told, wait_until};
+use plan::{CalibratedWork, Calibration, CalibrationRow};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
@@ -131,4 +132,87 @@ fn agent_whose_terminal_is_gone_serves_its_run_to_the_end_and_ends_then() {
         }
         has_ended.is_some_and(|status| status.success())
     });
+}
+
+/// A calibration of this machine by which a request takes 100 µs.
+fn calibration() -> Vec<u8> {
+    let facts = host::Sampler::new().facts().unwrap();
+    let row = |work| CalibrationRow {
+        work,
+        cpu_ns: 100_000.0,
+        rate_per_worker: 10_000.0,
+    };
+    Calibration {
+        fingerprint: agent::fingerprint(&facts),
+        measured_at_s: 1_795_305_600,
+        rows: vec![
+            row(CalibratedWork::PlainConnection),
+            row(CalibratedWork::Request),
+            CalibrationRow {
+                cpu_ns: 1e-6,
+                ..row(CalibratedWork::Byte)
+            },
+        ],
+    }
+    .encode()
+}
+
+#[test]
+fn check_knows_the_agents_that_have_joined_by_their_calibration() {
+    let server = target::RunningTarget::new(target::Config::plain()).unwrap();
+    let plan = format!(
+        "target.url = \"{}\"\nload = {{ rate = \"100/s\", duration = \"1s\" }}",
+        server.url("/")
+    );
+    let folder = Folder::with_plan(&plan);
+    let check = || {
+        let output = folder.run(&["check", "--state", "state", "--agents", "2", "plan.toml"]);
+        assert_code(&output, 0);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    std::fs::write(folder.path().join("calibration.json"), calibration()).unwrap();
+    let address = free_port();
+    let start = folder.begin(&[
+        "start",
+        "--state",
+        "state",
+        "--listen",
+        &address,
+        "--token-file",
+        "token",
+        "plan.toml",
+    ]);
+    wait_until("the token", || {
+        std::fs::read_to_string(folder.path().join("token"))
+            .is_ok_and(|token| token.ends_with('\n'))
+    });
+    let _agent = folder.begin(&[
+        "agent",
+        "join",
+        "--name",
+        "one",
+        "--workers",
+        "1",
+        "--calibration",
+        "calibration.json",
+        "--token-file",
+        "token",
+        &address,
+    ]);
+    // Whether the load was met on a busy machine is of no interest here.
+    let output = start.end();
+    let text = check();
+    for part in [
+        "agent one needs 0.5 % of its CPU for this plan's share: 0.5 % requests (calibrated \
+         2026-11-22)",
+        "1 more of 2 agents: as agent one, the least capable that is known",
+    ] {
+        assert!(text.contains(part), "{text}\n{}", told(&output));
+    }
+    std::fs::write(folder.path().join("state/calibrations.json"), "[{").unwrap();
+    let text = check();
+    assert!(
+        text.contains("the calibrations in state are not used"),
+        "{text}"
+    );
 }

@@ -11,7 +11,7 @@ use crate::series::SeriesBuilder;
 use crate::whole_seconds::{WholeRule, WholeSeconds};
 use crate::{
     AgentEnd, AgentSetup, CollectorSetup, FleetFigures, MachineRole, MachineRow, PlanRecord,
-    Takeover, Unattended,
+    PreflightFinding, ProfileResult, Takeover, Unattended,
 };
 use machine_run::{MachineRun, rows_each};
 use measure::{CellKey, Client, Distribution, Metric, Outcome, Period, Snapshot, nanoseconds};
@@ -52,6 +52,7 @@ pub struct ResultCollector {
     /// Where the plan lets agents be lost.
     whole_seconds: Option<WholeSeconds>,
     fleet: FleetFigures,
+    preflight: Vec<PreflightFinding>,
     unattended: Vec<Unattended>,
     server_cpu_ns: Option<u64>,
     notes: Vec<String>,
@@ -116,6 +117,7 @@ impl ResultCollector {
             recent: Recent::default(),
             whole_seconds: may_lose.then(WholeSeconds::default),
             fleet,
+            preflight: Vec::new(),
             unattended: Vec::new(),
             server_cpu_ns: None,
             notes: Vec::new(),
@@ -251,6 +253,18 @@ impl ResultCollector {
         if let Some(machine) = machine {
             machine.add(row, rows_max);
         }
+    }
+
+    /// A CPU profile of what a monitor watches stands beside the result.
+    pub fn profiled(&mut self, monitor: u32, profile: ProfileResult) {
+        if let Some((_, machine)) = self.monitors.get_mut(monitor as usize) {
+            machine.set_profile(profile);
+        }
+    }
+
+    /// An agent's preflight found this, though the run goes on.
+    pub fn preflight(&mut self, finding: PreflightFinding) {
+        self.preflight.push(finding);
     }
 
     /// A sentence the reader of the result should know.

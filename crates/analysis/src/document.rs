@@ -4,7 +4,8 @@
 use crate::natural_order::natural_order;
 use crate::{
     AgentResult, Backlog, ClientFigures, Figures, FleetFigures, HeatMap, Judgement, MachineResult,
-    PlanRecord, ProcessFigures, Series, ServerFigures, SessionOffers, Unattended, VerdictRecord,
+    PlanRecord, PreflightFinding, ProcessFigures, Series, ServerFigures, SessionOffers, Unattended,
+    VerdictRecord,
 };
 use measure::Period;
 use measure::calendar;
@@ -29,6 +30,9 @@ pub struct Document {
     /// What the plan asks of them together, and how they changed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub fleet: FleetFigures,
+    /// What agents found before the first packet, though the run went on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preflight: Vec<PreflightFinding>,
     /// When no coordinator was there, so that nobody could stop the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unattended: Vec<Unattended>,

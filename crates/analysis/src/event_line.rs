@@ -62,7 +62,7 @@ pub struct ClockFigure {
 
 /// What an agent's machine may lack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct PreflightFinding {
+pub struct MachineFinding {
     /// It would have refused the plan, and was told not to.
     pub forced: bool,
     /// A sentence with the numbers and the cure.
@@ -228,7 +228,7 @@ pub enum Happened {
         /// Which agent.
         agent: AgentMention,
         /// What its machine may lack.
-        findings: Vec<PreflightFinding>,
+        findings: Vec<MachineFinding>,
     },
     /// No agent's part goes on.
     Done {

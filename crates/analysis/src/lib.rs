@@ -15,6 +15,7 @@ mod counts;
 mod document;
 mod event_line;
 mod exit;
+mod exponential_histogram;
 mod fault;
 mod figures;
 mod fleet_figures;
@@ -29,6 +30,7 @@ mod notes;
 mod number;
 mod plan_difference;
 mod plan_record;
+mod preflight;
 mod ratio_figure;
 mod scaling;
 mod search;
@@ -57,10 +59,11 @@ pub use comparison::{
 };
 pub use document::{Document, FigureGroup, RunRecord, RunState, StartSkew};
 pub use event_line::{
-    AgentIntroduction, AgentMention, ClockFigure, EventLine, FleetEnding, Happened, NamedAgent,
-    PreflightFinding,
+    AgentIntroduction, AgentMention, ClockFigure, EventLine, FleetEnding, Happened, MachineFinding,
+    NamedAgent,
 };
 pub use exit::exit_code;
+pub use exponential_histogram::ExponentialHistogram;
 pub use fault::{ErrorFigure, words as failure_words};
 pub use figures::{
     ByteFigures, ConnectionFigures, EarlyDataFigures, Figures, Http2Figures, Operations, Rates,
@@ -70,13 +73,15 @@ pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended, Unstor
 pub use heat_map::{HeatColumn, HeatMap};
 pub use live::Live;
 pub use machine::{
-    GroupRow, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow, QueueRow, TcpRow,
+    GroupRow, HotFunction, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow,
+    ProfileResult, QueueRow, TcpRow,
 };
 pub use machine_figures::{Busiest, MachineFigures};
 pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;
 pub use plan_difference::PlanDifference;
 pub use plan_record::{LoadRecord, PlanRecord, TlsRecord};
+pub use preflight::PreflightFinding;
 pub use ratio_figure::RatioFigure;
 pub use scaling::{RiseLimit, Scaling, ScalingRow};
 pub use search::{

@@ -18,6 +18,38 @@ pub struct MachineResult {
     pub facts: MachineFacts,
     /// What it did, on the axis of the run's series; seconds that nobody told are missing.
     pub rows: Vec<MachineRow>,
+    /// CPU profile of the processes that a monitor watched; absent where none was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileResult>,
+}
+
+/// A CPU profile that stands beside the result.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileResult {
+    /// Which processes, in words.
+    pub process: String,
+    /// How long samples were taken.
+    pub seconds: f64,
+    /// In the files.
+    pub samples: u64,
+    /// Left out, of the rarest stacks, so that the others fit.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub left_out: u64,
+    /// File with a stack and its samples in each line, as `flamegraph.pl` reads it.
+    pub folded: String,
+    /// File with the flame graph.
+    pub svg: String,
+    /// Functions that used the CPU most themselves.
+    pub hottest: Vec<HotFunction>,
+}
+
+/// A function in a CPU profile.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HotFunction {
+    /// As the profile names it; the file where it has no name.
+    pub name: String,
+    /// Of the samples, those in itself, 0 to 1.
+    pub share: f64,
 }
 
 /// What was on a machine.

@@ -1,5 +1,6 @@
 //! One quantity's times as figures, and what makes a headline of a distribution.
 
+use crate::ExponentialHistogram;
 use measure::{Distribution, Histogram, Metric, Outcome, Percentile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,6 +92,9 @@ pub struct TimeFigure {
     /// above is halved; of response and service times of the whole only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub percentile_curve: Vec<PercentileFigure>,
+    /// The same values in buckets that are the same in every run, for monitoring systems.
+    #[serde(default, skip_serializing_if = "ExponentialHistogram::is_empty")]
+    pub exponential_histogram: ExponentialHistogram,
 }
 
 #[expect(
@@ -223,12 +227,14 @@ impl TimeFigure {
                 Vec::new()
             },
             percentile_curve: Vec::new(),
+            exponential_histogram: ExponentialHistogram::default(),
         }
     }
 
-    /// The same with its curve of percentiles.
+    /// The same with its curve of percentiles and its buckets.
     pub(crate) fn with_curve(self, headline: &Headline) -> TimeFigure {
         TimeFigure {
+            exponential_histogram: ExponentialHistogram::new(&headline.distribution),
             percentile_curve: headline.percentiles(&curve_percentiles(self.count)),
             ..self
         }

@@ -65,6 +65,17 @@ pub struct VerdictRecord {
 }
 
 impl Verdict {
+    /// All of them.
+    pub const ALL: [Verdict; 7] = [
+        Verdict::LoadMet,
+        Verdict::ServerBound,
+        Verdict::ClientBound,
+        Verdict::NetworkBound,
+        Verdict::Undetermined,
+        Verdict::Degraded,
+        Verdict::Invalid,
+    ];
+
     /// As people write it.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -102,6 +113,12 @@ impl VerdictRecord {
     /// Reads everything of `document` but its verdict.
     #[must_use]
     pub fn new(document: &Document) -> VerdictRecord {
+        let mut record = VerdictRecord::judged(document);
+        record.evidence.extend(document.forced_past());
+        record
+    }
+
+    fn judged(document: &Document) -> VerdictRecord {
         let readings = VerdictReadings::new(document);
         let fatal = spoken(&readings.fatal);
         let tolerated = spoken(&readings.tolerated);

@@ -120,11 +120,13 @@ impl Fleet {
             FleetEvent::Run(request) => self.begin(now, request, &mut out),
             FleetEvent::Resume(request, history) => self.resume(now, request, *history, &mut out),
             FleetEvent::Stop(how) => self.stop(now, how, &mut out),
-            FleetEvent::Delivered(Receipt {
-                run,
-                what: Awaited::Observation(Observer::Monitor(number), second),
-                ..
-            }) => self.monitors.stored(run, number, second, &mut out),
+            FleetEvent::Delivered(
+                receipt @ Receipt {
+                    what:
+                        Awaited::Observation(Observer::Monitor(_), _) | Awaited::ProfilePart { .. },
+                    ..
+                },
+            ) => self.monitors.stored(receipt, &mut out),
             FleetEvent::Delivered(receipt) => {
                 if let Some(run) = self.run_named(receipt.run) {
                     run.delivered(now, receipt, &mut out);
@@ -133,11 +135,14 @@ impl Fleet {
             FleetEvent::Tick => self.tick(now, &mut out),
         }
         self.note_end();
-        let run = match &self.serving {
-            Serving::Run(run) => Some(&**run),
+        let run = match &mut self.serving {
+            Serving::Run(run) => Some(&mut **run),
             _ => None,
         };
-        self.monitors.follow(run, &mut out);
+        self.monitors.follow(run.as_deref(), &mut out);
+        if let Some(run) = run {
+            run.set_awaits_profile(self.monitors.owe_profile());
+        }
         out.into_vec()
     }
 
@@ -209,8 +214,11 @@ impl Fleet {
             Up::Profile(message) => &message.run_id,
         };
         if self.is_monitor(at) {
-            if let Up::Observed(observed) = message {
-                self.monitors.observed(now, agent, observed, out);
+            match message {
+                Up::Observed(observed) => self.monitors.observed(now, agent, observed, out),
+                Up::Profile(part) => self.monitors.profile_part(agent, part, out),
+                // What agents say.
+                _ => {}
             }
             return;
         }

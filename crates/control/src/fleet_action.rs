@@ -64,6 +64,8 @@ pub(crate) enum Awaited {
     Dealing,
     /// What was observed in a second.
     Observation(Observer, u32),
+    /// A part of the profile of the monitor of this number.
+    ProfilePart { part: u32, parts: u32 },
     /// The start instant of this attempt: nobody fires before, so that no other coordinator
     /// believes that nobody did, and starts anew.
     Start(u32),

@@ -9,9 +9,8 @@ mod starting;
 use crate::clock::nanoseconds;
 use crate::fleet_action::{Actions, Awaited, Receipt};
 use crate::interval_inbox::Taken;
-use crate::monitors::observed_ack;
+use crate::monitors::{MonitorRecord, observed_ack};
 use crate::participant::{Departure, Participant, ParticipantStage};
-use crate::seen_seconds::SeenSeconds;
 use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;
 use crate::wire::{clock, cut, end_cause};
@@ -51,7 +50,11 @@ pub(crate) struct FleetRun {
     /// Lost agents whose shares nobody has got yet.
     undealt: Vec<usize>,
     /// Those who watched for it before this coordinator took it up.
-    past_monitors: Vec<(AgentId, SeenSeconds)>,
+    past_monitors: Vec<(AgentId, MonitorRecord)>,
+    /// A monitor that is there has not delivered its CPU profile.
+    awaits_profile: bool,
+    /// Since when that is all that may keep it from its end.
+    fired_out_at: Option<FleetTime>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,6 +174,8 @@ impl FleetRun {
             shares,
             undealt: Vec::new(),
             past_monitors: Vec::new(),
+            awaits_profile: false,
+            fired_out_at: None,
             request,
             participants,
         }
@@ -197,8 +202,18 @@ impl FleetRun {
         }
     }
 
-    pub(crate) fn past_monitors(&self) -> &[(AgentId, SeenSeconds)] {
+    pub(crate) fn past_monitors(&self) -> &[(AgentId, MonitorRecord)] {
         &self.past_monitors
+    }
+
+    /// Whether monitors still owe it a CPU profile.
+    pub(crate) fn set_awaits_profile(&mut self, awaits: bool) {
+        self.awaits_profile = awaits;
+    }
+
+    /// Whether all agents are done, and nothing of them is awaited.
+    pub(crate) fn is_fired_out(&self) -> bool {
+        self.fired_out_at.is_some()
     }
 
     pub(crate) fn epoch(&self) -> u64 {
@@ -416,9 +431,12 @@ impl FleetRun {
         match receipt.what {
             Awaited::Dealing => self.dealt(receipt.agent, out),
             Awaited::Observation(_, second) => {
-                let ack = Down::Ack(observed_ack(self.id(), second));
-                self.send(receipt.agent as usize, ack, out);
+                let index = receipt.agent as usize;
+                self.participants[index].observed().stored(second);
+                self.acknowledge_observed(index, second, out);
             }
+            // Monitors are not agents of a run.
+            Awaited::ProfilePart { .. } => {}
             Awaited::Start(number) => {
                 self.start_written(number);
                 self.conclude(now, out);
@@ -534,8 +552,16 @@ impl FleetRun {
             return;
         };
         let by = (self.id(), Observer::Agent(index as u32));
+        let second = observed.second;
         let seen = self.participants[index].observed();
-        seen.take(by, now.since(start_at), observed, out);
+        if seen.take(by, now.since(start_at), observed, out) {
+            self.acknowledge_observed(index, second, out);
+        }
+    }
+
+    fn acknowledge_observed(&self, index: usize, second: u32, out: &mut Actions) {
+        let ack = Down::Ack(observed_ack(self.id(), second));
+        self.send(index, ack, out);
     }
 
     fn note(&mut self, index: usize, note: Note, out: &mut Actions) {

@@ -23,9 +23,12 @@ mod local_run;
 mod margin;
 mod monitors;
 mod observations;
+mod one_by_one;
 mod order;
 mod outbox;
 mod participant;
+mod profile_inbox;
+mod profile_outbox;
 mod run_event;
 mod run_history;
 mod seen_seconds;
@@ -33,6 +36,7 @@ mod session;
 mod session_event;
 mod share_ledger;
 mod skew;
+mod taken_numbers;
 mod token;
 mod upload_id;
 mod upload_window;
@@ -50,6 +54,7 @@ pub use interval_store::{HELD_MAX_BYTES, IntervalStore, StoredPlace};
 pub use lease::LEASE_MAX;
 pub use order::{Assignment, EndCause, Order, PlanFile, Report, SharePath, Stop};
 pub use outbox::{INTERVAL_MAX_BYTES, INTERVAL_PART_BYTES};
+pub use profile_outbox::PROFILE_MAX_BYTES;
 pub use run_event::{
     AgentFacts, Audience, ClockReading, Finding, FleetRules, LostPolicy, Observer, Role, RunEvent,
     RunFile, RunOutcome, RunRequest, Skew,

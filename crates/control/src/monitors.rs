@@ -2,11 +2,13 @@
 
 use crate::clock::nanoseconds;
 use crate::fleet_action::Actions;
+use crate::fleet_action::{Awaited, Receipt};
 use crate::fleet_run::FleetRun;
+use crate::profile_inbox::{PartStep, ProfileInbox};
 use crate::seen_seconds::SeenSeconds;
 use crate::{AgentFacts, AgentId, ConnectionId, FleetTime, Observer, RunEvent, RunId};
 use proto::from_coordinator::Message as Down;
-use proto::{Ack, Observe, Observed, Release};
+use proto::{Ack, Observe, Observed, ProfilePart, Release};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -26,7 +28,16 @@ struct Watch {
     /// How long its plan fires, if it says so.
     firing: Option<Duration>,
     /// Their numbers in the run, and what of them was taken.
-    known: BTreeMap<AgentId, (u32, SeenSeconds)>,
+    known: BTreeMap<AgentId, (u32, MonitorRecord)>,
+    /// All agents are done, and monitors may only deliver what they have.
+    is_over: bool,
+}
+
+/// What of a monitor was taken in a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct MonitorRecord {
+    pub(crate) seen: SeenSeconds,
+    pub(crate) profile: ProfileInbox,
 }
 
 impl Monitors {
@@ -48,14 +59,13 @@ impl Monitors {
     pub(crate) fn follow(&mut self, run: Option<&FleetRun>, out: &mut Actions) {
         let started = run.and_then(|run| Some((run, run.started_at()?)));
         let watched = self.watch.as_ref().map(|watch| watch.run);
-        if started.map(|(run, _)| run.id()) == watched {
-            return;
+        let is_same = started.map(|(run, _)| run.id()) == watched;
+        let is_over = started.is_some_and(|(run, _)| run.is_fired_out());
+        if !is_same || is_over {
+            self.release(out);
         }
-        if let Some(run_id) = watched.map(RunId::to_wire) {
-            for (_, at) in self.attached.values() {
-                let run_id = run_id.clone();
-                out.send(*at, Down::Release(Release { run_id }));
-            }
+        if is_same {
+            return;
         }
         self.watch = started.map(|(run, start_at)| Watch {
             run: run.id(),
@@ -64,11 +74,31 @@ impl Monitors {
             firing: run.firing(),
             known: (0..)
                 .zip(run.past_monitors())
-                .map(|(number, &(id, seen))| (id, (number, seen)))
+                .map(|(number, &(id, record))| (id, (number, record)))
                 .collect(),
+            is_over: false,
         });
         let all: Vec<AgentId> = self.attached.keys().copied().collect();
         all.into_iter().for_each(|monitor| self.tell(monitor, out));
+    }
+
+    /// Watching ends, once; a profile that is under way ends too, and is delivered.
+    fn release(&mut self, out: &mut Actions) {
+        if let Some(watch) = self.watch.as_mut().filter(|watch| !watch.is_over) {
+            watch.is_over = true;
+            for (_, at) in self.attached.values() {
+                out.send(*at, watch.release());
+            }
+        }
+    }
+
+    /// Whether a monitor that is there has more of a CPU profile to deliver.
+    pub(crate) fn owe_profile(&self) -> bool {
+        let known = self.watch.iter().flat_map(|watch| &watch.known);
+        let is_owing = |(id, (_, record)): (&AgentId, &(u32, MonitorRecord))| {
+            record.profile.is_owed() && self.attached.contains_key(id)
+        };
+        known.into_iter().any(is_owing)
     }
 
     /// Tells a monitor what to watch for.
@@ -77,13 +107,16 @@ impl Monitors {
         else {
             return;
         };
+        if watch.is_over {
+            return out.send(*at, watch.release());
+        }
         if watch.known.contains_key(&monitor) {
             out.tell(note(format!("monitor {} is back", facts.name)));
         } else {
             let number = watch.known.len() as u32;
             watch
                 .known
-                .insert(monitor, (number, SeenSeconds::default()));
+                .insert(monitor, (number, MonitorRecord::default()));
             let monitor = facts.clone();
             out.tell(RunEvent::Watching { monitor });
         }
@@ -110,22 +143,94 @@ impl Monitors {
             return;
         };
         let running_for = now.since(watch.start_at);
-        if let Some((number, seen)) = watch.known.get_mut(&monitor) {
-            let by = Observer::Monitor(*number);
-            seen.take((watch.run, by), running_for, observed, out);
+        let found = watch
+            .known
+            .get_mut(&monitor)
+            .zip(self.attached.get(&monitor));
+        let Some(((number, record), (_, at))) = found else {
+            return;
+        };
+        let (second, by) = (observed.second, Observer::Monitor(*number));
+        let is_stored = record
+            .seen
+            .take((watch.run, by), running_for, observed, out);
+        if is_stored {
+            out.send(*at, Down::Ack(observed_ack(watch.run, second)));
         }
     }
 
-    /// What a monitor observed is stored.
-    pub(crate) fn stored(&self, run: RunId, number: u32, second: u32, out: &mut Actions) {
-        let Some(watch) = self.watch.as_ref().filter(|watch| watch.run == run) else {
+    /// A part of a monitor's CPU profile came, or that there will be one.
+    pub(crate) fn profile_part(&mut self, monitor: AgentId, part: ProfilePart, out: &mut Actions) {
+        let run = RunId::from_wire(&part.run_id);
+        let watch = self.watch.as_mut().filter(|watch| Some(watch.run) == run);
+        let known = watch.and_then(|watch| Some((watch.run, watch.known.get_mut(&monitor)?)));
+        let Some(((run, (number, record)), (_, at))) = known.zip(self.attached.get(&monitor))
+        else {
             return;
         };
-        let known = watch.known.iter().find(|(_, known)| known.0 == number);
-        let attached = known.and_then(|(monitor, _)| self.attached.get(monitor));
-        if let Some((_, at)) = attached {
-            out.send(*at, Down::Ack(observed_ack(run, second)));
+        match record.profile.take(&part) {
+            PartStep::Ignore => {}
+            PartStep::Acknowledge => out.send(*at, Down::Ack(profile_ack(run, part.part))),
+            PartStep::Store => {
+                let monitor = *number;
+                let ProfilePart {
+                    part,
+                    parts,
+                    content,
+                    ..
+                } = part;
+                let what = Awaited::ProfilePart { part, parts };
+                let event = RunEvent::ProfilePart {
+                    monitor,
+                    part,
+                    parts,
+                    content,
+                };
+                out.deliver(
+                    event,
+                    Receipt {
+                        run,
+                        agent: monitor,
+                        what,
+                    },
+                );
+            }
         }
+    }
+
+    /// What a monitor delivered is stored.
+    pub(crate) fn stored(&mut self, receipt: Receipt, out: &mut Actions) {
+        let watch = self.watch.as_mut();
+        let Some(watch) = watch.filter(|watch| watch.run == receipt.run) else {
+            return;
+        };
+        let mut known = watch.known.iter_mut();
+        let Some((monitor, (_, record))) = known.find(|(_, (number, _))| *number == receipt.agent)
+        else {
+            return;
+        };
+        let ack = match receipt.what {
+            Awaited::Observation(_, second) => {
+                record.seen.stored(second);
+                observed_ack(watch.run, second)
+            }
+            Awaited::ProfilePart { part, parts } => {
+                record.profile.stored(part, parts);
+                profile_ack(watch.run, part)
+            }
+            // Of agents.
+            Awaited::Upload(_) | Awaited::Dealing | Awaited::Start(_) => return,
+        };
+        if let Some((_, at)) = self.attached.get(monitor) {
+            out.send(*at, Down::Ack(ack));
+        }
+    }
+}
+
+impl Watch {
+    fn release(&self) -> Down {
+        let run_id = self.run.to_wire();
+        Down::Release(Release { run_id })
     }
 }
 
@@ -144,6 +249,16 @@ pub(crate) fn observed_ack(run: RunId, second: u32) -> Ack {
         run_id: run.to_wire(),
         interval: second,
         observed: true,
+        ..Ack::default()
+    }
+}
+
+/// Says that a part of a profile is stored.
+fn profile_ack(run: RunId, part: u32) -> Ack {
+    Ack {
+        run_id: run.to_wire(),
+        interval: part,
+        profile: true,
         ..Ack::default()
     }
 }

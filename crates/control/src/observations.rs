@@ -1,9 +1,8 @@
-//! What was observed of this machine and is not stored yet: one second is under way at a time, so
-//! that beats and intervals never wait for more.
+//! What was observed of this machine and is not stored yet.
 
 use crate::RunId;
+use crate::one_by_one::OneByOne;
 use proto::{Bytes, Observed};
-use std::collections::BTreeMap;
 
 /// Seconds that are kept while nobody takes them; beyond that the oldest go.
 const KEPT_MAX: usize = 3_600;
@@ -12,16 +11,14 @@ const KEPT_MAX: usize = 3_600;
 #[derive(Debug)]
 pub(crate) struct Observations {
     run: RunId,
-    waiting: BTreeMap<u32, Bytes>,
-    under_way: Option<u32>,
+    seconds: OneByOne,
 }
 
 impl Observations {
     pub(crate) fn new(run: RunId) -> Observations {
         Observations {
             run,
-            waiting: BTreeMap::new(),
-            under_way: None,
+            seconds: OneByOne::default(),
         }
     }
 
@@ -30,33 +27,27 @@ impl Observations {
     }
 
     pub(crate) fn add(&mut self, second: u32, encoded: Bytes) {
-        self.waiting.insert(second, encoded);
-        if self.waiting.len() > KEPT_MAX {
-            self.waiting.pop_first();
-        }
+        self.seconds.add(second, encoded, KEPT_MAX);
     }
 
     /// What to send now, if none is under way.
     pub(crate) fn next(&mut self) -> Option<Observed> {
-        let (&second, content) = self.waiting.first_key_value()?;
-        self.under_way.is_none().then(|| {
-            self.under_way = Some(second);
-            Observed {
-                run_id: self.run.to_wire(),
-                second,
-                content: content.clone(),
-            }
+        let (second, content) = self.seconds.next()?;
+        let run_id = self.run.to_wire();
+        Some(Observed {
+            run_id,
+            second,
+            content,
         })
     }
 
     pub(crate) fn stored(&mut self, second: u32) {
-        self.waiting = self.waiting.split_off(&second.saturating_add(1));
-        self.under_way = None;
+        self.seconds.stored(second);
     }
 
-    /// Another stream: what was under way is not known to have come.
+    /// As [`OneByOne::rewind`].
     pub(crate) fn rewind(&mut self) {
-        self.under_way = None;
+        self.seconds.rewind();
     }
 }
 

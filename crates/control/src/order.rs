@@ -57,7 +57,7 @@ pub enum Order {
         firing: Option<Duration>,
     },
     /// Drop everything about the run, ending it at once if it is still going on; no report is
-    /// wanted any more.
+    /// wanted any more, but for the CPU profile that a monitor takes: it ends here.
     Forget {
         /// Run to forget.
         run: RunId,
@@ -175,6 +175,18 @@ pub enum Report {
         /// Of the run clock, from 0.
         second: u32,
         /// At most [`crate::OBSERVATION_MAX_BYTES`].
+        encoded: Bytes,
+    },
+    /// A monitor takes a CPU profile: [`Report::Profiled`] follows, if the run lasts.
+    Profiling {
+        /// Run that this is about.
+        run: RunId,
+    },
+    /// What came of it; it may come after [`Order::Forget`].
+    Profiled {
+        /// Run that this is about.
+        run: RunId,
+        /// At least 1 byte, at most [`crate::PROFILE_MAX_BYTES`].
         encoded: Bytes,
     },
     /// The answer to [`Order::TakeOver`].

@@ -375,6 +375,17 @@ pub enum RunEvent {
         /// How it ended.
         outcome: RunOutcome,
     },
+    /// A part of the CPU profile that a monitor took; of each monitor in order, and each once.
+    ProfilePart {
+        /// The monitor's number in the run.
+        monitor: u32,
+        /// From 0.
+        part: u32,
+        /// At least 1.
+        parts: u32,
+        /// As the monitor encoded it.
+        content: Bytes,
+    },
 }
 
 /// How a run ended.

@@ -1,6 +1,7 @@
 //! What the record of a run says of it, so that another coordinator can take it up.
 
 use crate::interval_inbox::IntervalInbox;
+use crate::monitors::MonitorRecord;
 use crate::seen_seconds::SeenSeconds;
 use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;
@@ -18,7 +19,7 @@ pub struct RunHistory {
     pub(crate) skew_told: bool,
     pub(crate) losses: u32,
     /// In the order of their numbers.
-    pub(crate) monitors: Vec<(AgentId, SeenSeconds)>,
+    pub(crate) monitors: Vec<(AgentId, MonitorRecord)>,
     dealt: Vec<PastDeal>,
 }
 
@@ -120,17 +121,28 @@ impl RunHistory {
                 }
             }
             RunEvent::Watching { monitor } => {
-                self.monitors.push((monitor.id, SeenSeconds::default()));
+                self.monitors.push((monitor.id, MonitorRecord::default()));
             }
             &RunEvent::Observed { by, second, .. } => match by {
-                Observer::Agent(agent) => self.change(agent, |past| past.observed.restore(second)),
+                Observer::Agent(agent) => self.change(agent, |past| past.observed.stored(second)),
                 Observer::Monitor(number) => {
                     let monitor = self.monitors.get_mut(number as usize);
                     monitor
                         .into_iter()
-                        .for_each(|(_, seen)| seen.restore(second));
+                        .for_each(|(_, record)| record.seen.stored(second));
                 }
             },
+            &RunEvent::ProfilePart {
+                monitor,
+                part,
+                parts,
+                ..
+            } => {
+                let monitor = self.monitors.get_mut(monitor as usize);
+                monitor
+                    .into_iter()
+                    .for_each(|(_, record)| record.profile.stored(part, parts));
+            }
             // They leave nothing that another coordinator needs.
             RunEvent::Joined { .. }
             | RunEvent::Left { .. }

@@ -2,6 +2,7 @@
 
 use crate::Observer;
 use crate::fleet_action::{Actions, Awaited, Receipt};
+use crate::taken_numbers::TakenNumbers;
 use crate::{RunEvent, RunId};
 use proto::Observed;
 use std::time::Duration;
@@ -14,34 +15,33 @@ const AHEAD_MAX_SECONDS: u64 = 5;
 
 /// The seconds of one observer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct SeenSeconds {
-    next: u32,
-}
+pub(crate) struct SeenSeconds(TakenNumbers);
 
 impl SeenSeconds {
     /// A second of it is in the record.
-    pub(crate) fn restore(&mut self, second: u32) {
-        self.next = self.next.max(second.saturating_add(1));
+    pub(crate) fn stored(&mut self, second: u32) {
+        self.0.stored(second);
     }
 
     /// Passes an observation on, unless it came before: that one is acknowledged once it is stored.
-    /// What cannot be is left out.
+    /// What cannot be is left out. Whether it is stored already, so that an acknowledgement was
+    /// lost.
     pub(crate) fn take(
         &mut self,
         (run, by): (RunId, Observer),
         running_for: Duration,
         observed: Observed,
         out: &mut Actions,
-    ) {
+    ) -> bool {
         let Observed {
             second, content, ..
         } = observed;
         let last = running_for.as_secs() + AHEAD_MAX_SECONDS;
         let is_possible = u64::from(second) <= last && content.len() <= OBSERVATION_MAX_BYTES;
-        if second < self.next || !is_possible {
-            return;
+        if second < self.0.next() || !is_possible {
+            return self.0.is_stored(second);
         }
-        self.restore(second);
+        self.0.take(second);
         let receipt = Receipt {
             run,
             agent: by.number(),
@@ -53,5 +53,6 @@ impl SeenSeconds {
             encoded: content,
         };
         out.deliver(event, receipt);
+        false
     }
 }

@@ -10,6 +10,7 @@ use crate::file_cache::FileCache;
 use crate::interval_store::{NoStore, Stash};
 use crate::local_run::LocalRun;
 use crate::observations::Observations;
+use crate::profile_outbox::ProfileOutbox;
 use crate::upload_window::UploadWindow;
 use crate::wire::{cut, from_agent};
 use crate::{
@@ -67,6 +68,8 @@ pub struct Session {
     /// A run that a monitor was asked to watch for, until its clock is measured.
     asked: Option<Observe>,
     observations: Option<Observations>,
+    /// The CPU profile of the last run that a monitor took one of.
+    profile: Option<ProfileOutbox>,
     quit_at: Option<Mono>,
     out: Vec<SessionAction>,
 }
@@ -101,6 +104,7 @@ impl Session {
             cache: FileCache::new(),
             asked: None,
             observations: None,
+            profile: None,
             quit_at: None,
             out: Vec::new(),
         }
@@ -285,6 +289,8 @@ impl Session {
                 second,
                 encoded,
             } => self.observed(run, second, encoded),
+            Report::Profiling { run } => self.profiling(run),
+            Report::Profiled { run, encoded } => self.profiled(run, &encoded),
             Report::TookOver {
                 run,
                 number,

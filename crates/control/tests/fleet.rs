@@ -8,8 +8,8 @@ use control::{
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
 use proto::{
-    Armed, Beat, Began, Bytes, Clock, Ended, FromAgent, HeldRun, Hello, IntervalPart, Observed,
-    PROTOCOL, Prepared, SharePart, TakeOver, TookOver, Want,
+    Ack, Armed, Beat, Began, Bytes, Clock, Ended, FromAgent, HeldRun, Hello, IntervalPart,
+    Observed, PROTOCOL, Prepared, ProfilePart, SharePart, TakeOver, TookOver, Want,
 };
 use std::time::Duration;
 
@@ -1970,4 +1970,117 @@ fn monitors_keep_their_numbers_where_a_run_is_taken_up() {
     );
     let again = next.say(3, observed(0));
     assert!(observations(&again).is_empty(), "it is stored: {again:?}");
+}
+
+fn profile_part(part: u32, parts: u32) -> Up {
+    Up::Profile(ProfilePart {
+        run_id: RUN.to_wire(),
+        part,
+        parts,
+        content: Bytes::from_static(b"stacks"),
+    })
+}
+
+/// Parts of profiles, as the events tell them: of which monitor, which, of how many.
+fn profile_parts(actions: &[FleetAction]) -> Vec<(u32, u32, u32)> {
+    let told = events(actions).into_iter();
+    told.filter_map(|event| match event {
+        RunEvent::ProfilePart {
+            monitor,
+            part,
+            parts,
+            ..
+        } => Some((*monitor, *part, *parts)),
+        _ => None,
+    })
+    .collect()
+}
+
+fn is_acknowledged(actions: &[FleetAction], at: u64, is_it: impl Fn(&Ack) -> bool) -> bool {
+    let sent = sent(actions, at);
+    let mut acks = sent.iter().filter_map(|message| match message {
+        Down::Ack(ack) => Some(ack),
+        _ => None,
+    });
+    acks.any(is_it)
+}
+
+/// A run of two agents that a monitor watches.
+fn watched() -> Coordinator {
+    let mut coordinator = Coordinator::new();
+    coordinator.join(7, monitor(7));
+    history_events(&mut coordinator);
+    coordinator
+}
+
+#[test]
+fn what_is_stored_is_acknowledged_again_where_a_cut_lost_it() {
+    let mut coordinator = watched();
+    let observation = receipt(&coordinator.say(7, observed(0))).unwrap();
+    let part = receipt(&coordinator.say(7, profile_part(0, 2))).unwrap();
+    coordinator.cut(7);
+    coordinator.on(FleetEvent::Delivered(observation));
+    coordinator.on(FleetEvent::Delivered(part));
+    coordinator.join(8, monitor(7));
+    let again = coordinator.say(8, observed(0));
+    assert!(is_acknowledged(&again, 8, |ack| ack.observed), "{again:?}");
+    let again = coordinator.say(8, profile_part(0, 2));
+    assert!(is_acknowledged(&again, 8, |ack| ack.profile), "{again:?}");
+    assert!(events(&again).is_empty(), "{again:?}");
+    let next = coordinator.say(8, profile_part(1, 2));
+    assert_eq!(profile_parts(&next), [(0, 1, 2)]);
+}
+
+#[test]
+fn profile_goes_on_where_a_run_is_taken_up() {
+    let mut coordinator = Coordinator::new();
+    coordinator.join(7, monitor(7));
+    let mut told = history_events(&mut coordinator);
+    told.extend(coordinator.say(7, profile_part(0, 2)));
+    let mut next = Coordinator::new();
+    let request = RunRequest {
+        epoch: 2,
+        ..request(2)
+    };
+    next.on(FleetEvent::Resume(request, Box::new(history_of(&told))));
+    next.join(3, monitor(7));
+    let again = next.say(3, profile_part(0, 2));
+    assert!(is_acknowledged(&again, 3, |ack| ack.profile), "{again:?}");
+    assert_eq!(profile_parts(&next.say(3, profile_part(1, 2))), [(0, 1, 2)]);
+}
+
+#[test]
+fn end_waits_a_moment_for_a_profile_that_is_under_way_and_no_longer() {
+    let is_done =
+        |actions: &[FleetAction]| has(actions, |event| matches!(event, RunEvent::Done { .. }));
+    let is_released = |actions: &[FleetAction]| matches!(sent(actions, 7)[..], [Down::Release(_)]);
+    for delivers in [true, false] {
+        let mut coordinator = watched();
+        coordinator.say(7, profile_part(0, 0));
+        coordinator.end(0);
+        let ended = coordinator.end(1);
+        assert!(!is_done(&ended), "{ended:?}");
+        assert!(is_released(&ended), "it ends its profile: {ended:?}");
+        if delivers {
+            let part = coordinator.say(7, profile_part(0, 1));
+            let stored = coordinator.on(FleetEvent::Delivered(receipt(&part).unwrap()));
+            assert!(is_acknowledged(&stored, 7, |ack| ack.profile), "{stored:?}");
+            assert!(is_done(&coordinator.pass(1, &[7])));
+        } else {
+            assert!(!is_done(&coordinator.pass(4, &[7])));
+            let late = coordinator.pass(2, &[7]);
+            assert!(is_done(&late) && !is_released(&late), "{late:?}");
+        }
+        assert!(coordinator.fleet.is_idle());
+    }
+}
+
+#[test]
+fn end_waits_for_no_monitor_that_is_away() {
+    let mut coordinator = watched();
+    coordinator.say(7, profile_part(0, 0));
+    coordinator.cut(7);
+    coordinator.end(0);
+    let ended = coordinator.end(1);
+    assert!(coordinator.fleet.is_idle(), "{ended:?}");
 }

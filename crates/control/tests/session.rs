@@ -1239,3 +1239,44 @@ fn agent_says_what_its_machine_did_until_it_is_released() {
     agent.hear(release());
     assert_eq!(agent.observes(2), []);
 }
+
+fn parts_of_profile(actions: &[SessionAction]) -> Vec<(u32, u32)> {
+    let sent = sent(actions).into_iter();
+    sent.filter_map(|message| match message {
+        Up::Profile(part) => Some((part.part, part.parts)),
+        _ => None,
+    })
+    .collect()
+}
+
+#[test]
+fn monitor_delivers_its_profile_over_a_cut_and_after_its_release() {
+    let mut monitor = Agent::in_role(Role::Monitor);
+    monitor.connect();
+    let welcomed = monitor.hear(welcome(9, 9, vec![]));
+    monitor.hear(observe(monitor.now_ns + 300 * MS));
+    monitor.answer_beats(&welcomed, None);
+    let report = |report| SessionEvent::Reported(report);
+    let stored = |part| {
+        Down::Ack(Ack {
+            run_id: RUN.to_wire(),
+            interval: part,
+            profile: true,
+            ..Ack::default()
+        })
+    };
+    let actions = monitor.on(report(Report::Profiling { run: RUN }));
+    assert_eq!(parts_of_profile(&actions), [(0, 0)], "it is announced");
+    monitor.lose_stream();
+    let actions = monitor.join();
+    assert_eq!(parts_of_profile(&actions), [(0, 0)], "to each coordinator");
+    monitor.hear(release());
+    let encoded = Bytes::from(vec![0; 40 << 10]);
+    let actions = monitor.on(report(Report::Profiled { run: RUN, encoded }));
+    assert_eq!(parts_of_profile(&actions), [(0, 2)]);
+    monitor.lose_stream();
+    let actions = monitor.join();
+    assert_eq!(parts_of_profile(&actions), [(0, 2)], "it may be lost");
+    assert_eq!(parts_of_profile(&monitor.hear(stored(0))), [(1, 2)]);
+    assert_eq!(parts_of_profile(&monitor.hear(stored(1))), []);
+}

@@ -74,6 +74,8 @@ impl Endpoints {
             Dns::Once
         };
         let port = target.url.port;
+        // Workers begin at different ones.
+        let source_turn = rank.wrapping_mul(known.len());
         Ok(Endpoints {
             host,
             port,
@@ -82,7 +84,7 @@ impl Endpoints {
             rank,
             turns: Vec::new(),
             sources,
-            source_turn: rank,
+            source_turn,
             dns,
             resolver,
             resolved_at: 0,
@@ -139,8 +141,11 @@ impl Endpoints {
         if family.is_empty() {
             return None;
         }
+        // Once for each round over the addresses: two turns of one length that go together would
+        // leave pairs out, and their ports.
+        let round = self.source_turn / self.known.len().max(1);
         self.source_turn = self.source_turn.wrapping_add(1);
-        Some(family[self.source_turn % family.len()])
+        Some(family[round % family.len()])
     }
 
     fn choose(&mut self, issuer: u16) -> Result<SocketAddr, Kind> {
@@ -195,5 +200,58 @@ pub(crate) fn host_text(host: &Host) -> String {
 pub(crate) fn intern(known: &[SocketAddr], recorder: &mut Recorder) {
     for address in known {
         recorder.address(*address);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::poller::Poller;
+    use plan::Files;
+    use std::collections::BTreeSet;
+
+    struct NoFiles;
+
+    impl Files for NoFiles {
+        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+            Err("no such file".to_owned())
+        }
+
+        fn list(&mut self, _: &str) -> Result<Vec<String>, String> {
+            Err("no such folder".to_owned())
+        }
+    }
+
+    #[test]
+    fn every_pair_of_source_and_target_address_has_its_turn() {
+        for (targets, sources, rank) in [(1, 4, 0), (2, 2, 1), (2, 4, 0), (3, 2, 5), (4, 6, 1)] {
+            let list = |from: u32, number: u32| -> Vec<String> {
+                (from..from + number)
+                    .map(|last| format!("127.0.0.{last}"))
+                    .collect()
+            };
+            let text = format!(
+                "target = {{ url = \"http://a.test/\", addresses = {:?} }}\n\
+                 connection.source_addresses = {:?}\n\
+                 load = {{ connections = 1, requests = 1 }}",
+                list(1, targets),
+                list(100, sources)
+            );
+            let plan = Plan::parse(&text, &mut NoFiles).unwrap();
+            let known = plan.target().addresses.iter();
+            let known = known
+                .map(|address| SocketAddr::new(address.ip, 80))
+                .collect();
+            let waker = Poller::new().unwrap().waker();
+            let policy = Arc::new(Policy::default());
+            let mut endpoints = Endpoints::new(&plan, known, policy, rank, &waker).unwrap();
+            let pairs: BTreeSet<_> = (0..targets * sources)
+                .map(|_| {
+                    let address = endpoints.choose(0).unwrap();
+                    (address, endpoints.source(address).unwrap())
+                })
+                .collect();
+            assert_eq!(pairs.len() as u32, targets * sources, "{targets} {sources}");
+        }
     }
 }

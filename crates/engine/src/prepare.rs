@@ -12,13 +12,13 @@ use crate::resolver::resolve;
 use crate::spin::{Spin, SpunTime};
 use crate::tls::Materials;
 use measure::Totals;
-use plan::{Host, KeyLog, Plan, Share};
+use plan::{Host, KeyLog, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Files an agent has open beside its connections, generously.
-const FILES_BESIDE: u64 = 128;
+/// A plan that this agent may run, and can: what is left takes memory and makes files.
+pub struct CheckedPlan(Outfitter);
 
 /// Gets everything ready for `plan` that can be ready before the start instant.
 ///
@@ -29,38 +29,78 @@ pub fn prepare(
     placement: Placement,
     policy: Policy,
 ) -> Result<PreparedEngine, PrepareError> {
+    check(plan, placement, policy)?.prepare()
+}
+
+/// Checks `plan` against the agent's own ceilings and policy, and finds the target's addresses.
+/// What bounds the machine is not looked at.
+///
+/// # Errors
+/// Each says what to change.
+pub fn check(
+    plan: Arc<Plan>,
+    placement: Placement,
+    policy: Policy,
+) -> Result<CheckedPlan, PrepareError> {
     ceilings::check(&plan, &placement, &policy)?;
-    check_open_files(&[plan.share_of(&placement.agent().into())])?;
     let materials = Materials::new(&plan, placement.agent, placement.agents)?;
     let addresses = addresses(&plan)?;
     check_cells(plan.requests().len(), addresses.len())?;
     check_allowed(&plan, &addresses, &policy)?;
-    let log = plan.tls().map_or(KeyLog::Off, |tls| tls.key_log);
-    // Last of the checks: it makes a file.
-    let (keys, sink) = key_log::open(log, policy.key_log.as_deref())?.unzip();
-    let outfitter = Outfitter {
+    Ok(CheckedPlan(Outfitter {
         plan,
         placement,
         policy: Arc::new(policy),
         addresses,
         materials,
+    }))
+}
+
+impl CheckedPlan {
+    /// Addresses the load will go to; names that are resolved during the run can add others.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.0.addresses
+    }
+
+    /// Gets everything else ready, as [`prepare`] does.
+    ///
+    /// # Errors
+    /// Each says what to change.
+    pub fn prepare(self) -> Result<PreparedEngine, PrepareError> {
+        let outfitter = self.0;
+        let (plan, policy) = (&outfitter.plan, &outfitter.policy);
+        raise_open_files();
+        let log = plan.tls().map_or(KeyLog::Off, |tls| tls.key_log);
+        // Last of what may be refused: it makes a file.
+        let (keys, sink) = key_log::open(log, policy.key_log.as_deref())?.unzip();
+        let spun = SpunTime::of_workers(outfitter.placement.cpus.len());
+        let worker = |number: usize| {
+            let places = plan.identities(outfitter.placement.owner(number));
+            let spin = Spin::new(policy.spin, spun.clone(), number);
+            outfitter.worker(number, &places, spin, sink.clone())
+        };
+        let workers = (0..outfitter.placement.cpus.len())
+            .map(worker)
+            .collect::<Result<_, _>>()?;
+        Ok(PreparedEngine {
+            outfitter,
+            workers,
+            spun,
+            keys,
+            sink,
+        })
+    }
+}
+
+/// Raises the soft limit of open files to the hard one, which needs no privilege (getrlimit(2)).
+fn raise_open_files() {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let limit = Rlimit {
+        current: maximum,
+        maximum,
     };
-    let spun = SpunTime::of_workers(outfitter.placement.cpus.len());
-    let worker = |number: usize| {
-        let places = outfitter.plan.identities(outfitter.placement.owner(number));
-        let spin = Spin::new(outfitter.policy.spin, spun.clone(), number);
-        outfitter.worker(number, &places, spin, sink.clone())
-    };
-    let workers = (0..outfitter.placement.cpus.len())
-        .map(worker)
-        .collect::<Result<_, _>>()?;
-    Ok(PreparedEngine {
-        outfitter,
-        workers,
-        spun,
-        keys,
-        sink,
-    })
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// The policy holds for every address of the target.
@@ -118,27 +158,5 @@ fn check_cells(requests: usize, addresses: usize) -> Result<(), PrepareError> {
         })
     } else {
         Ok(())
-    }
-}
-
-/// Raises the soft limit of open files to the hard one, and compares it with the virtual users of
-/// all `shares` of the agent.
-pub(crate) fn check_open_files(shares: &[Share]) -> Result<(), PrepareError> {
-    let limits = getrlimit(Resource::Nofile);
-    // Raising to the hard limit needs no privilege (getrlimit(2)).
-    let _ = setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limits.maximum,
-            maximum: limits.maximum,
-        },
-    );
-    let users = shares.iter().filter_map(|share| share.peak_connections);
-    let asked = users.fold(0, u32::saturating_add);
-    match limits.maximum {
-        Some(limit) if u64::from(asked) + FILES_BESIDE > limit => {
-            Err(PrepareError::OpenFiles { asked, limit })
-        }
-        _ => Ok(()),
     }
 }

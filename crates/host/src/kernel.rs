@@ -32,7 +32,7 @@ pub use stat::{CpuTimes, MachineTimes};
 pub use tcp::TcpCounters;
 
 pub(crate) use control_group::ControlGroup;
-pub(crate) use descriptors::open_files_limit;
+pub(crate) use descriptors::{most_open_files, open_files_limit};
 pub(crate) use files::{KernelFiles, KernelText};
 pub(crate) use interfaces::interfaces;
 pub(crate) use listeners::{Listener, ListenerQuery};

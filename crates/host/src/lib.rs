@@ -4,19 +4,23 @@
 
 mod addresses;
 mod boot;
+mod cpu_profile;
 mod encoding;
 mod error;
 mod facts;
 mod figures;
 mod hangup;
 mod kernel;
+mod limits;
 mod machine_watch;
 mod observation;
+mod route;
 mod sample;
 mod sampler;
 mod usage;
 
 pub use boot::boot_id;
+pub use cpu_profile::{CpuProfile, ProfileOutcome};
 pub use error::HostError;
 pub use facts::Facts;
 pub use figures::{RunFigures, UsageFigures};
@@ -26,10 +30,12 @@ pub use kernel::{
     InterfaceCounters, MachineTimes, MemoryState, ProcessTimes, SocketCounts, SoftnetCounters,
     StallTime, StallTotals, TcpCounters, ThreadTimes,
 };
+pub use limits::{MachineLimits, PortLimits, PortReuse};
 pub use machine_watch::{MachineWatch, ProcessChoice, SpunThread, WatchedProcesses};
 pub use observation::{
     GroupSecond, InterfaceSecond, Observation, ProcessSecond, QueueSecond, TcpSecond,
 };
+pub use route::MachineRoute;
 pub use sample::UsageSample;
 pub use sampler::Sampler;
 pub use usage::{

@@ -5,9 +5,11 @@ use crate::kernel::{
     MachineTimes, MemoryState, ProcessTimes, SocketCounts, SoftnetCounters, StallTotals,
     TcpCounters, cpu_time_of, interfaces, softnet,
 };
-use crate::{Facts, HostError, UsageSample};
+use crate::route::interface_to;
+use crate::{Facts, HostError, MachineLimits, MachineRoute, UsageSample};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -63,6 +65,28 @@ impl Sampler {
     /// A file cannot be read, or is not what proc(5) promises.
     pub fn facts(&self) -> Result<Facts, HostError> {
         Facts::read(&self.files)
+    }
+
+    /// What bounds a load on this machine, and by which interfaces it reaches these addresses, as
+    /// far as the kernel tells.
+    ///
+    /// # Errors
+    /// As [`Sampler::facts`].
+    pub fn limits(&self, addresses: &[IpAddr]) -> Result<MachineLimits, HostError> {
+        let interfaces = match addresses {
+            [] => BTreeMap::new(),
+            _ => self.interfaces()?,
+        };
+        let route = |address: &IpAddr| {
+            let interface = interface_to(*address)?;
+            let speed_mbit = interfaces.get(&interface)?.speed_mbit;
+            Some(MachineRoute {
+                interface,
+                speed_mbit,
+            })
+        };
+        let routes = addresses.iter().map(route).collect();
+        MachineLimits::read(&self.files, &self.process, routes)
     }
 
     /// CPU time that another process has used since its start, in steps of 10 ms.

@@ -2,11 +2,13 @@
 //! several), or every problem at once.
 //! Pure: no clock, no network, no file system; files a plan names are read through [`Files`].
 
+mod calibration;
 mod campaign;
 mod canonical;
 mod cipher_suite;
 mod client_certificates;
 mod connection;
+mod demand;
 mod duration;
 mod file;
 mod fleet_plan;
@@ -40,10 +42,14 @@ mod toml_text;
 mod url;
 mod words;
 
+pub use calibration::{
+    CalibratedWork, Calibration, CalibrationError, CalibrationRow, Expense, Fingerprint,
+};
 pub use campaign::{Campaign, Variant};
 pub use cipher_suite::CipherSuiteError;
 pub use client_certificates::{ClientCertificate, ClientCertificates, Minting};
 pub use connection::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
+pub use demand::Demand;
 pub use duration::{parse as parse_duration, write as duration_text};
 pub use file::{File, PrivateFile, Sha256, Sha256Error};
 pub use fleet_plan::{FleetPlan, LostAgents, Tolerance, ToleranceError};

@@ -30,6 +30,10 @@ pub fn explain(document: &Document, part: Option<&str>, style: Style) -> String 
         document.verdict_meaning()
     );
     page.paragraph(Paint::Plain, "Verdict: ", &verdict);
+    document
+        .forced_past()
+        .iter()
+        .for_each(|forced| page.paragraph(Paint::Doubtful, "  · ", forced));
     let readings = analysis::explain(document);
     for limit_of in LIMITS {
         let about = readings.iter().filter(|it| it.limit_of == limit_of);

@@ -5,6 +5,7 @@ mod campaign;
 mod console;
 mod csv;
 mod explain;
+mod flame_graph;
 mod hlog;
 mod html;
 mod json;
@@ -13,15 +14,18 @@ mod machines;
 mod markdown;
 mod merged_hlog;
 mod page;
+mod prometheus;
 mod sections;
 mod style;
 mod table;
 mod tls_words;
 
 pub use explain::explain;
+pub use flame_graph::flame_graph;
 pub use hlog::HlogWriter;
 pub use json::{ReadError, read, read_campaign};
 pub use merged_hlog::MergedHlog;
+pub use prometheus::prometheus;
 pub use style::Style;
 
 use analysis::{CampaignDocument, Document};

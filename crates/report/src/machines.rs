@@ -1,7 +1,9 @@
 //! What machines did, as rows of a table, and what the processes on them used, as sentences.
 
 use analysis::human::{number, share, time};
-use analysis::{Busiest, Document, MachineFigures, MachineRole, ProcessFigures};
+use analysis::{
+    Busiest, Document, HotFunction, MachineFigures, MachineRole, ProcessFigures, ProfileResult,
+};
 
 /// What the table's columns are.
 pub(crate) const HEADINGS: [&str; 8] = [
@@ -17,6 +19,8 @@ pub(crate) const HEADINGS: [&str; 8] = [
 
 /// Machines that are shown: of a thousand, a few show what it is about.
 const MACHINES_MAX: usize = 20;
+/// Functions of a CPU profile.
+const HOTTEST_MAX: usize = 3;
 /// Sentences about processes.
 const PROCESSES_MAX: usize = 10;
 
@@ -35,10 +39,15 @@ pub(crate) fn sentences(document: &Document) -> Vec<String> {
         (left > 0).then(|| format!("{left} more {what} are left out; result.json has them"))
     };
     let machines = document.machine_figures().len();
+    let profiles = document
+        .machines
+        .iter()
+        .filter_map(|it| it.profile.as_ref());
     more(machines, MACHINES_MAX, "machines")
         .into_iter()
         .chain(processes.iter().take(PROCESSES_MAX).map(used))
         .chain(more(processes.len(), PROCESSES_MAX, "processes"))
+        .chain(profiles.take(MACHINES_MAX).map(profiled))
         .collect()
 }
 
@@ -89,6 +98,29 @@ fn queue(figures: &MachineFigures<'_>) -> String {
     parts.join(", ")
 }
 
+/// As in `cpu profile of nginx (30 s, 2970 samples): mul 41 %; flame graph in profile-edge.svg`.
+fn profiled(profile: &ProfileResult) -> String {
+    let ProfileResult {
+        process,
+        seconds,
+        samples,
+        left_out,
+        ..
+    } = profile;
+    let hot = |function: &HotFunction| format!("{} {}", function.name, share(function.share));
+    let hottest: Vec<String> = profile.hottest.iter().take(HOTTEST_MAX).map(hot).collect();
+    let left_out = match left_out {
+        0 => String::new(),
+        left_out => format!("; {left_out} more, of rare stacks, are left out"),
+    };
+    format!(
+        "cpu profile of {process} ({seconds:.0} s, {samples} samples{left_out}): {}; flame graph \
+         in {}",
+        hottest.join(", "),
+        profile.svg
+    )
+}
+
 fn used(figures: &ProcessFigures) -> String {
     let ProcessFigures {
         machine,
@@ -108,4 +140,37 @@ fn used(figures: &ProcessFigures) -> String {
         "{machine}: {name}{processes} kept {} CPUs busy{each}",
         number(*cpus)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profile_is_one_sentence_with_the_three_hottest_functions() {
+        let hot = |(name, share): (&str, f64)| HotFunction {
+            name: name.to_owned(),
+            share,
+        };
+        let hottest = [("mul", 0.41), ("sqr", 0.2), ("read", 0.1), ("write", 0.05)];
+        let profile = ProfileResult {
+            process: "nginx".to_owned(),
+            seconds: 29.98,
+            samples: 2_970,
+            left_out: 0,
+            folded: "profile-edge.folded".to_owned(),
+            svg: "profile-edge.svg".to_owned(),
+            hottest: hottest.map(hot).into(),
+        };
+        assert_eq!(
+            profiled(&profile),
+            "cpu profile of nginx (30 s, 2970 samples): mul 41.0 %, sqr 20.0 %, read 10.0 %; \
+             flame graph in profile-edge.svg"
+        );
+        let cut = ProfileResult {
+            left_out: 7,
+            ..profile
+        };
+        assert!(profiled(&cut).contains("(30 s, 2970 samples; 7 more, of rare stacks, are left"));
+    }
 }

@@ -2,7 +2,7 @@
 //! `UPDATE_GOLDEN=1` writes them anew; the difference is then for a person to read.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use analysis::{Document, RunState, Verdict, exit_code};
+use analysis::{Document, PreflightFinding, RunState, Verdict, exit_code};
 use report::{Format, Style, read};
 use std::path::PathBuf;
 
@@ -313,4 +313,26 @@ fn formats_are_found_by_name() {
         error,
         "no format is called `html5`; write json, console, markdown, csv, junit or html"
     );
+}
+
+#[test]
+fn forced_run_is_marked_wherever_a_person_looks() {
+    let mut document = document();
+    let finding = |text: &str, forced| PreflightFinding {
+        agent: "load-1".to_owned(),
+        text: text.to_owned(),
+        forced,
+    };
+    document.preflight = vec![finding("too few ports", true), finding("quota", false)];
+    document.verdict = analysis::VerdictRecord::new(&document);
+    let mark = "forced past preflight: agent load-1: too few ports";
+    for format in [Format::Console, Format::Json, Format::Markdown] {
+        let text = format.render(&document, Style::PLAIN);
+        assert!(text.contains(mark), "{format:?}: {text}");
+    }
+    assert!(report::explain(&document, None, Style::PLAIN).contains(mark));
+    let junit = Format::Junit.render(&document, Style::PLAIN);
+    assert!(junit.contains("forced past preflight"), "{junit}");
+    let json = Format::Json.render(&document, Style::PLAIN);
+    assert_eq!(read(json.as_bytes()).unwrap(), document);
 }

@@ -9,6 +9,7 @@ mod identities;
 mod merge;
 mod monitors;
 mod namespaces;
+mod profiles;
 mod skew;
 mod staying;
 

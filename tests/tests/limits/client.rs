@@ -6,6 +6,7 @@ use interop::{
     CpuQuota, Finished, Nginx, NginxOptions, NginxServer, Pki, Process, Reply, ScriptedServer,
     Signal,
 };
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A client that was stopped for longer than this was no witness.
@@ -117,43 +118,86 @@ fn agent_that_stands_still() {
     });
 }
 
-/// It is refused before the first packet.
+/// 400 virtual users of an agent that may open 256 files.
+fn without_descriptors(play: impl Fn(&Stage, Command, &str) -> Finished) -> Option<Finished> {
+    let stage = Stage::apart()?;
+    let nginx = nginx(&stage)?;
+    let mut by = stage.agent_side();
+    by.args(["sh", "-c", "ulimit -n 256 && exec \"$@\"", "sh"]);
+    let load = "connections = 400, duration = \"2s\"";
+    let plan = plan(&nginx.url(NginxServer::Plain, "/"), load, "");
+    Some(play(&stage, by, &plan))
+}
+
+/// It is refused before the first packet, and goes on where that is forced.
 #[test]
 fn agent_without_descriptors() {
     let _alone = alone();
-    let play = || {
-        let stage = Stage::apart()?;
-        let nginx = nginx(&stage)?;
-        let mut by = stage.agent_side();
-        by.args(["sh", "-c", "ulimit -n 256 && exec \"$@\"", "sh"]);
-        let load = "connections = 400, duration = \"2s\"";
-        let plan = plan(&nginx.url(NginxServer::Plain, "/"), load, "");
-        Some(stage.play(by, &plan, |_| ()))
-    };
-    if let Some(finished) = play() {
-        assert_eq!(finished.code, 4, "{finished}");
+    if let Some(refused) = without_descriptors(|stage, by, plan| stage.play(by, plan, |_| ())) {
         let why = "this agent's share is 400, and it may open 256 files";
-        assert!(finished.stderr.contains(why), "{finished}");
+        refused_with(&refused, &[why, "raise the hard limit to 528"]);
     }
+    if let Some(forced) = without_descriptors(Stage::play_forced) {
+        marked(&forced, "may open 256 files");
+    }
+}
+
+/// 2,000 connections a second of an agent with 200 ports.
+fn without_ports(play: impl Fn(&Stage, Command, &str) -> Finished) -> Option<Finished> {
+    let stage = Stage::apart()?;
+    let nginx = nginx(&stage)?;
+    let ports = "/proc/sys/net/ipv4/ip_local_port_range";
+    let take_most = format!("echo 40000 40199 > {ports} && exec \"$@\"");
+    let mut by = stage.agent_side();
+    by.args(["sh", "-c", &take_most, "sh"]);
+    let load = "rate = \"2000/s\", max_connections = 500, duration = \"3s\"";
+    let more = "connection = { requests = 1, close = \"fin\" }";
+    let plan = plan(&nginx.url(NginxServer::Plain, "/"), load, more);
+    Some(play(&stage, by, &plan))
 }
 
 #[test]
 fn agent_without_ports() {
+    if let Some(refused) = {
+        let _alone = alone();
+        without_ports(|stage, by, plan| stage.play(by, plan, |_| ()))
+    } {
+        let why = "a target address has 200";
+        refused_with(
+            &refused,
+            &["local ports run out after 0 s", why, "ip_local_port_range"],
+        );
+    }
     staged(
         "agent with 200 ports and 2,000 connections a second",
         &Right::is(ClientBound),
         || {
-            let stage = Stage::apart()?;
-            let nginx = nginx(&stage)?;
-            let ports = "/proc/sys/net/ipv4/ip_local_port_range";
-            let take_most = format!("echo 40000 40199 > {ports} && exec \"$@\"");
-            let mut by = stage.agent_side();
-            by.args(["sh", "-c", &take_most, "sh"]);
-            let load = "rate = \"2000/s\", max_connections = 500, duration = \"3s\"";
-            let more = "connection = { requests = 1, close = \"fin\" }";
-            let plan = plan(&nginx.url(NginxServer::Plain, "/"), load, more);
-            Some(stage.play(by, &plan, |_| ()))
+            let forced = without_ports(Stage::play_forced)?;
+            marked(&forced, "local ports run out");
+            Some(forced)
         },
+    );
+}
+
+fn refused_with(refused: &Finished, parts: &[&str]) {
+    assert_eq!(refused.code, 4, "{refused}");
+    for part in parts.iter().chain(&["--force goes on"]) {
+        assert!(refused.stderr.contains(part), "{part}: {refused}");
+    }
+}
+
+/// The verdict says what the run was forced past.
+fn marked(forced: &Finished, by: &str) {
+    let document = forced.document();
+    let is_mark = |line: &&String| line.starts_with("forced past preflight") && line.contains(by);
+    assert_eq!(
+        document.verdict.evidence.iter().filter(is_mark).count(),
+        1,
+        "{forced}"
+    );
+    assert!(
+        document.preflight.iter().any(|finding| finding.forced),
+        "{forced}"
     );
 }
 

@@ -131,9 +131,24 @@ impl Stage {
 
     /// Runs a plan from an agent by way of `by`; `meanwhile` is called once it joins.
     pub fn play(&self, by: Command, plan: &str, meanwhile: impl FnOnce(&Agent)) -> Finished {
+        self.play_with(&[], by, plan, meanwhile)
+    }
+
+    /// The same past what the agent's preflight refuses.
+    pub fn play_forced(&self, by: Command, plan: &str) -> Finished {
+        self.play_with(&["--force"], by, plan, |_| ())
+    }
+
+    fn play_with(
+        &self,
+        flags: &[&str],
+        by: Command,
+        plan: &str,
+        meanwhile: impl FnOnce(&Agent),
+    ) -> Finished {
         let state = tempfile::tempdir().unwrap();
         let listen = SocketAddr::new(self.server_ip(), 0);
-        let run = Invited::start(1, listen, state.path(), plan);
+        let run = Invited::start_with(flags, 1, listen, state.path(), plan);
         let monitor = self.monitor.as_ref().map(|watched| {
             let mut arguments = vec!["--name", "monitor", "--label", "role=server"];
             arguments.extend(watched.iter().map(String::as_str));

@@ -47,7 +47,7 @@ async fn recording() -> Recording {
     let folder = RunFolder::create(base.path(), run.created, "plan", &text).unwrap();
     let path = folder.path().to_owned();
     let (sender, receipts) = ReceiptSender::new();
-    let record = RecordThread::start(run, Some(folder), sender).unwrap();
+    let record = RecordThread::start(run, Some(folder), sender, None).unwrap();
     let agents = ["a", "b"].map(|name| AgentFacts {
         id: AgentId([0; 16]),
         name: name.to_owned(),
@@ -288,7 +288,7 @@ async fn run_that_is_gone_on_with_after_a_kill_is_as_one_without() {
         resumed: ResumedRun::new(2),
     };
     let mut again = Recording {
-        record: RecordThread::resume(left, planned(plan), sender).unwrap(),
+        record: RecordThread::resume(left, planned(plan), sender, None).unwrap(),
         receipts,
         digest: String::new(),
         folder: killed.path().to_owned(),

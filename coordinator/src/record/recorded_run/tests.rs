@@ -429,3 +429,30 @@ fn machines_of_agents_and_monitors_stand_in_the_result_and_strangers_do_not() {
     assert_eq!((row.processes.len(), row.interfaces.len()), (64, 32));
     assert_eq!(row.processes[0].name.len(), 64);
 }
+
+#[test]
+fn what_an_agent_found_before_the_start_stands_in_the_result_whenever_it_told() {
+    let mut record = RecordedRun::new(planned(), None);
+    let found = |record: &mut RecordedRun, agent, is_forced| {
+        let text = "too few ports".to_owned();
+        let findings = vec![Finding { text, is_forced }];
+        record.take(Utc::now(), &RunEvent::Preflight { agent, findings });
+    };
+    let agents = vec![agent("a"), agent("b")];
+    record.take(Utc::now(), &RunEvent::Assembled { agents });
+    found(&mut record, 0, true);
+    let armed = RunEvent::Armed {
+        start_at: FleetTime(1),
+        start_in: Duration::ZERO,
+    };
+    record.take(Utc::now(), &armed);
+    found(&mut record, 1, false);
+    let told: Vec<_> = record
+        .finish(Utc::now(), RunState::Complete)
+        .document
+        .preflight
+        .into_iter()
+        .map(|finding| (finding.agent, finding.forced))
+        .collect();
+    assert_eq!(told, [("a".to_owned(), true), ("b".to_owned(), false)]);
+}

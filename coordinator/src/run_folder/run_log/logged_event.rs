@@ -39,6 +39,7 @@ pub(super) enum LoggedEvent {
     Watching(LoggedAgent),
     Observed(LoggedObserver, u32, Blob),
     Preflight(u32, Vec<LoggedFinding>),
+    ProfilePart(u32, u32, u32, Blob),
 }
 
 /// As [`Finding`].
@@ -194,6 +195,12 @@ impl From<&RunEvent> for LoggedEvent {
                 let findings = findings.into_iter().map(LoggedFinding::from).collect();
                 LoggedEvent::Preflight(agent, findings)
             }
+            RunEvent::ProfilePart {
+                monitor,
+                part,
+                parts,
+                content,
+            } => LoggedEvent::ProfilePart(monitor, part, parts, Blob(content)),
         }
     }
 }
@@ -291,6 +298,14 @@ impl From<LoggedEvent> for RunEvent {
                 agent,
                 findings: findings.into_iter().map(Finding::from).collect(),
             },
+            LoggedEvent::ProfilePart(monitor, part, parts, Blob(content)) => {
+                RunEvent::ProfilePart {
+                    monitor,
+                    part,
+                    parts,
+                    content,
+                }
+            }
         }
     }
 }

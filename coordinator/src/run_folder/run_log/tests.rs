@@ -251,6 +251,12 @@ fn later_events_of_the_format_are_read_too() {
         .into_iter()
         .chain(answers)
         .chain(observed)
+        .chain([event(RunEvent::ProfilePart {
+            monitor: 0,
+            part: 1,
+            parts: 2,
+            content: Bytes::from_static(b"stacks"),
+        })])
         .collect();
     let (_folder, path) = written(&[everything(), later.clone()]);
     let mut expected = everything();

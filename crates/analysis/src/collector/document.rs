@@ -38,6 +38,7 @@ impl ResultCollector {
                 whole_ns,
                 ..self.fleet.clone()
             },
+            preflight: self.preflight.clone(),
             unattended: self.unattended.clone(),
             skew: self.skew(),
             warm_up: self.warm_up(),
@@ -63,6 +64,9 @@ impl ResultCollector {
         document.server_processes = ProcessFigures::all(&document);
         document.date_staples();
         document.session_offers = self.session_offers(&document);
+        document
+            .notes
+            .extend(document.preflight_concerns().collect::<Vec<_>>());
         document.notes.extend(crate::notes::frozen(&self.frozen()));
         document.notes.extend(crate::notes::sentences(&document));
         document.verdict = crate::VerdictRecord::new(&document);

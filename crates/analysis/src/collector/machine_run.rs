@@ -3,7 +3,7 @@
 
 use crate::{
     AgentSetup, GroupRow, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow,
-    QueueRow, TcpRow,
+    ProfileResult, QueueRow, TcpRow,
 };
 
 /// Rows of all machines together: some 20 MB of JSON.
@@ -28,6 +28,7 @@ pub(crate) struct MachineRun {
     row_seconds: u64,
     /// The first second that may come.
     next: u32,
+    profile: Option<ProfileResult>,
 }
 
 impl Default for MachineRun {
@@ -36,6 +37,7 @@ impl Default for MachineRun {
             rows: Vec::new(),
             row_seconds: 1,
             next: 0,
+            profile: None,
         }
     }
 }
@@ -61,6 +63,11 @@ impl MachineRun {
         }
     }
 
+    /// A CPU profile of it was taken.
+    pub(crate) fn set_profile(&mut self, profile: ProfileResult) {
+        self.profile = Some(profile);
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -72,6 +79,7 @@ impl MachineRun {
             labels: setup.labels.clone(),
             facts: setup.facts.clone(),
             rows: self.rows.clone(),
+            profile: self.profile.clone(),
         }
     }
 

@@ -1,7 +1,10 @@
 //! From a document to its verdict and exit code.
 
 use crate::scene::{CLOSED, OPEN, QUIET, Second, collector, cpu, document, fire};
-use analysis::{AgentEndCause, Document, RunState, StartSkew, Verdict, VerdictRecord, exit_code};
+use analysis::{
+    AgentEndCause, Document, PreflightFinding, RunState, StartSkew, Verdict, VerdictRecord,
+    exit_code,
+};
 
 #[test]
 fn verdict_follows_from_load_and_room() {
@@ -640,4 +643,29 @@ fn run_without_a_success_names_the_commonest_failure_and_its_cure() {
             "{evidence}"
         );
     }
+}
+
+#[test]
+fn what_agents_found_before_the_start_is_told_and_a_forced_run_is_marked() {
+    let mut collector = collector(OPEN, "");
+    fire(&mut collector, QUIET, cpu(0.3, 0.3));
+    let unmarked = collector.document(RunState::Complete);
+    for (text, forced) in [("too few ports", true), ("little room", false)] {
+        collector.preflight(PreflightFinding {
+            agent: "a".to_owned(),
+            text: text.to_owned(),
+            forced,
+        });
+    }
+    let document = collector.document(RunState::Complete);
+    assert_eq!(document.verdict.verdict, unmarked.verdict.verdict);
+    let marks = &document.verdict.evidence[unmarked.verdict.evidence.len()..];
+    assert_eq!(marks, ["forced past preflight: agent a: too few ports"]);
+    let notes: Vec<_> = document
+        .notes
+        .iter()
+        .filter(|note| !unmarked.notes.contains(note))
+        .collect();
+    assert_eq!(notes, ["agent a: little room"]);
+    assert_eq!(document.preflight.len(), 2);
 }

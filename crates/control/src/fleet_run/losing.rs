@@ -24,6 +24,10 @@ const AWAY_SILENT_MIN: Duration = Duration::from_secs(60);
 /// given up.
 const STOP_MAX: Duration = Duration::from_secs(30);
 
+/// A profile that is under way at the end of the run is waited for so long: to fold it takes a
+/// second or two.
+const PROFILE_WAIT_MAX: Duration = Duration::from_secs(5);
+
 /// What goes on for so long after its plan and its drain is stopped.
 const OVERDUE: Duration = Duration::from_secs(10);
 
@@ -351,7 +355,11 @@ impl FleetRun {
             *skew_told = true;
             self.tell_skew(out);
         }
-        if self.census.living() == 0 && !self.awaits_late_data(now) {
+        if self.census.living() > 0 || self.awaits_late_data(now) {
+            return;
+        }
+        let fired_out_at = *self.fired_out_at.get_or_insert(now);
+        if !self.awaits_profile || now.since(fired_out_at) >= PROFILE_WAIT_MAX {
             self.finish(crate::RunOutcome::Ran, out);
         }
     }

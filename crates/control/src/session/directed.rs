@@ -40,6 +40,7 @@ impl Session {
         }));
         self.resume_runs(now, coordinator, &welcome.resumes);
         self.send_observation();
+        self.send_profile();
     }
 
     /// Goes on with the runs that this coordinator knows.
@@ -90,6 +91,7 @@ impl Session {
                 }
             }
             Down::Received(received) => self.confirmed(now.mono, from, &received),
+            Down::Ack(ack) if ack.profile => self.profile_is_stored(&ack),
             Down::Ack(ack) if ack.observed => self.observed_is_stored(&ack),
             Down::Ack(ack) => self.acknowledged(now.mono, from, &ack),
             Down::TakeOver(message) => self.take_over(from, message),

@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::observations::Observations;
+use crate::profile_outbox::ProfileOutbox;
 use crate::{FleetTime, Mono, News, Order, Role, RunId, SessionAction};
 use proto::from_agent::Message as Up;
 use proto::{Ack, Bytes, Observe};
@@ -76,6 +77,44 @@ impl Session {
 
     pub(super) fn rewind_observations(&mut self) {
         self.observations.iter_mut().for_each(Observations::rewind);
+        self.profile.iter_mut().for_each(ProfileOutbox::rewind);
+    }
+
+    /// What is left of an earlier run's profile goes: nobody took it.
+    pub(super) fn profiling(&mut self, run: RunId) {
+        if self.watches(run) {
+            self.profile = Some(ProfileOutbox::new(run));
+            self.send_profile();
+        }
+    }
+
+    /// The run may be over by now: its coordinator waits for a while.
+    pub(super) fn profiled(&mut self, run: RunId, encoded: &Bytes) {
+        if let Some(profile) = self.profile_of(run) {
+            profile.taken(encoded);
+            self.send_profile();
+        }
+    }
+
+    pub(super) fn profile_is_stored(&mut self, ack: &Ack) {
+        let run = RunId::from_wire(&ack.run_id);
+        if let Some(profile) = run.and_then(|run| self.profile_of(run)) {
+            profile.stored(ack.interval);
+            self.send_profile();
+        }
+    }
+
+    /// That it is taken, or the next part of it, if none is under way.
+    pub(super) fn send_profile(&mut self) {
+        if self.attached().is_some() {
+            let next = self.profile.as_mut().and_then(ProfileOutbox::next);
+            next.into_iter()
+                .for_each(|part| self.send(Up::Profile(part)));
+        }
+    }
+
+    fn profile_of(&mut self, run: RunId) -> Option<&mut ProfileOutbox> {
+        self.profile.as_mut().filter(|profile| profile.run() == run)
     }
 
     /// The next second goes out, if none is under way.

@@ -372,25 +372,6 @@ fn target_that_may_not_be_fired_at_is_refused_before_the_run() {
 }
 
 #[test]
-fn more_users_than_open_files_are_refused_before_the_run() {
-    let plan = parse(
-        "name = \"t\"\ntarget.url = \"http://127.0.0.1/\"\nload = { connections = 9999999, \
-         duration = \"1s\" }\n",
-        None,
-    );
-    let placement = engine::Placement {
-        agent: 0,
-        agents: 1,
-        cpus: vec![None],
-    };
-    let refused = engine::prepare(plan.into(), placement, engine::Policy::default())
-        .err()
-        .unwrap()
-        .to_string();
-    assert!(refused.contains("hard limit"), "{refused}");
-}
-
-#[test]
 fn more_requests_and_addresses_than_totals_hold_are_refused_before_the_run() {
     let refused = |requests: usize, addresses: u8| {
         let list: Vec<String> = (1..=addresses)

@@ -155,6 +155,19 @@ impl ControlGroup {
         Ok(None)
     }
 
+    /// Bytes that those in it can still get, by the narrowest limit on the way to the root; `None`
+    /// without one.
+    pub(crate) fn memory_room(&self, files: &KernelFiles) -> Result<Option<u64>, HostError> {
+        let mut groups = Vec::new();
+        for folder in self.unified_folders() {
+            groups.extend(GroupMemory::unified(files, &folder)?);
+        }
+        for folder in up_to_root("sys/fs/cgroup/memory", self.memory.as_deref()) {
+            groups.extend(GroupMemory::legacy(files, &folder)?);
+        }
+        Ok(groups.iter().filter_map(GroupMemory::room_bytes).min())
+    }
+
     fn stalls(&self, files: &KernelFiles) -> Result<StallTotals, HostError> {
         for folder in self.unified_folders() {
             let stalls = StallTotals::of_group(files, &folder)?;
@@ -271,6 +284,12 @@ impl GroupMemory {
             high_hits: 0,
             oom_kills: control.number_after("oom_kill ")?,
         }))
+    }
+
+    /// Up to the limit, where there is one: files that were not used lately make room.
+    fn room_bytes(&self) -> Option<u64> {
+        let used = self.current_bytes.saturating_sub(self.idle_cache_bytes);
+        Some(self.limit_bytes?.saturating_sub(used))
     }
 
     /// What happened since `earlier`; sizes are those of now.

@@ -34,9 +34,18 @@ impl Descriptors {
 
 /// The soft limit of open files; `None` without one.
 pub(crate) fn open_files_limit(limits: &KernelText) -> Result<Option<u64>, HostError> {
+    open_files(limits, 0)
+}
+
+/// The hard limit of open files, up to which a process may raise its own; `None` without one.
+pub(crate) fn most_open_files(limits: &KernelText) -> Result<Option<u64>, HostError> {
+    open_files(limits, 1)
+}
+
+fn open_files(limits: &KernelText, column: usize) -> Result<Option<u64>, HostError> {
     match limits
         .after("Max open files")
-        .and_then(|rest| rest.split_whitespace().next())
+        .and_then(|rest| rest.split_whitespace().nth(column))
     {
         Some("unlimited") => Ok(None),
         word => limits.number(word, "Max open files").map(Some),
@@ -77,6 +86,10 @@ mod tests {
         assert_eq!(
             open_files_limit(&text("Max open files            20000   30000   files\n")).unwrap(),
             Some(20000)
+        );
+        assert_eq!(
+            most_open_files(&text("Max open files            20000   30000   files\n")).unwrap(),
+            Some(30000)
         );
         assert_eq!(
             open_files_limit(&text(

@@ -1,0 +1,122 @@
+//! Where a calibration is kept, and whether the one that is kept is this machine's.
+
+use anyhow::bail;
+use host::Facts;
+use plan::{Calibration, Fingerprint};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Its name in [`state_folder`].
+pub const CALIBRATION_FILE: &str = "calibration.json";
+
+/// The folder for what outlives a run, by the XDG Base Directory Specification 0.8: a relative path
+/// in its variable is not valid and is ignored. `None` where neither it nor a home is known.
+#[must_use]
+pub fn state_folder() -> Option<PathBuf> {
+    let variable = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
+    Some(state?.join("cannonade"))
+}
+
+pub(crate) fn default_file() -> Option<PathBuf> {
+    Some(state_folder()?.join(CALIBRATION_FILE))
+}
+
+/// What this machine is, for a calibration to be compared with.
+#[must_use]
+pub fn fingerprint(facts: &Facts) -> Fingerprint {
+    Fingerprint {
+        cpu_model: facts.cpu_model.clone(),
+        cpus: facts.cpus_allowed.len() as u32,
+        cpu_quota: facts.cpu_quota,
+        kernel: facts.kernel.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// The calibration in a file, where it is that of this machine as it is now.
+///
+/// # Errors
+/// There is no such file, it is broken, or it is of another machine.
+pub fn read_calibration(path: &Path, facts: &Facts) -> anyhow::Result<Calibration> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(Calibration::MAX_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)?;
+    let calibration = Calibration::decode(&bytes)?;
+    let (then, now) = (&calibration.fingerprint, fingerprint(facts));
+    match difference(then, &now) {
+        None => Ok(calibration),
+        Some((what, then, now)) => bail!(
+            "was measured with the {what} {then}, which is {now} here; run `agent calibrate` again"
+        ),
+    }
+}
+
+/// The first field that is not as it was: its name, then and now.
+fn difference(then: &Fingerprint, now: &Fingerprint) -> Option<(&'static str, String, String)> {
+    let quota = |quota: Option<f32>| quota.map_or("none".to_owned(), |cpus| cpus.to_string());
+    let texts = |of: &Fingerprint| {
+        [
+            ("CPU", of.cpu_model.clone()),
+            ("number of CPUs", of.cpus.to_string()),
+            ("CPU quota", quota(of.cpu_quota)),
+            ("kernel", of.kernel.clone()),
+            ("version", of.version.clone()),
+        ]
+    };
+    let both = texts(then).into_iter().zip(texts(now));
+    both.into_iter()
+        .find(|((_, then), (_, now))| then != now)
+        .map(|((what, then), (_, now))| (what, then, now))
+}
+
+/// Replaces the file in one step, so that nobody reads half of one.
+pub(super) fn keep(path: &Path, calibration: &Calibration) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let draft = path.with_extension(format!("draft-{}", std::process::id()));
+    let write = || {
+        let mut file = File::create(&draft)?;
+        file.write_all(&calibration.encode())?;
+        file.sync_all()?;
+        fs::rename(&draft, path)?;
+        File::open(folder)?.sync_all()
+    };
+    let written = write();
+    if written.is_err() {
+        // Where even that fails, the draft is in nobody's way.
+        let _ = fs::remove_file(&draft);
+    }
+    written
+}
+
+/// The encoded calibration that an agent sends when it joins; empty where there is none, or one
+/// that does not hold. `named` is that of the command line: only that one is missed.
+pub(crate) fn to_send(named: Option<&Path>, facts: &Facts) -> Vec<u8> {
+    let Some(path) = named.map(Path::to_owned).or_else(default_file) else {
+        return Vec::new();
+    };
+    match read_calibration(&path, facts) {
+        Ok(calibration) => calibration.encode(),
+        Err(error) if named.is_none() && is_missing(&error) => Vec::new(),
+        Err(error) => {
+            let path = path.display();
+            crate::say(format_args!(
+                "the calibration {path} is not used: {error:#}"
+            ));
+            Vec::new()
+        }
+    }
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<io::Error>();
+    io.is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+}

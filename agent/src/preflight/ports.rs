@@ -1,0 +1,242 @@
+//! Local ports. Each connection takes one of its pair of a source address and a target's address
+//! with its port; one that this side closes keeps it while it is in TIME_WAIT. Over TLS it may not
+//! come to that: if the server answers the end of TLS, the kernel resets what is closed already.
+//! Of 400 connections in a network namespace all did with plain HTTP, a quarter to a half with TLS
+//! to nginx, and none to HAProxy.
+
+use super::{MachineRemark, Severity, Undertaking, either, enough};
+use host::{MachineLimits, PortLimits, PortReuse};
+use measure::nanoseconds;
+use plan::{Close, End};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// `TCP_TIMEWAIT_LEN` of the kernel.
+const TIME_WAIT: Duration = Duration::from_secs(60);
+
+/// Ports that any user may have: those below 1024 are kept for services.
+const PORTS_MOST: f64 = 64_512.0;
+
+/// How often the course of a load is looked at.
+const LOOKS: u64 = 2_000;
+
+pub(super) fn ports(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<MachineRemark> {
+    let need = PortNeed::new(of, &limits.ports);
+    let severity = need.severity()?;
+    Some(severity.remark(format!("{}; {}", need.said(), either(&need.cures(of)))))
+}
+
+/// What ports a share needs at once, and what there are.
+struct PortNeed {
+    limits: PortLimits,
+    /// Pairs of a source and a target address.
+    pairs: usize,
+    /// Ports of all pairs.
+    room: f64,
+    /// Connections that are open at once.
+    open: f64,
+    /// How long a closed connection keeps its port.
+    keeps: Duration,
+    /// Of those that were closed here; `None` where none keeps its port.
+    kept: Option<KeptPorts>,
+    /// How many keep it depends on the server.
+    is_tls: bool,
+}
+
+/// Ports of connections that were closed here.
+struct KeptPorts {
+    /// Connections opened per second, at most.
+    per_s: f64,
+    /// Most at once.
+    most: f64,
+    /// From the start, when there is no port left.
+    run_out_s: Option<f64>,
+}
+
+impl PortNeed {
+    fn new(of: &Undertaking<'_>, limits: &PortLimits) -> PortNeed {
+        let pairs = pairs(of);
+        let room = limits.number as f64 * pairs as f64;
+        let open = of.users() as f64;
+        let keeps = match limits.reuse {
+            PortReuse::Always => limits.reuse_after,
+            PortReuse::Loopback if is_loopback(of.addresses) => limits.reuse_after,
+            PortReuse::Loopback | PortReuse::Never => TIME_WAIT,
+        };
+        PortNeed {
+            limits: *limits,
+            pairs,
+            room,
+            open,
+            keeps,
+            kept: KeptPorts::new(of, limits.time_wait_max, keeps, room - open),
+            is_tls: of.plan.tls().is_some(),
+        }
+    }
+
+    fn severity(&self) -> Option<Severity> {
+        match Severity::of_bound(self.ports(), self.room) {
+            Some(Severity::Refusal) if self.is_tls && self.open <= self.room => {
+                Some(Severity::Concern)
+            }
+            None if self.is_taken() => Some(Severity::Concern),
+            severity => severity,
+        }
+    }
+
+    fn ports(&self) -> f64 {
+        self.open + self.kept.as_ref().map_or(0.0, |kept| kept.most)
+    }
+
+    /// Whether ports would do, were it not for those in TIME_WAIT already: nobody tells where they
+    /// were connected to.
+    fn is_taken(&self) -> bool {
+        let now = self.limits.time_wait as f64;
+        let free = self.room - self.ports();
+        self.keeps == TIME_WAIT && self.ports() > 0.0 && free >= 0.0 && now > free
+    }
+
+    fn said(&self) -> String {
+        let PortNeed {
+            pairs, room, open, ..
+        } = self;
+        let places = match pairs {
+            1 => "1 pair of a source and a target address has".to_owned(),
+            pairs => format!("{pairs} pairs of a source and a target address have"),
+        };
+        let beside = match self.limits.time_wait {
+            now if self.is_taken() => format!(", {now} of this machine's are in TIME_WAIT already"),
+            _ => String::new(),
+        };
+        let Some(kept) = self.kept.as_ref().filter(|_| open <= room) else {
+            return format!(
+                "load.connections: this agent's share is {open}, and {places} {room} local \
+                 ports{beside}"
+            );
+        };
+        let lead = match kept.run_out_s {
+            Some(after_s) if self.is_tls => format!("local ports may run out after {after_s:.0} s"),
+            Some(after_s) => format!("local ports run out after {after_s:.0} s"),
+            None => "local ports may run out".to_owned(),
+        };
+        let unless = match self.is_tls {
+            true => " unless the server answers the end of TLS",
+            false => "",
+        };
+        format!(
+            "{lead}: up to {} connections/s are closed by this agent, and each keeps its port \
+             for {} s{unless}: up to {} are taken at once, and {places} {room}{beside}",
+            rounded(kept.per_s),
+            self.keeps.as_secs_f64(),
+            self.ports().ceil(),
+        )
+    }
+
+    /// Each of them would do alone.
+    fn cures(&self, of: &Undertaking<'_>) -> Vec<String> {
+        let connection = of.plan.connection();
+        let mut cures: Vec<String> = of.agents_for(self.ports(), self.room).into_iter().collect();
+        let sources = connection.source_addresses.len().max(1);
+        let needed = enough(sources as f64, self.ports(), self.room);
+        cures.extend(needed.map(|needed| format!("{needed} connection.source_addresses")));
+        if self.kept.is_some() && self.open <= self.room {
+            // With a reset the port is free at once.
+            cures.push("connection.close = \"rst\"".to_owned());
+        }
+        let most = PORTS_MOST * self.pairs as f64;
+        if self.ports() <= most && self.room < most {
+            cures.push("sysctl net.ipv4.ip_local_port_range=\"1024 65535\"".to_owned());
+        }
+        let reused = |kept: &KeptPorts| {
+            let soon = kept.per_s * self.limits.reuse_after.as_secs_f64();
+            self.keeps == TIME_WAIT && self.open + soon <= self.room
+        };
+        if self.kept.as_ref().is_some_and(reused) {
+            cures.push("sysctl net.ipv4.tcp_tw_reuse=1".to_owned());
+        }
+        cures
+    }
+}
+
+impl KeptPorts {
+    /// `None` where TIME_WAIT is not here, or where connections are not closed one after the other.
+    fn new(
+        of: &Undertaking<'_>,
+        time_wait_max: u64,
+        keeps: Duration,
+        free: f64,
+    ) -> Option<KeptPorts> {
+        let per_s = of.demand.connections_per_s.filter(|&per_s| per_s > 0.0)?;
+        if of.plan.connection().close != Close::Fin {
+            return None;
+        }
+        let most_ever = of
+            .demand
+            .connections_in_all
+            .map_or(f64::MAX, |all| all as f64);
+        let most_kept = most_ever.min(time_wait_max as f64);
+        let course = course(of, per_s, keeps);
+        let taken = course.iter().map(|&(_, taken)| taken.min(most_kept));
+        let run_out = course
+            .iter()
+            .find(|&&(_, taken)| taken.min(most_kept) > free);
+        Some(KeptPorts {
+            per_s,
+            most: taken.fold(0.0, f64::max).round(),
+            run_out_s: run_out.map(|&(at_s, _)| at_s),
+        })
+    }
+}
+
+/// How many ports closed connections keep, at instants in seconds from the start on.
+fn course(of: &Undertaking<'_>, per_s: f64, keeps: Duration) -> Vec<(f64, f64)> {
+    let load = of.plan.load();
+    let length_ns = match load.end {
+        End::Duration(duration) => Some(nanoseconds(load.warm_up + duration)),
+        End::Requests(_) => load
+            .measured_span_ns()
+            .map(|ns| ns.saturating_add(nanoseconds(load.warm_up))),
+    };
+    // One without an end is as one that goes on until the first port is free again.
+    let length_ns = length_ns.unwrap_or_else(|| nanoseconds(keeps));
+    let peak = load.peak_rate().map(|rate| rate.as_per_second());
+    let step_ns = (length_ns / LOOKS).max(1);
+    let looks = (0..=length_ns / step_ns).map(|look| look * step_ns);
+    looks
+        .map(|until| {
+            let from = until.saturating_sub(nanoseconds(keeps));
+            let arrivals = load.arrivals_between(from, until).zip(peak);
+            let taken = match arrivals {
+                Some((arrivals, peak)) => arrivals * per_s / peak,
+                None => (until - from) as f64 / 1e9 * per_s,
+            };
+            (until as f64 / 1e9, taken)
+        })
+        .collect()
+}
+
+fn is_loopback(addresses: &[SocketAddr]) -> bool {
+    addresses
+        .iter()
+        .all(|address| address.ip().to_canonical().is_loopback())
+}
+
+/// The kernel chooses one source for each target, unless the plan names some of its family.
+fn pairs(of: &Undertaking<'_>) -> usize {
+    let sources = &of.plan.connection().source_addresses;
+    let of_family = |address: &SocketAddr| {
+        let fit = sources
+            .iter()
+            .filter(|ip| ip.is_ipv4() == address.is_ipv4());
+        fit.count().max(1)
+    };
+    of.addresses.iter().map(of_family).sum()
+}
+
+/// Whole where a fraction says nothing.
+fn rounded(per_s: f64) -> f64 {
+    match per_s {
+        small if small < 10.0 => (small * 10.0).round() / 10.0,
+        large => large.round(),
+    }
+}

@@ -1,0 +1,73 @@
+//! Rules of what the kernel counts: open files, memory, tracked connections.
+
+use super::{MachineRemark, Severity, Undertaking, either};
+use engine::OPEN_FILES_BESIDE;
+use host::MachineLimits;
+
+/// Memory that an idle connection takes, rounded up: 5.7 KiB of the agent (`benches`, `memory`),
+/// and 4.6 KiB of the kernel for its socket.
+const CONNECTION_BYTES: u64 = 11 << 10;
+
+/// How long a table of tracked connections keeps one that is closed
+/// (`nf_conntrack_tcp_timeout_time_wait`).
+const TRACKED_S: f64 = 120.0;
+
+pub(super) fn open_files(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<MachineRemark> {
+    let (users, limit) = (of.users(), limits.open_files?);
+    let room = limit.saturating_sub(OPEN_FILES_BESIDE);
+    let severity = Severity::of_bound(users as f64, room as f64)?;
+    let mut cures = vec![format!(
+        "raise the hard limit to {} or more (ulimit -Hn, LimitNOFILE=)",
+        users + OPEN_FILES_BESIDE
+    )];
+    cures.extend(of.agents_for(users as f64, room as f64));
+    Some(severity.remark(format!(
+        "load.connections: this agent's share is {users}, and it may open {limit} files, of which \
+         it keeps {OPEN_FILES_BESIDE} for others; {}",
+        either(&cures)
+    )))
+}
+
+pub(super) fn memory(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<MachineRemark> {
+    let asked = of.users().saturating_mul(CONNECTION_BYTES) as f64;
+    let room = limits.memory_bytes as f64;
+    let severity = Severity::of_bound(asked, room)?;
+    let mib = |bytes: f64| (bytes / f64::from(1 << 20)).round();
+    let mut cures = vec!["give this machine or its control group more memory".to_owned()];
+    cures.extend(of.agents_for(asked, room));
+    Some(severity.remark(format!(
+        "load.connections: this agent's share is {}, which take about {} MiB, {} KiB each, and \
+         {} MiB are available; {}",
+        of.users(),
+        mib(asked),
+        CONNECTION_BYTES >> 10,
+        mib(room),
+        either(&cures)
+    )))
+}
+
+pub(super) fn tracked_connections(
+    of: &Undertaking<'_>,
+    limits: &MachineLimits,
+) -> Option<MachineRemark> {
+    // The agent's own connection to its coordinator would be tracked, if anything were.
+    let table = limits.conntrack.filter(|table| table.entries > 0)?;
+    let per_s = of.demand.connections_per_s.unwrap_or(0.0);
+    let in_all = of
+        .demand
+        .connections_in_all
+        .map_or(f64::MAX, |all| all as f64);
+    let closed = (per_s * TRACKED_S).min(in_all).ceil();
+    let asked = of.users() as f64 + closed;
+    let room = table.most.saturating_sub(table.entries) as f64;
+    let severity = Severity::of_bound(asked, room)?;
+    let enough = table.entries as f64 + asked;
+    let mut cures = vec![format!("sysctl net.netfilter.nf_conntrack_max={enough}")];
+    cures.extend(of.agents_for(asked, room));
+    Some(severity.remark(format!(
+        "{asked} connections of this agent's share would be tracked at once, those closed for \
+         {TRACKED_S} s longer, and the kernel's table has room for {room} beside the {} in it; {}",
+        table.entries,
+        either(&cures)
+    )))
+}

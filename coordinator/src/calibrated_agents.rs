@@ -1,0 +1,211 @@
+//! The calibrations of agents that have joined, kept in the state folder for `coordinator check`.
+
+use control::AgentFacts;
+use plan::Calibration;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Its name in the state folder.
+const FILE: &str = "calibrations.json";
+/// Agents that are remembered; of more, those that joined last.
+const AGENTS_MAX: usize = 256;
+/// More than so many agents take: what an agent sends is bounded by itself.
+const FILE_MAX_BYTES: u64 = AGENTS_MAX as u64 * 2 * Calibration::MAX_BYTES as u64;
+/// Load threads of an agent that are believed, as `agent join --workers` bounds them.
+const WORKERS_MAX: u32 = 1_024;
+
+/// An agent that has joined with a calibration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CalibratedAgent {
+    /// Of two of one name, the later.
+    pub(crate) name: String,
+    /// Load threads.
+    pub(crate) workers: u32,
+    pub(crate) calibration: Calibration,
+}
+
+/// The file that they are kept in.
+#[derive(Debug, Clone)]
+pub(crate) struct CalibratedAgents {
+    path: PathBuf,
+}
+
+impl CalibratedAgents {
+    /// Those of a state folder, which need not be there.
+    pub(crate) fn new(state: &Path) -> CalibratedAgents {
+        CalibratedAgents {
+            path: state.join(FILE),
+        }
+    }
+
+    /// Those that are known, who joined last behind the others.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is not what was written.
+    pub(crate) fn read(&self) -> anyhow::Result<Vec<CalibratedAgent>> {
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut bytes = Vec::new();
+        file.take(FILE_MAX_BYTES).read_to_end(&mut bytes)?;
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+
+    /// Remembers those of a run's agents who sent a calibration.
+    ///
+    /// # Errors
+    /// They cannot be kept, in words; it costs the run nothing.
+    pub(crate) fn remember(&self, agents: &[AgentFacts]) -> Result<(), String> {
+        let joined: Vec<CalibratedAgent> = agents.iter().filter_map(calibrated).collect();
+        // What cannot be read is replaced: the next runs make it whole again.
+        let before = self.read().unwrap_or_default();
+        let after = with(before.clone(), joined);
+        if after == before {
+            return Ok(());
+        }
+        self.replace(&after).map_err(|error| {
+            let path = self.path.display();
+            format!("the agents' calibrations are not kept in {path}: {error}")
+        })
+    }
+
+    /// In one step. It is not waited for the disk, since a run is about to begin: a file that is
+    /// lost comes again with the next one.
+    fn replace(&self, agents: &[CalibratedAgent]) -> io::Result<()> {
+        let draft = self
+            .path
+            .with_extension(format!("draft-{}", std::process::id()));
+        let write = || {
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&draft)?;
+            file.write_all(&serde_json::to_vec(agents)?)?;
+            fs::rename(&draft, &self.path)
+        };
+        let written = write();
+        if written.is_err() {
+            // Where even that fails, the draft is in nobody's way.
+            let _ = fs::remove_file(&draft);
+        }
+        written
+    }
+}
+
+/// `None` of an agent that sent none, or what is none: it can run plans all the same.
+fn calibrated(agent: &AgentFacts) -> Option<CalibratedAgent> {
+    Some(CalibratedAgent {
+        // It is printed, and comes from another machine.
+        name: agent.name.replace(char::is_control, "?"),
+        workers: agent.workers.clamp(1, WORKERS_MAX),
+        calibration: Calibration::decode(&agent.calibration).ok()?,
+    })
+}
+
+/// Those of the same name are replaced, and the oldest dropped beyond what is kept. Agents that
+/// have not changed keep their places, so that a run with the same ones changes nothing.
+fn with(mut known: Vec<CalibratedAgent>, joined: Vec<CalibratedAgent>) -> Vec<CalibratedAgent> {
+    for agent in joined {
+        if known.contains(&agent) {
+            continue;
+        }
+        known.retain(|other| other.name != agent.name);
+        known.push(agent);
+    }
+    known.split_off(known.len().saturating_sub(AGENTS_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AGENTS_MAX, CalibratedAgents};
+    use control::{AgentFacts, AgentId, Role};
+    use plan::{CalibratedWork, Calibration, CalibrationRow, Fingerprint};
+    use std::collections::BTreeMap;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    fn agent(name: &str, cpu_ns: f64) -> AgentFacts {
+        let calibration = Calibration {
+            fingerprint: Fingerprint {
+                cpu_model: "Model 1".into(),
+                cpus: 2,
+                cpu_quota: None,
+                kernel: "6.1.0".into(),
+                version: "0.1.0".into(),
+            },
+            measured_at_s: 1_795_000_000,
+            rows: vec![CalibrationRow {
+                work: CalibratedWork::Request,
+                cpu_ns,
+                rate_per_worker: 1e9 / cpu_ns,
+            }],
+        };
+        AgentFacts {
+            id: AgentId([1; 16]),
+            name: name.to_owned(),
+            version: "1".into(),
+            labels: BTreeMap::new(),
+            workers: 2,
+            host: proto::Bytes::new(),
+            role: Role::Agent,
+            calibration: calibration.encode().into(),
+        }
+    }
+
+    fn names(agents: &CalibratedAgents) -> Vec<String> {
+        let known = agents.read().unwrap();
+        known.into_iter().map(|agent| agent.name).collect()
+    }
+
+    #[test]
+    fn agents_are_known_by_their_last_calibration() {
+        let folder = tempfile::tempdir().unwrap();
+        let agents = CalibratedAgents::new(folder.path());
+        assert!(names(&agents).is_empty());
+        let silent = AgentFacts {
+            calibration: proto::Bytes::new(),
+            ..agent("silent", 1.0)
+        };
+        let broken = AgentFacts {
+            calibration: proto::Bytes::from_static(b"{"),
+            ..agent("broken", 1.0)
+        };
+        agents.remember(&[silent, broken]).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        agents
+            .remember(&[agent("a", 1.0), agent("b\u{1b}[2J", 2.0)])
+            .unwrap();
+        assert_eq!(names(&agents), ["a", "b?[2J"]);
+        agents.remember(&[agent("a", 3.0)]).unwrap();
+        assert_eq!(names(&agents), ["b?[2J", "a"]);
+        let last = agents.read().unwrap().pop().unwrap();
+        assert_eq!(last.calibration.rows[0].cpu_ns, 3.0);
+        let path = folder.path().join("calibrations.json");
+        let mode = path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_so_many_are_kept_and_a_broken_file_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let agents = CalibratedAgents::new(folder.path());
+        std::fs::write(folder.path().join("calibrations.json"), "[{").unwrap();
+        assert!(agents.read().is_err());
+        let all: Vec<AgentFacts> = (0..AGENTS_MAX + 3)
+            .map(|number| agent(&number.to_string(), 1.0))
+            .collect();
+        for some in all.chunks(100) {
+            agents.remember(some).unwrap();
+        }
+        let names = names(&agents);
+        assert_eq!(names.len(), AGENTS_MAX);
+        assert_eq!((names[0].as_str(), names[255].as_str()), ("3", "258"));
+    }
+}

@@ -1,0 +1,95 @@
+//! Prometheus looks at a run while it goes on.
+
+use crate::command::{ENDLESS, Folder, assert_code, told, wait_until};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+/// Head and body of the answer.
+fn ask(address: &str, request: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = format!("{request} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn run_is_shown_while_it_goes_on() {
+    let folder = Folder::with_plan(ENDLESS);
+    let mut running = folder.begin(&[
+        "start",
+        "--local",
+        "--quiet",
+        "--metrics",
+        "127.0.0.1:0",
+        "plan.toml",
+    ]);
+    let stderr = running.child().stderr.take().unwrap();
+    let mut lines = BufReader::new(stderr).lines();
+    let line = lines.next().unwrap().unwrap();
+    let (_, url) = line.split_once("http://").unwrap();
+    let (address, _) = url.split_once('/').unwrap();
+
+    // Strangers that say nothing keep nobody out.
+    let silent: Vec<TcpStream> = (0..40)
+        .map(|_| TcpStream::connect(address).unwrap())
+        .collect();
+    let ok = |page: &str| {
+        let line = page.lines().find(|line| {
+            line.starts_with("cannonade_operations_total") && line.contains("outcome=\"ok\"")
+        });
+        line?.rsplit(' ').next()?.parse::<f64>().ok()
+    };
+    let mut seen = 0.0;
+    wait_until("operations at /metrics", || {
+        let (head, page) = ask(address, "GET /metrics");
+        assert!(
+            head.starts_with("HTTP/1.1 200") && head.contains("version=0.0.4"),
+            "{head}"
+        );
+        let now = ok(&page).unwrap_or(0.0);
+        assert!(now >= seen, "a counter never goes back: {now} after {seen}");
+        let rose = seen > 0.0 && now > seen;
+        seen = now;
+        rose
+    });
+    for (request, status) in [
+        ("GET /", "404"),
+        ("POST /metrics", "405"),
+        ("HEAD /metrics", "200"),
+    ] {
+        let (head, _) = ask(address, request);
+        assert!(
+            head.starts_with(&format!("HTTP/1.1 {status}")),
+            "{request}: {head}"
+        );
+    }
+    drop(silent);
+    running.signal("INT");
+    assert_code(&running.end(), 130);
+    let operations = folder.document().measured.operations;
+    assert!(
+        operations.ok as f64 >= seen,
+        "{} against {seen}",
+        operations.ok
+    );
+    folder.assert_nothing_is_left();
+}
+
+#[test]
+fn port_that_is_taken_is_told_with_its_flag() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let folder = Folder::with_plan(ENDLESS);
+    let output = folder.run(&["start", "--local", "--metrics", &address, "plan.toml"]);
+    assert_code(&output, 4);
+    let told = told(&output);
+    assert!(
+        told.contains("--metrics") && told.contains(&address),
+        "{told}"
+    );
+    assert!(!folder.path().join("runs").exists(), "nothing was begun");
+    folder.assert_nothing_is_left();
+}

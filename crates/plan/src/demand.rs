@@ -1,0 +1,359 @@
+//! What a share of a plan asks of its machine at its peak. A pure figure, for whoever compares it
+//! with what the machine has.
+
+use crate::load::MAX_RATE;
+use crate::{
+    Body, Builtin, BuiltinKey, End, Group, HttpVersion, Piece, Plan, Portion, Request,
+    RequestsPerConnection, Resumption, Shape, Share, Template,
+};
+use measure::nanoseconds;
+
+/// What the head of a request has beside method, path, host and the plan's own fields, in bytes.
+const HEAD_BYTES: f64 = 30.0;
+
+/// What a share of a plan asks of its machine at its peak: what the plan says, nothing of what the
+/// target does. `None` stands for what the answers decide: a closed loop without a think time goes
+/// as fast as it is answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Demand {
+    /// Most connections open at once: virtual users, or the bound of an open loop. Of HTTP/2 too
+    /// these are connections; a drained one is closed beside the next.
+    pub connections: u32,
+    /// Operations begun per second. With a think time, what virtual users come to if every answer
+    /// takes no time.
+    pub operations_per_s: Option<f64>,
+    /// Connections opened per second, TLS or not. 0 where `connection.requests` is unlimited: the
+    /// first ones are not a rate, and a target that closes is not known.
+    pub connections_per_s: Option<f64>,
+    /// Those with a full handshake, per second; 0 without TLS. A first connection has no session to
+    /// offer, whatever the plan's share of resumption.
+    pub full_handshakes_per_s: Option<f64>,
+    /// Those that resume a session, per second; 0 without TLS.
+    pub resumed_handshakes_per_s: Option<f64>,
+    /// Group of the key exchange: the first that is offered, for which the share is sent. The
+    /// server may choose another one. `None` without TLS.
+    pub group: Option<Group>,
+    /// The server's key, which only the built-in target's is known of.
+    pub key: Option<BuiltinKey>,
+    /// Whether requests go over HTTP/2.
+    pub is_http2: bool,
+    /// Requests per second; 0 with `connection.requests = 0`.
+    pub requests_per_s: Option<f64>,
+    /// Bytes per second of requests, heads and bodies, before encryption; heads to about 30 bytes
+    /// each, as HTTP/1.1 writes them.
+    pub sent_bytes_per_s: Option<f64>,
+    /// Bytes per second of the answers' bodies, where every request's is known: by `expect.bytes`,
+    /// or by the built-in target's `body_bytes`.
+    pub received_bytes_per_s: Option<f64>,
+    /// Connections opened in the whole run with its warm-up; `None` where its length or its rate is
+    /// not known.
+    pub connections_in_all: Option<u64>,
+}
+
+impl Plan {
+    /// What `portion` of the load asks of its machine at its peak.
+    #[must_use]
+    pub fn demand(&self, portion: &Portion) -> Demand {
+        let share = self.share_of(portion);
+        let rate = match share.peak_rate {
+            Some(rate) => Some(rate.as_per_second()),
+            None => self.thinking_rate(&share),
+        };
+        Demand {
+            connections_in_all: self.connections_in_all(portion, &share),
+            ..self.demand_at(&share, rate)
+        }
+    }
+
+    /// What the same share would ask at `operations_per_s`, whatever the plan's rate is. The
+    /// connections of the whole run are not known then.
+    #[must_use]
+    pub fn demand_at(&self, share: &Share, operations_per_s: Option<f64>) -> Demand {
+        let per_s = |each: f64| Some(operations_per_s? * each);
+        let connections = match self.connection.requests {
+            RequestsPerConnection::HandshakeOnly => per_s(1.0),
+            RequestsPerConnection::Limited(number) => per_s(1.0 / f64::from(number.get())),
+            RequestsPerConnection::Unlimited => Some(0.0),
+        };
+        let has_requests = self.connection.requests != RequestsPerConnection::HandshakeOnly;
+        let of_requests = |each: f64| if has_requests { per_s(each) } else { Some(0.0) };
+        let resumed = match self.tls.as_ref().map(|tls| tls.resumption) {
+            Some(Resumption::Share { share, .. }) => share,
+            Some(Resumption::Never) | None => 0.0,
+        };
+        let handshakes = |part: f64| match self.tls {
+            Some(_) => connections.map(|connections| connections * part),
+            None => Some(0.0),
+        };
+        Demand {
+            connections: share
+                .peak_connections
+                .or(share.max_connections)
+                .unwrap_or(0),
+            operations_per_s,
+            connections_per_s: connections,
+            full_handshakes_per_s: handshakes(1.0 - resumed),
+            resumed_handshakes_per_s: handshakes(resumed),
+            group: self
+                .tls
+                .as_ref()
+                .and_then(|tls| tls.groups.first().copied()),
+            key: self.builtin_key(),
+            is_http2: matches!(self.connection.http, HttpVersion::Http2 { .. }),
+            requests_per_s: of_requests(1.0),
+            sent_bytes_per_s: of_requests(self.sent_bytes()),
+            received_bytes_per_s: match self.received_bytes() {
+                Some(bytes) => of_requests(bytes),
+                None if has_requests => None,
+                None => Some(0.0),
+            },
+            connections_in_all: None,
+        }
+    }
+
+    /// The server's key, where it is known.
+    fn builtin_key(&self) -> Option<BuiltinKey> {
+        let builtin = self.target.builtin.as_ref();
+        builtin
+            .filter(|builtin| builtin.tls)
+            .map(|builtin| builtin.key)
+    }
+
+    /// Operations per second of virtual users who think, if answers took no time.
+    fn thinking_rate(&self, share: &Share) -> Option<f64> {
+        let Shape::Closed {
+            think_time: Some(think),
+            ..
+        } = self.load.shape
+        else {
+            return None;
+        };
+        let users = share.peak_connections? * self.connection.http.streams();
+        let rate = f64::from(users) * 2.0 / (think.min + think.max).as_secs_f64();
+        (rate <= MAX_RATE).then_some(rate)
+    }
+
+    /// Connections of the whole run. A connection that is not used up counts as one, and each
+    /// virtual user, or connection of an open loop, may have one such.
+    fn connections_in_all(&self, portion: &Portion, share: &Share) -> Option<u64> {
+        let open = u64::from(share.peak_connections.or(share.max_connections)?);
+        match self.connection.requests {
+            RequestsPerConnection::Unlimited => Some(open),
+            RequestsPerConnection::HandshakeOnly => self.operations_in_all(portion, share),
+            RequestsPerConnection::Limited(number) => {
+                let operations = self.operations_in_all(portion, share)?;
+                let full = operations / u64::from(number.get());
+                Some(operations.min(full + if number.get() > 1 { open } else { 0 }))
+            }
+        }
+    }
+
+    /// Operations of the whole run, warm-up included, rounded up.
+    fn operations_in_all(&self, portion: &Portion, share: &Share) -> Option<u64> {
+        if let Some(all) = self.load.arrivals_between(0, u64::MAX) {
+            return Some((all / portion.divisor()).ceil() as u64);
+        }
+        let thinking = self.thinking_rate(share);
+        let lasts = |ns: u64| Some((thinking? * ns as f64 / 1e9).ceil() as u64);
+        let warm_up = match nanoseconds(self.load.warm_up) {
+            0 => 0,
+            ns => lasts(ns)?,
+        };
+        let measured = match self.load.end {
+            End::Requests(_) => share.requests?,
+            End::Duration(duration) => lasts(nanoseconds(duration))?,
+        };
+        Some(warm_up + measured)
+    }
+
+    /// Bytes of a request as it is sent, on average over the requests' weights.
+    fn sent_bytes(&self) -> f64 {
+        let bytes = |request: &Request| {
+            let path = match &request.path {
+                Some(path) => template_bytes(path),
+                None => self.target.url.path.len(),
+            };
+            let field = |(name, value): &(String, secret::Secret<Template>)| {
+                name.len() + template_bytes(value.reveal()) + ": \r\n".len()
+            };
+            let fields: usize = request.headers.iter().map(field).sum();
+            let body = match &request.body {
+                Some(Body::Text(text)) => template_bytes(text),
+                Some(Body::File(file)) => file.content.len(),
+                None => 0,
+            };
+            Some((request.method.len() + path + fields + body) as f64 + HEAD_BYTES)
+        };
+        self.mean_of_requests(bytes).unwrap_or(0.0)
+    }
+
+    /// Bytes of an answer's body, on average over the requests' weights.
+    fn received_bytes(&self) -> Option<f64> {
+        let builtin = self.target.builtin.as_ref();
+        let of_builtin = |builtin: &Builtin| builtin.body_bytes;
+        self.mean_of_requests(|request| match request.method.as_str() {
+            "HEAD" => Some(0.0),
+            _ => Some(request.expect.bytes.or(builtin.map(of_builtin))? as f64),
+        })
+    }
+
+    /// Mean over the requests by weight; `None` where it is not known of one.
+    fn mean_of_requests(&self, each: impl Fn(&Request) -> Option<f64>) -> Option<f64> {
+        let weigh = |(sum, weights): (f64, f64), request: &Request| {
+            let weight = f64::from(request.weight);
+            Some((sum + weight * each(request)?, weights + weight))
+        };
+        let (sum, weights) = self.requests.iter().try_fold((0.0, 0.0), weigh)?;
+        (weights > 0.0).then_some(sum / weights)
+    }
+}
+
+/// Bytes of a template, placeholders as long as in a run of some minutes.
+fn template_bytes(template: &Template) -> usize {
+    let length = |piece: &Piece| match piece {
+        Piece::Literal(text) => text.len(),
+        Piece::User => 4,
+        Piece::Seq => 6,
+        Piece::Random => 16,
+    };
+    template.pieces.iter().map(length).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Demand;
+    use crate::{BuiltinKey, Files, Owner, Plan};
+
+    struct NoFiles;
+
+    impl Files for NoFiles {
+        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+            Err("no such file".to_owned())
+        }
+    }
+
+    fn demand(text: &str, agents: u32) -> Demand {
+        let plan = Plan::parse(text, &mut NoFiles).unwrap();
+        let owner = Owner {
+            agents,
+            ..Owner::ALONE
+        };
+        plan.demand(&owner.into())
+    }
+
+    #[test]
+    fn an_open_loop_asks_for_its_peak_shared_by_its_agents() {
+        let text = "target.builtin = true
+             connection.requests = 1
+             [load]
+             rate = \"100/s\"
+             warm_up = \"10s\"
+             max_connections = 70
+             stage = [{ over = \"10s\", to = \"400/s\" }, { over = \"10s\" }]";
+        let asked = demand(text, 2);
+        assert_eq!(asked.connections, 35);
+        assert_eq!(asked.operations_per_s, Some(200.0));
+        assert_eq!(asked.full_handshakes_per_s, Some(200.0));
+        assert_eq!(asked.resumed_handshakes_per_s, Some(0.0));
+        // 10 s at 50/s, 10 s from 50/s to 200/s, 10 s at 200/s.
+        assert_eq!(asked.connections_in_all, Some(500 + 1_250 + 2_000));
+    }
+
+    #[test]
+    fn a_share_of_resumed_handshakes_is_one_of_connections() {
+        let asked = demand(
+            "target.builtin = { key = \"rsa2048\", body_bytes = 1000 }
+             connection.requests = 4
+             tls = { resumption = { share = 0.75 }, groups = [\"P-256\", \"X25519\"] }
+             load = { rate = \"400/s\", duration = \"10s\", max_connections = 70 }",
+            1,
+        );
+        assert_eq!(asked.operations_per_s, Some(400.0));
+        assert_eq!(asked.connections_per_s, Some(100.0));
+        assert_eq!(asked.full_handshakes_per_s, Some(25.0));
+        assert_eq!(asked.resumed_handshakes_per_s, Some(75.0));
+        assert_eq!(asked.group.map(|group| group.name), Some("secp256r1"));
+        assert_eq!(asked.key, Some(BuiltinKey::Rsa2048));
+        assert_eq!(asked.requests_per_s, Some(400.0));
+        assert_eq!(asked.received_bytes_per_s, Some(400_000.0));
+        // 4,000 operations, and every connection may be left half used.
+        assert_eq!(asked.connections_in_all, Some(1_000 + 70));
+    }
+
+    #[test]
+    fn a_closed_loop_leaves_its_rate_open() {
+        let load = "load = { connections = 10, duration = \"10s\" }";
+        let each = |requests: &str| {
+            demand(
+                &format!("target.builtin = true\nconnection.requests = {requests}\n{load}"),
+                3,
+            )
+        };
+        let once = each("1");
+        assert_eq!((once.connections, once.operations_per_s), (3, None));
+        assert_eq!((once.connections_per_s, once.requests_per_s), (None, None));
+        assert_eq!(
+            (once.full_handshakes_per_s, once.connections_in_all),
+            (None, None)
+        );
+        let kept = each("\"unlimited\"");
+        assert_eq!(
+            (kept.connections_per_s, kept.requests_per_s),
+            (Some(0.0), None)
+        );
+        assert_eq!(kept.connections_in_all, Some(3));
+        let handshakes = each("0");
+        assert_eq!(
+            (handshakes.connections_per_s, handshakes.requests_per_s),
+            (None, Some(0.0))
+        );
+        assert_eq!(handshakes.received_bytes_per_s, Some(0.0));
+    }
+
+    #[test]
+    fn users_who_think_have_a_highest_rate() {
+        let asked = demand(
+            "target.builtin = { tls = false }
+             connection.requests = 0
+             load = { connections = 30, think_time = { min = \"1s\", max = \"2s\" },
+                      duration = \"60s\" }",
+            1,
+        );
+        assert_eq!(asked.connections_per_s, Some(20.0));
+        assert_eq!(
+            (asked.full_handshakes_per_s, asked.group),
+            (Some(0.0), None)
+        );
+        assert_eq!(asked.connections_in_all, Some(1_200));
+    }
+
+    #[test]
+    fn a_number_of_operations_tells_the_connections() {
+        let asked = demand(
+            "target.url = \"https://host.test\"
+             connection.requests = 1
+             load = { connections = 10, requests = 1001 }",
+            2,
+        );
+        assert_eq!(asked.connections_in_all, Some(500));
+        assert_eq!((asked.key, asked.received_bytes_per_s), (None, None));
+    }
+
+    #[test]
+    fn requests_have_a_mean_length_by_weight() {
+        let asked = demand(
+            "target.url = \"http://host.test/\"
+             load = { rate = \"8/s\", duration = \"10s\" }
+             request = [
+                 { name = \"a\", weight = 3, expect.bytes = 100 },
+                 { name = \"b\", path = \"/b\", headers = { x = \"y\" }, body = \"0123456789\",
+                   method = \"POST\", expect.bytes = 300 },
+             ]",
+            1,
+        );
+        // GET, / and 30 bytes; POST, /b, x: y with its end of line, 10 bytes of body and 30.
+        let mean = (3.0 * 34.0 + (4.0 + 2.0 + 6.0 + 10.0 + 30.0)) / 4.0;
+        assert_eq!(asked.sent_bytes_per_s, Some(8.0 * mean));
+        assert_eq!(asked.received_bytes_per_s, Some(8.0 * 150.0));
+    }
+}

@@ -1,0 +1,55 @@
+//! What Prometheus scrapes. That Prometheus itself takes it is tried in the package `interop`.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+use report::{prometheus, read};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+fn golden(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name)
+}
+
+fn document() -> analysis::Document {
+    read(&std::fs::read(golden("result-v1.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn metrics_are_as_agreed() {
+    let text = prometheus(&document());
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(golden("metrics.txt"), &text).unwrap();
+    }
+    let expected = std::fs::read_to_string(golden("metrics.txt")).unwrap_or_default();
+    assert!(text == expected, "metrics.txt differs; rendered:\n{text}");
+}
+
+#[test]
+fn run_that_goes_on_has_no_verdict_yet() {
+    let mut document = document();
+    assert_eq!(
+        prometheus(&document).matches("cannonade_verdict{").count(),
+        7
+    );
+    document.run.state = analysis::RunState::Incomplete;
+    assert!(!prometheus(&document).contains("cannonade_verdict{"));
+}
+
+#[test]
+fn no_sample_stands_twice_and_hostile_names_end_no_line() {
+    let mut document = document();
+    document.run.name = "a\"} 1\nup{x=\"\\".to_owned();
+    document.agents[1].name = document.agents[0].name.clone();
+    document.by_agent[1].name = document.by_agent[0].name.clone();
+    document.machines[1].name = document.machines[0].name.clone();
+    let text = prometheus(&document);
+    let mut seen = BTreeSet::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (sample, value) = line.rsplit_once(' ').unwrap();
+        assert!(value.parse::<f64>().is_ok(), "{line}");
+        assert!(sample.starts_with("cannonade_"), "{line}");
+        assert!(seen.insert(sample.to_owned()), "twice: {sample}");
+    }
+    assert!(text.contains(r#"plan="a\"} 1\nup{x=\"\\""#), "{text}");
+}
